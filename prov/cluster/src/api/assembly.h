@@ -1,0 +1,26 @@
+// What the api needs from whoever assembled the process: provider/ implements it over the real
+// machine; conformance tests may implement it over a simulated one.
+#pragma once
+
+#include <memory>
+
+#include "base/address.h"
+#include "base/environment.h"
+#include "engine/engine.h"
+
+namespace cluster::api {
+
+class Assembly {
+ public:
+  virtual ~Assembly() = default;
+  virtual Log& log() = 0;
+  virtual Clock& clock() = 0;
+  /// The version of the libfabric that loaded us, FI_VERSION(major, minor).
+  virtual std::uint32_t core_version() const = 0;
+  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface). On failure returns
+  /// null and sets `error` to a positive libfabric error number, after one warning line that names
+  /// cause and cure.
+  virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, int& error) = 0;
+};
+
+}  // namespace cluster::api

@@ -1,0 +1,108 @@
+#include "base/address.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace cluster {
+
+SocketAddress SocketAddress::v4(const std::byte* ip, std::uint16_t port) {
+  SocketAddress address;
+  std::copy_n(ip, 4, address.ip_.begin());
+  address.port_ = port;
+  address.family_ = Family::v4;
+  return address;
+}
+
+SocketAddress SocketAddress::v6(const std::byte* ip, std::uint16_t port, std::uint32_t scope) {
+  SocketAddress address;
+  std::copy_n(ip, 16, address.ip_.begin());
+  address.scope_ = scope;
+  address.port_ = port;
+  address.family_ = Family::v6;
+  return address;
+}
+
+SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) {
+  if (address == nullptr || size < sizeof(sockaddr_in)) return {};
+  if (address->sa_family == AF_INET) {
+    sockaddr_in in;
+    std::memcpy(&in, address, sizeof in);
+    return v4(reinterpret_cast<const std::byte*>(&in.sin_addr), ntohs(in.sin_port));
+  }
+  if (address->sa_family == AF_INET6 && size >= sizeof(sockaddr_in6)) {
+    sockaddr_in6 in6;
+    std::memcpy(&in6, address, sizeof in6);
+    return v6(reinterpret_cast<const std::byte*>(&in6.sin6_addr), ntohs(in6.sin6_port),
+              in6.sin6_scope_id);
+  }
+  return {};
+}
+
+std::size_t SocketAddress::to(sockaddr_storage& out) const {
+  std::memset(&out, 0, sizeof out);
+  if (family_ == Family::v4) {
+    sockaddr_in in{};
+    in.sin_family = AF_INET;
+    in.sin_port = htons(port_);
+    std::memcpy(&in.sin_addr, ip_.data(), 4);
+    std::memcpy(&out, &in, sizeof in);
+    return sizeof in;
+  }
+  if (family_ == Family::v6) {
+    sockaddr_in6 in6{};
+    in6.sin6_family = AF_INET6;
+    in6.sin6_port = htons(port_);
+    in6.sin6_scope_id = scope_;
+    std::memcpy(&in6.sin6_addr, ip_.data(), 16);
+    std::memcpy(&out, &in6, sizeof in6);
+    return sizeof in6;
+  }
+  return 0;
+}
+
+bool SocketAddress::wildcard() const {
+  return std::all_of(ip_.begin(), ip_.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
+bool SocketAddress::loopback() const {
+  if (family_ == Family::v4) return ip_[0] == std::byte{127};
+  std::array<std::byte, 16> one{};
+  one[15] = std::byte{1};
+  return family_ == Family::v6 && ip_ == one;
+}
+
+SocketAddress SocketAddress::with_port(std::uint16_t port) const {
+  SocketAddress copy = *this;
+  copy.port_ = port;
+  return copy;
+}
+
+bool SocketAddress::same_host(const SocketAddress& other) const {
+  return family_ == other.family_ && ip_ == other.ip_ && scope_ == other.scope_;
+}
+
+ConstBytes SocketAddress::ip() const {
+  return {ip_.data(), family_ == Family::v4 ? 4u : family_ == Family::v6 ? 16u : 0u};
+}
+
+std::string SocketAddress::ip_text() const {
+  char text[INET6_ADDRSTRLEN] = "(none)";
+  if (family_ == Family::v4) inet_ntop(AF_INET, ip_.data(), text, sizeof text);
+  if (family_ == Family::v6) inet_ntop(AF_INET6, ip_.data(), text, sizeof text);
+  return text;
+}
+
+std::string SocketAddress::text() const {
+  const std::string port = ":" + std::to_string(port_);
+  return family_ == Family::v6 ? "[" + ip_text() + "]" + port : ip_text() + port;
+}
+
+std::size_t SocketAddress::hash() const {
+  const std::string_view bytes(reinterpret_cast<const char*>(ip_.data()), ip_.size());
+  return std::hash<std::string_view>{}(bytes) * 31 + port_;
+}
+
+}  // namespace cluster

@@ -1,0 +1,47 @@
+// Borrowed memory: spans, and a Gather that walks a window of a scattered buffer. Nothing here
+// owns anything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+namespace cluster {
+
+using Bytes = std::span<std::byte>;
+using ConstBytes = std::span<const std::byte>;
+
+/// `length` bytes that begin `offset` bytes into the concatenation of `slices`.
+/// Invariant (the caller's): offset + length is at most the sum of the slices.
+struct Gather {
+  std::span<const ConstBytes> slices;
+  std::size_t offset = 0;
+  std::size_t length = 0;
+
+  /// Copies the whole window to `target` (at least `length` bytes).
+  void copy_to(std::byte* target) const;
+
+  /// Writes at most `parts.size()` contiguous pieces that make up the window; returns how many, or
+  /// 0 if it takes more pieces than that (then copy_to is the way).
+  std::size_t pieces(std::span<ConstBytes> parts) const;
+};
+
+/// Copies `data` to position `offset` of the concatenation of `slices`; what does not fit is left
+/// out. Returns the number of bytes copied.
+std::size_t scatter(std::span<const Bytes> slices, std::size_t offset, ConstBytes data);
+
+/// Sum of the sizes of all slices.
+template <typename Slice>
+std::size_t total_size(std::span<const Slice> slices) {
+  std::size_t sum = 0;
+  for (const auto& slice : slices) sum += slice.size();
+  return sum;
+}
+
+inline ConstBytes as_bytes(const void* data, std::size_t size) {
+  return {static_cast<const std::byte*>(data), size};
+}
+inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
+
+}  // namespace cluster

@@ -1,0 +1,22 @@
+// The public face of what goes on inside: plain numbers, each written by one engine.
+#pragma once
+
+#include <cstdint>
+
+namespace cluster {
+
+struct Counters {
+#define COUNTER(name, help) std::uint64_t name = 0;
+#include "base/counters.def"
+#undef COUNTER
+
+  /// Calls visit(name, value, help) for every counter in the order of the table.
+  template <typename Visitor>
+  void each(Visitor&& visit) const {
+#define COUNTER(name, help) visit(#name, name, help);
+#include "base/counters.def"
+#undef COUNTER
+  }
+};
+
+}  // namespace cluster

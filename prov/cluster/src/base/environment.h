@@ -1,0 +1,35 @@
+// What an engine needs from the world: time, chance, a place to complain. Built in provider/ from
+// the operating system and in tests and simulation from values, and handed down by constructor.
+#pragma once
+
+#include <cstdint>
+
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/units.h"
+
+namespace cluster {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  /// Monotonic; read once per poll by engine/ and passed down from there.
+  virtual Time now() = 0;
+};
+
+class Random {
+ public:
+  virtual ~Random() = default;
+  /// 64 unpredictable bits (session identities must not be guessable by a stranger on the wire).
+  virtual std::uint64_t next() = 0;
+};
+
+/// References only: whoever builds the environment outlives every engine in it.
+struct Environment {
+  Clock& clock;
+  Random& random;
+  Log& log;
+  Counters& counters;
+};
+
+}  // namespace cluster

@@ -1,0 +1,22 @@
+// Units of time. Below engine/ nothing reads a clock: rooms are handed `now` and answer with a
+// deadline, so the same objects run under the real clock and under a simulated one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+namespace cluster {
+
+using namespace std::chrono_literals;
+
+using Duration = std::chrono::nanoseconds;
+
+/// Names the time line of an Environment. It has no now(): only a Clock hands out times.
+struct Timeline {};
+using Time = std::chrono::time_point<Timeline, Duration>;
+
+/// A deadline that never comes.
+inline constexpr Time kNever = Time::max();
+
+}  // namespace cluster

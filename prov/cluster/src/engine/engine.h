@@ -1,0 +1,64 @@
+// One endpoint: everything it knows, entered through one door. Single-threaded inside; the door's
+// lock is taken here and nowhere below. Progress happens in poll(), which api/ calls from whatever
+// reads or waits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/fault.h"
+#include "base/lock.h"
+#include "engine/address_book.h"
+#include "engine/settings.h"
+#include "link/link.h"
+#include "protocol/completion.h"
+#include "protocol/order.h"
+
+namespace cluster::shm {
+class Host;
+}
+
+namespace cluster::engine {
+
+class Core;
+
+/// What an engine is made of. `link` may be null (shared memory only), `host` may be null (no
+/// shared memory); `keeper` is whatever must live exactly as long as the engine.
+struct Parts {
+  Environment environment;
+  Settings settings;
+  SocketAddress name;  ///< as fi_getname says it: routable, port bound
+  std::unique_ptr<link::Link> link;
+  std::unique_ptr<shm::Host> host;
+  std::shared_ptr<void> keeper;
+};
+
+class Engine {
+ public:
+  explicit Engine(Parts parts);
+  /// Waits (bounded by settings.linger) until peers have what they are owed, then goes.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const SocketAddress& name() const;
+  /// Must come before the first send or receive. The book outlives the engine.
+  void attach(const AddressBook& book, const protocol::Sinks& sinks);
+
+  /// Fault::none: taken (its outcome goes to the sinks). Fault::again: no room, poll and repeat.
+  /// Anything else: refused, no outcome will follow.
+  Fault send(const protocol::SendOrder& order);
+  Fault receive(const protocol::ReceiveOrder& order);
+  /// Cancels one receive by its context. False if no such receive waits.
+  bool cancel(void* context);
+  /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
+  void poll(bool wait = true);
+
+ private:
+  SpinLock door_;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace cluster::engine

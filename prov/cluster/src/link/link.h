@@ -1,0 +1,71 @@
+// A link carries frames to other nodes and may lose, repeat, reorder and damage them: everything
+// above lives with that. It is asked per burst, never per frame, and does not know what a frame
+// means. Nothing above this room knows about IP or Ethernet headers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "base/fault.h"
+
+namespace cluster::link {
+
+/// How to reach a peer, as far as a link knows. Rooms above keep it and hand it back; they learn a
+/// better one from frames that turned out to be genuine (the hardware address of the way back).
+struct Path {
+  SocketAddress to;
+  std::array<std::byte, 6> mac{};
+  bool mac_known = false;
+};
+
+inline constexpr std::size_t kPiecesMax = 12;
+inline constexpr std::size_t kBurstMax = 32;
+
+/// One frame to send: `count` pieces one behind the other, `size` bytes in all.
+struct OutFrame {
+  const Path* path = nullptr;
+  std::array<ConstBytes, kPiecesMax> pieces;
+  std::size_t count = 0;
+  std::size_t size = 0;
+
+  void add(ConstBytes piece) {
+    if (piece.empty()) return;
+    pieces[count++] = piece;
+    size += piece.size();
+  }
+};
+
+/// Bytes that arrived; frames describe their own length, several may lie back to back.
+struct InFrame {
+  ConstBytes bytes;
+  Path from;
+};
+
+/// Something the network said about frames sent earlier.
+struct Complaint {
+  SocketAddress peer;
+  Fault fault = Fault::none;  ///< refused (port unreachable) or unreachable (host, network)
+};
+
+class Link {
+ public:
+  virtual ~Link() = default;
+  virtual const char* name() const = 0;
+  /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
+  virtual std::size_t frame_max() const = 0;
+  /// Sends frames in order and returns how many were taken; the rest found no room now. Pieces are
+  /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path
+  /// and one size (the last may be shorter) are cheapest: a link may hand them on as one.
+  virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
+  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the
+  /// next call.
+  virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
+  /// Writes what the network complained about since the last call, at most `complaints.size()`
+  /// entries. Costs a system call: asked when something seems wrong, not in the fast path.
+  virtual std::size_t complaints(std::span<Complaint> complaints) = 0;
+};
+
+}  // namespace cluster::link

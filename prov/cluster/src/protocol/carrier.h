@@ -1,0 +1,39 @@
+// What the protocol needs from below: something that brings segments to one peer, once, intact.
+// Two things are carriers: a shared-memory ring (shm/) and a flow over the network (reliability/).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "wire/segment.h"
+
+namespace cluster::protocol {
+
+/// Names what the poster wants to hear about again; 0 = nothing. Opaque to carriers.
+using Token = std::uint64_t;
+
+enum class Hold : std::uint8_t {
+  copy,       ///< the payload is the caller's again on return
+  reference,  ///< the payload stays valid until the token is reported (token not 0)
+};
+
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+
+  /// Largest payload that post() takes now in a segment of this shape, bytes.
+  virtual std::size_t payload_max(const wire::Segment& segment) const = 0;
+
+  /// Takes a segment with its payload (`segment.length` == payload.length), or answers false: no
+  /// room, try again after progress. Ordered segments (wire::ordered) are delivered in the order
+  /// they were posted; the others whenever they arrive. A token is reported exactly once, when the
+  /// peer's library has the segment, by whoever drives the carrier; never from inside post().
+  virtual bool post(const wire::Segment& segment, const Gather& payload, Hold hold, Token token) = 0;
+
+  /// True if a segment that post() took is as good as delivered (it lies in memory that the peer
+  /// reads): then tokens are not needed, and post() ignores them.
+  virtual bool immediate() const = 0;
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,98 @@
+// What became of an operation, in the protocol's own terms; api/ turns it into the entry format and
+// the flags that libfabric defines. A CompletionQueue never overruns: it grows.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/fault.h"
+#include "base/lock.h"
+#include "base/ring.h"
+
+namespace cluster::protocol {
+
+/// No address handle (the sender is not in the address vector).
+inline constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
+
+struct Completion {
+  enum class Kind : std::uint8_t { send, receive };
+
+  void* context = nullptr;
+  Kind kind = Kind::send;
+  bool tagged = false;
+  bool has_data = false;             ///< remote completion data came with the message
+  Fault fault = Fault::none;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  void* buffer = nullptr;            ///< receives: where the message was put
+  std::size_t length = 0;            ///< bytes received (sends: 0)
+  std::size_t lost = 0;              ///< truncated: bytes that did not fit
+  std::uint64_t source = kNoHandle;  ///< receives: handle of the sender, if it was asked for
+  SocketAddress peer;                ///< failures: whom it concerns
+};
+
+/// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
+class CompletionQueue {
+ public:
+  void push(const Completion& completion);
+  /// Takes completions from the head while `wanted(completion)` holds, at most `count`, and hands
+  /// each to `take`. Returns how many.
+  template <typename Wanted, typename Take>
+  std::size_t drain(std::size_t count, Wanted&& wanted, Take&& take) {
+    const std::lock_guard guard(lock_);
+    std::size_t taken = 0;
+    while (taken < count && !entries_.empty() && wanted(entries_.front())) {
+      take(entries_.front());
+      entries_.pop_front();
+      ++taken;
+    }
+    size_.store(entries_.size(), std::memory_order_release);
+    return taken;
+  }
+  /// A hint without the lock.
+  bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
+  /// Calls visit(front) under the lock; returns false if there is none.
+  template <typename Visit>
+  bool peek(Visit&& visit) {
+    const std::lock_guard guard(lock_);
+    if (entries_.empty()) return false;
+    visit(entries_.front());
+    return true;
+  }
+
+ private:
+  SpinLock lock_;
+  Ring<Completion> entries_;
+  std::atomic<std::size_t> size_{0};
+};
+
+/// A libfabric counter: successes and errors.
+class Counter {
+ public:
+  void count(Fault fault) {
+    (fault == Fault::none ? value_ : errors_).fetch_add(1, std::memory_order_release);
+  }
+  std::uint64_t value() const { return value_.load(std::memory_order_acquire); }
+  std::uint64_t errors() const { return errors_.load(std::memory_order_acquire); }
+  void add(std::uint64_t n) { value_.fetch_add(n, std::memory_order_release); }
+  void set(std::uint64_t n) { value_.store(n, std::memory_order_release); }
+  void add_errors(std::uint64_t n) { errors_.fetch_add(n, std::memory_order_release); }
+  void set_errors(std::uint64_t n) { errors_.store(n, std::memory_order_release); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+  std::atomic<std::uint64_t> errors_{0};
+};
+
+/// Where an endpoint reports: null where nothing is bound.
+struct Sinks {
+  CompletionQueue* sends = nullptr;
+  CompletionQueue* receives = nullptr;
+  Counter* send_counter = nullptr;
+  Counter* receive_counter = nullptr;
+  bool want_source = false;  ///< fill Completion::source of receives
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,108 @@
+// A flow: everything between this endpoint and one peer over the network. Numbered frames go out
+// through a window, come back as acknowledged ranges, and only what is missing travels again.
+//
+// The flow composes its rooms and holds no arithmetic of its own:
+//   handshake        whose session this is, and what still has to be said to open it
+//   frame_builder    packs segments into frames
+//   send_window      frames in flight: what each carries, when it went, what its arrival completes
+//   loss_detector    which of them are lost (RACK: RFC 8985), by transmission order and time
+//   rtt, congestion  round trip in ns; how many frames may be in flight
+//   receive_window   what has arrived, in which order it is handed on
+//   ack_builder      when and what to acknowledge
+//
+// Down: post() -> open frame -> transmit(now, link). Up: receive(now, frame) -> next() until false.
+// Time is an argument everywhere; deadline() says when to call on_time() again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/fault.h"
+#include "link/link.h"
+#include "protocol/carrier.h"
+#include "wire/admit.h"
+
+namespace cluster::reliability {
+
+struct FlowSettings {
+  std::uint16_t window = 512;         ///< frames in flight, and frames kept beyond a gap
+  std::size_t frame_max = 1472;       ///< largest frame this side sends or receives, header included
+  Duration ack_delay = 25us;
+  Duration peer_timeout = 10s;
+};
+
+/// Who this side is, for the opening block.
+struct Identity {
+  SocketAddress name;
+  std::uint64_t epoch = 0;     ///< of this flow: larger than that of every earlier one of this name
+  std::uint32_t session = 0;   ///< peers put it into their frames; not 0, not guessable
+};
+
+class Flow final : public protocol::Carrier {
+ public:
+  enum class Verdict : std::uint8_t {
+    accepted,   ///< something new: call next(); the sender's path is genuine
+    known,      ///< a duplicate or a bare acknowledgement of this session
+    refused,    ///< not of this session or outside the window: dropped and counted
+  };
+
+  Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path,
+       const Environment& environment, Time now);
+  ~Flow() override;
+
+  // --- down: protocol::Carrier ---
+  std::size_t payload_max(const wire::Segment& segment) const override;
+  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
+            protocol::Token token) override;
+  bool immediate() const override { return false; }
+  /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
+  /// due and found no frame to ride on.
+  void transmit(Time now, link::Link& link);
+
+  // --- up ---
+  /// `view` came through wire::admit and was addressed to this session (or carries the opening of
+  /// the peer this flow belongs to). Call next() until it is false before anything else.
+  Verdict receive(Time now, const wire::FrameView& view, const link::Path& from);
+  /// The next run of segments to hand to the protocol, in the order that was promised. The bytes
+  /// stay valid until the next call of next() or receive().
+  bool next(ConstBytes& segments);
+  /// Appends the tokens of segments that the peer has by now.
+  void take_delivered(std::vector<protocol::Token>& tokens);
+
+  // --- time ---
+  /// When on_time() wants to be called; kNever if nothing is pending.
+  Time deadline() const;
+  /// Timers: loss, tail-loss probe, retransmission timeout, delayed acknowledgement. transmit() after.
+  void on_time(Time now);
+
+  // --- life ---
+  /// The peer's keeper or any other witness says it lives (its engine may be busy computing).
+  void on_alive(Time now);
+  /// The network says that nothing is there (port or host unreachable).
+  void on_complaint(Time now, Fault fault);
+  /// True if it is time to ask the peer's keeper for a sign of life; asked again each second.
+  bool wants_probe(Time now);
+  /// none while it lives; else why it is over. A dead flow takes and sends nothing.
+  Fault fault() const;
+  /// True if every frame sent was acknowledged and no acknowledgement is owed.
+  bool quiet() const;
+  /// True if nothing this side sent is unacknowledged.
+  bool drained() const;
+  /// Says goodbye once (a fin frame); the flow is dead afterwards.
+  void close(Time now, link::Link& link);
+
+  std::uint32_t session() const;         ///< the one in `Identity`
+  std::uint32_t peer_session() const;    ///< 0 until the peer's opening was seen
+  std::uint64_t peer_epoch() const;      ///< 0 until then
+  const link::Path& path() const;
+  /// True if `block` quotes a frame this flow has in flight: the reset is genuine.
+  bool quoted_by(const wire::ResetBlock& block) const;
+
+ private:
+  struct Rooms;
+  std::unique_ptr<Rooms> rooms_;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,76 @@
+// Shared memory with the peers of this node. Each endpoint listens on an abstract UNIX socket named
+// after its address (the name lives in the network namespace: containers and virtual nodes separate
+// by themselves, nothing is left in a file system). Whoever wants to send connects, shows who it is,
+// and passes a memfd with one ring that only it writes; the end-of-file on that socket is the exact
+// moment of either side's death. So every direction of a pair has a ring and a socket of its own.
+//
+// Outbox: the sending end, a protocol::Carrier. Inbox: the receiving end.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "base/environment.h"
+#include "protocol/carrier.h"
+#include "wire/segment.h"
+
+namespace cluster::shm {
+
+struct HostSettings {
+  std::size_t ring_bytes = 1024 * 1024;  ///< payload room of the rings this side creates
+};
+
+class Outbox : public protocol::Carrier {
+ public:
+  /// True once the peer is gone; asked only now and then (a system call).
+  virtual bool peer_gone() = 0;
+  /// True if the peer has taken everything out of the ring.
+  virtual bool drained() const = 0;
+};
+
+/// A segment that lies in the ring; valid until take().
+struct Arrival {
+  wire::Segment segment;
+  ConstBytes payload;
+};
+
+class Inbox {
+ public:
+  virtual ~Inbox() = default;
+  virtual const SocketAddress& peer() const = 0;
+  /// Orders the lives of one peer name: a larger one is a later life.
+  virtual std::uint64_t peer_epoch() const = 0;
+  /// Looks at the next segment; false if there is none. Costs one cache line when idle.
+  virtual bool look(Arrival& arrival) = 0;
+  /// Gives the slot that look() showed back to the sender.
+  virtual void take() = 0;
+  /// True if the peer broke the ring's rules; the inbox is to be dropped.
+  virtual bool broken() const = 0;
+  /// True once the peer is gone (a system call). What it wrote before can still be looked at.
+  virtual bool peer_gone() = 0;
+};
+
+/// Why a peer is not reached by shared memory, in words for the log; or the outbox.
+struct Connection {
+  std::unique_ptr<Outbox> outbox;
+  std::string reason;
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  /// Never blocks. Refusal is final for now: the peer is then reached over the network.
+  virtual Connection connect(const SocketAddress& peer) = 0;
+  /// Takes connections that came in since the last call (a system call).
+  virtual void accept(std::vector<std::unique_ptr<Inbox>>& arrivals) = 0;
+};
+
+/// Null if no shared memory can be offered under this name; `reason` says why.
+std::unique_ptr<Host> open_host(const SocketAddress& name, std::uint64_t epoch,
+                                const HostSettings& settings, const Environment& environment,
+                                std::string& reason);
+
+}  // namespace cluster::shm

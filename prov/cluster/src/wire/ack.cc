@@ -1,0 +1,42 @@
+#include "wire/ack.h"
+
+namespace cluster::wire {
+
+std::size_t encode(const Ack& ack, std::byte* out) {
+  AckBlock block;
+  block.duplicates = ack.duplicates;
+  block.count = static_cast<std::uint16_t>(ack.count);
+  block.reserved = 0;
+  std::memcpy(out, &block, sizeof block);
+  std::byte* at = out + sizeof block;
+  for (std::size_t i = 0; i < ack.count; ++i) {
+    const Le32 pair[2] = {ack.ranges[i].first.value, ack.ranges[i].end.value};
+    std::memcpy(at, pair, sizeof pair);
+    at += sizeof pair;
+  }
+  return ack_block_size(ack.count);
+}
+
+std::size_t decode(ConstBytes in, Sequence base, Ack& out) {
+  AckBlock block;
+  if (in.size() < sizeof block) return 0;
+  std::memcpy(&block, in.data(), sizeof block);
+  const std::size_t count = block.count;
+  const std::size_t size = ack_block_size(count);
+  if (count > kAckRangesMax || size > in.size()) return 0;
+  out.duplicates = block.duplicates;
+  out.count = count;
+  Sequence last = base;
+  for (std::size_t i = 0; i < count; ++i) {
+    Le32 pair[2];
+    std::memcpy(pair, in.data() + sizeof block + i * sizeof pair, sizeof pair);
+    const SequenceRange range{{pair[0]}, {pair[1]}};
+    // A run that touches `ack` or its predecessor would have been merged with it by an honest peer.
+    if (!range.first.after(last) || !range.end.after(range.first)) return 0;
+    out.ranges[i] = range;
+    last = range.end;
+  }
+  return size;
+}
+
+}  // namespace cluster::wire

@@ -1,0 +1,44 @@
+// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, RFC 2018 in
+// spirit), so that only what is missing travels again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/sequence.h"
+#include "wire/endian.h"
+
+namespace cluster::wire {
+
+/// One run of frames that arrived: [first, end).
+struct SequenceRange {
+  Sequence first;
+  Sequence end;
+  friend bool operator==(const SequenceRange&, const SequenceRange&) = default;
+};
+
+inline constexpr std::size_t kAckRangesMax = 32;
+
+/// As it lies on the wire, followed by `count` pairs of Le32 (first, end), ascending, disjoint and
+/// all beyond the header's `ack`.
+struct AckBlock {
+  Le32 duplicates;  ///< frames this flow has received in vain so far: repair was too eager
+  Le16 count;
+  Le16 reserved;
+};
+static_assert(sizeof(AckBlock) == 8);
+
+struct Ack {
+  std::uint32_t duplicates = 0;
+  std::size_t count = 0;
+  SequenceRange ranges[kAckRangesMax];
+};
+
+/// Bytes `encode` writes for this many ranges.
+constexpr std::size_t ack_block_size(std::size_t ranges) { return sizeof(AckBlock) + 8 * ranges; }
+std::size_t encode(const Ack& ack, std::byte* out);
+/// Returns the bytes the block takes, or 0 if it makes no sense. `base` is the header's `ack`.
+std::size_t decode(ConstBytes in, Sequence base, Ack& out);
+
+}  // namespace cluster::wire

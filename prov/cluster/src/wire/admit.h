@@ -1,0 +1,50 @@
+// The one gate for bytes from the network. What comes out of admit() is a frame of ours with all
+// lengths checked and its checksum right; rooms behind it trust that, and only have to ask whether
+// its session and sequence are theirs to act upon.
+#pragma once
+
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/sequence.h"
+#include "wire/ack.h"
+#include "wire/frame.h"
+#include "wire/opening.h"
+#include "wire/reset.h"
+
+namespace cluster::wire {
+
+/// Borrows from the bytes that were admitted.
+struct FrameView {
+  FrameKind kind = FrameKind::flow;
+  std::uint8_t flags = 0;
+  std::size_t length = 0;           ///< of the whole frame
+  std::uint64_t ack_delay_ns = 0;
+  std::uint32_t session = 0;
+  Sequence sequence;
+  Sequence transmission;
+  Sequence ack;
+  Sequence newest;
+  bool has_opening = false;
+  Opening opening;
+  bool has_ranges = false;
+  Ack ranges;
+  ResetBlock reset{};               ///< kind reset only
+  ConstBytes segments;              ///< kind flow, flag sequenced: not empty
+
+  bool sequenced() const { return (flags & frame_flag::kSequenced) != 0; }
+  bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }
+  bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }
+  bool acknowledges() const { return (flags & frame_flag::kAcknowledges) != 0; }
+};
+
+enum class Refusal : std::uint8_t { none, garbage, checksum };
+
+/// Reads the first frame in `bytes` into `out`. On success frames that follow begin at
+/// bytes[out.length]. After a refusal the rest of `bytes` cannot be trusted either.
+Refusal admit(ConstBytes bytes, FrameView& out);
+
+/// The CRC of a frame made of `pieces`, the first of which holds the whole FrameHeader.
+std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
+
+}  // namespace cluster::wire

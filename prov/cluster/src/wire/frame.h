@@ -1,0 +1,77 @@
+// The frame: what one Ethernet frame carries behind its UDP header.
+//
+//    0        1        2        3
+//   +--------+--------+--------+--------+
+//   | magic  |version | kind   | flags  |   0
+//   +--------+--------+--------+--------+
+//   |     length      |   ack delay     |   4   length: of the whole frame, this header included
+//   +--------+--------+--------+--------+
+//   |             checksum              |   8   CRC32C of the frame with this field zero
+//   +--------+--------+--------+--------+
+//   |             session               |  12   named by the receiver of the frame; 0 before it is known
+//   +--------+--------+--------+--------+
+//   |             sequence              |  16   of the frame in its flow; kept by retransmissions
+//   +--------+--------+--------+--------+
+//   |            transmission           |  20   counts every sending, retransmissions too
+//   +--------+--------+--------+--------+
+//   |               ack                 |  24   every sequence before this one has arrived
+//   +--------+--------+--------+--------+
+//   |              newest               |  28   latest transmission that has arrived
+//   +--------+--------+--------+--------+
+//   | opening block  (if flags say so)  |  32
+//   | ack block      (if flags say so)  |
+//   | segments ...                      |
+//
+// Frames describe their own length, so several may lie back to back in one datagram buffer
+// (segmentation offload leaves them so). All integers are little-endian.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/endian.h"
+
+namespace cluster::wire {
+
+inline constexpr std::uint8_t kMagic = 0xC5;
+inline constexpr std::uint8_t kVersion = 1;
+
+enum class FrameKind : std::uint8_t {
+  flow = 1,   ///< data, acknowledgement or both
+  reset = 2,  ///< "that session is not mine": a ResetBlock follows
+  fin = 3,    ///< the sender closes; `sequence` is the one after its last frame
+  probe = 4,  ///< "is anybody there?"; answered by the keeper, never by the engine
+  alive = 5,  ///< the keeper's answer; `sequence` echoes the probe's
+};
+
+namespace frame_flag {
+inline constexpr std::uint8_t kOpening = 1;       ///< an OpeningBlock comes first
+inline constexpr std::uint8_t kAckBlock = 2;      ///< an AckBlock comes next
+inline constexpr std::uint8_t kSequenced = 4;     ///< occupies `sequence` and carries segments
+inline constexpr std::uint8_t kOrdered = 8;       ///< its segments wait for all frames before it
+inline constexpr std::uint8_t kAckNow = 16;       ///< the sender waits for this acknowledgement
+inline constexpr std::uint8_t kAcknowledges = 32; ///< `ack` and `newest` mean something
+inline constexpr std::uint8_t kAll = 63;
+}  // namespace frame_flag
+
+/// As it lies on the wire.
+struct FrameHeader {
+  std::uint8_t magic;
+  std::uint8_t version;
+  std::uint8_t kind;
+  std::uint8_t flags;
+  Le16 length;
+  Le16 ack_delay;  ///< age of the arrival that `newest` names, in units of 1024 ns, saturating
+  Le32 checksum;
+  Le32 session;
+  Le32 sequence;
+  Le32 transmission;
+  Le32 ack;
+  Le32 newest;
+};
+static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
+
+inline constexpr std::size_t kChecksumOffset = 8;
+inline constexpr std::size_t kFrameMax = 65535;  ///< what `length` can say
+
+}  // namespace cluster::wire

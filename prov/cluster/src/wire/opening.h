@@ -1,0 +1,44 @@
+// The opening block: who the sender is, put in front of its first data until the peer is known to
+// have it, so first contact costs no round trip and any of those frames may be lost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/address.h"
+#include "wire/endian.h"
+
+namespace cluster::wire {
+
+/// As it lies on the wire. Newer versions append; readers skip what they do not know.
+struct OpeningBlock {
+  Le16 size;             ///< of this block, at least sizeof(OpeningBlock)
+  std::uint8_t version_min, version_max;  ///< protocol versions the sender speaks
+  Le32 session;          ///< put this into frames to the sender; never 0
+  Le64 epoch;            ///< later lives and sessions of one name have larger ones
+  std::uint8_t family;   ///< of the sender's name: 4 or 6
+  std::uint8_t reserved;
+  Le16 port;
+  Le32 scope;
+  std::uint8_t ip[16];   ///< network byte order; IPv4 in the first four
+  Le32 features;         ///< bits; none defined yet
+  Le16 frame_max;        ///< largest frame the sender can receive, bytes
+  Le16 window;           ///< frames beyond `ack` that the sender keeps
+};
+static_assert(sizeof(OpeningBlock) == 48);
+
+/// The same, checked and in host terms.
+struct Opening {
+  std::uint32_t session = 0;
+  std::uint64_t epoch = 0;
+  SocketAddress name;
+  std::uint32_t features = 0;
+  std::uint16_t frame_max = 0;
+  std::uint16_t window = 0;
+};
+
+void encode(const Opening& opening, OpeningBlock& out);
+/// Returns the bytes the block takes, or 0 if it makes no sense.
+std::size_t decode(ConstBytes in, Opening& out);
+
+}  // namespace cluster::wire

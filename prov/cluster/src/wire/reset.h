@@ -1,0 +1,27 @@
+// The reset block: proof that the sender of a reset has seen the frame it refuses, so that a
+// stranger cannot end a session by guessing.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/endian.h"
+
+namespace cluster::wire {
+
+enum class ResetReason : std::uint8_t {
+  unknown_session = 1,  ///< the refused frame's session is over or never was here
+  stale_epoch = 2,      ///< the refused opening is older than one already seen; `epoch` is that one
+};
+
+/// As it lies on the wire, behind a header whose session is 0.
+struct ResetBlock {
+  std::uint8_t reason;
+  std::uint8_t reserved[3];
+  Le32 session;       ///< these three: of the frame that was refused
+  Le32 sequence;
+  Le32 transmission;
+  Le64 epoch;
+};
+static_assert(sizeof(ResetBlock) == 24);
+
+}  // namespace cluster::wire

@@ -1,0 +1,116 @@
+#include "wire/segment.h"
+
+#include "wire/endian.h"
+
+namespace cluster::wire {
+namespace {
+
+enum Field : std::uint8_t { kId = 1, kPeerId = 2, kOffset = 4, kTotal = 8 };
+
+struct Shape {
+  std::uint8_t fields;   ///< which of the numbered fields are always there
+  std::uint8_t flags;    ///< which flags are allowed
+  bool ordered;
+  bool payload;          ///< may `length` be other than zero?
+};
+
+using namespace segment_flag;
+
+constexpr Shape kShapes[kSegmentKindLast + 1] = {
+    {0, 0, false, false},                                    // no kind 0
+    {0, kTagged | kData | kConfirm, true, true},             // eager
+    {kTotal, kTagged | kData | kConfirm, true, true},        // eager_first
+    {0, 0, true, true},                                      // eager_next
+    {kId | kTotal, kTagged | kData, true, false},            // announce
+    {kId | kPeerId | kOffset | kTotal, 0, false, false},     // pull
+    {kPeerId | kOffset, 0, false, true},                     // bulk
+    {kId, 0, false, false},                                  // done
+    {kTotal, 0, false, false},                               // credit
+};
+
+struct Common {
+  std::uint8_t kind;
+  std::uint8_t flags;
+  Le16 reserved;
+  Le32 length;
+};
+static_assert(sizeof(Common) == 8);
+
+const Shape& shape_of(SegmentKind kind) { return kShapes[static_cast<std::uint8_t>(kind)]; }
+
+bool has_id(const Shape& shape, std::uint8_t flags) {
+  return (shape.fields & kId) != 0 || (flags & kConfirm) != 0;
+}
+
+std::size_t size_of(const Shape& shape, std::uint8_t flags) {
+  return sizeof(Common) + (has_id(shape, flags) ? 4 : 0) + ((shape.fields & kPeerId) ? 4 : 0) +
+         ((shape.fields & kOffset) ? 8 : 0) + ((shape.fields & kTotal) ? 8 : 0) +
+         ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0);
+}
+
+template <typename Integer>
+void put(std::byte*& at, Integer value) {
+  const Le<Integer> field = value;
+  std::memcpy(at, &field, sizeof field);
+  at += sizeof field;
+}
+
+template <typename Integer>
+void get(const std::byte*& at, Integer& value) {
+  Le<Integer> field;
+  std::memcpy(&field, at, sizeof field);
+  value = field;
+  at += sizeof field;
+}
+
+}  // namespace
+
+bool ordered(SegmentKind kind) { return shape_of(kind).ordered; }
+
+std::size_t encoded_size(const Segment& segment) {
+  return size_of(shape_of(segment.kind), segment.flags);
+}
+
+std::size_t encode(const Segment& segment, std::byte* out) {
+  const Shape& shape = shape_of(segment.kind);
+  Common common;
+  common.kind = static_cast<std::uint8_t>(segment.kind);
+  common.flags = segment.flags;
+  common.reserved = 0;
+  common.length = segment.length;
+  std::memcpy(out, &common, sizeof common);
+  std::byte* at = out + sizeof common;
+  if (has_id(shape, segment.flags)) put(at, segment.id);
+  if (shape.fields & kPeerId) put(at, segment.peer_id);
+  if (shape.fields & kOffset) put(at, segment.offset);
+  if (shape.fields & kTotal) put(at, segment.total);
+  if (segment.flags & kTagged) put(at, segment.tag);
+  if (segment.flags & kData) put(at, segment.data);
+  return static_cast<std::size_t>(at - out);
+}
+
+std::size_t decode(ConstBytes in, Segment& out) {
+  Common common;
+  if (in.size() < sizeof common) return 0;
+  std::memcpy(&common, in.data(), sizeof common);
+  if (common.kind == 0 || common.kind > kSegmentKindLast || common.reserved != 0) return 0;
+  const Shape& shape = kShapes[common.kind];
+  if ((common.flags & ~shape.flags) != 0) return 0;
+  if (common.length != 0 && !shape.payload) return 0;
+  const std::size_t size = size_of(shape, common.flags);
+  if (size > in.size()) return 0;
+  out = Segment{};
+  out.kind = static_cast<SegmentKind>(common.kind);
+  out.flags = common.flags;
+  out.length = common.length;
+  const std::byte* at = in.data() + sizeof common;
+  if (has_id(shape, common.flags)) get(at, out.id);
+  if (shape.fields & kPeerId) get(at, out.peer_id);
+  if (shape.fields & kOffset) get(at, out.offset);
+  if (shape.fields & kTotal) get(at, out.total);
+  if (common.flags & kTagged) get(at, out.tag);
+  if (common.flags & kData) get(at, out.data);
+  return size;
+}
+
+}  // namespace cluster::wire

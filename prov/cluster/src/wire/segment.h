@@ -1,0 +1,66 @@
+// Segments: what the protocol says to its peer, packed one behind the other into a frame or written
+// one by one into a shared-memory ring. The same bytes on both carriers.
+//
+//   common: u8 kind | u8 flags | u16 zero | u32 length        payload bytes behind the fields
+//   fields by kind, in this order, each present as the table in segment.cc says:
+//           u32 id | u32 peer id | u64 offset | u64 total | u64 tag | u64 data
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace cluster::wire {
+
+enum class SegmentKind : std::uint8_t {
+  eager = 1,      ///< a whole message
+  eager_first,    ///< the first part of a message of `total` bytes that needs several segments
+  eager_next,     ///< its next part; parts of one message follow each other undisturbed
+  announce,       ///< rendezvous: a message of `total` bytes waits as the sender's request `id`
+  pull,           ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
+  bulk,           ///< bytes at `offset` for the receiver's request `peer_id`; any order
+  done,           ///< the sender's request `id` is finished: everything wanted has arrived
+  credit,         ///< `total` bytes of eager data have been released here since the session began
+};
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::credit);
+
+namespace segment_flag {
+inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one
+inline constexpr std::uint8_t kData = 2;     ///< `data` (remote completion data) is present
+inline constexpr std::uint8_t kConfirm = 4;  ///< the sender waits for `done` for its request `id`
+inline constexpr std::uint8_t kAll = 7;
+}  // namespace segment_flag
+
+/// A segment in host terms; fields its kind does not have are zero.
+struct Segment {
+  SegmentKind kind = SegmentKind::eager;
+  std::uint8_t flags = 0;
+  std::uint32_t length = 0;
+  std::uint32_t id = 0;
+  std::uint32_t peer_id = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t total = 0;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+
+  bool tagged() const { return (flags & segment_flag::kTagged) != 0; }
+  bool has_data() const { return (flags & segment_flag::kData) != 0; }
+  bool confirm() const { return (flags & segment_flag::kConfirm) != 0; }
+};
+
+/// Most bytes encode() ever writes.
+inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
+
+/// True for kinds whose order among themselves is the order of matching; the others (pull, bulk,
+/// done, credit) are acted upon whenever they arrive and must never wait behind a full receiver.
+bool ordered(SegmentKind kind);
+
+std::size_t encoded_size(const Segment& segment);
+/// Writes the header (not the payload) and returns encoded_size().
+std::size_t encode(const Segment& segment, std::byte* out);
+/// Reads one header; returns its size, or 0 if the bytes make no sense. Does not require the payload
+/// to be in `in` (in shared memory it lies elsewhere): the caller compares `length` with what it has.
+std::size_t decode(ConstBytes in, Segment& out);
+
+}  // namespace cluster::wire
