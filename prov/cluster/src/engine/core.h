@@ -59,6 +59,7 @@ class Core final : public protocol::Directory {
   void run_timers(Time now);
   void hear_complaints(Time now);
   void touch(Peer& peer);
+  void transmit_spoken(Time now);
   void transmit_touched(Time now);
   // contact.cc
   bool contact(Peer& peer);

@@ -140,6 +140,15 @@ void Core::touch(Peer& peer) {
   touched_.push_back(&peer);
 }
 
+/// What the messenger said on its own account (pulls, credits, dones) leaves too.
+void Core::transmit_spoken(Time now) {
+  messenger_.take_spoken([this](protocol::Channel& channel) {
+    Peer& peer = *static_cast<Peer*>(channel.owner);
+    if (peer.flow != nullptr) touch(peer);
+  });
+  if (!touched_.empty()) transmit_touched(now);
+}
+
 /// Everything that a flow learnt this turn takes effect: operations complete, new frames go out.
 void Core::transmit_touched(Time now) {
   for (std::size_t i = 0; i < touched_.size(); ++i) {
@@ -153,7 +162,7 @@ void Core::transmit_touched(Time now) {
       doom(peer, flow.fault());
       continue;
     }
-    if (peer.channel.busy) messenger_.pump();
+    if (peer.channel.busy) messenger_.pump(peer.channel);
     flow.transmit(now, *parts_.link);
     next_timer_ = std::min(next_timer_, flow.deadline());
   }

@@ -46,7 +46,9 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
     from = &peer->channel;
   }
   if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
-  return messenger_.receive(from, order);
+  const Fault fault = messenger_.receive(from, order);
+  if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
+  return fault;
 }
 
 void Core::poll() {
@@ -64,12 +66,12 @@ void Core::poll() {
     receive_network(now);
     if (now >= next_timer_) run_timers(now);
     if (messenger_.busy()) {
-      messenger_.pump();
       for (Peer* peer : remotes_) {
         if (peer->channel.busy) touch(*peer);
       }
+      messenger_.pump();
     }
-    if (!touched_.empty()) transmit_touched(now);
+    transmit_spoken(now);
   }
   if (!doomed_.empty()) lose_doomed();
 }

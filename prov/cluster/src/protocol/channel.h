@@ -45,6 +45,7 @@ struct Channel {
 
   bool farewell = false;            ///< the peer has closed in peace
   bool busy = false;                ///< in Messenger's list of channels with something left to send
+  bool spoken = false;              ///< in Messenger's list of channels that were told something
   void* owner = nullptr;            ///< the engine's peer
 
   bool has_work() const { return !waiting.empty() || !streaming.empty() || !control.empty(); }

@@ -76,6 +76,10 @@ void Messenger::mark_busy(Channel& channel) {
 
 void Messenger::say(Channel& channel, const wire::Segment& segment) {
   if (channel.carrier == nullptr) return;  // lost: nobody to tell, nothing that waits for it
+  if (!channel.spoken && !channel.carrier->immediate()) {
+    channel.spoken = true;
+    spoken_.push_back(&channel);
+  }
   if (channel.control.empty() && channel.carrier->post(segment, {}, Hold::copy, 0)) return;
   channel.control.push_back(segment);
   mark_busy(channel);

@@ -53,6 +53,8 @@ class Messenger {
   void delivered(Token token);
   /// Goes on with everything that waited for room.
   void pump();
+  /// The same for one channel; true if nothing is left to do there.
+  bool pump(Channel& channel);
   /// The peer is lost: everything under way with it ends with `fault`, and the channel starts
   /// afresh. Messages that had arrived whole stay. With `directed`, receives that wait for this
   /// peer alone end too.
@@ -61,6 +63,17 @@ class Messenger {
   void say(Channel& channel, const wire::Segment& segment);
 
   bool busy() const { return !busy_.empty(); }
+  bool spoke() const { return !spoken_.empty(); }
+  /// Channels that were told something outside an order of theirs since the last call: whoever
+  /// drives their carriers has to see that it leaves.
+  template <typename Visit>
+  void take_spoken(Visit&& visit) {
+    for (Channel* channel : spoken_) {
+      channel->spoken = false;
+      visit(*channel);
+    }
+    spoken_.clear();
+  }
 
  private:
   // send.cc
@@ -93,7 +106,6 @@ class Messenger {
   void peek(Channel* from, const ReceiveOrder& order);
   void hand_over(ReceiveRequest& receive, Unexpected& message);
   // messenger.cc
-  bool pump(Channel& channel);
   void mark_busy(Channel& channel);
   void confirm(Channel& channel, std::uint32_t id);
   void complete(SendRequest& request, Fault fault);
@@ -116,6 +128,7 @@ class Messenger {
   List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested
   std::size_t pulled_out_ = 0;                            ///< bytes pulled and not arrived
   std::vector<Channel*> busy_;
+  std::vector<Channel*> spoken_;
 };
 
 }  // namespace cluster::protocol
