@@ -1,4 +1,5 @@
 // CRC32C (Castagnoli), the checksum of iSCSI and SCTP: one instruction on every x86-64 since 2008.
+// It covers header and payload of each frame, because network hardware computes UDP's own and hides it.
 #pragma once
 
 #include <cstdint>
