@@ -29,7 +29,8 @@ class Core;
 struct Parts {
   Environment environment;
   Settings settings;
-  SocketAddress name;  ///< as fi_getname says it: routable, port bound
+  SocketAddress name;       ///< as fi_getname says it: routable, port bound
+  std::uint64_t epoch = 0;  ///< real time in ns: orders the lives of one name, across restarts
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::Host> host;
   std::shared_ptr<void> keeper;
