@@ -134,7 +134,8 @@ int read_addresses(const char* node, const char* service, std::uint64_t flags, c
     return -FI_EINVAL;
   }
   out = {};
-  const std::uint32_t format = hints == nullptr ? static_cast<std::uint32_t>(FI_FORMAT_UNSPEC) : hints->addr_format;
+  const std::uint32_t format =
+      hints == nullptr ? static_cast<std::uint32_t>(FI_FORMAT_UNSPEC) : hints->addr_format;
   out.family = family_of_format(format);
   if (node != nullptr || service != nullptr) {
     SocketAddress& target = local ? out.source : out.destination;

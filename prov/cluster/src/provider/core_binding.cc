@@ -155,7 +155,8 @@ void fi_log(const fi_provider* provider, fi_log_level level, fi_log_subsys subsy
   core.log(provider, level, subsystem, function, line, "%s", text);
 }
 
-int fi_param_define(const fi_provider* provider, const char* name, fi_param_type type, const char* help, ...) {
+int fi_param_define(const fi_provider* provider, const char* name, fi_param_type type, const char* help,
+                    ...) {
   if (core.param_define == nullptr) return -FI_ENOSYS;
   char text[cluster::provider::kTextMax];
   va_list arguments;

@@ -62,13 +62,14 @@ void check_receive(Check& check, const fi_rx_attr& hint) {
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, kMessageOrder);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
-  check.at_most("rx_attr->size", hint.size, kQueueSizeMax);
+  check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
 }
 
 void check_endpoint(Check& check, const fi_ep_attr& hint, std::uint32_t version) {
   check.that(hint.type == FI_EP_UNSPEC || hint.type == FI_EP_RDM, "only FI_EP_RDM endpoints are offered");
-  check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol, "another wire protocol is asked for");
+  check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
+             "another wire protocol is asked for");
   check.at_most("protocol_version", hint.protocol_version, kProtocolVersion);
   check.at_most("max_msg_size", hint.max_msg_size, kMessageMax);
   check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
@@ -85,11 +86,12 @@ bool is_progress(int level, std::initializer_list<int> offered) {
 
 void check_domain(Check& check, const fi_domain_attr& hint, const Asker& asker) {
   // Control operations are over when their call returns: nobody has to progress them.
-  check.that(is_progress(hint.control_progress, {FI_PROGRESS_UNSPEC, FI_PROGRESS_AUTO, FI_PROGRESS_MANUAL,
-                                                 kProgressControlUnified}),
+  check.that(is_progress(hint.control_progress,
+                         {FI_PROGRESS_UNSPEC, FI_PROGRESS_AUTO, FI_PROGRESS_MANUAL, kProgressControlUnified}),
              "unknown control_progress");
-  check.that(is_progress(hint.data_progress, {FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, kProgressControlUnified}),
-             "data_progress other than manual is not offered");
+  check.that(
+      is_progress(hint.data_progress, {FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, kProgressControlUnified}),
+      "data_progress other than manual is not offered");
   check.that(hint.threading >= FI_THREAD_UNSPEC && hint.threading <= FI_THREAD_ENDPOINT, "unknown threading");
   check.that(hint.av_type >= FI_AV_UNSPEC && hint.av_type <= FI_AV_TABLE, "unknown av_type");
   check.at_most("mr_key_size", hint.mr_key_size, kKeySize);

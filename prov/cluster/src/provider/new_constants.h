@@ -30,7 +30,8 @@ struct DomainTail {
   bool present(std::uint32_t core_version) const { return FI_VERSION_GE(core_version, since); }
   /// Nothing at all in a core that has no such member.
   void write(fi_domain_attr& attributes, std::uint32_t core_version, Value value) const {
-    if (present(core_version)) std::memcpy(reinterpret_cast<char*>(&attributes) + offset, &value, sizeof value);
+    if (present(core_version))
+      std::memcpy(reinterpret_cast<char*>(&attributes) + offset, &value, sizeof value);
   }
   /// Zero in a core that has no such member.
   Value read(const fi_domain_attr& attributes, std::uint32_t core_version) const {

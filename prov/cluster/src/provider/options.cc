@@ -71,7 +71,8 @@ std::string upper(std::string_view text) {
 
 std::string complaint(const OptionRow& row, std::string_view said) {
   std::string line = "FI_CLUSTER_" + upper(row.name) + "=" + std::string(said.substr(0, kTextMax)) +
-                     " is refused, allowed: " + allowed(row) + "; cluster offers nothing until it is corrected";
+                     " is refused, allowed: " + allowed(row) +
+                     "; cluster offers nothing until it is corrected";
   return line;
 }
 
@@ -85,7 +86,8 @@ std::string allowed(const OptionRow& row) {
     case OptionKind::boolean: return "yes or no";
     case OptionKind::choice: {
       std::string words;
-      for (const char c : std::string_view(row.unit)) words += c == '|' ? std::string(", ") : std::string(1, c);
+      for (const char c : std::string_view(row.unit))
+        words += c == '|' ? std::string(", ") : std::string(1, c);
       return words;
     }
     case OptionKind::number:

@@ -15,7 +15,8 @@ namespace {
 
 unsigned bits_set(ConstBytes mask) {
   unsigned bits = 0;
-  for (const std::byte byte : mask) bits += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(byte)));
+  for (const std::byte byte : mask)
+    bits += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(byte)));
   return bits;
 }
 
@@ -87,7 +88,8 @@ std::vector<Place> find_places() {
   const std::vector<os::Interface> interfaces = os::list_interfaces();
   const Prefixes prefixes;
   std::vector<Place> places;
-  const auto add = [&](const os::Interface& interface, const SocketAddress& address, const std::string& reason) {
+  const auto add = [&](const os::Interface& interface, const SocketAddress& address,
+                       const std::string& reason) {
     places.push_back({interface, address, network_name(address, prefixes.of(address)), reason});
   };
   for (const rails::Ranked& ranked : rails::rank(interfaces)) {

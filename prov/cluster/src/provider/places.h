@@ -33,8 +33,8 @@ struct Wish {
   std::string domain;     ///< hints->domain_attr->name
   std::string fabric;     ///< hints->fabric_attr->name
   SocketAddress::Family family = SocketAddress::Family::none;
-  SocketAddress source;   ///< the very address, unless empty or a wildcard; beats FI_CLUSTER_IFACE
-  SocketAddress routed;   ///< what the kernel would use towards the peer: preferred where allowed
+  SocketAddress source;  ///< the very address, unless empty or a wildcard; beats FI_CLUSTER_IFACE
+  SocketAddress routed;  ///< what the kernel would use towards the peer: preferred where allowed
 };
 
 /// The best place that fulfils the wish; null if there is none.
