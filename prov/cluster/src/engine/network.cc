@@ -77,9 +77,9 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     return nullptr;
   }
   Peer& peer = peers_.named(view.opening.name);
-  std::optional<reliability::Life> known;
+  std::optional<reliability::Known> known;
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
-    known = reliability::Life{peer.flow->peer_epoch(), peer.flow->peer_session()};
+    known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
   }
   switch (reliability::judge(known, view.opening)) {
     case reliability::Contact::same: return &peer;
