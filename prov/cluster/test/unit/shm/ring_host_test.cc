@@ -60,8 +60,8 @@ class RingHostTest : public ::testing::Test {
     os::Descriptor file(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     EXPECT_EQ(::ftruncate(file.number(), static_cast<off_t>(size)), 0);
     if (seals != 0) {
-    EXPECT_EQ(::fcntl(file.number(), F_ADD_SEALS, seals), 0);
-  }
+      EXPECT_EQ(::fcntl(file.number(), F_ADD_SEALS, seals), 0);
+    }
     return file;
   }
   void expect_refused(const char* because) {
