@@ -59,7 +59,6 @@ void Core::open_flow(Peer& peer, const link::Path& path) {
   peer.flow = std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, now);
   peers_.add_session(session, peer);
   remotes_.push_back(&peer);
-  ++parts_.environment.counters.sessions_opened;
   if (peer.channel.carrier == nullptr) {
     peer.channel.carrier = peer.flow.get();
     peer.channel.eager_max = parts_.settings.net_eager_max;

@@ -1,5 +1,8 @@
 // Frames: through the gate, to the flow whose session they name, and what the flow hands on to the
 // messenger. Also what belongs to no flow: strangers' openings, resets, probes; and the timers.
+#include <algorithm>
+#include <optional>
+
 #include "engine/core.h"
 #include "reliability/handshake.h"
 #include "wire/control.h"
@@ -76,7 +79,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   Peer& peer = peers_.named(view.opening.name);
   std::optional<reliability::Known> known;
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
-    known = {peer.flow->peer_epoch(), peer.flow->peer_session()};
+    known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
   }
   switch (reliability::judge(known, view.opening)) {
     case reliability::Contact::same: return &peer;
@@ -124,7 +127,7 @@ void Core::refuse_frame(Time now, const wire::FrameView& view, const link::Path&
                         wire::ResetReason reason, std::uint64_t epoch) {
   if (now < next_reset_) return;
   next_reset_ = now + kResetGap;
-  send_control(wire::reset_frame(view, reason, epoch).bytes(), to);
+  send_control(wire::ControlFrame::reset(view, reason, epoch).bytes(), to);
 }
 
 void Core::send_control(ConstBytes frame, const link::Path& to) {
@@ -180,7 +183,7 @@ void Core::run_timers(Time now) {
       touch(*peer);
       if (flow.wants_probe(now)) {
         const std::uint32_t nonce = flow.session();
-        send_control(wire::probe_frame(nonce).bytes(), flow.path());
+        send_control(wire::ControlFrame::probe(nonce).bytes(), flow.path());
       }
     }
     next_timer_ = std::min(next_timer_, flow.deadline());

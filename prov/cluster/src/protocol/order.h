@@ -22,7 +22,7 @@ enum class Promise : std::uint8_t {
 };
 
 struct SendOrder {
-  std::span<const ConstBytes> slices;  ///< at most kSlicesMax; only read during the call
+  std::span<const ConstBytes> slices{};  ///< at most kSlicesMax; only read during the call
   std::size_t length = 0;              ///< sum of the slices
   std::uint64_t to = 0;                ///< address handle
   void* context = nullptr;
@@ -39,7 +39,7 @@ struct SendOrder {
 enum class Peek : std::uint8_t { none, look, claim, discard };
 
 struct ReceiveOrder {
-  std::span<const Bytes> slices;
+  std::span<const Bytes> slices{};
   std::uint64_t from = kAnyPeer;       ///< address handle or kAnyPeer
   void* context = nullptr;
   std::uint64_t tag = 0;

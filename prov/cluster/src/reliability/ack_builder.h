@@ -41,7 +41,7 @@ class AckBuilder {
   Sequence newest_;
   Time newest_at_{};
   Time due_ = kNever;
-  unsigned ordered_ = 0;    ///< arrived since the last acknowledgement
+  unsigned ordered_ = 0;  ///< arrived since the last acknowledgement
   unsigned unordered_ = 0;
 };
 

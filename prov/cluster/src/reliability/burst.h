@@ -14,9 +14,7 @@ namespace cluster::reliability {
 class Burst {
  public:
   /// A new empty frame behind the others; at most link::kBurstMax.
-  link::OutFrame& add() {
-    return *new (storage_ + sizeof(link::OutFrame) * count_++) link::OutFrame;
-  }
+  link::OutFrame& add() { return *new (storage_ + sizeof(link::OutFrame) * count_++) link::OutFrame; }
   std::span<const link::OutFrame> frames() const {
     return {std::launder(reinterpret_cast<const link::OutFrame*>(storage_)), count_};
   }

@@ -33,15 +33,15 @@ class Congestion {
 
   std::size_t window_max_;
   std::size_t window_;
-  std::size_t threshold_;        ///< slow start ends here
-  std::size_t earned_ = 0;       ///< acknowledgements towards the next frame of window
-  bool reduced_ = false;         ///< and the reduction may still turn out to be wrong
+  std::size_t threshold_;   ///< slow start ends here
+  std::size_t earned_ = 0;  ///< acknowledgements towards the next frame of window
+  bool reduced_ = false;    ///< and the reduction may still turn out to be wrong
   bool any_reduction_ = false;
-  Sequence round_end_;           ///< losses of transmissions before this one are already paid for
+  Sequence round_end_;  ///< losses of transmissions before this one are already paid for
   std::size_t window_before_ = 0;
   std::size_t threshold_before_ = 0;
-  std::size_t repairs_ = 0;      ///< since the reduction
-  std::size_t in_vain_ = 0;      ///< of those
+  std::size_t repairs_ = 0;  ///< since the reduction
+  std::size_t in_vain_ = 0;  ///< of those
 };
 
 }  // namespace cluster::reliability

@@ -35,9 +35,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
   using Urgency = AckBuilder::Urgency;
   const bool gap_before = arrivals.has_gap();
   switch (arrivals.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
-    case ReceiveWindow::Arrival::outside:
-      ++environment.counters.refused_window;
-      return Verdict::refused;
+    case ReceiveWindow::Arrival::outside: ++environment.counters.refused_window; return Verdict::refused;
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
       acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
@@ -46,7 +44,9 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
   }
   const bool news = gap_before || arrivals.has_gap();
   acks.arrived(now, view.transmission, view.in_order(),
-               news ? Urgency::now : view.ack_now() ? Urgency::soon : Urgency::none);
+               news             ? Urgency::now
+               : view.ack_now() ? Urgency::soon
+                                : Urgency::none);
   return Verdict::accepted;
 }
 

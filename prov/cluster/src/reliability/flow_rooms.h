@@ -38,13 +38,12 @@ struct Flow::Rooms {
   struct Choice {
     std::array<Pick, link::kBurstMax> picks;
     std::size_t count = 0;
-    bool more = false;     ///< something is left that has to wait
+    bool more = false;  ///< something is left that has to wait
     bool repairs = false;
     bool awaited = false;  ///< somebody waits for the acknowledgement of a frame on its way
   };
 
-  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-            protocol::Token token);
+  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token);
   void transmit(Time now, link::Link& link);
   void close(Time now, link::Link& link);
   void choose(Choice& choice);
@@ -83,14 +82,14 @@ struct Flow::Rooms {
   AckBuilder acks;
   Liveness liveness;
 
-  FrameBody bare{0};                     ///< for frames without segments
-  Sequence transmission;                 ///< number of the last sending
-  std::optional<Sequence> urgent;        ///< to be sent again whatever the windows say
-  std::uint32_t in_vain = 0;             ///< as the peer last reported it
+  FrameBody bare{0};               ///< for frames without segments
+  Sequence transmission;           ///< number of the last sending
+  std::optional<Sequence> urgent;  ///< to be sent again whatever the windows say
+  std::uint32_t in_vain = 0;       ///< as the peer last reported it
   std::vector<protocol::Token> delivered;
-  std::optional<Sequence> fin;           ///< the peer has closed; its frames end here
-  Time fin_patience = kNever;            ///< what is missing by then is missing for good
-  Time retry_at = kNever;                ///< the link had no room
+  std::optional<Sequence> fin;  ///< the peer has closed; its frames end here
+  Time fin_patience = kNever;   ///< what is missing by then is missing for good
+  Time retry_at = kNever;       ///< the link had no room
   Fault fault = Fault::none;
 
   static constexpr std::size_t kQueuedMax = 64;

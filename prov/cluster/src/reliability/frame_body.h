@@ -42,13 +42,13 @@ struct FrameBody {
   }
 
   std::unique_ptr<std::byte[]> storage;
-  std::size_t capacity;                ///< for segments, behind the headroom
-  std::size_t filled = 0;              ///< bytes of segments in the buffer
+  std::size_t capacity;                               ///< for segments, behind the headroom
+  std::size_t filled = 0;                             ///< bytes of segments in the buffer
   std::array<ConstBytes, kPayloadPiecesMax> payload;  ///< follows them; only the last segment has any
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;
   bool ordered = false;
-  std::vector<protocol::Token> tokens; ///< keeps its capacity when the body is used again
+  std::vector<protocol::Token> tokens;  ///< keeps its capacity when the body is used again
 };
 
 /// Bodies are used again: two sizes, whole frames and those whose payload lies elsewhere. As many

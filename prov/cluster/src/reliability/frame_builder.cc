@@ -15,8 +15,7 @@ void FrameBuilder::close() {
   if (open_) frames_.push(std::move(open_));
 }
 
-bool FrameBuilder::add_reference(const wire::Segment& segment, const Gather& payload,
-                                 protocol::Token token) {
+bool FrameBuilder::add_reference(const wire::Segment& segment, const Gather& payload, protocol::Token token) {
   std::array<ConstBytes, kPayloadPiecesMax> pieces;
   const std::size_t count = payload.pieces(pieces);
   if (count == 0) return false;

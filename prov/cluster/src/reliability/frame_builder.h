@@ -22,8 +22,8 @@ class FrameBuilder {
   static constexpr std::size_t kFramesMax = 3;
 
   /// The segment fits into an empty frame with `room` bytes for segments.
-  void add(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-           protocol::Token token, std::size_t room);
+  void add(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token,
+           std::size_t room);
   bool open() const { return open_ != nullptr; }
   /// Queues the open frame.
   void close();
@@ -33,8 +33,7 @@ class FrameBuilder {
   static constexpr std::size_t kReferenceMin = 256;
 
   bool add_reference(const wire::Segment& segment, const Gather& payload, protocol::Token token);
-  void add_copy(const wire::Segment& segment, const Gather& payload, protocol::Token token,
-                std::size_t room);
+  void add_copy(const wire::Segment& segment, const Gather& payload, protocol::Token token, std::size_t room);
 
   BodyPool& bodies_;
   SendWindow& frames_;

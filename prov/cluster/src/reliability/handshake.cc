@@ -2,7 +2,7 @@
 
 namespace cluster::reliability {
 
-Contact judge(const std::optional<Life>& known, const wire::Opening& opening) {
+Contact judge(const std::optional<Known>& known, const wire::Opening& opening) {
   if (!known) return Contact::fresh;
   if (opening.epoch > known->epoch) return Contact::newer;
   const bool same = opening.epoch == known->epoch && opening.session == known->session;

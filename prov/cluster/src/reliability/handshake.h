@@ -17,8 +17,8 @@
 
 namespace cluster::reliability {
 
-/// One session of a peer.
-struct Life {
+/// What is known of a peer: its session and which of its lives that belongs to.
+struct Known {
   std::uint64_t epoch = 0;
   std::uint32_t session = 0;
 };
@@ -31,7 +31,7 @@ enum class Contact : std::uint8_t {
   stale,  ///< from a life that is over: refuse it, naming the newer epoch
 };
 
-Contact judge(const std::optional<Life>& known, const wire::Opening& opening);
+Contact judge(const std::optional<Known>& known, const wire::Opening& opening);
 
 class Handshake {
  public:

@@ -74,8 +74,7 @@ void LossDetector::shrink(Time now, const RoundTrip& round_trip) {
 
 Duration LossDetector::patience(std::int32_t overtaken_by, const RoundTrip& round_trip) const {
   if (!round_trip.measured()) return RoundTrip::kTimeoutUnmeasured;
-  const Duration certain =
-      std::max(round_trip.smoothed(), round_trip.latest()) + reorder_window(round_trip);
+  const Duration certain = std::max(round_trip.smoothed(), round_trip.latest()) + reorder_window(round_trip);
   return overtaken_by > kOvertakenFew ? certain : certain + round_trip.smoothed();
 }
 

@@ -66,12 +66,12 @@ class LossDetector {
 
   Ring<Transmission> transmissions_;
   bool any_arrived_ = false;
-  Sequence newest_;              ///< latest transmission known to have arrived
+  Sequence newest_;  ///< latest transmission known to have arrived
   Time newest_sent_at_{};
-  Sequence known_end_;           ///< the last word covered the frames before this one
-  Duration widened_{0};          ///< the reorder window, before its bounds
+  Sequence known_end_;   ///< the last word covered the frames before this one
+  Duration widened_{0};  ///< the reorder window, before its bounds
   Time shrink_at_{};
-  Time widen_at_{};              ///< in-vain repairs of one round trip count once
+  Time widen_at_{};  ///< in-vain repairs of one round trip count once
   Time deadline_ = kNever;
 };
 

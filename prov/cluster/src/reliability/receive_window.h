@@ -23,9 +23,9 @@ namespace cluster::reliability {
 class ReceiveWindow {
  public:
   enum class Arrival : std::uint8_t {
-    fresh,      ///< call next() until it is false
+    fresh,  ///< call next() until it is false
     duplicate,
-    outside,    ///< further ahead than the window
+    outside,  ///< further ahead than the window
   };
 
   explicit ReceiveWindow(std::size_t size);
@@ -47,8 +47,8 @@ class ReceiveWindow {
 
  private:
   struct Slot {
-    Sequence sequence;                ///< what was here last...
-    Sequence transmission;            ///< ...and the sending that brought it
+    Sequence sequence;      ///< what was here last...
+    Sequence transmission;  ///< ...and the sending that brought it
     bool kept = false;
     std::vector<std::byte> segments;  ///< waiting to be handed on, if kept
   };
@@ -63,13 +63,13 @@ class ReceiveWindow {
   std::size_t size_;
   std::vector<Slot> slots_;
   std::uint32_t mask_;
-  SequenceSet arrived_;               ///< at or beyond expected_
+  SequenceSet arrived_;  ///< at or beyond expected_
   Sequence expected_;
-  Sequence highest_end_;              ///< one after the highest that arrived
-  Sequence cursor_;                   ///< ordered frames before this one have been handed on
+  Sequence highest_end_;  ///< one after the highest that arrived
+  Sequence cursor_;       ///< ordered frames before this one have been handed on
   std::uint32_t in_vain_ = 0;
-  ConstBytes current_;                ///< arrived and can be handed on as it lies
-  std::vector<std::byte> handed_;     ///< copy that the caller is looking at
+  ConstBytes current_;             ///< arrived and can be handed on as it lies
+  std::vector<std::byte> handed_;  ///< copy that the caller is looking at
   std::vector<std::vector<std::byte>> spares_;
 };
 

@@ -51,8 +51,7 @@ bool seal(const Label& label, const Handshake& handshake, const Word& word, Fram
   header.version = wire::kVersion;
   header.kind = static_cast<std::uint8_t>(label.kind);
   header.flags = static_cast<std::uint8_t>(label.flags | (opening != 0 ? kOpening : 0) |
-                                           (fit.block != 0 ? kAckBlock : 0) |
-                                           (fit.says ? kAcknowledges : 0));
+                                           (fit.block != 0 ? kAckBlock : 0) | (fit.says ? kAcknowledges : 0));
   header.length = static_cast<std::uint16_t>(front + body.size());
   header.session = handshake.peer_session();
   header.sequence = label.sequence.value;

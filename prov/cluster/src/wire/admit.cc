@@ -20,11 +20,11 @@ using namespace frame_flag;
 
 constexpr KindRule kRules[] = {
     {false, 0},
-    {true, kAll},                                 // flow
-    {true, 0},                                    // reset
-    {true, kOpening | kAckBlock | kAcknowledges}, // fin
-    {true, 0},                                    // probe
-    {true, 0},                                    // alive
+    {true, kAll},                                  // flow
+    {true, 0},                                     // reset
+    {true, kOpening | kAckBlock | kAcknowledges},  // fin
+    {true, 0},                                     // probe
+    {true, 0},                                     // alive
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {

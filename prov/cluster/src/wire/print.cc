@@ -27,6 +27,7 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::bulk: return "bulk";
     case SegmentKind::done: return "done";
     case SegmentKind::credit: return "credit";
+    case SegmentKind::farewell: return "farewell";
   }
   return "unknown";
 }
@@ -50,8 +51,8 @@ std::string print_opening(const Opening& opening) {
 std::string print_ranges(const Ack& ack) {
   std::string text = " [has";
   for (std::size_t i = 0; i < ack.count; ++i) {
-    text += " " + std::to_string(ack.ranges[i].first.value) + "-" +
-            std::to_string((ack.ranges[i].end).value - 1);
+    text +=
+        " " + std::to_string(ack.ranges[i].first.value) + "-" + std::to_string((ack.ranges[i].end).value - 1);
   }
   return text + number("in vain", ack.duplicates) + "]";
 }

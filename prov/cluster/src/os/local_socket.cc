@@ -1,0 +1,157 @@
+#include "os/local_socket.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+
+namespace cluster::os {
+namespace {
+
+/// The kernel cuts it to net.core.somaxconn. All ranks of a large node may connect at the same moment.
+constexpr int kBacklog = 4096;
+
+std::string failed(const char* call) {
+  return std::string(call) + ": " + std::generic_category().message(errno);
+}
+
+/// An abstract name: the first byte is zero, and its length counts.
+socklen_t abstract_address(std::string_view name, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const std::size_t size = std::min(name.size(), sizeof address.sun_path - 1);
+  std::copy_n(name.data(), size, address.sun_path + 1);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+}
+
+Descriptor open_socket(std::string& reason) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) reason = failed("socket");
+  return socket;
+}
+
+/// Room for the header and one descriptor, aligned as the kernel wants it.
+union Control {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/// Takes the descriptors out of what arrived: the first into `attachment`. Returns how many there were.
+std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
+  std::size_t count = 0;
+  for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr;
+       control = CMSG_NXTHDR(&message, control)) {
+    if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t here = (control->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < here; ++i) {
+      int number;
+      std::memcpy(&number, CMSG_DATA(control) + i * sizeof number, sizeof number);
+      Descriptor owned(number);
+      if (count++ == 0) attachment = std::move(owned);
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+LocalSocket LocalSocket::listen(std::string_view name, std::string& reason) {
+  Descriptor socket = open_socket(reason);
+  if (!socket) return {};
+  sockaddr_un address;
+  const socklen_t size = abstract_address(name, address);
+  if (::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
+    reason = failed("bind");
+    return {};
+  }
+  if (::listen(socket.number(), kBacklog) != 0) {
+    reason = failed("listen");
+    return {};
+  }
+  return LocalSocket(std::move(socket));
+}
+
+LocalSocket LocalSocket::connect(std::string_view name, std::string& reason) {
+  Descriptor socket = open_socket(reason);
+  if (!socket) return {};
+  sockaddr_un address;
+  const socklen_t size = abstract_address(name, address);
+  if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), size) == 0) {
+    return LocalSocket(std::move(socket));
+  }
+  if (errno == ECONNREFUSED) {
+    reason = "nobody listens on this node";
+  } else if (errno == EAGAIN) {
+    reason = "its queue of connections is full";
+  } else {
+    reason = failed("connect");
+  }
+  return {};
+}
+
+LocalSocket LocalSocket::accept(std::string& reason) const {
+  reason.clear();
+  Descriptor socket(::accept4(socket_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) reason = failed("accept");
+  return LocalSocket(std::move(socket));
+}
+
+bool LocalSocket::same_user() const {
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  return ::getsockopt(socket_.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
+         size == sizeof credentials && credentials.uid == ::geteuid();
+}
+
+bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::string& reason) const {
+  iovec part{const_cast<std::byte*>(message.data()), message.size()};
+  Control control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = &control;
+  header.msg_controllen = sizeof control.bytes;
+  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  rights->cmsg_level = SOL_SOCKET;
+  rights->cmsg_type = SCM_RIGHTS;
+  rights->cmsg_len = CMSG_LEN(sizeof(int));
+  const int number = attachment.number();
+  std::memcpy(CMSG_DATA(rights), &number, sizeof number);
+  if (::sendmsg(socket_.number(), &header, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+      static_cast<ssize_t>(message.size())) {
+    return true;
+  }
+  reason = failed("sendmsg");
+  return false;
+}
+
+LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment) const {
+  iovec part{message.data(), message.size()};
+  Control control{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = &control;
+  header.msg_controllen = sizeof control.bytes;
+  const ssize_t size = ::recvmsg(socket_.number(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (size < 0) return errno == EAGAIN || errno == EINTR ? Receipt::nothing : Receipt::end;
+  const std::size_t descriptors = take_descriptors(header, attachment);
+  if (size == 0 && descriptors == 0) return Receipt::end;
+  const bool cut = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  if (!cut && static_cast<std::size_t>(size) == message.size() && descriptors == 1) return Receipt::message;
+  attachment.reset();
+  return Receipt::misfit;
+}
+
+bool LocalSocket::hung_up() const {
+  pollfd watch{socket_.number(), POLLRDHUP, 0};
+  return ::poll(&watch, 1, 0) > 0 && (watch.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,40 @@
+// Memory that two processes see: a memfd, which has no name in any file system and goes away with its
+// last holder. Its creator seals the size, so whoever maps it can never be sent a SIGBUS by truncation;
+// whoever receives one accepts it only with those seals and exactly the size that was announced.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "base/bytes.h"
+#include "os/descriptor.h"
+
+namespace cluster::os {
+
+class SharedMemory {
+ public:
+  SharedMemory() = default;
+  SharedMemory(SharedMemory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  SharedMemory& operator=(SharedMemory&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~SharedMemory();
+
+  /// New memory, zero, untouched, sealed; `file` is what to send to the other process. On failure an
+  /// empty one, and `reason` says why.
+  static SharedMemory create(std::size_t size, Descriptor& file, std::string& reason);
+  /// Maps memory that another process created. On failure an empty one, and `reason` says why.
+  static SharedMemory map(const Descriptor& file, std::size_t size, std::string& reason);
+
+  explicit operator bool() const { return !bytes_.empty(); }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  explicit SharedMemory(Bytes bytes) : bytes_(bytes) {}
+
+  Bytes bytes_;
+};
+
+}  // namespace cluster::os

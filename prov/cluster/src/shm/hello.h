@@ -1,0 +1,41 @@
+// The one message of a connection: who the writer is and how the ring that comes with it is cut. It
+// travels between processes of one host and one build of the layout (the name of the listener says
+// which), so its integers are the host's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/address.h"
+#include "shm/layout.h"
+
+namespace cluster::shm {
+
+/// As it is sent.
+struct HelloMessage {
+  std::uint64_t magic;
+  std::uint64_t epoch;
+  std::uint32_t layout_version;
+  std::uint32_t slots;
+  std::uint32_t arena_bytes;
+  std::uint32_t scope;
+  std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
+  std::uint16_t port;
+  std::uint8_t family;  ///< 4 or 6
+  std::uint8_t reserved[5];
+};
+static_assert(sizeof(HelloMessage) == 56, "no padding: every byte that is sent is meant");
+
+/// The same, checked.
+struct Hello {
+  SocketAddress writer;
+  std::uint64_t epoch = 0;  ///< later lives of one name have larger ones
+  Geometry geometry;
+};
+
+HelloMessage encode(const Hello& hello);
+/// Nothing if the message makes no sense.
+std::optional<Hello> decode(const HelloMessage& message);
+
+}  // namespace cluster::shm

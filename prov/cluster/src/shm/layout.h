@@ -1,0 +1,104 @@
+// What lies in the shared memory between two processes of one node, version kLayoutVersion.
+//
+//   control page | slots, 64 bytes each | arena
+//
+// One process writes segments (RingWriter), the other takes them (RingReader). The memory is a memfd
+// that the writer created and sealed, so its size never changes under the reader.
+//
+// Slots. The n-th segment (n from 0) lies in slot n mod slots. A slot is one cache line and carries
+// its own sequence word, written last (release) with n + 1: message and signal arrive in one line, and
+// there is no tail that every message would have to touch. The reader waits for exactly that value; any
+// value but the one of the lap before means that the peer broke the rules. Behind the 16 bytes of slot
+// header come the encoded segment header (wire/segment.h) and, if it fits, the payload.
+//
+// Arena. Longer payload lies in one piece in the arena, a ring of bytes of its own. Blocks begin at
+// multiples of 64 bytes: that keeps writer and reader off each other's lines and keeps the fast string
+// copy of the processor off its slow path (copy.h). A block that would cross the end begins at the
+// start instead; the bytes skipped belong to it. Blocks are freed in the order of their slots, and only
+// the writer knows where they end: the reader gives back nothing but a number of slots.
+//
+// Giving back. The reader counts the slots taken in `head`, a line of its own, lazily: reading it costs
+// the writer a cache miss, which it pays only when its remembered value says that the ring is full.
+// Lazily must not mean never, so the reader publishes
+//   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
+//   (2) when it looks and finds nothing, or finds what it has already been shown.
+// So whenever the writer waits, the reader has segments to look at, or publishes everything at its next
+// look. By (2) a writer that waits meets an empty arena sooner or later, and the most that a block can
+// need there is a skip as long as itself: payload of up to half the arena never waits forever.
+// payload_max is an eighth, so that the copy in and the copy out of successive pieces overlap.
+//
+// Trust. Either side may be hostile or mad. The reader copies a slot's fields once and checks them
+// before use; the writer accepts only a head between the last one and what it wrote. Neither follows a
+// pointer or an index from the memory without that. Payload may still change while it is being read:
+// that is the sender's loss, it could have sent those bytes in the first place.
+//
+// Idle cost: one load of one line (the next slot). Small message: one line written, one line read.
+// Memory is touched only as used: a pair that exchanges a few small messages costs two or three pages.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "wire/segment.h"
+
+namespace cluster::shm {
+
+/// Part of the name that listeners listen under: another version is not found rather than refused.
+inline constexpr std::uint32_t kLayoutVersion = 1;
+
+inline constexpr std::size_t kLineBytes = 64;
+
+/// The first page.
+struct Control {
+  alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: slots taken since the beginning, mod 2^32
+  alignas(kLineBytes) std::byte reserved[4096 - kLineBytes] = {};  ///< a line for a doorbell comes here
+};
+static_assert(sizeof(Control) == 4096);
+static_assert(offsetof(Control, reserved) == kLineBytes, "the head has its line for itself");
+
+struct Slot {
+  static constexpr std::size_t kRoom = 48;
+  /// In `offset`: the payload follows the segment header in `room`.
+  static constexpr std::uint32_t kInline = 0xffffffff;
+
+  std::uint32_t sequence;    ///< n + 1 once segment n lies here; written last
+  std::uint32_t length;      ///< of the payload, equal to the segment's
+  std::uint32_t offset;      ///< of the payload in the arena, a multiple of kLineBytes; or kInline
+  std::uint8_t header_size;  ///< of the encoded segment header in `room`
+  std::uint8_t reserved[3];
+  std::byte room[kRoom];
+};
+static_assert(sizeof(Slot) == kLineBytes);
+static_assert(offsetof(Slot, sequence) == 0 && offsetof(Slot, room) == 16);
+static_assert(wire::kSegmentHeaderMax <= Slot::kRoom, "a segment header always fits into its slot");
+static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
+
+/// How one ring is cut. Both ends must agree: the writer chooses, the hello carries it.
+struct Geometry {
+  std::uint32_t slots = 0;        ///< power of two
+  std::uint32_t arena_bytes = 0;  ///< power of two
+
+  static constexpr std::uint32_t kSlotsMin = 64, kSlotsMax = 4096;
+  static constexpr std::uint32_t kArenaMin = 64u << 10, kArenaMax = 64u << 20;
+
+  /// For about `ring_bytes` of payload room: rounded up to a power of two, held within the limits.
+  static Geometry for_payload(std::size_t ring_bytes);
+  /// Powers of two within the limits?
+  bool valid() const;
+
+  std::size_t slots_begin() const { return sizeof(Control); }
+  std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
+  std::size_t total_bytes() const { return arena_begin() + arena_bytes; }
+  /// Longest payload of one segment, bytes.
+  std::size_t payload_max() const { return arena_bytes / 8; }
+
+  friend bool operator==(const Geometry&, const Geometry&) = default;
+};
+
+/// Arena bytes that a payload occupies.
+inline std::uint32_t block_bytes(std::uint32_t length) {
+  return (length + (kLineBytes - 1)) & ~static_cast<std::uint32_t>(kLineBytes - 1);
+}
+
+}  // namespace cluster::shm

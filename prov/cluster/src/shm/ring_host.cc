@@ -1,0 +1,131 @@
+#include "shm/ring_host.h"
+
+#include "os/shared_memory.h"
+#include "shm/hello.h"
+#include "shm/ring_inbox.h"
+#include "shm/ring_outbox.h"
+
+namespace cluster::shm {
+namespace {
+
+constexpr std::size_t kHalfOpenMax = 64;
+constexpr std::size_t kAcceptsPerCall = 16;
+
+bool names_a_host(const SocketAddress& name) { return !name.empty() && !name.wildcard() && name.port() != 0; }
+
+}  // namespace
+
+RingHost::RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry,
+                   os::LocalSocket listener, const Environment& environment)
+    : name_(name),
+      epoch_(epoch),
+      geometry_(geometry),
+      listener_(std::move(listener)),
+      environment_(environment) {
+  half_open_.reserve(kHalfOpenMax);
+}
+
+std::string RingHost::listener_name(const SocketAddress& name) {
+  std::string text = "cluster-" + std::to_string(kLayoutVersion) + "/" + name.text();
+  // A link-local address may exist once per interface.
+  if (name.scope() != 0) text += "%" + std::to_string(name.scope());
+  return text;
+}
+
+Connection RingHost::connect(const SocketAddress& peer) {
+  Connection result;
+  if (!names_a_host(peer)) {
+    result.reason = "the address names no host";
+    return result;
+  }
+  os::LocalSocket socket = os::LocalSocket::connect(listener_name(peer), result.reason);
+  if (!socket) return result;
+  if (!socket.same_user()) {
+    result.reason = "it runs as another user";
+    return result;
+  }
+  os::Descriptor file;
+  os::SharedMemory memory = os::SharedMemory::create(geometry_.total_bytes(), file, result.reason);
+  if (!memory) return result;
+  const HelloMessage hello = encode(Hello{name_, epoch_, geometry_});
+  if (!socket.send(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
+  ++environment_.counters.shm_attached;
+  result.outbox =
+      std::make_unique<RingOutbox>(peer, std::move(socket), std::move(memory), geometry_, environment_);
+  return result;
+}
+
+void RingHost::accept(std::vector<std::unique_ptr<Inbox>>& arrivals) {
+  admit_connections();
+  for (std::size_t i = 0; i < half_open_.size();) {
+    bool waiting = false;
+    if (std::unique_ptr<Inbox> inbox = attach(half_open_[i], waiting)) arrivals.push_back(std::move(inbox));
+    if (waiting) {
+      ++i;
+    } else {
+      half_open_.erase(half_open_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
+void RingHost::admit_connections() {
+  std::string reason;
+  for (std::size_t i = 0; i < kAcceptsPerCall && half_open_.size() < kHalfOpenMax; ++i) {
+    os::LocalSocket socket = listener_.accept(reason);
+    if (!socket) break;
+    if (socket.same_user()) {
+      half_open_.push_back(std::move(socket));
+    } else {
+      refuse("a process of this node", "it runs as another user");
+    }
+  }
+  // Out of descriptors, say: the connection waits in the kernel, and one line is enough.
+  if (!reason.empty() && !accept_failed_)
+    environment_.log.warn("shared memory: cannot accept: %s", reason.c_str());
+  accept_failed_ = !reason.empty();
+}
+
+std::unique_ptr<Inbox> RingHost::attach(os::LocalSocket& socket, bool& waiting) {
+  HelloMessage message;
+  os::Descriptor file;
+  switch (socket.receive(as_bytes(&message, sizeof message), file)) {
+    case os::LocalSocket::Receipt::nothing: waiting = true; return nullptr;
+    case os::LocalSocket::Receipt::end: return nullptr;
+    case os::LocalSocket::Receipt::misfit:
+      refuse("a process of this node", "its first message is no hello");
+      return nullptr;
+    case os::LocalSocket::Receipt::message: break;
+  }
+  const std::optional<Hello> hello = decode(message);
+  if (!hello) {
+    refuse("a process of this node", "its hello makes no sense");
+    return nullptr;
+  }
+  std::string reason;
+  os::SharedMemory memory = os::SharedMemory::map(file, hello->geometry.total_bytes(), reason);
+  if (!memory) {
+    refuse(hello->writer.text(), reason);
+    return nullptr;
+  }
+  ++environment_.counters.shm_attached;
+  return std::make_unique<RingInbox>(*hello, std::move(socket), std::move(memory), environment_);
+}
+
+void RingHost::refuse(const std::string& who, const std::string& reason) {
+  ++environment_.counters.shm_refused;
+  environment_.log.warn("shared memory refused to %s: %s", who.c_str(), reason.c_str());
+}
+
+std::unique_ptr<Host> open_host(const SocketAddress& name, std::uint64_t epoch, const HostSettings& settings,
+                                const Environment& environment, std::string& reason) {
+  if (!names_a_host(name)) {
+    reason = "the address names no host";
+    return nullptr;
+  }
+  os::LocalSocket listener = os::LocalSocket::listen(RingHost::listener_name(name), reason);
+  if (!listener) return nullptr;
+  const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
+  return std::make_unique<RingHost>(name, epoch, geometry, std::move(listener), environment);
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,33 @@
+#include "shm/ring_inbox.h"
+
+namespace cluster::shm {
+
+RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory,
+                     const Environment& environment)
+    : reader_(memory.bytes(), hello.geometry),
+      environment_(environment),
+      memory_(std::move(memory)),
+      socket_(std::move(socket)),
+      hello_(hello) {}
+
+bool RingInbox::look(Arrival& arrival) {
+  if (reader_.look(arrival.segment, arrival.payload)) return true;
+  if (reader_.broken()) [[unlikely]]
+    complain();
+  return false;
+}
+
+void RingInbox::take() {
+  reader_.take();
+  ++environment_.counters.shm_received;
+}
+
+void RingInbox::complain() {
+  if (complained_) return;
+  complained_ = true;
+  ++environment_.counters.refused_garbage;
+  environment_.log.warn("shared memory from %s dropped: the ring holds what no peer of ours writes",
+                        hello_.writer.text().c_str());
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,36 @@
+// The ring from one peer of this node, with the socket that tells of its death.
+#pragma once
+
+#include "base/environment.h"
+#include "os/local_socket.h"
+#include "os/shared_memory.h"
+#include "shm/hello.h"
+#include "shm/host.h"
+#include "shm/ring_reader.h"
+
+namespace cluster::shm {
+
+class RingInbox final : public Inbox {
+ public:
+  RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory,
+            const Environment& environment);
+
+  const SocketAddress& peer() const override { return hello_.writer; }
+  std::uint64_t peer_epoch() const override { return hello_.epoch; }
+  bool look(Arrival& arrival) override;
+  void take() override;
+  bool broken() const override { return reader_.broken(); }
+  bool peer_gone() override { return socket_.hung_up(); }
+
+ private:
+  void complain();
+
+  RingReader reader_;
+  Environment environment_;
+  os::SharedMemory memory_;
+  os::LocalSocket socket_;
+  Hello hello_;
+  bool complained_ = false;
+};
+
+}  // namespace cluster::shm

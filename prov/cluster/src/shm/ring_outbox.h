@@ -1,0 +1,34 @@
+// The ring to one peer of this node, with the socket that tells of its death. What has been written
+// stays readable for the peer after this end is gone.
+#pragma once
+
+#include "base/environment.h"
+#include "os/local_socket.h"
+#include "os/shared_memory.h"
+#include "shm/host.h"
+#include "shm/ring_writer.h"
+
+namespace cluster::shm {
+
+class RingOutbox final : public Outbox {
+ public:
+  RingOutbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory,
+             const Geometry& geometry, const Environment& environment);
+
+  std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
+  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
+            protocol::Token token) override;
+  bool immediate() const override { return true; }
+  bool peer_gone() override;
+  bool drained() const override { return writer_.drained(); }
+
+ private:
+  RingWriter writer_;
+  Environment environment_;
+  os::SharedMemory memory_;
+  os::LocalSocket socket_;
+  SocketAddress peer_;
+  bool complained_ = false;
+};
+
+}  // namespace cluster::shm

@@ -1,0 +1,62 @@
+// The reading end of a ring (layout.h), over any memory: a test may hold both ends in one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "shm/layout.h"
+#include "wire/segment.h"
+
+namespace cluster::shm {
+
+class RingReader {
+ public:
+  /// `memory`: geometry.total_bytes(), aligned to kLineBytes, outlives the reader.
+  RingReader(Bytes memory, const Geometry& geometry);
+
+  /// Shows the next segment; false if there is none. `payload` may lie in the ring or in the reader;
+  /// it is valid until take() or the next look().
+  bool look(wire::Segment& segment, ConstBytes& payload) {
+    const Slot& slot = slots_[position_ & (slot_count_ - 1)];
+    const std::uint32_t sequence =
+        std::atomic_ref(const_cast<std::uint32_t&>(slot.sequence)).load(std::memory_order_acquire);
+    if (sequence != position_ + 1) return rest(sequence);
+    return read(slot, segment, payload);
+  }
+
+  /// Gives back what look() showed.
+  void take() {
+    ++position_;
+    arena_taken_ += block_;
+    shown_ = false;
+    if (position_ - published_ >= slots_lag_ || arena_taken_ >= arena_lag_) publish();
+  }
+
+  /// True once the writer broke the rules: look() finds nothing any more.
+  bool broken() const { return broken_; }
+
+ private:
+  bool rest(std::uint32_t sequence);
+  bool read(const Slot& slot, wire::Segment& segment, ConstBytes& payload);
+  bool breach();
+  void publish();
+
+  Slot* slots_;
+  Control* control_;
+  const std::byte* arena_;
+  std::uint32_t slot_count_;
+  std::uint32_t arena_bytes_;
+  std::uint32_t slots_lag_;        ///< taken but unpublished slots that are too many
+  std::uint32_t arena_lag_;        ///< the same of the arena, bytes
+  std::uint32_t position_ = 0;     ///< slots taken
+  std::uint32_t published_ = 0;    ///< slots taken as the writer may know it
+  std::uint32_t arena_place_ = 0;  ///< where the newest block seen ends, in the arena
+  std::uint32_t arena_taken_ = 0;  ///< bytes taken since published_
+  std::uint32_t block_ = 0;        ///< bytes of the arena that the segment shown occupies
+  bool shown_ = false;             ///< look() has shown the segment at position_
+  bool broken_ = false;
+  std::byte room_[Slot::kRoom];  ///< of the slot shown: out of the writer's reach
+};
+
+}  // namespace cluster::shm

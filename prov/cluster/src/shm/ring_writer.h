@@ -1,0 +1,51 @@
+// The writing end of a ring (layout.h), over any memory: a test may hold both ends in one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/bytes.h"
+#include "shm/layout.h"
+#include "wire/segment.h"
+
+namespace cluster::shm {
+
+class RingWriter {
+ public:
+  /// `memory`: geometry.total_bytes(), zero, aligned to kLineBytes, outlives the writer.
+  RingWriter(Bytes memory, const Geometry& geometry);
+
+  std::size_t payload_max() const { return payload_max_; }
+
+  /// Writes one segment; false if there is no room for it now. payload.length must be segment.length
+  /// and at most payload_max().
+  bool post(const wire::Segment& segment, const Gather& payload);
+
+  /// True if the reader has given everything back.
+  bool drained() const;
+  /// True once the reader's head made no sense; the ring then fills up and stays full.
+  bool broken() const { return broken_; }
+
+ private:
+  bool slot_free();
+  bool reserve(std::uint32_t bytes, std::uint32_t& offset);
+  bool arena_free(std::uint32_t bytes) const { return bytes <= arena_bytes_ - (arena_end_ - arena_begin_); }
+  void read_head();
+
+  Slot* slots_;
+  Control* control_;
+  std::byte* arena_;
+  std::size_t payload_max_;
+  std::uint32_t slot_count_;
+  std::uint32_t arena_bytes_;
+  std::uint32_t position_ = 0;  ///< segments written
+  std::uint32_t head_ = 0;      ///< segments known to be given back
+  // Places in the arena count on without end (mod 2^32); what lies between the two is in use.
+  std::uint32_t arena_begin_ = 0;
+  std::uint32_t arena_end_ = 0;
+  std::unique_ptr<std::uint32_t[]> arena_ends_;  ///< by slot: arena_end_ after the segment in it
+  bool broken_ = false;
+};
+
+}  // namespace cluster::shm
