@@ -1,4 +1,5 @@
-// The groups of questions that the probe puts to fi_getinfo.
+// The groups of questions that the probe puts to fi_getinfo, each in a file of its own. All of them
+// go on after a failure.
 #pragma once
 
 #include "core.h"

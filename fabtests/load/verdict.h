@@ -1,4 +1,5 @@
-// Counts what held and what did not; each failure is one line on stdout that says what was expected.
+// Counts what held and what did not; each failure is one line on stdout that says what was
+// expected.
 #pragma once
 
 #include <cstdio>
