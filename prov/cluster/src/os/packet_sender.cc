@@ -49,12 +49,16 @@ std::unique_ptr<PacketSender> PacketSender::open(int index, const Origin& origin
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = socket ? set_up(socket.number(), index, settings.qdisc_bypass) : errno;
   if (error != 0) return nullptr;
-  return std::unique_ptr<PacketSender>(
-      new PacketSender(std::move(socket), origin, settings.offload, counters));
+  return std::unique_ptr<PacketSender>(new PacketSender(std::move(socket), origin, settings, counters));
 }
 
-PacketSender::PacketSender(Descriptor socket, const Origin& origin, bool offload, Counters& counters)
-    : socket_(std::move(socket)), origin_(origin), counters_(counters), batch_(offload) {}
+PacketSender::PacketSender(Descriptor socket, const Origin& origin, const PacketSenderSettings& settings,
+                           Counters& counters)
+    : socket_(std::move(socket)),
+      origin_(origin),
+      counters_(counters),
+      segment_max_(settings.segment_max),
+      batch_(settings.offload) {}
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
   std::size_t gone = 0;
@@ -71,7 +75,9 @@ std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
 void PacketSender::build(std::span<const link::OutFrame> frames) {
   batch_.clear();
   for (std::size_t i = 0; !frames.empty(); ++i) {
-    const std::size_t count = batch_.offload() ? run_length(frames) : 1;
+    // Nobody further down looks at the size of a segment; a frame on its own is refused (EMSGSIZE).
+    const bool super = batch_.offload() && frames[0].size <= segment_max_;
+    const std::size_t count = super ? run_length(frames) : 1;
     open_message(frames.first(count), headers_[i].data());
     frames = frames.subspan(count);
   }

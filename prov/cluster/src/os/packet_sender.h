@@ -19,6 +19,7 @@ namespace cluster::os {
 struct PacketSenderSettings {
   bool qdisc_bypass = true;
   bool offload = true;
+  std::size_t segment_max = 0;  ///< largest frame the interface sends
 };
 
 class PacketSender {
@@ -32,7 +33,8 @@ class PacketSender {
   std::size_t send(std::span<const link::OutFrame> frames);
 
  private:
-  PacketSender(Descriptor socket, const Origin& origin, bool offload, Counters& counters);
+  PacketSender(Descriptor socket, const Origin& origin, const PacketSenderSettings& settings,
+               Counters& counters);
   void build(std::span<const link::OutFrame> frames);
   void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
@@ -41,6 +43,7 @@ class PacketSender {
   Descriptor socket_;
   Origin origin_;
   Counters& counters_;
+  std::size_t segment_max_;
   SendBatch batch_;
   std::array<std::array<std::byte, kVnetBytes + kHeadersMax>, link::kBurstMax> headers_;
 };
