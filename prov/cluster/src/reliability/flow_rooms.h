@@ -27,7 +27,6 @@ struct Flow::Rooms {
         const Environment& environment);
 
   bool alive() const { return fault == Fault::none; }
-  void die(Fault why);
 
   // --- down (flow_transmit.cc) ---
   struct Pick {

@@ -14,19 +14,14 @@ Word::Word(Time now, const AckBuilder& acks, const ReceiveWindow& arrivals)
       expected_(arrivals.expected()),
       newest_(acks.newest()),
       age_(acks.delay_field(now)) {
-  if (gap_) {
-    arrivals.describe(ack_);
-  } else {
-    ack_.duplicates = arrivals.in_vain();
-    ack_.count = 0;
-  }
+  if (gap_ || arrivals.in_vain() != 0) arrivals.describe(ack_.emplace());
 }
 
 Word::Fit Word::fit(std::size_t room, bool bare) const {
   if (!anything_) return {false, 0};
   // Frames received in vain are news that can wait for a frame with nothing else in it.
-  const bool wanted = gap_ || (bare && ack_.duplicates != 0);
-  const std::size_t size = wanted ? wire::ack_block_size(ack_.count) : 0;
+  const bool wanted = gap_ || (bare && ack_);
+  const std::size_t size = wanted ? wire::ack_block_size(ack_->count) : 0;
   if (size <= room) return {true, size};
   return {!gap_, 0};
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/units.h"
 #include "link/link.h"
@@ -28,7 +29,8 @@ class Word {
   };
   Fit fit(std::size_t room, bool bare) const;
   void fill(wire::FrameHeader& header) const;
-  const wire::Ack& ack() const { return ack_; }
+  /// Only for frames that carry a block.
+  const wire::Ack& ack() const { return *ack_; }
 
  private:
   bool anything_;
@@ -36,7 +38,7 @@ class Word {
   Sequence expected_;
   Sequence newest_;
   std::uint16_t age_;
-  wire::Ack ack_;
+  std::optional<wire::Ack> ack_;  ///< if there is something a block would say
 };
 
 /// What a frame says about itself.
