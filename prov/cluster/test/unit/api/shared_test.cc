@@ -1,0 +1,89 @@
+// Queues, counters and address vectors that several endpoints share.
+#include "unit/api/api_world.h"
+
+namespace cluster::api::test {
+namespace {
+
+class SharedTest : public ApiTest {
+ protected:
+  fi_cq_tagged_entry entry{};
+  char buffer[32] = {};
+};
+
+TEST_F(SharedTest, OneQueueServesManyEndpointsAndSurvivesThem) {
+  constexpr int kEndpoints = 3;
+  fid_av* av = open_av();
+  fid_cq* cq = open_cq();
+  fid_ep* endpoints[kEndpoints];
+  fi_addr_t handles[kEndpoints];
+  for (int i = 0; i < kEndpoints; ++i) {
+    endpoints[i] = open_endpoint();
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &av->fid, 0), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    ASSERT_EQ(fi_enable(endpoints[i]), 0);
+    sockaddr_in name{};
+    std::size_t size = sizeof name;
+    ASSERT_EQ(fi_getname(&endpoints[i]->fid, &name, &size), 0);
+    ASSERT_EQ(fi_av_insert(av, &name, 1, &handles[i], 0, nullptr), 1);
+  }
+  for (int i = 0; i < kEndpoints; ++i) {
+    ASSERT_EQ(fi_trecv(endpoints[i], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &endpoints[i]),
+              0);
+    ASSERT_EQ(fi_tsend(endpoints[(i + 1) % kEndpoints], "ring", 5, nullptr, handles[i], 5, nullptr), 0);
+  }
+  int received = 0;
+  int sent = 0;
+  for (int turn = 0; turn < 100000 && received + sent < 2 * kEndpoints; ++turn) {
+    if (fi_cq_read(cq, &entry, 1) != 1) continue;
+    ++(entry.flags & FI_RECV ? received : sent);
+  }
+  EXPECT_EQ(received, kEndpoints);
+  EXPECT_EQ(sent, kEndpoints);
+  EXPECT_EQ(fi_close(&endpoints[0]->fid), 0);
+  EXPECT_EQ(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+  EXPECT_EQ(fi_close(&cq->fid), -FI_EBUSY);
+  EXPECT_EQ(fi_close(&endpoints[1]->fid), 0);
+  EXPECT_EQ(fi_close(&endpoints[2]->fid), 0);
+  EXPECT_EQ(fi_close(&cq->fid), 0);
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
+TEST_F(SharedTest, CountersMoveTheirEndpointsAndCountInjectedMessages) {
+  fid_av* av = open_av();
+  fid_cq* cq = open_cq();
+  fid_cntr* sends = open_cntr();
+  fid_cntr* receives = open_cntr();
+  fid_ep* endpoints[2];
+  fi_addr_t handles[2];
+  for (int i = 0; i < 2; ++i) {
+    endpoints[i] = open_endpoint();
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &av->fid, 0), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &sends->fid, FI_SEND), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &receives->fid, FI_RECV), 0);
+    ASSERT_EQ(fi_enable(endpoints[i]), 0);
+    sockaddr_in name{};
+    std::size_t size = sizeof name;
+    ASSERT_EQ(fi_getname(&endpoints[i]->fid, &name, &size), 0);
+    ASSERT_EQ(fi_av_insert(av, &name, 1, &handles[i], 0, nullptr), 1);
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(fi_recv(endpoints[1], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, &entry), 0);
+  }
+  ASSERT_EQ(fi_send(endpoints[0], "abc", 4, nullptr, handles[1], nullptr), 0);
+  ASSERT_EQ(fi_inject(endpoints[0], "abc", 4, handles[1]), 0);
+  EXPECT_EQ(fi_cntr_wait(receives, 2, 1000), 0);
+  EXPECT_EQ(fi_cntr_wait(sends, 2, 1000), 0);
+  EXPECT_EQ(fi_cntr_readerr(sends), 0u);
+  ASSERT_EQ(fi_recv(endpoints[1], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, &entry), 0);
+  EXPECT_EQ(fi_cancel(&endpoints[1]->fid, &entry), 0);
+  EXPECT_EQ(fi_cntr_readerr(receives), 1u);
+  for (fid_ep* endpoint : endpoints) EXPECT_EQ(fi_close(&endpoint->fid), 0);
+  EXPECT_EQ(fi_close(&sends->fid), 0);
+  EXPECT_EQ(fi_close(&receives->fid), 0);
+  EXPECT_EQ(fi_close(&cq->fid), 0);
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
+}  // namespace
+}  // namespace cluster::api::test
