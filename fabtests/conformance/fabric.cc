@@ -161,7 +161,7 @@ void Endpoint::must(const std::function<ssize_t()>& call) { EXPECT_EQ(post(call)
 std::optional<Outcome> Endpoint::await(const void* context, std::chrono::milliseconds limit) {
   const Deadline deadline(limit);
   std::size_t looked = 0;
-  for (;;) {
+  for (bool last = false;; last = deadline.passed()) {
     for (; looked < outcomes_.size(); ++looked) {
       const Outcome outcome = outcomes_[looked];
       const void* its = outcome.error ? outcome.failure.op_context : outcome.entry.op_context;
@@ -169,7 +169,7 @@ std::optional<Outcome> Endpoint::await(const void* context, std::chrono::millise
       outcomes_.erase(outcomes_.begin() + static_cast<std::ptrdiff_t>(looked));
       return outcome;
     }
-    if (deadline.passed()) return std::nullopt;
+    if (last) return std::nullopt;
     collect(tx_.get());
     collect(rx_.get());
     if (looked == outcomes_.size()) sched_yield();

@@ -125,64 +125,92 @@ SIDES_TEST(Failure, APeerThatDiesFailsWhatIsPendingTowardsIt, 2) {
   EXPECT_TRUE(outcome->error);
 }
 
-/// Side 1 lives once, ends by `end`; side 3, on the same node, takes its name and is reached again.
-void second_life(Side& side, bool politely) {
-  expect_deaths_soon();
-  const auto conversation = [](Endpoint& e, fi_addr_t peer, bool speaks_first, std::uint64_t seed) {
-    int out = 0;
+/// One of two who talk in turns, in messages of several sizes; `seed` is of this life.
+struct Talker {
+  Endpoint& e;
+  fi_addr_t peer;
+  bool speaks_first;
+  std::uint64_t seed;
+  int resets_forgiven = 0;  ///< sends that may still meet the end of the peer's former life
+
+  void talk() {
     int in = 0;
     for (const std::size_t size : {8u, 5000u, 600000u}) {
-      const auto data = pattern(size, seed);
       std::vector<unsigned char> buffer(size);
       e.must([&] { return fi_trecv(e.ep(), buffer.data(), size, nullptr, FI_ADDR_UNSPEC, size, 0, &in); });
-      if (speaks_first)
-        e.must([&] { return fi_tsend(e.ep(), data.data(), size, nullptr, peer, size, &out); });
+      if (speaks_first) say(size);
       e.finish(&in);
-      if (!speaks_first)
-        e.must([&] { return fi_tsend(e.ep(), data.data(), size, nullptr, peer, size, &out); });
-      e.finish(&out);
+      if (!speaks_first) say(size);
       EXPECT_TRUE(has_pattern(buffer, seed));
     }
-  };
-  const int me = side.index();
-  if (me == 2) return;  // side 3 has to be on the node of side 1
-  if (me == 0) {
+  }
+  void say(std::size_t size) {
+    const auto data = pattern(size, seed);
+    int out = 0;
+    for (;;) {
+      e.must([&] { return fi_tsend(e.ep(), data.data(), size, nullptr, peer, size, &out); });
+      const auto outcome = e.await(&out);
+      ASSERT_TRUE(outcome.has_value()) << "no completion in time";
+      if (!outcome->error) return;
+      ASSERT_GT(resets_forgiven--, 0) << fi_strerror(outcome->failure.err);
+    }
+  }
+};
+
+struct Restart {
+  bool politely;        ///< the first life closes its endpoint before it ends
+  bool newcomer_first;  ///< the second life speaks first
+
+  /// Side 1 lives once; side 3, on the same node, takes its name and is reached again.
+  void play(Side& side) const {
+    expect_deaths_soon();
+    if (side.index() == 0) stay(side);
+    if (side.index() == 1) first_life(side);
+    if (side.index() == 3) second_life(side);  // side 2 would be on the wrong node
+  }
+  void stay(Side& side) const {
     Endpoint e;
     const fi_addr_t peer = e.insert(side.hear(1));
     side.tell(1, e.name());
-    conversation(e, peer, true, 1);
+    Talker{e, peer, true, 1}.talk();
     side.tell(1, {1});
     side.hear(3, [&] { e.progress(); });  // side 3 is up, under the old name
     side.tell(3, e.name());
-    conversation(e, peer, true, 2);
+    // Who speaks to a dead man's port before he is known to be dead is told so, once.
+    Talker{e, peer, !newcomer_first, 2, politely || newcomer_first ? 0 : 1}.talk();
     side.hear(3, [&] { e.progress(); });
-    return;
   }
-  if (me == 1) {
+  void first_life(Side& side) const {
     auto e = std::make_unique<Endpoint>();
     const Blob name = e->name();
     side.tell(0, name);
     const fi_addr_t peer = e->insert(side.hear(0));
-    conversation(*e, peer, false, 1);
+    Talker{*e, peer, false, 1}.talk();
     side.hear(0, [&] { e->progress(); });
     if (politely) e.reset();
     side.tell(3, name);
+    std::fflush(nullptr);
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
-  Options options;
-  options.service = port_of(side.hear(1));
-  // The first life may need a moment to be buried.
-  usleep(200000);
-  Endpoint e(options);
-  side.tell(0, {1});
-  const fi_addr_t peer = e.insert(side.hear(0));
-  conversation(e, peer, false, 2);
-  side.tell(0, {1});
-}
+  void second_life(Side& side) const {
+    Options options;
+    options.service = port_of(side.hear(1));
+    usleep(200000);  // the first life may need a moment to be buried
+    Endpoint e(options);
+    side.tell(0, {1});
+    const fi_addr_t peer = e.insert(side.hear(0));
+    Talker{e, peer, newcomer_first, 2}.talk();
+    side.tell(0, {1});
+  }
+};
 
-SIDES_TEST(Restart, APeerThatClosedComesBackUnderItsName, 4) { second_life(side, true); }
+SIDES_TEST(Restart, APeerThatClosedComesBackUnderItsName, 4) { Restart{true, false}.play(side); }
 
-SIDES_TEST(Restart, APeerThatCrashedComesBackUnderItsName, 4) { second_life(side, false); }
+SIDES_TEST(Restart, APeerThatClosedComesBackAndSpeaksFirst, 4) { Restart{true, true}.play(side); }
+
+SIDES_TEST(Restart, APeerThatCrashedComesBackUnderItsName, 4) { Restart{false, false}.play(side); }
+
+SIDES_TEST(Restart, APeerThatCrashedComesBackAndSpeaksFirst, 4) { Restart{false, true}.play(side); }
 
 PAIR_TEST(Close, WhatThePeerIsOwedStillGoesOut) {
   // The receiver closes and leaves the moment it has the message: the sender must see success.

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,7 +32,8 @@ void take_place(int index) {
   const std::string node = index % 2 == 0 ? "_A" : "_B";
   const std::string name = setting(("CONFORMANCE_NETNS" + node).c_str(), "");
   if (!name.empty()) {
-    const int fd = open(("/run/netns/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+    const std::string path = name.front() == '/' ? name : "/run/netns/" + name;
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) give_up("cannot enter network namespace " + name);
     close(fd);
   }
@@ -45,6 +47,7 @@ void take_place(int index) {
 }
 
 [[noreturn]] void be_side(int index, std::vector<int> lines, const Body& body) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   take_place(index);
   {
     Side side(index, std::move(lines));

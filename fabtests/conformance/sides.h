@@ -6,7 +6,7 @@
 // The setting comes from the environment, so that one binary runs everywhere:
 //   CONFORMANCE_PROVIDER       the provider under test (default: cluster)
 //   CONFORMANCE_NODE           numeric source address for every endpoint (default: provider's choice)
-//   CONFORMANCE_NETNS_A, _B    names of network namespaces for even and for odd sides
+//   CONFORMANCE_NETNS_A, _B    network namespaces (name or path) of even and of odd sides
 //   CONFORMANCE_ENV_A, _B      "NAME=value NAME=value": environment of even and of odd sides
 //   CONFORMANCE_SECONDS        the longest a test may take (default: 60)
 #pragma once

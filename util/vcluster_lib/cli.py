@@ -54,8 +54,8 @@ def _parser():
     mpirun = commands.add_parser(
         "mpirun", help="run an Open MPI job over the nodes",
         usage="vcluster mpirun [--name NAME] [--slots S] [--on NODE,NODE] [MPIRUN OPTIONS] PROGRAM [ARGUMENTS]",
-        description="Runs Open MPI's mpirun in the first node, with one daemon per node. Options of vcluster come "
-                    "first, all others go to mpirun as they are. The environment reaches every rank; the exit status "
+        description="Runs Open MPI's mpirun in the first node, with one daemon per node. The options below are "
+                    "vcluster's own, all others go to mpirun as they are. The environment reaches every rank; the exit status "
                     "is mpirun's; nothing of the job survives it.")
     _with_name(mpirun)
     mpirun.add_argument("--slots", type=int, metavar="S",
@@ -72,20 +72,20 @@ def _parser():
 
 
 def _split_mpirun(arguments):
-    """Separates vcluster's own options, which come first, from what goes to mpirun untouched."""
-    own = []
+    """Separates vcluster's own options from those of mpirun; both end where the program begins."""
+    own, others = [], []
     rest = list(arguments)
-    while rest:
+    while rest and rest[0].startswith("-") and rest[0] != "--":
         word = rest[0]
         if word in ("-h", "--help"):
-            own.append(rest.pop(0))
-        elif word.partition("=")[0] in ("--name", "--slots", "--on"):
-            own.append(rest.pop(0))
-            if "=" not in word and rest:
-                own.append(rest.pop(0))
+            return [word], []
+        if word.partition("=")[0] in ("--name", "--slots", "--on"):
+            length, target = (1 if "=" in word else 2), own
         else:
-            break
-    return own, rest[1:] if rest[:1] == ["--"] else rest
+            length, target = job.option_length(word), others
+        target += rest[:length]
+        del rest[:length]
+    return own, others + (rest[1:] if rest[:1] == ["--"] else rest)
 
 
 def _describe(name):

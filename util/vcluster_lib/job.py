@@ -23,6 +23,12 @@ _PR_SET_PDEATHSIG = 1
 _ABORT_GRACE_SECONDS = 10.0
 
 
+def option_length(word):
+    """How many words an option of mpirun takes, itself included."""
+    option = "-" + word.lstrip("-")
+    return 3 if option in _TWO_VALUES else 2 if option in _ONE_VALUE else 1
+
+
 class _Request:
     """What the user's own mpirun options already decide."""
 
@@ -38,7 +44,7 @@ class _Request:
             self.binds = self.binds or option in _BIND
             if option in _TWO_VALUES and values:
                 self.parameters.add(values[0])
-            position += 3 if option in _TWO_VALUES else 2 if option in _ONE_VALUE else 1
+            position += option_length(words[position])
         self.has_program = position < len(words)
 
 

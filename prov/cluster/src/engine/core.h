@@ -32,6 +32,7 @@ class Core final : public protocol::Directory {
   Fault receive(const protocol::ReceiveOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
   void poll();
+  bool attend();
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
@@ -93,6 +94,7 @@ class Core final : public protocol::Directory {
   Time next_reset_ = Time{};
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
+  std::uint32_t turns_attended_ = 0;  ///< turns_ at the end of the last visit
 };
 
 }  // namespace cluster::engine

@@ -5,7 +5,8 @@
 namespace cluster::engine {
 
 Engine::Engine(Parts parts) : core_(std::make_unique<Core>(std::move(parts))) {}
-Engine::~Engine() = default;
+
+Engine::~Engine() { attendant_.reset(); }
 
 const SocketAddress& Engine::name() const { return core_->name(); }
 
@@ -27,6 +28,11 @@ Fault Engine::receive(const protocol::ReceiveOrder& order) {
 bool Engine::cancel(void* context) {
   const std::lock_guard door(door_);
   return core_->cancel(context);
+}
+
+bool Engine::attend() {
+  const std::unique_lock door(door_, std::try_to_lock);
+  return door.owns_lock() && core_->attend();
 }
 
 void Engine::poll(bool wait) {

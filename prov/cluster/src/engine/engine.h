@@ -54,12 +54,18 @@ class Engine {
   Fault receive(const protocol::ReceiveOrder& order);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
+  /// Whatever visits attend() from another thread: let go of before the engine goes.
+  void attended_by(std::shared_ptr<void> attendant) { attendant_ = std::move(attendant); }
+  /// For a thread of the library's own: one turn if nobody has polled since the last visit. True if
+  /// something is owed, so that the next visit should come soon. Never waits at the door.
+  bool attend();
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
   void poll(bool wait = true);
 
  private:
   SpinLock door_;
   std::unique_ptr<Core> core_;
+  std::shared_ptr<void> attendant_;
 };
 
 }  // namespace cluster::engine

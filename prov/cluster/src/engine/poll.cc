@@ -76,6 +76,15 @@ void Core::poll() {
   if (!doomed_.empty()) lose_doomed();
 }
 
+/// The application may have turned to something else: if it has not polled since the last visit,
+/// take the turn in its place.
+bool Core::attend() {
+  const bool polled = turns_ != turns_attended_;
+  if (!polled) poll();
+  turns_attended_ = turns_;
+  return !polled && (next_timer_ != kNever || messenger_.busy());
+}
+
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
 bool Core::settled() const {
   if (messenger_.busy()) return false;

@@ -1,7 +1,5 @@
 #include "os/keeper.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "os/background_thread.h"
 #include "wire/admit.h"
 #include "wire/control.h"
 
@@ -51,7 +50,6 @@ class Keeper {
 
  private:
   Keeper() : epoll_(epoll_create1(EPOLL_CLOEXEC)), process_(getpid()) {}
-  int start_thread();
   static void* run(void* self);
   [[noreturn]] void serve();
   void serve_one(std::uint64_t place);
@@ -72,7 +70,9 @@ Keeper* Keeper::instance(int& error) {
   error = 0;
   if (keeper != nullptr && keeper->of_this_process()) return keeper;
   auto* const fresh = new Keeper;
-  error = fresh->epoll_ < 0 ? errno : fresh->start_thread();
+  error = fresh->epoll_ < 0
+              ? errno
+              : start_background_thread("cluster-keeper", kStackBytes, &Keeper::run, fresh);
   if (error != 0) {
     if (fresh->epoll_ >= 0) close(fresh->epoll_);
     delete fresh;
@@ -82,31 +82,7 @@ Keeper* Keeper::instance(int& error) {
   return keeper;
 }
 
-int Keeper::start_thread() {
-  // The application's signals are the application's.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
-  pthread_t thread;
-  int error = pthread_create(&thread, &attributes, &Keeper::run, this);
-  if (error == EINVAL) {  // thread-local storage of the application alone takes more than that
-    pthread_attr_destroy(&attributes);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    error = pthread_create(&thread, &attributes, &Keeper::run, this);
-  }
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return error;
-}
-
 void* Keeper::run(void* self) {
-  pthread_setname_np(pthread_self(), "cluster-keeper");
   static_cast<Keeper*>(self)->serve();
 }
 

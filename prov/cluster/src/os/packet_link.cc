@@ -30,7 +30,6 @@ class PacketLink final : public link::Link {
         own_(std::move(own)),
         socket_sender_(port, counters),
         socket_receiver_(std::move(port), kSocketBuffers, counters) {}
-  ~PacketLink() override { port_->heed_all_interfaces(); }
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }

@@ -134,8 +134,6 @@ bool UdpPort::ignore_interface(int index) {
   return attach_filter(socket_.number(), SO_ATTACH_FILTER, program) == 0;
 }
 
-void UdpPort::heed_all_interfaces() { set_option(socket_.number(), SOL_SOCKET, SO_DETACH_FILTER, 0); }
-
 int UdpPort::open_probe_socket(int& error) {
   Descriptor socket = make_socket(name_.family(), error);
   if (!socket) return -1;

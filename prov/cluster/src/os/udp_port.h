@@ -30,9 +30,9 @@ class UdpPort {
   /// kernel attributes it by port number.
   std::size_t complaints(std::span<link::Complaint> complaints);
 
-  /// From now on what comes in through the interface is dropped here: a ring has it already.
+  /// From now on what comes in through the interface is dropped here: a ring has it already. For
+  /// good: a forked child that tears down its copy must not change the parent's socket.
   bool ignore_interface(int index);
-  void heed_all_interfaces();
 
   /// The second socket, or -1 with an errno in `error`. Not while a link is at work in another
   /// thread; close() likewise.

@@ -5,11 +5,12 @@
 // One process writes segments (RingWriter), the other takes them (RingReader). The memory is a memfd
 // that the writer created and sealed, so its size never changes under the reader.
 //
-// Slots. The n-th segment (n from 0) lies in slot n mod slots. A slot is one cache line and carries
+// Slots. Segments are numbered; number n lies in slot n mod slots. A slot is one cache line and carries
 // its own sequence word, written last (release) with n + 1: message and signal arrive in one line, and
 // there is no tail that every message would have to touch. The reader waits for exactly that value; any
-// value but the one of the lap before means that the peer broke the rules. Behind the 16 bytes of slot
-// header come the encoded segment header (wire/segment.h) and, if it fits, the payload.
+// value but the one of the lap before means that the peer broke the rules. Numbers wrap around after
+// minutes of small messages, so they begin shortly before the wrap: what every run does cannot rot. Behind
+// the 16 bytes of slot header come the encoded segment header (wire/segment.h) and, if it fits, the payload.
 //
 // Arena. Longer payload lies in one piece in the arena, a ring of bytes of its own. Blocks begin at
 // multiples of 64 bytes: that keeps writer and reader off each other's lines and keeps the fast string
@@ -22,6 +23,8 @@
 // Lazily must not mean never, so the reader publishes
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
 //   (2) when it looks and finds nothing, or finds what it has already been shown.
+// A reader that takes the last segment and never looks again therefore keeps the writer's ring looking
+// used; progress loops look until they find nothing.
 // So whenever the writer waits, the reader has segments to look at, or publishes everything at its next
 // look. By (2) a writer that waits meets an empty arena sooner or later, and the most that a block can
 // need there is a skip as long as itself: payload of up to half the arena never waits forever.
@@ -51,7 +54,7 @@ inline constexpr std::size_t kLineBytes = 64;
 
 /// The first page.
 struct Control {
-  alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: slots taken since the beginning, mod 2^32
+  alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
   alignas(kLineBytes) std::byte reserved[4096 - kLineBytes] = {};  ///< a line for a doorbell comes here
 };
 static_assert(sizeof(Control) == 4096);
@@ -95,6 +98,10 @@ struct Geometry {
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
 };
+
+/// The number of the first segment: a slot is used at least once before the sequence 0 comes round,
+/// for fresh memory is zero. The writer puts it into `head`.
+inline constexpr std::uint32_t kFirstNumber = 0u - 2 * Geometry::kSlotsMax;
 
 /// Arena bytes that a payload occupies.
 inline std::uint32_t block_bytes(std::uint32_t length) {

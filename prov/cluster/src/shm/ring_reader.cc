@@ -31,7 +31,7 @@ bool RingReader::rest(std::uint32_t sequence) {
   if (position_ != published_) publish();
   // The slot still carries the segment of the lap before, or nothing in the first lap.
   const std::uint32_t lap_before = position_ + 1 - slot_count_;
-  const bool first_lap = position_ < slot_count_;
+  const bool first_lap = position_ - kFirstNumber < slot_count_;
   if (sequence == lap_before || (first_lap && sequence == 0)) [[likely]]
     return false;
   return breach();

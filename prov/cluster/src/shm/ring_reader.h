@@ -47,14 +47,14 @@ class RingReader {
   const std::byte* arena_;
   std::uint32_t slot_count_;
   std::uint32_t arena_bytes_;
-  std::uint32_t slots_lag_;        ///< taken but unpublished slots that are too many
-  std::uint32_t arena_lag_;        ///< the same of the arena, bytes
-  std::uint32_t position_ = 0;     ///< slots taken
-  std::uint32_t published_ = 0;    ///< slots taken as the writer may know it
-  std::uint32_t arena_place_ = 0;  ///< where the newest block seen ends, in the arena
-  std::uint32_t arena_taken_ = 0;  ///< bytes taken since published_
-  std::uint32_t block_ = 0;        ///< bytes of the arena that the segment shown occupies
-  bool shown_ = false;             ///< look() has shown the segment at position_
+  std::uint32_t slots_lag_;                 ///< taken but unpublished slots that are too many
+  std::uint32_t arena_lag_;                 ///< the same of the arena, bytes
+  std::uint32_t position_ = kFirstNumber;   ///< number of the next segment to take
+  std::uint32_t published_ = kFirstNumber;  ///< the same as the writer may know it
+  std::uint32_t arena_place_ = 0;           ///< where the newest block seen ends, in the arena
+  std::uint32_t arena_taken_ = 0;           ///< bytes taken since published_
+  std::uint32_t block_ = 0;                 ///< bytes of the arena that the segment shown occupies
+  bool shown_ = false;                      ///< look() has shown the segment at position_
   bool broken_ = false;
   std::byte room_[Slot::kRoom];  ///< of the slot shown: out of the writer's reach
 };

@@ -15,6 +15,7 @@ RingWriter::RingWriter(Bytes memory, const Geometry& geometry)
       arena_bytes_(geometry.arena_bytes),
       arena_ends_(std::make_unique<std::uint32_t[]>(geometry.slots)) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
+  std::atomic_ref(control_->head).store(head_, std::memory_order_relaxed);
 }
 
 bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {

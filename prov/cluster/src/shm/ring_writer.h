@@ -39,11 +39,12 @@ class RingWriter {
   std::size_t payload_max_;
   std::uint32_t slot_count_;
   std::uint32_t arena_bytes_;
-  std::uint32_t position_ = 0;  ///< segments written
-  std::uint32_t head_ = 0;      ///< segments known to be given back
-  // Places in the arena count on without end (mod 2^32); what lies between the two is in use.
-  std::uint32_t arena_begin_ = 0;
-  std::uint32_t arena_end_ = 0;
+  std::uint32_t position_ = kFirstNumber;  ///< number of the next segment
+  std::uint32_t head_ = kFirstNumber;      ///< those before are known to be given back
+  // Places in the arena count on without end (mod 2^32, beginning shortly before the wrap); what lies
+  // between the two is in use.
+  std::uint32_t arena_begin_ = 0u - Geometry::kArenaMax;
+  std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
   std::unique_ptr<std::uint32_t[]> arena_ends_;  ///< by slot: arena_end_ after the segment in it
   bool broken_ = false;
 };

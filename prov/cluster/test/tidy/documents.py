@@ -10,6 +10,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}])/(" + "|".join(["wo" + "rk/", "ho" + r"m
 OPTIONS = "prov/cluster/src/provider/options.def"
 MANUALS = ("man/fi_cluster.7", "man/fi_cluster.7.md")
 README = "prov/cluster/README.md"
+BASES = ("prov/cluster/src/", "prov/cluster/", "")
 
 
 def check(tree):
@@ -75,16 +76,19 @@ def check_readme(tree):
         return
     everything = "\n".join(file.code for file in tree.cpp())
     for number, line in enumerate(readme.lines, 1):
-        for span in re.findall(r"`([^`]+)`", line):
-            if reason := _missing(tree, everything, span):
+        spans = re.findall(r"`([^`]+)`", line)
+        folders = [span for span in spans if span.endswith("/")]
+        for span in spans:
+            if reason := _missing(tree, everything, span, folders):
                 yield Complaint(README, number, "readme", reason, "name what exists today, or delete the line")
 
 
-def _missing(tree, everything, span):
+def _missing(tree, everything, span, folders):
+    """Why a span names nothing, or None. A bare file name may lie in a folder named on the same line."""
     path = re.fullmatch(r"([\w./+-]+\.(?:cc|h|def|map|md|py|sh|txt)|[\w./-]+/)(?::\s*([\w:~]+)(?:\(.*\))?)?", span)
     if path:
-        where = next((base + path.group(1) for base in ("prov/cluster/src/", "prov/cluster/", "")
-                      if tree.exists(base + path.group(1))), None)
+        places = [base + folder for base in BASES for folder in ["", *folders]]
+        where = next((place + path.group(1) for place in places if tree.exists(place + path.group(1))), None)
         if where is None:
             return f"'{path.group(1)}' is no file or folder of the tree"
         name = path.group(2) and path.group(2).split("::")[-1]

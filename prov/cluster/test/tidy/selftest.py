@@ -130,10 +130,11 @@ class Tidy(unittest.TestCase):
     def test_readme(self):
         readme = "prov/cluster/README.md"
         code = {SOURCE + "api/tagged.cc": "namespace a { int tsend() { return 0; } }\n"}
-        for line in ("`api/gone.cc`", "`api/tagged.cc:gone`", "`nowhere/`", "`gone()`", "| 1 | `api/tagged.cc: A::gone` |"):
+        for line in ("`api/gone.cc`", "`api/tagged.cc:gone`", "`nowhere/`", "`gone()`", "| 1 | `api/tagged.cc: A::gone` |",
+                     "| `src/api/` | `gone.cc`", "`tagged.cc`"):
             with self.subTest(line=line):
                 self.expect({readme: "# Map\n" + line + "\n", **code}, "readme", readme, 2)
-        self.expect_clean({readme: "`api/tagged.cc`, `api/`, `api/tagged.cc:tsend`, `a::tsend()`, `fi_tsend()`, `x`",
+        self.expect_clean({readme: "`api/tagged.cc`, `api/`, | `src/api/` | `tagged.cc` |\n`api/tagged.cc:tsend`, `a::tsend()`, `fi_tsend()`, `x`",
                            **code})
 
 

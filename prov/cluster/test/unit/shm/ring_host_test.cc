@@ -1,0 +1,287 @@
+#include "shm/ring_host.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shm/hello.h"
+#include "unit/shm/ring_memory.h"
+
+namespace cluster::shm {
+namespace {
+
+SocketAddress local(std::uint16_t port) {
+  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{99}, std::byte{1}};
+  return SocketAddress::v4(ip, port);
+}
+
+/// Names live in the network namespace: keep parallel test runs apart.
+std::uint16_t fresh_port() {
+  static std::uint16_t next = static_cast<std::uint16_t>(::getpid() * 16);
+  if (next == 0) ++next;
+  return next++;
+}
+
+class RingHostTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Host> open(const SocketAddress& name, std::uint64_t epoch) {
+    std::string reason;
+    std::unique_ptr<Host> host = open_host(name, epoch, HostSettings{}, surroundings.environment(), reason);
+    EXPECT_TRUE(host) << reason;
+    return host;
+  }
+  std::unique_ptr<Outbox> connect_to(const SocketAddress& peer) {
+    Connection connection = alice->connect(peer);
+    EXPECT_TRUE(connection.outbox) << connection.reason;
+    return std::move(connection.outbox);
+  }
+  static bool post(Outbox& outbox, std::uint64_t number, std::size_t size) {
+    const Message message(number, size);
+    return outbox.post(message.segment, message.gather(), protocol::Hold::copy, 0);
+  }
+  static bool shows(Inbox& inbox, std::uint64_t number, std::size_t size) {
+    Arrival arrival;
+    return inbox.look(arrival) && Message(number, size).equals(arrival.segment, arrival.payload);
+  }
+  /// A peer that speaks the first words itself.
+  os::LocalSocket raw_connection() {
+    std::string reason;
+    os::LocalSocket socket = os::LocalSocket::connect(RingHost::listener_name(bob_name), reason);
+    EXPECT_TRUE(socket) << reason;
+    return socket;
+  }
+  void greet(const os::LocalSocket& socket, const HelloMessage& hello, const os::Descriptor& file) {
+    std::string reason;
+    ASSERT_TRUE(socket.send(as_bytes(&hello, sizeof hello), file, reason)) << reason;
+  }
+  static os::Descriptor memory_file(std::size_t size, int seals) {
+    os::Descriptor file(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    EXPECT_EQ(::ftruncate(file.number(), static_cast<off_t>(size)), 0);
+    if (seals != 0) {
+      EXPECT_EQ(::fcntl(file.number(), F_ADD_SEALS, seals), 0);
+    }
+    return file;
+  }
+  void expect_refused(const char* because) {
+    bob->accept(inboxes);
+    EXPECT_TRUE(inboxes.empty());
+    EXPECT_EQ(surroundings.counters.shm_refused, 1u);
+    EXPECT_NE(surroundings.said.find(because), std::string::npos) << surroundings.said;
+  }
+
+  static constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  Surroundings surroundings;
+  SocketAddress alice_name = local(fresh_port());
+  SocketAddress bob_name = local(fresh_port());
+  std::unique_ptr<Host> alice = open(alice_name, 11);
+  std::unique_ptr<Host> bob = open(bob_name, 22);
+  std::vector<std::unique_ptr<Inbox>> inboxes;
+};
+
+TEST_F(RingHostTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
+  const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
+  EXPECT_TRUE(outbox->immediate());
+  ASSERT_TRUE(post(*outbox, 1, 8));
+  ASSERT_TRUE(post(*outbox, 2, 50'000));
+  EXPECT_FALSE(outbox->drained());
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  Inbox& inbox = *inboxes[0];
+  EXPECT_EQ(inbox.peer(), alice_name);
+  EXPECT_EQ(inbox.peer_epoch(), 11u);
+  EXPECT_TRUE(shows(inbox, 1, 8));
+  inbox.take();
+  EXPECT_TRUE(shows(inbox, 2, 50'000));
+  inbox.take();
+  Arrival arrival;
+  EXPECT_FALSE(inbox.look(arrival));
+  EXPECT_TRUE(outbox->drained());
+  EXPECT_EQ(surroundings.counters.shm_sent, 2u);
+  EXPECT_EQ(surroundings.counters.shm_received, 2u);
+  EXPECT_EQ(surroundings.counters.shm_attached, 2u);
+  EXPECT_FALSE(outbox->peer_gone());
+  EXPECT_FALSE(inbox.peer_gone());
+  bob->accept(inboxes);
+  EXPECT_EQ(inboxes.size(), 1u);
+}
+
+TEST_F(RingHostTest, AnEndpointReachesItself) {
+  const std::unique_ptr<Outbox> outbox = connect_to(alice_name);
+  ASSERT_TRUE(post(*outbox, 1, 100));
+  alice->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  EXPECT_EQ(inboxes[0]->peer(), alice_name);
+  EXPECT_TRUE(shows(*inboxes[0], 1, 100));
+}
+
+TEST_F(RingHostTest, WhatADeadPeerWroteIsStillRead) {
+  std::unique_ptr<Outbox> outbox = connect_to(bob_name);
+  ASSERT_TRUE(post(*outbox, 1, 8));
+  ASSERT_TRUE(post(*outbox, 2, 1000));
+  outbox.reset();
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u) << "even if it died before it was accepted";
+  EXPECT_TRUE(inboxes[0]->peer_gone());
+  EXPECT_TRUE(shows(*inboxes[0], 1, 8));
+  inboxes[0]->take();
+  EXPECT_TRUE(shows(*inboxes[0], 2, 1000));
+  inboxes[0]->take();
+  Arrival arrival;
+  EXPECT_FALSE(inboxes[0]->look(arrival));
+  EXPECT_FALSE(inboxes[0]->broken());
+}
+
+TEST_F(RingHostTest, TheWriterLearnsThatItsPeerIsGone) {
+  const std::unique_ptr<Outbox> early = connect_to(bob_name);
+  const std::unique_ptr<Outbox> late = connect_to(bob_name);
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 2u);
+  const std::unique_ptr<Outbox> waiting = connect_to(bob_name);
+  inboxes.erase(inboxes.begin());
+  EXPECT_TRUE(early->peer_gone());
+  EXPECT_FALSE(late->peer_gone());
+  EXPECT_FALSE(waiting->peer_gone());
+  bob.reset();
+  EXPECT_TRUE(waiting->peer_gone()) << "never accepted";
+  EXPECT_FALSE(late->peer_gone()) << "the inbox lives on without its host";
+  EXPECT_TRUE(post(*late, 1, 8));
+  EXPECT_TRUE(shows(*inboxes[0], 1, 8));
+}
+
+TEST_F(RingHostTest, SaysWhyAPeerIsNotReached) {
+  const Connection nobody = alice->connect(local(fresh_port()));
+  EXPECT_FALSE(nobody.outbox);
+  EXPECT_NE(nobody.reason.find("nobody listens"), std::string::npos) << nobody.reason;
+  EXPECT_FALSE(alice->connect(SocketAddress{}).outbox);
+  EXPECT_FALSE(alice->connect(local(0)).outbox);
+}
+
+TEST_F(RingHostTest, ANameInUseOrNoNameCannotBeOpened) {
+  std::string reason;
+  EXPECT_FALSE(open_host(bob_name, 1, HostSettings{}, surroundings.environment(), reason));
+  EXPECT_NE(reason.find("in use"), std::string::npos) << reason;
+  EXPECT_FALSE(open_host(SocketAddress{}, 1, HostSettings{}, surroundings.environment(), reason));
+}
+
+TEST_F(RingHostTest, TheHelloMayComeLater) {
+  const os::LocalSocket socket = raw_connection();
+  bob->accept(inboxes);
+  EXPECT_TRUE(inboxes.empty());
+  greet(socket, encode({alice_name, 5, kSmall}), memory_file(kSmall.total_bytes(), kSeals));
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  EXPECT_EQ(inboxes[0]->peer_epoch(), 5u);
+}
+
+TEST_F(RingHostTest, WhoHangsUpBeforeItsHelloIsForgotten) {
+  os::LocalSocket socket = raw_connection();
+  bob->accept(inboxes);
+  socket = os::LocalSocket();
+  bob->accept(inboxes);
+  EXPECT_TRUE(inboxes.empty());
+  EXPECT_EQ(surroundings.counters.shm_refused, 0u);
+}
+
+TEST_F(RingHostTest, TheSilentAreBoundedAndLoseNobody) {
+  std::vector<os::LocalSocket> silent;
+  for (int i = 0; i < 100; ++i) silent.push_back(raw_connection());
+  for (int i = 0; i < 20; ++i) bob->accept(inboxes);
+  const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
+  ASSERT_TRUE(post(*outbox, 1, 8));
+  bob->accept(inboxes);
+  EXPECT_TRUE(inboxes.empty()) << "waits in the kernel's queue";
+  EXPECT_FALSE(outbox->peer_gone());
+  silent.clear();
+  for (int i = 0; i < 20; ++i) bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  EXPECT_TRUE(shows(*inboxes[0], 1, 8));
+}
+
+TEST_F(RingHostTest, RefusesANonsenseHello) {
+  HelloMessage hello = encode({alice_name, 5, kSmall});
+  hello.slots = 77;
+  const os::LocalSocket socket = raw_connection();
+  greet(socket, hello, memory_file(kSmall.total_bytes(), kSeals));
+  expect_refused("makes no sense");
+  EXPECT_TRUE(socket.hung_up());
+}
+
+TEST_F(RingHostTest, RefusesAMessageThatIsNoHello) {
+  std::string reason;
+  const os::LocalSocket socket = raw_connection();
+  const std::byte bytes[3] = {};
+  ASSERT_TRUE(socket.send(bytes, memory_file(4096, 0), reason));
+  expect_refused("no hello");
+}
+
+TEST_F(RingHostTest, RefusesMemoryThatCouldShrink) {
+  const os::LocalSocket socket = raw_connection();
+  greet(socket, encode({alice_name, 5, kSmall}), memory_file(kSmall.total_bytes(), 0));
+  expect_refused("not sealed");
+}
+
+TEST_F(RingHostTest, RefusesMemoryOfAnotherSize) {
+  const os::LocalSocket socket = raw_connection();
+  greet(socket, encode({alice_name, 5, kSmall}), memory_file(kSmall.total_bytes() - 4096, kSeals));
+  expect_refused("bytes instead of");
+}
+
+TEST_F(RingHostTest, AScribblingWriterBreaksItsInboxOnce) {
+  const os::LocalSocket socket = raw_connection();
+  const os::Descriptor file = memory_file(kSmall.total_bytes(), kSeals);
+  greet(socket, encode({alice_name, 5, kSmall}), file);
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  const std::uint32_t wild = 12345;
+  ASSERT_EQ(::pwrite(file.number(), &wild, sizeof wild, static_cast<off_t>(kSmall.slots_begin())), 4);
+  Arrival arrival;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(inboxes[0]->look(arrival));
+  EXPECT_TRUE(inboxes[0]->broken());
+  EXPECT_EQ(surroundings.counters.refused_garbage, 1u);
+}
+
+TEST_F(RingHostTest, AReaderThatGivesBackTooMuchIsGone) {
+  // Alice's peer is the test itself: it takes the memory out of the hello and scribbles over the head.
+  std::string reason;
+  const SocketAddress name = local(fresh_port());
+  const os::LocalSocket listener = os::LocalSocket::listen(RingHost::listener_name(name), reason);
+  ASSERT_TRUE(listener) << reason;
+  const std::unique_ptr<Outbox> outbox = connect_to(name);
+  const os::LocalSocket socket = listener.accept(reason);
+  HelloMessage hello;
+  os::Descriptor file;
+  ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), file), os::LocalSocket::Receipt::message);
+  const std::uint32_t wild = 0x7fffffff;
+  ASSERT_EQ(::pwrite(file.number(), &wild, sizeof wild, 0), 4);
+  EXPECT_FALSE(outbox->peer_gone());
+  int posted = 0;
+  while (post(*outbox, 1, 8)) ASSERT_LT(++posted, 5000);
+  EXPECT_TRUE(outbox->peer_gone());
+  EXPECT_TRUE(outbox->peer_gone());
+  EXPECT_EQ(surroundings.counters.refused_garbage, 1u);
+}
+
+TEST_F(RingHostTest, AnotherUserIsRefusedByBothSides) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
+    const Connection connection = alice->connect(bob_name);
+    ::_exit(!connection.outbox && connection.reason.find("another user") != std::string::npos ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  expect_refused("another user");
+}
+
+TEST(RingHostName, SaysVersionAddressAndScope) {
+  EXPECT_EQ(RingHost::listener_name(local(9)), "cluster-1/127.0.99.1:9");
+  std::byte ip[16] = {std::byte{0xfe}, std::byte{0x80}};
+  EXPECT_EQ(RingHost::listener_name(SocketAddress::v6(ip, 9, 3)), "cluster-1/[fe80::]:9%3");
+}
+
+}  // namespace
+}  // namespace cluster::shm

@@ -1,0 +1,200 @@
+#include "shm/ring_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "shm/ring_writer.h"
+#include "unit/shm/ring_memory.h"
+
+namespace cluster::shm {
+namespace {
+
+class RingReaderTest : public ::testing::Test {
+ protected:
+  void post(std::uint64_t number, std::size_t size) {
+    const Message message(number, size);
+    ASSERT_TRUE(writer.post(message.segment, message.gather()));
+  }
+  bool look() { return reader.look(segment, payload); }
+  std::uint32_t head() { return memory.control().head - kFirstNumber; }  ///< segments given back
+
+  RingMemory memory;
+  RingWriter writer{memory.bytes(), memory.geometry};
+  RingReader reader{memory.bytes(), memory.geometry};
+  wire::Segment segment;
+  ConstBytes payload;
+};
+
+TEST_F(RingReaderTest, ShowsTheSameUntilItIsTaken) {
+  EXPECT_FALSE(look());
+  post(1, 100);
+  post(2, 8);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(look());
+    EXPECT_TRUE(Message(1, 100).equals(segment, payload));
+  }
+  reader.take();
+  ASSERT_TRUE(look());
+  EXPECT_TRUE(Message(2, 8).equals(segment, payload));
+  reader.take();
+  EXPECT_FALSE(look());
+  EXPECT_FALSE(reader.broken());
+}
+
+TEST_F(RingReaderTest, PublishesAfterAQuarterOfTheSlots) {
+  const std::uint32_t quarter = memory.geometry.slots / 4;
+  for (std::uint32_t i = 0; i < quarter + 1; ++i) post(i, 8);
+  for (std::uint32_t i = 0; i < quarter - 1; ++i) {
+    ASSERT_TRUE(look());
+    reader.take();
+  }
+  EXPECT_EQ(head(), 0u) << "lazy: the writer's line is left alone";
+  ASSERT_TRUE(look());
+  reader.take();
+  EXPECT_EQ(head(), quarter);
+}
+
+TEST_F(RingReaderTest, PublishesAfterAQuarterOfTheArena) {
+  for (int i = 0; i < 5; ++i) post(i, memory.geometry.arena_bytes / 8);
+  ASSERT_TRUE(look());
+  reader.take();
+  EXPECT_EQ(head(), 0u);
+  ASSERT_TRUE(look());
+  reader.take();
+  EXPECT_EQ(head(), 2u);
+}
+
+TEST_F(RingReaderTest, SkippedBytesCountAsTaken) {
+  const std::uint32_t eighth = memory.geometry.arena_bytes / 8;
+  for (int i = 0; i < 6; ++i) {
+    post(i, eighth);
+    ASSERT_TRUE(look());
+    reader.take();
+    ASSERT_FALSE(look());
+  }
+  post(6, eighth);
+  post(7, 64);
+  post(8, eighth);  // skips nearly an eighth
+  post(9, 8);
+  ASSERT_TRUE(look());
+  reader.take();
+  ASSERT_TRUE(look());
+  reader.take();
+  EXPECT_EQ(head(), 6u);
+  ASSERT_TRUE(look());
+  EXPECT_EQ(payload.data(), memory.bytes().data() + memory.geometry.arena_begin());
+  reader.take();
+  EXPECT_EQ(head(), 9u);
+}
+
+TEST_F(RingReaderTest, PublishesWhenThereIsNothingToLookAt) {
+  post(1, 8);
+  ASSERT_TRUE(look());
+  reader.take();
+  EXPECT_EQ(head(), 0u);
+  EXPECT_FALSE(look());
+  EXPECT_EQ(head(), 1u);
+}
+
+TEST_F(RingReaderTest, PublishesWhenItIsAskedAgainForWhatIsNotTaken) {
+  post(1, 8);
+  post(2, 8);
+  ASSERT_TRUE(look());
+  reader.take();
+  ASSERT_TRUE(look());
+  EXPECT_EQ(head(), 0u);
+  ASSERT_TRUE(look());
+  EXPECT_EQ(head(), 1u);
+}
+
+TEST_F(RingReaderTest, TheHeaderShownIsOutOfTheWritersReach) {
+  post(1, 8);
+  ASSERT_TRUE(look());
+  std::memset(memory.slot(0).room, 0xff, Slot::kRoom);
+  EXPECT_TRUE(Message(1, 8).equals(segment, payload));
+}
+
+struct Scribble {
+  const char* name;
+  std::function<void(RingMemory&)> scribble;
+};
+
+class RingReaderRefuses : public ::testing::TestWithParam<Scribble> {};
+
+TEST_P(RingReaderRefuses, WithoutCrashing) {
+  RingMemory memory;
+  RingWriter writer(memory.bytes(), memory.geometry);
+  RingReader reader(memory.bytes(), memory.geometry);
+  const Message message(1, 100);
+  ASSERT_TRUE(writer.post(message.segment, message.gather()));
+  GetParam().scribble(memory);
+  wire::Segment segment;
+  ConstBytes payload;
+  EXPECT_FALSE(reader.look(segment, payload));
+  EXPECT_TRUE(reader.broken());
+  EXPECT_FALSE(reader.look(segment, payload)) << "and stays broken";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Scribbles, RingReaderRefuses,
+    ::testing::Values(
+        Scribble{"SequenceAhead", [](RingMemory& memory) { memory.slot(0).sequence = kFirstNumber + 2; }},
+        Scribble{"SequenceWild", [](RingMemory& memory) { memory.slot(0).sequence = 0xdeadbeef; }},
+        Scribble{"NoHeader", [](RingMemory& memory) { memory.slot(0).header_size = 0; }},
+        Scribble{"HeaderShort", [](RingMemory& memory) { memory.slot(0).header_size = 15; }},
+        Scribble{"HeaderLong", [](RingMemory& memory) { memory.slot(0).header_size = 17; }},
+        Scribble{"HeaderBeyondSlot", [](RingMemory& memory) { memory.slot(0).header_size = 49; }},
+        Scribble{"HeaderHuge", [](RingMemory& memory) { memory.slot(0).header_size = 255; }},
+        Scribble{"KindUnknown", [](RingMemory& memory) { memory.slot(0).room[0] = std::byte{99}; }},
+        Scribble{"LengthsDiffer", [](RingMemory& memory) { memory.slot(0).length = 99; }},
+        Scribble{"InlineButLong", [](RingMemory& memory) { memory.slot(0).offset = Slot::kInline; }},
+        Scribble{"OffsetOdd", [](RingMemory& memory) { memory.slot(0).offset = 8; }},
+        Scribble{"OffsetBeyondArena",
+                 [](RingMemory& memory) { memory.slot(0).offset = memory.geometry.arena_bytes; }},
+        Scribble{"OffsetHuge", [](RingMemory& memory) { memory.slot(0).offset = 0xffffffc0; }},
+        Scribble{"BlockAcrossTheEnd",
+                 [](RingMemory& memory) { memory.slot(0).offset = memory.geometry.arena_bytes - 64; }}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+// Anything at all in slots and control page: no crash, and nothing shown that lies outside the memory.
+TEST(RingReaderGarbage, IsSurvived) {
+  std::uint64_t state = 42;
+  const auto random = [&state] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::uint32_t>(state >> 32);
+  };
+  RingMemory memory;
+  const std::byte* begin = memory.bytes().data();
+  const std::byte* end = begin + memory.bytes().size();
+  int shown = 0;
+  for (int round = 0; round < 50'000; ++round) {
+    RingReader reader(memory.bytes(), memory.geometry);
+    Slot& slot = memory.slot(0);
+    slot.sequence = kFirstNumber + 1;
+    wire::Segment plausible;
+    plausible.kind = static_cast<wire::SegmentKind>(1 + random() % wire::kSegmentKindLast);
+    plausible.length = random() % 3 == 0 ? random() : random() % 70'000;
+    slot.header_size = static_cast<std::uint8_t>(wire::encode(plausible, slot.room));
+    slot.length = plausible.length;
+    slot.offset = random() % 2 == 0 ? Slot::kInline : (random() % 70'000) & ~63u;
+    if (random() % 4 == 0) slot.room[random() % 48] = static_cast<std::byte>(random());
+    if (random() % 8 == 0) slot.header_size = static_cast<std::uint8_t>(random());
+    memory.slot(1).sequence = random() % 2 == 0 ? kFirstNumber + 2 : random() % 3;
+    wire::Segment segment;
+    ConstBytes payload;
+    for (int i = 0; i < 3 && reader.look(segment, payload); ++i) {
+      ++shown;
+      ASSERT_EQ(payload.size(), segment.length);
+      if (payload.size() > Slot::kRoom) {
+        ASSERT_GE(payload.data(), begin);
+        ASSERT_LE(payload.data() + payload.size(), end);
+      }
+      reader.take();
+    }
+  }
+  EXPECT_GT(shown, 1000) << "the garbage must be good enough to get through now and then";
+}
+
+}  // namespace
+}  // namespace cluster::shm
