@@ -188,6 +188,5 @@ class Life(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    nodes.need_root()
-    nodes.sweep()
+    nodes.prepare()
     unittest.main(verbosity=2)
