@@ -94,10 +94,8 @@ std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort
     }
     if (link != nullptr) return link;
     if (choice == "packet") {
-      log_.warn(
-          "no packet link on %s: %s. FI_CLUSTER_LINK=packet needs CAP_NET_RAW (root, or setcap "
-          "cap_net_raw+ep on the program) and an Ethernet interface; FI_CLUSTER_LINK=udp needs neither",
-          place.interface.name.c_str(), reason.c_str());
+      log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
+                reason.c_str());
       return nullptr;
     }
   }
