@@ -15,6 +15,7 @@ enum class Fault {
   unreachable,  ///< nothing answers there within the bound
   refused,      ///< the host is there, the endpoint is not
   reset,        ///< the peer went away or began a new life
+  access,       ///< no such region there, or not so many bytes, or not for this kind of access
 };
 
 /// A few words for logs: "peer unreachable", "message truncated"...

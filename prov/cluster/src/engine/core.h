@@ -30,6 +30,8 @@ class Core final : public protocol::Directory {
 
   Fault send(const protocol::SendOrder& order);
   Fault receive(const protocol::ReceiveOrder& order);
+  Fault put(const protocol::PutOrder& order);
+  Fault get(const protocol::GetOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
   void poll();
   bool attend();
@@ -40,6 +42,8 @@ class Core final : public protocol::Directory {
 
  private:
   // poll.cc
+  template <typename Act>
+  Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void close();
   // local.cc
   void receive_self();

@@ -25,6 +25,16 @@ Fault Engine::receive(const protocol::ReceiveOrder& order) {
   return core_->receive(order);
 }
 
+Fault Engine::put(const protocol::PutOrder& order) {
+  const std::lock_guard door(door_);
+  return core_->put(order);
+}
+
+Fault Engine::get(const protocol::GetOrder& order) {
+  const std::lock_guard door(door_);
+  return core_->get(order);
+}
+
 bool Engine::cancel(void* context) {
   const std::lock_guard door(door_);
   return core_->cancel(context);

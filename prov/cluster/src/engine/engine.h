@@ -52,6 +52,8 @@ class Engine {
   /// Anything else: refused, no outcome will follow.
   Fault send(const protocol::SendOrder& order);
   Fault receive(const protocol::ReceiveOrder& order);
+  Fault put(const protocol::PutOrder& order);
+  Fault get(const protocol::GetOrder& order);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
   /// Whatever visits attend() from another thread: let go of before the engine goes.

@@ -26,16 +26,33 @@ void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
   messenger_.attach(sinks);
 }
 
-Fault Core::send(const protocol::SendOrder& order) {
-  Peer* peer = peers_.by_handle(order.to);
+/// What send, put and get have in common: who it is for, the way there, and that it leaves at once.
+template <typename Act>
+Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
+  Peer* peer = peers_.by_handle(handle);
   if (peer == nullptr) return Fault::bad_address;
   if (peer->channel.carrier == nullptr && !contact(*peer)) return Fault::unreachable;
-  const Fault fault = messenger_.send(peer->channel, order);
+  const Fault fault = act(peer->channel);
   if (peer->flow != nullptr) {
     touch(*peer);
-    if (!order.more) transmit_touched(parts_.environment.clock.now());
+    if (!more) transmit_touched(parts_.environment.clock.now());
   }
   return fault;
+}
+
+Fault Core::send(const protocol::SendOrder& order) {
+  return with_peer(order.to, order.more,
+                   [&](protocol::Channel& channel) { return messenger_.send(channel, order); });
+}
+
+Fault Core::put(const protocol::PutOrder& order) {
+  return with_peer(order.to, order.more,
+                   [&](protocol::Channel& channel) { return messenger_.put(channel, order); });
+}
+
+Fault Core::get(const protocol::GetOrder& order) {
+  return with_peer(order.to, order.more,
+                   [&](protocol::Channel& channel) { return messenger_.get(channel, order); });
 }
 
 Fault Core::receive(const protocol::ReceiveOrder& order) {

@@ -43,6 +43,17 @@ struct Channel {
   ReceiveRequest* assembling = nullptr;
   Unexpected* assembling_unexpected = nullptr;
 
+  /// The remote write whose parts are arriving.
+  struct Landing {
+    wire::Segment first;  ///< kind put; what it says holds for all parts
+    std::uint64_t arrived = 0;
+    bool open = false;
+    bool allowed = false;
+  } landing;
+  std::size_t puts_announced = 0;  ///< of this side: later messages wait until they have landed
+  List<SendRequest, &SendRequest::member> serving;  ///< remote reads of the peer under way here
+  std::size_t serves = 0;                           ///< how many
+
   bool farewell = false;  ///< the peer has closed in peace
   bool busy = false;      ///< in Messenger's list of channels with something left to send
   bool spoken = false;    ///< in Messenger's list of channels that were told something

@@ -17,7 +17,13 @@ namespace cluster::protocol {
 inline constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
 
 struct Completion {
-  enum class Kind : std::uint8_t { send, receive };
+  enum class Kind : std::uint8_t {
+    send,
+    receive,
+    write,         ///< a remote write of this side
+    read,          ///< a remote read of this side
+    remote_write,  ///< a peer's write with data has landed here
+  };
 
   void* context = nullptr;
   Kind kind = Kind::send;
@@ -86,13 +92,20 @@ class Counter {
   std::atomic<std::uint64_t> errors_{0};
 };
 
+class Regions;
+
 /// Where an endpoint reports: null where nothing is bound.
 struct Sinks {
   CompletionQueue* sends = nullptr;
   CompletionQueue* receives = nullptr;
   Counter* send_counter = nullptr;
   Counter* receive_counter = nullptr;
-  bool want_source = false;  ///< fill Completion::source of receives
+  Counter* write_counter = nullptr;         ///< remote writes of this side
+  Counter* read_counter = nullptr;          ///< remote reads of this side
+  Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
+  Counter* remote_read_counter = nullptr;
+  Regions* regions = nullptr;  ///< what peers may touch; null: nothing
+  bool want_source = false;    ///< fill Completion::source of receives
 };
 
 }  // namespace cluster::protocol

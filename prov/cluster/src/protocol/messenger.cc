@@ -13,9 +13,10 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
     : settings_(settings),
       counters_(counters),
       directory_(directory),
-      sends_(settings.send_requests_max),
+      sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(kNoLimit) {}
+      messages_(kNoLimit),
+      groups_(kNoLimit) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   using wire::SegmentKind;
@@ -28,6 +29,12 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::bulk: return on_bulk(channel, segment, payload);
     case SegmentKind::done: return on_done(channel, segment);
     case SegmentKind::credit: return on_credit(channel, segment);
+    case SegmentKind::put: return on_put(channel, segment, payload);
+    case SegmentKind::put_next: return on_put_next(channel, payload);
+    case SegmentKind::put_announce: return on_put_announce(channel, segment);
+    case SegmentKind::get: return on_get(channel, segment);
+    case SegmentKind::failed: return on_failed(channel, segment);
+    case SegmentKind::get_failed: return on_get_failed(channel, segment);
     case SegmentKind::farewell: channel.farewell = true; return;
   }
   refuse();
@@ -76,13 +83,17 @@ void Messenger::mark_busy(Channel& channel) {
 
 void Messenger::say(Channel& channel, const wire::Segment& segment) {
   if (channel.carrier == nullptr) return;  // lost: nobody to tell, nothing that waits for it
-  if (!channel.spoken && !channel.carrier->immediate()) {
-    channel.spoken = true;
-    spoken_.push_back(&channel);
-  }
+  speak(channel);
   if (channel.control.empty() && channel.carrier->post(segment, {}, Hold::copy, 0)) return;
   channel.control.push_back(segment);
   mark_busy(channel);
+}
+
+/// Notes that something has been posted outside send() and pump().
+void Messenger::speak(Channel& channel) {
+  if (channel.spoken || channel.carrier->immediate()) return;
+  channel.spoken = true;
+  spoken_.push_back(&channel);
 }
 
 void Messenger::confirm(Channel& channel, std::uint32_t id) {
@@ -93,23 +104,63 @@ void Messenger::confirm(Channel& channel, std::uint32_t id) {
 }
 
 void Messenger::complete(SendRequest& request, Fault fault) {
-  if (sinks_.send_counter != nullptr) sinks_.send_counter->count(fault);
-  if (sinks_.sends != nullptr && (request.report || fault != Fault::none)) {
-    Completion completion;
-    completion.context = request.context;
-    completion.tagged = request.tagged;
-    completion.fault = fault;
-    completion.tag = request.tag;
-    if (fault != Fault::none) completion.peer = request.channel->name;
-    sinks_.sends->push(completion);
-  }
+  using Verb = SendRequest::Verb;
   Channel& channel = *request.channel;
-  if (channel.waiting.contains(request)) {
-    (request.state == SendRequest::State::announced ? channel.streaming : channel.waiting).remove(request);
+  const bool listed = channel.waiting.contains(request);
+  if (listed)
+    (request.state == SendRequest::State::queued && request.verb != Verb::serve ? channel.waiting
+                                                                                : channel.streaming)
+        .remove(request);
+  if (request.verb == Verb::serve) {
+    channel.serving.remove(request);
+    --channel.serves;
+  } else {
+    channel.sends.remove(request);
   }
-  channel.sends.remove(request);
+  if (request.verb == Verb::put && request.state == SendRequest::State::announced) --channel.puts_announced;
+  if (request.verb == Verb::message) report_message(request, fault);
+  if (request.verb == Verb::put) {
+    report(Completion::Kind::write, request.group, request.context, request.report, fault, channel.name);
+  }
+  ReceiveRequest* reader =
+      request.verb == Verb::launch && fault != Fault::none ? receives_.find(request.receiver_id) : nullptr;
   request.copy.reset();
   sends_.give_back(request);
+  if (reader != nullptr) complete(*reader, fault);
+}
+
+void Messenger::report_message(const SendRequest& request, Fault fault) {
+  if (sinks_.send_counter != nullptr) sinks_.send_counter->count(fault);
+  if (sinks_.sends == nullptr || (!request.report && fault == Fault::none)) return;
+  Completion completion;
+  completion.context = request.context;
+  completion.tagged = request.tagged;
+  completion.fault = fault;
+  completion.tag = request.tag;
+  if (fault != Fault::none) completion.peer = request.channel->name;
+  sinks_.sends->push(completion);
+}
+
+/// Remote reads and writes of this side: one outcome an operation, however many ranges it had.
+void Messenger::report(Completion::Kind kind, Group* group, void* context, bool wanted, Fault fault,
+                       const SocketAddress& peer) {
+  if (group != nullptr) {
+    if (group->fault == Fault::none) group->fault = fault;
+    if (--group->left > 0) return;
+    context = group->context;
+    wanted = group->report;
+    fault = group->fault;
+    groups_.give_back(*group);
+  }
+  Counter* counter = kind == Completion::Kind::write ? sinks_.write_counter : sinks_.read_counter;
+  if (counter != nullptr) counter->count(fault);
+  if (sinks_.sends == nullptr || (!wanted && fault == Fault::none)) return;
+  Completion completion;
+  completion.context = context;
+  completion.kind = kind;
+  completion.fault = fault;
+  if (fault != Fault::none) completion.peer = peer;
+  sinks_.sends->push(completion);
 }
 
 void Messenger::report_send(const SendOrder& order) {
@@ -123,6 +174,19 @@ void Messenger::report_send(const SendOrder& order) {
 }
 
 void Messenger::complete(ReceiveRequest& receive, Fault fault) {
+  if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
+    receive.channel->receives.remove(receive);
+  }
+  if (receive.verb == ReceiveRequest::Verb::message) {
+    report_message(receive, fault);
+  } else if (receive.verb == ReceiveRequest::Verb::get) {
+    report(Completion::Kind::read, receive.group, receive.context, receive.report, fault,
+           receive.channel->name);
+  }
+  receives_.give_back(receive);
+}
+
+void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
   if (fault == Fault::none && receive.total > receive.capacity) fault = Fault::truncated;
   const bool got_message = fault == Fault::none || fault == Fault::truncated;
   if (sinks_.receive_counter != nullptr) sinks_.receive_counter->count(fault);
@@ -148,10 +212,6 @@ void Messenger::complete(ReceiveRequest& receive, Fault fault) {
     sinks_.receives->push(completion);
   }
   if (got_message) counters_.bytes_received += receive.total;
-  if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
-    receive.channel->receives.remove(receive);
-  }
-  receives_.give_back(receive);
 }
 
 void Messenger::drop(Unexpected& message) {
@@ -163,11 +223,8 @@ void Messenger::drop(Unexpected& message) {
 
 void Messenger::fail(Channel& channel, Fault fault, bool directed) {
   while (SendRequest* request = channel.sends.front()) complete(*request, fault);
-  while (ReceiveRequest* receive = channel.receives.front()) {
-    pulled_out_ -= receive->requested - receive->arrived;
-    if (pulling_.contains(*receive)) pulling_.remove(*receive);
-    complete(*receive, fault);
-  }
+  while (SendRequest* request = channel.serving.front()) complete(*request, fault);
+  while (ReceiveRequest* receive = channel.receives.front()) abandon(*receive, fault);
   if (channel.assembling != nullptr) complete(*channel.assembling, fault);
   for (Unexpected* message = channel.unexpected.front(); message != nullptr;) {
     Unexpected* next = channel.unexpected.after(*message);
@@ -190,6 +247,7 @@ void Messenger::fail(Channel& channel, Fault fault, bool directed) {
   channel.credit_limit = channel.credit_given = kFirstCredit;
   channel.assembling = nullptr;
   channel.assembling_unexpected = nullptr;
+  channel.landing = {};
   channel.farewell = false;
   channel.carrier = nullptr;
   schedule_pulls();

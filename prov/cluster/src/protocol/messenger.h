@@ -4,6 +4,8 @@
 //   send.cc        a message goes out: at once if there is room, else in its turn
 //   eager.cc       small messages: the parts arrive, are matched or stored; credit
 //   rendezvous.cc  large messages: announce, pull, bulk, done - both sides of each
+//   put.cc        remote writes, both sides
+//   get.cc        remote reads, both sides
 //   receive.cc     receives are posted, look into the store, are cancelled
 //   messenger.cc   turns (pump), outcomes, loss of a peer
 //
@@ -18,6 +20,7 @@
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/match_queue.h"
+#include "protocol/regions.h"
 
 namespace cluster::protocol {
 
@@ -47,6 +50,9 @@ class Messenger {
   /// `from` null: from anyone.
   Fault receive(Channel* from, const ReceiveOrder& order);
   bool cancel(const void* context);
+  /// Remote write and read. As send().
+  Fault put(Channel& channel, const PutOrder& order);
+  Fault get(Channel& channel, const GetOrder& order);
 
   // --- from the carriers, by the engine ---
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload);
@@ -83,6 +89,9 @@ class Messenger {
   bool advance(SendRequest& request);
   bool advance_eager(SendRequest& request);
   void settle(SendRequest& request);
+  bool must_wait(const SendRequest& request) const;
+  void keep_injected(SendRequest& request, const Gather& payload);
+  void launch(SendRequest& turn);
   // eager.cc
   void on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_eager_next(Channel& channel, ConstBytes payload);
@@ -94,11 +103,34 @@ class Messenger {
   // rendezvous.cc
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
+  static wire::Segment pull_for(const ReceiveRequest& receive);
   void schedule_pulls();
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
+  void finish(SendRequest& request);
+  void arrived_whole(ReceiveRequest& receive);
+  void abandon(ReceiveRequest& receive, Fault fault);
   bool stream(SendRequest& request);
+  // put.cc
+  void put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
+               bool last, Group* group);
+  bool advance_put(SendRequest& request);
+  void on_put(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void on_put_next(Channel& channel, ConstBytes payload);
+  void on_put_announce(Channel& channel, const wire::Segment& segment);
+  void write_landing(Channel& channel, ConstBytes payload);
+  void landed(const wire::Segment& first);
+  void refuse_put(Channel& channel, std::uint32_t id);
+  void on_failed(Channel& channel, const wire::Segment& segment);
+  // get.cc
+  void get_one(Channel& channel, const GetOrder& order, const RemoteRange& remote, std::size_t base,
+               Group* group);
+  void on_get(Channel& channel, const wire::Segment& segment);
+  bool serve(SendRequest& request);
+  void was_read(const RemoteRange& range);
+  void refuse_get(Channel& channel, std::uint32_t reader);
+  void on_get_failed(const Channel& channel, const wire::Segment& segment);
   // receive.cc
   void fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from);
   void take(ReceiveRequest& receive, Unexpected& message);
@@ -107,9 +139,15 @@ class Messenger {
   void hand_over(ReceiveRequest& receive, Unexpected& message);
   // messenger.cc
   void mark_busy(Channel& channel);
+  void speak(Channel& channel);
   void confirm(Channel& channel, std::uint32_t id);
   void complete(SendRequest& request, Fault fault);
+  void report(Completion::Kind kind, Group* group, void* context, bool wanted, Fault fault,
+              const SocketAddress& peer);
+  Group* group_for(const RemoteOrder& order);
   void report_send(const SendOrder& order);
+  void report_message(const SendRequest& request, Fault fault);
+  void report_message(const ReceiveRequest& receive, Fault fault);
   void complete(ReceiveRequest& receive, Fault fault);
   void drop(Unexpected& message);
   void refuse() { ++counters_.refused_segment; }
@@ -123,6 +161,7 @@ class Messenger {
   Pool<SendRequest> sends_;
   Pool<ReceiveRequest> receives_;
   Pool<Unexpected> messages_;
+  Pool<Group> groups_;
   MatchQueue tagged_;
   MatchQueue untagged_;
   List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested

@@ -51,4 +51,36 @@ struct ReceiveOrder {
   bool drop_claimed = false;  ///< ... or throw it away
 };
 
+inline constexpr std::size_t kRemoteMax = 8;  ///< rma_iov_limit
+
+/// Memory at the peer: `address` counts from where the region was registered to begin.
+struct RemoteRange {
+  std::uint64_t address = 0;
+  std::uint64_t key = 0;
+  std::size_t length = 0;
+};
+
+/// What remote writes and reads have in common.
+struct RemoteOrder {
+  std::span<const RemoteRange> remote;  ///< at most kRemoteMax; their lengths sum up to `length`
+  std::size_t length = 0;
+  std::uint64_t to = 0;  ///< address handle
+  void* context = nullptr;
+  bool report = true;
+  bool fence = false;  ///< begin after everything before it, to this peer, is complete
+  bool more = false;
+};
+
+/// Complete once the bytes are in the peer's memory, whatever the promise asked for.
+struct PutOrder : RemoteOrder {
+  std::span<const ConstBytes> slices;
+  std::uint64_t data = 0;
+  bool has_data = false;
+  bool inject = false;
+};
+
+struct GetOrder : RemoteOrder {
+  std::span<const Bytes> slices;
+};
+
 }  // namespace cluster::protocol

@@ -36,12 +36,30 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
 void Messenger::start_pulling(ReceiveRequest& receive) {
   receive.wanted = std::min(receive.total, receive.capacity);
   if (receive.wanted == 0) {
-    confirm(*receive.channel, receive.sender_id);
+    if (receive.verb == ReceiveRequest::Verb::message) confirm(*receive.channel, receive.sender_id);
     return complete(receive, Fault::none);
   }
   receive.channel->receives.push_back(receive);
   pulling_.push_back(receive);
   schedule_pulls();
+}
+
+/// The next piece of it, in the words its sender understands.
+wire::Segment Messenger::pull_for(const ReceiveRequest& receive) {
+  wire::Segment pull;
+  pull.peer_id = receive.id;
+  if (receive.verb == ReceiveRequest::Verb::get) {
+    pull.kind = wire::SegmentKind::get;
+    pull.flags = wire::segment_flag::kData;
+    pull.key = receive.remote.key;
+    pull.offset = receive.remote.address + receive.requested;
+    pull.data = receive.requested;
+  } else {
+    pull.kind = wire::SegmentKind::pull;
+    pull.id = receive.sender_id;
+    pull.offset = receive.requested;
+  }
+  return pull;
 }
 
 /// Hands the free budget out in turns, one pull per message and turn.
@@ -51,11 +69,7 @@ void Messenger::schedule_pulls() {
     ReceiveRequest* next = pulling_.after(*receive);
     const std::size_t under_way = receive->requested - receive->arrived;
     if (under_way + kPullBytes <= kPullsUnderWay * kPullBytes) {
-      wire::Segment pull;
-      pull.kind = wire::SegmentKind::pull;
-      pull.id = receive->sender_id;
-      pull.peer_id = receive->id;
-      pull.offset = receive->requested;
+      wire::Segment pull = pull_for(*receive);
       pull.total = std::min(kPullBytes, receive->wanted - receive->requested);
       receive->requested += pull.total;
       pulled_out_ += pull.total;
@@ -73,7 +87,8 @@ void Messenger::schedule_pulls() {
 void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
   SendRequest* request = sends_.find(segment.id);
   const bool known = request != nullptr && request->channel == &channel &&
-                     request->state == SendRequest::State::announced && !request->done;
+                     request->state == SendRequest::State::announced && !request->done &&
+                     request->verb != SendRequest::Verb::serve;
   const bool sane = known && segment.total > 0 && segment.offset <= request->length &&
                     segment.total <= request->length - segment.offset && request->pull_count < kPullsMax;
   if (!sane) return refuse();
@@ -86,6 +101,7 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
 /// Posts one pull's worth of the request at the head, then lets the next have its turn. False if
 /// the carrier has no room.
 bool Messenger::stream(SendRequest& request) {
+  if (request.verb == SendRequest::Verb::serve) return serve(request);
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   PullRange& range = request.pulls[0];
@@ -98,7 +114,9 @@ bool Messenger::stream(SendRequest& request) {
     if (part == 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     const Token token = carrier.immediate() ? 0 : Token{1} << 32 | request.id;
-    if (!carrier.post(segment, {request.payload(), range.offset, part}, Hold::reference, token)) return false;
+    if (!carrier.post(segment, {request.payload(), request.base + range.offset, part}, Hold::reference,
+                      token))
+      return false;
     if (token != 0) ++request.tokens;
     range.offset += part;
   }
@@ -116,27 +134,70 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
                     payload.size() <= receive->requested - segment.offset &&
                     payload.size() <= receive->requested - receive->arrived;
   if (!sane) return refuse();
-  scatter(receive->buffers(), segment.offset, payload);
-  receive->arrived += payload.size();
-  pulled_out_ -= payload.size();
-  if (receive->arrived == receive->wanted) {
-    confirm(channel, receive->sender_id);
-    complete(*receive, Fault::none);
+  bool allowed = true;
+  if (receive->verb == ReceiveRequest::Verb::land) {
+    allowed = sinks_.regions->with(
+        receive->remote.key, receive->remote.address + segment.offset, payload.size(), Access::write,
+        [&](std::byte* target, const Region&) { std::memcpy(target, payload.data(), payload.size()); });
+  } else {
+    scatter(receive->buffers(), receive->base + segment.offset, payload);
+  }
+  if (!allowed) {
+    refuse_put(channel, receive->sender_id);
+    abandon(*receive, Fault::access);
+  } else {
+    receive->arrived += payload.size();
+    pulled_out_ -= payload.size();
+    if (receive->arrived == receive->wanted) arrived_whole(*receive);
   }
   if (!pulling_.empty()) schedule_pulls();
+}
+
+void Messenger::arrived_whole(ReceiveRequest& receive) {
+  if (receive.verb == ReceiveRequest::Verb::land) {
+    wire::Segment first;
+    first.flags = receive.has_data ? wire::segment_flag::kData : 0;
+    first.key = receive.remote.key;
+    first.offset = receive.remote.address;
+    first.total = receive.total;
+    first.data = receive.data;
+    landed(first);
+  }
+  if (receive.verb != ReceiveRequest::Verb::get) confirm(*receive.channel, receive.sender_id);
+  complete(receive, Fault::none);
+}
+
+/// What was to be pulled will not come.
+void Messenger::abandon(ReceiveRequest& receive, Fault fault) {
+  pulled_out_ -= receive.requested - receive.arrived;
+  if (pulling_.contains(receive)) pulling_.remove(receive);
+  complete(receive, fault);
+}
+
+/// The turn of a remote read has come.
+void Messenger::launch(SendRequest& turn) {
+  ReceiveRequest* receive = receives_.find(turn.receiver_id);
+  complete(turn, Fault::none);
+  start_pulling(*receive);
 }
 
 void Messenger::on_done(Channel& channel, const wire::Segment& segment) {
   SendRequest* request = sends_.find(segment.id);
   const bool known = request != nullptr && request->channel == &channel && !request->done &&
-                     request->state != SendRequest::State::queued;
+                     request->state != SendRequest::State::queued &&
+                     request->verb != SendRequest::Verb::serve;
   if (!known) return refuse();
-  request->done = true;
-  if (channel.streaming.contains(*request)) {
-    channel.streaming.remove(*request);
-    request->pull_count = 0;
+  finish(*request);
+}
+
+/// The peer is done with it, one way or the other.
+void Messenger::finish(SendRequest& request) {
+  request.done = true;
+  if (request.channel->streaming.contains(request)) {
+    request.channel->streaming.remove(request);
+    request.pull_count = 0;
   }
-  settle(*request);
+  settle(request);
 }
 
 }  // namespace cluster::protocol

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/bytes.h"
+#include "base/fault.h"
 #include "base/list.h"
 #include "protocol/order.h"
 
@@ -23,7 +24,23 @@ struct PullRange {
 /// Most pulls of one message that a receiver has under way; more from a peer is a breach of protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
+/// An operation cut into several requests, one per remote range: complete when all of them are.
+struct Group {
+  std::uint32_t id = 0;
+  void* context = nullptr;
+  std::size_t left = 0;
+  Fault fault = Fault::none;
+  bool report = true;
+};
+
 struct SendRequest {
+  enum class Verb : std::uint8_t {
+    message,
+    put,     ///< remote write
+    launch,  ///< the turn of a remote read (receive request `receiver_id`) to begin
+    serve,   ///< answers a peer's remote read out of a region
+  };
+
   enum class State : std::uint8_t {
     queued,     ///< not completely with the carrier yet
     posted,     ///< with the carrier; waits for tokens, or for `done` if it is to be confirmed
@@ -42,6 +59,12 @@ struct SendRequest {
   std::uint32_t receiver_id = 0;  ///< announced: the receive that pulls
   std::uint32_t tokens = 0;       ///< segments the carrier has not reported yet
   State state = State::queued;
+  Verb verb = Verb::message;
+  Fault fault = Fault::none;  ///< what the peer said about it
+  bool fence = false;
+  std::size_t base = 0;  ///< puts: where in the slices it begins
+  RemoteRange remote;    ///< puts, serves
+  Group* group = nullptr;
   Promise promise = Promise::transmitted;
   bool tagged = false;
   bool has_data = false;
@@ -59,7 +82,17 @@ struct SendRequest {
 };
 
 struct ReceiveRequest {
+  enum class Verb : std::uint8_t {
+    message,
+    get,   ///< a remote read of this side
+    land,  ///< a peer's large remote write, pulled into a region
+  };
+
   std::uint32_t id = 0;
+  Verb verb = Verb::message;
+  RemoteRange remote;    ///< get: where to read; land: where to write
+  std::size_t base = 0;  ///< get: where in the slices it begins
+  Group* group = nullptr;
   void* context = nullptr;
   std::array<Bytes, kSlicesMax> slices;
   std::size_t slice_count = 0;

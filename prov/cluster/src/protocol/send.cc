@@ -29,7 +29,7 @@ bool may_be_eager(const Channel& channel, std::size_t length) {
 
 Fault Messenger::send(Channel& channel, const SendOrder& order) {
   Fault outcome = Fault::none;
-  if (channel.waiting.empty() && may_be_eager(channel, order.length) &&
+  if (channel.waiting.empty() && channel.puts_announced == 0 && may_be_eager(channel, order.length) &&
       post_at_once(channel, order, outcome)) {
     return outcome;
   }
@@ -79,8 +79,8 @@ bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& ou
 }
 
 SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
+  if (sends_.alive() >= settings_.send_requests_max) return nullptr;
   SendRequest* request = sends_.take();
-  if (request == nullptr) return nullptr;
   request->channel = &channel;
   request->context = order.context;
   request->length = order.length;
@@ -98,11 +98,8 @@ SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
 Fault Messenger::enqueue(Channel& channel, const SendOrder& order) {
   SendRequest* request = take_request(channel, order);
   if (request == nullptr) return Fault::again;
-  if (order.inject && order.length > 0) {
-    request->copy = std::make_unique_for_overwrite<std::byte[]>(order.length);
-    Gather{order.slices, 0, order.length}.copy_to(request->copy.get());
-    request->slices[0] = {request->copy.get(), order.length};
-    request->slice_count = 1;
+  if (order.inject) {
+    keep_injected(*request, {order.slices, 0, order.length});
   } else {
     for (const ConstBytes& slice : order.slices) request->slices[request->slice_count++] = slice;
   }
@@ -113,9 +110,33 @@ Fault Messenger::enqueue(Channel& channel, const SendOrder& order) {
   return Fault::none;
 }
 
+/// The bytes of an injected operation that has to queue: the caller's buffer is the caller's again.
+void Messenger::keep_injected(SendRequest& request, const Gather& payload) {
+  request.copy = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+  payload.copy_to(request.copy.get());
+  request.slices[0] = {request.copy.get(), payload.length};
+  request.slice_count = 1;
+  request.base = 0;
+}
+
+/// A fenced operation begins when all before it are complete; a message when what was written before
+/// it has landed.
+bool Messenger::must_wait(const SendRequest& request) const {
+  const Channel& channel = *request.channel;
+  if (request.verb == SendRequest::Verb::message) return channel.puts_announced > 0;
+  if (!request.fence) return false;
+  return channel.sends.front() != &request || !channel.receives.empty();
+}
+
 /// Gives the carrier what it takes of the request at the head of the queue. True if all of it went,
 /// and it has left the queue.
 bool Messenger::advance(SendRequest& request) {
+  if (must_wait(request)) return false;
+  if (request.verb == SendRequest::Verb::put) return advance_put(request);
+  if (request.verb == SendRequest::Verb::launch) {
+    launch(request);
+    return true;
+  }
   Channel& channel = *request.channel;
   if (request.posted == 0 && !request.by_announcement) {
     request.by_announcement = !may_be_eager(channel, request.length);
@@ -182,7 +203,7 @@ void Messenger::settle(SendRequest& request) {
   const bool needs_done =
       request.state == SendRequest::State::announced || request.promise == Promise::delivered;
   if (needs_done && !request.done) return;
-  complete(request, Fault::none);
+  complete(request, request.fault);
 }
 
 }  // namespace cluster::protocol

@@ -28,6 +28,12 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::done: return "done";
     case SegmentKind::credit: return "credit";
     case SegmentKind::farewell: return "farewell";
+    case SegmentKind::put: return "put";
+    case SegmentKind::put_next: return "put_next";
+    case SegmentKind::put_announce: return "put_announce";
+    case SegmentKind::get: return "get";
+    case SegmentKind::failed: return "failed";
+    case SegmentKind::get_failed: return "get_failed";
   }
   return "unknown";
 }

@@ -5,28 +5,34 @@
 namespace cluster::wire {
 namespace {
 
-enum Field : std::uint8_t { kId = 1, kPeerId = 2, kOffset = 4, kTotal = 8 };
+enum Field : std::uint8_t { kId = 1, kPeerId = 2, kOffset = 4, kTotal = 8, kKey = 16 };
 
 struct Shape {
-  std::uint8_t fields;   ///< which of the numbered fields are always there
-  std::uint8_t flags;    ///< which flags are allowed
+  std::uint8_t fields;  ///< which of the numbered fields are always there
+  std::uint8_t flags;   ///< which flags are allowed
   bool ordered;
-  bool payload;          ///< may `length` be other than zero?
+  bool payload;  ///< may `length` be other than zero?
 };
 
 using namespace segment_flag;
 
 constexpr Shape kShapes[kSegmentKindLast + 1] = {
-    {0, 0, false, false},                                    // no kind 0
-    {0, kTagged | kData | kConfirm, true, true},             // eager
-    {kTotal, kTagged | kData | kConfirm, true, true},        // eager_first
-    {0, 0, true, true},                                      // eager_next
-    {kId | kTotal, kTagged | kData, true, false},            // announce
-    {kId | kPeerId | kOffset | kTotal, 0, false, false},     // pull
-    {kPeerId | kOffset, 0, false, true},                     // bulk
-    {kId, 0, false, false},                                  // done
-    {kTotal, 0, false, false},                               // credit
-    {0, 0, false, false},                                    // farewell
+    {0, 0, false, false},                                     // no kind 0
+    {0, kTagged | kData | kConfirm, true, true},              // eager
+    {kTotal, kTagged | kData | kConfirm, true, true},         // eager_first
+    {0, 0, true, true},                                       // eager_next
+    {kId | kTotal, kTagged | kData, true, false},             // announce
+    {kId | kPeerId | kOffset | kTotal, 0, false, false},      // pull
+    {kPeerId | kOffset, 0, false, true},                      // bulk
+    {kId, 0, false, false},                                   // done
+    {kTotal, 0, false, false},                                // credit
+    {0, 0, false, false},                                     // farewell
+    {kId | kOffset | kTotal | kKey, kData, true, true},       // put
+    {0, 0, true, true},                                       // put_next
+    {kId | kOffset | kTotal | kKey, kData, true, false},      // put_announce
+    {kPeerId | kOffset | kTotal | kKey, kData, true, false},  // get
+    {kId | kTotal, 0, false, false},                          // failed
+    {kPeerId | kTotal, 0, false, false},                      // get_failed
 };
 
 struct Common {
@@ -46,7 +52,7 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
 std::size_t size_of(const Shape& shape, std::uint8_t flags) {
   return sizeof(Common) + (has_id(shape, flags) ? 4 : 0) + ((shape.fields & kPeerId) ? 4 : 0) +
          ((shape.fields & kOffset) ? 8 : 0) + ((shape.fields & kTotal) ? 8 : 0) +
-         ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0);
+         ((shape.fields & kKey) ? 8 : 0) + ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0);
 }
 
 template <typename Integer>
@@ -68,9 +74,7 @@ void get(const std::byte*& at, Integer& value) {
 
 bool ordered(SegmentKind kind) { return shape_of(kind).ordered; }
 
-std::size_t encoded_size(const Segment& segment) {
-  return size_of(shape_of(segment.kind), segment.flags);
-}
+std::size_t encoded_size(const Segment& segment) { return size_of(shape_of(segment.kind), segment.flags); }
 
 std::size_t encode(const Segment& segment, std::byte* out) {
   const Shape& shape = shape_of(segment.kind);
@@ -85,6 +89,7 @@ std::size_t encode(const Segment& segment, std::byte* out) {
   if (shape.fields & kPeerId) put(at, segment.peer_id);
   if (shape.fields & kOffset) put(at, segment.offset);
   if (shape.fields & kTotal) put(at, segment.total);
+  if (shape.fields & kKey) put(at, segment.key);
   if (segment.flags & kTagged) put(at, segment.tag);
   if (segment.flags & kData) put(at, segment.data);
   return static_cast<std::size_t>(at - out);
@@ -109,6 +114,7 @@ std::size_t decode(ConstBytes in, Segment& out) {
   if (shape.fields & kPeerId) get(at, out.peer_id);
   if (shape.fields & kOffset) get(at, out.offset);
   if (shape.fields & kTotal) get(at, out.total);
+  if (shape.fields & kKey) get(at, out.key);
   if (common.flags & kTagged) get(at, out.tag);
   if (common.flags & kData) get(at, out.data);
   return size;

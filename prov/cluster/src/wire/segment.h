@@ -3,7 +3,7 @@
 //
 //   common: u8 kind | u8 flags | u16 zero | u32 length        payload bytes behind the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
-//           u32 id | u32 peer id | u64 offset | u64 total | u64 tag | u64 data
+//           u32 id | u32 peer id | u64 offset | u64 total | u64 key | u64 tag | u64 data
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,24 @@
 namespace cluster::wire {
 
 enum class SegmentKind : std::uint8_t {
-  eager = 1,      ///< a whole message
-  eager_first,    ///< the first part of a message of `total` bytes that needs several segments
-  eager_next,     ///< its next part; parts of one message follow each other undisturbed
-  announce,       ///< rendezvous: a message of `total` bytes waits as the sender's request `id`
-  pull,           ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
-  bulk,           ///< bytes at `offset` for the receiver's request `peer_id`; any order
-  done,           ///< the sender's request `id` is finished: everything wanted has arrived
-  credit,         ///< the peer may charge up to `total` for eager messages since the session began
-  farewell,       ///< the peer closes in peace: nothing more will come, and nothing is wrong
+  eager = 1,     ///< a whole message
+  eager_first,   ///< the first part of a message of `total` bytes that needs several segments
+  eager_next,    ///< its next part; parts of one message follow each other undisturbed
+  announce,      ///< rendezvous: a message of `total` bytes waits as the sender's request `id`
+  pull,          ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
+  bulk,          ///< bytes at `offset` for the receiver's request `peer_id`; any order
+  done,          ///< the sender's request `id` is finished: everything wanted has arrived
+  credit,        ///< the peer may charge up to `total` for eager messages since the session began
+  farewell,      ///< the peer closes in peace: nothing more will come, and nothing is wrong
+  put,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
+  put_next,      ///< its next part; parts follow each other undisturbed
+  put_announce,  ///< a large one: pull it from the sender's request `id`
+  get,           ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
+                 ///< `peer_id`, where they begin at offset `data`
+  failed,        ///< the sender's request `id` cannot be: `total` says why
+  get_failed,    ///< the same for a get; `peer_id` is the reader's
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::farewell);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::get_failed);
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one
@@ -42,6 +49,7 @@ struct Segment {
   std::uint32_t peer_id = 0;
   std::uint64_t offset = 0;
   std::uint64_t total = 0;
+  std::uint64_t key = 0;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
 
@@ -51,10 +59,12 @@ struct Segment {
 };
 
 /// Most bytes encode() ever writes.
+/// (tags and keys do not occur together)
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// True for kinds whose order among themselves is the order of matching; the others (pull, bulk,
-/// done, credit, farewell) are acted upon whenever they arrive and must never wait behind a full receiver.
+/// True for kinds whose order among themselves means something (matching, and what remote reads and
+/// writes promise); the others (answers, pulls, bulk, credit, farewell) are acted upon whenever they arrive
+/// and must never wait behind a full receiver.
 bool ordered(SegmentKind kind);
 
 std::size_t encoded_size(const Segment& segment);

@@ -28,7 +28,11 @@ struct Side {
   QueueCarrier carrier;
 
   explicit Side(const MessengerSettings& settings) : messenger(settings, counters, directory) {
-    messenger.attach({&completions, &completions, &sent, nullptr, true});
+    Sinks sinks;
+    sinks.sends = sinks.receives = &completions;
+    sinks.send_counter = &sent;
+    sinks.want_source = true;
+    messenger.attach(sinks);
     channel.carrier = &carrier;
     channel.eager_max = 4000;
   }

@@ -29,6 +29,12 @@ constexpr Rule kRules[] = {
     {SegmentKind::done, 0, false, false},
     {SegmentKind::credit, 0, false, false},
     {SegmentKind::farewell, 0, false, false},
+    {SegmentKind::put, segment_flag::kData, true, true},
+    {SegmentKind::put_next, 0, true, true},
+    {SegmentKind::put_announce, segment_flag::kData, true, false},
+    {SegmentKind::get, segment_flag::kData, true, false},
+    {SegmentKind::failed, 0, false, false},
+    {SegmentKind::get_failed, 0, false, false},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.
@@ -37,19 +43,19 @@ Segment filled(const Rule& rule, std::uint8_t flags) {
   segment.kind = rule.kind;
   segment.flags = flags;
   segment.length = rule.payload ? 0xA1A2A3A4 : 0;
-  const SegmentKind kind = rule.kind;
-  if (kind == SegmentKind::announce || kind == SegmentKind::pull || kind == SegmentKind::done ||
-      segment.confirm()) {
+  using enum SegmentKind;
+  const auto is_one_of = [&](std::initializer_list<SegmentKind> kinds) {
+    return std::find(kinds.begin(), kinds.end(), rule.kind) != kinds.end();
+  };
+  if (is_one_of({announce, pull, done, put, put_announce, failed}) || segment.confirm()) {
     segment.id = 0xB1B2B3B4;
   }
-  if (kind == SegmentKind::pull || kind == SegmentKind::bulk) {
-    segment.peer_id = 0xC1C2C3C4;
-    segment.offset = 0xD1D2D3D4D5D6D7D8;
-  }
-  if (kind == SegmentKind::eager_first || kind == SegmentKind::announce || kind == SegmentKind::pull ||
-      kind == SegmentKind::credit) {
+  if (is_one_of({pull, bulk, get, get_failed})) segment.peer_id = 0xC1C2C3C4;
+  if (is_one_of({pull, bulk, put, put_announce, get})) segment.offset = 0xD1D2D3D4D5D6D7D8;
+  if (is_one_of({eager_first, announce, pull, credit, put, put_announce, get, failed, get_failed})) {
     segment.total = 0xE1E2E3E4E5E6E7E8;
   }
+  if (is_one_of({put, put_announce, get})) segment.key = 0x1112131415161718;
   if (segment.tagged()) segment.tag = 0xF1F2F3F4F5F6F7F8;
   if (segment.has_data()) segment.data = 0x0102030405060708;
   return segment;

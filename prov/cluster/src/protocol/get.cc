@@ -1,0 +1,146 @@
+// Remote reads. The reader asks for as much at a time as its budget allows, exactly as it pulls
+// messages; the target streams out of the region, copying each part under the region's lock so that
+// a region that is closed is never read again.
+#include <algorithm>
+
+#include "protocol/messenger.h"
+
+namespace cluster::protocol {
+namespace {
+
+/// Reads of one peer under way here. The peer's own budget keeps an honest one far below.
+constexpr std::size_t kServesMax = 8192;
+
+}  // namespace
+
+Fault Messenger::get(Channel& channel, const GetOrder& order) {
+  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  Group* group = group_for(order);
+  std::size_t base = 0;
+  for (const RemoteRange& remote : order.remote) {
+    get_one(channel, order, remote, base, group);
+    base += remote.length;
+  }
+  if (channel.has_work()) mark_busy(channel);
+  return Fault::none;
+}
+
+void Messenger::get_one(Channel& channel, const GetOrder& order, const RemoteRange& remote, std::size_t base,
+                        Group* group) {
+  ReceiveRequest& receive = *receives_.take();
+  receive.verb = ReceiveRequest::Verb::get;
+  receive.channel = &channel;
+  receive.context = order.context;
+  for (const Bytes& slice : order.slices) receive.slices[receive.slice_count++] = slice;
+  receive.base = base;
+  receive.remote = remote;
+  receive.group = group;
+  receive.report = order.report;
+  receive.total = receive.capacity = remote.length;
+  if (channel.waiting.empty() && !order.fence) return start_pulling(receive);
+  // What was asked for before goes first, so that a read behind a write sees what it wrote.
+  SendRequest& turn = *sends_.take();
+  turn.verb = SendRequest::Verb::launch;
+  turn.channel = &channel;
+  turn.receiver_id = receive.id;
+  turn.fence = order.fence;
+  channel.sends.push_back(turn);
+  channel.waiting.push_back(turn);
+  if (channel.waiting.front() == &turn) advance(turn);
+}
+
+void Messenger::on_get(Channel& channel, const wire::Segment& segment) {
+  bool posted = false;
+  wire::Segment answer;
+  answer.kind = wire::SegmentKind::bulk;
+  answer.peer_id = segment.peer_id;
+  answer.offset = segment.data;
+  const bool at_once = channel.carrier != nullptr && !channel.has_work() &&
+                       segment.total <= channel.carrier->payload_max(answer);
+  if (at_once) answer.length = static_cast<std::uint32_t>(segment.total);
+  const auto look = [&](std::byte* source, const Region&) {
+    if (!at_once) return;
+    const ConstBytes slice(source, segment.total);
+    posted = channel.carrier->post(answer, {{&slice, 1}, 0, slice.size()}, Hold::copy, 0);
+  };
+  const bool allowed = sinks_.regions != nullptr && segment.total > 0 && channel.serves < kServesMax &&
+                       sinks_.regions->with(segment.key, segment.offset, segment.total, Access::read, look);
+  if (!allowed) return refuse_get(channel, segment.peer_id);
+  const RemoteRange range{segment.offset, segment.key, segment.total};
+  if (posted) {
+    speak(channel);
+    return was_read(range);
+  }
+  SendRequest* request = sends_.take();
+  if (request == nullptr) return refuse_get(channel, segment.peer_id);
+  request->verb = SendRequest::Verb::serve;
+  request->channel = &channel;
+  request->receiver_id = segment.peer_id;
+  request->remote = range;
+  request->base = segment.data;
+  request->length = segment.total;
+  ++channel.serves;
+  channel.serving.push_back(*request);
+  channel.streaming.push_back(*request);
+  mark_busy(channel);
+}
+
+/// Posts what is left of a peer's read. False if the carrier has no room.
+bool Messenger::serve(SendRequest& request) {
+  Channel& channel = *request.channel;
+  Carrier& carrier = *channel.carrier;
+  while (request.posted < request.length) {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::bulk;
+    segment.peer_id = request.receiver_id;
+    segment.offset = request.base + request.posted;
+    const std::size_t part = std::min(request.length - request.posted, carrier.payload_max(segment));
+    if (part == 0) return false;
+    segment.length = static_cast<std::uint32_t>(part);
+    bool posted = false;
+    const bool allowed =
+        sinks_.regions->with(request.remote.key, request.remote.address + request.posted, part, Access::read,
+                             [&](std::byte* source, const Region&) {
+                               const ConstBytes slice(source, part);
+                               posted = carrier.post(segment, {{&slice, 1}, 0, part}, Hold::copy, 0);
+                             });
+    if (!allowed) {
+      refuse_get(channel, request.receiver_id);
+      complete(request, Fault::access);
+      return true;
+    }
+    if (!posted) return false;
+    request.posted += part;
+  }
+  was_read(request.remote);
+  complete(request, Fault::none);
+  return true;
+}
+
+/// All bytes of a remote read have left: whoever counts them is told.
+void Messenger::was_read(const RemoteRange& range) {
+  if (sinks_.remote_read_counter != nullptr) sinks_.remote_read_counter->count(Fault::none);
+  sinks_.regions->with(range.key, range.address, range.length, Access::read,
+                       [](std::byte*, const Region& region) {
+                         if (region.reads != nullptr) region.reads->count(Fault::none);
+                       });
+}
+
+void Messenger::refuse_get(Channel& channel, std::uint32_t reader) {
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::get_failed;
+  segment.peer_id = reader;
+  segment.total = static_cast<std::uint64_t>(Fault::access);
+  say(channel, segment);
+}
+
+void Messenger::on_get_failed(const Channel& channel, const wire::Segment& segment) {
+  ReceiveRequest* receive = receives_.find(segment.peer_id);
+  const bool known = receive != nullptr && receive->channel == &channel &&
+                     receive->verb == ReceiveRequest::Verb::get && receive->requested > 0;
+  if (!known) return refuse();
+  abandon(*receive, Fault::access);
+  schedule_pulls();
+}
+
+}  // namespace cluster::protocol

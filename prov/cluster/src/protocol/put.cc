@@ -1,0 +1,179 @@
+// Remote writes. Small ones travel at once, in the order of messages; large ones are announced and
+// pulled like messages, into the region they name. Either way the target answers every one of them,
+// since only it can tell whether the memory may be written: complete means the bytes are there.
+//
+// A message behind an announced write waits until that has landed, so "the send is seen after the
+// write" holds at any size. Among themselves remote accesses above the eager size are not ordered.
+#include <algorithm>
+
+#include "protocol/messenger.h"
+
+namespace cluster::protocol {
+
+Group* Messenger::group_for(const RemoteOrder& order) {
+  if (order.remote.size() <= 1) return nullptr;
+  Group* group = groups_.take();
+  group->context = order.context;
+  group->left = order.remote.size();
+  group->report = order.report;
+  return group;
+}
+
+Fault Messenger::put(Channel& channel, const PutOrder& order) {
+  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  Group* group = group_for(order);
+  std::size_t base = 0;
+  for (const RemoteRange& remote : order.remote) {
+    put_one(channel, order, remote, base, &remote == &order.remote.back(), group);
+    base += remote.length;
+  }
+  counters_.bytes_sent += order.length;
+  if (channel.has_work()) mark_busy(channel);
+  return Fault::none;
+}
+
+void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
+                        bool last, Group* group) {
+  SendRequest& request = *sends_.take();
+  request.verb = SendRequest::Verb::put;
+  request.channel = &channel;
+  request.context = order.context;
+  for (const ConstBytes& slice : order.slices) request.slices[request.slice_count++] = slice;
+  request.base = base;
+  request.length = remote.length;
+  request.remote = remote;
+  request.data = order.data;
+  request.has_data = order.has_data && last;
+  request.report = order.report;
+  request.fence = order.fence;
+  request.group = group;
+  request.promise = Promise::delivered;
+  channel.sends.push_back(request);
+  channel.waiting.push_back(request);
+  const std::uint32_t id = request.id;
+  if (channel.waiting.front() == &request) advance(request);
+  if (order.inject && sends_.find(id) == &request && request.state == SendRequest::State::queued) {
+    keep_injected(request, {order.slices, base, remote.length});
+  }
+}
+
+bool Messenger::advance_put(SendRequest& request) {
+  Channel& channel = *request.channel;
+  Carrier& carrier = *channel.carrier;
+  wire::Segment segment;
+  segment.flags = request.has_data ? wire::segment_flag::kData : 0;
+  segment.id = request.id;
+  segment.offset = request.remote.address;
+  segment.key = request.remote.key;
+  segment.total = request.length;
+  segment.data = request.data;
+  if (request.length > channel.eager_max) {
+    segment.kind = wire::SegmentKind::put_announce;
+    if (!carrier.post(segment, {}, Hold::copy, 0)) return false;
+    ++channel.puts_announced;
+    request.state = SendRequest::State::announced;
+    channel.waiting.remove(request);
+    return true;
+  }
+  segment.kind = wire::SegmentKind::put;
+  for (bool first = request.posted == 0; first || request.posted < request.length; first = false) {
+    if (!first) {
+      segment = {};
+      segment.kind = wire::SegmentKind::put_next;
+    }
+    const std::size_t left = request.length - request.posted;
+    const std::size_t part = std::min(left, carrier.payload_max(segment));
+    if (part == 0 && left > 0) return false;
+    segment.length = static_cast<std::uint32_t>(part);
+    const Gather payload{request.payload(), request.base + request.posted, part};
+    if (!carrier.post(segment, payload, Hold::copy, 0)) return false;
+    request.posted += part;
+  }
+  request.state = SendRequest::State::posted;
+  channel.waiting.remove(request);
+  return true;
+}
+
+void Messenger::on_put(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+  Channel::Landing& landing = channel.landing;
+  if (landing.open || payload.size() > segment.total) return refuse();
+  landing = {segment, 0, true, false};
+  landing.allowed =
+      sinks_.regions != nullptr && sinks_.regions->with(segment.key, segment.offset, segment.total,
+                                                        Access::write, [](std::byte*, const Region&) {});
+  write_landing(channel, payload);
+}
+
+void Messenger::on_put_next(Channel& channel, ConstBytes payload) {
+  const Channel::Landing& landing = channel.landing;
+  if (!landing.open || payload.size() > landing.first.total - landing.arrived) return refuse();
+  write_landing(channel, payload);
+}
+
+void Messenger::write_landing(Channel& channel, ConstBytes payload) {
+  Channel::Landing& landing = channel.landing;
+  if (landing.allowed && !payload.empty()) {
+    // Asked again for every part: the region may be closed meanwhile.
+    landing.allowed = sinks_.regions->with(
+        landing.first.key, landing.first.offset + landing.arrived, payload.size(), Access::write,
+        [&](std::byte* target, const Region&) { std::memcpy(target, payload.data(), payload.size()); });
+  }
+  landing.arrived += payload.size();
+  if (landing.arrived < landing.first.total) return;
+  landing.open = false;
+  if (!landing.allowed) return refuse_put(channel, landing.first.id);
+  landed(landing.first);
+  confirm(channel, landing.first.id);
+}
+
+void Messenger::on_put_announce(Channel& channel, const wire::Segment& segment) {
+  const bool allowed =
+      sinks_.regions != nullptr && sinks_.regions->with(segment.key, segment.offset, segment.total,
+                                                        Access::write, [](std::byte*, const Region&) {});
+  ReceiveRequest* receive = allowed && segment.total > 0 ? receives_.take() : nullptr;
+  if (receive == nullptr) return refuse_put(channel, segment.id);
+  receive->verb = ReceiveRequest::Verb::land;
+  receive->channel = &channel;
+  receive->remote = {segment.offset, segment.key, segment.total};
+  receive->data = segment.data;
+  receive->has_data = segment.has_data();
+  receive->sender_id = segment.id;
+  receive->total = receive->capacity = segment.total;
+  start_pulling(*receive);
+}
+
+/// All bytes of a remote write are in place: whoever asked to know is told.
+void Messenger::landed(const wire::Segment& first) {
+  if (sinks_.remote_write_counter != nullptr) sinks_.remote_write_counter->count(Fault::none);
+  sinks_.regions->with(first.key, first.offset, first.total, Access::write,
+                       [](std::byte*, const Region& region) {
+                         if (region.writes != nullptr) region.writes->count(Fault::none);
+                       });
+  counters_.bytes_received += first.total;
+  if (!first.has_data() || sinks_.receives == nullptr) return;
+  Completion completion;
+  completion.kind = Completion::Kind::remote_write;
+  completion.has_data = true;
+  completion.data = first.data;
+  completion.length = first.total;
+  sinks_.receives->push(completion);
+}
+
+void Messenger::refuse_put(Channel& channel, std::uint32_t id) {
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::failed;
+  segment.id = id;
+  segment.total = static_cast<std::uint64_t>(Fault::access);
+  say(channel, segment);
+}
+
+void Messenger::on_failed(Channel& channel, const wire::Segment& segment) {
+  SendRequest* request = sends_.find(segment.id);
+  const bool known = request != nullptr && request->channel == &channel && !request->done &&
+                     request->verb == SendRequest::Verb::put && request->state != SendRequest::State::queued;
+  if (!known) return refuse();
+  request->fault = Fault::access;
+  finish(*request);
+}
+
+}  // namespace cluster::protocol

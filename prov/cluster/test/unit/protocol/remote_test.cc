@@ -1,0 +1,235 @@
+// Remote writes and reads between two messengers: every size, refused access, closed regions, order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "support/messenger_pair.h"
+
+namespace cluster::protocol {
+namespace {
+
+class RemoteTest : public MessengerTest {
+ protected:
+  RemoteTest() : memory(kMemory), expected(kMemory) {
+    regions.add(kKey, {memory.data(), 0, memory.size(), true, true, &reads, &writes});
+    Sinks sinks;
+    sinks.sends = sinks.receives = &right.completions;
+    sinks.regions = &regions;
+    sinks.remote_write_counter = &remote_writes;
+    right.messenger.attach(sinks);
+    Sinks mine;
+    mine.sends = mine.receives = &left.completions;
+    mine.write_counter = &written;
+    mine.read_counter = &read;
+    left.messenger.attach(mine);
+  }
+
+  Fault put(ConstBytes bytes, std::uint64_t address, std::uint64_t key = kKey, bool data = false) {
+    const ConstBytes slices[] = {bytes};
+    const RemoteRange remote[] = {{address, key, bytes.size()}};
+    PutOrder order;
+    order.slices = slices;
+    order.remote = remote;
+    order.length = bytes.size();
+    order.context = this;
+    order.has_data = data;
+    order.data = 0x123456789abcdef0;
+    return left.messenger.put(left.channel, order);
+  }
+
+  Fault get(Bytes bytes, std::uint64_t address, std::uint64_t key = kKey) {
+    const Bytes slices[] = {bytes};
+    const RemoteRange remote[] = {{address, key, bytes.size()}};
+    GetOrder order;
+    order.slices = slices;
+    order.remote = remote;
+    order.length = bytes.size();
+    return left.messenger.get(left.channel, order);
+  }
+
+  Completion outcome(Side& side) {
+    const auto taken = side.take();
+    EXPECT_EQ(taken.size(), 1u);
+    return taken.empty() ? Completion{} : taken[0];
+  }
+
+  static constexpr std::uint64_t kKey = 0x8000000000000007;
+  static constexpr std::size_t kMemory = 1 << 20;
+  Regions regions;
+  Counter reads, writes, remote_writes, written, read;
+  std::vector<std::byte> memory, expected;
+};
+
+class RemoteSizes : public RemoteTest, public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
+
+TEST_P(RemoteSizes, WritesAndReadsBackIntact) {
+  const auto [size, immediate] = GetParam();
+  left.carrier.at_once = right.carrier.at_once = immediate;
+  shuffle = true;
+  const auto data = pattern(size, 3);
+  ASSERT_EQ(put(data, 100), Fault::none);
+  EXPECT_TRUE(left.take().empty()) << "complete before the bytes are there";
+  run();
+  std::copy(data.begin(), data.end(), expected.begin() + 100);
+  EXPECT_EQ(memory, expected);
+  Completion done = outcome(left);
+  EXPECT_EQ(done.kind, Completion::Kind::write);
+  EXPECT_EQ(done.context, this);
+  EXPECT_EQ(writes.value(), 1u);
+  EXPECT_EQ(remote_writes.value(), 1u);
+  std::vector<std::byte> back(size);
+  ASSERT_EQ(get(back, 100), Fault::none);
+  run();
+  EXPECT_EQ(back, data);
+  done = outcome(left);
+  EXPECT_EQ(done.kind, Completion::Kind::read);
+  EXPECT_EQ(read.value(), 1u);
+  EXPECT_EQ(written.value(), 1u);
+  EXPECT_TRUE(right.take().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, RemoteSizes,
+                         testing::Combine(testing::Values(0, 1, 8, 999, 1001, 4000, 4001, 70000, 300000,
+                                                          900000),
+                                          testing::Bool()));
+
+TEST_F(RemoteTest, DataIsToldToTheTargetOnceTheBytesAreThere) {
+  for (const std::size_t size : {0u, 8u, 3000u, 50000u}) {
+    put(pattern(size), 0, kKey, true);
+    run();
+    const Completion told = outcome(right);
+    EXPECT_EQ(told.kind, Completion::Kind::remote_write);
+    EXPECT_EQ(told.data, 0x123456789abcdef0u);
+    EXPECT_EQ(told.length, size);
+    outcome(left);
+  }
+}
+
+TEST_F(RemoteTest, WhatIsNotAllowedFailsAtTheInitiatorAndTouchesNothing) {
+  regions.add(1, {memory.data(), 0, 100, true, false, nullptr, nullptr});  // read only
+  regions.add(2, {memory.data(), 0, 100, false, true, nullptr, nullptr});  // write only
+  for (const std::size_t size : {8u, 3000u, 50000u}) {
+    const auto data = pattern(size);
+    std::vector<std::byte> back(size);
+    const std::uint64_t beyond = kMemory - size + 1;
+    for (const auto& [address, key] :
+         {std::pair<std::uint64_t, std::uint64_t>{0, 99}, {beyond, kKey}, {~0ull, kKey}, {0, 1}}) {
+      put(data, address, key, true);
+      run();
+      EXPECT_EQ(outcome(left).fault, Fault::access) << size << " " << address << " " << key;
+    }
+    for (const auto& [address, key] :
+         {std::pair<std::uint64_t, std::uint64_t>{0, 99}, {beyond, kKey}, {~0ull, kKey}, {0, 2}}) {
+      get(back, address, key);
+      run();
+      EXPECT_EQ(outcome(left).fault, Fault::access) << size << " " << address << " " << key;
+    }
+  }
+  EXPECT_EQ(memory, expected);
+  EXPECT_TRUE(right.take().empty());
+  EXPECT_EQ(written.errors(), 12u);
+  EXPECT_EQ(read.errors(), 12u);
+}
+
+TEST_F(RemoteTest, ARegionClosedMidwayIsNotTouchedAgain) {
+  left.carrier.room = right.carrier.room = 2;
+  const auto data = pattern(600000);
+  std::vector<std::byte> back(300000);
+  put(data, 0);
+  get(back, 0);
+  for (int i = 0; i < 20; ++i) {
+    left.messenger.pump();
+    right.messenger.pump();
+    carry(left, right);
+    carry(right, left);
+  }
+  regions.remove(kKey);
+  memory.assign(memory.size(), std::byte{0xEE});
+  left.carrier.room = right.carrier.room = 1000;
+  run();
+  EXPECT_EQ(std::count(memory.begin(), memory.end(), std::byte{0xEE}), std::ptrdiff_t(memory.size()));
+  const auto taken = left.take();
+  ASSERT_EQ(taken.size(), 2u);
+  EXPECT_EQ(taken[0].fault, Fault::access);
+  EXPECT_EQ(taken[1].fault, Fault::access);
+}
+
+TEST_F(RemoteTest, ASendIsSeenAfterTheWriteBeforeIt) {
+  for (const std::size_t size : {8u, 3000u, 500000u}) {
+    const auto data = pattern(size, 9);
+    std::byte note[8];
+    receive(right, note, 1);
+    put(data, 0);
+    send(left, pattern(8), 1);
+    for (int turn = 0; turn < 10000; ++turn) {
+      left.messenger.pump();
+      right.messenger.pump();
+      carry(left, right);
+      if (!right.completions.empty()) break;
+      carry(right, left);
+    }
+    ASSERT_EQ(right.take().size(), 1u);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.begin())) << size;
+    run();
+    left.take();
+  }
+}
+
+TEST_F(RemoteTest, SeveralRangesAreOneOperation) {
+  const auto data = pattern(10000);
+  const ConstBytes out[] = {ConstBytes(data).first(10), ConstBytes(data).subspan(10)};
+  const RemoteRange ranges[] = {{0, kKey, 1}, {500000, kKey, 6000}, {200, kKey, 3999}};
+  PutOrder order;
+  order.slices = out;
+  order.remote = ranges;
+  order.length = 10000;
+  left.messenger.put(left.channel, order);
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::none);
+  EXPECT_EQ(written.value(), 1u);
+  std::vector<std::byte> back(10000);
+  const Bytes in[] = {Bytes(back).first(7000), Bytes(back).subspan(7000)};
+  GetOrder read_order;
+  read_order.slices = in;
+  read_order.remote = ranges;
+  read_order.length = 10000;
+  left.messenger.get(left.channel, read_order);
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::none);
+  EXPECT_EQ(back, data);
+}
+
+TEST_F(RemoteTest, LossOfThePeerEndsThemOnce) {
+  std::vector<std::byte> back(300000);
+  put(pattern(8), 0);
+  put(pattern(300000), 0);
+  get(back, 0);
+  carry(left, right);
+  left.messenger.fail(left.channel, Fault::reset, true);
+  right.messenger.fail(right.channel, Fault::reset, true);
+  const auto taken = left.take();
+  ASSERT_EQ(taken.size(), 3u);
+  for (const Completion& completion : taken) EXPECT_EQ(completion.fault, Fault::reset);
+  EXPECT_TRUE(right.take().empty());
+}
+
+TEST_F(RemoteTest, AFencedWriteWaitsForWhatWasBefore) {
+  const auto first = pattern(300000, 1);
+  const auto second = pattern(8, 2);
+  put(first, 0);
+  const ConstBytes slices[] = {second};
+  const RemoteRange remote[] = {{0, kKey, 8}};
+  PutOrder order;
+  order.slices = slices;
+  order.remote = remote;
+  order.length = 8;
+  order.fence = true;
+  left.messenger.put(left.channel, order);
+  run();
+  EXPECT_TRUE(std::equal(second.begin(), second.end(), memory.begin()));
+  EXPECT_EQ(left.take().size(), 2u);
+}
+
+}  // namespace
+}  // namespace cluster::protocol
