@@ -39,7 +39,8 @@
 // pointer or an index from the memory without that. Payload may still change while it is being read:
 // that is the sender's loss, it could have sent those bytes in the first place.
 //
-// Idle cost: one load of one line (the next slot). Small message: one line written, one line read.
+// Idle cost: one load of one line (the next slot), and a prefetch of a second one after a message that
+// took just one line of the arena. Small message: one line written, one line read.
 // Memory is touched only as used: a pair that exchanges a few small messages costs two or three pages.
 #pragma once
 
