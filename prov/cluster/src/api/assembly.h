@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/address.h"
 #include "base/environment.h"
@@ -21,6 +22,13 @@ class Assembly {
   /// null and sets `error` to a positive libfabric error number, after one warning line that names
   /// cause and cure.
   virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, int& error) = 0;
+  /// What a node and a service are called on the network, best first; nothing if there is no such
+  /// name, or if there is no resolver here.
+  virtual std::vector<SocketAddress> resolve(const char* node, const char* service) {
+    static_cast<void>(node);
+    static_cast<void>(service);
+    return {};
+  }
 };
 
 }  // namespace cluster::api

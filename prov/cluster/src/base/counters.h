@@ -1,4 +1,5 @@
 // The public face of what goes on inside: plain numbers, each written by one engine.
+// The table in counters.def is the only list of them; everything else is made from it.
 #pragma once
 
 #include <cstdint>

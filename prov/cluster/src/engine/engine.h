@@ -29,7 +29,8 @@ class Core;
 struct Parts {
   Environment environment;
   Settings settings;
-  SocketAddress name;  ///< as fi_getname says it: routable, port bound
+  SocketAddress name;       ///< as fi_getname says it: routable, port bound
+  std::uint64_t epoch = 0;  ///< real time in ns: orders the lives of one name, across restarts
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::Host> host;
   std::shared_ptr<void> keeper;
@@ -53,12 +54,22 @@ class Engine {
   Fault receive(const protocol::ReceiveOrder& order);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
+  /// Whatever visits attend() from another thread: let go of before the engine goes.
+  void attended_by(std::shared_ptr<void> attendant) { attendant_ = std::move(attendant); }
+  /// For a thread of the library's own: one turn if nobody has polled since the last visit. True if
+  /// something is owed, so that the next visit should come soon. Never waits at the door.
+  bool attend();
+  /// When it next wants a turn though nothing arrives and nobody asks; kNever: not at all.
+  Time next_deadline() const;
+  /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
+  bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
   void poll(bool wait = true);
 
  private:
-  SpinLock door_;
+  mutable SpinLock door_;
   std::unique_ptr<Core> core_;
+  std::shared_ptr<void> attendant_;
 };
 
 }  // namespace cluster::engine

@@ -1,4 +1,5 @@
 // CRC32C (Castagnoli), the checksum of iSCSI and SCTP: one instruction on every x86-64 since 2008.
+// It covers header and payload of each frame, because network hardware computes UDP's own and hides it.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +10,8 @@ namespace cluster::wire {
 
 /// Continues `crc` over `data`; begin with 0. crc32c(crc32c(0, a), b) == crc32c(0, a b).
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data);
+
+/// The same by tables alone: what crc32c() falls back to on a processor without the instruction.
+std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data);
 
 }  // namespace cluster::wire

@@ -1,4 +1,5 @@
-// Integers as they lie on the wire: little-endian, unaligned, impossible to read raw.
+// Integers as they lie on the wire: little-endian, unaligned, impossible to read raw. Structs made
+// of them have no padding and may be copied to and from any position of a frame.
 #pragma once
 
 #include <bit>

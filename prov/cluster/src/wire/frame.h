@@ -72,6 +72,7 @@ struct FrameHeader {
 static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
 
 inline constexpr std::size_t kChecksumOffset = 8;
+inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
 inline constexpr std::size_t kFrameMax = 65535;  ///< what `length` can say
 
 }  // namespace cluster::wire

@@ -1,4 +1,5 @@
-// Frames and segments as text, for logs, traces and the dissector.
+// Frames and segments as text, for logs, traces and the dissector. Takes values that came through
+// the gate only, so it has nothing to check.
 #pragma once
 
 #include <string>

@@ -26,6 +26,7 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kPeerId | kOffset, 0, false, true},                     // bulk
     {kId, 0, false, false},                                  // done
     {kTotal, 0, false, false},                               // credit
+    {0, 0, false, false},                                    // farewell
 };
 
 struct Common {

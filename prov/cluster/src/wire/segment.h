@@ -21,9 +21,10 @@ enum class SegmentKind : std::uint8_t {
   pull,           ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
   bulk,           ///< bytes at `offset` for the receiver's request `peer_id`; any order
   done,           ///< the sender's request `id` is finished: everything wanted has arrived
-  credit,         ///< `total` bytes of eager data have been released here since the session began
+  credit,         ///< the peer may charge up to `total` for eager messages since the session began
+  farewell,       ///< the peer closes in peace: nothing more will come, and nothing is wrong
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::credit);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::farewell);
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one
@@ -53,7 +54,7 @@ struct Segment {
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
 /// True for kinds whose order among themselves is the order of matching; the others (pull, bulk,
-/// done, credit) are acted upon whenever they arrive and must never wait behind a full receiver.
+/// done, credit, farewell) are acted upon whenever they arrive and must never wait behind a full receiver.
 bool ordered(SegmentKind kind);
 
 std::size_t encoded_size(const Segment& segment);

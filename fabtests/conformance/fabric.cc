@@ -1,0 +1,245 @@
+#include "fabric.h"
+
+#include <sched.h>
+
+#include <cstring>
+
+namespace conformance {
+namespace {
+
+unsigned char pattern_byte(std::uint64_t seed, std::size_t i) {
+  std::uint64_t x = seed * 0x9E3779B97F4A7C15u + (i / 8 + 1) * 0xBF58476D1CE4E5B9u;
+  x ^= x >> 29;
+  x *= 0x94D049BB133111EBu;
+  return static_cast<unsigned char>(x >> (8 * (i % 8)));
+}
+
+std::size_t entry_size(fi_cq_format format) {
+  switch (format) {
+    case FI_CQ_FORMAT_CONTEXT: return sizeof(fi_cq_entry);
+    case FI_CQ_FORMAT_MSG: return sizeof(fi_cq_msg_entry);
+    case FI_CQ_FORMAT_DATA: return sizeof(fi_cq_data_entry);
+    default: return sizeof(fi_cq_tagged_entry);
+  }
+}
+
+}  // namespace
+
+Info make_hints(const Options& options) {
+  Info hints(fi_allocinfo());
+  hints->caps = options.caps;
+  hints->mode = 0;
+  hints->addr_format = FI_SOCKADDR_IN;
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->domain_attr->av_type = options.av_type;
+  hints->domain_attr->threading = options.threading;
+  hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+  hints->domain_attr->mr_mode = 0;
+  hints->domain_attr->cq_data_size = 8;
+  hints->tx_attr->op_flags = options.tx_op_flags;
+  hints->tx_attr->msg_order = FI_ORDER_SAS;
+  hints->rx_attr->msg_order = FI_ORDER_SAS;
+  hints->fabric_attr->prov_name = strdup(provider_under_test().c_str());
+  return hints;
+}
+
+Info get_info(const Options& options) {
+  const std::string node = setting("CONFORMANCE_NODE", "");
+  const Info hints = make_hints(options);
+  fi_info* list = nullptr;
+  const char* where = node.empty() ? nullptr : node.c_str();
+  const char* service = options.service.empty() ? nullptr : options.service.c_str();
+  const std::uint64_t flags = where != nullptr || service != nullptr ? FI_SOURCE : 0;
+  if (fi_getinfo(kApiVersion, where, service, flags, hints.get(), &list) != 0) return nullptr;
+  return Info(list);
+}
+
+Domain::Domain(const Options& options) : options_(options), info_(get_info(options)) {
+  if (!info_) {
+    ADD_FAILURE() << "no info for these hints: is provider '" << provider_under_test() << "' there?";
+    std::fflush(nullptr);
+    _exit(1);
+  }
+  fid_fabric* fabric = nullptr;
+  EXPECT_EQ(fi_fabric(info_->fabric_attr, &fabric, nullptr), 0);
+  fabric_.reset(fabric);
+  fid_domain* domain = nullptr;
+  EXPECT_EQ(fi_domain(fabric, info_.get(), &domain, nullptr), 0);
+  domain_.reset(domain);
+  fi_av_attr attr{};
+  attr.type = options.av_type;
+  fid_av* av = nullptr;
+  EXPECT_EQ(fi_av_open(domain, &attr, &av, nullptr), 0);
+  av_.reset(av);
+}
+
+fi_addr_t Domain::insert(const Blob& name) {
+  fi_addr_t address = FI_ADDR_NOTAVAIL;
+  EXPECT_EQ(fi_av_insert(av_.get(), name.data(), 1, &address, 0, nullptr), 1);
+  return address;
+}
+
+Endpoint::Endpoint(const Options& options)
+    : own_domain_(std::make_unique<Domain>(options)), domain_(own_domain_.get()) {
+  open(options);
+}
+
+Endpoint::Endpoint(Domain& domain) : domain_(&domain) { open(domain.options()); }
+
+Endpoint::Endpoint(Domain& domain, const Options& options) : domain_(&domain) { open(options); }
+
+void Endpoint::open(const Options& options) {
+  format_ = options.format;
+  fid_domain* domain = domain_->domain();
+  fi_cq_attr attr{};
+  attr.format = options.format;
+  attr.wait_obj = options.wait;
+  fid_cq* queues[2] = {};
+  for (fid_cq*& queue : queues) EXPECT_EQ(fi_cq_open(domain, &attr, &queue, nullptr), 0);
+  tx_.reset(queues[0]);
+  rx_.reset(queues[1]);
+  fid_ep* ep = nullptr;
+  EXPECT_EQ(fi_endpoint(domain, domain_->info(), &ep, nullptr), 0);
+  ep_.reset(ep);
+  EXPECT_EQ(fi_ep_bind(ep, &domain_->av()->fid, 0), 0);
+  EXPECT_EQ(fi_ep_bind(ep, &tx_->fid, FI_TRANSMIT | options.bind_flags), 0);
+  EXPECT_EQ(fi_ep_bind(ep, &rx_->fid, FI_RECV | options.bind_flags), 0);
+  if (options.counters) {
+    fi_cntr_attr counting{};
+    fid_cntr* counters[2] = {};
+    for (fid_cntr*& counter : counters) EXPECT_EQ(fi_cntr_open(domain, &counting, &counter, nullptr), 0);
+    sent_.reset(counters[0]);
+    received_.reset(counters[1]);
+    EXPECT_EQ(fi_ep_bind(ep, &sent_->fid, FI_SEND), 0);
+    EXPECT_EQ(fi_ep_bind(ep, &received_->fid, FI_RECV), 0);
+  }
+  EXPECT_EQ(fi_enable(ep), 0);
+}
+
+Blob Endpoint::name() const {
+  Blob name(256);
+  std::size_t size = name.size();
+  EXPECT_EQ(fi_getname(&ep_->fid, name.data(), &size), 0);
+  name.resize(size);
+  return name;
+}
+
+void Endpoint::collect(fid_cq* cq) {
+  fi_cq_tagged_entry entry{};
+  Outcome outcome;
+  const ssize_t got = fi_cq_readfrom(cq, &entry, 1, &outcome.source);
+  if (got == 1) {
+    std::memcpy(&outcome.entry, &entry, entry_size(format_));
+    outcomes_.push_back(outcome);
+  } else if (got == -FI_EAVAIL) {
+    EXPECT_EQ(fi_cq_readerr(cq, &outcome.failure, 0), 1);
+    outcome.error = true;
+    outcomes_.push_back(outcome);
+  } else {
+    EXPECT_EQ(got, -FI_EAGAIN);
+  }
+}
+
+void Endpoint::progress() {
+  fi_cq_read(tx_.get(), nullptr, 0);
+  fi_cq_read(rx_.get(), nullptr, 0);
+}
+
+ssize_t Endpoint::post(const std::function<ssize_t()>& post) {
+  const Deadline deadline(std::chrono::seconds(20));
+  for (;;) {
+    const ssize_t result = post();
+    if (result != -FI_EAGAIN || deadline.passed()) return result;
+    collect(tx_.get());
+    collect(rx_.get());
+    sched_yield();
+  }
+}
+
+void Endpoint::must(const std::function<ssize_t()>& call) { EXPECT_EQ(post(call), 0); }
+
+std::optional<Outcome> Endpoint::await(const void* context, std::chrono::milliseconds limit) {
+  const Deadline deadline(limit);
+  std::size_t looked = 0;
+  for (bool last = false;; last = deadline.passed()) {
+    for (; looked < outcomes_.size(); ++looked) {
+      const Outcome outcome = outcomes_[looked];
+      const void* its = outcome.error ? outcome.failure.op_context : outcome.entry.op_context;
+      if (its != context) continue;
+      outcomes_.erase(outcomes_.begin() + static_cast<std::ptrdiff_t>(looked));
+      return outcome;
+    }
+    if (last) return std::nullopt;
+    collect(tx_.get());
+    collect(rx_.get());
+    if (looked == outcomes_.size()) sched_yield();
+  }
+}
+
+Outcome Endpoint::finish(const void* context) {
+  const auto outcome = await(context);
+  EXPECT_TRUE(outcome.has_value()) << "no completion in time";
+  if (!outcome) return {};
+  EXPECT_FALSE(outcome->error) << "failed with " << fi_strerror(outcome->failure.err);
+  return *outcome;
+}
+
+Outcome Endpoint::fail(const void* context, int error) {
+  const auto outcome = await(context);
+  EXPECT_TRUE(outcome.has_value()) << "no completion in time";
+  if (!outcome) return {};
+  EXPECT_TRUE(outcome->error) << "succeeded, but " << fi_strerror(error) << " was due";
+  EXPECT_EQ(outcome->failure.err, error) << fi_strerror(outcome->failure.err);
+  return *outcome;
+}
+
+std::optional<Outcome> Endpoint::next(std::chrono::milliseconds limit) {
+  const Deadline deadline(limit);
+  while (outcomes_.empty() && !deadline.passed()) {
+    collect(rx_.get());
+    collect(tx_.get());
+    if (outcomes_.empty()) sched_yield();
+  }
+  if (outcomes_.empty()) return std::nullopt;
+  const Outcome outcome = outcomes_.front();
+  outcomes_.pop_front();
+  return outcome;
+}
+
+bool Endpoint::silent(std::chrono::milliseconds length) {
+  const Deadline deadline(length);
+  while (outcomes_.empty() && !deadline.passed()) {
+    collect(tx_.get());
+    collect(rx_.get());
+    sched_yield();
+  }
+  return outcomes_.empty();
+}
+
+Team::Team(Side& side_, const Options& options) : side(side_), endpoint(options) {
+  names = side.exchange(endpoint.name());
+  for (const Blob& name : names) peers.push_back(endpoint.insert(name));
+}
+
+Team::~Team() {
+  if (!testing::Test::HasFatalFailure()) meet();
+}
+
+std::vector<unsigned char> pattern(std::size_t size, std::uint64_t seed) {
+  std::vector<unsigned char> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = pattern_byte(seed, i);
+  return bytes;
+}
+
+testing::AssertionResult has_pattern(std::span<const unsigned char> data, std::uint64_t seed) {
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (data[i] != pattern_byte(seed, i)) {
+      return testing::AssertionFailure()
+             << "byte " << i << " of " << data.size() << " is " << int(data[i]) << " instead of "
+             << int(pattern_byte(seed, i)) << " (seed " << seed << ")";
+    }
+  }
+  return testing::AssertionSuccess();
+}
+
+}  // namespace conformance

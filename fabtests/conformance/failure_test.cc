@@ -1,0 +1,234 @@
+// Bad luck: nobody there, a peer that dies, a peer that comes back under the same name. Everything
+// pending is told in bounded time, and whoever comes back works again.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "fabric.h"
+
+namespace conformance {
+namespace {
+
+using std::chrono::seconds;
+
+/// Must be set before libfabric is loaded, so first thing in a body.
+void expect_deaths_soon() {
+  setenv("FI_CLUSTER_PEER_TIMEOUT", setting("CONFORMANCE_PEER_TIMEOUT", "2000").c_str(), 1);
+}
+
+Blob changed(Blob name, const std::function<void(sockaddr_in&)>& change) {
+  sockaddr_in in;
+  std::memcpy(&in, name.data(), sizeof in);
+  change(in);
+  std::memcpy(name.data(), &in, sizeof in);
+  return name;
+}
+
+std::string port_of(const Blob& name) {
+  sockaddr_in in;
+  std::memcpy(&in, name.data(), sizeof in);
+  return std::to_string(ntohs(in.sin_port));
+}
+
+/// A port of this node on which nobody listens any more.
+Blob dead_port() {
+  Endpoint gone;
+  return gone.name();
+}
+
+void expect_all_to_fail(Endpoint& e, fi_addr_t peer) {
+  std::vector<unsigned char> big(1 << 20);
+  int contexts[3];
+  const std::size_t sizes[3] = {8, 10000, big.size()};
+  for (int i = 0; i < 3; ++i) {
+    e.must([&] { return fi_send(e.ep(), big.data(), sizes[i], nullptr, peer, &contexts[i]); });
+  }
+  for (int& context : contexts) {
+    const auto outcome = e.await(&context, seconds(20));
+    ASSERT_TRUE(outcome.has_value()) << "neither success nor failure in bounded time";
+    EXPECT_TRUE(outcome->error);
+    EXPECT_GT(outcome->failure.err, 0);
+  }
+}
+
+LONE_TEST(Failure, SendingToAClosedPortFailsInBoundedTime) {
+  expect_deaths_soon();
+  const Blob nobody = dead_port();
+  Endpoint e;
+  expect_all_to_fail(e, e.insert(nobody));
+}
+
+LONE_TEST(Failure, SendingToAMissingNodeFailsInBoundedTime) {
+  if (!between_nodes()) GTEST_SKIP() << "needs a network of its own";
+  expect_deaths_soon();
+  Endpoint e;
+  const Blob nobody = changed(e.name(), [](sockaddr_in& in) {
+    in.sin_addr.s_addr = htonl((ntohl(in.sin_addr.s_addr) & 0xFFFFFF00) | 250);
+  });
+  expect_all_to_fail(e, e.insert(nobody));
+}
+
+LONE_TEST(Failure, OthersAreNotTouched) {
+  expect_deaths_soon();
+  const Blob nobody = dead_port();
+  Endpoint e;
+  Endpoint friendly(e.domain());
+  const fi_addr_t dead = e.insert(nobody);
+  const fi_addr_t alive = e.insert(friendly.name());
+  int to_dead = 0;
+  int to_alive = 0;
+  int at_friend = 0;
+  char byte = 0;
+  e.must([&] { return fi_send(e.ep(), &byte, 1, nullptr, dead, &to_dead); });
+  std::optional<Outcome> verdict;
+  const Deadline deadline(seconds(20));
+  int rounds = 0;
+  while (!verdict && !deadline.passed()) {
+    friendly.must([&] { return fi_recv(friendly.ep(), &byte, 1, nullptr, FI_ADDR_UNSPEC, &at_friend); });
+    e.must([&] { return fi_send(e.ep(), &byte, 1, nullptr, alive, &to_alive); });
+    std::optional<Outcome> arrived;
+    while (!(arrived = friendly.await(&at_friend, std::chrono::milliseconds(0))) && !deadline.passed())
+      e.progress();
+    ASSERT_TRUE(arrived && !arrived->error);
+    std::optional<Outcome> sent;
+    while (!(sent = e.await(&to_alive, std::chrono::milliseconds(0))) && !deadline.passed())
+      friendly.progress();
+    ASSERT_TRUE(sent && !sent->error);
+    verdict = e.await(&to_dead, std::chrono::milliseconds(0));
+    ++rounds;
+  }
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_TRUE(verdict->error);
+  EXPECT_GT(rounds, 0);
+}
+
+SIDES_TEST(Failure, APeerThatDiesFailsWhatIsPendingTowardsIt, 2) {
+  expect_deaths_soon();
+  Endpoint e;
+  const auto names = side.exchange(e.name());
+  const fi_addr_t peer = e.insert(names[static_cast<std::size_t>(1 - side.index())]);
+  int context = 0;
+  char byte = 0;
+  if (!side.first()) {
+    e.must([&] { return fi_recv(e.ep(), &byte, 1, nullptr, FI_ADDR_UNSPEC, &context); });
+    e.finish(&context);
+    side.tell(0, {1});
+    _exit(0);  // no close, no goodbye
+  }
+  e.must([&] { return fi_send(e.ep(), &byte, 1, nullptr, peer, &context); });
+  e.finish(&context);
+  side.hear(1, [&] { e.progress(); });
+  std::vector<unsigned char> big(4 << 20);
+  e.must([&] { return fi_send(e.ep(), big.data(), big.size(), nullptr, peer, &context); });
+  const auto outcome = e.await(&context, seconds(20));
+  ASSERT_TRUE(outcome.has_value()) << "the sender was not told";
+  EXPECT_TRUE(outcome->error);
+}
+
+/// One of two who talk in turns, in messages of several sizes; `seed` is of this life.
+struct Talker {
+  Endpoint& e;
+  fi_addr_t peer;
+  bool speaks_first;
+  std::uint64_t seed;
+  int resets_forgiven = 0;  ///< sends that may still meet the end of the peer's former life
+
+  void talk() {
+    int in = 0;
+    for (const std::size_t size : {8u, 5000u, 600000u}) {
+      std::vector<unsigned char> buffer(size);
+      e.must([&] { return fi_trecv(e.ep(), buffer.data(), size, nullptr, FI_ADDR_UNSPEC, size, 0, &in); });
+      if (speaks_first) say(size);
+      e.finish(&in);
+      if (!speaks_first) say(size);
+      EXPECT_TRUE(has_pattern(buffer, seed));
+    }
+  }
+  void say(std::size_t size) {
+    const auto data = pattern(size, seed);
+    int out = 0;
+    for (;;) {
+      e.must([&] { return fi_tsend(e.ep(), data.data(), size, nullptr, peer, size, &out); });
+      const auto outcome = e.await(&out);
+      ASSERT_TRUE(outcome.has_value()) << "no completion in time";
+      if (!outcome->error) return;
+      ASSERT_GT(resets_forgiven--, 0) << fi_strerror(outcome->failure.err);
+    }
+  }
+};
+
+struct Restart {
+  bool politely;        ///< the first life closes its endpoint before it ends
+  bool newcomer_first;  ///< the second life speaks first
+
+  /// Side 1 lives once; side 3, on the same node, takes its name and is reached again.
+  void play(Side& side) const {
+    expect_deaths_soon();
+    if (side.index() == 0) stay(side);
+    if (side.index() == 1) first_life(side);
+    if (side.index() == 3) second_life(side);  // side 2 would be on the wrong node
+  }
+  void stay(Side& side) const {
+    Endpoint e;
+    const fi_addr_t peer = e.insert(side.hear(1));
+    side.tell(1, e.name());
+    Talker{e, peer, true, 1}.talk();
+    side.tell(1, {1});
+    side.hear(3, [&] { e.progress(); });  // side 3 is up, under the old name
+    side.tell(3, e.name());
+    // Who speaks to a dead man's port before he is known to be dead is told so, once.
+    Talker{e, peer, !newcomer_first, 2, politely || newcomer_first ? 0 : 1}.talk();
+    side.hear(3, [&] { e.progress(); });
+  }
+  void first_life(Side& side) const {
+    auto e = std::make_unique<Endpoint>();
+    const Blob name = e->name();
+    side.tell(0, name);
+    const fi_addr_t peer = e->insert(side.hear(0));
+    Talker{*e, peer, false, 1}.talk();
+    side.hear(0, [&] { e->progress(); });
+    if (politely) e.reset();
+    side.tell(3, name);
+    std::fflush(nullptr);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  void second_life(Side& side) const {
+    Options options;
+    options.service = port_of(side.hear(1));
+    usleep(200000);  // the first life may need a moment to be buried
+    Endpoint e(options);
+    side.tell(0, {1});
+    const fi_addr_t peer = e.insert(side.hear(0));
+    Talker{e, peer, newcomer_first, 2}.talk();
+    side.tell(0, {1});
+  }
+};
+
+SIDES_TEST(Restart, APeerThatClosedComesBackUnderItsName, 4) { Restart{true, false}.play(side); }
+
+SIDES_TEST(Restart, APeerThatClosedComesBackAndSpeaksFirst, 4) { Restart{true, true}.play(side); }
+
+SIDES_TEST(Restart, APeerThatCrashedComesBackUnderItsName, 4) { Restart{false, false}.play(side); }
+
+SIDES_TEST(Restart, APeerThatCrashedComesBackAndSpeaksFirst, 4) { Restart{false, true}.play(side); }
+
+PAIR_TEST(Close, WhatThePeerIsOwedStillGoesOut) {
+  // The receiver closes and leaves the moment it has the message: the sender must see success.
+  for (int round = 0; round < 10; ++round) {
+    auto e = std::make_unique<Endpoint>();
+    const auto names = side.exchange(e->name());
+    const fi_addr_t peer = e->insert(names[static_cast<std::size_t>(1 - side.index())]);
+    int context = 0;
+    std::vector<unsigned char> buffer(round % 2 == 0 ? 64 : 200000);
+    if (side.first()) {
+      e->must([&] { return fi_send(e->ep(), buffer.data(), buffer.size(), nullptr, peer, &context); });
+    } else {
+      e->must([&] { return fi_recv(e->ep(), buffer.data(), buffer.size(), nullptr, peer, &context); });
+    }
+    e->finish(&context);
+    e.reset();
+  }
+}
+
+}  // namespace
+}  // namespace conformance

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Runs the conformance programs in one setting: which nodes, which way to the peer.
+
+usage: run_setting.py SETTING PROGRAM [ARGUMENTS...]
+"""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import nodes  # noqa: E402
+
+SECONDS_MAX = 580
+
+# setting -> (where: process | node | nodes, environment of even sides, environment of odd sides)
+SETTINGS = {
+    "loopback-shm": ("process", "", ""),
+    "loopback-udp": ("process", "FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp", "FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp"),
+    "node": ("node", "", ""),
+    "nodes-packet": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=packet"),
+    "nodes-udp": ("nodes", "FI_CLUSTER_LINK=udp", "FI_CLUSTER_LINK=udp"),
+    "nodes-mixed": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=udp"),
+}
+
+
+def run(program, environment):
+    child = nodes.start(program, environment)
+    try:
+        return child.wait(timeout=SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        print(f"{program[0]} did not end within {SECONDS_MAX} s and was killed")
+        return 1
+
+
+def main(arguments):
+    if len(arguments) < 3 or arguments[1] not in SETTINGS:
+        print(__doc__, "settings: " + ", ".join(SETTINGS), sep="\n", file=sys.stderr)
+        return 2
+    where, even, odd = SETTINGS[arguments[1]]
+    environment = {"CONFORMANCE_ENV_A": even, "CONFORMANCE_ENV_B": odd}
+    if where == "process":
+        return run(arguments[2:], {**environment, "CONFORMANCE_NODE": "127.0.0.1"})
+    if reason := nodes.unavailable():
+        print(reason)
+        return nodes.SKIPPED
+    with nodes.Nodes() as (first, second):
+        environment["CONFORMANCE_NETNS_A"] = first.path
+        environment["CONFORMANCE_NETNS_B"] = first.path if where == "node" else second.path
+        return run(arguments[2:], environment)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,181 @@
+#include "sides.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+namespace conformance {
+namespace {
+
+constexpr int kSkipped = 77;
+constexpr int kFailed = 1;
+
+[[noreturn]] void give_up(const std::string& why) {
+  std::printf("side gives up: %s\n", why.c_str());
+  std::fflush(nullptr);
+  _exit(kFailed);
+}
+
+/// Puts this process on the node of its side and sets the environment of that node.
+void take_place(int index) {
+  const std::string node = index % 2 == 0 ? "_A" : "_B";
+  const std::string name = setting(("CONFORMANCE_NETNS" + node).c_str(), "");
+  if (!name.empty()) {
+    const std::string path = name.front() == '/' ? name : "/run/netns/" + name;
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) give_up("cannot enter network namespace " + name);
+    close(fd);
+  }
+  std::istringstream words(setting(("CONFORMANCE_ENV" + node).c_str(), ""));
+  for (std::string word; words >> word;) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos) give_up("'" + word + "' is no NAME=value");
+    setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 1);
+  }
+  setenv("FI_PROVIDER", provider_under_test().c_str(), 0);
+}
+
+[[noreturn]] void be_side(int index, std::vector<int> lines, const Body& body) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  take_place(index);
+  {
+    Side side(index, std::move(lines));
+    body(side);
+  }
+  const bool failed = testing::Test::HasFailure();
+  const bool skipped = testing::Test::IsSkipped();
+  std::fflush(nullptr);
+  // exit(), not _exit(): the provider must survive the end of a process, too.
+  std::exit(failed ? kFailed : skipped ? kSkipped : 0);
+}
+
+/// Waits for one process; kills it, and says so, if it does not end before the deadline.
+int await_end(pid_t pid, const Deadline& deadline) {
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  pollfd event{fd, POLLIN, 0};
+  if (fd >= 0 && poll(&event, 1, deadline.milliseconds_left()) == 0) {
+    ADD_FAILURE() << "process " << pid << " did not end in time and was killed";
+    kill(pid, SIGKILL);
+  }
+  if (fd >= 0) close(fd);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+/// lines[i][j] is the descriptor that side i uses to talk to side j.
+std::vector<std::vector<int>> make_lines(int count) {
+  std::vector<std::vector<int>> lines(static_cast<std::size_t>(count),
+                                      std::vector<int>(static_cast<std::size_t>(count), -1));
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    for (std::size_t j = i + 1; j < lines.size(); ++j) {
+      int pair[2];
+      if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) give_up("no socket pair");
+      lines[i][j] = pair[0];
+      lines[j][i] = pair[1];
+    }
+  }
+  return lines;
+}
+
+void close_all(const std::vector<std::vector<int>>& lines, std::size_t except) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i == except) continue;
+    for (const int fd : lines[i]) {
+      if (fd >= 0) close(fd);
+    }
+  }
+}
+
+}  // namespace
+
+int Deadline::milliseconds_left() const {
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now());
+  return static_cast<int>(std::max<long long>(left.count(), 0));
+}
+
+std::string setting(const char* name, const std::string& fallback) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : fallback;
+}
+
+std::string provider_under_test() { return setting("CONFORMANCE_PROVIDER", "cluster"); }
+
+bool between_nodes() { return !setting("CONFORMANCE_NETNS_A", "").empty(); }
+
+void Side::tell(int other, const Blob& blob) {
+  const auto sent = send(lines_[static_cast<std::size_t>(other)], blob.data(), blob.size(), MSG_NOSIGNAL);
+  if (sent != static_cast<ssize_t>(blob.size())) {
+    if (!testing::Test::HasFailure()) ADD_FAILURE() << "side " << other << " is gone";
+    give_up("a side is gone");
+  }
+}
+
+Blob Side::hear(int other, const std::function<void()>& meanwhile) {
+  const int line = lines_[static_cast<std::size_t>(other)];
+  Blob blob(65536);
+  for (;;) {
+    pollfd event{line, POLLIN, 0};
+    if (poll(&event, 1, meanwhile ? 0 : 1000) > 0) break;
+    if (meanwhile) {
+      meanwhile();
+      sched_yield();
+    }
+  }
+  const auto size = recv(line, blob.data(), blob.size(), 0);
+  if (size <= 0) give_up("side " + std::to_string(other) + " left early");
+  blob.resize(static_cast<std::size_t>(size));
+  return blob;
+}
+
+std::vector<Blob> Side::exchange(const Blob& mine, const std::function<void()>& meanwhile) {
+  std::vector<Blob> all(lines_.size(), mine);
+  for (int other = 0; other < count(); ++other) {
+    if (other != index_) tell(other, mine);
+  }
+  for (int other = 0; other < count(); ++other) {
+    if (other != index_) all[static_cast<std::size_t>(other)] = hear(other, meanwhile);
+  }
+  return all;
+}
+
+void run_sides(int count, const Body& body) {
+  const auto lines = make_lines(count);
+  const Deadline deadline(std::chrono::seconds(std::stoi(setting("CONFORMANCE_SECONDS", "60"))));
+  std::fflush(nullptr);
+  std::vector<pid_t> children;
+  for (int index = 0; index < count; ++index) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const auto mine = static_cast<std::size_t>(index);
+      close_all(lines, mine);
+      be_side(index, lines[mine], body);
+    }
+    ASSERT_GT(pid, 0);
+    children.push_back(pid);
+  }
+  close_all(lines, lines.size());
+  bool skipped = false;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    const int status = await_end(children[i], deadline);
+    if (WIFSIGNALED(status)) ADD_FAILURE() << "side " << i << " died of signal " << WTERMSIG(status);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    skipped = skipped || code == kSkipped;
+    EXPECT_TRUE(code == 0 || code == kSkipped) << "side " << i << " failed (exit code " << code << ")";
+  }
+  if (skipped && !testing::Test::HasFailure()) GTEST_SKIP();
+}
+
+}  // namespace conformance

@@ -1,0 +1,131 @@
+// mpi_check: sends messages of all sizes in all the ways MPI programs do and looks at every byte that
+// arrives. Exit status 0 and a line that begins with PASS, or a line that begins with FAIL and another
+// status.
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static const char kHelp[] =
+    "usage: mpirun ... mpi_check [options]\n"
+    "  --rounds N    repeat each pattern N times (default 2)\n"
+    "  --only NAME   run this test only (may be given several times)\n"
+    "  --skip NAME   leave this test out (may be given several times)\n"
+    "  --timeout S   give up after S seconds and say in which test (default 120)\n"
+    "  --verbose     name each test and its time\n"
+    "  --list        print the names of the tests\n";
+
+enum { kNamesMax = 32 };
+
+struct options {
+  const char* only[kNamesMax];
+  const char* skip[kNamesMax];
+  int only_count, skip_count, verbose;
+  unsigned timeout;
+};
+
+static const struct test* const kSuites[] = {kPointTests, kMatchTests, kCollectiveTests};
+
+static void on_alarm(int number) {
+  (void)number;
+  static const char text[] = "FAIL: mpi_check hangs in test ";
+  ssize_t ignored = write(STDOUT_FILENO, text, sizeof text - 1);
+  ignored += write(STDOUT_FILENO, job.test, strlen(job.test));
+  ignored += write(STDOUT_FILENO, "\n", 1);
+  (void)ignored;
+  _exit(3);
+}
+
+static int named(const char* const* names, int count, const char* name) {
+  for (int i = 0; i < count; ++i) {
+    if (strcmp(names[i], name) == 0) return 1;
+  }
+  return 0;
+}
+
+static void list_tests(void) {
+  for (int s = 0; s < 3; ++s) {
+    for (const struct test* test = kSuites[s]; test->name; ++test) puts(test->name);
+  }
+}
+
+static struct options parse(int argc, char** argv) {
+  static const struct option long_options[] = {
+      {"rounds", required_argument, NULL, 'r'}, {"only", required_argument, NULL, 'o'},
+      {"skip", required_argument, NULL, 's'},   {"timeout", required_argument, NULL, 't'},
+      {"verbose", no_argument, NULL, 'v'},      {"list", no_argument, NULL, 'l'},
+      {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+  struct options options = {.timeout = 120};
+  job.rounds = 2;
+  for (int c; (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+    switch (c) {
+      case 'r': job.rounds = atoi(optarg); break;
+      case 'o':
+        if (options.only_count < kNamesMax) options.only[options.only_count++] = optarg;
+        break;
+      case 's':
+        if (options.skip_count < kNamesMax) options.skip[options.skip_count++] = optarg;
+        break;
+      case 't': options.timeout = (unsigned)atoi(optarg); break;
+      case 'v': options.verbose = 1; break;
+      case 'l': list_tests(); exit(0);
+      case 'h': fputs(kHelp, stdout); exit(0);
+      default: fputs(kHelp, stderr); exit(2);
+    }
+  }
+  return options;
+}
+
+static int run_all(const struct options* options) {
+  int count = 0;
+  for (int s = 0; s < 3; ++s) {
+    for (const struct test* test = kSuites[s]; test->name; ++test) {
+      if (options->only_count && !named(options->only, options->only_count, test->name)) continue;
+      if (named(options->skip, options->skip_count, test->name)) continue;
+      const double start = MPI_Wtime();
+      job.test = test->name;
+      test->run();
+      MPI_Barrier(job.comm);
+      ++count;
+      if (options->verbose && job.rank == 0) {
+        printf("  %-20s %8.3f s\n", test->name, MPI_Wtime() - start);
+        fflush(stdout);
+      }
+    }
+  }
+  return count;
+}
+
+int main(int argc, char** argv) {
+  const struct options options = parse(argc, argv);
+  job.test = "start";
+  signal(SIGALRM, on_alarm);
+  alarm(options.timeout);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_dup(MPI_COMM_WORLD, &job.comm);
+  MPI_Comm_rank(job.comm, &job.rank);
+  MPI_Comm_size(job.comm, &job.size);
+
+  const double start = MPI_Wtime();
+  const int count = run_all(&options);
+  job.test = "finish";
+  unsigned long long mine[2] = {compared_bytes(), compared_messages()};
+  unsigned long long all[2] = {0, 0};
+  MPI_Reduce(mine, all, 2, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, job.comm);
+  const double seconds = MPI_Wtime() - start;
+  MPI_Comm_free(&job.comm);
+  MPI_Finalize();
+  if (count == 0) {
+    if (job.rank == 0) printf("FAIL: no test of that name\n");
+    return 2;
+  }
+  if (job.rank == 0) {
+    printf("PASS mpi_check: %d tests, %d ranks, %llu messages, %llu bytes compared, %.2f s\n", count,
+           job.size, all[1], all[0], seconds);
+  }
+  return 0;
+}

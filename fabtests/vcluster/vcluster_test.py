@@ -1,0 +1,197 @@
+"""What util/vcluster promises: separate nodes that reach each other, clear errors, and nothing left behind."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import nodes
+
+PREFIX = f"ctest-{os.getpid()}"
+
+
+def run(*arguments, **options):
+    return nodes.vcluster(*arguments, capture_output=True, timeout=60, **options)
+
+
+def processes_with(word):
+    """Command lines on this machine that contain a word nobody else uses."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                line = file.read().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if word in line and int(pid) != os.getpid():
+            found.append(line)
+    return found
+
+
+def eventually(condition, seconds=15):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+class Errors(unittest.TestCase):
+    """Every refusal is one line that says what is wrong."""
+
+    def refused(self, text, *arguments):
+        result = run(*arguments)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
+        self.assertIn(text, result.stderr)
+
+    def test_refusals(self):
+        self.refused("does not exist", "exec", "--name", PREFIX + "-none", "node1", "true")
+        self.refused("does not exist", "down", "--name", PREFIX + "-none")
+        self.refused("no good name", "up", "--name", "../etc")
+        self.refused("allowed are", "up", "--name", PREFIX + "-x", "-n", "0")
+        self.refused("allowed are", "up", "--name", PREFIX + "-x", "--rails", "99")
+        self.refused("allowed are", "up", "--name", PREFIX + "-x", "--mtu", "10")
+        self.refused("--rate fast", "up", "--name", PREFIX + "-x", "--rate", "fast")
+        self.refused("invalid choice", "fly")
+
+    def test_without_root(self):
+        result = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-B", nodes.VCLUSTER, "up"],
+            capture_output=True, text=True, check=False)
+        self.assertIn("needs root", result.stderr)
+        self.assertEqual(result.returncode, 1)
+
+    def test_help_names_every_option(self):
+        text = run("up", "--help").stdout
+        for option in ("--nodes", "--rails", "--mtu", "--rate", "--name"):
+            self.assertIn(option, text)
+
+
+class Nodes(unittest.TestCase):
+    """One cluster of three nodes with two rails, looked at from all sides."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.name = nodes.make(3, "--rails", "2", "--mtu", "9000", "--rate", "1gbit", suffix="-nodes")
+
+    def inside(self, node, script):
+        result = run("exec", "--name", self.name, node, "sh", "-c", script)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout.strip()
+
+    def test_everything_is_separate(self):
+        for kind in ("net", "uts", "ipc", "mnt"):
+            seen = {self.inside(str(n), f"readlink /proc/self/ns/{kind}") for n in (1, 2, 3)}
+            self.assertEqual(len(seen | {os.readlink(f"/proc/self/ns/{kind}")}), 4, kind)
+        self.assertEqual(self.inside("node2", "hostname"), "node2")
+
+    def test_shared_memory_and_temporary_files_do_not_meet(self):
+        for place in ("/dev/shm", "$TMPDIR"):
+            self.inside("1", f"echo one > {place}/x")
+            self.assertEqual(self.inside("2", f"ls {place}"), "")
+            self.assertEqual(self.inside("1", f"cat {place}/x; rm {place}/x"), "one")
+        self.assertEqual(os.listdir(f"/run/vcluster/{self.name}/tmp"), [])
+
+    def test_interfaces(self):
+        links = json.loads(self.inside("3", "ip -json addr"))
+        by_name = {link["ifname"]: link for link in links}
+        self.assertEqual(set(by_name), {"lo", "eth0", "eth1"})
+        self.assertIn("UP", by_name["lo"]["flags"])
+        for rail in ("eth0", "eth1"):
+            self.assertEqual(by_name[rail]["mtu"], 9000)
+        self.assertIn("tbf", self.inside("3", "tc qdisc show dev eth1"))
+        self.assertEqual(self.inside("3", "ls /sys/class/net"), "eth0\neth1\nlo")
+
+    def test_the_switch_has_a_port_per_node_and_rail(self):
+        ports = {link["ifname"] for link in json.loads(self.inside("switch", "ip -json link"))}
+        wanted = {f"n{node}r{rail}" for node in (1, 2, 3) for rail in (0, 1)} | {"rail0", "rail1", "lo"}
+        self.assertEqual(ports, wanted)
+
+    def test_nodes_reach_each_other_by_name_on_every_rail(self):
+        server = "import socket; s=socket.create_server(('', 0)); print(s.getsockname()[1], flush=True);" \
+                 "c=s.accept()[0]; c.sendall(socket.gethostname().encode()); c.close()"
+        for name in ("node2", "node2-rail0", "node2-rail1"):
+            process = subprocess.Popen(
+                [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name, "node2", sys.executable, "-c", server],
+                stdout=subprocess.PIPE, text=True)
+            port = process.stdout.readline().strip()
+            client = f"import socket; print(socket.create_connection(('{name}', {port}), 10).recv(99).decode())"
+            self.assertEqual(self.inside("1", f"{sys.executable} -c \"{client}\""), "node2")
+            process.wait(10)
+            process.stdout.close()
+
+    def test_exec_gives_the_exit_status_and_keeps_the_directory(self):
+        self.assertEqual(run("exec", "--name", self.name, "1", "sh", "-c", "exit 41").returncode, 41)
+        self.assertEqual(self.inside("1", "pwd"), os.getcwd())
+        result = run("exec", "--name", self.name, "1", "no-such-command-here")
+        self.assertEqual((result.returncode, result.stderr.count("\n")), (127, 1))
+
+    def test_unknown_node(self):
+        for word in ("node4", "0", "nodeX"):
+            result = run("exec", "--name", self.name, word, "true")
+            self.assertIn(f"unknown node '{word}'", result.stderr)
+
+    def test_name_taken_and_list(self):
+        self.assertIn("exists already", run("up", "--name", self.name).stderr)
+        listed = {entry["name"]: entry for entry in json.loads(run("list", "--json").stdout)}
+        entry = listed[self.name]
+        self.assertEqual((entry["state"], entry["rails"], entry["mtu"]), ("up", 2, 9000))
+        self.assertEqual([node["name"] for node in entry["nodes"]], ["node1", "node2", "node3"])
+        self.assertIn(self.name, run("list").stdout)
+
+    def test_the_machine_itself_gets_no_link(self):
+        links = {link["ifname"] for link in json.loads(subprocess.check_output(["ip", "-json", "link"]))}
+        self.assertFalse({name for name in links if name.startswith(("rail", "n1r", "n2r", "n3r"))})
+
+
+class Life(unittest.TestCase):
+    """Coming and going, also by force."""
+
+    def test_down_ends_what_runs_and_leaves_nothing(self):
+        name = nodes.make(2, suffix="-life")
+        word = f"86{os.getpid()}"
+        runs = [subprocess.Popen([sys.executable, nodes.VCLUSTER, "exec", "--name", name, node, *words])
+                for node, words in (("1", ["sleep", word]), ("2", ["setsid", "sh", "-c", f"trap '' TERM; sleep {word}; :"]))]
+        self.assertTrue(eventually(lambda: len(processes_with(f"sleep {word}")) >= 3))
+        self.assertEqual(run("down", "--name", name).returncode, 0)
+        self.assertEqual(processes_with(f"sleep {word}"), [])
+        self.assertFalse(os.path.exists(f"/run/vcluster/{name}"))
+        for process in runs:
+            process.wait(5)
+
+    def test_clusters_side_by_side(self):
+        one, two = nodes.make(1, suffix="-one"), nodes.make(1, suffix="-two")
+        self.assertEqual(run("down", "--name", one).returncode, 0)
+        self.assertEqual(run("exec", "--name", two, "1", "true").returncode, 0)
+        self.assertEqual(run("down", "--name", two).returncode, 0)
+
+    def test_up_again_after_a_lost_node(self):
+        name = nodes.make(2, suffix="-lost")
+        listed = {entry["name"]: entry for entry in json.loads(run("list", "--json").stdout)}
+        os.kill(listed[name]["nodes"][1]["pid"], signal.SIGKILL)
+        self.assertTrue(eventually(lambda: "broken" in run("exec", "--name", name, "1", "true").stderr))
+        self.assertEqual(run("up", "--name", name, "-n", "2").returncode, 0)
+        self.assertEqual(run("exec", "--name", name, "2", "true").returncode, 0)
+        self.assertEqual(run("down", "--name", name).returncode, 0)
+
+    def test_up_again_after_an_interrupted_up(self):
+        name = f"{PREFIX}-cut"
+        for delay in (0.05, 0.15, 0.25, 0.4):
+            process = subprocess.Popen([sys.executable, nodes.VCLUSTER, "up", "--name", name, "-n", "8"],
+                                       stdout=subprocess.DEVNULL)
+            time.sleep(delay)  # the point of the cut is meant to vary; every one of them must be survived
+            process.kill()
+            process.wait()
+        self.assertEqual(run("up", "--name", name, "-n", "2").returncode, 0)
+        self.assertEqual(run("exec", "--name", name, "2", "hostname").stdout, "node2\n")
+        self.assertEqual(run("down", "--name", name).returncode, 0)
+        self.assertFalse(os.path.exists(f"/run/vcluster/{name}"))
+
+
+if __name__ == "__main__":
+    nodes.prepare()
+    unittest.main(verbosity=2)

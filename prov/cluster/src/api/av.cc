@@ -1,0 +1,202 @@
+#include "api/av.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "api/raw_address.h"
+
+namespace cluster::api {
+namespace {
+
+constexpr std::uint64_t kInsertFlags = FI_MORE | FI_SYNC_ERR;
+
+/// With FI_SYNC_ERR the context is an array for the outcome of each address.
+int sync_errors(std::uint64_t flags, void* context, int*& errors) {
+  if (flags & ~kInsertFlags) return -FI_EBADFLAGS;
+  if ((flags & FI_SYNC_ERR) && context == nullptr) return -FI_EINVAL;
+  errors = flags & FI_SYNC_ERR ? static_cast<int*>(context) : nullptr;
+  return 0;
+}
+
+int insert(fid_av* av, const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
+           void* context) noexcept {
+  int* errors = nullptr;
+  if (const int error = sync_errors(flags, context, errors)) return error;
+  if (count > 0 && addresses == nullptr) return -FI_EINVAL;
+  return guarded([&] { return static_cast<Av&>(*av).insert(addresses, count, handles, errors); });
+}
+
+int insert_symmetric(fid_av* av, const char* node, std::size_t nodes, const char* service,
+                     std::size_t services, fi_addr_t* handles, std::uint64_t flags, void* context) noexcept {
+  int* errors = nullptr;
+  if (const int error = sync_errors(flags, context, errors)) return error;
+  if (node == nullptr || service == nullptr) return -FI_EINVAL;
+  return guarded(
+      [&] { return static_cast<Av&>(*av).insert_names(node, nodes, service, services, handles, errors); });
+}
+
+int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
+                   void* context) noexcept {
+  return insert_symmetric(av, node, 1, service, 1, handle, flags, context);
+}
+
+int remove(fid_av* av, fi_addr_t* handles, std::size_t count, std::uint64_t flags) noexcept {
+  if (flags != 0) return -FI_EBADFLAGS;
+  if (count > 0 && handles == nullptr) return -FI_EINVAL;
+  return guarded([&] { return static_cast<Av&>(*av).remove(handles, count); });
+}
+
+int lookup(fid_av* av, fi_addr_t handle, void* address, std::size_t* size) noexcept {
+  if (size == nullptr) return -FI_EINVAL;
+  return guarded([&] { return static_cast<Av&>(*av).lookup(handle, address, size); });
+}
+
+const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* size) noexcept {
+  if (address == nullptr || size == nullptr) return nullptr;
+  const int result = guarded([&] {
+    const std::string text =
+        to_uri(read_address(address, static_cast<Av&>(*av).domain().address_format()).address);
+    if (buffer != nullptr && *size > 0) std::snprintf(buffer, *size, "%s", text.c_str());
+    *size = text.size() + 1;
+    return 0;
+  });
+  return result == 0 ? buffer : nullptr;
+}
+
+constinit fi_ops av_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_object<Av>,
+    .bind = kNotOffered,
+    .control = kNotOffered,
+    .ops_open = kNotOffered,
+    .tostr = kNotOffered,
+    .ops_set = kNotOffered,
+};
+
+constinit fi_ops_av av_ops = {
+    .size = sizeof(fi_ops_av),
+    .insert = insert,
+    .insertsvc = insert_service,
+    .insertsym = insert_symmetric,
+    .remove = remove,
+    .lookup = lookup,
+    .straddr = to_text,
+    .av_set = kNotOffered,
+};
+
+/// A name that ends in digits, for counting: "node007" is "node", 7, 3 digits wide.
+struct Countable {
+  std::string base;
+  std::uint64_t first = 0;
+  std::size_t width = 0;
+
+  explicit Countable(std::string name) : base(std::move(name)) {
+    constexpr std::size_t kDigitsMax = 18;
+    while (width < base.size() && width < kDigitsMax &&
+           std::isdigit(static_cast<unsigned char>(base[base.size() - 1 - width]))) {
+      ++width;
+    }
+    const char* digits = base.data() + base.size() - width;
+    std::from_chars(digits, digits + width, first);
+    base.resize(base.size() - width);
+  }
+  std::string name(std::size_t offset) const {
+    if (width == 0) return base;
+    const std::string digits = std::to_string(first + offset);
+    return base + std::string(width > digits.size() ? width - digits.size() : 0, '0') + digits;
+  }
+};
+
+/// An address that a peer can have: it names a host and a port.
+bool usable(const SocketAddress& address) {
+  return !address.empty() && !address.wildcard() && address.port() != 0;
+}
+
+/// Of all addresses of a name, the best one that this address vector can hold.
+SocketAddress first_fitting(const std::vector<SocketAddress>& addresses, std::uint32_t address_format) {
+  for (const SocketAddress& address : addresses) {
+    const bool v4 = address.family() == SocketAddress::Family::v4;
+    if (address_format == FI_SOCKADDR_IN6 ? !v4 : v4 || address_format != FI_SOCKADDR_IN) return address;
+  }
+  return {};
+}
+
+}  // namespace
+
+Av::Av(Domain& domain, void* context)
+    : fid_av{{FI_CLASS_AV, context, &av_fid_ops}, &av_ops}, domain_(domain) {}
+
+int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
+  if (attributes == nullptr || handle == nullptr) return -FI_EINVAL;
+  if (attributes->name != nullptr) return -FI_ENOSYS;  // shared between processes
+  if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
+  if (attributes->flags & ~FI_SYMMETRIC) return -FI_ENOSYS;
+  switch (attributes->type) {
+    case FI_AV_UNSPEC: attributes->type = FI_AV_TABLE; break;
+    case FI_AV_MAP:
+    case FI_AV_TABLE: break;
+    default: return -FI_EINVAL;
+  }
+  *handle = new Av(domain, context);
+  return 0;
+}
+
+bool Av::insert_one(const SocketAddress& address, fi_addr_t* handle, int* error) {
+  const bool good = usable(address);
+  const fi_addr_t inserted = good ? book_.insert(address) : FI_ADDR_NOTAVAIL;
+  if (handle != nullptr) *handle = inserted;
+  if (error != nullptr) *error = good ? 0 : FI_EINVAL;
+  return good;
+}
+
+int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int* errors) {
+  const auto* bytes = static_cast<const std::byte*>(addresses);
+  int inserted = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const RawAddress raw = read_address(bytes, domain_->address_format());
+    bytes += raw.stride;
+    inserted += insert_one(raw.address, handles != nullptr ? handles + i : nullptr,
+                           errors != nullptr ? errors + i : nullptr);
+  }
+  return inserted;
+}
+
+int Av::insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
+                     fi_addr_t* handles, int* errors) {
+  constexpr auto kCountMax = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  const Countable hosts(node);
+  const Countable ports(service);
+  if (nodes == 0 || services == 0) return 0;
+  if (nodes > kCountMax / services) return -FI_EINVAL;
+  if ((nodes > 1 && hosts.width == 0) || (services > 1 && ports.width == 0)) return -FI_EINVAL;
+  int inserted = 0;
+  std::size_t slot = 0;
+  for (std::size_t host = 0; host < nodes; ++host) {
+    for (std::size_t port = 0; port < services; ++port, ++slot) {
+      const auto found = domain_->assembly().resolve(hosts.name(host).c_str(), ports.name(port).c_str());
+      inserted += insert_one(first_fitting(found, domain_->address_format()),
+                             handles != nullptr ? handles + slot : nullptr,
+                             errors != nullptr ? errors + slot : nullptr);
+    }
+  }
+  return inserted;
+}
+
+int Av::remove(const fi_addr_t* handles, std::size_t count) {
+  bool all = true;
+  for (std::size_t i = 0; i < count; ++i) all = book_.remove(handles[i]) && all;
+  return all ? 0 : -FI_EINVAL;
+}
+
+int Av::lookup(fi_addr_t handle, void* address, std::size_t* size) const {
+  const SocketAddress found = book_.lookup(handle);
+  if (found.empty()) return -FI_EINVAL;
+  write_address(found, address, *size);
+  return 0;
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,40 @@
+// An address vector over engine::AddressBook. Both types are the same: handles are the lowest free
+// index. Inserting speaks to nobody.
+#pragma once
+
+#include <rdma/fi_domain.h>
+
+#include "api/domain.h"
+#include "engine/address_book.h"
+
+namespace cluster::api {
+
+class Av : public fid_av {
+ public:
+  using Handle = fid_av;
+
+  static int open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context);
+
+  /// `errors` (may be null) gets one positive error number or 0 per address.
+  int insert(const void* addresses, std::size_t count, fi_addr_t* handles, int* errors);
+  /// All names "base<n>", n counting up from the digits `node` ends with, times all services.
+  int insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
+                   fi_addr_t* handles, int* errors);
+  int remove(const fi_addr_t* handles, std::size_t count);
+  int lookup(fi_addr_t handle, void* address, std::size_t* size) const;
+
+  engine::AddressBook& book() { return book_; }
+  Domain& domain() { return *domain_; }
+  Users& users() { return users_; }
+
+ private:
+  Av(Domain& domain, void* context);
+
+  bool insert_one(const SocketAddress& address, fi_addr_t* handle, int* error);
+
+  engine::AddressBook book_;
+  Use<Domain> domain_;
+  Users users_;
+};
+
+}  // namespace cluster::api

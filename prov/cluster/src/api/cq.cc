@@ -1,0 +1,114 @@
+#include "api/cq.h"
+
+#include "api/wait.h"
+
+namespace cluster::api {
+namespace {
+
+template <typename Entry>
+ssize_t read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
+  return guarded([&] { return static_cast<Cq&>(*cq).read<Entry>(buffer, count, nullptr); });
+}
+
+template <typename Entry>
+ssize_t read_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* sources) noexcept {
+  return guarded([&] { return static_cast<Cq&>(*cq).read<Entry>(buffer, count, sources); });
+}
+
+template <typename Entry>
+ssize_t wait(fid_cq* cq, void* buffer, std::size_t count, const void*, int timeout) noexcept {
+  return guarded([&] { return static_cast<Cq&>(*cq).wait<Entry>(buffer, count, nullptr, timeout); });
+}
+
+template <typename Entry>
+ssize_t wait_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* sources, const void*,
+                  int timeout) noexcept {
+  return guarded([&] { return static_cast<Cq&>(*cq).wait<Entry>(buffer, count, sources, timeout); });
+}
+
+ssize_t read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t) noexcept {
+  if (entry == nullptr) return -FI_EINVAL;
+  return guarded([&] { return static_cast<Cq&>(*cq).read_error(entry); });
+}
+
+int signal(fid_cq* cq) noexcept { return static_cast<Cq&>(*cq).signal(); }
+
+const char* error_text(fid_cq* cq, int provider_error, const void*, char* buffer, std::size_t size) noexcept {
+  return static_cast<Cq&>(*cq).error_text(provider_error, buffer, size);
+}
+
+int control(fid* cq, int command, void* argument) noexcept {
+  return control_wait(command, argument, object_of<Cq>(cq).wait_object());
+}
+
+constinit fi_ops cq_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_object<Cq>,
+    .bind = kNotOffered,
+    .control = control,
+    .ops_open = kNotOffered,
+    .tostr = kNotOffered,
+    .ops_set = kNotOffered,
+};
+
+template <typename Entry>
+constinit fi_ops_cq cq_ops = {
+    .size = sizeof(fi_ops_cq),
+    .read = read<Entry>,
+    .readfrom = read_from<Entry>,
+    .readerr = read_error,
+    .sread = wait<Entry>,
+    .sreadfrom = wait_from<Entry>,
+    .signal = signal,
+    .strerror = error_text,
+};
+
+fi_ops_cq* ops_for(fi_cq_format format) {
+  switch (format) {
+    case FI_CQ_FORMAT_UNSPEC:
+    case FI_CQ_FORMAT_CONTEXT: return &cq_ops<fi_cq_entry>;
+    case FI_CQ_FORMAT_MSG: return &cq_ops<fi_cq_msg_entry>;
+    case FI_CQ_FORMAT_DATA: return &cq_ops<fi_cq_data_entry>;
+    case FI_CQ_FORMAT_TAGGED: return &cq_ops<fi_cq_tagged_entry>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Cq::Cq(Domain& domain, fi_ops_cq& table, fi_wait_obj wait_object, void* context)
+    : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table}, wait_object_(wait_object), domain_(domain) {}
+
+/// The size asked for is not looked at: the queue grows, and so never overruns.
+int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
+  if (handle == nullptr) return -FI_EINVAL;
+  const fi_cq_attr defaults{};
+  const fi_cq_attr& wanted = attributes != nullptr ? *attributes : defaults;
+  if (wanted.flags & ~FI_AFFINITY) return -FI_ENOSYS;
+  if (const int error = check_wait_object(wanted.wait_obj)) return error;
+  fi_ops_cq* ops = ops_for(wanted.format);
+  if (ops == nullptr) return -FI_ENOSYS;
+  *handle = new Cq(domain, *ops, wanted.wait_obj, context);
+  return 0;
+}
+
+template <typename Entry>
+ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, int timeout) {
+  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  bool woken = false;
+  const ssize_t result = wait_until(domain_->assembly().clock(), timeout, [&]() -> ssize_t {
+    const ssize_t taken = read<Entry>(buffer, count, sources);
+    if (taken != -FI_EAGAIN) return taken;
+    woken = signaled_.exchange(false, std::memory_order_acq_rel);
+    return woken ? 0 : taken;
+  });
+  return woken ? -FI_EAGAIN : result;
+}
+
+int Cq::signal() {
+  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  signaled_.store(true, std::memory_order_release);
+  return 0;
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,90 @@
+// A completion queue: a protocol::CompletionQueue that engines fill, read in the format it was
+// opened for.
+//
+// A read first looks whether something is there and makes progress only if not, so that a batch of
+// completions costs one turn of the engines; but one read in kReadsPerPoll makes progress whatever
+// it finds, so that a reader who is never quite done does not stop the world.
+#pragma once
+
+#include <netinet/in.h>
+#include <rdma/fi_eq.h>
+
+#include <atomic>
+
+#include "api/cq_entry.h"
+#include "api/domain.h"
+#include "api/progress.h"
+#include "protocol/completion.h"
+
+namespace cluster::api {
+
+class Cq : public fid_cq {
+ public:
+  using Handle = fid_cq;
+
+  static int open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context);
+
+  /// `sources` may be null; otherwise it takes as many addresses as `buffer` takes entries.
+  template <typename Entry>
+  ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
+  template <typename Entry>
+  ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, int timeout);
+  ssize_t read_error(fi_cq_err_entry* entry);
+  int signal();
+  const char* error_text(int provider_error, char* buffer, std::size_t size);
+
+  protocol::CompletionQueue& queue() { return queue_; }
+  Progress& progress() { return progress_; }
+  Domain& domain() { return *domain_; }
+  Users& users() { return users_; }
+  fi_wait_obj wait_object() const { return wait_object_; }
+
+ private:
+  static constexpr std::uint32_t kReadsPerPoll = 16;
+
+  Cq(Domain& domain, fi_ops_cq& table, fi_wait_obj wait_object, void* context);
+
+  bool due() {
+    const std::uint32_t reads = reads_.load(std::memory_order_relaxed) + 1;
+    reads_.store(reads, std::memory_order_relaxed);
+    return reads % kReadsPerPoll == 0;
+  }
+  void describe_peer(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized);
+
+  protocol::CompletionQueue queue_;
+  Progress progress_;
+  std::atomic<std::uint32_t> reads_{0};  ///< imprecise if several threads read: it is a rhythm
+  std::atomic<bool> signaled_{false};
+  fi_wait_obj wait_object_;
+  Use<Domain> domain_;
+  Users users_;
+
+  // What the last error read was about, for whoever asks for its text or its data afterwards.
+  SpinLock error_lock_;
+  Fault error_ = Fault::none;
+  SocketAddress error_peer_;
+  sockaddr_storage error_data_{};
+  char error_text_[160] = {};
+};
+
+template <typename Entry>
+ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
+  if (queue_.empty() || count == 0 || due()) progress_.poll();
+  if (queue_.empty()) return -FI_EAGAIN;
+  auto* entry = static_cast<Entry*>(buffer);
+  bool failed = false;
+  const std::size_t taken = queue_.drain(
+      count,
+      [&](const protocol::Completion& completion) {
+        failed = completion.fault != Fault::none;
+        return !failed;
+      },
+      [&](const protocol::Completion& completion) {
+        write_entry(*entry++, completion);
+        if (sources != nullptr) *sources++ = completion.source;
+      });
+  if (taken > 0 || count == 0) return static_cast<ssize_t>(taken);
+  return failed ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,48 @@
+// A completion in each of the four formats an application can ask for. The flags are compared for
+// equality by some programs: nothing may stand there that is not promised.
+#pragma once
+
+#include <rdma/fi_eq.h>
+
+#include "protocol/completion.h"
+
+namespace cluster::api {
+
+inline std::uint64_t flags_of(const protocol::Completion& completion) {
+  return (completion.tagged ? FI_TAGGED : FI_MSG) |
+         (completion.kind == protocol::Completion::Kind::receive ? FI_RECV : FI_SEND);
+}
+
+/// The same with FI_REMOTE_CQ_DATA, for entries that have a place to show the data.
+inline std::uint64_t flags_with_data(const protocol::Completion& completion) {
+  return flags_of(completion) | (completion.has_data ? FI_REMOTE_CQ_DATA : 0);
+}
+
+inline void write_entry(fi_cq_entry& entry, const protocol::Completion& completion) {
+  entry.op_context = completion.context;
+}
+
+inline void write_entry(fi_cq_msg_entry& entry, const protocol::Completion& completion) {
+  entry.op_context = completion.context;
+  entry.flags = flags_of(completion);
+  entry.len = completion.length;
+}
+
+inline void write_entry(fi_cq_data_entry& entry, const protocol::Completion& completion) {
+  entry.op_context = completion.context;
+  entry.flags = flags_with_data(completion);
+  entry.len = completion.length;
+  entry.buf = completion.buffer;
+  entry.data = completion.data;
+}
+
+inline void write_entry(fi_cq_tagged_entry& entry, const protocol::Completion& completion) {
+  entry.op_context = completion.context;
+  entry.flags = flags_with_data(completion);
+  entry.len = completion.length;
+  entry.buf = completion.buffer;
+  entry.data = completion.data;
+  entry.tag = completion.tag;
+}
+
+}  // namespace cluster::api

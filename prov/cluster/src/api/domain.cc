@@ -1,0 +1,82 @@
+#include "api/domain.h"
+
+#include "api/av.h"
+#include "api/cntr.h"
+#include "api/cq.h"
+#include "api/endpoint.h"
+#include "api/tables.h"
+
+namespace cluster::api {
+namespace {
+
+int bind(fid* domain, fid* object, std::uint64_t flags) noexcept {
+  return object_of<Domain>(domain).bind(object, flags);
+}
+
+int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** handle, void* context) noexcept {
+  return guarded([&] { return Av::open(static_cast<Domain&>(*domain), attributes, handle, context); });
+}
+
+int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** handle, void* context) noexcept {
+  return guarded([&] { return Cq::open(static_cast<Domain&>(*domain), attributes, handle, context); });
+}
+
+int open_cntr(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** handle, void* context) noexcept {
+  return guarded([&] { return Cntr::open(static_cast<Domain&>(*domain), attributes, handle, context); });
+}
+
+int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** handle, void* context) noexcept {
+  return guarded([&] { return Endpoint::open(static_cast<Domain&>(*domain), info, handle, context); });
+}
+
+int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** handle, std::uint64_t flags,
+                   void* context) noexcept {
+  return flags == 0 ? open_endpoint(domain, info, handle, context) : -FI_ENOSYS;
+}
+
+constinit fi_ops domain_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_object<Domain>,
+    .bind = bind,
+    .control = kNotOffered,
+    .ops_open = kNotOffered,
+    .tostr = kNotOffered,
+    .ops_set = kNotOffered,
+};
+
+constinit fi_ops_domain domain_ops = {
+    .size = sizeof(fi_ops_domain),
+    .av_open = open_av,
+    .cq_open = open_cq,
+    .endpoint = open_endpoint,
+    .scalable_ep = kNotOffered,
+    .cntr_open = open_cntr,
+    .poll_open = kNotOffered,
+    .stx_ctx = kNotOffered,
+    .srx_ctx = kNotOffered,
+    .query_atomic = kNotOffered,
+    .query_collective = kNotOffered,
+    .endpoint2 = open_endpoint2,
+};
+
+}  // namespace
+
+Domain::Domain(Fabric& fabric, std::uint32_t address_format, void* context)
+    : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &mr_ops_refused},
+      fabric_(fabric),
+      address_format_(address_format) {}
+
+int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {
+  if (info == nullptr || handle == nullptr) return -FI_EINVAL;
+  *handle = new Domain(fabric, info->addr_format, context);
+  return 0;
+}
+
+int Domain::bind(fid_t object, std::uint64_t flags) {
+  if (object == nullptr || object->fclass != FI_CLASS_EQ) return -FI_EINVAL;
+  if (flags & FI_REG_MR) return -FI_ENOSYS;
+  eq_.set(object_of<Eq>(object));
+  return 0;
+}
+
+}  // namespace cluster::api

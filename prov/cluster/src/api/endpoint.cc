@@ -1,0 +1,124 @@
+#include "api/endpoint.h"
+
+#include <rdma/fi_cm.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "api/tables.h"
+
+namespace cluster::api {
+namespace {
+
+constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info says nothing
+
+int bind(fid* endpoint, fid* object, std::uint64_t flags) noexcept {
+  return guarded([&] { return object_of<Endpoint>(endpoint).bind(object, flags); });
+}
+
+int control(fid* endpoint, int command, void* argument) noexcept {
+  Endpoint& object = object_of<Endpoint>(endpoint);
+  switch (command) {
+    case FI_ENABLE: return guarded([&] { return object.enable(); });
+    case FI_GETOPSFLAG: return object.get_operation_flags(static_cast<std::uint64_t*>(argument));
+    case FI_SETOPSFLAG: return object.set_operation_flags(static_cast<const std::uint64_t*>(argument));
+    default: return -FI_ENOSYS;
+  }
+}
+
+ssize_t cancel(fid* endpoint, void* context) noexcept {
+  return guarded([&] { return object_of<Endpoint>(endpoint).cancel(context); });
+}
+
+int get_option(fid* endpoint, int level, int name, void* value, std::size_t* size) noexcept {
+  if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
+  return object_of<Endpoint>(endpoint).get_option(name, value, size);
+}
+
+int set_option(fid* endpoint, int level, int name, const void* value, std::size_t size) noexcept {
+  if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
+  return object_of<Endpoint>(endpoint).set_option(name, value, size);
+}
+
+ssize_t room_for_sends(fid_ep* endpoint) noexcept {
+  const Endpoint& object = static_cast<Endpoint&>(*endpoint);
+  return object.enabled() ? static_cast<ssize_t>(object.send_size()) : -FI_EOPBADSTATE;
+}
+
+ssize_t room_for_receives(fid_ep* endpoint) noexcept {
+  const Endpoint& object = static_cast<Endpoint&>(*endpoint);
+  return object.enabled() ? static_cast<ssize_t>(object.receive_size()) : -FI_EOPBADSTATE;
+}
+
+constinit fi_ops endpoint_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_object<Endpoint>,
+    .bind = bind,
+    .control = control,
+    .ops_open = kNotOffered,
+    .tostr = kNotOffered,
+    .ops_set = kNotOffered,
+};
+
+constinit fi_ops_ep endpoint_ops = {
+    .size = sizeof(fi_ops_ep),
+    .cancel = cancel,
+    .getopt = get_option,
+    .setopt = set_option,
+    .tx_ctx = kNotOffered,
+    .rx_ctx = kNotOffered,
+    .rx_size_left = room_for_receives,
+    .tx_size_left = room_for_sends,
+};
+
+/// Zero, in fi_info, stands for "no wish".
+std::size_t wish(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
+
+int check_info(const fi_info& info) {
+  if (const fi_ep_attr* attributes = info.ep_attr) {
+    if (attributes->type != FI_EP_UNSPEC && attributes->type != FI_EP_RDM) return -FI_EINVAL;
+    if (attributes->tx_ctx_cnt == FI_SHARED_CONTEXT || attributes->rx_ctx_cnt == FI_SHARED_CONTEXT) {
+      return -FI_EINVAL;
+    }
+  }
+  if (info.tx_attr != nullptr && (info.tx_attr->op_flags & kSendFlagsRefused)) return -FI_EBADFLAGS;
+  if (info.rx_attr != nullptr && (info.rx_attr->op_flags & kReceiveFlagsRefused)) return -FI_EBADFLAGS;
+  return 0;
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
+    : fid_ep{{FI_CLASS_EP, context, &endpoint_fid_ops},
+             &endpoint_ops,
+             &name_ops,
+             info.caps & FI_MSG ? &message_ops_early : &message_ops_refused,
+             &rma_ops_refused,
+             info.caps & FI_TAGGED ? &tagged_ops_early : &tagged_ops_refused,
+             &atomic_ops_refused,
+             &collective_ops_refused},
+      undirected_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAnyPeer),
+      caps_(info.caps),
+      send_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
+      receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
+      send_size_(wish(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
+      receive_size_(wish(info.rx_attr != nullptr ? info.rx_attr->size : 0, kSizeDefault)),
+      wanted_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
+      domain_(domain) {
+  const std::size_t message =
+      wish(info.ep_attr != nullptr ? info.ep_attr->max_msg_size : 0, std::numeric_limits<std::size_t>::max());
+  const std::size_t inject =
+      std::min(wish(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
+               protocol::kInjectMax);
+  limits_[0] = limits_[1] = {message, std::min(inject, message)};
+  update_manners();
+}
+
+int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
+  if (info == nullptr || handle == nullptr) return -FI_EINVAL;
+  if (const int error = check_info(*info)) return error;
+  *handle = new Endpoint(domain, *info, context);
+  return 0;
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,131 @@
+// An endpoint: a fid_ep around an engine. Opened, bound to its queues, enabled; only then do its
+// message tables lead anywhere, so that the calls that matter need not ask whether they may.
+//
+//   endpoint.cc            open, close, control
+//   endpoint_bind.cc       bind, enable, the engine's beginning and end
+//   endpoint_options.cc    getopt, setopt, operation flags
+//   name.cc                getname, setname
+//   fold.h, msg.cc, tagged.cc   the calls that matter
+//
+// libfabric demands that calls that change an endpoint (bind, enable, options, close) are not made
+// while others use it; so nothing here is locked. The engine has its own door.
+#pragma once
+
+#include <rdma/fi_endpoint.h>
+
+#include <memory>
+#include <vector>
+
+#include "api/av.h"
+#include "api/cntr.h"
+#include "api/cq.h"
+#include "api/faults.h"
+#include "api/send_manner.h"
+
+namespace cluster::api {
+
+class Endpoint : public fid_ep {
+ public:
+  using Handle = fid_ep;
+
+  static int open(Domain& domain, const fi_info* info, fid_ep** handle, void* context);
+  ~Endpoint();
+
+  // --- the hot path; enabled endpoints only ---
+  const SendManner& send_manner() const { return send_manner_; }
+  SendManner send_manner(std::uint64_t flags) const { return api::send_manner(flags, send_selective_); }
+  protocol::Promise inject_promise() const { return inject_promise_; }
+  bool report_receives() const { return report_receives_; }
+  bool report_receive(std::uint64_t flags) const { return !receive_selective_ || (flags & FI_COMPLETION); }
+  /// The sender to receive from: anyone, unless the endpoint was opened for directed receives.
+  std::uint64_t sender(fi_addr_t address) const { return address | undirected_; }
+  ssize_t send(const protocol::SendOrder& order) noexcept;
+  ssize_t receive(const protocol::ReceiveOrder& order) noexcept;
+
+  // --- endpoint_bind.cc ---
+  int bind(fid_t object, std::uint64_t flags);
+  int enable();
+  bool enabled() const { return enabled_; }
+  ssize_t cancel(void* context);
+
+  // --- endpoint_options.cc ---
+  int get_option(int name, void* value, std::size_t* size) const;
+  int set_option(int name, const void* value, std::size_t size);
+  int get_operation_flags(std::uint64_t* flags) const;
+  int set_operation_flags(const std::uint64_t* flags);
+  std::size_t send_size() const { return send_size_; }
+  std::size_t receive_size() const { return receive_size_; }
+
+  // --- name.cc ---
+  int get_name(void* address, std::size_t* size);
+  int set_name(const void* address, std::size_t size);
+
+  Users& users() { return users_; }
+
+ private:
+  struct Limits {
+    std::size_t message;
+    std::size_t inject;
+  };
+
+  Endpoint(Domain& domain, const fi_info& info, void* context);
+
+  int bind_cq(Cq& cq, std::uint64_t flags);
+  int bind_cntr(Cntr& cntr, std::uint64_t flags);
+  int check_complete() const;
+  int have_engine();
+  void update_manners();
+  std::size_t* limit_for(int option);
+  ssize_t retry(const protocol::SendOrder& order);
+
+  // Looked at by every operation.
+  engine::Engine* running_ = nullptr;  ///< the engine, once enabled
+  std::uint64_t undirected_;           ///< all ones: the sender of a receive is not looked at
+  Limits limits_[2];                   ///< untagged, tagged
+  SendManner send_manner_;
+  protocol::Promise inject_promise_ = protocol::Promise::buffer_free;
+  bool report_receives_ = true;
+
+  bool send_selective_ = false;
+  bool receive_selective_ = false;
+  bool enabled_ = false;
+  std::uint64_t caps_;
+  std::uint64_t send_flags_;
+  std::uint64_t receive_flags_;
+  std::size_t send_size_;
+  std::size_t receive_size_;
+  std::size_t multi_receive_min_ = 64;  ///< kept for who asks; multi-receive is not offered
+  SocketAddress wanted_;
+  Use<Domain> domain_;
+  Use<Av> av_;
+  Use<Eq> eq_;
+  Use<Cq> send_cq_;
+  Use<Cq> receive_cq_;
+  std::vector<std::unique_ptr<Use<Cntr>>> cntrs_;
+  Cntr* send_cntr_ = nullptr;
+  Cntr* receive_cntr_ = nullptr;
+  Users users_;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+inline ssize_t Endpoint::send(const protocol::SendOrder& order) noexcept {
+  const Limits& limits = limits_[order.tagged];
+  if (order.length > (order.inject ? limits.inject : limits.message)) [[unlikely]] {
+    return order.inject ? -FI_EINVAL : -FI_EMSGSIZE;
+  }
+  return guarded([&]() -> ssize_t {
+    const Fault fault = running_->send(order);
+    if (fault == Fault::none) [[likely]]
+      return 0;
+    return fault == Fault::again ? retry(order) : -error_of(fault);
+  });
+}
+
+inline ssize_t Endpoint::receive(const protocol::ReceiveOrder& order) noexcept {
+  return guarded([&]() -> ssize_t {
+    const Fault fault = running_->receive(order);
+    return fault == Fault::none ? 0 : -error_of(fault);
+  });
+}
+
+}  // namespace cluster::api

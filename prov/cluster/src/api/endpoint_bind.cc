@@ -1,0 +1,140 @@
+// An endpoint gets what it reports to, and comes to life; at its end the queues forget it first.
+#include <rdma/fi_cm.h>
+
+#include "api/endpoint.h"
+#include "api/tables.h"
+
+namespace cluster::api {
+namespace {
+
+constexpr std::uint64_t kCqFlags = FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION;
+constexpr std::uint64_t kRemoteEvents = FI_REMOTE_READ | FI_REMOTE_WRITE;
+constexpr std::uint64_t kCntrFlags = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+
+/// Does an endpoint with these capabilities go this way? Neither direction named means both.
+bool uses(std::uint64_t caps, std::uint64_t direction) {
+  return (caps & (FI_MSG | FI_TAGGED)) && ((caps & direction) || !(caps & (FI_SEND | FI_RECV)));
+}
+
+}  // namespace
+
+Endpoint::~Endpoint() {
+  if (enabled_) {
+    if (send_cq_) send_cq_->progress().remove(*engine_);
+    if (receive_cq_) receive_cq_->progress().remove(*engine_);
+    for (const auto& cntr : cntrs_) (*cntr)->progress().remove(*engine_);
+  }
+  engine_.reset();  // while all it reports to is still held
+}
+
+int Endpoint::bind(fid_t object, std::uint64_t flags) {
+  if (object == nullptr) return -FI_EINVAL;
+  if (enabled_) return -FI_EOPBADSTATE;
+  switch (object->fclass) {
+    case FI_CLASS_CQ: return bind_cq(object_of<Cq>(object), flags);
+    case FI_CLASS_CNTR: return bind_cntr(object_of<Cntr>(object), flags);
+    case FI_CLASS_EQ: eq_.set(object_of<Eq>(object)); return 0;
+    case FI_CLASS_AV: {
+      Av& av = object_of<Av>(object);
+      if (&av.domain() != domain_.get() || av_) return -FI_EINVAL;
+      av_.set(av);
+      return 0;
+    }
+    default: return -FI_EINVAL;
+  }
+}
+
+int Endpoint::bind_cq(Cq& cq, std::uint64_t flags) {
+  if (flags & ~kCqFlags) return -FI_EBADFLAGS;
+  if (!(flags & (FI_TRANSMIT | FI_RECV)) || &cq.domain() != domain_.get()) return -FI_EINVAL;
+  if (((flags & FI_TRANSMIT) && send_cq_) || ((flags & FI_RECV) && receive_cq_)) return -FI_EINVAL;
+  const bool selective = flags & FI_SELECTIVE_COMPLETION;
+  if (flags & FI_TRANSMIT) {
+    send_cq_.set(cq);
+    send_selective_ = selective;
+  }
+  if (flags & FI_RECV) {
+    receive_cq_.set(cq);
+    receive_selective_ = selective;
+  }
+  update_manners();
+  return 0;
+}
+
+/// Reads and writes cannot happen yet, so a counter bound to them tells the truth by standing still;
+/// events of remote memory have to be granted by fi_info first.
+int Endpoint::bind_cntr(Cntr& cntr, std::uint64_t flags) {
+  if (flags & kRemoteEvents) return -FI_EINVAL;
+  if (flags & ~kCntrFlags) return -FI_EBADFLAGS;
+  if (&cntr.domain() != domain_.get()) return -FI_EINVAL;
+  if (((flags & FI_SEND) && send_cntr_ != nullptr) || ((flags & FI_RECV) && receive_cntr_ != nullptr)) {
+    return -FI_EINVAL;
+  }
+  cntrs_.push_back(std::make_unique<Use<Cntr>>(cntr));
+  if (flags & FI_SEND) send_cntr_ = &cntr;
+  if (flags & FI_RECV) receive_cntr_ = &cntr;
+  update_manners();
+  return 0;
+}
+
+int Endpoint::check_complete() const {
+  Log& log = domain_->assembly().log();
+  if (!av_) {
+    log.warn("fi_enable: no address vector is bound; call fi_ep_bind with one first");
+    return -FI_ENOAV;
+  }
+  if (uses(caps_, FI_SEND) && !send_cq_) {
+    log.warn("fi_enable: no completion queue is bound for sends; call fi_ep_bind with FI_TRANSMIT first");
+    return -FI_ENOCQ;
+  }
+  if (uses(caps_, FI_RECV) && !receive_cq_) {
+    log.warn("fi_enable: no completion queue is bound for receives; call fi_ep_bind with FI_RECV first");
+    return -FI_ENOCQ;
+  }
+  return 0;
+}
+
+/// The engine is built when its name is needed, at the latest by enable().
+int Endpoint::have_engine() {
+  if (engine_ != nullptr) return 0;
+  int error = 0;
+  engine_ = domain_->assembly().build_engine(wanted_, error);
+  if (engine_ != nullptr) return 0;
+  return error > 0 ? -error : -FI_EOTHER;
+}
+
+int Endpoint::enable() {
+  if (enabled_) return 0;
+  if (const int error = check_complete()) return error;
+  if (const int error = have_engine()) return error;
+  protocol::Sinks sinks;
+  if (send_cq_) sinks.sends = &send_cq_->queue();
+  if (receive_cq_) sinks.receives = &receive_cq_->queue();
+  if (send_cntr_ != nullptr) sinks.send_counter = &send_cntr_->counter();
+  if (receive_cntr_ != nullptr) sinks.receive_counter = &receive_cntr_->counter();
+  sinks.want_source = caps_ & FI_SOURCE;
+  engine_->attach(av_->book(), sinks);
+  enabled_ = true;
+  if (send_cq_) send_cq_->progress().add(*engine_);
+  if (receive_cq_) receive_cq_->progress().add(*engine_);
+  for (const auto& cntr : cntrs_) (*cntr)->progress().add(*engine_);
+  running_ = engine_.get();
+  if (caps_ & FI_MSG) msg = &message_ops;
+  if (caps_ & FI_TAGGED) tagged = &tagged_ops;
+  return 0;
+}
+
+/// A receive that cannot be found has been matched already: that is no error, its completion comes.
+ssize_t Endpoint::cancel(void* context) {
+  if (!enabled_) return -FI_EOPBADSTATE;
+  engine_->cancel(context);
+  return 0;
+}
+
+/// No room: one turn of the engine may make some, also for callers that only ever repeat the send.
+ssize_t Endpoint::retry(const protocol::SendOrder& order) {
+  running_->poll(false);
+  return -error_of(running_->send(order));
+}
+
+}  // namespace cluster::api

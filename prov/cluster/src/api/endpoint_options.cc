@@ -1,0 +1,89 @@
+// Options and operation flags of an endpoint: what can be read, and what may be made smaller.
+#include <rdma/fi_cm.h>
+
+#include <cstring>
+
+#include "api/endpoint.h"
+#include "api/newer.h"
+
+namespace cluster::api {
+
+void Endpoint::update_manners() {
+  send_manner_ = api::send_manner(send_flags_, send_selective_);
+  send_manner_.has_data = send_manner_.more = false;  // per call, never by default
+  report_receives_ = report_receive(receive_flags_);
+  // Nobody hears of an injected message's success but a counter, which keeps the usual promise.
+  inject_promise_ = send_cntr_ != nullptr ? send_manner_.promise : protocol::Promise::buffer_free;
+}
+
+/// The limit behind an option, or null if there is none.
+std::size_t* Endpoint::limit_for(int option) {
+  switch (option) {
+    case FI_OPT_MIN_MULTI_RECV: return &multi_receive_min_;
+    case newer::kOptionMaxMessageSize: return &limits_[0].message;
+    case newer::kOptionMaxTaggedSize: return &limits_[1].message;
+    case newer::kOptionInjectMessageSize: return &limits_[0].inject;
+    case newer::kOptionInjectTaggedSize: return &limits_[1].inject;
+    case FI_OPT_TX_SIZE: return &send_size_;
+    case FI_OPT_RX_SIZE: return &receive_size_;
+    default: return nullptr;
+  }
+}
+
+namespace {
+
+int unknown(int option) {
+  switch (option) {
+    case newer::kOptionMaxRmaSize:
+    case newer::kOptionMaxAtomicSize:
+    case newer::kOptionInjectRmaSize:
+    case newer::kOptionInjectAtomicSize: return -FI_EOPNOTSUPP;
+    default: return -FI_ENOPROTOOPT;
+  }
+}
+
+}  // namespace
+
+int Endpoint::get_option(int name, void* value, std::size_t* size) const {
+  const std::size_t* limit = const_cast<Endpoint*>(this)->limit_for(name);
+  if (limit == nullptr) return unknown(name);
+  if (value == nullptr || size == nullptr) return -FI_EINVAL;
+  const bool fits = *size >= sizeof *limit;
+  *size = sizeof *limit;
+  if (!fits) return -FI_ETOOSMALL;
+  std::memcpy(value, limit, sizeof *limit);
+  return 0;
+}
+
+/// Sizes can be made smaller than they are; the least room of a multi-receive is for the caller to say.
+int Endpoint::set_option(int name, const void* value, std::size_t size) {
+  std::size_t* limit = limit_for(name);
+  if (limit == nullptr) return unknown(name);
+  std::size_t wanted = 0;
+  if (value == nullptr || size != sizeof wanted) return -FI_EINVAL;
+  std::memcpy(&wanted, value, sizeof wanted);
+  if (name != FI_OPT_MIN_MULTI_RECV && wanted > *limit) return -FI_EINVAL;
+  *limit = wanted;
+  return 0;
+}
+
+int Endpoint::get_operation_flags(std::uint64_t* flags) const {
+  if (flags == nullptr) return -FI_EINVAL;
+  const std::uint64_t direction = *flags & (FI_TRANSMIT | FI_RECV);
+  if (direction != FI_TRANSMIT && direction != FI_RECV) return -FI_EINVAL;
+  *flags = direction == FI_TRANSMIT ? send_flags_ : receive_flags_;
+  return 0;
+}
+
+int Endpoint::set_operation_flags(const std::uint64_t* flags) {
+  if (flags == nullptr) return -FI_EINVAL;
+  const std::uint64_t direction = *flags & (FI_TRANSMIT | FI_RECV);
+  if (direction != FI_TRANSMIT && direction != FI_RECV) return -FI_EINVAL;
+  const std::uint64_t wanted = *flags & ~direction;
+  if (wanted & (direction == FI_TRANSMIT ? kSendFlagsRefused : kReceiveFlagsRefused)) return -FI_EBADFLAGS;
+  (direction == FI_TRANSMIT ? send_flags_ : receive_flags_) = wanted;
+  update_manners();
+  return 0;
+}
+
+}  // namespace cluster::api

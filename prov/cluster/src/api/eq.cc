@@ -1,0 +1,104 @@
+#include "api/eq.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "api/wait.h"
+
+namespace cluster::api {
+namespace {
+
+constexpr std::size_t kEventsMin = 1024;      ///< room even if less was asked for
+constexpr std::size_t kEventBytesMax = 4096;  ///< what one event may carry
+
+ssize_t read(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags) noexcept {
+  return static_cast<Eq&>(*eq).read(event, buffer, size, flags);
+}
+
+ssize_t read_error(fid_eq*, fi_eq_err_entry*, std::uint64_t) noexcept { return -FI_EAGAIN; }
+
+ssize_t write(fid_eq* eq, std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t) noexcept {
+  return guarded([&] { return static_cast<Eq&>(*eq).write(event, buffer, size); });
+}
+
+ssize_t wait(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, int timeout,
+             std::uint64_t flags) noexcept {
+  return static_cast<Eq&>(*eq).wait(event, buffer, size, timeout, flags);
+}
+
+const char* error_text(fid_eq*, int, const void*, char* buffer, std::size_t size) noexcept {
+  constexpr const char* kText = "no event of this provider carries an error";
+  if (buffer == nullptr || size == 0) return kText;
+  std::snprintf(buffer, size, "%s", kText);
+  return buffer;
+}
+
+int control(fid* eq, int command, void* argument) noexcept {
+  return control_wait(command, argument, object_of<Eq>(eq).wait_object());
+}
+
+constinit fi_ops eq_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_object<Eq>,
+    .bind = kNotOffered,
+    .control = control,
+    .ops_open = kNotOffered,
+    .tostr = kNotOffered,
+    .ops_set = kNotOffered,
+};
+
+constinit fi_ops_eq eq_ops = {
+    .size = sizeof(fi_ops_eq),
+    .read = read,
+    .readerr = read_error,
+    .write = write,
+    .sread = wait,
+    .strerror = error_text,
+};
+
+}  // namespace
+
+Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context)
+    : fid_eq{{FI_CLASS_EQ, context, &eq_fid_ops}, &eq_ops},
+      fabric_(fabric),
+      events_max_(events_max),
+      wait_object_(wait_object) {}
+
+int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
+  if (handle == nullptr) return -FI_EINVAL;
+  const fi_wait_obj wait_object = attributes != nullptr ? attributes->wait_obj : FI_WAIT_NONE;
+  if (const int error = check_wait_object(wait_object)) return error;
+  const std::size_t size = attributes != nullptr ? attributes->size : 0;
+  *handle = new Eq(fabric, std::max(size, kEventsMin), wait_object, context);
+  return 0;
+}
+
+ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags) {
+  const std::lock_guard guard(lock_);
+  if (events_.empty()) return -FI_EAGAIN;
+  const Event& head = events_.front();
+  const std::size_t part = buffer != nullptr ? std::min(size, head.bytes.size()) : 0;
+  if (part > 0) std::memcpy(buffer, head.bytes.data(), part);
+  if (event != nullptr) *event = head.kind;
+  if (!(flags & FI_PEEK)) events_.pop_front();
+  return static_cast<ssize_t>(part);
+}
+
+ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size) {
+  if (size > kEventBytesMax || (buffer == nullptr && size > 0)) return -FI_EINVAL;
+  const auto* bytes = static_cast<const std::byte*>(buffer);
+  Event entry{event, {bytes, bytes + size}};
+  const std::lock_guard guard(lock_);
+  if (events_.size() >= events_max_) return -FI_EAGAIN;
+  events_.push_back(std::move(entry));
+  return static_cast<ssize_t>(size);
+}
+
+ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {
+  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  return wait_until(fabric_->assembly().clock(), timeout, [&] { return read(event, buffer, size, flags); });
+}
+
+}  // namespace cluster::api

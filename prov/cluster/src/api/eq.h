@@ -1,0 +1,45 @@
+// An event queue. Nothing in this provider raises events yet, so it carries what the application
+// writes into it itself; it exists because nearly every program opens one.
+#pragma once
+
+#include <rdma/fi_eq.h>
+
+#include <cstddef>
+#include <deque>
+#include <vector>
+
+#include "api/fabric.h"
+#include "base/lock.h"
+
+namespace cluster::api {
+
+class Eq : public fid_eq {
+ public:
+  using Handle = fid_eq;
+
+  static int open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context);
+
+  ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
+  ssize_t write(std::uint32_t event, const void* buffer, std::size_t size);
+  ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
+
+  Users& users() { return users_; }
+  fi_wait_obj wait_object() const { return wait_object_; }
+
+ private:
+  struct Event {
+    std::uint32_t kind = 0;
+    std::vector<std::byte> bytes;
+  };
+
+  Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
+
+  Use<Fabric> fabric_;
+  Users users_;
+  SpinLock lock_;
+  std::deque<Event> events_;
+  std::size_t events_max_;
+  fi_wait_obj wait_object_;
+};
+
+}  // namespace cluster::api

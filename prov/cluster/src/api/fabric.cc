@@ -1,0 +1,78 @@
+#include "api/fabric.h"
+
+#include <rdma/fi_endpoint.h>
+
+#include "api/cntr.h"
+#include "api/cq.h"
+#include "api/domain.h"
+#include "api/eq.h"
+
+namespace cluster::api {
+namespace {
+
+int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** handle, void* context) noexcept {
+  return guarded([&] { return Domain::open(static_cast<Fabric&>(*fabric), info, handle, context); });
+}
+
+int open_domain2(fid_fabric* fabric, fi_info* info, fid_domain** handle, std::uint64_t flags,
+                 void* context) noexcept {
+  return flags == 0 ? open_domain(fabric, info, handle, context) : -FI_ENOSYS;
+}
+
+int open_eq(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** handle, void* context) noexcept {
+  return guarded([&] { return Eq::open(static_cast<Fabric&>(*fabric), attributes, handle, context); });
+}
+
+/// There is nothing to sleep on here. Objects opened without a wait object must not be asked at all;
+/// for the others the answer is that the caller has to go on reading.
+int trywait(fid_fabric*, fid** objects, int count) noexcept {
+  if (count < 0 || (count > 0 && objects == nullptr)) return -FI_EINVAL;
+  return guarded([&]() -> int {
+    for (int i = 0; i < count; ++i) {
+      fi_wait_obj object = FI_WAIT_NONE;
+      switch (objects[i]->fclass) {
+        case FI_CLASS_CQ: object = object_of<Cq>(objects[i]).wait_object(); break;
+        case FI_CLASS_CNTR: object = object_of<Cntr>(objects[i]).wait_object(); break;
+        case FI_CLASS_EQ: object = object_of<Eq>(objects[i]).wait_object(); break;
+        default: return -FI_EINVAL;
+      }
+      if (object == FI_WAIT_NONE) return -FI_EINVAL;
+    }
+    return count == 0 ? 0 : -FI_EAGAIN;
+  });
+}
+
+constinit fi_ops fabric_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close_object<Fabric>,
+    .bind = kNotOffered,
+    .control = kNotOffered,
+    .ops_open = kNotOffered,
+    .tostr = kNotOffered,
+    .ops_set = kNotOffered,
+};
+
+constinit fi_ops_fabric fabric_ops = {
+    .size = sizeof(fi_ops_fabric),
+    .domain = open_domain,
+    .passive_ep = kNotOffered,
+    .eq_open = open_eq,
+    .wait_open = kNotOffered,
+    .trywait = trywait,
+    .domain2 = open_domain2,
+};
+
+}  // namespace
+
+Fabric::Fabric(Assembly& assembly, std::uint32_t version, void* context)
+    : fid_fabric{{FI_CLASS_FABRIC, context, &fabric_fid_ops}, &fabric_ops, version}, assembly_(assembly) {}
+
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Assembly& assembly) {
+  if (handle == nullptr) return -FI_EINVAL;
+  return guarded([&] {
+    *handle = new Fabric(assembly, attributes != nullptr ? attributes->api_version : 0, context);
+    return 0;
+  });
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,39 @@
+// A fabric: the root of an application's objects. provider/ opens it and hands it the Assembly that
+// everything below gets its engines, its clock and its log from.
+//
+// This room checks and translates, nothing else: every way to send folds into one
+// protocol::SendOrder, every way to receive into one protocol::ReceiveOrder; what becomes of them is
+// read from protocol::CompletionQueue and put into the entries that the application asked for.
+//
+//   fabric domain endpoint av cq cntr eq      one object of libfabric's each
+//   msg tagged rma atomic collective mr name  one ops table each
+//   fold.h                                    the shared part of sending and receiving
+//
+// Sources: the manual pages of libfabric 1.17 to 2.x.
+#pragma once
+
+#include <rdma/fi_domain.h>
+
+#include "api/assembly.h"
+#include "api/object.h"
+
+namespace cluster::api {
+
+/// The provider's fi_fabric. `assembly` outlives the fabric.
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Assembly& assembly);
+
+class Fabric : public fid_fabric {
+ public:
+  using Handle = fid_fabric;
+
+  Fabric(Assembly& assembly, std::uint32_t version, void* context);
+
+  Assembly& assembly() { return assembly_; }
+  Users& users() { return users_; }
+
+ private:
+  Assembly& assembly_;
+  Users users_;
+};
+
+}  // namespace cluster::api

@@ -1,0 +1,27 @@
+// The ops tables of an endpoint that are shared by files: which one an endpoint points to depends
+// on what it was opened for and whether it is enabled.
+#pragma once
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+namespace cluster::api {
+
+extern fi_ops_msg message_ops;          ///< enabled, FI_MSG
+extern fi_ops_msg message_ops_early;    ///< not enabled yet
+extern fi_ops_msg message_ops_refused;  ///< no FI_MSG
+extern fi_ops_tagged tagged_ops;        ///< enabled, FI_TAGGED
+extern fi_ops_tagged tagged_ops_early;
+extern fi_ops_tagged tagged_ops_refused;
+extern fi_ops_rma rma_ops_refused;
+extern fi_ops_atomic atomic_ops_refused;
+extern fi_ops_collective collective_ops_refused;
+extern fi_ops_mr mr_ops_refused;
+extern fi_ops_cm name_ops;
+
+}  // namespace cluster::api

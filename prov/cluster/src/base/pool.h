@@ -1,0 +1,79 @@
+// Objects that come and go by the million: taken from blocks, named by a 32-bit id (slot and
+// generation) that can go over the wire and come back. An id whose object has been returned since
+// finds nothing, even if its slot is in use again (2048 lives later it may).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cluster {
+
+template <typename Item>
+class Pool {
+ public:
+  /// `limit`: most objects alive at once, at most kSlotsMax.
+  explicit Pool(std::size_t limit) : limit_(limit < kSlotsMax ? limit : kSlotsMax) {}
+
+  /// A default-constructed object with its `id` set, or null at the limit.
+  Item* take() {
+    if (alive_ == limit_) return nullptr;
+    if (free_.empty()) grow();
+    const std::uint32_t slot = free_.back();
+    free_.pop_back();
+    ++alive_;
+    Cell& cell = cell_at(slot);
+    cell.taken = true;
+    cell.item = Item{};
+    cell.item.id = (cell.generation << kSlotBits) | slot;
+    return &cell.item;
+  }
+
+  void give_back(Item& item) {
+    const std::uint32_t slot = item.id & kSlotMask;
+    Cell& cell = cell_at(slot);
+    cell.taken = false;
+    cell.generation = (cell.generation + 1) & kGenerationMask;
+    free_.push_back(slot);
+    --alive_;
+  }
+
+  Item* find(std::uint32_t id) {
+    const std::uint32_t slot = id & kSlotMask;
+    if (slot >= blocks_.size() * kBlockItems) return nullptr;
+    Cell& cell = cell_at(slot);
+    return cell.taken && cell.item.id == id ? &cell.item : nullptr;
+  }
+
+  std::size_t alive() const { return alive_; }
+
+ private:
+  static constexpr std::uint32_t kSlotBits = 21;
+  static constexpr std::uint32_t kSlotMask = (1u << kSlotBits) - 1;
+  static constexpr std::uint32_t kGenerationMask = (1u << (32 - kSlotBits)) - 1;
+  static constexpr std::size_t kSlotsMax = std::size_t{1} << kSlotBits;
+  static constexpr std::size_t kBlockItems = 64;
+
+  struct Cell {
+    Item item;
+    std::uint32_t generation = 0;
+    bool taken = false;
+  };
+
+  Cell& cell_at(std::uint32_t slot) { return blocks_[slot / kBlockItems][slot % kBlockItems]; }
+
+  void grow() {
+    const auto first = static_cast<std::uint32_t>(blocks_.size() * kBlockItems);
+    blocks_.push_back(std::make_unique<Cell[]>(kBlockItems));
+    free_.reserve(blocks_.size() * kBlockItems);
+    for (std::size_t i = kBlockItems; i-- > 0;) free_.push_back(first + static_cast<std::uint32_t>(i));
+  }
+
+  std::size_t limit_;
+  std::size_t alive_ = 0;
+  std::vector<std::unique_ptr<Cell[]>> blocks_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace cluster

@@ -1,0 +1,112 @@
+// The way to a peer: chosen on first use, and what happens when it is lost.
+#include <algorithm>
+
+#include "engine/core.h"
+
+namespace cluster::engine {
+
+/// Opens a way to the peer. Whether it lives on this node is found out by trying: only then does its
+/// name exist among our sockets.
+bool Core::contact(Peer& peer) {
+  Log& log = parts_.environment.log;
+  if (peer.name() == parts_.name) {
+    self_in_use_ = peer.self = true;
+    peer.channel.carrier = &self_;
+    peer.channel.eager_max = parts_.settings.shm_eager_max;
+    return true;
+  }
+  std::string reason = "switched off";
+  if (contact_locally(peer, reason)) {
+    log.info("path to %s: shared memory (it lives on this node)", peer.name().text().c_str());
+    return true;
+  }
+  if (parts_.link == nullptr) {
+    log.warn(
+        "no path to %s: no shared memory (%s), and this endpoint has no network link; "
+        "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
+        peer.name().text().c_str(), reason.c_str());
+    return false;
+  }
+  open_flow(peer, {peer.name(), {}, false});
+  log.info("path to %s: %s link (no shared memory: %s)", peer.name().text().c_str(), parts_.link->name(),
+           reason.c_str());
+  return true;
+}
+
+bool Core::contact_locally(Peer& peer, std::string& reason) {
+  if (parts_.host == nullptr) return false;
+  shm::Connection connection = parts_.host->connect(peer.name());
+  if (connection.outbox == nullptr) {
+    reason = std::move(connection.reason);
+    return false;
+  }
+  peer.outbox = std::move(connection.outbox);
+  peer.channel.carrier = peer.outbox.get();
+  peer.channel.eager_max = parts_.settings.shm_eager_max;
+  return true;
+}
+
+void Core::open_flow(Peer& peer, const link::Path& path) {
+  const Time now = parts_.environment.clock.now();
+  std::uint32_t session = 0;
+  while (session == 0 || peers_.by_session(session) != nullptr) {
+    session = static_cast<std::uint32_t>(parts_.environment.random.next());
+  }
+  const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
+                                           .frame_max = parts_.link->frame_max(),
+                                           .ack_delay = parts_.settings.ack_delay,
+                                           .peer_timeout = parts_.settings.peer_timeout};
+  const reliability::Identity identity{parts_.name, next_epoch(now), session};
+  peer.flow = std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, now);
+  peers_.add_session(session, peer);
+  remotes_.push_back(&peer);
+  if (peer.channel.carrier == nullptr) {
+    peer.channel.carrier = peer.flow.get();
+    peer.channel.eager_max = parts_.settings.net_eager_max;
+  }
+}
+
+/// Later sessions have larger epochs, within a life by the clock and across lives by real time.
+std::uint64_t Core::next_epoch(Time now) {
+  const auto age = static_cast<std::uint64_t>((now - started_).count());
+  last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
+  return last_epoch_;
+}
+
+void Core::doom(Peer& peer, Fault fault) {
+  const auto known = [&](const Doom& doom) { return doom.peer == &peer; };
+  if (std::none_of(doomed_.begin(), doomed_.end(), known)) doomed_.push_back({&peer, fault});
+}
+
+void Core::lose_doomed() {
+  for (const Doom& doom : doomed_) lose(*doom.peer, doom.fault);
+  doomed_.clear();
+}
+
+/// Ends everything under way with the peer. If it comes back, its channel serves its next life.
+void Core::lose(Peer& peer, Fault fault) {
+  const bool in_peace = peer.channel.farewell;
+  Log& log = parts_.environment.log;
+  if (in_peace) {
+    log.info("peer %s has closed", peer.name().text().c_str());
+  } else {
+    log.warn("peer %s is lost: %s; operations under way with it end with an error",
+             peer.name().text().c_str(), describe(fault));
+  }
+  messenger_.fail(peer.channel, fault, !in_peace);
+  if (peer.flow != nullptr) {
+    ++parts_.environment.counters.sessions_reset;
+    peers_.remove_session(peer.flow->session());
+    std::erase(remotes_, &peer);
+    if (peer.touched) std::erase(touched_, &peer);
+    peer.touched = false;
+    peer.flow.reset();
+  }
+  peer.outbox.reset();
+  if (peer.inbox != nullptr) {
+    std::erase(locals_, &peer);
+    peer.inbox.reset();
+  }
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,101 @@
+// What is behind an engine's door. The one room that knows every other: it drives carriers, gives
+// the messenger what arrives, and tells flows the time.
+//
+//   poll.cc      the agenda of one turn, and the end
+//   local.cc     rings: accept, receive, death of a local peer
+//   network.cc   frames: the gate, sessions, control frames, timers
+//   contact.cc   the way to a peer: chosen, opened, lost
+//
+// Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
+// at the end of a turn (doom() marks them), never while somebody iterates over them.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/peers.h"
+#include "engine/self_carrier.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class Core final : public protocol::Directory {
+ public:
+  explicit Core(Parts parts);
+  ~Core() override;
+
+  const SocketAddress& name() const { return parts_.name; }
+  void attach(const AddressBook& book, const protocol::Sinks& sinks);
+
+  Fault send(const protocol::SendOrder& order);
+  Fault receive(const protocol::ReceiveOrder& order);
+  bool cancel(void* context) { return messenger_.cancel(context); }
+  void poll();
+  bool attend();
+  Time next_deadline() const { return next_timer_; }
+  bool settled() const;
+
+  std::uint64_t handle_of(const protocol::Channel& channel) override;
+
+ private:
+  // poll.cc
+  void close();
+  // local.cc
+  void receive_self();
+  void receive_local();
+  void drain(Peer& peer, std::size_t limit);
+  void accept_local();
+  void adopt(std::unique_ptr<shm::Inbox> inbox);
+  void check_local_deaths();
+  // network.cc
+  void receive_network(Time now);
+  void dispatch(Time now, const wire::FrameView& view, const link::Path& from);
+  Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
+  Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
+  void hand_up(Peer& peer);
+  void on_reset(const wire::FrameView& view);
+  void send_control(ConstBytes frame, const link::Path& to);
+  void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
+                    std::uint64_t epoch);
+  void run_timers(Time now);
+  void hear_complaints(Time now);
+  void touch(Peer& peer);
+  void transmit_spoken(Time now);
+  void transmit_touched(Time now);
+  // contact.cc
+  bool contact(Peer& peer);
+  bool contact_locally(Peer& peer, std::string& reason);
+  void open_flow(Peer& peer, const link::Path& path);
+  std::uint64_t next_epoch(Time now);
+  void doom(Peer& peer, Fault fault);
+  void lose_doomed();
+  void lose(Peer& peer, Fault fault);
+
+  struct Doom {
+    Peer* peer;
+    Fault fault;
+  };
+
+  Parts parts_;
+  Peers peers_;
+  protocol::Messenger messenger_;
+  SelfCarrier self_;
+  bool self_in_use_ = false;
+  std::vector<Peer*> locals_;   ///< peers with an inbox
+  std::vector<Peer*> remotes_;  ///< peers with a flow
+  std::vector<Peer*> touched_;
+  std::vector<Doom> doomed_;
+  std::vector<protocol::Token> tokens_;
+  std::vector<std::unique_ptr<shm::Inbox>> arrivals_;
+  std::array<link::InFrame, link::kBurstMax> frames_;
+  Time started_;
+  Time next_timer_ = kNever;  ///< no flow has an earlier deadline
+  Time next_complaints_ = Time{};
+  Time next_reset_ = Time{};
+  std::uint64_t last_epoch_ = 0;
+  std::uint32_t turns_ = 0;
+  std::uint32_t turns_attended_ = 0;  ///< turns_ at the end of the last visit
+};
+
+}  // namespace cluster::engine

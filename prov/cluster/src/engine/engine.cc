@@ -1,0 +1,55 @@
+#include "engine/engine.h"
+
+#include "engine/core.h"
+
+namespace cluster::engine {
+
+Engine::Engine(Parts parts) : core_(std::make_unique<Core>(std::move(parts))) {}
+
+Engine::~Engine() { attendant_.reset(); }
+
+const SocketAddress& Engine::name() const { return core_->name(); }
+
+void Engine::attach(const AddressBook& book, const protocol::Sinks& sinks) {
+  const std::lock_guard door(door_);
+  core_->attach(book, sinks);
+}
+
+Fault Engine::send(const protocol::SendOrder& order) {
+  const std::lock_guard door(door_);
+  return core_->send(order);
+}
+
+Fault Engine::receive(const protocol::ReceiveOrder& order) {
+  const std::lock_guard door(door_);
+  return core_->receive(order);
+}
+
+bool Engine::cancel(void* context) {
+  const std::lock_guard door(door_);
+  return core_->cancel(context);
+}
+
+bool Engine::attend() {
+  const std::unique_lock door(door_, std::try_to_lock);
+  return door.owns_lock() && core_->attend();
+}
+
+Time Engine::next_deadline() const {
+  const std::lock_guard door(door_);
+  return core_->next_deadline();
+}
+
+bool Engine::settled() const {
+  const std::lock_guard door(door_);
+  return core_->settled();
+}
+
+void Engine::poll(bool wait) {
+  std::unique_lock door(door_, std::defer_lock);
+  if (!wait && !door.try_lock()) return;
+  if (wait) door.lock();
+  core_->poll();
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,64 @@
+// Peers of this node: their rings are read directly, their death is an end-of-file.
+#include "engine/core.h"
+
+namespace cluster::engine {
+namespace {
+
+/// Segments taken from one ring before the next has its turn.
+constexpr std::size_t kRingBurst = 64;
+
+}  // namespace
+
+void Core::receive_self() {
+  SelfCarrier::Entry entry;
+  for (std::size_t i = 0; i < kRingBurst && self_.next(entry); ++i) {
+    messenger_.arrive(peers_.named(parts_.name).channel, entry.segment,
+                      {entry.payload.get(), entry.segment.length});
+  }
+}
+
+void Core::receive_local() {
+  for (Peer* peer : locals_) {
+    drain(*peer, kRingBurst);
+    if (peer->inbox->broken()) doom(*peer, Fault::reset);
+  }
+}
+
+void Core::drain(Peer& peer, std::size_t limit) {
+  shm::Arrival arrival;
+  for (std::size_t i = 0; i < limit && peer.inbox->look(arrival); ++i) {
+    messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
+    peer.inbox->take();
+  }
+}
+
+void Core::accept_local() {
+  parts_.host->accept(arrivals_);
+  for (std::unique_ptr<shm::Inbox>& inbox : arrivals_) adopt(std::move(inbox));
+  arrivals_.clear();
+}
+
+/// A ring towards us was opened. A second one from the same name is the peer's next life.
+void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
+  Peer& peer = peers_.named(inbox->peer());
+  if (peer.inbox != nullptr) {
+    if (inbox->peer_epoch() <= peer.inbox->peer_epoch()) return;
+    drain(peer, ~std::size_t{0});
+    lose(peer, Fault::reset);
+  }
+  peer.inbox = std::move(inbox);
+  locals_.push_back(&peer);
+  if (peer.channel.carrier == nullptr) contact(peer);  // answers need a way back
+}
+
+void Core::check_local_deaths() {
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) {
+    const bool gone = (peer->inbox != nullptr && peer->inbox->peer_gone()) ||
+                      (peer->outbox != nullptr && peer->outbox->peer_gone());
+    if (!gone) continue;
+    if (peer->inbox != nullptr) drain(*peer, ~std::size_t{0});
+    doom(*peer, Fault::reset);
+  }
+}
+
+}  // namespace cluster::engine

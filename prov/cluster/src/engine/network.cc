@@ -1,0 +1,206 @@
+// Frames: through the gate, to the flow whose session they name, and what the flow hands on to the
+// messenger. Also what belongs to no flow: strangers' openings, resets, probes; and the timers.
+#include <algorithm>
+#include <optional>
+
+#include "engine/core.h"
+#include "reliability/handshake.h"
+#include "wire/control.h"
+
+namespace cluster::engine {
+namespace {
+
+/// Resets answer strangers: not more often than this, or they would amplify a flood.
+constexpr Duration kResetGap = 100us;
+/// Reading the socket's complaints is a system call.
+constexpr Duration kComplaintGap = 5ms;
+/// Bursts taken from the link in one turn.
+constexpr std::size_t kBurstsPerTurn = 4;
+
+}  // namespace
+
+void Core::receive_network(Time now) {
+  for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
+    const std::size_t count = parts_.link->receive_burst(frames_);
+    for (std::size_t i = 0; i < count; ++i) {
+      ConstBytes bytes = frames_[i].bytes;
+      while (!bytes.empty()) {
+        wire::FrameView view;
+        const wire::Refusal refusal = wire::admit(bytes, view);
+        if (refusal != wire::Refusal::none) {
+          Counters& counters = parts_.environment.counters;
+          ++(refusal == wire::Refusal::checksum ? counters.refused_checksum : counters.refused_garbage);
+          break;
+        }
+        ++parts_.environment.counters.frames_received;
+        dispatch(now, view, frames_[i].from);
+        bytes = bytes.subspan(view.length);
+      }
+    }
+    if (count < frames_.size()) break;
+  }
+}
+
+void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& from) {
+  using wire::FrameKind;
+  if (view.kind == FrameKind::probe) return;  // the keeper answers
+  if (view.kind == FrameKind::reset) return on_reset(view);
+  if (view.kind == FrameKind::alive) {
+    // The answer echoes what only we and the peer's keeper know: our session.
+    if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now);
+    return;
+  }
+  Peer* peer = addressee(now, view, from);
+  if (peer == nullptr) return;
+  const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
+  if (verdict == reliability::Flow::Verdict::refused) return;
+  if (view.kind == FrameKind::fin) peer->channel.farewell = true;
+  if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
+  touch(*peer);
+}
+
+/// Whose flow a frame belongs to; null if nobody's (then it has been answered and counted).
+Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& from) {
+  if (view.session == 0) return greet(now, view, from);
+  Peer* peer = peers_.by_session(view.session);
+  if (peer != nullptr) return peer;
+  ++parts_.environment.counters.refused_stale;
+  if (view.sequenced()) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
+  return nullptr;
+}
+
+/// A frame that opens a session: the peer's first, a repeated one, or one of an earlier life.
+Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from) {
+  const bool honest = view.has_opening && view.opening.name == from.to && view.opening.name != parts_.name;
+  if (!honest) {
+    ++parts_.environment.counters.refused_garbage;
+    return nullptr;
+  }
+  Peer& peer = peers_.named(view.opening.name);
+  std::optional<reliability::Known> known;
+  if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
+    known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
+  }
+  switch (reliability::judge(known, view.opening)) {
+    case reliability::Contact::same: return &peer;
+    case reliability::Contact::stale:
+      ++parts_.environment.counters.refused_stale;
+      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, peer.flow->peer_epoch());
+      return nullptr;
+    case reliability::Contact::newer: lose(peer, Fault::reset); break;
+    case reliability::Contact::fresh: break;
+  }
+  if (peer.flow == nullptr) {
+    open_flow(peer, from);
+    parts_.environment.log.info("path to %s: %s link (it called first)", peer.name().text().c_str(),
+                                parts_.link->name());
+  }
+  return &peer;
+}
+
+void Core::hand_up(Peer& peer) {
+  ConstBytes segments;
+  while (peer.flow->next(segments)) {
+    while (!segments.empty()) {
+      wire::Segment segment;
+      const std::size_t header = wire::decode(segments, segment);
+      if (header == 0 || segment.length > segments.size() - header) {
+        ++parts_.environment.counters.refused_segment;
+        break;
+      }
+      messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length));
+      segments = segments.subspan(header + segment.length);
+    }
+  }
+}
+
+void Core::on_reset(const wire::FrameView& view) {
+  for (Peer* peer : remotes_) {
+    if (!peer->flow->quoted_by(view.reset)) continue;
+    last_epoch_ = std::max<std::uint64_t>(last_epoch_, view.reset.epoch);
+    return doom(*peer, Fault::reset);
+  }
+  ++parts_.environment.counters.refused_stale;
+}
+
+void Core::refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
+                        std::uint64_t epoch) {
+  if (now < next_reset_) return;
+  next_reset_ = now + kResetGap;
+  send_control(wire::ControlFrame::reset(view, reason, epoch).bytes(), to);
+}
+
+void Core::send_control(ConstBytes frame, const link::Path& to) {
+  link::OutFrame out;
+  out.path = &to;
+  out.add(frame);
+  parts_.link->send_burst({&out, 1});
+}
+
+void Core::touch(Peer& peer) {
+  if (peer.touched) return;
+  peer.touched = true;
+  touched_.push_back(&peer);
+}
+
+/// What the messenger said on its own account (pulls, credits, dones) leaves too.
+void Core::transmit_spoken(Time now) {
+  messenger_.take_spoken([this](protocol::Channel& channel) {
+    Peer& peer = *static_cast<Peer*>(channel.owner);
+    if (peer.flow != nullptr) touch(peer);
+  });
+  if (!touched_.empty()) transmit_touched(now);
+}
+
+/// Everything that a flow learnt this turn takes effect: operations complete, new frames go out.
+void Core::transmit_touched(Time now) {
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    Peer& peer = *touched_[i];
+    peer.touched = false;
+    reliability::Flow& flow = *peer.flow;
+    tokens_.clear();
+    flow.take_delivered(tokens_);
+    for (const protocol::Token token : tokens_) messenger_.delivered(token);
+    if (flow.fault() != Fault::none) {
+      doom(peer, flow.fault());
+      continue;
+    }
+    if (peer.channel.busy) messenger_.pump(peer.channel);
+    flow.transmit(now, *parts_.link);
+    next_timer_ = std::min(next_timer_, flow.deadline());
+  }
+  touched_.clear();
+}
+
+void Core::run_timers(Time now) {
+  next_timer_ = kNever;
+  bool worried = false;
+  for (Peer* peer : remotes_) {
+    reliability::Flow& flow = *peer->flow;
+    if (flow.deadline() <= now) {
+      flow.on_time(now);
+      worried = true;
+      touch(*peer);
+      if (flow.wants_probe(now)) {
+        const std::uint32_t nonce = flow.session();
+        send_control(wire::ControlFrame::probe(nonce).bytes(), flow.path());
+      }
+    }
+    next_timer_ = std::min(next_timer_, flow.deadline());
+  }
+  if (worried && now >= next_complaints_) hear_complaints(now);
+}
+
+void Core::hear_complaints(Time now) {
+  next_complaints_ = now + kComplaintGap;
+  std::array<link::Complaint, 16> complaints;
+  const std::size_t count = parts_.link->complaints(complaints);
+  for (std::size_t i = 0; i < count; ++i) {
+    Peer* peer = peers_.find(complaints[i].peer);
+    if (peer == nullptr || peer->flow == nullptr) continue;
+    peer->flow->on_complaint(now, complaints[i].fault);
+    touch(*peer);
+  }
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,45 @@
+#include "engine/peers.h"
+
+namespace cluster::engine {
+
+Peer& Peers::named(const SocketAddress& name) {
+  Peer*& slot = by_name_[name];
+  if (slot == nullptr) {
+    all_.push_back(std::make_unique<Peer>());
+    slot = all_.back().get();
+    slot->channel.name = name;
+    slot->channel.owner = slot;
+  }
+  return *slot;
+}
+
+Peer* Peers::find(const SocketAddress& name) {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+Peer* Peers::look_up(std::uint64_t handle) {
+  if (generation_ != book_->generation()) {
+    generation_ = book_->generation();
+    by_handle_.clear();
+  }
+  const SocketAddress address = book_->lookup(handle);
+  if (address.empty()) return nullptr;
+  if (handle >= by_handle_.size()) by_handle_.resize(handle + 1, nullptr);
+  return by_handle_[handle] = &named(address);
+}
+
+std::uint64_t Peers::handle_of(Peer& peer) const {
+  if (peer.handle_generation != book_->generation()) {
+    peer.handle_generation = book_->generation();
+    peer.handle = book_->find(peer.name()).value_or(protocol::kNoHandle);
+  }
+  return peer.handle;
+}
+
+Peer* Peers::by_session(std::uint32_t session) {
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : found->second;
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,65 @@
+// Peers: everyone this endpoint has had to do with, by name, by address handle and by session. A
+// peer is remembered for the life of the endpoint (its channel may be named by receives and stored
+// messages); what is expensive about it, its ring or its flow, comes and goes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/address_book.h"
+#include "protocol/channel.h"
+#include "protocol/completion.h"
+#include "reliability/flow.h"
+#include "shm/host.h"
+
+namespace cluster::engine {
+
+struct Peer {
+  protocol::Channel channel;
+  std::unique_ptr<reliability::Flow> flow;  ///< over the network
+  std::unique_ptr<shm::Outbox> outbox;      ///< through shared memory, towards the peer
+  std::unique_ptr<shm::Inbox> inbox;        ///< and from it
+  std::uint64_t handle = protocol::kNoHandle;
+  std::uint64_t handle_generation = ~std::uint64_t{0};
+  bool self = false;
+  bool touched = false;  ///< its flow has something to do before this turn ends
+
+  const SocketAddress& name() const { return channel.name; }
+};
+
+class Peers {
+ public:
+  void attach(const AddressBook& book) { book_ = &book; }
+
+  /// The peer of that name, made if need be.
+  Peer& named(const SocketAddress& name);
+  Peer* find(const SocketAddress& name);
+  /// Null if the handle names nobody. Constant time once the handle has been used.
+  Peer* by_handle(std::uint64_t handle) {
+    if (generation_ == book_->generation() && handle < by_handle_.size() && by_handle_[handle] != nullptr) {
+      return by_handle_[handle];
+    }
+    return look_up(handle);
+  }
+  std::uint64_t handle_of(Peer& peer) const;
+
+  Peer* by_session(std::uint32_t session);
+  void add_session(std::uint32_t session, Peer& peer) { sessions_[session] = &peer; }
+  void remove_session(std::uint32_t session) { sessions_.erase(session); }
+
+  const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
+
+ private:
+  Peer* look_up(std::uint64_t handle);
+
+  const AddressBook* book_ = nullptr;
+  std::uint64_t generation_ = 0;  ///< of the book, when by_handle_ was filled
+  std::vector<Peer*> by_handle_;
+  std::unordered_map<SocketAddress, Peer*, SocketAddressHash> by_name_;
+  std::unordered_map<std::uint32_t, Peer*> sessions_;
+  std::vector<std::unique_ptr<Peer>> all_;
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,115 @@
+// The agenda. One turn: take in what has arrived, go on with what waited for room, send what that
+// made ready. A peer's answers so leave in the turn in which its question came in.
+#include "engine/core.h"
+
+namespace cluster::engine {
+namespace {
+
+/// Rare chores cost system calls: once per so many turns (powers of two).
+constexpr std::uint32_t kTurnsPerAccept = 64;
+constexpr std::uint32_t kTurnsPerDeathCheck = 8192;
+
+}  // namespace
+
+Core::Core(Parts parts)
+    : parts_(std::move(parts)),
+      messenger_({.send_requests_max = parts_.settings.send_requests_max,
+                  .eager_credit = parts_.settings.eager_credit,
+                  .pull_window = parts_.settings.pull_window},
+                 parts_.environment.counters, *this),
+      started_(parts_.environment.clock.now()) {}
+
+Core::~Core() { close(); }
+
+void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
+  peers_.attach(book);
+  messenger_.attach(sinks);
+}
+
+Fault Core::send(const protocol::SendOrder& order) {
+  Peer* peer = peers_.by_handle(order.to);
+  if (peer == nullptr) return Fault::bad_address;
+  if (peer->channel.carrier == nullptr && !contact(*peer)) return Fault::unreachable;
+  const Fault fault = messenger_.send(peer->channel, order);
+  if (peer->flow != nullptr) {
+    touch(*peer);
+    if (!order.more) transmit_touched(parts_.environment.clock.now());
+  }
+  return fault;
+}
+
+Fault Core::receive(const protocol::ReceiveOrder& order) {
+  protocol::Channel* from = nullptr;
+  if (order.from != protocol::kAnyPeer) {
+    Peer* peer = peers_.by_handle(order.from);
+    if (peer == nullptr) return Fault::bad_address;
+    from = &peer->channel;
+  }
+  if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
+  const Fault fault = messenger_.receive(from, order);
+  if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
+  return fault;
+}
+
+void Core::poll() {
+  ++turns_;
+  if (self_in_use_) receive_self();
+  if (!locals_.empty()) receive_local();
+  if (parts_.host != nullptr) {
+    if (turns_ % kTurnsPerAccept == 0) accept_local();
+    if (turns_ % kTurnsPerDeathCheck == 0) check_local_deaths();
+  }
+  if (parts_.link == nullptr) {
+    if (messenger_.busy()) messenger_.pump();
+  } else {
+    const Time now = parts_.environment.clock.now();
+    receive_network(now);
+    if (now >= next_timer_) run_timers(now);
+    if (messenger_.busy()) {
+      for (Peer* peer : remotes_) {
+        if (peer->channel.busy) touch(*peer);
+      }
+      messenger_.pump();
+    }
+    transmit_spoken(now);
+  }
+  if (!doomed_.empty()) lose_doomed();
+}
+
+/// The application may have turned to something else: if it has not polled since the last visit,
+/// take the turn in its place.
+bool Core::attend() {
+  const bool polled = turns_ != turns_attended_;
+  if (!polled) poll();
+  turns_attended_ = turns_;
+  return !polled && (next_timer_ != kNever || messenger_.busy());
+}
+
+/// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
+bool Core::settled() const {
+  if (messenger_.busy()) return false;
+  for (const Peer* peer : remotes_) {
+    if (peer->flow->fault() == Fault::none && !peer->flow->quiet()) return false;
+  }
+  return true;
+}
+
+void Core::close() {
+  Clock& clock = parts_.environment.clock;
+  const Time end = clock.now() + parts_.settings.linger;
+  while (!settled() && clock.now() < end) poll();
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) {
+    if (peer->outbox != nullptr) {
+      wire::Segment farewell;
+      farewell.kind = wire::SegmentKind::farewell;
+      peer->outbox->post(farewell, {}, protocol::Hold::copy, 0);
+    }
+    if (peer->flow != nullptr) peer->flow->close(clock.now(), *parts_.link);
+  }
+}
+
+std::uint64_t Core::handle_of(const protocol::Channel& channel) {
+  return peers_.handle_of(*static_cast<Peer*>(channel.owner));
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,34 @@
+#include "engine/self_carrier.h"
+
+namespace cluster::engine {
+namespace {
+
+constexpr std::size_t kPayloadMax = 64 * 1024;
+constexpr std::size_t kSegmentsMax = 1024;
+constexpr std::size_t kBytesMax = 1024 * 1024;
+
+}  // namespace
+
+std::size_t SelfCarrier::payload_max(const wire::Segment&) const { return kPayloadMax; }
+
+bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, protocol::Hold, protocol::Token) {
+  if (queue_.size() == kSegmentsMax || bytes_ + payload.length > kBytesMax) return false;
+  Entry entry{segment, nullptr};
+  if (payload.length > 0) {
+    entry.payload = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+    payload.copy_to(entry.payload.get());
+    bytes_ += payload.length;
+  }
+  queue_.push_back(std::move(entry));
+  return true;
+}
+
+bool SelfCarrier::next(Entry& entry) {
+  if (queue_.empty()) return false;
+  entry = std::move(queue_.front());
+  queue_.pop_front();
+  bytes_ -= entry.segment.length;
+  return true;
+}
+
+}  // namespace cluster::engine

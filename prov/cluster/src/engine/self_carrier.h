@@ -1,0 +1,31 @@
+// Messages to oneself: a queue in memory. A flow or a ring cannot have one endpoint at both ends,
+// and need not.
+#pragma once
+
+#include <memory>
+
+#include "base/ring.h"
+#include "protocol/carrier.h"
+
+namespace cluster::engine {
+
+class SelfCarrier final : public protocol::Carrier {
+ public:
+  std::size_t payload_max(const wire::Segment& segment) const override;
+  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
+            protocol::Token token) override;
+  bool immediate() const override { return true; }
+
+  struct Entry {
+    wire::Segment segment;
+    std::unique_ptr<std::byte[]> payload;
+  };
+  /// Takes the oldest segment out; false if there is none.
+  bool next(Entry& entry);
+
+ private:
+  Ring<Entry> queue_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace cluster::engine

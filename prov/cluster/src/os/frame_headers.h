@@ -1,0 +1,41 @@
+// The headers in front of a frame on the wire, for links that write them themselves: Ethernet, IPv4
+// or IPv6, UDP. Pure: bytes in, bytes out.
+//
+// IPv4 goes without a UDP checksum (the frame has a better one of its own); IPv6 forbids that
+// (RFC 8200, 8.1), and segmentation offload needs one either way: then the sum over the pseudo
+// header is written and whoever cuts or sends the packet completes it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "link/link.h"
+
+namespace cluster::os {
+
+inline constexpr std::size_t kEthernetBytes = 14;
+inline constexpr std::size_t kUdpBytes = 8;
+inline constexpr std::size_t kHeadersMax = kEthernetBytes + 40 + kUdpBytes;
+inline constexpr std::size_t kUdpChecksumOffset = 6;
+
+/// Where a frame comes from: the interface and the endpoint.
+struct Origin {
+  std::array<std::byte, 6> mac;
+  SocketAddress address;
+};
+
+/// Ethernet, IP and UDP header together.
+std::size_t headers_size(SocketAddress::Family family);
+
+/// Writes headers_size() bytes for a datagram of `payload` bytes. `pseudo_sum`: the UDP checksum is
+/// completed further down; without it the field is 0 ("none").
+void write_headers(std::byte* out, const Origin& origin, const link::Path& to, std::size_t payload,
+                   bool pseudo_sum);
+
+/// Reads an Ethernet frame that arrived on the interface `index`: payload without padding, and the
+/// way back. False if it is not a whole, unfragmented UDP datagram.
+bool read_headers(ConstBytes frame, int index, link::InFrame& out);
+
+}  // namespace cluster::os

@@ -1,0 +1,163 @@
+#include "os/interfaces.h"
+
+#include <linux/ethtool.h>
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_arp.h>
+#include <linux/if_link.h>
+#include <linux/sockios.h>
+#include <linux/wireless.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "os/descriptor.h"
+#include "os/netlink.h"
+
+namespace cluster::os {
+namespace {
+
+std::string_view text_of(ConstBytes value) {
+  const std::string_view text(reinterpret_cast<const char*>(value.data()), value.size());
+  return text.substr(0, text.find('\0'));
+}
+
+Interface::Kind kind_named(std::string_view name) {
+  using Kind = Interface::Kind;
+  if (name == "veth" || name == "netkit") return Kind::veth;
+  if (name == "bridge" || name == "openvswitch") return Kind::bridge;
+  if (name == "bond" || name == "team") return Kind::bond;
+  if (name == "vlan") return Kind::vlan;
+  if (name == "macvlan" || name == "ipvlan") return Kind::macvlan;
+  for (const char* tunnel : {"tun", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ipip", "ip6tnl", "sit",
+                             "vti", "vti6", "vxlan", "geneve", "wireguard", "xfrm", "gtp", "bareudp"}) {
+    if (name == tunnel) return Kind::tunnel;
+  }
+  return Kind::virtual_other;
+}
+
+void read_link_info(ConstBytes info, Interface& interface) {
+  each_attribute(info, [&](unsigned type, ConstBytes value) {
+    if (type == IFLA_INFO_KIND) interface.kind = kind_named(text_of(value));
+  });
+}
+
+Interface read_link(ConstBytes message) {
+  Interface interface;
+  ifinfomsg head;
+  if (message.size() < NLMSG_ALIGN(sizeof head)) return interface;
+  std::memcpy(&head, message.data(), sizeof head);
+  interface.index = head.ifi_index;
+  interface.up = (head.ifi_flags & IFF_UP) != 0;
+  interface.running = (head.ifi_flags & IFF_RUNNING) != 0 && (head.ifi_flags & IFF_LOWER_UP) != 0;
+  interface.loopback = (head.ifi_flags & IFF_LOOPBACK) != 0;
+  interface.point_to_point = (head.ifi_flags & IFF_POINTOPOINT) != 0;
+  interface.has_ethernet = head.ifi_type == ARPHRD_ETHER;
+  each_attribute(message.subspan(NLMSG_ALIGN(sizeof head)), [&](unsigned type, ConstBytes value) {
+    if (type == IFLA_IFNAME) interface.name = text_of(value);
+    if (type == IFLA_MTU && value.size() >= sizeof interface.mtu) {
+      std::memcpy(&interface.mtu, value.data(), sizeof interface.mtu);
+    }
+    if (type == IFLA_ADDRESS && value.size() == interface.mac.size()) {
+      std::copy(value.begin(), value.end(), interface.mac.begin());
+    }
+    if (type == IFLA_LINKINFO) read_link_info(value, interface);
+  });
+  if (interface.loopback) interface.kind = Interface::Kind::loopback;
+  return interface;
+}
+
+/// What netlink does not tell: the speed, and whether it is radio.
+void read_device(int socket, Interface& interface) {
+  const std::size_t name_size = std::min<std::size_t>(interface.name.size(), IFNAMSIZ - 1);
+  iwreq wireless{};
+  std::memcpy(wireless.ifr_ifrn.ifrn_name, interface.name.data(), name_size);
+  if (ioctl(socket, SIOCGIWNAME, &wireless) == 0) interface.kind = Interface::Kind::wireless;
+  ethtool_cmd command{};
+  command.cmd = ETHTOOL_GSET;
+  ifreq request{};
+  std::memcpy(request.ifr_name, interface.name.data(), name_size);
+  request.ifr_data = reinterpret_cast<char*>(&command);
+  if (ioctl(socket, SIOCETHTOOL, &request) != 0) return;
+  const std::uint32_t speed = (static_cast<std::uint32_t>(command.speed_hi) << 16) | command.speed;
+  // SPEED_UNKNOWN is all ones; drivers of old fill 16 bits of it only.
+  if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
+}
+
+bool link_local_v6(const SocketAddress& address) {
+  const ConstBytes ip = address.ip();
+  return address.family() == SocketAddress::Family::v6 && ip[0] == std::byte{0xfe} &&
+         (ip[1] & std::byte{0xc0}) == std::byte{0x80};
+}
+
+int rank_of(const SocketAddress& address) {
+  if (address.family() == SocketAddress::Family::v4) return 0;
+  return link_local_v6(address) ? 2 : 1;
+}
+
+SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) {
+  if (family == AF_INET && ip.size() == 4) return SocketAddress::v4(ip.data(), 0);
+  if (family != AF_INET6 || ip.size() != 16) return {};
+  const SocketAddress address = SocketAddress::v6(ip.data(), 0);
+  // Only link-local addresses need to be told which interface they mean.
+  return link_local_v6(address) ? SocketAddress::v6(ip.data(), 0, index) : address;
+}
+
+void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
+  ifaddrmsg head;
+  if (message.size() < NLMSG_ALIGN(sizeof head)) return;
+  std::memcpy(&head, message.data(), sizeof head);
+  std::uint32_t flags = head.ifa_flags;
+  ConstBytes own;
+  each_attribute(message.subspan(NLMSG_ALIGN(sizeof head)), [&](unsigned type, ConstBytes value) {
+    if (type == IFA_FLAGS && value.size() >= sizeof flags) std::memcpy(&flags, value.data(), sizeof flags);
+    // On point-to-point links IFA_ADDRESS is the other end and IFA_LOCAL is this one.
+    if (type == IFA_LOCAL || (type == IFA_ADDRESS && own.empty())) own = value;
+  });
+  if ((flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED | IFA_F_DEPRECATED)) != 0) return;
+  const SocketAddress address = make_address(head.ifa_family, own, head.ifa_index);
+  if (address.empty() || address.wildcard()) return;
+  for (Interface& interface : interfaces) {
+    if (interface.index == static_cast<int>(head.ifa_index)) interface.addresses.push_back(address);
+  }
+}
+
+}  // namespace
+
+std::vector<Interface> list_interfaces() {
+  std::vector<Interface> interfaces;
+  netlink_dump(RTM_GETLINK, [&](ConstBytes message) {
+    Interface interface = read_link(message);
+    if (!interface.name.empty()) interfaces.push_back(std::move(interface));
+  });
+  netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, interfaces); });
+  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  for (Interface& interface : interfaces) {
+    if (socket) read_device(socket.number(), interface);
+    std::stable_sort(interface.addresses.begin(), interface.addresses.end(),
+                     [](const auto& a, const auto& b) { return rank_of(a) < rank_of(b); });
+  }
+  return interfaces;
+}
+
+std::optional<SocketAddress> source_for(const SocketAddress& peer) {
+  if (peer.empty()) return std::nullopt;
+  sockaddr_storage storage;
+  // Connecting a datagram socket sends nothing; port 0 would be refused by some kernels.
+  const std::size_t size = peer.with_port(peer.port() == 0 ? 9 : peer.port()).to(storage);
+  const Descriptor socket(::socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket ||
+      connect(socket.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) != 0) {
+    return std::nullopt;
+  }
+  socklen_t length = sizeof storage;
+  if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&storage), &length) != 0) return std::nullopt;
+  const SocketAddress source = SocketAddress::from(reinterpret_cast<sockaddr*>(&storage), length);
+  if (source.empty() || source.wildcard()) return std::nullopt;
+  return source.with_port(0);
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,35 @@
+// One question to the kernel's routing tables: a dump of all links or all addresses. Whoever asks
+// reads the answers message by message and keeps nothing of the socket.
+#pragma once
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "base/bytes.h"
+
+namespace cluster::os {
+
+/// Asks for `request` (RTM_GETLINK, RTM_GETADDR) and calls `visit` with every answer's payload.
+/// False if the kernel broke off; what was visited before is still true.
+bool netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit);
+
+/// Calls visit(type, value) for each attribute in `attributes`.
+template <typename Visitor>
+void each_attribute(ConstBytes attributes, Visitor&& visit) {
+  while (attributes.size() >= sizeof(rtattr)) {
+    rtattr head;
+    std::memcpy(&head, attributes.data(), sizeof head);
+    if (head.rta_len < sizeof head || head.rta_len > attributes.size()) return;
+    visit(static_cast<unsigned>(head.rta_type & NLA_TYPE_MASK),
+          attributes.subspan(sizeof head, head.rta_len - sizeof head));
+    const std::size_t step = RTA_ALIGN(head.rta_len);
+    if (step >= attributes.size()) return;
+    attributes = attributes.subspan(step);
+  }
+}
+
+}  // namespace cluster::os

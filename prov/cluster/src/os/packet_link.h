@@ -1,0 +1,34 @@
+// The fast link: raw Ethernet frames, semi-user-level. Out: headers written here, handed to the
+// driver past IP stack and queueing discipline, one system call per burst. In: a ring polled without
+// any. The wire is the same as that of the udp link, and both talk to each other.
+//
+// What the ring does not see comes by the endpoint's UDP socket: frames from this host itself (over
+// lo) and from other interfaces. The socket ignores what comes in on the ring's interface, and is
+// asked rarely, since asking costs a system call: on every kQuietPolls-th poll, and on each poll for
+// a while after it had something. Frames whose destination has no known hardware address leave that
+// way too: the kernel routes and resolves the first contact, and the answer brings the address.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/environment.h"
+#include "link/link.h"
+#include "os/interfaces.h"
+#include "os/udp_port.h"
+
+namespace cluster::os {
+
+struct PacketSettings {
+  std::size_t ring_slots = 64;  ///< of 64 KiB, rounded up to whole MiB
+  bool qdisc_bypass = true;     ///< off where traffic is shaped
+  bool offload = true;          ///< send super-frames
+};
+
+/// Null with a `reason` that names cause and cure.
+std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
+                                             const PacketSettings& settings, const Environment& environment,
+                                             std::string& reason);
+
+}  // namespace cluster::os

@@ -1,0 +1,131 @@
+#include "os/packet_ring.h"
+
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "os/frame_headers.h"
+#include "os/port_filter.h"
+
+namespace cluster::os {
+namespace {
+
+// 64 KiB of IP packet, Ethernet and the slot's own header; a multiple of the cache line but no power
+// of two, or all slots' first lines would fall into the same cache set.
+constexpr std::size_t kSlotBytes = 65664;
+constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two, little left over
+constexpr std::size_t kSlotsPerBlock = kBlockBytes / kSlotBytes;
+constexpr std::size_t kBlocksMax = 64;
+static_assert(kSlotBytes % TPACKET_ALIGNMENT == 0);
+static_assert(kSlotBytes >= TPACKET2_HDRLEN + 32 + kEthernetBytes + 65535);
+
+std::size_t blocks_for(std::size_t slots) {
+  return std::clamp<std::size_t>((slots + kSlotsPerBlock - 1) / kSlotsPerBlock, 1, kBlocksMax);
+}
+
+/// The filter stands before the socket is bound, and an unbound socket of protocol 0 receives
+/// nothing: no foreign frame slips in.
+int set_up(int socket, int index, const SocketAddress& ours, std::size_t blocks) {
+  FilterProgram program = frames_for(ours);
+  if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
+  const int version = TPACKET_V2;
+  tpacket_req request{};
+  request.tp_block_size = kBlockBytes;
+  request.tp_block_nr = static_cast<unsigned>(blocks);
+  request.tp_frame_size = kSlotBytes;
+  request.tp_frame_nr = static_cast<unsigned>(blocks * kSlotsPerBlock);
+  if (setsockopt(socket, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
+      setsockopt(socket, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
+    return errno;
+  }
+  sockaddr_ll address{};
+  address.sll_family = AF_PACKET;
+  address.sll_protocol = htons(ours.family() == SocketAddress::Family::v6 ? ETH_P_IPV6 : ETH_P_IP);
+  address.sll_ifindex = index;
+  return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& ours, std::size_t slots,
+                                             Counters& counters, int& error) {
+  Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  error = socket ? 0 : errno;
+  if (!socket) return nullptr;
+  const std::size_t blocks = blocks_for(slots);
+  error = set_up(socket.number(), index, ours, blocks);
+  if (error != 0) return nullptr;
+  const std::size_t bytes = blocks * kBlockBytes;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, socket.number(), 0);
+  if (memory == MAP_FAILED) {
+    error = errno;
+    return nullptr;
+  }
+  return std::unique_ptr<PacketRing>(
+      new PacketRing(std::move(socket), index, {static_cast<std::byte*>(memory), bytes}, counters));
+}
+
+PacketRing::PacketRing(Descriptor socket, int index, std::span<std::byte> memory, Counters& counters)
+    : socket_(std::move(socket)), index_(index), memory_(memory), counters_(counters) {
+  for (std::size_t block = 0; block < memory.size(); block += kBlockBytes) {
+    for (std::size_t i = 0; i < kSlotsPerBlock; ++i) slots_.push_back(&memory[block + i * kSlotBytes]);
+  }
+}
+
+PacketRing::~PacketRing() { munmap(memory_.data(), memory_.size()); }
+
+std::atomic_ref<std::uint32_t> PacketRing::status_of(std::byte* slot) {
+  return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
+}
+
+void PacketRing::give_back() {
+  for (; held_ != 0; --held_) {
+    const std::size_t slot = (next_ + slots_.size() - held_) % slots_.size();
+    status_of(slots_[slot]).store(TP_STATUS_KERNEL, std::memory_order_release);
+  }
+}
+
+std::size_t PacketRing::receive(std::span<link::InFrame> frames) {
+  give_back();
+  std::size_t count = 0;
+  bool losing = false;
+  while (count < frames.size() && held_ < slots_.size()) {
+    std::byte* const slot = slots_[next_];
+    const std::uint32_t status = status_of(slot).load(std::memory_order_acquire);
+    if ((status & TP_STATUS_USER) == 0) break;
+    losing |= (status & TP_STATUS_LOSING) != 0;
+    if (read_slot(slot, status, frames[count])) ++count;
+    next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
+    ++held_;
+  }
+  if (losing) count_losses();
+  return count;
+}
+
+bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame) {
+  const auto& header = *reinterpret_cast<const tpacket2_hdr*>(slot);
+  const std::size_t begin = header.tp_mac;
+  const std::size_t size = header.tp_snaplen;
+  const bool whole = size == header.tp_len && begin + size <= kSlotBytes && (status & TP_STATUS_COPY) == 0;
+  if (whole && read_headers({slot + begin, size}, index_, frame)) return true;
+  ++counters_.link_malformed;
+  return false;
+}
+
+void PacketRing::count_losses() {
+  tpacket_stats stats{};
+  socklen_t size = sizeof stats;
+  // Reading sets the kernel's count back, and with it the flag in later slots.
+  if (getsockopt(socket_.number(), SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) {
+    counters_.link_ring_full += stats.tp_drops;
+  }
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,51 @@
+// Frames received without a system call: a ring of slots shared with the kernel (TPACKET_V2; the
+// later V3 delivers in blocks on a timer, which costs milliseconds). The kernel copies each frame
+// that passes the filter into the next slot and flips its status word; we read and flip it back.
+//
+// Slots hold the largest super-frame (64 KiB), since segmentation-offloaded frames arrive whole.
+// What finds no free slot is lost, and counted by the kernel.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/address.h"
+#include "base/counters.h"
+#include "link/link.h"
+#include "os/descriptor.h"
+
+namespace cluster::os {
+
+class PacketRing {
+ public:
+  /// At least `slots` slots for frames to `ours` that arrive on the interface `index`. Null with an
+  /// errno in `error`. Nothing but such frames ever enters the ring.
+  static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, std::size_t slots,
+                                          Counters& counters, int& error);
+  ~PacketRing();
+  PacketRing(const PacketRing&) = delete;
+  PacketRing& operator=(const PacketRing&) = delete;
+
+  /// As Link::receive_burst: what was handed out last time goes back to the kernel first.
+  std::size_t receive(std::span<link::InFrame> frames);
+
+ private:
+  PacketRing(Descriptor socket, int index, std::span<std::byte> memory, Counters& counters);
+  static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
+  void give_back();
+  bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
+  void count_losses();
+
+  Descriptor socket_;
+  int index_;
+  std::span<std::byte> memory_;
+  Counters& counters_;
+  std::vector<std::byte*> slots_;
+  std::size_t next_ = 0;  ///< the slot the kernel fills next
+  std::size_t held_ = 0;  ///< slots before it that are not given back yet
+};
+
+}  // namespace cluster::os

@@ -1,0 +1,51 @@
+// Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message
+// carries a virtio_net_hdr: a run of frames goes to the driver as one super-frame, to be cut by the
+// NIC or just before it (UDP segmentation offload).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "base/counters.h"
+#include "link/link.h"
+#include "os/descriptor.h"
+#include "os/frame_headers.h"
+#include "os/send_batch.h"
+
+namespace cluster::os {
+
+struct PacketSenderSettings {
+  bool qdisc_bypass = true;
+  bool offload = true;
+  std::size_t segment_max = 0;  ///< largest frame the interface sends
+};
+
+class PacketSender {
+ public:
+  /// Null with an errno in `error`.
+  static std::unique_ptr<PacketSender> open(int index, const Origin& origin,
+                                            const PacketSenderSettings& settings, Counters& counters,
+                                            int& error);
+
+  /// As Link::send_burst; every path has its hardware address.
+  std::size_t send(std::span<const link::OutFrame> frames);
+
+ private:
+  PacketSender(Descriptor socket, const Origin& origin, const PacketSenderSettings& settings,
+               Counters& counters);
+  void build(std::span<const link::OutFrame> frames);
+  void open_message(std::span<const link::OutFrame> run, std::byte* header);
+
+  static constexpr std::size_t kVnetBytes = 10;
+
+  Descriptor socket_;
+  Origin origin_;
+  Counters& counters_;
+  std::size_t segment_max_;
+  SendBatch batch_;
+  std::array<std::array<std::byte, kVnetBytes + kHeadersMax>, link::kBurstMax> headers_;
+};
+
+}  // namespace cluster::os

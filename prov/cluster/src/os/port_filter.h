@@ -1,0 +1,32 @@
+// Classic BPF programs: what the kernel decides for us before a byte is copied.
+//   frames of one port   which frames of an interface belong to an endpoint (packet link)
+//   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
+//   probes aside         which of two sockets on one port a datagram is for (keeper)
+// Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "base/address.h"
+
+namespace cluster::os {
+
+using FilterProgram = std::vector<sock_filter>;
+
+/// For a packet socket: whole Ethernet frames to this host that carry an unfragmented UDP datagram
+/// without IP options or extension headers to exactly `ours`.
+FilterProgram frames_for(const SocketAddress& ours);
+
+/// For a UDP socket: everything except what came in through the interface.
+FilterProgram all_but_interface(int index);
+
+/// For a reuseport group of two: frames of kind probe to the second socket, all else to the first.
+FilterProgram probes_to_second();
+
+/// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.
+int attach_filter(int socket, int option, FilterProgram& program);
+
+}  // namespace cluster::os

@@ -1,0 +1,107 @@
+#include "os/send_batch.h"
+
+#include <cassert>
+#include <cerrno>
+
+namespace cluster::os {
+namespace {
+
+// What every kernel with UDP_SEGMENT takes, headers left room for.
+constexpr std::size_t kSegmentsMax = 64;
+constexpr std::size_t kSuperBytesMax = 65000;
+
+}  // namespace
+
+std::size_t run_length(std::span<const link::OutFrame> frames) {
+  if (frames.size() <= 1) return frames.size();
+  const std::size_t segment = frames[0].size;
+  std::size_t bytes = segment;
+  std::size_t count = 1;
+  while (count < frames.size() && count < kSegmentsMax) {
+    const link::OutFrame& next = frames[count];
+    if (next.path != frames[0].path || next.size > segment || bytes + next.size > kSuperBytesMax) break;
+    bytes += next.size;
+    ++count;
+    if (next.size < segment) break;
+  }
+  return count;
+}
+
+msghdr& SendBatch::open(std::size_t frames) {
+  assert(!full());
+  frames_[messages_] = frames;
+  msghdr& header = headers_[messages_++].msg_hdr;
+  header = msghdr{};
+  header.msg_iov = &iovecs_[parts_];
+  return header;
+}
+
+void SendBatch::add(ConstBytes part) {
+  assert(parts_ < kPartsMax);
+  // The kernel only reads it; iovec knows no const.
+  iovecs_[parts_++] = {const_cast<std::byte*>(part.data()), part.size()};
+  ++headers_[messages_ - 1].msg_hdr.msg_iovlen;
+}
+
+void SendBatch::add_pieces(std::span<const link::OutFrame> frames) {
+  for (const link::OutFrame& frame : frames) {
+    for (std::size_t i = 0; i < frame.count; ++i) add(frame.pieces[i]);
+  }
+}
+
+SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
+  Outcome outcome;
+  std::size_t done = 0;
+  bool repeated = false;
+  while (done < messages_) {
+    const int sent = sendmmsg(socket, &headers_[done], static_cast<unsigned>(messages_ - done), MSG_DONTWAIT);
+    if (sent > 0) {
+      for (int i = 0; i < sent; ++i) outcome.frames += frames_[done++];
+      repeated = doubtful_ = false;
+      continue;
+    }
+    switch (judge(errno, frames_[done], repeated, counters)) {
+      case Verdict::repeat: repeated = true; break;
+      case Verdict::stop: outcome.no_room = true; return outcome;
+      case Verdict::rebuild: outcome.offload_refused = true; return outcome;
+      case Verdict::drop:
+        outcome.frames += frames_[done++];
+        repeated = false;
+        break;
+    }
+  }
+  return outcome;
+}
+
+SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated, Counters& counters) {
+  switch (error) {
+    case EINTR: return Verdict::repeat;
+    case EAGAIN:
+    case ENOBUFS:
+    case ENOMEM: return Verdict::stop;
+    case EMSGSIZE:
+      // The frame itself is too long for the way out. Nothing is wrong with the offload then.
+      if (doubtful_) offload_ = true;
+      doubtful_ = false;
+      counters.link_too_long += frames;
+      return Verdict::drop;
+    case EINVAL:
+    case EIO:
+    case EOPNOTSUPP:
+    case ENOPROTOOPT:
+      if (frames == 1 || !offload_) break;
+      offload_ = false;
+      doubtful_ = true;
+      counters.link_offload_refused += 1;
+      return Verdict::rebuild;
+    default:
+      // Most often a complaint about an earlier frame (ICMP), reported once by whatever call comes
+      // next; it is in the error queue for complaints().
+      if (!repeated) return Verdict::repeat;
+      break;
+  }
+  counters.link_unsendable += frames;
+  return Verdict::drop;
+}
+
+}  // namespace cluster::os

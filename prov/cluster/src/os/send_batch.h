@@ -1,0 +1,65 @@
+// A burst of frames on its way into one sendmmsg: runs of frames with one path and one size become
+// super-datagrams (segmentation offload), all else goes one frame per message. Both links build
+// their messages here; how a header is written and how the size of a segment is told is theirs.
+//
+// Offload is given up when the kernel or device refuses a super-datagram but takes its frames one
+// by one. Some kernels refuse with the same error when a segment exceeds the MTU: then the single
+// frame is refused too (EMSGSIZE) and the offload is not to blame.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+#include "link/link.h"
+
+namespace cluster::os {
+
+/// How many of `frames`, from the first, may travel as one super-datagram: one path, one size, the
+/// last may be shorter. At least 1 (if there is one at all).
+std::size_t run_length(std::span<const link::OutFrame> frames);
+
+class SendBatch {
+ public:
+  /// What sendmmsg made of the batch.
+  struct Outcome {
+    std::size_t frames = 0;        ///< gone: sent, or dropped and counted
+    bool no_room = false;          ///< the next one found no room
+    bool offload_refused = false;  ///< build the rest again: offload() has changed
+  };
+
+  explicit SendBatch(bool offload) : offload_(offload) {}
+
+  bool offload() const { return offload_; }
+  void clear() { messages_ = parts_ = 0; }
+  bool full() const { return messages_ == link::kBurstMax; }
+
+  /// Begins the message for `frames`; its pieces are added by add() and add_pieces().
+  msghdr& open(std::size_t frames);
+  void add(ConstBytes part);
+  void add_pieces(std::span<const link::OutFrame> frames);
+
+  Outcome submit(int socket, Counters& counters);
+
+ private:
+  enum class Verdict { repeat, stop, drop, rebuild };
+  Verdict judge(int error, std::size_t frames, bool repeated, Counters& counters);
+
+  // One header part per message besides the pieces.
+  static constexpr std::size_t kPartsMax = link::kBurstMax * (link::kPiecesMax + 1);
+
+  std::array<mmsghdr, link::kBurstMax> headers_;
+  std::array<std::size_t, link::kBurstMax> frames_;
+  std::array<iovec, kPartsMax> iovecs_;
+  std::size_t messages_ = 0;
+  std::size_t parts_ = 0;
+  bool offload_;
+  bool doubtful_ = false;  ///< offload was refused and no single frame has told yet why
+};
+
+}  // namespace cluster::os

@@ -1,0 +1,44 @@
+#include "os/system_random.h"
+
+#include <pthread.h>
+#include <sys/random.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <mutex>
+
+namespace cluster::os {
+namespace {
+
+std::atomic<unsigned> fork_generation{0};
+
+void count_fork() { fork_generation.fetch_add(1, std::memory_order_relaxed); }
+
+void watch_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, count_fork);
+  static_cast<void>(registered);
+}
+
+}  // namespace
+
+SystemRandom::SystemRandom() { watch_forks(); }
+
+std::uint64_t SystemRandom::next() {
+  const std::lock_guard guard(lock_);
+  if (left_ == 0 || generation_ != fork_generation.load(std::memory_order_relaxed)) refill();
+  return buffer_[--left_];
+}
+
+void SystemRandom::refill() {
+  ssize_t got = -1;
+  do {
+    got = getrandom(buffer_.data(), sizeof buffer_, 0);
+  } while (got < 0 && errno == EINTR);
+  // Without unguessable identities a stranger could end sessions; there is no safe way on.
+  if (got != static_cast<ssize_t>(sizeof buffer_)) std::abort();
+  left_ = buffer_.size();
+  generation_ = fork_generation.load(std::memory_order_relaxed);
+}
+
+}  // namespace cluster::os

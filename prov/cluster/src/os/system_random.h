@@ -1,0 +1,29 @@
+// Unpredictable bits from the kernel, fetched a buffer at a time. May be shared by all engines of a
+// process. After a fork the child throws the inherited buffer away: two processes must never draw
+// the same session identity.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/environment.h"
+#include "base/lock.h"
+
+namespace cluster::os {
+
+class SystemRandom final : public Random {
+ public:
+  SystemRandom();
+  std::uint64_t next() override;
+
+ private:
+  void refill();
+
+  SpinLock lock_;
+  std::array<std::uint64_t, 32> buffer_{};  // 256 bytes: what getrandom never delivers in parts
+  std::size_t left_ = 0;
+  unsigned generation_ = 0;  ///< of forks: the buffer belongs to the process that filled it
+};
+
+}  // namespace cluster::os

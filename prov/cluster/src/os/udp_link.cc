@@ -1,0 +1,52 @@
+#include "os/udp_link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "os/udp_receiver.h"
+#include "os/udp_sender.h"
+
+namespace cluster::os {
+namespace {
+
+constexpr std::size_t kReceiveBuffers = 16;
+constexpr std::size_t kFrameMax = 65000;
+constexpr std::size_t kHeadersV4 = 20 + 8;
+constexpr std::size_t kHeadersV6 = 40 + 8;
+
+class UdpLink final : public link::Link {
+ public:
+  UdpLink(std::shared_ptr<UdpPort> port, unsigned mtu, Counters& counters)
+      : port_(port),
+        frame_max_(frame_max_within(mtu, port->name().family())),
+        sender_(port, counters),
+        receiver_(std::move(port), kReceiveBuffers, counters) {}
+
+  const char* name() const override { return "udp"; }
+  std::size_t frame_max() const override { return frame_max_; }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override { return sender_.send(frames); }
+  std::size_t receive_burst(std::span<link::InFrame> frames) override { return receiver_.receive(frames); }
+  std::size_t complaints(std::span<link::Complaint> complaints) override {
+    return port_->complaints(complaints);
+  }
+
+ private:
+  std::shared_ptr<UdpPort> port_;
+  std::size_t frame_max_;
+  UdpSender sender_;
+  UdpReceiver receiver_;
+};
+
+}  // namespace
+
+std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family) {
+  const std::size_t headers = family == SocketAddress::Family::v6 ? kHeadersV6 : kHeadersV4;
+  return mtu <= headers ? 0 : std::min(mtu - headers, kFrameMax);
+}
+
+std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,
+                                          const Environment& environment) {
+  return std::make_unique<UdpLink>(std::move(port), mtu, environment.counters);
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,20 @@
+// The link that works everywhere: a UDP socket, with segmentation offload both ways. No privilege,
+// crosses routers. What it costs against the packet link is the IP stack on both sides.
+#pragma once
+
+#include <memory>
+
+#include "base/environment.h"
+#include "link/link.h"
+#include "os/udp_port.h"
+
+namespace cluster::os {
+
+/// `mtu`: of the interface that the port's address belongs to.
+std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,
+                                          const Environment& environment);
+
+/// The largest frame behind IP and UDP headers in a packet of `mtu` bytes.
+std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
+
+}  // namespace cluster::os

@@ -1,0 +1,154 @@
+#include "os/udp_port.h"
+
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "os/port_filter.h"
+
+namespace cluster::os {
+namespace {
+
+// Generous for bursts of many small frames (the kernel charges at least 768 bytes for each), yet
+// little enough that a dead receiver does not hold the machine's memory.
+constexpr int kReceiveBuffer = 8 * 1024 * 1024;
+constexpr int kSendBuffer = 2 * 1024 * 1024;
+constexpr std::size_t kComplaintsPerCall = 64;  // entries of the error queue looked at, of interest or not
+
+bool set_option(int socket, int level, int option, int value) {
+  return setsockopt(socket, level, option, &value, sizeof value) == 0;
+}
+
+void enlarge(int socket, int forced, int ordinary, int size) {
+  // Forcing needs CAP_NET_ADMIN; the ordinary way is cut to the system's limit.
+  if (!set_option(socket, SOL_SOCKET, forced, size)) set_option(socket, SOL_SOCKET, ordinary, size);
+}
+
+/// What can be missing without harm is not checked.
+void prepare(int socket, SocketAddress::Family family) {
+  enlarge(socket, SO_RCVBUFFORCE, SO_RCVBUF, kReceiveBuffer);
+  enlarge(socket, SO_SNDBUFFORCE, SO_SNDBUF, kSendBuffer);
+  // A super-datagram is handed up whole (and dropped whole by a filter), never cut again.
+  set_option(socket, SOL_UDP, UDP_GRO, 1);
+  // PROBE: always "don't fragment", and no forged ICMP can shrink what the kernel lets us send.
+  if (family == SocketAddress::Family::v6) {
+    set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
+    set_option(socket, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE);
+    set_option(socket, IPPROTO_IPV6, IPV6_DONTFRAG, 1);
+  } else {
+    set_option(socket, IPPROTO_IP, IP_RECVERR, 1);
+    set_option(socket, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE);
+  }
+}
+
+Descriptor make_socket(SocketAddress::Family family, int& error) {
+  const int domain = family == SocketAddress::Family::v6 ? AF_INET6 : AF_INET;
+  Descriptor socket(::socket(domain, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  error = socket ? 0 : errno;
+  if (socket) prepare(socket.number(), family);
+  return socket;
+}
+
+int bind_to(int socket, const SocketAddress& address) {
+  sockaddr_storage storage;
+  const std::size_t size = address.to(storage);
+  return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
+}
+
+Fault fault_of(const sock_extended_err& report) {
+  // Local reports (a frame too long) come back to the sending call as well.
+  if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Fault::none;
+  switch (report.ee_errno) {
+    case ECONNREFUSED: return Fault::refused;
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case ENONET:
+    case EACCES: return Fault::unreachable;
+    default: return Fault::none;
+  }
+}
+
+/// Takes one entry from the error queue; false if there is none.
+bool take_report(int socket, link::Complaint& complaint) {
+  sockaddr_storage peer;
+  alignas(cmsghdr) char control[512];
+  msghdr message{};
+  message.msg_name = &peer;
+  message.msg_namelen = sizeof peer;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
+  complaint.fault = Fault::none;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    const bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
+    const bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
+    if (!v4 && !v6) continue;
+    sock_extended_err report;
+    std::memcpy(&report, CMSG_DATA(c), sizeof report);
+    complaint.fault = fault_of(report);
+    complaint.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) {
+  error = EAFNOSUPPORT;
+  if (wanted.empty()) return nullptr;
+  Descriptor socket = make_socket(wanted.family(), error);
+  if (!socket) return nullptr;
+  error = bind_to(socket.number(), wanted);
+  if (error != 0) return nullptr;
+  sockaddr_storage storage;
+  socklen_t size = sizeof storage;
+  if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
+    error = errno;
+    return nullptr;
+  }
+  const SocketAddress name = SocketAddress::from(reinterpret_cast<sockaddr*>(&storage), size);
+  return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), name));
+}
+
+std::size_t UdpPort::complaints(std::span<link::Complaint> complaints) {
+  std::size_t count = 0;
+  std::size_t looked_at = 0;
+  // For ICMP the kernel picks either socket of the number: it has no payload to steer by.
+  for (const int socket : {socket_.number(), probe_socket_.number()}) {
+    while (socket >= 0 && count < complaints.size() && looked_at++ < kComplaintsPerCall &&
+           take_report(socket, complaints[count])) {
+      if (complaints[count].fault != Fault::none) ++count;
+    }
+  }
+  return count;
+}
+
+bool UdpPort::ignore_interface(int index) {
+  FilterProgram program = all_but_interface(index);
+  return attach_filter(socket_.number(), SO_ATTACH_FILTER, program) == 0;
+}
+
+int UdpPort::open_probe_socket(int& error) {
+  Descriptor socket = make_socket(name_.family(), error);
+  if (!socket) return -1;
+  if (!set_option(socket_.number(), SOL_SOCKET, SO_REUSEPORT, 1) ||
+      !set_option(socket.number(), SOL_SOCKET, SO_REUSEPORT, 1)) {
+    error = errno;
+    return -1;
+  }
+  error = bind_to(socket.number(), name_);
+  if (error != 0) return -1;
+  FilterProgram program = probes_to_second();
+  error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
+  if (error != 0) return -1;  // unsteered, data would get lost in the second socket
+  probe_socket_ = std::move(socket);
+  return probe_socket_.number();
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,50 @@
+// The UDP port of an endpoint. An ordinary socket binds it under every link: it reserves the number,
+// makes the kernel say "port unreachable" once the process is dead, collects what the network
+// complains about, and carries whatever a faster link does not.
+//
+// A second socket may share the number for the keeper: frames of kind probe go to it, all others to
+// the first. The first is bound without SO_REUSEPORT, so a number in use is noticed, and only then
+// opened to sharing (the kernel asks both sockets of a pair, and that they belong to one user).
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/address.h"
+#include "link/link.h"
+#include "os/descriptor.h"
+
+namespace cluster::os {
+
+class UdpPort {
+ public:
+  /// Null with an errno in `error`: EADDRINUSE, EADDRNOTAVAIL, EACCES... Port 0 takes a free one.
+  static std::shared_ptr<UdpPort> open(const SocketAddress& wanted, int& error);
+
+  /// As bound: with the port the kernel chose.
+  const SocketAddress& name() const { return name_; }
+  /// Non-blocking. Belongs to the link above it.
+  int socket() const { return socket_.number(); }
+
+  /// Link::complaints of every link: what ICMP said, also about frames that were sent raw, since the
+  /// kernel attributes it by port number.
+  std::size_t complaints(std::span<link::Complaint> complaints);
+
+  /// From now on what comes in through the interface is dropped here: a ring has it already. For
+  /// good: a forked child that tears down its copy must not change the parent's socket.
+  bool ignore_interface(int index);
+
+  /// The second socket, or -1 with an errno in `error`. Not while a link is at work in another
+  /// thread; close() likewise.
+  int open_probe_socket(int& error);
+  void close_probe_socket() { probe_socket_.reset(); }
+
+ private:
+  UdpPort(Descriptor socket, const SocketAddress& name) : socket_(std::move(socket)), name_(name) {}
+
+  Descriptor socket_;
+  Descriptor probe_socket_;
+  SocketAddress name_;
+};
+
+}  // namespace cluster::os

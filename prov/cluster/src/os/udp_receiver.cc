@@ -1,0 +1,68 @@
+#include "os/udp_receiver.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace cluster::os {
+namespace {
+
+constexpr std::size_t kBufferBytes = 64 * 1024;
+constexpr int kPendingErrors = 3;  // how many reports about earlier frames may stand before the data
+
+}  // namespace
+
+UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Counters& counters)
+    : port_(std::move(port)),
+      counters_(counters),
+      memory_(new std::byte[buffers * kBufferBytes]),
+      names_(buffers),
+      iovecs_(buffers),
+      headers_(buffers) {
+  for (std::size_t i = 0; i < buffers; ++i) {
+    iovecs_[i] = {memory_.get() + i * kBufferBytes, kBufferBytes};
+    msghdr& header = headers_[i].msg_hdr;
+    header.msg_name = &names_[i];
+    header.msg_iov = &iovecs_[i];
+    header.msg_iovlen = 1;
+  }
+}
+
+int UdpReceiver::take(std::size_t wanted) {
+  for (std::size_t i = 0; i < wanted; ++i) headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+  for (int attempt = 0; attempt <= kPendingErrors; ++attempt) {
+    const int got =
+        recvmmsg(port_->socket(), headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+    if (got >= 0) return got;
+    if (errno == EAGAIN) return 0;
+  }
+  return 0;
+}
+
+std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
+  const std::size_t most = std::min(frames.size(), headers_.size());
+  const std::size_t wanted = std::min(expected_, most);
+  if (wanted == 0) return 0;
+  const auto got = static_cast<std::size_t>(take(wanted));
+  if (got == wanted) {
+    expected_ = std::min(wanted * 2, headers_.size());
+  } else if (got != 0) {
+    expected_ = got;
+  }
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < got; ++i) {
+    const mmsghdr& header = headers_[i];
+    if ((header.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+      ++counters_.link_malformed;
+      continue;
+    }
+    link::InFrame& frame = frames[count++];
+    frame.bytes = {static_cast<const std::byte*>(iovecs_[i].iov_base), header.msg_len};
+    frame.from = {};
+    frame.from.to =
+        SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);
+  }
+  return count;
+}
+
+}  // namespace cluster::os

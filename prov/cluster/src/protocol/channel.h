@@ -1,0 +1,54 @@
+// A channel: the protocol's side of one peer, whatever carries it. It outlives carriers: when the
+// peer is lost its state starts afresh, and the channel serves the peer's next life.
+//
+// Credit. A sender charges every eager message (its length and a fixed overhead) against a limit
+// that the receiver raises as messages leave its unexpected store. A message that would pass the
+// limit is announced instead of sent: it waits in the sender's memory, which is how a receiver
+// bounds its own without ever dropping or blocking anything that others wait for.
+#pragma once
+
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/ring.h"
+#include "protocol/carrier.h"
+#include "protocol/request.h"
+
+namespace cluster::protocol {
+
+/// What every session begins with, before the receiver has said anything. Part of the protocol.
+inline constexpr std::uint64_t kFirstCredit = 256 * 1024;
+/// What a message costs besides its bytes: about what the receiver spends to remember it.
+inline constexpr std::uint64_t kMessageCharge = 64;
+
+struct Channel {
+  SocketAddress name;
+  Carrier* carrier = nullptr;  ///< null while there is no way to the peer
+  std::size_t eager_max = 0;   ///< of the carrier in use
+
+  List<SendRequest, &SendRequest::order> waiting;          ///< messages not yet with the carrier, in order
+  List<SendRequest, &SendRequest::order> streaming;        ///< announced ones with pulls to answer
+  List<SendRequest, &SendRequest::member> sends;           ///< every send request of this channel
+  List<ReceiveRequest, &ReceiveRequest::member> receives;  ///< every receive that pulls from it
+  List<Unexpected, &Unexpected::member> unexpected;        ///< everything unexpected from it
+  Ring<wire::Segment> control;                             ///< pulls, dones and credits that found no room
+
+  std::uint64_t charged = 0;  ///< by this side, since the session began
+  std::uint64_t credit_limit = kFirstCredit;
+  std::uint64_t charged_by_peer = 0;
+  std::uint64_t released = 0;  ///< of what the peer charged
+  std::uint64_t credit_given = kFirstCredit;
+
+  /// The message whose parts are arriving, if any: one of the two is set.
+  ReceiveRequest* assembling = nullptr;
+  Unexpected* assembling_unexpected = nullptr;
+
+  bool farewell = false;  ///< the peer has closed in peace
+  bool busy = false;      ///< in Messenger's list of channels with something left to send
+  bool spoken = false;    ///< in Messenger's list of channels that were told something
+  void* owner = nullptr;  ///< the engine's peer
+
+  bool has_work() const { return !waiting.empty() || !streaming.empty() || !control.empty(); }
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,107 @@
+// Small messages arrive. Their parts come in order and undisturbed, so one message at most is being
+// assembled per channel: straight into its receive if one is posted, else into the store.
+#include "protocol/messenger.h"
+
+namespace cluster::protocol {
+
+void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+  const bool whole = segment.kind == wire::SegmentKind::eager;
+  const std::uint64_t total = whole ? payload.size() : segment.total;
+  const bool interrupted = channel.assembling != nullptr || channel.assembling_unexpected != nullptr;
+  // A sender never charges beyond what it was given, and never begins a message within another.
+  const bool covered = total <= channel.credit_given &&
+                       channel.charged_by_peer + total + kMessageCharge <= channel.credit_given;
+  if (interrupted || total < payload.size() || !covered) return refuse();
+  channel.charged_by_peer += total + kMessageCharge;
+  if (ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag)) {
+    receive->channel = &channel;
+    receive->tag = segment.tag;
+    receive->data = segment.data;
+    receive->has_data = segment.has_data();
+    receive->confirm = segment.confirm();
+    receive->sender_id = segment.id;
+    receive->total = total;
+    receive->arrived = payload.size();
+    scatter(receive->buffers(), 0, payload);
+    channel.assembling = receive;
+  } else {
+    Unexpected* message = store(channel, segment, total);
+    if (message == nullptr) return refuse();
+    message->charge = total + kMessageCharge;
+    if (total > 0) message->bytes = std::make_unique_for_overwrite<std::byte[]>(total);
+    if (!payload.empty()) std::memcpy(message->bytes.get(), payload.data(), payload.size());
+    message->arrived = payload.size();
+    channel.assembling_unexpected = message;
+  }
+  if (payload.size() == total) assembled(channel);
+}
+
+void Messenger::on_eager_next(Channel& channel, ConstBytes payload) {
+  if (ReceiveRequest* receive = channel.assembling) {
+    if (payload.size() > receive->total - receive->arrived) return refuse();
+    scatter(receive->buffers(), receive->arrived, payload);
+    receive->arrived += payload.size();
+    if (receive->arrived == receive->total) assembled(channel);
+  } else if (Unexpected* message = channel.assembling_unexpected) {
+    if (payload.size() > message->total - message->arrived) return refuse();
+    std::memcpy(message->bytes.get() + message->arrived, payload.data(), payload.size());
+    message->arrived += payload.size();
+    if (message->arrived == message->total) assembled(channel);
+  } else {
+    refuse();
+  }
+}
+
+Unexpected* Messenger::store(Channel& channel, const wire::Segment& segment, std::size_t total) {
+  Unexpected* message = messages_.take();
+  if (message == nullptr) return nullptr;
+  message->channel = &channel;
+  message->tag = segment.tag;
+  message->data = segment.data;
+  message->tagged = segment.tagged();
+  message->has_data = segment.has_data();
+  message->confirm = segment.confirm();
+  message->sender_id = segment.id;
+  message->total = total;
+  queue(message->tagged).store(*message);
+  channel.unexpected.push_back(*message);
+  ++counters_.unexpected;
+  return message;
+}
+
+/// The last part of a message is here.
+void Messenger::assembled(Channel& channel) {
+  if (ReceiveRequest* receive = channel.assembling) {
+    channel.assembling = nullptr;
+    if (receive->confirm) confirm(channel, receive->sender_id);
+    release(channel, receive->total + kMessageCharge);
+    complete(*receive, Fault::none);
+    return;
+  }
+  Unexpected* message = channel.assembling_unexpected;
+  channel.assembling_unexpected = nullptr;
+  if (message->confirm) confirm(channel, message->sender_id);
+  message->confirm = false;
+  if (message->taker != nullptr) return hand_over(*message->taker, *message);
+  if (message->discarded) discard(*message);
+}
+
+/// A message has left the store (or never entered it): what it was charged may be used again. Said
+/// in steps, so that a credit segment travels once per many messages.
+void Messenger::release(Channel& channel, std::uint64_t charge) {
+  channel.released += charge;
+  const std::uint64_t limit = channel.released + settings_.eager_credit;
+  if (limit < channel.credit_given + settings_.eager_credit / 4) return;
+  channel.credit_given = limit;
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::credit;
+  segment.total = limit;
+  say(channel, segment);
+}
+
+void Messenger::on_credit(Channel& channel, const wire::Segment& segment) {
+  // Credits may overtake each other: the largest one holds.
+  if (segment.total > channel.credit_limit) channel.credit_limit = segment.total;
+}
+
+}  // namespace cluster::protocol

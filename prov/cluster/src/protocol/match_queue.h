@@ -1,0 +1,36 @@
+// Matching: which receive a message belongs to. Receives are tried in the order they were posted,
+// wildcards and directed ones alike; messages are found in the order they arrived. One queue for
+// tagged messages and one for the others, which never mix.
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/request.h"
+
+namespace cluster::protocol {
+
+class MatchQueue {
+ public:
+  void post(ReceiveRequest& receive) { posted_.push_back(receive); }
+  void withdraw(ReceiveRequest& receive) { posted_.remove(receive); }
+  /// Removes and returns the first posted receive that takes this message; null if none does.
+  ReceiveRequest* match(const Channel* channel, std::uint64_t tag);
+  /// The first posted receive with this context; stays in the queue.
+  ReceiveRequest* find_context(const void* context) const;
+  /// The first posted receive that waits for this channel and no other; stays in the queue.
+  ReceiveRequest* find_directed(const Channel* channel) const;
+
+  void store(Unexpected& message) { stored_.push_back(message); }
+  void drop(Unexpected& message) { stored_.remove(message); }
+  /// The first stored message, unclaimed and not yet taken, that fits; stays in the queue.
+  Unexpected* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) const;
+  Unexpected* find_claimed(const void* context) const;
+
+  ReceiveRequest* first_posted() const { return posted_.front(); }
+
+ private:
+  List<ReceiveRequest, &ReceiveRequest::order> posted_;
+  List<Unexpected, &Unexpected::order> stored_;
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,134 @@
+// The protocol of one endpoint: turns orders into segments and segments into completions. It knows
+// messages, matching and credit; it knows nothing of frames, rings, time or threads.
+//
+//   send.cc        a message goes out: at once if there is room, else in its turn
+//   eager.cc       small messages: the parts arrive, are matched or stored; credit
+//   rendezvous.cc  large messages: announce, pull, bulk, done - both sides of each
+//   receive.cc     receives are posted, look into the store, are cancelled
+//   messenger.cc   turns (pump), outcomes, loss of a peer
+//
+// The engine calls it from behind its door and drives the carriers; the messenger only posts to
+// them. Nothing here blocks: what finds no room is kept in its channel and tried again by pump().
+#pragma once
+
+#include <vector>
+
+#include "base/counters.h"
+#include "base/pool.h"
+#include "protocol/channel.h"
+#include "protocol/completion.h"
+#include "protocol/match_queue.h"
+
+namespace cluster::protocol {
+
+/// Asked only when an endpoint wants to know where its messages came from.
+class Directory {
+ public:
+  virtual ~Directory() = default;
+  /// The address handle of a channel's peer, or kNoHandle.
+  virtual std::uint64_t handle_of(const Channel& channel) = 0;
+};
+
+struct MessengerSettings {
+  std::size_t send_requests_max = 4096;
+  std::uint64_t eager_credit = 1024 * 1024;  ///< what one sender may have waiting here, charged bytes
+  std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
+};
+
+class Messenger {
+ public:
+  Messenger(const MessengerSettings& settings, Counters& counters, Directory& directory);
+
+  void attach(const Sinks& sinks) { sinks_ = sinks; }
+
+  // --- from the application ---
+  /// `channel` has a carrier. none: taken; again: no room, repeat after progress.
+  Fault send(Channel& channel, const SendOrder& order);
+  /// `from` null: from anyone.
+  Fault receive(Channel* from, const ReceiveOrder& order);
+  bool cancel(const void* context);
+
+  // --- from the carriers, by the engine ---
+  void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void delivered(Token token);
+  /// Goes on with everything that waited for room.
+  void pump();
+  /// The same for one channel; true if nothing is left to do there.
+  bool pump(Channel& channel);
+  /// The peer is lost: everything under way with it ends with `fault`, and the channel starts
+  /// afresh. Messages that had arrived whole stay. With `directed`, receives that wait for this
+  /// peer alone end too.
+  void fail(Channel& channel, Fault fault, bool directed);
+  /// Tells the peer something outside the order of messages.
+  void say(Channel& channel, const wire::Segment& segment);
+
+  bool busy() const { return !busy_.empty(); }
+  bool spoke() const { return !spoken_.empty(); }
+  /// Channels that were told something outside an order of theirs since the last call: whoever
+  /// drives their carriers has to see that it leaves.
+  template <typename Visit>
+  void take_spoken(Visit&& visit) {
+    for (Channel* channel : spoken_) {
+      channel->spoken = false;
+      visit(*channel);
+    }
+    spoken_.clear();
+  }
+
+ private:
+  // send.cc
+  bool post_at_once(Channel& channel, const SendOrder& order, Fault& outcome);
+  Fault enqueue(Channel& channel, const SendOrder& order);
+  SendRequest* take_request(Channel& channel, const SendOrder& order);
+  bool advance(SendRequest& request);
+  bool advance_eager(SendRequest& request);
+  void settle(SendRequest& request);
+  // eager.cc
+  void on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void on_eager_next(Channel& channel, ConstBytes payload);
+  /// Null if the store holds as many messages as it can name.
+  Unexpected* store(Channel& channel, const wire::Segment& segment, std::size_t total);
+  void assembled(Channel& channel);
+  void release(Channel& channel, std::uint64_t charge);
+  void on_credit(Channel& channel, const wire::Segment& segment);
+  // rendezvous.cc
+  void on_announce(Channel& channel, const wire::Segment& segment);
+  void start_pulling(ReceiveRequest& receive);
+  void schedule_pulls();
+  void on_pull(Channel& channel, const wire::Segment& segment);
+  void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void on_done(Channel& channel, const wire::Segment& segment);
+  bool stream(SendRequest& request);
+  // receive.cc
+  void fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from);
+  void take(ReceiveRequest& receive, Unexpected& message);
+  void discard(Unexpected& message);
+  void peek(Channel* from, const ReceiveOrder& order);
+  void hand_over(ReceiveRequest& receive, Unexpected& message);
+  // messenger.cc
+  void mark_busy(Channel& channel);
+  void confirm(Channel& channel, std::uint32_t id);
+  void complete(SendRequest& request, Fault fault);
+  void report_send(const SendOrder& order);
+  void complete(ReceiveRequest& receive, Fault fault);
+  void drop(Unexpected& message);
+  void refuse() { ++counters_.refused_segment; }
+
+  MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }
+
+  MessengerSettings settings_;
+  Counters& counters_;
+  Directory& directory_;
+  Sinks sinks_;
+  Pool<SendRequest> sends_;
+  Pool<ReceiveRequest> receives_;
+  Pool<Unexpected> messages_;
+  MatchQueue tagged_;
+  MatchQueue untagged_;
+  List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested
+  std::size_t pulled_out_ = 0;                            ///< bytes pulled and not arrived
+  std::vector<Channel*> busy_;
+  std::vector<Channel*> spoken_;
+};
+
+}  // namespace cluster::protocol

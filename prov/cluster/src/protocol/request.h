@@ -1,0 +1,116 @@
+// Requests: what the protocol remembers of an operation under way. They live in pools; their ids go
+// over the wire and come back in the answers that concern them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "protocol/order.h"
+
+namespace cluster::protocol {
+
+struct Channel;
+
+/// A part of a message that the receiver has asked for and the carrier has not taken yet.
+struct PullRange {
+  std::uint64_t offset = 0;
+  std::uint64_t end = 0;
+};
+
+/// Most pulls of one message that a receiver has under way; more from a peer is a breach of protocol.
+inline constexpr std::size_t kPullsMax = 8;
+
+struct SendRequest {
+  enum class State : std::uint8_t {
+    queued,     ///< not completely with the carrier yet
+    posted,     ///< with the carrier; waits for tokens, or for `done` if it is to be confirmed
+    announced,  ///< the receiver pulls; waits for `done` and for tokens of what it pulled
+  };
+
+  std::uint32_t id = 0;
+  Channel* channel = nullptr;
+  void* context = nullptr;
+  std::array<ConstBytes, kSlicesMax> slices;
+  std::size_t slice_count = 0;
+  std::size_t length = 0;
+  std::size_t posted = 0;  ///< eager: bytes the carrier has taken
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  std::uint32_t receiver_id = 0;  ///< announced: the receive that pulls
+  std::uint32_t tokens = 0;       ///< segments the carrier has not reported yet
+  State state = State::queued;
+  Promise promise = Promise::transmitted;
+  bool tagged = false;
+  bool has_data = false;
+  bool inject = false;
+  bool report = true;
+  bool by_announcement = false;  ///< decided once: rendezvous, not eager
+  bool done = false;             ///< the receiver has said so
+  std::uint8_t pull_count = 0;
+  std::array<PullRange, kPullsMax> pulls;
+  std::unique_ptr<std::byte[]> copy;  ///< inject that found no room: the bytes it promised to keep
+  Hook<SendRequest> order;            ///< Channel::waiting or Channel::streaming
+  Hook<SendRequest> member;           ///< Channel::sends
+
+  std::span<const ConstBytes> payload() const { return {slices.data(), slice_count}; }
+};
+
+struct ReceiveRequest {
+  std::uint32_t id = 0;
+  void* context = nullptr;
+  std::array<Bytes, kSlicesMax> slices;
+  std::size_t slice_count = 0;
+  std::size_t capacity = 0;
+  Channel* from = nullptr;  ///< whom it waits for; null: anyone
+  std::uint64_t tag = 0;    ///< what it waits for; the message's own once matched
+  std::uint64_t ignore = 0;
+  bool tagged = false;
+  bool report = true;
+
+  // Once matched:
+  Channel* channel = nullptr;  ///< the sender
+  std::uint64_t data = 0;
+  bool has_data = false;
+  bool confirm = false;
+  std::uint32_t sender_id = 0;  ///< announced, or to be confirmed: the sender's request
+  std::size_t total = 0;        ///< length of the message
+  std::size_t wanted = 0;       ///< bytes of it that fit here
+  std::size_t requested = 0;    ///< announced: bytes pulled so far
+  std::size_t arrived = 0;
+  Hook<ReceiveRequest> order;   ///< the match queue, or Pulls::waiting
+  Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
+
+  std::span<const Bytes> buffers() const { return {slices.data(), slice_count}; }
+  void* first_byte() const { return slice_count == 0 ? nullptr : slices[0].data(); }
+};
+
+/// A message that came before its receive, or the announcement of one.
+struct Unexpected {
+  std::uint32_t id = 0;
+  Channel* channel = nullptr;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  bool tagged = false;
+  bool has_data = false;
+  bool confirm = false;
+  bool announced = false;  ///< the bytes are still with the sender
+  std::uint32_t sender_id = 0;
+  std::size_t total = 0;
+  std::size_t arrived = 0;   ///< eager: equals total once complete
+  std::uint64_t charge = 0;  ///< credit it holds until it leaves the store
+  std::unique_ptr<std::byte[]> bytes;
+  ReceiveRequest* taker = nullptr;  ///< matched while parts were still on their way
+  void* claimed_by = nullptr;
+  bool claimed = false;
+  bool discarded = false;   ///< nobody wants it: dropped when its last part is here
+  Hook<Unexpected> order;   ///< the match queue
+  Hook<Unexpected> member;  ///< Channel::unexpected
+
+  /// May a receive that looks into the store find it?
+  bool available() const { return !claimed && !discarded && taker == nullptr; }
+};
+
+}  // namespace cluster::protocol

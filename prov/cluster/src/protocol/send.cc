@@ -1,0 +1,188 @@
+// A message goes out. The common case is one segment posted at once, with nothing remembered unless
+// somebody waits for more than "the buffer is free"; everything else takes a request and its turn.
+#include "protocol/messenger.h"
+
+namespace cluster::protocol {
+namespace {
+
+std::uint8_t flags_of(bool tagged, bool has_data, bool confirm) {
+  return static_cast<std::uint8_t>((tagged ? wire::segment_flag::kTagged : 0) |
+                                   (has_data ? wire::segment_flag::kData : 0) |
+                                   (confirm ? wire::segment_flag::kConfirm : 0));
+}
+
+/// Tokens name requests; the high bit keeps them apart from 0.
+Token token_of(const SendRequest& request) { return Token{1} << 32 | request.id; }
+
+/// Must the library hear of this message again before it is complete?
+bool waits(const Carrier& carrier, Promise promise, bool report, bool inject) {
+  if (promise == Promise::delivered) return true;
+  // Without a report errors still have to be, unless it was injected.
+  return !carrier.immediate() && promise == Promise::transmitted && (report || !inject);
+}
+
+bool may_be_eager(const Channel& channel, std::size_t length) {
+  return length <= channel.eager_max && channel.charged + length + kMessageCharge <= channel.credit_limit;
+}
+
+}  // namespace
+
+Fault Messenger::send(Channel& channel, const SendOrder& order) {
+  Fault outcome = Fault::none;
+  if (channel.waiting.empty() && may_be_eager(channel, order.length) &&
+      post_at_once(channel, order, outcome)) {
+    return outcome;
+  }
+  return enqueue(channel, order);
+}
+
+/// True if the order is dealt with (`outcome` says how); false if it has to queue.
+bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& outcome) {
+  const bool confirm = order.promise == Promise::delivered;
+  wire::Segment segment;
+  segment.flags = flags_of(order.tagged, order.has_data, confirm);
+  segment.length = static_cast<std::uint32_t>(order.length);
+  segment.tag = order.tag;
+  segment.data = order.data;
+  Carrier& carrier = *channel.carrier;
+  if (order.length > carrier.payload_max(segment)) return false;
+
+  SendRequest* request = nullptr;
+  Token token = 0;
+  if (waits(carrier, order.promise, order.report, order.inject)) {
+    request = take_request(channel, order);
+    if (request == nullptr) {
+      outcome = Fault::again;
+      return true;
+    }
+    segment.id = request->id;
+    if (!carrier.immediate()) token = token_of(*request);
+  }
+  if (!carrier.post(segment, {order.slices, 0, order.length}, Hold::copy, token)) {
+    if (request != nullptr) {
+      channel.sends.remove(*request);
+      sends_.give_back(*request);
+    }
+    return false;
+  }
+  channel.charged += order.length + kMessageCharge;
+  ++counters_.eager_sent;
+  counters_.bytes_sent += order.length;
+  if (request == nullptr) {
+    report_send(order);
+  } else {
+    request->posted = order.length;
+    request->state = SendRequest::State::posted;
+    request->tokens = token != 0 ? 1 : 0;
+  }
+  return true;
+}
+
+SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
+  SendRequest* request = sends_.take();
+  if (request == nullptr) return nullptr;
+  request->channel = &channel;
+  request->context = order.context;
+  request->length = order.length;
+  request->tag = order.tag;
+  request->data = order.data;
+  request->promise = order.promise;
+  request->tagged = order.tagged;
+  request->has_data = order.has_data;
+  request->inject = order.inject;
+  request->report = order.report;
+  channel.sends.push_back(*request);
+  return request;
+}
+
+Fault Messenger::enqueue(Channel& channel, const SendOrder& order) {
+  SendRequest* request = take_request(channel, order);
+  if (request == nullptr) return Fault::again;
+  if (order.inject && order.length > 0) {
+    request->copy = std::make_unique_for_overwrite<std::byte[]>(order.length);
+    Gather{order.slices, 0, order.length}.copy_to(request->copy.get());
+    request->slices[0] = {request->copy.get(), order.length};
+    request->slice_count = 1;
+  } else {
+    for (const ConstBytes& slice : order.slices) request->slices[request->slice_count++] = slice;
+  }
+  counters_.bytes_sent += order.length;
+  channel.waiting.push_back(*request);
+  if (channel.waiting.front() == request) advance(*request);
+  if (channel.has_work()) mark_busy(channel);
+  return Fault::none;
+}
+
+/// Gives the carrier what it takes of the request at the head of the queue. True if all of it went,
+/// and it has left the queue.
+bool Messenger::advance(SendRequest& request) {
+  Channel& channel = *request.channel;
+  if (request.posted == 0 && !request.by_announcement) {
+    request.by_announcement = !may_be_eager(channel, request.length);
+  }
+  if (!request.by_announcement) return advance_eager(request);
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::announce;
+  segment.flags = flags_of(request.tagged, request.has_data, false);
+  segment.id = request.id;
+  segment.total = request.length;
+  segment.tag = request.tag;
+  segment.data = request.data;
+  if (!channel.carrier->post(segment, {}, Hold::copy, 0)) return false;
+  ++counters_.rendezvous_sent;
+  channel.waiting.remove(request);
+  request.state = SendRequest::State::announced;
+  return true;
+}
+
+bool Messenger::advance_eager(SendRequest& request) {
+  Channel& channel = *request.channel;
+  Carrier& carrier = *channel.carrier;
+  const bool confirm = request.promise == Promise::delivered;
+  const bool wants_token =
+      !carrier.immediate() && waits(carrier, request.promise, request.report, request.inject);
+  bool first = request.posted == 0;
+  while (first || request.posted < request.length) {
+    wire::Segment segment;
+    segment.kind = first ? wire::SegmentKind::eager_first : wire::SegmentKind::eager_next;
+    if (first) {
+      segment.flags = flags_of(request.tagged, request.has_data, confirm);
+      segment.id = request.id;
+      segment.total = request.length;
+      segment.tag = request.tag;
+      segment.data = request.data;
+    }
+    const std::size_t left = request.length - request.posted;
+    const std::size_t part = std::min(left, carrier.payload_max(segment));
+    if (first && part == left) {
+      segment.kind = wire::SegmentKind::eager;
+      segment.total = 0;
+    }
+    if (part == 0 && left > 0) return false;
+    segment.length = static_cast<std::uint32_t>(part);
+    const Token token = wants_token ? token_of(request) : 0;
+    if (!carrier.post(segment, {request.payload(), request.posted, part}, Hold::copy, token)) return false;
+    if (token != 0) ++request.tokens;
+    if (first) {
+      channel.charged += request.length + kMessageCharge;
+      ++counters_.eager_sent;
+    }
+    request.posted += part;
+    first = false;
+  }
+  channel.waiting.remove(request);
+  request.state = SendRequest::State::posted;
+  settle(request);
+  return true;
+}
+
+/// Completes the request if nothing more is to be waited for.
+void Messenger::settle(SendRequest& request) {
+  if (request.state == SendRequest::State::queued || request.tokens > 0) return;
+  const bool needs_done =
+      request.state == SendRequest::State::announced || request.promise == Promise::delivered;
+  if (needs_done && !request.done) return;
+  complete(request, Fault::none);
+}
+
+}  // namespace cluster::protocol

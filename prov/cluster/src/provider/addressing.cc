@@ -1,0 +1,164 @@
+#include "provider/addressing.h"
+
+#include <netdb.h>
+#include <rdma/fi_errno.h>
+
+#include <cstring>
+#include <memory>
+
+namespace cluster::provider {
+namespace {
+
+using Family = SocketAddress::Family;
+
+int socket_family(Family family) {
+  return family == Family::v4 ? AF_INET : family == Family::v6 ? AF_INET6 : AF_UNSPEC;
+}
+
+/// The first IPv4 address, else the first of any kind; empty, with the resolver's word in `reason`.
+SocketAddress resolve(const char* host, const char* service, Family family, std::uint64_t flags,
+                      std::string& reason) {
+  addrinfo hints{};
+  hints.ai_family = socket_family(family);
+  hints.ai_socktype = SOCK_DGRAM;
+  if ((flags & FI_NUMERICHOST) != 0) hints.ai_flags |= AI_NUMERICHOST;
+  if ((flags & FI_SOURCE) != 0) hints.ai_flags |= AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host, service, &hints, &found);
+  if (error != 0) {
+    reason = std::string("cannot resolve ") + (host == nullptr ? "service " : host) +
+             (service == nullptr ? "" : std::string(host == nullptr ? "" : ":") + service) + ": " +
+             gai_strerror(error);
+    return {};
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list(found, freeaddrinfo);
+  SocketAddress first;
+  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
+    const SocketAddress address = SocketAddress::from(entry->ai_addr, entry->ai_addrlen);
+    if (address.family() == Family::v4) return address;
+    if (first.empty()) first = address;
+  }
+  if (first.empty()) reason = std::string(host == nullptr ? "service" : host) + " has no IP address";
+  return first;
+}
+
+SocketAddress resolve_text(const AddressText& text, Family family, std::uint64_t flags, std::string& reason) {
+  if (family != Family::none && text.family != Family::none && text.family != family) {
+    reason = "the address is of another family than addr_format";
+    return {};
+  }
+  const char* host = text.host.empty() ? nullptr : text.host.c_str();
+  const char* port = text.port.empty() ? nullptr : text.port.c_str();
+  if (host == nullptr && port == nullptr) {
+    reason = "the address names neither host nor port";
+    return {};
+  }
+  return resolve(host, port, text.family != Family::none ? text.family : family, flags, reason);
+}
+
+/// Node and service as the caller gave them; the node may be an address text that has its own port.
+SocketAddress resolve_node(const char* node, const char* service, Family family, std::uint64_t flags,
+                           std::string& reason) {
+  if (node != nullptr) {
+    if (std::optional<AddressText> text = parse_address_text(node)) {
+      if (text->port.empty() && service != nullptr) text->port = service;
+      return resolve_text(*text, family, flags, reason);
+    }
+  }
+  // A wildcard of either family is meant unless the format says which: take the one everybody has.
+  if (node == nullptr && family == Family::none) family = Family::v4;
+  return resolve(node, service, family, flags, reason);
+}
+
+/// An address out of the hints, in the form that the hints' format says.
+SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::uint64_t flags,
+                        std::string& reason) {
+  const Family family = family_of_format(format);
+  if (format == FI_ADDR_STR) {
+    const char* text = static_cast<const char*>(address);
+    const auto parsed = parse_address_text({text, strnlen(text, size)});
+    if (!parsed) {
+      reason = "the address in the hints is no fi_sockaddr text";
+      return {};
+    }
+    return resolve_text(*parsed, family, flags | FI_NUMERICHOST, reason);
+  }
+  const SocketAddress found = SocketAddress::from(static_cast<const sockaddr*>(address), size);
+  if (found.empty() || (family != Family::none && found.family() != family)) {
+    reason = "the address in the hints is no socket address of its format";
+    return {};
+  }
+  return found;
+}
+
+}  // namespace
+
+Family family_of_format(std::uint32_t format) {
+  if (format == FI_SOCKADDR_IN) return Family::v4;
+  return format == FI_SOCKADDR_IN6 ? Family::v6 : Family::none;
+}
+
+std::optional<AddressText> parse_address_text(std::string_view text) {
+  const std::size_t colon = text.find("://");
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::string_view scheme = text.substr(0, colon);
+  AddressText result;
+  if (scheme == "fi_sockaddr_in") {
+    result.family = Family::v4;
+  } else if (scheme == "fi_sockaddr_in6") {
+    result.family = Family::v6;
+  } else if (scheme != "fi_sockaddr") {
+    return std::nullopt;
+  }
+  std::string_view rest = text.substr(colon + 3);
+  if (rest.starts_with('[')) {
+    const std::size_t bracket = rest.find(']');
+    if (bracket == std::string_view::npos) return std::nullopt;
+    result.host = rest.substr(1, bracket - 1);
+    rest.remove_prefix(bracket + 1);
+    if (!rest.empty() && rest.front() != ':') return std::nullopt;
+  } else {
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    result.host = rest.substr(0, end);
+    rest.remove_prefix(end);
+  }
+  if (!rest.empty()) result.port = rest.substr(1);
+  return result;
+}
+
+int read_addresses(const char* node, const char* service, std::uint64_t flags, const fi_info* hints,
+                   Addresses& out, std::string& reason) {
+  const bool local = (flags & FI_SOURCE) != 0;
+  if (local && node == nullptr && service == nullptr) {
+    reason = "FI_SOURCE needs a node or a service";
+    return -FI_EINVAL;
+  }
+  out = {};
+  const std::uint32_t format =
+      hints == nullptr ? static_cast<std::uint32_t>(FI_FORMAT_UNSPEC) : hints->addr_format;
+  out.family = family_of_format(format);
+  if (node != nullptr || service != nullptr) {
+    SocketAddress& target = local ? out.source : out.destination;
+    target = resolve_node(node, service, out.family, flags, reason);
+    if (target.empty()) return -FI_ENODATA;
+  }
+  if (hints != nullptr && hints->src_addr != nullptr && !local) {
+    out.source = from_hint(hints->src_addr, hints->src_addrlen, format, flags | FI_SOURCE, reason);
+    if (out.source.empty()) return -FI_ENODATA;
+  }
+  if (hints != nullptr && hints->dest_addr != nullptr && out.destination.empty()) {
+    out.destination = from_hint(hints->dest_addr, hints->dest_addrlen, format, flags & ~FI_SOURCE, reason);
+    if (out.destination.empty()) return -FI_ENODATA;
+  }
+  out.port = out.source.port();
+  const bool both = !out.source.empty() && !out.destination.empty();
+  if (both && out.source.family() != out.destination.family()) {
+    reason = "source and destination are of different families";
+    return -FI_ENODATA;
+  }
+  if (!out.source.empty()) out.family = out.source.family();
+  if (!out.destination.empty()) out.family = out.destination.family();
+  return 0;
+}
+
+}  // namespace cluster::provider

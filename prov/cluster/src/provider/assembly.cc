@@ -1,0 +1,156 @@
+#include "provider/assembly.h"
+
+#include <rdma/fi_errno.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+
+#include "os/attendant.h"
+#include "os/keeper.h"
+#include "os/packet_link.h"
+#include "os/udp_link.h"
+#include "provider/addressing.h"
+#include "shm/host.h"
+
+namespace cluster::provider {
+namespace {
+
+/// What an engine borrows and gives back at its end.
+struct Lease {
+  Lease(CounterPool& from) : pool(from), counters(from.take()) {}
+  ~Lease() {
+    keeper.reset();
+    pool.give_back(counters);
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  CounterPool& pool;
+  Counters& counters;
+  std::shared_ptr<void> keeper;
+};
+
+/// Real time orders the lives of one name across restarts of the process, even of the node.
+std::uint64_t real_time_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
+
+const char* cure_for(int error) {
+  switch (error) {
+    case EADDRINUSE: return "another process has it: choose another port, or none to get a free one";
+    case EADDRNOTAVAIL: return "no interface of this node has that address";
+    case EACCES: return "ports below 1024 are for root: choose another";
+    case EMFILE: return "too many open files: raise ulimit -n";
+    default: return "see the kernel's word for it";
+  }
+}
+
+bool can_do_packets(const os::Interface& interface) { return interface.has_ethernet && !interface.loopback; }
+
+}  // namespace
+
+Counters& CounterPool::take() {
+  const std::lock_guard guard(mutex_);
+  if (free_.empty()) {
+    all_.push_back(std::make_unique<Counters>());
+    free_.reserve(all_.size());  // so that giving back never allocates
+    return *all_.back();
+  }
+  Counters& counters = *free_.back();
+  free_.pop_back();
+  counters = {};
+  return counters;
+}
+
+void CounterPool::give_back(Counters& counters) {
+  const std::lock_guard guard(mutex_);
+  free_.push_back(&counters);
+}
+
+std::shared_ptr<os::UdpPort> Machine::open_port(const Place& place, const SocketAddress& wanted, int& error) {
+  const SocketAddress name = place.address.with_port(wanted.port());
+  std::shared_ptr<os::UdpPort> port = os::UdpPort::open(name, error);
+  if (port == nullptr) {
+    log_.warn("cannot use %s on %s: %s (%s)", name.text().c_str(), place.interface.name.c_str(),
+              std::generic_category().message(error).c_str(), cure_for(error));
+  }
+  return port;
+}
+
+/// Null only if a link was asked for by name and cannot be had.
+std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+                                               const Environment& environment) {
+  const std::string& choice = options_.text(Options::Name::link);
+  std::string reason = "FI_CLUSTER_LINK=udp";
+  if (choice != "udp") {
+    std::unique_ptr<link::Link> link;
+    if (can_do_packets(place.interface)) {
+      link = os::open_packet_link(port, place.interface, options_.packet_settings(), environment, reason);
+    } else {
+      reason = place.interface.name + " is no Ethernet interface";
+    }
+    if (link != nullptr) return link;
+    if (choice == "packet") {
+      log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
+                reason.c_str());
+      return nullptr;
+    }
+  }
+  log_.info("frames from %s go by udp: %s", port->name().text().c_str(), reason.c_str());
+  return os::open_udp_link(port, place.interface.mtu, environment);
+}
+
+std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, int& error) {
+  const std::vector<Place> places = find_places();
+  Wish wish;
+  wish.interface = options_.text(Options::Name::iface);
+  wish.family = wanted.family();
+  wish.source = wanted;
+  const Place* place = choose(places, wish);
+  if (place == nullptr) {
+    log_.warn("no endpoint at %s: no interface that is up has that address",
+              wanted.empty() ? "any address" : wanted.text().c_str());
+    error = FI_EADDRNOTAVAIL;
+    return nullptr;
+  }
+  const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted, error);
+  if (port == nullptr) return nullptr;
+  auto lease = std::make_shared<Lease>(counters_);
+  const Environment environment{clock_, random_, log_, lease->counters};
+  std::unique_ptr<link::Link> link = open_link(port, *place, environment);
+  if (link == nullptr) {
+    error = FI_EOPNOTSUPP;
+    return nullptr;
+  }
+  const engine::Settings settings = options_.settings();
+  const std::uint64_t epoch = real_time_ns();
+  std::unique_ptr<shm::Host> host;
+  std::string reason = "FI_CLUSTER_SHM=no";
+  if (settings.shm) {
+    host = shm::open_host(port->name(), epoch, {.ring_bytes = settings.shm_ring_bytes}, environment, reason);
+  }
+  lease->keeper = os::start_keeper(port, log_);
+  log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
+            port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
+            host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
+  auto engine = std::make_unique<engine::Engine>(engine::Parts{
+      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease)});
+  engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
+  return engine;
+}
+
+std::vector<SocketAddress> Machine::resolve(const char* node, const char* service) {
+  Addresses addresses;
+  std::string reason;
+  if (read_addresses(node, service, 0, nullptr, addresses, reason) != 0) {
+    log_.info("%s", reason.c_str());
+    return {};
+  }
+  if (addresses.destination.empty()) return {};
+  return {addresses.destination};
+}
+
+}  // namespace cluster::provider

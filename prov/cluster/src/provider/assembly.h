@@ -1,0 +1,58 @@
+// The real machine, put together: for every endpoint a port, a link and a shared-memory host on it,
+// real time and real chance. What is handed to engines by reference lives here and is never
+// destroyed: libfabric cleans up after the destructors of static objects have run.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "api/assembly.h"
+#include "os/system_clock.h"
+#include "os/system_random.h"
+#include "os/udp_port.h"
+#include "provider/options.h"
+#include "provider/places.h"
+
+namespace cluster::provider {
+
+/// Counters of engines that have gone are used again, never freed: parts of an engine may still count
+/// while it is being taken apart.
+class CounterPool {
+ public:
+  Counters& take();
+  void give_back(Counters& counters);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Counters>> all_;
+  std::vector<Counters*> free_;
+};
+
+class Machine final : public api::Assembly {
+ public:
+  /// `log` and `options` outlive the machine.
+  Machine(Log& log, const Options& options, std::uint32_t core_version)
+      : log_(log), options_(options), core_version_(core_version) {}
+
+  Log& log() override { return log_; }
+  Clock& clock() override { return clock_; }
+  std::uint32_t core_version() const override { return core_version_; }
+  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, int& error) override;
+  std::vector<SocketAddress> resolve(const char* node, const char* service) override;
+
+ private:
+  std::shared_ptr<os::UdpPort> open_port(const Place& place, const SocketAddress& wanted, int& error);
+  std::unique_ptr<link::Link> open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+                                        const Environment& environment);
+
+  Log& log_;
+  const Options& options_;
+  std::uint32_t core_version_;
+  os::SystemClock clock_;
+  os::SystemRandom random_;
+  CounterPool counters_;
+};
+
+}  // namespace cluster::provider

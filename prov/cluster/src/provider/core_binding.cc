@@ -1,0 +1,173 @@
+#include "provider/core_binding.h"
+
+#include <dlfcn.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <rdma/providers/fi_log.h>
+#include <rdma/providers/fi_prov.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+
+namespace cluster::provider {
+namespace {
+
+constexpr std::size_t kTextMax = 1024;
+
+/// What dlsym found; null before that. Plain pointers: usable until the very end of the process.
+struct Core {
+  const void* base = nullptr;  ///< where the bound object begins
+  decltype(&::fi_version) version = nullptr;
+  decltype(&::fi_dupinfo) dupinfo = nullptr;
+  decltype(&::fi_freeinfo) freeinfo = nullptr;
+  decltype(&::fi_strerror) strerror = nullptr;
+  decltype(&::fi_tostr) tostr = nullptr;
+  decltype(&::fi_log_enabled) log_enabled = nullptr;
+  decltype(&::fi_log_ready) log_ready = nullptr;
+  decltype(&::fi_log) log = nullptr;
+  decltype(&::fi_param_define) param_define = nullptr;
+  decltype(&::fi_param_get) param_get = nullptr;
+};
+
+constinit Core core;
+
+struct Loaded {
+  const void* base = nullptr;
+  const char* file = "";
+};
+
+Loaded object_of(const void* address) {
+  Dl_info found{};
+  if (dladdr(address, &found) == 0) return {};
+  return {found.dli_fbase, found.dli_fname == nullptr ? "" : found.dli_fname};
+}
+
+/// A handle of an object that is loaded already; the program itself has none under its file name.
+void* open_loaded(const Loaded& object) {
+  void* handle = dlopen(object.file, RTLD_LAZY | RTLD_NOLOAD);
+  return handle != nullptr ? handle : dlopen(nullptr, RTLD_LAZY);
+}
+
+class Symbols {
+ public:
+  Symbols(void* handle, const Loaded& object) : handle_(handle), object_(object) {}
+
+  template <typename Function>
+  void find(const char* name, Function& function) {
+    void* symbol = dlsym(handle_, name);
+    // dlsym looks into what the object depends on as well, which may be another libfabric.
+    if (symbol == nullptr || object_of(symbol).base != object_.base) {
+      missing_ += missing_.empty() ? name : std::string(", ") + name;
+      return;
+    }
+    function = reinterpret_cast<Function>(symbol);
+  }
+  const std::string& missing() const { return missing_; }
+
+ private:
+  void* handle_;
+  Loaded object_;
+  std::string missing_;
+};
+
+}  // namespace
+
+bool bind_core(const void* caller, std::string& reason) {
+  const Loaded object = object_of(caller);
+  if (object.base == nullptr) {
+    reason = "the caller of fi_prov_ini belongs to no loaded object";
+    return false;
+  }
+  if (core.base != nullptr) {
+    if (core.base != object.base) reason = "another libfabric of this process uses the provider already";
+    return core.base == object.base;
+  }
+  void* handle = open_loaded(object);
+  if (handle == nullptr) {
+    reason = std::string(object.file) + " cannot be opened again";
+    return false;
+  }
+  Core found;
+  found.base = object.base;
+  Symbols symbols(handle, object);
+  symbols.find("fi_version", found.version);
+  symbols.find("fi_dupinfo", found.dupinfo);
+  symbols.find("fi_freeinfo", found.freeinfo);
+  symbols.find("fi_strerror", found.strerror);
+  symbols.find("fi_tostr", found.tostr);
+  symbols.find("fi_log_enabled", found.log_enabled);
+  symbols.find("fi_log_ready", found.log_ready);
+  symbols.find("fi_log", found.log);
+  symbols.find("fi_param_define", found.param_define);
+  symbols.find("fi_param_get", found.param_get);
+  if (!symbols.missing().empty()) {
+    dlclose(handle);
+    reason = std::string(object.file) + " lacks " + symbols.missing();
+    return false;
+  }
+  core = found;
+  return true;
+}
+
+}  // namespace cluster::provider
+
+// --- libfabric's own names, hidden: its headers call these ---
+
+using cluster::provider::core;
+
+extern "C" {
+
+std::uint32_t fi_version(void) { return core.version == nullptr ? 0 : core.version(); }
+
+fi_info* fi_dupinfo(const fi_info* info) { return core.dupinfo == nullptr ? nullptr : core.dupinfo(info); }
+
+void fi_freeinfo(fi_info* info) {
+  if (core.freeinfo != nullptr) core.freeinfo(info);
+}
+
+const char* fi_strerror(int error) {
+  return core.strerror == nullptr ? "error without a libfabric" : core.strerror(error);
+}
+
+char* fi_tostr(const void* data, fi_type type) {
+  static char nothing[1];
+  return core.tostr == nullptr ? nothing : core.tostr(data, type);
+}
+
+int fi_log_enabled(const fi_provider* provider, fi_log_level level, fi_log_subsys subsystem) {
+  return core.log_enabled == nullptr ? 0 : core.log_enabled(provider, level, subsystem);
+}
+
+int fi_log_ready(const fi_provider* provider, fi_log_level level, fi_log_subsys subsystem,
+                 std::uint64_t* show_time) {
+  return core.log_ready == nullptr ? 0 : core.log_ready(provider, level, subsystem, show_time);
+}
+
+void fi_log(const fi_provider* provider, fi_log_level level, fi_log_subsys subsystem, const char* function,
+            int line, const char* format, ...) {
+  if (core.log == nullptr) return;
+  char text[cluster::provider::kTextMax];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  core.log(provider, level, subsystem, function, line, "%s", text);
+}
+
+int fi_param_define(const fi_provider* provider, const char* name, fi_param_type type, const char* help,
+                    ...) {
+  if (core.param_define == nullptr) return -FI_ENOSYS;
+  char text[cluster::provider::kTextMax];
+  va_list arguments;
+  va_start(arguments, help);
+  std::vsnprintf(text, sizeof text, help, arguments);
+  va_end(arguments);
+  return core.param_define(provider, name, type, "%s", text);
+}
+
+int fi_param_get(fi_provider* provider, const char* name, void* value) {
+  return core.param_get == nullptr ? -FI_ENOSYS : core.param_get(provider, name, value);
+}
+
+}  // extern "C"

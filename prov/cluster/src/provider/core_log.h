@@ -1,0 +1,21 @@
+// Our log lines by way of libfabric's log: FI_LOG_LEVEL and FI_LOG_PROV decide what is seen, and with
+// neither set nothing is, not even warnings.
+#pragma once
+
+#include <rdma/providers/fi_prov.h>
+
+#include "base/log.h"
+
+namespace cluster::provider {
+
+class CoreLog final : public Log {
+ public:
+  explicit CoreLog(const fi_provider& provider) : provider_(provider) {}
+  bool enabled(LogLevel level) const override;
+  void write(LogLevel level, const char* line) override;
+
+ private:
+  const fi_provider& provider_;
+};
+
+}  // namespace cluster::provider

@@ -1,0 +1,134 @@
+#include "provider/hints.h"
+
+#include <rdma/fi_endpoint.h>
+
+#include <cstdio>
+
+#include "provider/new_constants.h"
+#include "provider/offer.h"
+
+namespace cluster::provider {
+namespace {
+
+// Bits that concern one side only; in the other side's attributes they are ignored, as callers of
+// old put the whole capability word into both.
+constexpr std::uint64_t kTransmitOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
+                                        FI_COLLECTIVE | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | FI_FENCE |
+                                        FI_HMEM | FI_NAMED_RX_CTX | FI_RMA_PMEM;
+constexpr std::uint64_t kReceiveOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
+                                       FI_COLLECTIVE | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE |
+                                       FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |
+                                       FI_RMA_EVENT | FI_TRIGGER | FI_HMEM | FI_RMA_PMEM | FI_VARIABLE_MSG;
+
+/// Collects the first thing that cannot be had.
+class Check {
+ public:
+  void subset(const char* what, std::uint64_t asked, std::uint64_t offered) {
+    if ((asked & ~offered) != 0) refuse("%s 0x%llx is not offered", what, asked & ~offered);
+  }
+  void at_most(const char* what, std::uint64_t asked, std::uint64_t offered) {
+    if (asked > offered) refuse("%s %llu is more than there is", what, asked);
+  }
+  void that(bool fulfilled, const char* what) {
+    if (!fulfilled && reason_.empty()) reason_ = what;
+  }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  __attribute__((format(printf, 2, 0))) void refuse(const char* format, const char* what,
+                                                    unsigned long long value) {
+    if (!reason_.empty()) return;
+    char text[128];
+    std::snprintf(text, sizeof text, format, what, value);
+    reason_ = text;
+  }
+
+  std::string reason_;
+};
+
+void check_transmit(Check& check, const fi_tx_attr& hint, std::size_t sends_max) {
+  check.subset("tx_attr->caps", hint.caps & kTransmitOnly, kTransmitCaps);
+  check.subset("tx_attr->op_flags", hint.op_flags, kTransmitOpFlags);
+  check.subset("tx_attr->msg_order", hint.msg_order, kMessageOrder);
+  check.subset("tx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
+  check.at_most("tx_attr->inject_size", hint.inject_size, protocol::kInjectMax);
+  check.at_most("tx_attr->size", hint.size, sends_max);
+  check.at_most("tx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
+  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, protocol::kSlicesMax);
+}
+
+void check_receive(Check& check, const fi_rx_attr& hint) {
+  check.subset("rx_attr->caps", hint.caps & kReceiveOnly, kReceiveCaps);
+  check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
+  check.subset("rx_attr->msg_order", hint.msg_order, kMessageOrder);
+  check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
+  check.at_most("rx_attr->size", hint.size, kReceivesMax);
+  check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
+}
+
+void check_endpoint(Check& check, const fi_ep_attr& hint, std::uint32_t version) {
+  check.that(hint.type == FI_EP_UNSPEC || hint.type == FI_EP_RDM, "only FI_EP_RDM endpoints are offered");
+  check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
+             "another wire protocol is asked for");
+  check.at_most("protocol_version", hint.protocol_version, kProtocolVersion);
+  check.at_most("max_msg_size", hint.max_msg_size, kMessageMax);
+  check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
+  check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
+  if (!old_registration(version)) check.at_most("ep_attr->auth_key_size", hint.auth_key_size, 0);
+}
+
+bool is_progress(int level, std::initializer_list<int> offered) {
+  for (const int one : offered) {
+    if (level == one) return true;
+  }
+  return false;
+}
+
+void check_domain(Check& check, const fi_domain_attr& hint, const Asker& asker) {
+  // Control operations are over when their call returns: nobody has to progress them.
+  check.that(is_progress(hint.control_progress,
+                         {FI_PROGRESS_UNSPEC, FI_PROGRESS_AUTO, FI_PROGRESS_MANUAL, kProgressControlUnified}),
+             "unknown control_progress");
+  check.that(
+      is_progress(hint.data_progress, {FI_PROGRESS_UNSPEC, FI_PROGRESS_MANUAL, kProgressControlUnified}),
+      "data_progress other than manual is not offered");
+  check.that(hint.threading >= FI_THREAD_UNSPEC && hint.threading <= FI_THREAD_ENDPOINT, "unknown threading");
+  check.that(hint.av_type >= FI_AV_UNSPEC && hint.av_type <= FI_AV_TABLE, "unknown av_type");
+  check.at_most("mr_key_size", hint.mr_key_size, kKeySize);
+  check.at_most("cq_data_size", hint.cq_data_size, kCompletionDataSize);
+  check.at_most("cq_cnt", hint.cq_cnt, kObjectsMax);
+  check.at_most("ep_cnt", hint.ep_cnt, kObjectsMax);
+  check.at_most("max_ep_tx_ctx", hint.max_ep_tx_ctx, 1);
+  check.at_most("max_ep_rx_ctx", hint.max_ep_rx_ctx, 1);
+  check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, 0);
+  check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, 0);
+  if (old_registration(asker.version)) return;  // what follows did not exist for such callers
+  check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
+  check.at_most("mr_iov_limit", hint.mr_iov_limit, 0);
+  check.subset("domain_attr->caps", hint.caps, kDomainCaps);
+  check.at_most("domain_attr->auth_key_size", hint.auth_key_size, 0);
+  check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
+  check.at_most("mr_cnt", hint.mr_cnt, 0);
+  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, asker.core_version), 0);
+  check.at_most("max_group_id", kMaxGroupId.read(hint, asker.core_version), 0);
+}
+
+bool known_format(std::uint32_t format) {
+  return format == FI_FORMAT_UNSPEC || format == FI_SOCKADDR || format == FI_SOCKADDR_IN ||
+         format == FI_SOCKADDR_IN6 || format == FI_ADDR_STR || format == kSockaddrIp;
+}
+
+}  // namespace
+
+std::string refusal(const fi_info& hints, const Asker& asker) {
+  Check check;
+  if (hints.ep_attr != nullptr) check_endpoint(check, *hints.ep_attr, asker.version);
+  check.subset("caps", hints.caps, kCaps);
+  check.that(known_format(hints.addr_format), "addr_format is none of the socket address formats");
+  if (hints.tx_attr != nullptr) check_transmit(check, *hints.tx_attr, asker.sends_max);
+  if (hints.rx_attr != nullptr) check_receive(check, *hints.rx_attr);
+  if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, asker);
+  return check.reason();
+}
+
+}  // namespace cluster::provider

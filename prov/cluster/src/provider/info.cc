@@ -1,0 +1,126 @@
+#include "provider/info.h"
+
+#include <rdma/fi_errno.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "provider/addressing.h"
+#include "provider/hints.h"
+#include "provider/new_constants.h"
+#include "provider/offer.h"
+#include "provider/places.h"
+
+namespace cluster::provider {
+namespace {
+
+struct FreeInfo {
+  void operator()(fi_info* info) const { fi_freeinfo(info); }
+};
+using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+Wish wish_for(const Addresses& addresses, const fi_info* hints, const Options& options) {
+  Wish wish;
+  wish.interface = options.text(Options::Name::iface);
+  if (hints != nullptr && hints->domain_attr != nullptr)
+    wish.domain = text_or_empty(hints->domain_attr->name);
+  if (hints != nullptr && hints->fabric_attr != nullptr)
+    wish.fabric = text_or_empty(hints->fabric_attr->name);
+  wish.family = addresses.family;
+  wish.source = addresses.source;
+  return wish;
+}
+
+/// Memory that fi_freeinfo gives back.
+bool copy_address(const SocketAddress& address, void*& target, std::size_t& size) {
+  sockaddr_storage storage;
+  size = address.to(storage);
+  target = std::malloc(size);
+  if (target == nullptr) return false;
+  std::memcpy(target, &storage, size);
+  return true;
+}
+
+bool name_place(fi_info& info, const Place& place, const Addresses& addresses) {
+  info.addr_format = place.address.family() == SocketAddress::Family::v4 ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+  if (!copy_address(place.address.with_port(addresses.port), info.src_addr, info.src_addrlen)) return false;
+  if (!addresses.destination.empty() &&
+      !copy_address(addresses.destination, info.dest_addr, info.dest_addrlen)) {
+    return false;
+  }
+  info.domain_attr->name = strdup(place.interface.name.c_str());
+  info.fabric_attr->name = strdup(place.network.c_str());
+  return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
+}
+
+/// Why choose() found nothing, with the cure if it is ours to tell.
+std::string no_place(const Wish& wish, bool any) {
+  if (!any) return "no network interface is up and has an address (ip addr shows them)";
+  if (!wish.source.empty() && !wish.source.wildcard()) {
+    return "no interface of this node has the address " + wish.source.ip_text();
+  }
+  if (!wish.interface.empty()) {
+    return "FI_CLUSTER_IFACE=" + wish.interface + " names no interface that is up and has a fitting address";
+  }
+  return "no interface is the one that is asked for";
+}
+
+/// True if what failed is the node's set-up and not what this caller asks for.
+bool concerns_everybody(const Wish& wish, std::span<const Place> places) {
+  Wish plain;
+  plain.interface = wish.interface;
+  return choose(places, plain) == nullptr;
+}
+
+}  // namespace
+
+int Informer::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
+                  const fi_info* hints, fi_info** list) {
+  *list = nullptr;
+  // Somebody looks for a provider to build reliable datagrams on; we have them already.
+  if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
+  const Asker asker{version, core_version_, options_.number(Options::Name::send_requests)};
+  std::string reason = hints == nullptr ? std::string() : refusal(*hints, asker);
+  if (!reason.empty()) {
+    log_.info("not offered: %s", reason.c_str());
+    return -FI_ENODATA;
+  }
+  Addresses addresses;
+  if (const int error = read_addresses(node, service, flags, hints, addresses, reason); error != 0) {
+    log_.info("not offered: %s", reason.c_str());
+    return error;
+  }
+  const std::vector<Place> places = find_places();
+  Wish wish = wish_for(addresses, hints, options_);
+  if (!addresses.destination.empty()) {
+    wish.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
+    if (wish.routed.empty()) {
+      log_.info("not offered: no route to %s", addresses.destination.text().c_str());
+      return -FI_ENODATA;
+    }
+  }
+  const Place* place = choose(places, wish);
+  if (place == nullptr) {
+    reason = no_place(wish, !places.empty());
+    if (concerns_everybody(wish, places) && !warned_.exchange(true)) {
+      log_.warn("nothing is offered: %s", reason.c_str());
+    } else {
+      log_.info("not offered: %s", reason.c_str());
+    }
+    return -FI_ENODATA;
+  }
+  InfoPointer info(fi_allocinfo());
+  if (info == nullptr) return -FI_ENOMEM;
+  describe(*info, version, hints, core_version_);
+  if (!name_place(*info, *place, addresses)) return -FI_ENOMEM;
+  log_.info("offering %s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
+            place->reason.c_str());
+  *list = info.release();
+  return 0;
+}
+
+}  // namespace cluster::provider

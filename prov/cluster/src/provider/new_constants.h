@@ -1,0 +1,52 @@
+// What libfabric learned after 1.17, whose headers this provider is compiled with: constants and the
+// tail of fi_domain_attr, each with the version that brought it. Values of one version never change
+// in later ones except for the capability bits named below.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace cluster::provider {
+
+// Flags of getinfo that the core keeps for itself (include/ofi.h of every version). The first is set
+// when a layered provider looks for something to stand on.
+inline constexpr std::uint64_t kCoreProviderOnly = 1ull << 59;
+
+// Address formats.
+inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, 2.3
+
+// Thread progress: control operations by whoever asks, data by anybody. 1.21.
+inline constexpr int kProgressControlUnified = FI_PROGRESS_MANUAL + 1;
+
+/// A member that later versions appended to fi_domain_attr.
+template <typename Value>
+struct DomainTail {
+  std::size_t offset;
+  std::uint32_t since;  ///< FI_VERSION of the first core that has it
+
+  bool present(std::uint32_t core_version) const { return FI_VERSION_GE(core_version, since); }
+  /// Nothing at all in a core that has no such member.
+  void write(fi_domain_attr& attributes, std::uint32_t core_version, Value value) const {
+    if (present(core_version))
+      std::memcpy(reinterpret_cast<char*>(&attributes) + offset, &value, sizeof value);
+  }
+  /// Zero in a core that has no such member.
+  Value read(const fi_domain_attr& attributes, std::uint32_t core_version) const {
+    Value value{};
+    if (present(core_version)) {
+      std::memcpy(&value, reinterpret_cast<const char*>(&attributes) + offset, sizeof value);
+    }
+    return value;
+  }
+};
+
+static_assert(sizeof(fi_domain_attr) == 192, "the offsets below count from libfabric 1.17's end");
+inline constexpr DomainTail<std::size_t> kMaxEpAuthKey{192, FI_VERSION(1, 20)};
+inline constexpr DomainTail<std::uint32_t> kMaxGroupId{200, FI_VERSION(2, 0)};
+inline constexpr DomainTail<std::uint64_t> kMaxCounterValue{208, FI_VERSION(2, 5)};
+inline constexpr DomainTail<std::uint64_t> kMaxErrorCounterValue{216, FI_VERSION(2, 5)};
+
+}  // namespace cluster::provider

@@ -1,0 +1,113 @@
+#include "provider/offer.h"
+
+#include "provider/new_constants.h"
+
+namespace cluster::provider {
+namespace {
+
+/// Messages without a direction go both ways.
+std::uint64_t with_direction(std::uint64_t caps) {
+  return (caps & kMessageCaps) != 0 && (caps & kDirectionCaps) == 0 ? caps | kDirectionCaps : caps;
+}
+
+std::uint64_t granted_caps(const fi_info* hints) {
+  if (hints == nullptr || hints->caps == 0) return kPrimaryCaps | kDomainCaps;
+  return with_direction(hints->caps) | kDomainCaps;
+}
+
+/// One side's share of the capabilities granted: all of it, or what that side's hint names.
+std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hinted) {
+  const std::uint64_t all = granted & side;
+  return (hinted & side) == 0 ? all : all & with_direction(hinted);
+}
+
+void describe_transmit(fi_tx_attr& attributes, std::uint64_t caps, const fi_tx_attr* hint) {
+  attributes.caps = share(caps, kTransmitCaps, hint == nullptr ? 0 : hint->caps);
+  attributes.mode = 0;
+  attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
+  attributes.msg_order = kMessageOrder;
+  attributes.comp_order = FI_ORDER_NONE;
+  attributes.inject_size = protocol::kInjectMax;
+  attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
+  attributes.iov_limit = protocol::kSlicesMax;
+  attributes.rma_iov_limit = 0;
+}
+
+void describe_receive(fi_rx_attr& attributes, std::uint64_t caps, const fi_rx_attr* hint) {
+  attributes.caps = share(caps, kReceiveCaps, hint == nullptr ? 0 : hint->caps);
+  attributes.mode = 0;
+  attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
+  attributes.msg_order = kMessageOrder;
+  attributes.comp_order = FI_ORDER_NONE;
+  attributes.total_buffered_recv = 0;
+  attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
+  attributes.iov_limit = protocol::kSlicesMax;
+}
+
+void describe_endpoint(fi_ep_attr& attributes) {
+  attributes.type = FI_EP_RDM;
+  attributes.protocol = kProtocol;
+  attributes.protocol_version = kProtocolVersion;
+  attributes.max_msg_size = kMessageMax;
+  attributes.mem_tag_format = kTagFormat;
+  attributes.tx_ctx_cnt = 1;
+  attributes.rx_ctx_cnt = 1;
+}
+
+/// Callers before 1.5 must be told one of two models; without remote access both mean the same, and
+/// newer callers that still name exactly one of them get it back.
+int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
+  const int asked = hint == nullptr ? 0 : hint->mr_mode;
+  if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
+  return old_registration(version) ? FI_MR_SCALABLE : 0;
+}
+
+void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi_domain_attr* hint,
+                     std::uint32_t core_version) {
+  attributes.threading = FI_THREAD_SAFE;
+  attributes.control_progress = FI_PROGRESS_MANUAL;
+  attributes.data_progress = FI_PROGRESS_MANUAL;
+  attributes.resource_mgmt = FI_RM_ENABLED;
+  attributes.av_type = FI_AV_UNSPEC;
+  if (hint != nullptr) {
+    // Consumers compare these with what they asked for, and mean it.
+    if (hint->threading != FI_THREAD_UNSPEC) attributes.threading = hint->threading;
+    if (hint->control_progress != FI_PROGRESS_UNSPEC) attributes.control_progress = hint->control_progress;
+    if (hint->data_progress != FI_PROGRESS_UNSPEC) attributes.data_progress = hint->data_progress;
+    attributes.av_type = hint->av_type;
+  }
+  attributes.mr_mode = registration_mode(version, hint);
+  attributes.mr_key_size = kKeySize;
+  attributes.cq_data_size = kCompletionDataSize;
+  attributes.cq_cnt = kObjectsMax;
+  attributes.ep_cnt = kObjectsMax;
+  attributes.tx_ctx_cnt = kObjectsMax;
+  attributes.rx_ctx_cnt = kObjectsMax;
+  attributes.max_ep_tx_ctx = 1;
+  attributes.max_ep_rx_ctx = 1;
+  attributes.max_ep_stx_ctx = 0;
+  attributes.max_ep_srx_ctx = 0;
+  attributes.cntr_cnt = kObjectsMax;
+  attributes.mr_iov_limit = 0;
+  attributes.caps = kDomainCaps;
+  attributes.mode = 0;
+  attributes.max_err_data = kErrorDataMax;
+  attributes.mr_cnt = 0;
+  kMaxEpAuthKey.write(attributes, core_version, 0);
+  kMaxGroupId.write(attributes, core_version, 0);
+  kMaxCounterValue.write(attributes, core_version, UINT64_MAX);
+  kMaxErrorCounterValue.write(attributes, core_version, UINT64_MAX);
+}
+
+}  // namespace
+
+void describe(fi_info& info, std::uint32_t version, const fi_info* hints, std::uint32_t core_version) {
+  info.caps = granted_caps(hints);
+  info.mode = 0;
+  describe_transmit(*info.tx_attr, info.caps, hints == nullptr ? nullptr : hints->tx_attr);
+  describe_receive(*info.rx_attr, info.caps, hints == nullptr ? nullptr : hints->rx_attr);
+  describe_endpoint(*info.ep_attr);
+  describe_domain(*info.domain_attr, version, hints == nullptr ? nullptr : hints->domain_attr, core_version);
+}
+
+}  // namespace cluster::provider

@@ -1,0 +1,53 @@
+// What the provider offers, as libfabric says it: capabilities, limits and defaults of its one kind
+// of endpoint, FI_EP_RDM. Only what works is in here. hints.h measures requests against these values
+// and describe() writes the answer.
+#pragma once
+
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "protocol/order.h"
+#include "wire/frame.h"
+
+namespace cluster::provider {
+
+inline constexpr std::uint32_t kProviderVersion = FI_VERSION(0, 1);
+
+// Capabilities. Primary ones are granted only when asked for (or when nothing is asked for at all),
+// secondary ones that cost nothing are given to everybody, FI_SOURCE costs a look-up per message.
+inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
+inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
+inline constexpr std::uint64_t kPrimaryCaps = kMessageCaps | kDirectionCaps | FI_DIRECTED_RECV;
+inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+inline constexpr std::uint64_t kCaps = kPrimaryCaps | kDomainCaps | FI_SOURCE;
+inline constexpr std::uint64_t kTransmitCaps = kMessageCaps | FI_SEND;
+inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
+
+inline constexpr std::uint64_t kTransmitOpFlags =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
+inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE;
+inline constexpr std::uint64_t kMessageOrder = FI_ORDER_SAS;
+
+inline constexpr std::uint32_t kProtocol = FI_PROV_SPECIFIC | wire::kMagic;
+inline constexpr std::uint32_t kProtocolVersion = wire::kVersion;
+inline constexpr std::size_t kMessageMax = SIZE_MAX / 2;
+inline constexpr std::uint64_t kTagFormat = 0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit: any mask will do
+
+inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise
+inline constexpr std::size_t kReceivesMax = 1 << 20;
+inline constexpr std::size_t kKeySize = 8;
+inline constexpr std::size_t kCompletionDataSize = 8;
+inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
+inline constexpr std::size_t kErrorDataMax = 64;     ///< room enough for any address of a peer
+
+/// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
+inline bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
+
+/// Writes capabilities and attributes into `info` (from fi_allocinfo of the bound core). The hints,
+/// if any, have passed refusal(). Addresses and names are left alone.
+void describe(fi_info& info, std::uint32_t version, const fi_info* hints, std::uint32_t core_version);
+
+}  // namespace cluster::provider

@@ -1,0 +1,171 @@
+#include "provider/options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+namespace cluster::provider {
+namespace {
+
+constexpr OptionRow kRows[] = {
+#define OPTION(name, kind, unit, fallback, min, max, help) \
+  {#name, OptionKind::kind, unit, fallback, min, max, help},
+#include "provider/options.def"
+#undef OPTION
+};
+
+constexpr std::size_t kTextMax = 64;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+std::optional<std::uint64_t> parse_boolean(std::string_view said) {
+  const std::string word = lower(said);
+  if (one_of(word, {"1", "yes", "true", "on"})) return 1;
+  if (one_of(word, {"0", "no", "false", "off"})) return 0;
+  return std::nullopt;
+}
+
+/// Digits, and for sizes one letter behind them.
+std::optional<std::uint64_t> parse_number(std::string_view said, bool with_suffix) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string suffix = lower(said.substr(static_cast<std::size_t>(end - said.data())));
+  if (suffix.empty()) return number;
+  const unsigned shift = suffix == "k" ? 10 : suffix == "m" ? 20 : 0;
+  if (!with_suffix || shift == 0 || number > UINT64_MAX >> shift) return std::nullopt;
+  return number << shift;
+}
+
+/// True if `word` is one of the words in "one|two|three".
+bool listed(std::string_view words, std::string_view word) {
+  while (!words.empty()) {
+    const std::size_t bar = std::min(words.find('|'), words.size());
+    if (words.substr(0, bar) == word) return true;
+    words.remove_prefix(std::min(bar + 1, words.size()));
+  }
+  return false;
+}
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes != 0 && bytes % (1u << 20) == 0) return std::to_string(bytes >> 20) + "m";
+  if (bytes != 0 && bytes % (1u << 10) == 0) return std::to_string(bytes >> 10) + "k";
+  return std::to_string(bytes);
+}
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return result;
+}
+
+/// Fit for one line of a log, whatever it is.
+std::string printable(std::string_view said) {
+  std::string text(said.substr(0, kTextMax));
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::isprint(c) == 0; }, '?');
+  return text;
+}
+
+std::string complaint(const OptionRow& row, std::string_view said) {
+  return "FI_CLUSTER_" + upper(row.name) + "=" + printable(said) + " is refused, allowed: " + allowed(row) +
+         "; cluster offers nothing until it is corrected";
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_rows() { return kRows; }
+
+std::string allowed(const OptionRow& row) {
+  switch (row.kind) {
+    case OptionKind::text: return "at most " + std::to_string(kTextMax) + " characters";
+    case OptionKind::boolean: return "yes or no";
+    case OptionKind::choice: {
+      std::string words;
+      for (const char c : std::string_view(row.unit))
+        words += c == '|' ? std::string(", ") : std::string(1, c);
+      return words;
+    }
+    case OptionKind::number:
+    case OptionKind::duration:
+      return std::to_string(row.min) + " to " + std::to_string(row.max) + " " + row.unit;
+    case OptionKind::size: return size_text(row.min) + " to " + size_text(row.max) + " " + row.unit;
+  }
+  return {};
+}
+
+std::string help_text(const OptionRow& row) {
+  const std::string fallback = *row.fallback == '\0' ? "none" : row.fallback;
+  return std::string(row.help) + " (default " + fallback + "; allowed: " + allowed(row) + ")";
+}
+
+std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_view said) {
+  std::optional<std::uint64_t> number;
+  switch (row.kind) {
+    case OptionKind::text:
+      if (said.size() > kTextMax) return std::nullopt;
+      return Value{std::string(said), 0};
+    case OptionKind::choice:
+      if (!listed(row.unit, lower(said))) return std::nullopt;
+      return Value{lower(said), 0};
+    case OptionKind::boolean: number = parse_boolean(said); break;
+    case OptionKind::number:
+    case OptionKind::duration: number = parse_number(said, false); break;
+    case OptionKind::size: number = parse_number(said, true); break;
+  }
+  if (!number || *number < row.min || *number > row.max) return std::nullopt;
+  return Value{{}, *number};
+}
+
+Options::Options() {
+  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = *parse(kRows[i], kRows[i].fallback);
+}
+
+Options::Options(const std::function<std::optional<std::string>(const OptionRow&)>& ask,
+                 std::vector<std::string>& complaints)
+    : Options() {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const std::optional<std::string> said = ask(kRows[i]);
+    if (!said || said->empty()) continue;  // set to nothing is how scripts unset
+    if (std::optional<Value> parsed = parse(kRows[i], *said)) {
+      values_[i] = std::move(*parsed);
+    } else {
+      complaints.push_back(complaint(kRows[i], *said));
+    }
+  }
+}
+
+engine::Settings Options::settings() const {
+  engine::Settings settings;
+  settings.shm = boolean(Name::shm);
+  settings.shm_eager_max = number(Name::shm_eager);
+  settings.net_eager_max = number(Name::net_eager);
+  settings.shm_ring_bytes = number(Name::shm_ring);
+  settings.eager_credit = number(Name::eager_credit);
+  settings.pull_window = number(Name::pull_window);
+  settings.send_requests_max = number(Name::send_requests);
+  settings.flow_window = static_cast<std::uint16_t>(number(Name::window));
+  settings.ack_delay = std::chrono::microseconds(number(Name::ack_delay));
+  settings.peer_timeout = std::chrono::milliseconds(number(Name::peer_timeout));
+  settings.linger = std::chrono::milliseconds(number(Name::linger));
+  return settings;
+}
+
+os::PacketSettings Options::packet_settings() const {
+  os::PacketSettings settings;
+  settings.ring_slots = number(Name::ring_slots);
+  settings.qdisc_bypass = boolean(Name::qdisc_bypass);
+  return settings;
+}
+
+}  // namespace cluster::provider

@@ -1,0 +1,32 @@
+// The provider of this process: options as they were at load, and what answers fi_getinfo and
+// fi_fabric. Created once, inside fi_prov_ini, and never destroyed.
+#pragma once
+
+#include <rdma/providers/fi_prov.h>
+
+#include "provider/assembly.h"
+#include "provider/core_log.h"
+#include "provider/info.h"
+#include "provider/options.h"
+
+namespace cluster::provider {
+
+class Provider {
+ public:
+  /// Defines the options with the core and reads them: libfabric allows that at load only. `handle`
+  /// must be a static object.
+  explicit Provider(fi_provider& handle);
+
+  int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
+               const fi_info* hints, fi_info** list);
+  int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context);
+
+ private:
+  CoreLog log_;
+  bool refused_ = false;  ///< an option had a value that makes no sense
+  Options options_;
+  Informer informer_;
+  Machine machine_;
+};
+
+}  // namespace cluster::provider

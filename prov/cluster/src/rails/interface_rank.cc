@@ -1,0 +1,99 @@
+#include "rails/interface_rank.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace cluster::rails {
+namespace {
+
+using os::Interface;
+
+/// Smaller is better.
+int class_of(const Interface& interface) {
+  switch (interface.kind) {
+    case Interface::Kind::physical:
+    case Interface::Kind::bond: return 0;
+    case Interface::Kind::vlan: return 1;
+    case Interface::Kind::macvlan: return 2;
+    case Interface::Kind::veth: return 3;
+    case Interface::Kind::virtual_other: return 4;
+    case Interface::Kind::bridge: return 5;
+    case Interface::Kind::wireless: return 6;
+    case Interface::Kind::tunnel: return 7;
+    case Interface::Kind::loopback: return 8;
+  }
+  return 9;
+}
+
+const char* words_for(Interface::Kind kind) {
+  switch (kind) {
+    case Interface::Kind::physical: return "network adapter";
+    case Interface::Kind::veth: return "virtual Ethernet pair";
+    case Interface::Kind::bridge: return "bridge";
+    case Interface::Kind::bond: return "bond";
+    case Interface::Kind::vlan: return "VLAN";
+    case Interface::Kind::macvlan: return "MACVLAN";
+    case Interface::Kind::tunnel: return "tunnel";
+    case Interface::Kind::wireless: return "wireless";
+    case Interface::Kind::virtual_other: return "virtual interface";
+    case Interface::Kind::loopback: return "loopback, reaches this node only";
+  }
+  return "interface";
+}
+
+bool link_local_v6(const SocketAddress& address) {
+  return address.family() == SocketAddress::Family::v6 && address.ip()[0] == std::byte{0xfe} &&
+         (address.ip()[1] & std::byte{0xc0}) == std::byte{0x80};
+}
+
+std::string describe(const Interface& interface) {
+  std::string words = words_for(interface.kind);
+  if (!interface.loopback) {
+    words += interface.running ? ", carrier" : ", no carrier";
+    words += interface.speed_mbit > 0 ? ", " + std::to_string(interface.speed_mbit) + " Mbit/s"
+                                      : ", speed unknown";
+  }
+  return words + ", MTU " + std::to_string(interface.mtu);
+}
+
+/// The first address of the family that others can name; link-local ones mean something else on
+/// every node.
+const SocketAddress* first_of(const Interface& interface, SocketAddress::Family family) {
+  for (const SocketAddress& address : interface.addresses) {
+    if (address.family() == family && !link_local_v6(address)) return &address;
+  }
+  return nullptr;
+}
+
+std::string obstacle(const Interface& interface) {
+  if (!interface.up) return "is down";
+  if (interface.addresses.empty()) return "has no address";
+  return "has only a link-local address";
+}
+
+auto order_of(const Ranked& entry) {
+  const Interface& interface = *entry.interface;
+  return std::tuple(!entry.usable, interface.loopback, !interface.running, class_of(interface),
+                    -interface.speed_mbit);
+}
+
+}  // namespace
+
+std::vector<Ranked> rank(std::span<const Interface> interfaces) {
+  std::vector<Ranked> ranked;
+  for (const Interface& interface : interfaces) {
+    const std::size_t before = ranked.size();
+    for (const auto family : {SocketAddress::Family::v4, SocketAddress::Family::v6}) {
+      const SocketAddress* address = interface.up ? first_of(interface, family) : nullptr;
+      if (address != nullptr) ranked.push_back({&interface, *address, describe(interface), true});
+    }
+    if (ranked.size() == before) {
+      ranked.push_back({&interface, {}, obstacle(interface) + " (" + describe(interface) + ")", false});
+    }
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Ranked& a, const Ranked& b) { return order_of(a) < order_of(b); });
+  return ranked;
+}
+
+}  // namespace cluster::rails

@@ -1,0 +1,35 @@
+#include "reliability/ack_builder.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "wire/frame.h"
+
+namespace cluster::reliability {
+
+void AckBuilder::arrived(Time now, Sequence transmission, bool ordered, Urgency urgency) {
+  if (!anything_ || transmission.after(newest_)) {
+    newest_ = transmission;
+    newest_at_ = now;
+  }
+  anything_ = true;
+  ++(ordered ? ordered_ : unordered_);
+  Duration wait = urgency == Urgency::soon ? std::min(kSoon, delay_) : delay_;
+  if (urgency == Urgency::now || ordered_ >= kOrderedMax || unordered_ >= kUnorderedMax) {
+    wait = Duration::zero();
+  }
+  due_ = std::min(due_, now + wait);
+}
+
+void AckBuilder::sent() {
+  due_ = kNever;
+  ordered_ = unordered_ = 0;
+}
+
+std::uint16_t AckBuilder::delay_field(Time now) const {
+  const auto age = static_cast<std::uint64_t>(std::max(now - newest_at_, Duration::zero()).count());
+  constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
+  return static_cast<std::uint16_t>(std::min(age / wire::kAckDelayUnit, limit));
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,141 @@
+// The way up: whose frame it is, what it acknowledges, what it brings; and what time brings.
+#include <algorithm>
+#include <limits>
+
+#include "reliability/flow_rooms.h"
+
+namespace cluster::reliability {
+
+Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const link::Path& from) {
+  const bool mine = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
+  const bool knew_peer = handshake.knows_peer();
+  if (!alive() || !mine || !handshake.accept(view)) {
+    ++environment.counters.refused_stale;
+    return Verdict::refused;
+  }
+  if (!knew_peer) ++environment.counters.sessions_opened;
+  if (view.acknowledges()) {
+    const bool plausible = frames.plausible(view.ack, view.has_ranges ? &view.ranges : nullptr) &&
+                           !view.newest.after(transmission);
+    if (!plausible) {
+      ++environment.counters.refused_window;
+      return Verdict::refused;
+    }
+    take_acknowledgement(now, view);
+  }
+  liveness.heard(now);
+  const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
+  if (verdict != Verdict::refused && from.to == path.to && from.mac_known) path = from;
+  if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
+  liveness.expect(now, !drained());
+  return verdict;
+}
+
+Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
+  using Urgency = AckBuilder::Urgency;
+  const bool gap_before = arrivals.has_gap();
+  switch (arrivals.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
+    case ReceiveWindow::Arrival::outside: ++environment.counters.refused_window; return Verdict::refused;
+    case ReceiveWindow::Arrival::duplicate:
+      ++environment.counters.frames_duplicate;
+      acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
+      return Verdict::known;
+    case ReceiveWindow::Arrival::fresh: break;
+  }
+  const bool news = gap_before || arrivals.has_gap();
+  acks.arrived(now, view.transmission, view.in_order(),
+               news             ? Urgency::now
+               : view.ack_now() ? Urgency::soon
+                                : Urgency::none);
+  return Verdict::accepted;
+}
+
+void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
+  const wire::Ack* ranges = view.has_ranges ? &view.ranges : nullptr;
+  const std::size_t travelling = frames.travelling();
+  std::size_t arrived = 0;
+  frames.acknowledge(view.ack, ranges, [&](Sequence s, Flight& flight) {
+    ++arrived;
+    losses.arrived(s, flight, round_trip);
+    const std::vector<protocol::Token>& tokens = flight.body->tokens;
+    delivered.insert(delivered.end(), tokens.begin(), tokens.end());
+    bodies.give(std::move(flight.body));
+  });
+  // A block that is full may have left out what lies behind its last range.
+  const bool partial = ranges != nullptr && ranges->count == wire::kAckRangesMax;
+  const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
+  const std::optional<Time> sent_at = losses.newest_arrived(view.newest, known_end);
+  constexpr std::uint64_t saturated = std::numeric_limits<std::uint16_t>::max() * wire::kAckDelayUnit;
+  if (sent_at && view.ack_delay_ns < saturated) {
+    round_trip.sample(now - *sent_at - Duration(view.ack_delay_ns));
+  }
+  if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - in_vain) > 0) {
+    congestion.repaired_in_vain(ranges->duplicates - in_vain);
+    losses.repaired_in_vain(now, round_trip);
+    in_vain = ranges->duplicates;
+  }
+  if (arrived == 0) return;
+  congestion.acknowledged(arrived, travelling);
+  timer.progress(now, frames.outstanding() != 0);
+}
+
+void Flow::Rooms::take_fin(Time now, Sequence end) {
+  const std::int32_t ahead = end - arrivals.expected();
+  if (fin || ahead < 0 || ahead > static_cast<std::int32_t>(arrivals.size())) return;
+  fin = end;
+  fin_patience = now + kFinPatience;
+  finish_if_complete();
+}
+
+void Flow::Rooms::finish_if_complete() {
+  if (fin && arrivals.expected() == *fin && arrivals.handed_on()) fault = Fault::reset;
+}
+
+bool Flow::Rooms::next(ConstBytes& segments) {
+  if (arrivals.next(segments)) return true;
+  finish_if_complete();
+  return false;
+}
+
+void Flow::Rooms::detect_losses(Time now) {
+  const LossDetector::Losses found = losses.detect(now, round_trip, frames);
+  if (found.count != 0) congestion.lost(found.latest, transmission + 1);
+}
+
+void Flow::Rooms::on_time(Time now) {
+  if (!alive()) return;
+  fault = now >= fin_patience ? Fault::reset : liveness.verdict(now);
+  if (!alive()) return;
+  detect_losses(now);
+  switch (timer.on_time(now, round_trip)) {
+    case RetransmissionTimer::Event::none: return;
+    case RetransmissionTimer::Event::probe:
+      // If the peer is known to miss something, that; else the last one, which tells about the rest.
+      urgent = frames.has_gap() ? frames.first() : frames.next() + ~std::uint32_t{0};
+      return;
+    case RetransmissionTimer::Event::timeout:
+      ++environment.counters.timeouts;
+      congestion.timed_out(transmission + 1);
+      urgent = frames.first();
+      return;
+  }
+}
+
+void Flow::Rooms::on_complaint(Time now, Fault complaint) {
+  if (!alive()) return;
+  if (liveness.complaint(now, complaint)) {
+    timer.hurry(now + Liveness::kRetryAfter);
+    return;
+  }
+  const Fault verdict = liveness.verdict(now);
+  if (verdict == Fault::none) return;
+  fault = verdict == Fault::refused && handshake.knows_peer() ? Fault::reset : verdict;
+}
+
+Time Flow::Rooms::deadline() const {
+  if (!alive()) return kNever;
+  return std::min({acks.deadline(), losses.deadline(), timer.deadline(round_trip), liveness.deadline(),
+                   fin_patience, retry_at});
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,102 @@
+// What a flow is made of. Its halves live in files of their own: flow_transmit.cc (down) and
+// flow_receive.cc (up); flow.cc is the door.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "reliability/ack_builder.h"
+#include "reliability/burst.h"
+#include "reliability/congestion.h"
+#include "reliability/flow.h"
+#include "reliability/frame_builder.h"
+#include "reliability/handshake.h"
+#include "reliability/liveness.h"
+#include "reliability/loss_detector.h"
+#include "reliability/receive_window.h"
+#include "reliability/retransmission_timer.h"
+#include "reliability/rtt.h"
+#include "reliability/sealer.h"
+#include "reliability/send_window.h"
+
+namespace cluster::reliability {
+
+struct Flow::Rooms {
+  Rooms(const FlowSettings& settings, const Identity& identity, const link::Path& path,
+        const Environment& environment);
+
+  bool alive() const { return fault == Fault::none; }
+
+  // --- down (flow_transmit.cc) ---
+  struct Pick {
+    Sequence sequence;
+    bool repair = false;
+  };
+  /// What goes out with one call of the link.
+  struct Choice {
+    std::array<Pick, link::kBurstMax> picks;
+    std::size_t count = 0;
+    bool more = false;  ///< something is left that has to wait
+    bool repairs = false;
+    bool awaited = false;  ///< somebody waits for the acknowledgement of a frame on its way
+  };
+
+  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token);
+  void transmit(Time now, link::Link& link);
+  void close(Time now, link::Link& link);
+  void choose(Choice& choice);
+  void choose_new(Choice& choice);
+  bool ack_wanted(const Choice& choice) const;
+  /// Sends what was chosen; false if the link did not take all of it. Raises `told` to what
+  /// the frames that went out say of `word`.
+  bool send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told);
+  /// What the frame says if it went out.
+  std::optional<Word::Said> send_bare(const Label& label, link::Link& link, const Word& word);
+  void gone_out(Time now, const Pick& pick);
+
+  // --- up (flow_receive.cc) ---
+  Verdict receive(Time now, const wire::FrameView& view, const link::Path& from);
+  void take_acknowledgement(Time now, const wire::FrameView& view);
+  Verdict take_frame(Time now, const wire::FrameView& view);
+  void take_fin(Time now, Sequence end);
+  bool next(ConstBytes& segments);
+  void finish_if_complete();
+  void detect_losses(Time now);
+  void on_time(Time now);
+  void on_complaint(Time now, Fault complaint);
+  Time deadline() const;
+  bool drained() const { return !builder.open() && frames.first() == frames.end(); }
+
+  Environment environment;
+  link::Path path;
+  Handshake handshake;
+  BodyPool bodies;
+  SendWindow frames;
+  FrameBuilder builder;
+  RoundTrip round_trip;
+  LossDetector losses;
+  Congestion congestion;
+  RetransmissionTimer timer;
+  ReceiveWindow arrivals;
+  AckBuilder acks;
+  Liveness liveness;
+
+  FrameBody bare{0};               ///< for frames without segments
+  Sequence transmission;           ///< number of the last sending
+  std::optional<Sequence> urgent;  ///< to be sent again whatever the windows say
+  std::uint32_t in_vain = 0;       ///< as the peer last reported it
+  std::vector<protocol::Token> delivered;
+  std::optional<Sequence> fin;  ///< the peer has closed; its frames end here
+  Time fin_patience = kNever;   ///< what is missing by then is missing for good
+  Time retry_at = kNever;       ///< the link had no room
+  Fault fault = Fault::none;
+
+  static constexpr std::size_t kQueuedMax = 64;
+  static constexpr std::size_t kSmallWindow = 32;
+  static constexpr std::size_t kFinCopies = 3;
+  static constexpr Duration kRetryLink = 20us;
+  static constexpr Duration kFinPatience = 200ms;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,145 @@
+// The way down: choose which frames go, seal them, hand them to the link, remember what went.
+#include <algorithm>
+#include <cassert>
+
+#include "reliability/flow_rooms.h"
+
+namespace cluster::reliability {
+
+using namespace wire::frame_flag;
+
+bool Flow::Rooms::post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
+                       protocol::Token token) {
+  if (!alive() || frames.queued() >= kQueuedMax || !frames.room(FrameBuilder::kFramesMax)) return false;
+  const std::size_t room = handshake.room();
+  assert(segment.length == payload.length);
+  if (wire::encoded_size(segment) + payload.length > room) return false;
+  builder.add(segment, payload, hold, token, room);
+  return true;
+}
+
+void Flow::Rooms::transmit(Time now, link::Link& link) {
+  if (!alive()) return;
+  retry_at = kNever;
+  detect_losses(now);
+  const Word word(now, acks, arrivals);
+  Word::Said told = Word::Said::nothing;
+  bool taken = true;
+  for (bool more = true; more && taken;) {
+    Choice choice;
+    choose(choice);
+    if (choice.count == 0) break;
+    taken = send(now, link, choice, word, told);
+    more = choice.count == link::kBurstMax;
+  }
+  if (told == Word::Said::nothing && taken && acks.due(now)) {
+    const auto said = send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, word);
+    taken = said.has_value();
+    told = said.value_or(told);
+    if (taken) ++environment.counters.acks_sent;
+  }
+  if (told != Word::Said::nothing) acks.sent();
+  if (told == Word::Said::all) acks.say_in_vain(word.in_vain());
+  if (!taken) retry_at = now + kRetryLink;
+  liveness.expect(now, !drained());
+}
+
+void Flow::Rooms::choose(Choice& choice) {
+  const auto pick = [&choice](Sequence s) {
+    choice.picks[choice.count++] = {s, true};
+    choice.repairs = true;
+  };
+  if (urgent && frames.is_outstanding(*urgent)) pick(*urgent);
+  while (frames.has_lost() && choice.count < choice.picks.size() &&
+         frames.travelling() + choice.count < congestion.window()) {
+    const Sequence s = frames.take_lost();
+    if (urgent != s) pick(s);
+  }
+  urgent.reset();
+  choose_new(choice);
+  choice.awaited = choice.awaited || frames.awaited();
+}
+
+void Flow::Rooms::choose_new(Choice& choice) {
+  const Sequence limit = frames.first() + static_cast<std::uint32_t>(handshake.window());
+  Sequence s = frames.next();
+  while (s.before(limit) && choice.count < choice.picks.size() &&
+         frames.travelling() + choice.count < congestion.window()) {
+    if (s == frames.end()) builder.close();
+    if (s == frames.end()) break;
+    if (!frames.at(s).body->tokens.empty()) choice.awaited = true;
+    choice.picks[choice.count++] = {s, false};
+    ++s;
+  }
+  choice.more = s != frames.end() || builder.open() || frames.has_lost();
+}
+
+bool Flow::Rooms::ack_wanted(const Choice& choice) const {
+  if (!handshake.peer_knows_us() || choice.repairs) return true;
+  // With more to send, acknowledgements come by number of frames, unless the window is too small.
+  return choice.more ? congestion.window() < kSmallWindow : choice.awaited;
+}
+
+bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told) {
+  Burst burst;
+  std::array<Word::Said, link::kBurstMax> says;
+  for (std::size_t i = 0; i < choice.count; ++i) {
+    FrameBody& body = *frames.at(choice.picks[i].sequence).body;
+    Label label{wire::FrameKind::flow, kSequenced, choice.picks[i].sequence,
+                transmission + static_cast<std::uint32_t>(i + 1)};
+    if (body.ordered) label.flags |= kOrdered;
+    if (i + 1 == choice.count && ack_wanted(choice)) label.flags |= kAckNow;
+    link::OutFrame& out = burst.add();
+    out.path = &path;
+    says[i] = seal(label, handshake, word, body, out);
+  }
+  const std::size_t taken = link.send_burst(burst.frames());
+  for (std::size_t i = 0; i < choice.count; ++i) {
+    const Pick& pick = choice.picks[i];
+    if (i < taken) {
+      gone_out(now, pick);
+      told = std::max(told, says[i]);
+    } else if (pick.repair && frames.at(pick.sequence).state == Flight::State::lost) {
+      frames.return_lost(pick.sequence);
+    } else if (pick.repair) {
+      urgent = pick.sequence;
+    }
+  }
+  environment.counters.frames_sent += taken;
+  return taken == choice.count;
+}
+
+void Flow::Rooms::gone_out(Time now, const Pick& pick) {
+  ++transmission;
+  if (pick.repair) {
+    ++environment.counters.frames_retransmitted;
+    congestion.repaired();
+  }
+  frames.sent(pick.sequence, transmission, now);
+  losses.sent(transmission, pick.sequence, now);
+  timer.sent(now);
+}
+
+std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link& link, const Word& word) {
+  link::OutFrame out;
+  out.path = &path;
+  const Word::Said said = seal(label, handshake, word, bare, out);
+  if (link.send_burst({&out, 1}) == 0) return std::nullopt;
+  ++environment.counters.frames_sent;
+  return said;
+}
+
+void Flow::Rooms::close(Time now, link::Link& link) {
+  if (!alive()) return;
+  // A peer that was never spoken to has nothing to be told. The others would hear of it anyway when
+  // they send something, but not as gently: so it is said more than once.
+  if (handshake.knows_peer() || transmission.value != 0) {
+    const Word word(now, acks, arrivals);
+    for (std::size_t i = 0; i < kFinCopies; ++i) {
+      if (!send_bare({wire::FrameKind::fin, 0, frames.next(), transmission}, link, word)) break;
+    }
+  }
+  fault = Fault::canceled;
+}
+
+}  // namespace cluster::reliability

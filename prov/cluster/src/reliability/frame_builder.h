@@ -1,0 +1,43 @@
+// Packs segments into frames. Small ones share an open frame, copied; large ones that stay where they
+// are get a frame of their own that refers to user memory. A frame holds ordered segments or
+// unordered ones, never both, so that bulk waits for nobody.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "base/bytes.h"
+#include "protocol/carrier.h"
+#include "reliability/frame_body.h"
+#include "reliability/send_window.h"
+#include "wire/segment.h"
+
+namespace cluster::reliability {
+
+class FrameBuilder {
+ public:
+  FrameBuilder(BodyPool& bodies, SendWindow& frames) : bodies_(bodies), frames_(frames) {}
+
+  /// Frames that add() may queue, the one it leaves open included.
+  static constexpr std::size_t kFramesMax = 3;
+
+  /// The segment fits into an empty frame with `room` bytes for segments.
+  void add(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token,
+           std::size_t room);
+  bool open() const { return open_ != nullptr; }
+  /// Queues the open frame.
+  void close();
+
+ private:
+  /// Shorter payloads are copied: cheaper than a frame.
+  static constexpr std::size_t kReferenceMin = 256;
+
+  bool add_reference(const wire::Segment& segment, const Gather& payload, protocol::Token token);
+  void add_copy(const wire::Segment& segment, const Gather& payload, protocol::Token token, std::size_t room);
+
+  BodyPool& bodies_;
+  SendWindow& frames_;
+  std::unique_ptr<FrameBody> open_;
+};
+
+}  // namespace cluster::reliability

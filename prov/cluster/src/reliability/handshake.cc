@@ -1,0 +1,24 @@
+#include "reliability/handshake.h"
+
+namespace cluster::reliability {
+
+Contact judge(const std::optional<Known>& known, const wire::Opening& opening) {
+  if (!known) return Contact::fresh;
+  if (opening.epoch > known->epoch) return Contact::newer;
+  const bool same = opening.epoch == known->epoch && opening.session == known->session;
+  return same ? Contact::same : Contact::stale;
+}
+
+bool Handshake::accept(const wire::FrameView& view) {
+  const bool addressed = view.session == ours_.session;
+  if (!addressed && (view.session != 0 || !view.has_opening)) return false;
+  if (view.has_opening) {
+    if (!peer_) peer_ = view.opening;
+    if (peer_->session != view.opening.session || peer_->epoch != view.opening.epoch) return false;
+  }
+  if (!peer_) return false;
+  if (addressed) peer_knows_us_ = true;
+  return true;
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,73 @@
+// Whose session this is, and what has to be said until both sides know it.
+//
+// There is no exchange of its own: every frame carries our opening until one arrives that is
+// addressed to our session, which proves that the peer has it. Both sides may begin at once; neither
+// waits for the other. Which life of a peer a frame belongs to is decided by epochs: a name's later
+// sessions have larger ones.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "wire/admit.h"
+#include "wire/frame.h"
+#include "wire/opening.h"
+
+namespace cluster::reliability {
+
+/// What is known of a peer: its session and which of its lives that belongs to.
+struct Known {
+  std::uint64_t epoch = 0;
+  std::uint32_t session = 0;
+};
+
+/// How an opening relates to what is known of its sender.
+enum class Contact : std::uint8_t {
+  fresh,  ///< nothing was known: it opens a session
+  same,   ///< the session that is open already
+  newer,  ///< a new life: what is known of the old one is void
+  stale,  ///< from a life that is over: refuse it, naming the newer epoch
+};
+
+Contact judge(const std::optional<Known>& known, const wire::Opening& opening);
+
+class Handshake {
+ public:
+  explicit Handshake(const wire::Opening& ours) : ours_(ours) {}
+
+  const wire::Opening& ours() const { return ours_; }
+  /// Checks that the frame belongs to this session and learns from it. False: not of this session.
+  bool accept(const wire::FrameView& view);
+  /// True once the peer's opening was seen.
+  bool knows_peer() const { return peer_.has_value(); }
+  /// True once the peer is known to have our opening: it need not be said any more.
+  bool peer_knows_us() const { return peer_knows_us_; }
+  std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
+  std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
+
+  /// Frames that may be on their way or waiting at the peer behind a gap.
+  std::size_t window() const {
+    const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);
+    return peer_knows_us_ ? both : std::min(both, kFramesBeforeAnswer);
+  }
+  /// Largest frame that both sides take, header included.
+  std::size_t frame_max() const {
+    return std::min<std::size_t>(ours_.frame_max, peer_ ? peer_->frame_max : kFrameBeforeAnswer);
+  }
+  /// What is left of it for segments.
+  std::size_t room() const { return frame_max() - sizeof(wire::FrameHeader) - opening_size(); }
+  std::size_t opening_size() const { return peer_knows_us_ ? 0 : sizeof(wire::OpeningBlock); }
+
+ private:
+  static constexpr std::size_t kFramesBeforeAnswer = 8;
+  /// Fits where IPv6 works at all (links of 1280 bytes), so a peer's smaller MTU loses nothing.
+  static constexpr std::size_t kFrameBeforeAnswer = 1232;
+
+  wire::Opening ours_;
+  std::optional<wire::Opening> peer_;
+  bool peer_knows_us_ = false;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,49 @@
+// Is the peer still there? Asked only while it owes an answer. Half a second of complete silence
+// makes the engine ask the peer's keeper, then every second; silence of `peer_timeout` is the end.
+// Complaints of the network end it sooner, but not at once: a peer may be on its way up or back.
+#pragma once
+
+#include "base/fault.h"
+#include "base/units.h"
+
+namespace cluster::reliability {
+
+class Liveness {
+ public:
+  explicit Liveness(Duration peer_timeout) : peer_timeout_(peer_timeout) {}
+
+  /// The peer, or a witness, gave a sign of life.
+  void heard(Time now);
+  /// Whether the peer owes an answer from now on.
+  void expect(Time now, bool owed);
+  /// Returns true if the complaint calls for another try at retry_after() from now.
+  bool complaint(Time now, Fault fault);
+  bool wants_probe(Time now);
+  /// none, unreachable (silence, or the network says so) or refused (the port is closed).
+  Fault verdict(Time now) const;
+  Time deadline() const;
+
+  static constexpr Duration kRetryAfter = 20ms;
+
+ private:
+  static constexpr Duration kSilenceBeforeProbe = 500ms;
+  static constexpr Duration kProbeEvery = 1s;
+  static constexpr Duration kRefusalsTolerated = 1s;
+  static constexpr Duration kUnreachableTolerated = 3s;
+  /// Complaints further apart than this are not about the same trouble (kernels send one a second).
+  static constexpr Duration kSameTrouble = 2500ms;
+
+  Time silent_since() const { return heard_at_ > expecting_since_ ? heard_at_ : expecting_since_; }
+
+  Duration peer_timeout_;
+  bool expecting_ = false;
+  Time expecting_since_{};
+  Time heard_at_{};
+  Time probe_at_{};
+  bool troubled_ = false;
+  Time trouble_since_{};
+  Time last_complaint_{};
+  Fault condemned_ = Fault::none;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,115 @@
+#include "reliability/loss_detector.h"
+
+#include <algorithm>
+
+namespace cluster::reliability {
+
+void LossDetector::sent(Sequence transmission, Sequence sequence, Time now) {
+  const Transmission record{transmission, sequence, now};
+  const std::size_t count = transmissions_.size();
+  // A frame sent twice in a row (a timeout's only repair) needs no memory of the first time: so a
+  // long silence costs nothing.
+  if (count > 0 && transmissions_[count - 1].sequence == sequence) {
+    transmissions_[count - 1] = record;
+  } else {
+    transmissions_.push_back(record);
+  }
+}
+
+std::optional<std::size_t> LossDetector::find(Sequence number) const {
+  std::size_t low = 0;
+  std::size_t high = transmissions_.size();
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    if (transmissions_[middle].number.before(number)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == transmissions_.size() || transmissions_[low].number != number) return std::nullopt;
+  return low;
+}
+
+std::optional<Time> LossDetector::newest_arrived(Sequence newest, Sequence known_end) {
+  if (any_arrived_ && newest.before(newest_)) return std::nullopt;
+  const bool news = !any_arrived_ || newest.after(newest_);
+  known_end_ = known_end;
+  if (!news) return std::nullopt;
+  any_arrived_ = true;
+  newest_ = newest;
+  const std::optional<std::size_t> index = find(newest);
+  if (!index) return std::nullopt;
+  newest_sent_at_ = transmissions_[*index].sent_at;
+  return newest_sent_at_;
+}
+
+void LossDetector::arrived(Sequence sequence, const Flight& flight, const RoundTrip& round_trip) {
+  // Only a frame that was sent once shows for certain which sending arrived late, and only a word
+  // that covered it shows that it was not there before.
+  if (!any_arrived_ || flight.sendings != 1 || !sequence.before(known_end_)) return;
+  if (!flight.transmission.before(newest_) || flight.sent_at >= newest_sent_at_) return;
+  const Duration overtaken_by = newest_sent_at_ - flight.sent_at;
+  const Duration wanted = overtaken_by + overtaken_by / 4;
+  if (wanted > reorder_window(round_trip)) widened_ = wanted;
+}
+
+void LossDetector::repaired_in_vain(Time now, const RoundTrip& round_trip) {
+  if (now < widen_at_) return;
+  widened_ = reorder_window(round_trip) + round_trip.smoothed() / 4;
+  widen_at_ = now + round_trip.smoothed();
+  shrink_at_ = widen_at_;
+}
+
+Duration LossDetector::reorder_window(const RoundTrip& round_trip) const {
+  return std::clamp(widened_, round_trip.smoothed() / 4, 2 * round_trip.smoothed());
+}
+
+void LossDetector::shrink(Time now, const RoundTrip& round_trip) {
+  if (now < shrink_at_) return;
+  widened_ = reorder_window(round_trip);
+  widened_ -= widened_ / kSlowness;
+  shrink_at_ = now + round_trip.smoothed();
+}
+
+Duration LossDetector::patience(std::int32_t overtaken_by, const RoundTrip& round_trip) const {
+  if (!round_trip.measured()) return RoundTrip::kTimeoutUnmeasured;
+  const Duration certain = std::max(round_trip.smoothed(), round_trip.latest()) + reorder_window(round_trip);
+  return overtaken_by > kOvertakenFew ? certain : certain + round_trip.smoothed();
+}
+
+LossDetector::Losses LossDetector::detect(Time now, const RoundTrip& round_trip, SendWindow& frames) {
+  Losses losses;
+  deadline_ = kNever;
+  shrink(now, round_trip);
+  std::size_t i = 0;
+  while (any_arrived_ && i < transmissions_.size()) {
+    const Transmission record = transmissions_[i];
+    if (!record.number.before(newest_)) break;
+    bool settled = !frames.is_travelling(record.sequence, record.number);
+    if (!settled && record.sequence.before(known_end_)) {
+      const Time overdue = record.sent_at + patience(newest_ - record.number, round_trip);
+      if (now < overdue) {
+        deadline_ = overdue;
+        break;
+      }
+      frames.mark_lost(record.sequence);
+      losses.latest = record.number;
+      ++losses.count;
+      settled = true;
+    }
+    if (settled && i == 0) {
+      transmissions_.pop_front();
+    } else {
+      ++i;
+    }
+  }
+  return losses;
+}
+
+bool LossDetector::remembers(Sequence transmission, Sequence sequence) const {
+  const std::optional<std::size_t> index = find(transmission);
+  return index && transmissions_[*index].sequence == sequence;
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,78 @@
+// Which frames are lost, after RACK (RFC 8985) but without its ambiguities: the peer names the newest
+// transmission that has arrived. A frame whose latest sending went out before that one, and that has
+// not been acknowledged by the same word, was overtaken. It is held for lost once it is overdue:
+//
+//   sent + round trip + reorder window                       if overtaken by more than kOvertakenFew
+//   sent + round trip + reorder window + round trip          if by fewer: weak evidence, more patience
+//
+// The reorder window begins at a quarter of the round trip and lives between that and two of them. It
+// widens at once to what is seen (a frame that arrives after having been overtaken shows by how
+// much; one repaired in vain shows it was too small) and shrinks slowly while neither happens.
+//
+// Transmissions are remembered in the order they were sent. Whatever is older than the newest arrival
+// and has been settled leaves at the front, so each is looked at a constant number of times.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/ring.h"
+#include "base/sequence.h"
+#include "base/units.h"
+#include "reliability/rtt.h"
+#include "reliability/send_window.h"
+
+namespace cluster::reliability {
+
+class LossDetector {
+ public:
+  struct Losses {
+    std::size_t count = 0;
+    Sequence latest;  ///< transmission of the last frame held for lost, if any
+  };
+
+  void sent(Sequence transmission, Sequence sequence, Time now);
+  /// The peer says that `newest` has arrived and, up to `known_end`, which frames have. Returns when
+  /// `newest` was sent if that is news and still remembered.
+  std::optional<Time> newest_arrived(Sequence newest, Sequence known_end);
+  /// A frame has been acknowledged for the first time; called before newest_arrived() of the same
+  /// acknowledgement.
+  void arrived(Sequence sequence, const Flight& flight, const RoundTrip& round_trip);
+  /// The peer says that it got so many frames in vain.
+  void repaired_in_vain(Time now, const RoundTrip& round_trip);
+
+  /// Marks what is lost by now and sets deadline() for what may be soon.
+  Losses detect(Time now, const RoundTrip& round_trip, SendWindow& frames);
+  /// When the next frame becomes overdue; kNever if none has been overtaken.
+  Time deadline() const { return deadline_; }
+  bool remembers(Sequence transmission, Sequence sequence) const;
+  Duration reorder_window(const RoundTrip& round_trip) const;
+
+ private:
+  struct Transmission {
+    Sequence number;
+    Sequence sequence;
+    Time sent_at{};
+  };
+
+  static constexpr std::int32_t kOvertakenFew = 3;
+  static constexpr int kSlowness = 32;  ///< the window shrinks by this fraction per quiet round trip
+
+  /// Index of the record with this number, if it is there.
+  std::optional<std::size_t> find(Sequence number) const;
+  Duration patience(std::int32_t overtaken_by, const RoundTrip& round_trip) const;
+  void shrink(Time now, const RoundTrip& round_trip);
+
+  Ring<Transmission> transmissions_;
+  bool any_arrived_ = false;
+  Sequence newest_;  ///< latest transmission known to have arrived
+  Time newest_sent_at_{};
+  Sequence known_end_;   ///< the last word covered the frames before this one
+  Duration widened_{0};  ///< the reorder window, before its bounds
+  Time shrink_at_{};
+  Time widen_at_{};  ///< in-vain repairs of one round trip count once
+  Time deadline_ = kNever;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,85 @@
+#include "reliability/receive_window.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <utility>
+
+namespace cluster::reliability {
+
+ReceiveWindow::ReceiveWindow(std::size_t size)
+    : size_(size),
+      slots_(std::bit_ceil(size)),
+      mask_(static_cast<std::uint32_t>(slots_.size() - 1)),
+      arrived_(slots_.size()) {}
+
+ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, bool ordered,
+                                             ConstBytes segments) {
+  if (s - expected_ >= static_cast<std::int32_t>(size_)) return Arrival::outside;
+  Slot& slot = at(s);
+  if (came_before(s)) {
+    const bool copied_by_network = slot.sequence == s && slot.transmission == transmission;
+    if (!copied_by_network) ++in_vain_;
+    return Arrival::duplicate;
+  }
+  assert(handed_on());
+  slot.sequence = s;
+  slot.transmission = transmission;
+  if (!s.before(highest_end_)) highest_end_ = s + 1;
+  if (!ordered || s == expected_) {
+    current_ = segments;
+  } else {
+    keep(slot, segments);
+  }
+  arrived_.insert(s);
+  // Members are taken out as the window moves over them, so that bits are clean for the next lap.
+  for (; arrived_.contains(expected_); ++expected_) arrived_.erase(expected_);
+  return Arrival::fresh;
+}
+
+void ReceiveWindow::keep(Slot& slot, ConstBytes segments) {
+  if (!spares_.empty()) {
+    slot.segments = std::move(spares_.back());
+    spares_.pop_back();
+  }
+  slot.segments.assign(segments.begin(), segments.end());
+  slot.kept = true;
+}
+
+void ReceiveWindow::release_handed() {
+  if (handed_.capacity() == 0) return;
+  if (spares_.size() < kSparesMax) spares_.push_back(std::move(handed_));
+  handed_ = {};
+}
+
+bool ReceiveWindow::next(ConstBytes& segments) {
+  release_handed();
+  if (!current_.empty()) {
+    segments = std::exchange(current_, ConstBytes{});
+    return true;
+  }
+  while (cursor_ != expected_) {
+    Slot& slot = at(cursor_);
+    ++cursor_;
+    if (!slot.kept) continue;
+    slot.kept = false;
+    handed_ = std::move(slot.segments);
+    slot.segments = {};
+    segments = handed_;
+    return true;
+  }
+  return false;
+}
+
+void ReceiveWindow::describe(wire::Ack& ack) const {
+  ack.duplicates = in_vain_;
+  ack.count = 0;
+  Sequence from = arrived_.next_member(expected_, highest_end_);
+  while (from != highest_end_ && ack.count < wire::kAckRangesMax) {
+    const Sequence end = arrived_.next_gap(from, highest_end_);
+    ack.ranges[ack.count++] = {from, end};
+    from = arrived_.next_member(end, highest_end_);
+  }
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,76 @@
+// What has arrived and in which order it is handed on. Everything before `expected` has arrived;
+// beyond it up to `size` frames are taken, whatever is missing between them.
+//
+// Unordered frames are handed on as they come. An ordered frame is handed on once every frame before
+// it has arrived: at once and without a copy if it is the expected one, else from a copy that waits
+// here (at most `size` of them).
+//
+// A frame that comes twice is either the network's doing (the same transmission twice) or a repair
+// in vain (another transmission); only the second kind is told to the sender, who learns from it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/sequence.h"
+#include "reliability/sequence_set.h"
+#include "wire/ack.h"
+
+namespace cluster::reliability {
+
+class ReceiveWindow {
+ public:
+  enum class Arrival : std::uint8_t {
+    fresh,  ///< call next() until it is false
+    duplicate,
+    outside,  ///< further ahead than the window
+  };
+
+  explicit ReceiveWindow(std::size_t size);
+
+  Arrival arrive(Sequence s, Sequence transmission, bool ordered, ConstBytes segments);
+  /// The next run of segments; valid until the next call of next() or arrive().
+  bool next(ConstBytes& segments);
+
+  std::size_t size() const { return size_; }
+  Sequence expected() const { return expected_; }
+  /// True if something beyond `expected` has arrived.
+  bool has_gap() const { return highest_end_ != expected_; }
+  /// True if next() has nothing to give.
+  bool handed_on() const { return current_.empty() && cursor_ == expected_; }
+  /// Frames that came again although they were here.
+  std::uint32_t in_vain() const { return in_vain_; }
+  /// The runs beyond `expected`, lowest first, as many as a block takes.
+  void describe(wire::Ack& ack) const;
+
+ private:
+  struct Slot {
+    Sequence sequence;      ///< what was here last...
+    Sequence transmission;  ///< ...and the sending that brought it
+    bool kept = false;
+    std::vector<std::byte> segments;  ///< waiting to be handed on, if kept
+  };
+
+  static constexpr std::size_t kSparesMax = 64;
+
+  Slot& at(Sequence s) { return slots_[s.value & mask_]; }
+  bool came_before(Sequence s) const { return s.before(expected_) || arrived_.contains(s); }
+  void keep(Slot& slot, ConstBytes segments);
+  void release_handed();
+
+  std::size_t size_;
+  std::vector<Slot> slots_;
+  std::uint32_t mask_;
+  SequenceSet arrived_;  ///< at or beyond expected_
+  Sequence expected_;
+  Sequence highest_end_;  ///< one after the highest that arrived
+  Sequence cursor_;       ///< ordered frames before this one have been handed on
+  std::uint32_t in_vain_ = 0;
+  ConstBytes current_;             ///< arrived and can be handed on as it lies
+  std::vector<std::byte> handed_;  ///< copy that the caller is looking at
+  std::vector<std::vector<std::byte>> spares_;
+};
+
+}  // namespace cluster::reliability

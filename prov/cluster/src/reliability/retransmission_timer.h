@@ -1,0 +1,51 @@
+// What to do about silence while frames are outstanding. First a tail-loss probe (RFC 8985 section 7)
+// after two round trips and the peer's delay of acknowledgements: one frame sent again, whose
+// acknowledgement tells the loss detector about all before it. Then retransmission timeouts, each
+// twice as long as the one before, up to a second. Every sending and every sign of progress starts
+// the silence anew; progress also forgets the backoff.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/units.h"
+#include "reliability/rtt.h"
+
+namespace cluster::reliability {
+
+class RetransmissionTimer {
+ public:
+  enum class Event : std::uint8_t {
+    none,
+    probe,    ///< send one frame again to provoke a word
+    timeout,  ///< the same, and take it for congestion
+  };
+
+  explicit RetransmissionTimer(Duration ack_delay) : ack_delay_(ack_delay) {}
+
+  /// A frame that wants an acknowledgement went out.
+  void sent(Time now) { running_ = true, since_ = now; }
+  /// Something was acknowledged; `outstanding` says whether something still has to be.
+  void progress(Time now, bool outstanding);
+  /// Somebody says the peer may miss something: send one frame again at `when`, if not earlier.
+  void hurry(Time when) { hurry_at_ = std::min(hurry_at_, when); }
+  /// kNever if nothing is outstanding.
+  Time deadline(const RoundTrip& round_trip) const;
+  Event on_time(Time now, const RoundTrip& round_trip);
+
+ private:
+  static constexpr Duration kProbeMin = 20us;
+  static constexpr unsigned kBackoffMax = 13;  ///< 200 us doubled so often is beyond a second
+
+  Duration silence(const RoundTrip& round_trip) const;
+  bool probing(const RoundTrip& round_trip) const { return !probed_ && round_trip.measured(); }
+
+  Duration ack_delay_;
+  bool running_ = false;
+  bool probed_ = false;
+  unsigned backoff_ = 0;
+  Time since_{};
+  Time hurry_at_ = kNever;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,33 @@
+// The round trip in nanoseconds, smoothed as RFC 6298 says. Samples are never ambiguous (the peer
+// names the transmission that arrived), and the time the peer sat on its acknowledgement has been
+// taken out. A peer that was away computing makes a sample as long as its absence, which says
+// nothing about the network: one sample may not move the estimate by more than a factor.
+#pragma once
+
+#include "base/units.h"
+
+namespace cluster::reliability {
+
+class RoundTrip {
+ public:
+  void sample(Duration measured);
+  bool measured() const { return smoothed_ > Duration::zero(); }
+  /// Zero until measured.
+  Duration smoothed() const { return smoothed_; }
+  Duration latest() const { return latest_; }
+  /// After this much silence a frame counts as lost: smoothed + 4 deviations, within bounds.
+  Duration timeout() const;
+
+  static constexpr Duration kTimeoutUnmeasured = 1ms;
+  static constexpr Duration kTimeoutMin = 200us;
+  static constexpr Duration kTimeoutMax = 1s;
+
+ private:
+  static constexpr int kOutlier = 8;
+
+  Duration smoothed_{0};
+  Duration deviation_{0};
+  Duration latest_{0};
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,86 @@
+#include "reliability/send_window.h"
+
+#include <bit>
+
+namespace cluster::reliability {
+
+SendWindow::SendWindow(std::size_t capacity)
+    : flights_(std::bit_ceil(capacity)),
+      mask_(static_cast<std::uint32_t>(flights_.size() - 1)),
+      outstanding_(flights_.size()) {}
+
+bool SendWindow::is_travelling(Sequence s, Sequence transmission) const {
+  if (!is_outstanding(s)) return false;
+  const Flight& flight = at(s);
+  return flight.state == Flight::State::travelling && flight.transmission == transmission;
+}
+
+void SendWindow::push(std::unique_ptr<FrameBody> body) {
+  assert(room(1));
+  Flight& flight = at(end_);
+  flight.body = std::move(body);
+  flight.sendings = 0;
+  flight.state = Flight::State::queued;
+  ++end_;
+}
+
+void SendWindow::sent(Sequence s, Sequence transmission, Time now) {
+  Flight& flight = at(s);
+  if (s == next_) {
+    ++next_;
+    outstanding_.insert(s);
+    ++outstanding_count_;
+    if (!flight.body->tokens.empty()) ++awaited_;
+  }
+  if (flight.state != Flight::State::travelling) ++travelling_;
+  flight.state = Flight::State::travelling;
+  flight.transmission = transmission;
+  flight.sent_at = now;
+  ++flight.sendings;
+}
+
+void SendWindow::mark_lost(Sequence s) {
+  Flight& flight = at(s);
+  assert(flight.state == Flight::State::travelling);
+  flight.state = Flight::State::lost;
+  --travelling_;
+  lost_.push_back(s);
+}
+
+Sequence SendWindow::take_lost() {
+  Ring<Sequence>& lost = skip_overtaken();
+  const Sequence s = lost.front();
+  lost.pop_front();
+  return s;
+}
+
+bool SendWindow::plausible(Sequence ack, const wire::Ack* ranges) const {
+  if (ack.after(next_)) return false;
+  // An old acknowledgement is plausible as long as nobody can have reordered it by a whole window.
+  if (first_ - ack > static_cast<std::int32_t>(flights_.size())) return false;
+  if (ranges == nullptr || ranges->count == 0) return true;
+  // The ranges ascend from `ack`, each step less than 2^31: none may leave the window on the way.
+  for (std::size_t i = 0; i < ranges->count; ++i) {
+    if (ranges->ranges[i].end.after(next_) || !ranges->ranges[i].first.after(ack)) return false;
+  }
+  return true;
+}
+
+void SendWindow::forget(Sequence s, Flight& flight) {
+  outstanding_.erase(s);
+  --outstanding_count_;
+  if (flight.state == Flight::State::travelling) --travelling_;
+  if (!flight.body->tokens.empty()) --awaited_;
+  flight.state = Flight::State::acknowledged;
+}
+
+Ring<Sequence>& SendWindow::skip_overtaken() {
+  while (!lost_.empty()) {
+    const Sequence s = lost_.front();
+    if (is_outstanding(s) && at(s).state == Flight::State::lost) break;
+    lost_.pop_front();
+  }
+  return lost_;
+}
+
+}  // namespace cluster::reliability

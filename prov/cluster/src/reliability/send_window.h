@@ -1,0 +1,121 @@
+// The send window: every frame from the moment it is queued until the peer has it.
+//
+//      first              next               end
+//   ----|------------------|------------------|----
+//       | travelling, lost | queued: never    |
+//       | or acknowledged  | sent yet         |
+//
+// `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each sending
+// has a transmission number of its own. Lost frames wait in a queue for their repair, oldest verdict
+// first; verdicts that were overtaken by an acknowledgement are skipped there.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/ring.h"
+#include "base/sequence.h"
+#include "base/units.h"
+#include "reliability/frame_body.h"
+#include "reliability/sequence_set.h"
+#include "wire/ack.h"
+
+namespace cluster::reliability {
+
+/// One frame on its way.
+struct Flight {
+  enum class State : std::uint8_t { queued, travelling, lost, acknowledged };
+
+  std::unique_ptr<FrameBody> body;  ///< null once acknowledged
+  Time sent_at{};                   ///< the latest sending
+  Sequence transmission;            ///< the latest sending
+  std::uint32_t sendings = 0;
+  State state = State::queued;
+};
+
+class SendWindow {
+ public:
+  explicit SendWindow(std::size_t capacity);
+
+  Sequence first() const { return first_; }
+  Sequence next() const { return next_; }
+  Sequence end() const { return end_; }
+  std::size_t queued() const { return static_cast<std::size_t>(end_ - next_); }
+  /// Frames sent and, as far as is known, neither arrived nor lost.
+  std::size_t travelling() const { return travelling_; }
+  /// Frames sent and not acknowledged.
+  std::size_t outstanding() const { return outstanding_count_; }
+  /// True if the peer has a frame beyond one that it misses.
+  bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first_); }
+  bool has_lost() { return !skip_overtaken().empty(); }
+  /// Frames with tokens among the outstanding ones: somebody waits for their acknowledgement.
+  bool awaited() const { return awaited_ != 0; }
+  bool room(std::size_t frames) const {
+    return static_cast<std::size_t>(end_ - first_) + frames <= flights_.size();
+  }
+  bool is_outstanding(Sequence s) const {
+    return !s.before(first_) && s.before(next_) && outstanding_.contains(s);
+  }
+  /// True if this very sending of the frame may still arrive as far as is known.
+  bool is_travelling(Sequence s, Sequence transmission) const;
+
+  Flight& at(Sequence s) { return flights_[s.value & mask_]; }
+  const Flight& at(Sequence s) const { return flights_[s.value & mask_]; }
+
+  /// Queues a frame behind all others; there must be room.
+  void push(std::unique_ptr<FrameBody> body);
+  /// The frame went out (again, or as the next new one).
+  void sent(Sequence s, Sequence transmission, Time now);
+  void mark_lost(Sequence s);
+  /// Takes the next frame to repair from the queue of lost ones; there must be one.
+  Sequence take_lost();
+  /// It could not be sent after all.
+  void return_lost(Sequence s) { lost_.push_back(s); }
+
+  /// True if an honest peer can have said this.
+  bool plausible(Sequence ack, const wire::Ack* ranges) const;
+  /// Calls arrived(sequence, flight) for each frame that is acknowledged for the first time; the visitor may
+  /// take its body. Costs one step per range, per new frame and per 64 frames spanned.
+  template <typename Arrived>
+  void acknowledge(Sequence ack, const wire::Ack* ranges, Arrived&& arrived) {
+    if (ack.after(first_)) {
+      settle(first_, ack, arrived);
+      first_ = ack;
+    }
+    for (std::size_t i = 0; ranges != nullptr && i < ranges->count; ++i) {
+      const Sequence from = ranges->ranges[i].first;
+      settle(from.before(first_) ? first_ : from, ranges->ranges[i].end, arrived);
+    }
+  }
+
+ private:
+  template <typename Arrived>
+  void settle(Sequence from, Sequence end, Arrived& arrived) {
+    if (!from.before(end)) return;
+    for (Sequence s = outstanding_.next_member(from, end); s != end;
+         s = outstanding_.next_member(s + 1, end)) {
+      Flight& flight = at(s);
+      forget(s, flight);
+      arrived(s, flight);
+    }
+  }
+  void forget(Sequence s, Flight& flight);
+  Ring<Sequence>& skip_overtaken();
+
+  std::vector<Flight> flights_;
+  std::uint32_t mask_;
+  SequenceSet outstanding_;
+  Ring<Sequence> lost_;
+  Sequence first_;
+  Sequence next_;
+  Sequence end_;
+  std::size_t travelling_ = 0;
+  std::size_t outstanding_count_ = 0;
+  std::size_t awaited_ = 0;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,52 @@
+// Which sequences of a moving window are members: one bit each, scanned a word at a time, so walking
+// over what is missing costs nothing for what is not.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/sequence.h"
+
+namespace cluster::reliability {
+
+/// Invariant (the caller's): all members lie within `capacity` of each other.
+class SequenceSet {
+ public:
+  explicit SequenceSet(std::size_t capacity)
+      : words_(std::bit_ceil(std::max<std::size_t>(capacity, kWordBits)) / kWordBits),
+        mask_(static_cast<std::uint32_t>(words_.size() * kWordBits - 1)) {}
+
+  bool contains(Sequence s) const { return (word_of(s) & bit_of(s)) != 0; }
+  void insert(Sequence s) { words_[(s.value & mask_) / kWordBits] |= bit_of(s); }
+  void erase(Sequence s) { words_[(s.value & mask_) / kWordBits] &= ~bit_of(s); }
+  /// The first member in [from, end), or end. The span must not be longer than the capacity.
+  Sequence next_member(Sequence from, Sequence end) const { return find(from, end, 0); }
+  /// The first in [from, end) that is no member, or end.
+  Sequence next_gap(Sequence from, Sequence end) const { return find(from, end, ~std::uint64_t{0}); }
+
+ private:
+  static constexpr std::uint32_t kWordBits = 64;
+
+  std::uint64_t word_of(Sequence s) const { return words_[(s.value & mask_) / kWordBits]; }
+  static std::uint64_t bit_of(Sequence s) { return std::uint64_t{1} << (s.value % kWordBits); }
+  Sequence find(Sequence from, Sequence end, std::uint64_t flip) const {
+    while (from.before(end)) {
+      const std::uint32_t skip = from.value % kWordBits;
+      const std::uint64_t rest = (word_of(from) ^ flip) >> skip;
+      if (rest != 0) {
+        const Sequence hit = from + static_cast<std::uint32_t>(std::countr_zero(rest));
+        return hit.before(end) ? hit : end;
+      }
+      from = from + (kWordBits - skip);
+    }
+    return end;
+  }
+
+  std::vector<std::uint64_t> words_;
+  std::uint32_t mask_;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,114 @@
+#include "wire/admit.h"
+
+#include <array>
+#include <cstring>
+
+#include "wire/checksum.h"
+
+namespace cluster::wire {
+namespace {
+
+constexpr std::size_t kBehindChecksum = kChecksumOffset + sizeof(Le32);
+
+/// What may be set on a frame of this kind; nothing for kinds that do not exist.
+struct KindRule {
+  bool exists;
+  std::uint8_t flags;
+};
+
+using namespace frame_flag;
+
+constexpr KindRule kRules[] = {
+    {false, 0},
+    {true, kAll},                                  // flow
+    {true, 0},                                     // reset
+    {true, kOpening | kAckBlock | kAcknowledges},  // fin
+    {true, 0},                                     // probe
+    {true, 0},                                     // alive
+};
+
+bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
+  return (flags & one) == 0 || (flags & other) != 0;
+}
+
+bool flags_make_sense(std::uint8_t kind, std::uint8_t flags) {
+  return (flags & ~kRules[kind].flags) == 0 && implies(flags, kOrdered | kAckNow, kSequenced) &&
+         implies(flags, kAckBlock, kAcknowledges);
+}
+
+bool ours(const FrameHeader& header, std::size_t available) {
+  return header.magic == kMagic && header.version == kVersion && header.kind < std::size(kRules) &&
+         kRules[header.kind].exists && header.length >= sizeof header && header.length <= available;
+}
+
+/// Leaves the blocks as they are: whether they mean something, has_opening and has_ranges say, and
+/// clearing them would cost more than reading the whole frame.
+void copy_header(const FrameHeader& header, FrameView& out) {
+  out.kind = static_cast<FrameKind>(header.kind);
+  out.flags = header.flags;
+  out.length = header.length;
+  out.ack_delay_ns = std::uint64_t{header.ack_delay} * kAckDelayUnit;
+  out.session = header.session;
+  out.sequence = {header.sequence};
+  out.transmission = {header.transmission};
+  out.ack = {header.ack};
+  out.newest = {header.newest};
+  out.has_opening = false;
+  out.has_ranges = false;
+  out.segments = {};
+}
+
+/// Takes the blocks that the flags promise off the front of `rest`.
+bool read_blocks(ConstBytes& rest, FrameView& out) {
+  if ((out.flags & kOpening) != 0) {
+    const std::size_t size = decode(rest, out.opening);
+    if (size == 0) return false;
+    out.has_opening = true;
+    rest = rest.subspan(size);
+  }
+  if ((out.flags & kAckBlock) != 0) {
+    const std::size_t size = decode(rest, out.ack, out.ranges);
+    if (size == 0) return false;
+    out.has_ranges = true;
+    rest = rest.subspan(size);
+  }
+  return true;
+}
+
+bool read_reset(ConstBytes rest, FrameView& out) {
+  if (rest.size() != sizeof out.reset) return false;
+  std::memcpy(&out.reset, rest.data(), sizeof out.reset);
+  return out.reset.reason == static_cast<std::uint8_t>(ResetReason::unknown_session) ||
+         out.reset.reason == static_cast<std::uint8_t>(ResetReason::stale_epoch);
+}
+
+}  // namespace
+
+Refusal admit(ConstBytes bytes, FrameView& out) {
+  FrameHeader header;
+  if (bytes.size() < sizeof header) return Refusal::garbage;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (!ours(header, bytes.size())) return Refusal::garbage;
+  const ConstBytes whole = bytes.first(header.length);
+  if (frame_checksum({&whole, 1}) != header.checksum) return Refusal::checksum;
+  if (!flags_make_sense(header.kind, header.flags)) return Refusal::garbage;
+  copy_header(header, out);
+  ConstBytes rest = whole.subspan(sizeof header);
+  if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::garbage;
+  if (!read_blocks(rest, out)) return Refusal::garbage;
+  if (out.sequenced() == rest.empty()) return Refusal::garbage;
+  out.segments = rest;
+  return Refusal::none;
+}
+
+std::uint32_t frame_checksum(std::span<const ConstBytes> pieces) {
+  constexpr std::array<std::byte, sizeof(Le32)> blank{};
+  const ConstBytes head = pieces[0];
+  std::uint32_t crc = crc32c(0, head.first(kChecksumOffset));
+  crc = crc32c(crc, blank);
+  crc = crc32c(crc, head.subspan(kBehindChecksum));
+  for (const ConstBytes& piece : pieces.subspan(1)) crc = crc32c(crc, piece);
+  return crc;
+}
+
+}  // namespace cluster::wire

@@ -1,0 +1,68 @@
+// The portable way to the number: eight bytes are looked up in eight tables at a time. Where the
+// processor has an instruction for it, checksum_fast.h is the other way.
+#include "wire/checksum.h"
+
+#include <array>
+#include <cstring>
+
+#include "wire/checksum_fast.h"
+#include "wire/endian.h"
+
+namespace cluster::wire {
+namespace {
+
+constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, reflected
+
+/// value * x mod P, reflected.
+constexpr std::uint32_t times_x(std::uint32_t value) {
+  return (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
+}
+
+using Table = std::array<std::uint32_t, 256>;
+
+constexpr std::array<Table, 8> make_tables() {
+  std::array<Table, 8> tables{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = times_x(crc);
+    tables[0][byte] = crc;
+  }
+  for (std::size_t k = 1; k < tables.size(); ++k) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t shorter = tables[k - 1][byte];
+      tables[k][byte] = (shorter >> 8) ^ tables[0][shorter & 0xff];
+    }
+  }
+  return tables;
+}
+
+constexpr std::array<Table, 8> kTables = make_tables();
+
+std::uint32_t by_tables(std::uint32_t crc, const std::byte* at, std::size_t size) {
+  for (; size >= 8; size -= 8, at += 8) {
+    Le64 field;
+    std::memcpy(&field, at, sizeof field);
+    const std::uint64_t word = field ^ crc;
+    crc = 0;
+    for (std::size_t k = 0; k < 8; ++k) crc ^= kTables[7 - k][(word >> (8 * k)) & 0xff];
+  }
+  for (; size > 0; --size, ++at) {
+    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<std::uint32_t>(*at)) & 0xff];
+  }
+  return crc;
+}
+
+const bool kHasInstruction = fast::available();
+
+}  // namespace
+
+std::uint32_t crc32c(std::uint32_t crc, ConstBytes data) {
+  if (!kHasInstruction) return crc32c_portable(crc, data);
+  return ~fast::continued(~crc, data.data(), data.size());
+}
+
+std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data) {
+  return ~by_tables(~crc, data.data(), data.size());
+}
+
+}  // namespace cluster::wire

@@ -1,0 +1,41 @@
+// Frames that belong to no flow: resets (by the engine), probes (by the engine) and the keeper's
+// answers to them. Small, of fixed size, complete with checksum.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "wire/admit.h"
+#include "wire/frame.h"
+#include "wire/reset.h"
+
+namespace cluster::wire {
+
+/// Owns its bytes; copy it freely.
+class ControlFrame {
+ public:
+  ConstBytes bytes() const { return {storage_.data(), size_}; }
+
+  /// Refuses `offending`, which is quoted so that its sender can tell a genuine refusal from a
+  /// forged one. `epoch` is the one already seen (stale_epoch only).
+  static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
+  /// "Is anybody there?" The answer repeats `nonce`.
+  static ControlFrame probe(std::uint32_t nonce);
+  static ControlFrame alive(std::uint32_t nonce);
+
+ private:
+  ControlFrame(FrameKind kind, std::uint32_t sequence, const ResetBlock* block);
+
+  std::array<std::byte, sizeof(FrameHeader) + sizeof(ResetBlock)> storage_{};
+  std::size_t size_ = 0;
+};
+
+inline ControlFrame reset_frame(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0) {
+  return ControlFrame::reset(offending, reason, epoch);
+}
+inline ControlFrame probe_frame(std::uint32_t nonce) { return ControlFrame::probe(nonce); }
+inline ControlFrame alive_frame(std::uint32_t nonce) { return ControlFrame::alive(nonce); }
+
+}  // namespace cluster::wire

@@ -1,0 +1,118 @@
+#include "wire/print.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace cluster::wire {
+namespace {
+
+const char* name_of(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::flow: return "flow";
+    case FrameKind::reset: return "reset";
+    case FrameKind::fin: return "fin";
+    case FrameKind::probe: return "probe";
+    case FrameKind::alive: return "alive";
+  }
+  return "unknown";
+}
+
+const char* name_of(SegmentKind kind) {
+  switch (kind) {
+    case SegmentKind::eager: return "eager";
+    case SegmentKind::eager_first: return "eager_first";
+    case SegmentKind::eager_next: return "eager_next";
+    case SegmentKind::announce: return "announce";
+    case SegmentKind::pull: return "pull";
+    case SegmentKind::bulk: return "bulk";
+    case SegmentKind::done: return "done";
+    case SegmentKind::credit: return "credit";
+    case SegmentKind::farewell: return "farewell";
+  }
+  return "unknown";
+}
+
+std::string number(const char* label, std::uint64_t value) {
+  return std::string(" ") + label + " " + std::to_string(value);
+}
+
+std::string hexadecimal(const char* label, std::uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%" PRIx64, value);
+  return std::string(" ") + label + " " + text;
+}
+
+std::string print_opening(const Opening& opening) {
+  return " [opening " + opening.name.text() + hexadecimal("epoch", opening.epoch) +
+         hexadecimal("session", opening.session) + number("frame", opening.frame_max) +
+         number("window", opening.window) + "]";
+}
+
+std::string print_ranges(const Ack& ack) {
+  std::string text = " [has";
+  for (std::size_t i = 0; i < ack.count; ++i) {
+    text +=
+        " " + std::to_string(ack.ranges[i].first.value) + "-" + std::to_string((ack.ranges[i].end).value - 1);
+  }
+  return text + number("in vain", ack.duplicates) + "]";
+}
+
+std::string print_reset(const ResetBlock& reset) {
+  const bool stale = reset.reason == static_cast<std::uint8_t>(ResetReason::stale_epoch);
+  return std::string(stale ? " stale epoch" : " unknown session") + hexadecimal("session", reset.session) +
+         number("seq", reset.sequence) + number("tx", reset.transmission) +
+         (stale ? hexadecimal("known epoch", reset.epoch) : "");
+}
+
+/// Counts the segments as far as they make sense.
+std::string print_segments(ConstBytes bytes) {
+  std::size_t count = 0;
+  const std::size_t size = bytes.size();
+  while (!bytes.empty()) {
+    Segment segment;
+    const std::size_t header = decode(bytes, segment);
+    if (header == 0 || bytes.size() - header < segment.length) {
+      return " " + std::to_string(count) + " segments and nonsense in " + std::to_string(size) + " bytes";
+    }
+    bytes = bytes.subspan(header + segment.length);
+    ++count;
+  }
+  return " " + std::to_string(count) + (count == 1 ? " segment" : " segments");
+}
+
+}  // namespace
+
+std::string print(const FrameView& frame) {
+  std::string text = name_of(frame.kind);
+  if (frame.kind == FrameKind::reset) return text + print_reset(frame.reset);
+  if (frame.kind == FrameKind::probe || frame.kind == FrameKind::alive) {
+    return text + number("nonce", frame.sequence.value);
+  }
+  text += hexadecimal("to", frame.session);
+  if (frame.sequenced() || frame.kind == FrameKind::fin) text += number("seq", frame.sequence.value);
+  if (frame.sequenced()) text += number("tx", frame.transmission.value);
+  if (frame.acknowledges()) {
+    text += number("ack", frame.ack.value) + number("newest", frame.newest.value) +
+            number("age", frame.ack_delay_ns) + " ns";
+  }
+  if (frame.in_order()) text += " ordered";
+  if (frame.ack_now()) text += " ack-now";
+  if (frame.has_opening) text += print_opening(frame.opening);
+  if (frame.has_ranges) text += print_ranges(frame.ranges);
+  if (frame.sequenced()) text += print_segments(frame.segments);
+  return text;
+}
+
+std::string print(const Segment& segment) {
+  std::string text = name_of(segment.kind) + number("length", segment.length);
+  if (segment.id != 0) text += number("id", segment.id);
+  if (segment.peer_id != 0) text += number("peer id", segment.peer_id);
+  if (segment.offset != 0) text += number("offset", segment.offset);
+  if (segment.total != 0) text += number("total", segment.total);
+  if (segment.tagged()) text += hexadecimal("tag", segment.tag);
+  if (segment.has_data()) text += hexadecimal("data", segment.data);
+  if (segment.confirm()) text += " confirm";
+  return text;
+}
+
+}  // namespace cluster::wire

@@ -1,0 +1,104 @@
+#include "conformance/two_hosts.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+namespace cluster::test {
+namespace {
+
+os::Descriptor current_namespace() {
+  return os::Descriptor(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+}
+
+void enter(const os::Descriptor& name_space) {
+  if (setns(name_space.number(), CLONE_NEWNET) != 0) std::abort();
+}
+
+std::string device(int host) { return "cl" + std::to_string(getpid()) + (host == 0 ? "a" : "b"); }
+
+bool shell(const std::string& command) { return std::system((command + " 2>/dev/null").c_str()) == 0; }
+
+bool bring_up(int host) {
+  return shell("ip link set lo up") &&
+         shell("ip link set " + device(host) + " up mtu " + std::to_string(TwoHosts::kMtu));
+}
+
+bool configure(int host) {
+  const std::string name = device(host);
+  const std::string number = std::to_string(host + 1);
+  return shell("ip addr add 10.77.0." + number + "/24 dev " + name) &&
+         shell("ip addr add fd77::" + number + "/64 dev " + name + " nodad");
+}
+
+}  // namespace
+
+std::unique_ptr<TwoHosts> TwoHosts::make(std::string& reason) {
+  auto hosts = std::make_unique<TwoHosts>();
+  const os::Descriptor home = current_namespace();
+  for (os::Descriptor& host : hosts->hosts_) {
+    if (unshare(CLONE_NEWNET) != 0) {
+      reason = std::string("needs root to make network namespaces: ") + std::strerror(errno);
+      return nullptr;
+    }
+    host = current_namespace();
+    enter(home);
+  }
+  bool built = false;
+  hosts->on(0, [&] {
+    built = shell("ip link add " + device(0) + " type veth peer name " + device(1) + " netns /proc/" +
+                  std::to_string(getpid()) + "/fd/" + std::to_string(hosts->hosts_[1].number()));
+  });
+  for (int host = 0; host < 2 && built; ++host) hosts->on(host, [&] { built = bring_up(host); });
+  for (int host = 0; host < 2 && built; ++host) hosts->on(host, [&] { built = configure(host); });
+  if (!built) {
+    reason = "needs the ip tool, veth and IPv6 to join two network namespaces";
+    return nullptr;
+  }
+  return hosts;
+}
+
+void TwoHosts::on(int host, const std::function<void()>& action) const {
+  const os::Descriptor home = current_namespace();
+  enter(hosts_[host]);
+  action();
+  enter(home);
+}
+
+SocketAddress TwoHosts::address(int host, SocketAddress::Family family) const {
+  const auto number = static_cast<std::byte>(host + 1);
+  if (family == SocketAddress::Family::v4) {
+    const std::array<std::byte, 4> ip{std::byte{10}, std::byte{77}, std::byte{0}, number};
+    return SocketAddress::v4(ip.data(), 0);
+  }
+  std::array<std::byte, 16> ip{std::byte{0xfd}, std::byte{0x77}};
+  ip[15] = number;
+  return SocketAddress::v6(ip.data(), 0);
+}
+
+os::Interface TwoHosts::interface(int host) const {
+  os::Interface result;
+  on(host, [&] {
+    for (const os::Interface& interface : os::list_interfaces()) {
+      if (interface.name == device(host)) result = interface;
+    }
+  });
+  return result;
+}
+
+SocketAddress loopback(SocketAddress::Family family) {
+  if (family == SocketAddress::Family::v4) {
+    const std::array<std::byte, 4> ip{std::byte{127}, std::byte{0}, std::byte{0}, std::byte{1}};
+    return SocketAddress::v4(ip.data(), 0);
+  }
+  std::array<std::byte, 16> ip{};
+  ip[15] = std::byte{1};
+  return SocketAddress::v6(ip.data(), 0);
+}
+
+}  // namespace cluster::test

@@ -1,0 +1,128 @@
+// A network in memory between fake links: it loses, repeats, delays, reorders and damages frames as
+// its conditions say, by the dice of its seed. Nothing moves by itself: next_arrival() says when
+// something will, and links hand out what has arrived by the clock's now.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "link/link.h"
+#include "support/fake_world.h"
+#include "wire/frame.h"
+
+namespace cluster::test {
+
+struct Conditions {
+  double loss = 0;
+  double duplicate = 0;
+  double corrupt = 0;
+  Duration delay = 10us;
+  Duration jitter = 0ns;                ///< each copy takes up to so much longer: frames overtake each other
+  bool blackout = false;                ///< everything is lost
+  std::size_t burst = link::kBurstMax;  ///< frames a link takes per call
+};
+
+class FakeNetwork {
+ public:
+  FakeNetwork(FakeClock& clock, std::uint64_t seed) : clock_(clock), random_(seed) {}
+
+  struct Cargo {
+    SocketAddress from;
+    std::vector<std::byte> bytes;
+  };
+
+  Conditions conditions;
+  std::uint64_t carried = 0;  ///< frames handed in
+  std::uint64_t lost = 0;
+  std::uint64_t lost_data = 0;  ///< of those: not mere acknowledgements
+  std::uint64_t damaged = 0;
+  /// If set, decides about each frame instead of the dice: true drops it.
+  std::function<bool(const Cargo&, const SocketAddress& to)> drop;
+
+  void carry(const SocketAddress& from, const link::OutFrame& frame) {
+    ++carried;
+    Cargo cargo{from, {}};
+    for (std::size_t i = 0; i < frame.count; ++i) {
+      cargo.bytes.insert(cargo.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+    }
+    const SocketAddress& to = frame.path->to;
+    const bool dropped = drop && drop(cargo, to);
+    if (dropped || conditions.blackout || random_.one_in(conditions.loss)) {
+      ++lost;
+      if ((cargo.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) ++lost_data;
+      return;
+    }
+    if (random_.one_in(conditions.duplicate)) deliver(to, cargo);
+    deliver(to, std::move(cargo));
+  }
+  Time next_arrival() const { return flying_.empty() ? kNever : flying_.begin()->first.first; }
+  /// The next frame for `to` that has arrived by now.
+  bool arrived(const SocketAddress& to, Cargo& out) {
+    for (auto i = flying_.begin(); i != flying_.end() && i->first.first <= clock_.now(); ++i) {
+      if (!(i->second.first == to)) continue;
+      out = std::move(i->second.second);
+      flying_.erase(i);
+      return true;
+    }
+    return false;
+  }
+  FakeClock& clock() { return clock_; }
+
+ private:
+  void deliver(const SocketAddress& to, Cargo cargo) {
+    if (random_.one_in(conditions.corrupt)) {
+      const std::uint64_t bit = random_.below(cargo.bytes.size() * 8);
+      cargo.bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+      ++damaged;
+    }
+    Time when = clock_.now() + conditions.delay;
+    if (conditions.jitter > 0ns) {
+      when += Duration(random_.below(static_cast<std::uint64_t>(conditions.jitter.count())));
+    }
+    flying_.emplace(std::pair{when, serial_++}, std::pair{to, std::move(cargo)});
+  }
+
+  FakeClock& clock_;
+  FakeRandom random_;
+  std::map<std::pair<Time, std::uint64_t>, std::pair<SocketAddress, Cargo>> flying_;
+  std::uint64_t serial_ = 0;
+};
+
+class FakeLink final : public link::Link {
+ public:
+  FakeLink(FakeNetwork& network, const SocketAddress& name, std::size_t frame_max = 1472)
+      : network_(network), name_(name), frame_max_(frame_max) {}
+
+  const char* name() const override { return "fake"; }
+  std::size_t frame_max() const override { return frame_max_; }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override {
+    const std::size_t taken = std::min(frames.size(), network_.conditions.burst);
+    for (const link::OutFrame& frame : frames.first(taken)) network_.carry(name_, frame);
+    return taken;
+  }
+  std::size_t receive_burst(std::span<link::InFrame> frames) override {
+    inbox_.clear();
+    FakeNetwork::Cargo cargo;
+    while (inbox_.size() < frames.size() && network_.arrived(name_, cargo)) {
+      inbox_.push_back(std::move(cargo));
+    }
+    for (std::size_t i = 0; i < inbox_.size(); ++i) {
+      frames[i].bytes = inbox_[i].bytes;
+      frames[i].from = {inbox_[i].from, {}, false};
+    }
+    return inbox_.size();
+  }
+  std::size_t complaints(std::span<link::Complaint>) override { return 0; }
+
+ private:
+  FakeNetwork& network_;
+  SocketAddress name_;
+  std::size_t frame_max_;
+  std::vector<FakeNetwork::Cargo> inbox_;
+};
+
+}  // namespace cluster::test

@@ -1,0 +1,245 @@
+// Two flows joined by a fake network, driven from event to event as an engine would drive them:
+// receive, hand on, timers, transmit. Each end keeps what it was given and checks the tokens.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "reliability/flow.h"
+#include "support/fake_network.h"
+
+namespace cluster::test {
+
+inline SocketAddress name_of(std::uint8_t node) {
+  const std::byte ip[4] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{node}};
+  return SocketAddress::v4(ip, 5000);
+}
+
+/// Bytes that tell where they belong.
+inline std::vector<std::byte> pattern(std::uint64_t from, std::size_t length) {
+  std::vector<std::byte> bytes(length);
+  for (std::size_t i = 0; i < length; ++i) bytes[i] = static_cast<std::byte>((from + i) * 2654435761u >> 11);
+  return bytes;
+}
+
+struct Delivery {
+  wire::Segment segment;
+  std::vector<std::byte> payload;
+};
+
+class FlowEnd {
+ public:
+  FlowEnd(FakeNetwork& network, std::uint8_t node, std::uint8_t peer_node,
+          const reliability::FlowSettings& flow_settings = {}, std::uint64_t epoch = 1)
+      : settings(flow_settings),
+        node_(node),
+        peer_(peer_node),
+        network_(network),
+        link(network, name_of(node), flow_settings.frame_max) {
+    begin(epoch);
+  }
+
+  /// A new flow (a new life of this end).
+  void begin(std::uint64_t epoch) {
+    const reliability::Identity identity{name_of(node_), epoch,
+                                         static_cast<std::uint32_t>(node_ * 1000u + epoch)};
+    flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false},
+                                               environment(), now());
+  }
+  Environment environment() { return {network_.clock(), random_, log_, counters}; }
+  Time now() const { return network_.clock().now(); }
+
+  /// To be posted as soon as the flow takes it. Ordered messages are numbered by `tag`.
+  void send_small(std::size_t length, bool with_token = true) {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::eager;
+    segment.flags = wire::segment_flag::kTagged;
+    segment.tag = smalls_++;
+    enqueue(segment, pattern(segment.tag, length), protocol::Hold::copy, with_token);
+  }
+  void send_bulk(std::size_t length) {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::bulk;
+    segment.peer_id = 7;
+    segment.offset = bulk_offset_;
+    enqueue(segment, pattern(bulk_offset_, length), protocol::Hold::reference, true);
+    bulk_offset_ += length;
+  }
+  std::size_t full_bulk() const {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::bulk;
+    return flow->payload_max(segment);
+  }
+
+  /// One turn of an engine's agenda.
+  void turn() {
+    receive();
+    take_tokens();
+    if (flow->deadline() <= now()) flow->on_time(now());
+    if (flow->wants_probe(now())) ++probes;
+    pump();
+    flow->transmit(now(), link);
+  }
+  void pump() {
+    while (!backlog_.empty()) {
+      Item& item = *backlog_.front();
+      const std::array<ConstBytes, 1> slices{ConstBytes(item.payload)};
+      if (!flow->post(item.segment, {slices, 0, item.payload.size()}, item.hold, item.token)) break;
+      // Copied payloads are the caller's again; whoever still reads them is caught by the sanitizer.
+      if (item.hold == protocol::Hold::copy) std::vector<std::byte>().swap(item.payload);
+      backlog_.pop_front();
+    }
+  }
+  void receive() {
+    std::array<link::InFrame, link::kBurstMax> frames;
+    for (std::size_t count = link.receive_burst(frames); count > 0; count = link.receive_burst(frames)) {
+      for (std::size_t i = 0; i < count; ++i) take(frames[i]);
+    }
+  }
+  bool idle() const { return backlog_.empty() && flow->quiet(); }
+
+  reliability::FlowSettings settings;
+  Counters counters;
+  std::unique_ptr<reliability::Flow> flow;
+  std::vector<Delivery> smalls;               ///< in the order they were handed on
+  std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
+  std::size_t refused = 0;                    ///< frames the gate or the flow did not take
+  std::size_t probes = 0;                     ///< times the flow asked for a sign of life
+  std::size_t tokens_expected = 0;
+  std::set<protocol::Token> tokens_seen;
+
+ private:
+  struct Item {
+    wire::Segment segment;
+    std::vector<std::byte> payload;
+    protocol::Hold hold;
+    protocol::Token token;
+  };
+
+  void enqueue(wire::Segment segment, std::vector<std::byte> payload, protocol::Hold hold, bool with_token) {
+    segment.length = static_cast<std::uint32_t>(payload.size());
+    const protocol::Token token = with_token ? ++last_token_ : 0;
+    if (with_token) ++tokens_expected;
+    auto item = std::make_unique<Item>(Item{segment, std::move(payload), hold, token});
+    backlog_.push_back(item.get());
+    if (with_token) held_.emplace(token, std::move(item));
+    if (!with_token) loose_.push_back(std::move(item));
+  }
+  void take_tokens() {
+    std::vector<protocol::Token> tokens;
+    flow->take_delivered(tokens);
+    for (const protocol::Token token : tokens) {
+      EXPECT_TRUE(tokens_seen.insert(token).second) << "token " << token << " reported twice";
+      held_.erase(token);  // its memory goes: nobody may read it any more
+    }
+  }
+  void take(const link::InFrame& frame) {
+    wire::FrameView view;
+    if (wire::admit(frame.bytes, view) != wire::Refusal::none) {
+      ++refused;
+      return;
+    }
+    if (flow->receive(now(), view, frame.from) == reliability::Flow::Verdict::refused) ++refused;
+    ConstBytes segments;
+    while (flow->next(segments)) unpack(segments);
+  }
+  void unpack(ConstBytes segments) {
+    while (!segments.empty()) {
+      wire::Segment segment;
+      const std::size_t header = wire::decode(segments, segment);
+      ASSERT_GT(header, 0u);
+      ASSERT_LE(segment.length, segments.size() - header);
+      const ConstBytes payload = segments.subspan(header, segment.length);
+      segments = segments.subspan(header + segment.length);
+      if (wire::ordered(segment.kind)) {
+        smalls.push_back({segment, {payload.begin(), payload.end()}});
+      } else {
+        EXPECT_TRUE(bulk.emplace(segment.offset, segment.length).second) << "bulk came twice";
+        const std::vector<std::byte> wanted = pattern(segment.offset, segment.length);
+        EXPECT_EQ(std::memcmp(payload.data(), wanted.data(), wanted.size()), 0);
+      }
+    }
+  }
+
+  std::uint8_t node_;
+  std::uint8_t peer_;
+  FakeNetwork& network_;
+  FakeRandom random_{99};
+  FakeLog log_;
+  std::deque<Item*> backlog_;
+  std::map<protocol::Token, std::unique_ptr<Item>> held_;
+  std::vector<std::unique_ptr<Item>> loose_;
+  protocol::Token last_token_ = 0;
+  std::uint64_t smalls_ = 0;
+  std::uint64_t bulk_offset_ = 0;
+
+ public:
+  FakeLink link;
+
+  /// Everything posted by `sender` came here once, in order, intact.
+  void expect_all_of(const FlowEnd& sender) const {
+    ASSERT_EQ(smalls.size(), sender.smalls_);
+    for (std::size_t i = 0; i < smalls.size(); ++i) {
+      ASSERT_EQ(smalls[i].segment.tag, i);
+      ASSERT_EQ(smalls[i].payload, pattern(i, smalls[i].payload.size()));
+    }
+    std::uint64_t reached = 0;
+    for (const auto& [offset, length] : bulk) {
+      ASSERT_EQ(offset, reached);
+      reached += length;
+    }
+    EXPECT_EQ(reached, sender.bulk_offset_);
+    EXPECT_EQ(sender.tokens_seen.size(), sender.tokens_expected);
+  }
+};
+
+class FlowPair {
+ public:
+  explicit FlowPair(std::uint64_t seed, const reliability::FlowSettings& settings = {})
+      : network(clock, seed), a(network, 1, 2, settings), b(network, 2, 1, settings) {}
+
+  /// Moves to the next event, at most to `limit`; false if there is none before it.
+  bool step(Time limit) {
+    const Time next = std::min({network.next_arrival(), a.flow->deadline(), b.flow->deadline()});
+    // A turn takes an engine some time, during which more may arrive.
+    const Time then = std::max(next, clock.now() + 200ns);
+    if (next == kNever || then > limit) return false;
+    clock.set(then);
+    a.turn();
+    b.turn();
+    return true;
+  }
+  /// Runs until both ends are idle; false if that takes longer than `patience`.
+  bool run(Duration patience) {
+    const Time limit = clock.now() + patience;
+    a.turn();
+    b.turn();
+    while (!(a.idle() && b.idle())) {
+      if (!step(limit)) return false;
+      if (a.flow->fault() != Fault::none || b.flow->fault() != Fault::none) return false;
+    }
+    return true;
+  }
+  /// Runs for exactly so long, whatever happens.
+  void pass(Duration time) {
+    const Time limit = clock.now() + time;
+    a.turn();
+    b.turn();
+    while (step(limit)) continue;
+    clock.set(limit);
+  }
+
+  FakeClock clock;
+  FakeNetwork network;
+  FlowEnd a;
+  FlowEnd b;
+};
+
+}  // namespace cluster::test

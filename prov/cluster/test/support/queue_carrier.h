@@ -1,0 +1,37 @@
+// A carrier made of a queue in memory, for tests of the rooms above carriers: bounded, optionally
+// with segments small enough to cut messages in parts, and with unordered segments overtaking.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "protocol/carrier.h"
+
+namespace cluster::test {
+
+class QueueCarrier final : public protocol::Carrier {
+ public:
+  struct Item {
+    wire::Segment segment;
+    std::vector<std::byte> payload;
+    protocol::Token token;
+  };
+
+  std::size_t room = 1000;             ///< segments it holds
+  std::size_t segment_payload = 1000;  ///< largest payload of one
+  bool at_once = false;                ///< immediate(): behaves like shared memory
+  std::deque<Item> items;
+
+  std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
+  bool immediate() const override { return at_once; }
+  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold,
+            protocol::Token token) override {
+    if (items.size() >= room) return false;
+    Item item{segment, std::vector<std::byte>(payload.length), token};
+    payload.copy_to(item.payload.data());
+    items.push_back(std::move(item));
+    return true;
+  }
+};
+
+}  // namespace cluster::test

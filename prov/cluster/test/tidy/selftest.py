@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Proof that tidy.py can fail: each rule is shown a planted violation, and a tree without one."""
+import os
+import tempfile
+import unittest
+
+from source import File
+from tidy import complaints
+import ratchet
+
+HEADER = "// What this header is for, in two\n// honest lines.\n#pragma once\n"
+SOURCE = "prov/cluster/src/"
+
+
+class Tidy(unittest.TestCase):
+    def run_on(self, files):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as stream:
+                    stream.write(text)
+            return complaints(root)
+
+    def expect(self, files, rule, path, line):
+        found = self.run_on(files)
+        self.assertEqual([(c.rule, c.path, c.line) for c in found], [(rule, path, line)], "\n".join(map(str, found)))
+
+    def expect_code(self, rule, room, code):
+        path = f"{SOURCE}{room}/planted.cc"
+        self.expect({path: "int before;\n" + code + "\n"}, rule, path, 2)
+
+    def expect_clean(self, files):
+        found = self.run_on(files)
+        self.assertEqual(found, [], "\n".join(map(str, found)))
+
+    def test_a_lawful_tree_is_clean(self):
+        self.expect_clean({
+            SOURCE + "wire/a.h": HEADER + '#include "base/b.h"\n#include <chrono>\n',
+            SOURCE + "shm/c.cc": '#include "protocol/carrier.h"\n#include "os/memory.h"\n',
+            SOURCE + "api/d.cc": '#include <rdma/fabric.h>\n#include "engine/engine.h"\n',
+            SOURCE + "os/e.cc": "#include <sys/mman.h>\n#include <ctime>\nint t = ::open(0);\n",
+            SOURCE + "link/f.cc": '// time(nullptr), getenv("X") and "rand()" in words\n'
+                                  'const char* s = "steady_clock"; int x = 1\'000; int time(int); auto y = a.time(0);\n',
+        })
+
+    def test_layering(self):
+        for room, name in [("base", "wire/frame.h"), ("wire", "link/link.h"), ("link", "os/clock.h"),
+                           ("reliability", "protocol/completion.h"), ("reliability", "rails/rail.h"),
+                           ("protocol", "reliability/flow.h"), ("protocol", "engine/engine.h"),
+                           ("shm", "link/link.h"), ("shm", "engine/settings.h"), ("rails", "os/udp_link.h"),
+                           ("engine", "api/assembly.h"), ("api", "wire/segment.h"), ("api", "link/link.h"),
+                           ("os", "protocol/carrier.h"), ("engine", "no_room.h"), ("engine", "nowhere/a.h")]:
+            with self.subTest(room=room, name=name):
+                self.expect_code("layering", room, f'#include "{name}"')
+
+    def test_libfabric_stays_at_the_top(self):
+        for room in ("base", "wire", "link", "os", "shm", "protocol", "reliability", "engine"):
+            with self.subTest(room=room):
+                self.expect_code("layering", room, "#include <rdma/fabric.h>")
+
+    def test_unknown_room(self):
+        self.expect({SOURCE + "attic/a.cc": "int a;\n"}, "layering", SOURCE + "attic/a.cc", 1)
+
+    def test_banned_headers(self):
+        for name in ("ctime", "time.h", "random", "sys/socket.h", "unistd.h", "poll.h", "linux/if_packet.h"):
+            with self.subTest(name=name):
+                self.expect_code("banned", "engine", f"#include <{name}>")
+
+    def test_banned_calls(self):
+        for code in ("auto t = std::chrono::steady_clock::now();", "auto t = std::chrono::system_clock::now();",
+                     "auto t = std::time(nullptr);", "auto t = time(nullptr);", "clock_gettime(1, &t);",
+                     "int r = std::rand();", "int r = rand();", "std::mt19937 dice;", "std::random_device dice;",
+                     "usleep(1);", "sleep(1);", "std::this_thread::sleep_for(1s);",
+                     'auto* e = std::getenv("A");', "std::thread helper(run);", "int s = ::socket(1, 2, 3);",
+                     "void* p = mmap(0, 1, 2, 3, 4, 5);", "int e = eventfd(0, 0);"):
+            with self.subTest(code=code):
+                self.expect_code("banned", "reliability", code)
+
+    def test_conditional_compilation(self):
+        self.expect_code("conditional", "wire", "#ifdef __x86_64__\n#endif")
+
+    def test_file_size(self):
+        path = SOURCE + "link/long.cc"
+        self.expect({path: "int x;\n" * 401}, "file-size", path, 401)
+        self.expect_clean({path: "int x;\n" * 400})
+
+    def test_function_size(self):
+        path = SOURCE + "link/long.cc"
+        for before in ("void f(int a) {\n", "A::A(int a) : a_(a), b_{1} {\n", "template <typename T>\nvoid f(T t) {\n",
+                       "struct S {\nint g(struct T& t) const noexcept {\n", "TEST(Suite, name) {\n",
+                       'extern "C" {\nint h(void) {\n', "auto lambda = [](int a) {\n"):
+            with self.subTest(before=before):
+                closing = "}" * before.count("{\n")
+                found = self.run_on({path: "namespace a {\n" + before + "  { int x{}; }\n" * 70 + closing + ";\n}\n"})
+                self.assertEqual([c.rule for c in found], ["function-size"])
+                self.expect_clean({path: "namespace a {\n" + before + "  { int x{}; }\n" * 60 + closing + ";\n}\n"})
+        self.expect_clean({path: "const int table[] = {\n" + "  1,\n" * 90 + "};\n"})
+        self.expect_clean({path: "class A {\n" + "  int f() { return 1; }\n" * 90 + "};\n"})
+
+    def test_function_size_of_scripts(self):
+        path = "util/tool.py"
+        self.expect({path: "def f():\n" + "    pass\n" * 70}, "function-size", path, 1)
+
+    def test_function_names_and_lines(self):
+        file = File("a.cc", "namespace {\n\nint f(int a) {\n  return a;\n}\n}  // namespace\nint B::g() const { return 1; }\n")
+        self.assertEqual(ratchet.functions(file), [("f", 3, 5), ("B::g", 7, 7)])
+
+    def test_headers(self):
+        path = SOURCE + "wire/a.h"
+        self.expect({path: HEADER.replace("#pragma once\n", "")}, "header", path, 1)
+        self.expect({path: "// One line.\n#pragma once\n"}, "header", path, 1)
+        self.expect({path: "#pragma once\n"}, "header", path, 1)
+
+    def test_words(self):
+        path = "util/note.md"
+        for word in ("TO" + "DO: later", "FIX" + "ME"):
+            self.expect({path: "fine\n" + word + "\n"}, "unfinished", path, 2)
+        for place in ("/wo" + "rk/agents", "in /ho" + "me/someone", '"/tm' + 'p/x"'):
+            self.expect({path: "fine\n" + place + "\n"}, "machine-path", path, 2)
+        self.expect_clean({path: "framework/x, ${TMPDIR:-/tmp}, net/work/x\n"})
+
+    def test_options_and_manual(self):
+        table = SOURCE + "provider/options.def"
+        rows = '// Table.\nOPTION(shm, boolean)\nOPTION(peer_timeout, seconds)\n'
+        self.expect({table: rows, "man/fi_cluster.7": "FI_CLUSTER_SHM\n"}, "option-manual", table, 3)
+        self.expect({table: rows, "man/fi_cluster.7": "FI_CLUSTER_SHM FI_CLUSTER_PEER\\_TIMEOUT\nFI_CLUSTER_GONE\n"},
+                    "option-manual", "man/fi_cluster.7", 2)
+        self.expect_clean({table: rows, "man/fi_cluster.7": "FI_CLUSTER_*: FI_CLUSTER_SHM FI_CLUSTER_PEER_TIMEOUT"})
+
+    def test_readme(self):
+        readme = "prov/cluster/README.md"
+        code = {SOURCE + "api/tagged.cc": "namespace a { int tsend() { return 0; } }\n"}
+        for line in ("`api/gone.cc`", "`api/tagged.cc:gone`", "`nowhere/`", "`gone()`", "| 1 | `api/tagged.cc: A::gone` |",
+                     "| `src/api/` | `gone.cc`", "`tagged.cc`"):
+            with self.subTest(line=line):
+                self.expect({readme: "# Map\n" + line + "\n", **code}, "readme", readme, 2)
+        self.expect_clean({readme: "`api/tagged.cc`, `api/`, | `src/api/` | `tagged.cc` |\n`api/tagged.cc:tsend`, `a::tsend()`, `fi_tsend()`, `x`",
+                           **code})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,317 @@
+// A world small enough for a test: time that passes by being looked at, a network in memory, and
+// libfabric's objects on top, opened the way an application opens them.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "api/fabric.h"
+#include "shm/host.h"
+
+namespace cluster::api::test {
+
+class PassingClock final : public Clock {
+ public:
+  Time now() override { return Time(Duration(now_.fetch_add(step.count(), std::memory_order_relaxed))); }
+
+  Duration step = 1us;  ///< what a look at the clock costs
+
+ private:
+  std::atomic<Duration::rep> now_{1'000'000'000};
+};
+
+class CountingRandom final : public Random {
+ public:
+  std::uint64_t next() override { return next_ += 0x9E3779B97F4A7C15u; }
+
+ private:
+  std::uint64_t next_ = 1;
+};
+
+class KeptLog final : public Log {
+ public:
+  bool enabled(LogLevel level) const override { return level == LogLevel::warn; }
+  void write(LogLevel, const char* line) override { lines.emplace_back(line); }
+  std::vector<std::string> lines;
+};
+
+/// Frames on their way, by destination. A destination that nobody listens at complains.
+struct Network {
+  struct Parcel {
+    SocketAddress from;
+    std::vector<std::byte> bytes;
+  };
+  std::unordered_map<SocketAddress, std::deque<Parcel>, SocketAddressHash> mailboxes;
+};
+
+class MailLink final : public link::Link {
+ public:
+  MailLink(Network& network, const SocketAddress& name) : network_(network), name_(name) {
+    network_.mailboxes[name_];
+  }
+  ~MailLink() override { network_.mailboxes.erase(name_); }
+  const char* name() const override { return "mail"; }
+  std::size_t frame_max() const override { return 1472; }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override {
+    for (const link::OutFrame& frame : frames) {
+      const auto mailbox = network_.mailboxes.find(frame.path->to);
+      if (mailbox == network_.mailboxes.end()) {
+        complaints_.push_back({frame.path->to, Fault::refused});
+        continue;
+      }
+      Network::Parcel parcel{name_, {}};
+      for (std::size_t i = 0; i < frame.count; ++i) {
+        parcel.bytes.insert(parcel.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+      }
+      mailbox->second.push_back(std::move(parcel));
+    }
+    return frames.size();
+  }
+  std::size_t receive_burst(std::span<link::InFrame> frames) override {
+    std::deque<Network::Parcel>& mailbox = network_.mailboxes[name_];
+    opened_.clear();
+    while (!mailbox.empty() && opened_.size() < frames.size()) {
+      opened_.push_back(std::move(mailbox.front()));
+      mailbox.pop_front();
+    }
+    for (std::size_t i = 0; i < opened_.size(); ++i) {
+      frames[i].bytes = opened_[i].bytes;
+      frames[i].from = {};
+      frames[i].from.to = opened_[i].from;
+    }
+    return opened_.size();
+  }
+  std::size_t complaints(std::span<link::Complaint> complaints) override {
+    const std::size_t count = std::min(complaints.size(), complaints_.size());
+    std::copy_n(complaints_.begin(), count, complaints.begin());
+    complaints_.erase(complaints_.begin(), complaints_.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
+  }
+
+ private:
+  Network& network_;
+  SocketAddress name_;
+  std::deque<Network::Parcel> opened_;
+  std::vector<link::Complaint> complaints_;
+};
+
+inline SocketAddress host(std::uint8_t last, std::uint16_t port) {
+  const std::array ip{std::byte{10}, std::byte{0}, std::byte{0}, std::byte{last}};
+  return SocketAddress::v4(ip.data(), port);
+}
+
+inline sockaddr_in raw(const SocketAddress& address) {
+  sockaddr_storage storage;
+  address.to(storage);
+  sockaddr_in in;
+  std::memcpy(&in, &storage, sizeof in);
+  return in;
+}
+
+/// Every engine gets a node of its own, so that its frames go through the network.
+class MemoryAssembly final : public Assembly {
+ public:
+  Log& log() override { return kept; }
+  PassingClock& clock() override { return clock_; }
+  std::uint32_t core_version() const override { return FI_VERSION(1, 17); }
+  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, int& error) override {
+    last_wanted = wanted;
+    if (fail_with != 0) {
+      error = fail_with;
+      return nullptr;
+    }
+    ++built;
+    const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), 9000) : wanted;
+    settings.linger = 100ms;
+    const auto counters = std::make_shared<Counters>();
+    engine::Parts parts{{clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters};
+    parts.epoch = static_cast<std::uint64_t>(built);
+    if (!alone) parts.link = std::make_unique<MailLink>(network, name);
+    return std::make_unique<engine::Engine>(std::move(parts));
+  }
+  std::vector<SocketAddress> resolve(const char* node, const char* service) override {
+    const auto found = names.find(std::string(node) + ":" + service);
+    return found != names.end() ? found->second : std::vector<SocketAddress>{};
+  }
+
+  KeptLog kept;
+  Network network;
+  engine::Settings settings;
+  std::map<std::string, std::vector<SocketAddress>> names;
+  SocketAddress last_wanted;
+  int fail_with = 0;
+  int built = 0;
+  bool alone = false;  ///< engines reach nobody but themselves
+
+ private:
+  PassingClock clock_;
+  CountingRandom random_;
+};
+
+/// What fi_getinfo would have answered.
+struct Info {
+  fi_info info{};
+  fi_tx_attr tx{};
+  fi_rx_attr rx{};
+  fi_ep_attr ep{};
+  fi_domain_attr domain{};
+
+  Info() {
+    info.caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
+    info.addr_format = FI_SOCKADDR_IN;
+    info.tx_attr = &tx;
+    info.rx_attr = &rx;
+    info.ep_attr = &ep;
+    info.domain_attr = &domain;
+    ep.type = FI_EP_RDM;
+    ep.max_msg_size = 1 << 30;
+    tx.inject_size = protocol::kInjectMax;
+    tx.size = rx.size = 256;
+  }
+};
+
+class ApiTest : public ::testing::Test {
+ protected:
+  ApiTest() {
+    fi_fabric_attr attributes{};
+    attributes.api_version = FI_VERSION(1, 17);
+    EXPECT_EQ(open_fabric(&attributes, &fabric, this, assembly), 0);
+    EXPECT_EQ(fi_domain(fabric, &info.info, &domain, this), 0);
+  }
+  ~ApiTest() override {
+    EXPECT_EQ(fi_close(&domain->fid), 0);
+    EXPECT_EQ(fi_close(&fabric->fid), 0);
+  }
+
+  fid_cq* open_cq(fi_cq_format format = FI_CQ_FORMAT_TAGGED, fi_wait_obj wait = FI_WAIT_NONE) {
+    fi_cq_attr attributes{};
+    attributes.format = format;
+    attributes.wait_obj = wait;
+    fid_cq* cq = nullptr;
+    EXPECT_EQ(fi_cq_open(domain, &attributes, &cq, this), 0);
+    return cq;
+  }
+  fid_av* open_av() {
+    fi_av_attr attributes{};
+    fid_av* av = nullptr;
+    EXPECT_EQ(fi_av_open(domain, &attributes, &av, this), 0);
+    return av;
+  }
+  fid_cntr* open_cntr() {
+    fi_cntr_attr attributes{};
+    fid_cntr* cntr = nullptr;
+    EXPECT_EQ(fi_cntr_open(domain, &attributes, &cntr, this), 0);
+    return cntr;
+  }
+  fid_ep* open_endpoint() {
+    fid_ep* endpoint = nullptr;
+    EXPECT_EQ(fi_endpoint(domain, &info.info, &endpoint, this), 0);
+    return endpoint;
+  }
+
+  MemoryAssembly assembly;
+  Info info;
+  fid_fabric* fabric = nullptr;
+  fid_domain* domain = nullptr;
+};
+
+/// An endpoint with all that belongs to it.
+struct Node {
+  fid_ep* endpoint = nullptr;
+  fid_av* av = nullptr;
+  fid_cq* sends = nullptr;
+  fid_cq* receives = nullptr;
+
+  sockaddr_in name() const {
+    sockaddr_in address{};
+    std::size_t size = sizeof address;
+    EXPECT_EQ(fi_getname(&endpoint->fid, &address, &size), 0);
+    return address;
+  }
+  fi_addr_t insert(const Node& peer) const {
+    const sockaddr_in address = peer.name();
+    fi_addr_t handle = FI_ADDR_NOTAVAIL;
+    EXPECT_EQ(fi_av_insert(av, &address, 1, &handle, 0, nullptr), 1);
+    return handle;
+  }
+  void close() const {
+    EXPECT_EQ(fi_close(&endpoint->fid), 0);
+    EXPECT_EQ(fi_close(&av->fid), 0);
+    EXPECT_EQ(fi_close(&sends->fid), 0);
+    EXPECT_EQ(fi_close(&receives->fid), 0);
+  }
+};
+
+/// Two endpoints that know each other.
+class PairTest : public ApiTest {
+ protected:
+  void start(std::uint64_t send_bind = 0, std::uint64_t receive_bind = 0) {
+    for (Node* node : {&left, &right}) {
+      node->endpoint = open_endpoint();
+      node->av = open_av();
+      node->sends = open_cq();
+      node->receives = open_cq();
+      EXPECT_EQ(fi_ep_bind(node->endpoint, &node->av->fid, 0), 0);
+      EXPECT_EQ(fi_ep_bind(node->endpoint, &node->sends->fid, FI_TRANSMIT | send_bind), 0);
+      EXPECT_EQ(fi_ep_bind(node->endpoint, &node->receives->fid, FI_RECV | receive_bind), 0);
+      EXPECT_EQ(fi_enable(node->endpoint), 0);
+    }
+    to_right = left.insert(right);
+    to_left = right.insert(left);
+  }
+  ~PairTest() override {
+    if (left.endpoint == nullptr) return;
+    left.close();
+    right.close();
+  }
+
+  /// Reads `cq` until it has something to say, turning both endpoints; gives up after a while.
+  ssize_t await(fid_cq* cq, fi_cq_tagged_entry& entry, fi_addr_t* source = nullptr) {
+    constexpr int kTurnsMax = 100000;
+    ssize_t result = -FI_EAGAIN;
+    for (int turn = 0; turn < kTurnsMax && result == -FI_EAGAIN; ++turn) {
+      turn_both();
+      fi_addr_t from = FI_ADDR_NOTAVAIL;
+      result = fi_cq_readfrom(cq, &entry, 1, &from);
+      if (result > 0 && source != nullptr) *source = from;
+    }
+    return result;
+  }
+  ssize_t await_error(fid_cq* cq, fi_cq_err_entry& error) {
+    fi_cq_tagged_entry entry{};
+    EXPECT_EQ(await(cq, entry), -FI_EAVAIL);
+    return fi_cq_readerr(cq, &error, 0);
+  }
+  void turn_both() {
+    fi_cq_read(left.sends, nullptr, 0);
+    fi_cq_read(right.sends, nullptr, 0);
+  }
+  void expect_nothing(fid_cq* cq) {
+    fi_cq_tagged_entry entry{};
+    for (int turn = 0; turn < 300; ++turn) {
+      turn_both();
+      ASSERT_EQ(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+    }
+  }
+
+  Node left;
+  Node right;
+  fi_addr_t to_right = FI_ADDR_NOTAVAIL;
+  fi_addr_t to_left = FI_ADDR_NOTAVAIL;
+};
+
+}  // namespace cluster::api::test

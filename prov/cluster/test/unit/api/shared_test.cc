@@ -1,0 +1,132 @@
+// Queues, counters and address vectors that several endpoints share.
+#include <atomic>
+#include <thread>
+
+#include "unit/api/api_world.h"
+
+namespace cluster::api::test {
+namespace {
+
+class SharedTest : public ApiTest {
+ protected:
+  fi_cq_tagged_entry entry{};
+  char buffer[32] = {};
+};
+
+TEST_F(SharedTest, OneQueueServesManyEndpointsAndSurvivesThem) {
+  constexpr int kEndpoints = 3;
+  fid_av* av = open_av();
+  fid_cq* cq = open_cq();
+  fid_ep* endpoints[kEndpoints];
+  fi_addr_t handles[kEndpoints];
+  for (int i = 0; i < kEndpoints; ++i) {
+    endpoints[i] = open_endpoint();
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &av->fid, 0), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    ASSERT_EQ(fi_enable(endpoints[i]), 0);
+    sockaddr_in name{};
+    std::size_t size = sizeof name;
+    ASSERT_EQ(fi_getname(&endpoints[i]->fid, &name, &size), 0);
+    ASSERT_EQ(fi_av_insert(av, &name, 1, &handles[i], 0, nullptr), 1);
+  }
+  for (int i = 0; i < kEndpoints; ++i) {
+    ASSERT_EQ(fi_trecv(endpoints[i], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &endpoints[i]),
+              0);
+    ASSERT_EQ(fi_tsend(endpoints[(i + 1) % kEndpoints], "ring", 5, nullptr, handles[i], 5, nullptr), 0);
+  }
+  int received = 0;
+  int sent = 0;
+  for (int turn = 0; turn < 100000 && received + sent < 2 * kEndpoints; ++turn) {
+    if (fi_cq_read(cq, &entry, 1) != 1) continue;
+    ++(entry.flags & FI_RECV ? received : sent);
+  }
+  EXPECT_EQ(received, kEndpoints);
+  EXPECT_EQ(sent, kEndpoints);
+  EXPECT_EQ(fi_close(&endpoints[0]->fid), 0);
+  EXPECT_EQ(fi_cq_read(cq, &entry, 1), -FI_EAGAIN);
+  EXPECT_EQ(fi_close(&cq->fid), -FI_EBUSY);
+  EXPECT_EQ(fi_close(&endpoints[1]->fid), 0);
+  EXPECT_EQ(fi_close(&endpoints[2]->fid), 0);
+  EXPECT_EQ(fi_close(&cq->fid), 0);
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
+TEST_F(SharedTest, CountersMoveTheirEndpointsAndCountInjectedMessages) {
+  fid_av* av = open_av();
+  fid_cq* cq = open_cq();
+  fid_cntr* sends = open_cntr();
+  fid_cntr* receives = open_cntr();
+  fid_ep* endpoints[2];
+  fi_addr_t handles[2];
+  for (int i = 0; i < 2; ++i) {
+    endpoints[i] = open_endpoint();
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &av->fid, 0), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &sends->fid, FI_SEND), 0);
+    ASSERT_EQ(fi_ep_bind(endpoints[i], &receives->fid, FI_RECV), 0);
+    ASSERT_EQ(fi_enable(endpoints[i]), 0);
+    sockaddr_in name{};
+    std::size_t size = sizeof name;
+    ASSERT_EQ(fi_getname(&endpoints[i]->fid, &name, &size), 0);
+    ASSERT_EQ(fi_av_insert(av, &name, 1, &handles[i], 0, nullptr), 1);
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(fi_recv(endpoints[1], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, &entry), 0);
+  }
+  ASSERT_EQ(fi_send(endpoints[0], "abc", 4, nullptr, handles[1], nullptr), 0);
+  ASSERT_EQ(fi_inject(endpoints[0], "abc", 4, handles[1]), 0);
+  EXPECT_EQ(fi_cntr_wait(receives, 2, 1000), 0);
+  EXPECT_EQ(fi_cntr_wait(sends, 2, 1000), 0);
+  EXPECT_EQ(fi_cntr_readerr(sends), 0u);
+  ASSERT_EQ(fi_recv(endpoints[1], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, &entry), 0);
+  EXPECT_EQ(fi_cancel(&endpoints[1]->fid, &entry), 0);
+  EXPECT_EQ(fi_cntr_readerr(receives), 1u);
+  for (fid_ep* endpoint : endpoints) EXPECT_EQ(fi_close(&endpoint->fid), 0);
+  EXPECT_EQ(fi_close(&sends->fid), 0);
+  EXPECT_EQ(fi_close(&receives->fid), 0);
+  EXPECT_EQ(fi_close(&cq->fid), 0);
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
+TEST_F(SharedTest, EndpointsComeAndGoWhileTheirQueueIsRead) {
+  assembly.alone = true;
+  constexpr int kLives = 200;
+  constexpr int kReaders = 2;
+  fid_av* av = open_av();
+  fid_cq* cq = open_cq();
+  sockaddr_in self = raw(host(1, 1));
+  info.info.src_addr = &self;
+  info.info.src_addrlen = sizeof self;
+  fi_addr_t to_self = 0;
+  ASSERT_EQ(fi_av_insert(av, &self, 1, &to_self, 0, nullptr), 1);
+  std::atomic<bool> over{false};
+  std::atomic<int> seen{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < kReaders; ++i) {
+    readers.emplace_back([&] {
+      while (!over) {
+        fi_cq_tagged_entry got{};
+        if (fi_cq_read(cq, &got, 1) == 1) ++seen;
+        std::this_thread::yield();
+      }
+    });
+  }
+  for (int life = 1; life <= kLives; ++life) {
+    fid_ep* endpoint = open_endpoint();
+    EXPECT_EQ(fi_ep_bind(endpoint, &av->fid, 0), 0);
+    EXPECT_EQ(fi_ep_bind(endpoint, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    EXPECT_EQ(fi_enable(endpoint), 0);
+    EXPECT_EQ(fi_trecv(endpoint, buffer, sizeof buffer, nullptr, to_self, 5, 0, nullptr), 0);
+    EXPECT_EQ(fi_tsend(endpoint, "self", 5, nullptr, to_self, 5, nullptr), 0);
+    while (seen < 2 * life && !HasFailure()) std::this_thread::yield();
+    EXPECT_EQ(fi_close(&endpoint->fid), 0);
+  }
+  over = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(seen, 2 * kLives);
+  EXPECT_EQ(fi_close(&cq->fid), 0);
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
+}  // namespace
+}  // namespace cluster::api::test

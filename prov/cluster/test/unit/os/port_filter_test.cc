@@ -1,0 +1,109 @@
+#include "os/port_filter.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <vector>
+
+#include "conformance/two_hosts.h"
+#include "os/descriptor.h"
+#include "os/frame_headers.h"
+
+namespace cluster::os {
+namespace {
+
+using Family = SocketAddress::Family;
+
+/// Runs the program in the kernel: a socket pair delivers only what passes.
+class Sieve {
+ public:
+  explicit Sieve(FilterProgram program) {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+    in_ = Descriptor(ends[0]);
+    out_ = Descriptor(ends[1]);
+    EXPECT_EQ(attach_filter(out_.number(), SO_ATTACH_FILTER, program), 0);
+  }
+  bool passes(const std::vector<std::byte>& frame) {
+    // A refused datagram is an error (EPERM) to its sender, or simply is not there.
+    send(in_.number(), frame.data(), frame.size(), MSG_NOSIGNAL);
+    std::vector<std::byte> arrived(frame.size() + 1);
+    return recv(out_.number(), arrived.data(), arrived.size(), 0) == static_cast<ssize_t>(frame.size());
+  }
+
+ private:
+  Descriptor in_;
+  Descriptor out_;
+};
+
+std::vector<std::byte> frame_to(const SocketAddress& to, std::size_t payload) {
+  const Origin origin{{}, test::loopback(to.family()).with_port(1)};
+  link::Path path;
+  path.to = to;
+  std::vector<std::byte> frame(headers_size(to.family()) + payload);
+  write_headers(frame.data(), origin, path, payload, false);
+  return frame;
+}
+
+SocketAddress ours(Family family) { return test::loopback(family).with_port(9228); }
+
+/// Differs from ours() in byte `at` of the IP.
+SocketAddress other(Family family, std::size_t at) {
+  const SocketAddress base = ours(family);
+  std::vector<std::byte> changed(base.ip().begin(), base.ip().end());
+  changed[at] ^= std::byte{1};
+  return family == Family::v4 ? SocketAddress::v4(changed.data(), 9228)
+                              : SocketAddress::v6(changed.data(), 9228);
+}
+
+TEST(PortFilter, LetsThroughOurFramesOfAnySize) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    Sieve sieve(frames_for(ours(family)));
+    for (const std::size_t payload :
+         {std::size_t{0}, std::size_t{32}, std::size_t{1472}, std::size_t{60000}}) {
+      EXPECT_TRUE(sieve.passes(frame_to(ours(family), payload))) << payload;
+    }
+  }
+}
+
+TEST(PortFilter, HoldsBackOtherPortsAndHosts) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    Sieve sieve(frames_for(ours(family)));
+    EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9229), 32)));
+    EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9228 ^ 0x100), 32)));
+    for (std::size_t at = 0; at < ours(family).ip().size(); ++at) {
+      EXPECT_FALSE(sieve.passes(frame_to(other(family, at), 32))) << at;
+    }
+  }
+}
+
+TEST(PortFilter, HoldsBackFragmentsOptionsAndOtherProtocols) {
+  struct Damage {
+    std::size_t at;
+    int value;
+  };
+  Sieve sieve_v4(frames_for(ours(Family::v4)));
+  for (const Damage damage : {Damage{14, 0x46}, {20, 0x20}, {20, 0x01}, {21, 1}, {23, 6}, {13, 0x06}}) {
+    std::vector<std::byte> frame = frame_to(ours(Family::v4), 64);
+    frame[damage.at] = static_cast<std::byte>(damage.value);
+    EXPECT_FALSE(sieve_v4.passes(frame)) << damage.at;
+  }
+  Sieve sieve_v6(frames_for(ours(Family::v6)));
+  for (const Damage damage : {Damage{14, 0x40}, {20, 44}, {20, 0}, {12, 0x08}}) {
+    std::vector<std::byte> frame = frame_to(ours(Family::v6), 64);
+    frame[damage.at] = static_cast<std::byte>(damage.value);
+    EXPECT_FALSE(sieve_v6.passes(frame)) << damage.at;
+  }
+}
+
+TEST(PortFilter, HoldsBackFramesTooShortToTell) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    Sieve sieve(frames_for(ours(family)));
+    std::vector<std::byte> frame = frame_to(ours(family), 0);
+    frame.resize(frame.size() - 5);  // the destination port is cut
+    EXPECT_FALSE(sieve.passes(frame));
+  }
+}
+
+}  // namespace
+}  // namespace cluster::os

@@ -1,0 +1,138 @@
+#include "os/send_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "os/descriptor.h"
+
+namespace cluster::os {
+namespace {
+
+class RunLength : public ::testing::Test {
+ protected:
+  std::size_t run(std::initializer_list<std::size_t> sizes) {
+    frames_.clear();
+    for (const std::size_t size : sizes) frames_.push_back(frame(size, here_));
+    return run_length(frames_);
+  }
+  static link::OutFrame frame(std::size_t size, const link::Path& path) {
+    link::OutFrame out;
+    out.path = &path;
+    out.size = size;
+    return out;
+  }
+
+  link::Path here_;
+  link::Path there_;
+  std::vector<link::OutFrame> frames_;
+};
+
+TEST_F(RunLength, EqualSizesAndOneShorterAtTheEnd) {
+  EXPECT_EQ(run({}), 0U);
+  EXPECT_EQ(run({100}), 1U);
+  EXPECT_EQ(run({100, 100, 100}), 3U);
+  EXPECT_EQ(run({100, 100, 40}), 3U);
+  EXPECT_EQ(run({100, 100, 40, 40}), 3U) << "a shorter one ends the super-frame";
+  EXPECT_EQ(run({100, 40, 100}), 2U);
+  EXPECT_EQ(run({100, 101}), 1U);
+}
+
+TEST_F(RunLength, StaysWithOnePath) {
+  frames_ = {frame(100, here_), frame(100, here_), frame(100, there_)};
+  EXPECT_EQ(run_length(frames_), 2U);
+}
+
+TEST_F(RunLength, StaysWithinWhatAPacketHolds) {
+  frames_.assign(100, frame(1472, here_));
+  EXPECT_EQ(run_length(frames_), 44U);
+  frames_.assign(100, frame(64, here_));
+  EXPECT_EQ(run_length(frames_), 64U);
+  frames_.assign(3, frame(64000, here_));
+  EXPECT_EQ(run_length(frames_), 1U);
+}
+
+/// A socket pair that takes datagrams without headers, so that the batch alone is looked at.
+class Submit : public ::testing::Test {
+ protected:
+  Submit() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, ends), 0);
+    in_ = Descriptor(ends[0]);
+    out_ = Descriptor(ends[1]);
+  }
+  void add(std::size_t frames, std::size_t size) {
+    batch_.open(frames);
+    batch_.add(ConstBytes(data_).first(size));
+  }
+
+  Descriptor in_;
+  Descriptor out_;
+  std::vector<std::byte> data_ = std::vector<std::byte>(4 << 20);
+  Counters counters_;
+  SendBatch batch_{true};
+};
+
+TEST_F(Submit, CountsFramesNotMessages) {
+  add(3, 10);
+  add(1, 10);
+  const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
+  EXPECT_EQ(outcome.frames, 4U);
+  EXPECT_FALSE(outcome.no_room);
+}
+
+TEST_F(Submit, StopsWhereThereIsNoRoom) {
+  bool full = false;
+  for (int i = 0; i < 10000 && !full; ++i) {
+    batch_.clear();
+    add(1, 1000);
+    add(1, 1000);
+    const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
+    full = outcome.no_room;
+    EXPECT_EQ(outcome.frames == 2, !full);
+  }
+  EXPECT_TRUE(full);
+  EXPECT_EQ(counters_.link_unsendable + counters_.link_too_long, 0U);
+}
+
+TEST_F(Submit, DropsWhatIsTooLongAndGoesOn) {
+  add(1, 10);
+  add(2, data_.size());
+  add(1, 10);
+  const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
+  EXPECT_EQ(outcome.frames, 4U);
+  EXPECT_EQ(counters_.link_too_long, 2U);
+  EXPECT_TRUE(batch_.offload());
+}
+
+TEST_F(Submit, DropsWhatCannotBeSentAtAll) {
+  out_.reset();
+  add(1, 10);
+  add(1, 10);
+  const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
+  EXPECT_EQ(outcome.frames, 2U);
+  EXPECT_EQ(counters_.link_unsendable, 2U);
+}
+
+TEST_F(Submit, GivesOffloadUpWhenARunIsRefused) {
+  batch_.open(5).msg_flags = 0;
+  batch_.add(ConstBytes(data_).first(10));
+  msghdr& refused = batch_.open(5);
+  batch_.add(ConstBytes(data_).first(10));
+  sockaddr_storage nonsense{};
+  refused.msg_name = &nonsense;  // EINVAL, as from a kernel without segmentation
+  refused.msg_namelen = 1;
+  const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
+  EXPECT_EQ(outcome.frames, 5U);
+  EXPECT_TRUE(outcome.offload_refused);
+  EXPECT_FALSE(batch_.offload());
+  EXPECT_EQ(counters_.link_offload_refused, 1U);
+
+  batch_.clear();
+  add(1, data_.size());
+  EXPECT_EQ(batch_.submit(in_.number(), counters_).frames, 1U);
+  EXPECT_TRUE(batch_.offload()) << "the frames were too long: the offload was not to blame";
+}
+
+}  // namespace
+}  // namespace cluster::os

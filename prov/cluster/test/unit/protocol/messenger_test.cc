@@ -1,0 +1,187 @@
+// Messages of every size find their receives, whole and in order, and are completed once.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/messenger_pair.h"
+
+namespace cluster::protocol {
+namespace {
+
+class MessengerSizes : public MessengerTest,
+                       public testing::WithParamInterface<std::tuple<std::size_t, bool>> {};
+
+TEST_P(MessengerSizes, ArriveIntactPostedAndUnexpected) {
+  const auto [size, immediate] = GetParam();
+  left.carrier.at_once = right.carrier.at_once = immediate;
+  shuffle = true;
+  for (const bool posted : {true, false}) {
+    const auto data = pattern(size);
+    std::vector<std::byte> target(size + 10);
+    int mark = 0;
+    if (posted) {
+      ASSERT_EQ(receive(right, target, 5, 0, &mark), Fault::none);
+    }
+    ASSERT_EQ(send(left, data, 5, &left), Fault::none);
+    run();
+    if (!posted) {
+      ASSERT_EQ(receive(right, target, 5, 0, &mark), Fault::none);
+      run();
+    }
+    const auto got = right.take();
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(got[0].fault, Fault::none);
+    EXPECT_EQ(got[0].length, size);
+    EXPECT_EQ(got[0].context, &mark);
+    EXPECT_EQ(got[0].source, 7u);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), target.begin()));
+    const auto sent = left.take();
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].context, &left);
+    EXPECT_EQ(left.sent.value(), posted ? 1u : 2u);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, MessengerSizes,
+                         testing::Combine(testing::Values(0, 1, 8, 999, 1000, 1001, 4000, 4001, 70000,
+                                                          256 * 1024, 256 * 1024 + 1, 3000001),
+                                          testing::Bool()));
+
+TEST_F(MessengerTest, MatchesInPostingOrderWildcardAndDirectedAlike) {
+  std::byte a[8], b[8], c[8];
+  int first, second, third;
+  receive(right, a, 1, ~0ull, &first);     // anything
+  receive(right, b, 5, 0, &second, true);  // tag 5 from left
+  receive(right, c, 5, 0, &third);
+  for (int i = 0; i < 3; ++i) send(left, pattern(8), 5);
+  run();
+  const auto got = right.take();
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0].context, &first);
+  EXPECT_EQ(got[1].context, &second);
+  EXPECT_EQ(got[2].context, &third);
+}
+
+TEST_F(MessengerTest, UnexpectedAreTakenInArrivalOrderThroughIgnoreMasks) {
+  for (unsigned i = 0; i < 5; ++i) send(left, pattern(i + 1), 0x10 + i);
+  run();
+  std::vector<std::byte> target(16);
+  receive(right, target, 0x13, 0);
+  receive(right, target, 0x10, 0xf);
+  receive(right, target, 0x10, 0xf);
+  const auto got = right.take();
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0].tag, 0x13u);
+  EXPECT_EQ(got[1].tag, 0x10u);
+  EXPECT_EQ(got[2].tag, 0x11u);
+}
+
+TEST_F(MessengerTest, AnnouncedAndEagerKeepTheirOrder) {
+  const auto big = pattern(100000, 1);
+  const auto small = pattern(8, 2);
+  send(left, big, 5);
+  send(left, small, 5);
+  std::vector<std::byte> first(100000), second(100000);
+  receive(right, first, 5);
+  receive(right, second, 5);
+  run();
+  EXPECT_EQ(first, big);
+  EXPECT_TRUE(std::equal(small.begin(), small.end(), second.begin()));
+}
+
+TEST_F(MessengerTest, TruncatedReceiveSaysWhatIsLostAndTheSenderSucceeds) {
+  for (const std::size_t size : {100u, 3000u, 100000u}) {
+    std::vector<std::byte> target(40);
+    receive(right, target, 1);
+    send(left, pattern(size), 1);
+    run();
+    const auto got = right.take();
+    ASSERT_EQ(got.size(), 1u);
+    EXPECT_EQ(got[0].fault, Fault::truncated);
+    EXPECT_EQ(got[0].length, 40u);
+    EXPECT_EQ(got[0].lost, size - 40);
+    const auto sent = left.take();
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].fault, Fault::none);
+  }
+}
+
+TEST_F(MessengerTest, DeliveredWaitsForTheReceiversWord) {
+  left.carrier.at_once = right.carrier.at_once = true;
+  send(left, pattern(8), 1, nullptr, Promise::delivered);
+  EXPECT_TRUE(left.take().empty());
+  run();
+  EXPECT_EQ(left.take().size(), 1u);
+}
+
+TEST_F(MessengerTest, TransmittedWaitsForTheCarrier) {
+  send(left, pattern(8), 1);
+  EXPECT_TRUE(left.take().empty());
+  carry(left, right);
+  EXPECT_EQ(left.take().size(), 1u);
+}
+
+TEST_F(MessengerTest, CreditBoundsWhatIsStoredAndNothingIsLost) {
+  const auto data = pattern(1000);
+  left.carrier.room = 100000;
+  std::size_t posted = 0;
+  while (posted < 400 && send(left, data, posted, nullptr, Promise::buffer_free) == Fault::none) {
+    ++posted;
+    run();
+  }
+  EXPECT_LT(left.counters.eager_sent, 260u);  // 256 KiB of credit at 1064 a message
+  EXPECT_GT(left.counters.eager_sent, 200u);
+  EXPECT_EQ(posted, left.counters.eager_sent + settings.send_requests_max);  // the rest waits here
+  std::vector<std::byte> target(1000);
+  for (std::size_t i = 0; i < posted; ++i) {
+    std::fill(target.begin(), target.end(), std::byte{0});
+    ASSERT_EQ(receive(right, target, i), Fault::none);
+    run();
+    ASSERT_EQ(target, data) << i;
+  }
+  EXPECT_EQ(right.take().size(), posted);
+  EXPECT_EQ(left.take().size(), posted);
+  ASSERT_EQ(send(left, data, 1), Fault::none);  // credit has come back
+  run();
+  EXPECT_EQ(left.counters.rendezvous_sent, settings.send_requests_max);
+}
+
+TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
+  left.carrier.room = 0;
+  auto data = pattern(64);
+  const auto original = data;
+  const ConstBytes slices[] = {data};
+  SendOrder order{.slices = slices, .length = data.size()};
+  order.inject = true;
+  order.report = false;
+  order.promise = Promise::buffer_free;
+  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  std::fill(data.begin(), data.end(), std::byte{0});
+  left.carrier.room = 10;
+  std::vector<std::byte> target(64);
+  const Bytes targets[] = {target};
+  right.messenger.receive(nullptr, {.slices = targets});
+  run();
+  EXPECT_EQ(target, original);
+  EXPECT_TRUE(left.take().empty());
+}
+
+TEST_F(MessengerTest, NarrowCarrierOnlyDelays) {
+  left.carrier.room = right.carrier.room = 1;
+  std::vector<std::vector<std::byte>> targets;
+  for (unsigned i = 0; i < 40; ++i) {
+    const std::size_t size = i * 700;
+    targets.emplace_back(size);
+    ASSERT_EQ(receive(right, targets.back(), i), Fault::none);
+  }
+  std::vector<std::vector<std::byte>> data;
+  for (unsigned i = 0; i < 40; ++i) {
+    data.push_back(pattern(i * 700, i));
+    ASSERT_EQ(send(left, data.back(), i), Fault::none);
+  }
+  run();
+  EXPECT_EQ(targets, data);
+}
+
+}  // namespace
+}  // namespace cluster::protocol

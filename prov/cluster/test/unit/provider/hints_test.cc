@@ -1,0 +1,137 @@
+// Hints against what is offered: each thing that cannot be had is refused by name, and nothing that
+// consumers rely on is.
+#include "provider/hints.h"
+
+#include <gtest/gtest.h>
+
+#include "provider/new_constants.h"
+#include "provider/offer.h"
+#include "unit/provider/info_on_stack.h"
+
+namespace cluster::provider {
+namespace {
+
+constexpr std::uint32_t kNew = FI_VERSION(2, 5);
+constexpr std::uint32_t kOld = FI_VERSION(1, 17);
+
+class Hints : public ::testing::Test, protected InfoOnStack {
+ protected:
+  std::string reason(std::uint32_t version = kOld, std::uint32_t core = kOld) const {
+    return refusal(info, Asker{version, core, 4096});
+  }
+};
+
+TEST_F(Hints, NothingAskedForIsNothingRefused) { EXPECT_EQ(reason(), ""); }
+
+TEST_F(Hints, PartsMayBeMissing) {
+  info.tx_attr = nullptr;
+  info.rx_attr = nullptr;
+  info.ep_attr = nullptr;
+  info.domain_attr = nullptr;
+  info.fabric_attr = nullptr;
+  info.caps = FI_MSG;
+  EXPECT_EQ(reason(), "");
+}
+
+TEST_F(Hints, OpenMpiIsServed) {
+  info.mode = FI_CONTEXT | FI_CONTEXT2;
+  info.caps = FI_TAGGED | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_DIRECTED_RECV;
+  tx.msg_order = rx.msg_order = FI_ORDER_SAS;
+  tx.op_flags = rx.op_flags = FI_COMPLETION;
+  ep.type = FI_EP_RDM;
+  domain.attributes.threading = FI_THREAD_DOMAIN;
+  domain.attributes.cq_data_size = 4;
+  domain.attributes.av_type = FI_AV_MAP;
+  domain.attributes.resource_mgmt = FI_RM_ENABLED;
+  EXPECT_EQ(reason(FI_VERSION(1, 5)), "");
+}
+
+TEST_F(Hints, OnlyCapabilitiesOfferedAreGranted) {
+  for (int bit = 0; bit < 64; ++bit) {
+    info.caps = 1ull << bit;
+    EXPECT_EQ(reason().empty(), (info.caps & ~kCaps) == 0) << "bit " << bit;
+  }
+}
+
+TEST_F(Hints, BitsOfTheOtherSideAreIgnored) {
+  tx.caps = FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_REMOTE_READ;
+  rx.caps = FI_MSG | FI_RECV | FI_SEND | FI_READ | FI_FENCE;
+  EXPECT_EQ(reason(), "");
+  tx.caps |= FI_RMA;
+  EXPECT_NE(reason().find("tx_attr->caps"), std::string::npos);
+}
+
+TEST_F(Hints, OtherEndpointTypesAreRefused) {
+  for (const auto type : {FI_EP_MSG, FI_EP_DGRAM, FI_EP_SOCK_STREAM}) {
+    ep.type = type;
+    EXPECT_NE(reason(), "") << type;
+  }
+}
+
+TEST_F(Hints, LimitsAreLimits) {
+  tx.inject_size = protocol::kInjectMax;
+  rx.iov_limit = tx.iov_limit = protocol::kSlicesMax;
+  tx.size = 4096;
+  domain.attributes.cq_data_size = 8;
+  ep.tx_ctx_cnt = ep.rx_ctx_cnt = 1;
+  EXPECT_EQ(reason(), "");
+  const auto beyond = [&](std::size_t& field) {
+    ++field;
+    EXPECT_NE(reason(), "");
+    --field;
+  };
+  beyond(tx.inject_size);
+  beyond(tx.iov_limit);
+  beyond(rx.iov_limit);
+  beyond(tx.size);
+  beyond(domain.attributes.cq_data_size);
+  beyond(ep.tx_ctx_cnt);
+  beyond(ep.rx_ctx_cnt);
+  EXPECT_EQ(reason(), "");
+  ep.rx_ctx_cnt = FI_SHARED_CONTEXT;
+  EXPECT_NE(reason(), "");
+}
+
+TEST_F(Hints, OnlyManualProgressOfData) {
+  domain.attributes.data_progress = FI_PROGRESS_MANUAL;
+  domain.attributes.control_progress = FI_PROGRESS_AUTO;
+  EXPECT_EQ(reason(), "");
+  domain.attributes.data_progress = static_cast<fi_progress>(kProgressControlUnified);
+  EXPECT_EQ(reason(), "");
+  domain.attributes.data_progress = FI_PROGRESS_AUTO;
+  EXPECT_NE(reason(), "");
+}
+
+TEST_F(Hints, OldCallersLeaveNewFieldsUninitialized) {
+  domain.attributes.caps = ~0ull;
+  domain.attributes.auth_key_size = 99;
+  domain.attributes.cntr_cnt = SIZE_MAX;
+  domain.attributes.mr_iov_limit = SIZE_MAX;
+  ep.auth_key_size = 99;
+  EXPECT_EQ(reason(FI_VERSION(1, 4)), "");
+  EXPECT_NE(reason(FI_VERSION(1, 5)), "");
+}
+
+TEST_F(Hints, TheTailIsReadOnlyWhereTheCoreHasOne) {
+  kMaxGroupId.write(domain.attributes, kNew, 7);
+  EXPECT_EQ(reason(kOld, kOld), "");
+  EXPECT_NE(reason(kNew, kNew), "");
+  kMaxGroupId.write(domain.attributes, kNew, 0);
+  kMaxEpAuthKey.write(domain.attributes, kNew, 1);
+  EXPECT_EQ(reason(kOld, FI_VERSION(1, 19)), "");
+  EXPECT_NE(reason(kOld, FI_VERSION(1, 20)), "");
+}
+
+TEST_F(Hints, SocketAddressFormatsOnly) {
+  for (const std::uint32_t format :
+       {std::uint32_t{FI_FORMAT_UNSPEC}, std::uint32_t{FI_SOCKADDR}, std::uint32_t{FI_SOCKADDR_IN},
+        std::uint32_t{FI_SOCKADDR_IN6}, std::uint32_t{FI_ADDR_STR}, kSockaddrIp}) {
+    info.addr_format = format;
+    EXPECT_EQ(reason(), "") << format;
+  }
+  info.addr_format = FI_SOCKADDR_IB;
+  EXPECT_NE(reason(), "");
+}
+
+}  // namespace
+}  // namespace cluster::provider

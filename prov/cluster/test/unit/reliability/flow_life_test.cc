@@ -1,0 +1,357 @@
+// Beginning and end of a session: first contact from either side or both, restarts, stale frames,
+// goodbyes, and the verdicts about a peer that does not answer.
+#include <gtest/gtest.h>
+
+#include "reliability/handshake.h"
+#include "support/flow_pair.h"
+
+namespace cluster::test {
+namespace {
+
+using reliability::Flow;
+
+/// A link that keeps what it is given.
+class Notebook final : public link::Link {
+ public:
+  const char* name() const override { return "notebook"; }
+  std::size_t frame_max() const override { return 1472; }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override {
+    for (const link::OutFrame& frame : frames) {
+      std::vector<std::byte>& bytes = pages.emplace_back();
+      for (std::size_t i = 0; i < frame.count; ++i) {
+        bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+      }
+    }
+    return frames.size();
+  }
+  std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
+  std::size_t complaints(std::span<link::Complaint>) override { return 0; }
+  wire::FrameView read(std::size_t page) const {
+    wire::FrameView view;
+    EXPECT_EQ(wire::admit(pages.at(page), view), wire::Refusal::none);
+    return view;
+  }
+
+  std::vector<std::vector<std::byte>> pages;
+};
+
+const link::Path kFromA{name_of(1), {}, false};
+
+TEST(FlowLife, FirstContactCostsNoRoundTrip) {
+  FlowPair pair(1);
+  pair.a.send_small(100);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  ASSERT_EQ(pair.b.smalls.size(), 1u);
+}
+
+TEST(FlowLife, OpensFromOneSide) {
+  FlowPair pair(1);
+  pair.a.send_small(100);
+  ASSERT_TRUE(pair.run(100ms));
+  pair.b.expect_all_of(pair.a);
+  EXPECT_EQ(pair.a.flow->peer_session(), pair.b.flow->session());
+  EXPECT_EQ(pair.b.flow->peer_session(), pair.a.flow->session());
+  EXPECT_EQ(pair.a.flow->peer_epoch(), 1u);
+  EXPECT_EQ(pair.a.counters.sessions_opened, 1u);
+  EXPECT_EQ(pair.b.counters.sessions_opened, 1u);
+}
+
+TEST(FlowLife, OpensFromBothSidesAtOnceOverALossyNetwork) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    FlowPair pair(seed);
+    pair.network.conditions.loss = 0.5;
+    for (int i = 0; i < 30; ++i) {
+      pair.a.send_small(600);
+      pair.b.send_small(600);
+    }
+    ASSERT_TRUE(pair.run(8s)) << "seed " << seed;
+    pair.b.expect_all_of(pair.a);
+    pair.a.expect_all_of(pair.b);
+  }
+}
+
+TEST(FlowLife, AtMostEightFramesBeforeThePeerAnswers) {
+  FlowPair pair(1);
+  Notebook notebook;
+  for (int i = 0; i < 40; ++i) pair.a.send_small(1000);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  ASSERT_EQ(notebook.pages.size(), 8u);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const wire::FrameView view = notebook.read(i);
+    EXPECT_TRUE(view.has_opening);
+    EXPECT_EQ(view.session, 0u);
+    EXPECT_LE(view.length, 1232u);
+    EXPECT_EQ(view.sequence.value, i);
+    EXPECT_EQ(view.transmission.value, i + 1);
+  }
+  EXPECT_TRUE(notebook.read(7).ack_now());
+}
+
+TEST(FlowLife, OpeningIsNotSaidAnyMoreOnceAnswered) {
+  FlowPair pair(1);
+  pair.a.send_small(10);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(10);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  ASSERT_EQ(notebook.pages.size(), 1u);
+  EXPECT_FALSE(notebook.read(0).has_opening);
+  EXPECT_EQ(notebook.read(0).session, pair.b.flow->session());
+}
+
+TEST(FlowLife, SmallerPeerSettlesTheFrameSize) {
+  FakeClock clock;
+  FakeNetwork network(clock, 1);
+  reliability::FlowSettings jumbo;
+  jumbo.frame_max = 8972;
+  FlowEnd large(network, 1, 2, jumbo);
+  FlowEnd small(network, 2, 1);
+  EXPECT_LE(large.full_bulk(), 1232u);
+  large.send_small(10);
+  for (int i = 0; i < 5; ++i) {
+    large.turn();
+    small.turn();
+    clock.advance(20us);
+  }
+  EXPECT_EQ(large.full_bulk(), 1472u - 32 - 20);
+  EXPECT_EQ(large.full_bulk(), small.full_bulk() + 48) << "the other side still has to say its opening";
+}
+
+TEST(FlowLife, FramesOfAnotherSessionAreRefused) {
+  FlowPair pair(1);
+  pair.a.send_small(10);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  FlowEnd stranger(pair.network, 1, 2, {}, 77);
+  stranger.send_small(10);
+  stranger.pump();
+  stranger.flow->transmit(pair.clock.now(), notebook);
+  wire::FrameView view = notebook.read(0);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::Verdict::refused);
+  view.session = pair.b.flow->session();
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::Verdict::refused);
+  view.session = pair.b.flow->session() + 1;
+  view.has_opening = false;
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::Verdict::refused);
+  EXPECT_EQ(pair.b.counters.refused_stale, 3u);
+  EXPECT_EQ(pair.b.flow->fault(), Fault::none);
+}
+
+TEST(FlowLife, AcknowledgementsOfWhatWasNeverSentAreRefused) {
+  FlowPair pair(1);
+  pair.a.send_small(10);
+  ASSERT_TRUE(pair.run(100ms));
+  wire::FrameView lie;
+  lie.flags = wire::frame_flag::kAcknowledges;
+  lie.session = pair.a.flow->session();
+  lie.ack = {5};
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::Verdict::refused);
+  lie.ack = {1};
+  lie.newest = {100};
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::Verdict::refused);
+  lie.newest = {1};
+  lie.has_ranges = true;
+  lie.ranges.count = 1;
+  lie.ranges.ranges[0] = {{2}, {9}};
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::Verdict::refused);
+  lie.has_ranges = false;
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::Verdict::known);
+  EXPECT_EQ(pair.a.counters.refused_window, 3u);
+}
+
+TEST(FlowLife, ARestartedPeerBeginsANewFlow) {
+  FlowPair pair(1);
+  for (int i = 0; i < 20; ++i) pair.a.send_small(1000);
+  ASSERT_TRUE(pair.run(100ms));
+  // The peer forgets everything; what it says now belongs to a later life.
+  pair.b.begin(2);
+  pair.b.send_small(10);
+  pair.b.pump();
+  Notebook notebook;
+  pair.b.flow->transmit(pair.clock.now(), notebook);
+  const wire::FrameView view = notebook.read(0);
+  const reliability::Known known{pair.a.flow->peer_epoch(), pair.a.flow->peer_session()};
+  EXPECT_EQ(reliability::judge(known, view.opening), reliability::Contact::newer);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), Flow::Verdict::refused);
+  pair.a.begin(2);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), Flow::Verdict::accepted);
+}
+
+TEST(FlowLife, AResetIsGenuineIfItQuotesAFrameInFlight) {
+  FlowPair pair(1);
+  Notebook notebook;
+  pair.a.send_small(10);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  wire::ResetBlock block{};
+  block.session = 0;
+  block.sequence = 0;
+  block.transmission = 1;
+  EXPECT_TRUE(pair.a.flow->quoted_by(block));
+  block.transmission = 2;
+  EXPECT_FALSE(pair.a.flow->quoted_by(block));
+  block.transmission = 1;
+  block.session = 4711;
+  EXPECT_FALSE(pair.a.flow->quoted_by(block));
+  block.session = 0;
+  block.sequence = 1;
+  EXPECT_FALSE(pair.a.flow->quoted_by(block));
+}
+
+TEST(FlowLife, FinAfterDataLosesNeitherDataNorTheLastAcknowledgement) {
+  FlowPair pair(1);
+  for (int i = 0; i < 100; ++i) pair.a.send_small(1000);
+  pair.b.send_small(8);
+  pair.pass(5ms);
+  pair.b.send_small(9);
+  pair.b.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.a.receive();  // and closes before it has acknowledged by itself
+  pair.a.flow->close(pair.clock.now(), pair.a.link);
+  EXPECT_EQ(pair.a.flow->fault(), Fault::canceled);
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+  EXPECT_EQ(pair.b.flow->fault(), Fault::reset);
+}
+
+TEST(FlowLife, FinThatOvertakesDataWaitsForIt) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(9);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  pair.a.flow->close(pair.clock.now(), notebook);
+  ASSERT_GE(notebook.pages.size(), 2u);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA), Flow::Verdict::known);
+  EXPECT_EQ(pair.b.flow->fault(), Fault::none);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(0), kFromA), Flow::Verdict::accepted);
+  EXPECT_EQ(pair.b.flow->fault(), Fault::none) << "it has not been handed on yet";
+  ConstBytes segments;
+  EXPECT_TRUE(pair.b.flow->next(segments));
+  EXPECT_FALSE(pair.b.flow->next(segments));
+  EXPECT_EQ(pair.b.flow->fault(), Fault::reset);
+}
+
+TEST(FlowLife, FinWhoseDataNeverComesEndsTheFlowAllTheSame) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(9);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  pair.a.flow->close(pair.clock.now(), notebook);
+  pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA);
+  pair.clock.set(pair.b.flow->deadline());
+  pair.b.flow->on_time(pair.clock.now());
+  EXPECT_EQ(pair.b.flow->fault(), Fault::reset);
+}
+
+TEST(FlowLife, ADeadFlowTakesAndSendsNothing) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  pair.a.flow->close(pair.clock.now(), pair.a.link);
+  Notebook notebook;
+  pair.a.flow->close(pair.clock.now(), notebook);
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  EXPECT_TRUE(notebook.pages.empty());
+  wire::Segment segment;
+  EXPECT_FALSE(pair.a.flow->post(segment, {}, protocol::Hold::copy, 1));
+  EXPECT_EQ(pair.a.flow->deadline(), kNever);
+  EXPECT_FALSE(pair.a.flow->wants_probe(pair.clock.now() + 10s));
+}
+
+TEST(FlowSilence, ProbesAfterHalfASecondThenEverySecondThenGivesUp) {
+  FlowPair pair(1);
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  pair.pass(400ms);
+  EXPECT_EQ(pair.a.probes, 0u);
+  pair.pass(200ms);
+  EXPECT_EQ(pair.a.probes, 1u);
+  pair.pass(4s);
+  EXPECT_EQ(pair.a.probes, 5u);
+  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
+  pair.pass(5s);
+  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
+  pair.pass(1s);
+  EXPECT_EQ(pair.a.flow->fault(), Fault::unreachable);
+  EXPECT_EQ(pair.b.probes, 0u) << "who waits for nothing asks nothing";
+}
+
+TEST(FlowSilence, AWitnessKeepsABusyPeerAlive) {
+  FlowPair pair(1);
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  for (int second = 0; second < 60; ++second) {
+    pair.pass(1s);
+    pair.a.flow->on_alive(pair.clock.now());
+  }
+  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
+  pair.network.conditions.blackout = false;
+  ASSERT_TRUE(pair.run(2s));
+  pair.b.expect_all_of(pair.a);
+}
+
+TEST(FlowSilence, APeerThatIsNotUpYetIsTriedAgain) {
+  FlowPair pair(1);
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  pair.a.turn();
+  for (int i = 0; i < 9; ++i) {
+    pair.pass(100ms);
+    pair.a.flow->on_complaint(pair.clock.now(), Fault::refused);
+  }
+  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
+  pair.network.conditions.blackout = false;
+  ASSERT_TRUE(pair.run(50ms)) << "a complaint brings the next try forward";
+  pair.b.expect_all_of(pair.a);
+}
+
+Fault fault_after_complaints(FlowPair& pair, Fault complaint, Duration time) {
+  const Time end = pair.clock.now() + time;
+  while (pair.clock.now() < end) {
+    pair.pass(50ms);
+    pair.a.flow->on_complaint(pair.clock.now(), complaint);
+  }
+  return pair.a.flow->fault();
+}
+
+TEST(FlowSilence, VerdictsAfterComplaints) {
+  FlowPair never(1);
+  never.network.conditions.blackout = true;
+  never.a.send_small(8);
+  EXPECT_EQ(fault_after_complaints(never, Fault::refused, 1200ms), Fault::refused);
+
+  FlowPair once(1);
+  once.a.send_small(8);
+  ASSERT_TRUE(once.run(100ms));
+  once.network.conditions.blackout = true;
+  once.a.send_small(8);
+  EXPECT_EQ(fault_after_complaints(once, Fault::refused, 1200ms), Fault::reset);
+
+  FlowPair far(1);
+  far.network.conditions.blackout = true;
+  far.a.send_small(8);
+  EXPECT_EQ(fault_after_complaints(far, Fault::unreachable, 2500ms), Fault::none);
+  EXPECT_EQ(fault_after_complaints(far, Fault::unreachable, 1s), Fault::unreachable);
+}
+
+TEST(FlowSilence, AComplaintAboutAPeerThatOwesNothingIsIgnored) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  EXPECT_EQ(fault_after_complaints(pair, Fault::refused, 3s), Fault::none);
+}
+
+}  // namespace
+}  // namespace cluster::test

@@ -1,0 +1,187 @@
+// The flow over a bad network: everything arrives once, in order, intact, whatever is lost, repeated,
+// reordered or damaged, and what is sent again stays in proportion to what was lost.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "support/flow_pair.h"
+
+namespace cluster::test {
+namespace {
+
+class FlowLoss : public testing::TestWithParam<std::uint64_t> {};
+
+/// Fills about `count` frames: an ordered message that takes a frame of its own each.
+void send_frames(FlowEnd& end, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) end.send_small(1000);
+}
+
+void send_bulks(FlowEnd& end, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) end.send_bulk(1100);
+}
+
+std::string report(FlowPair& pair) {
+  const Counters& a = pair.a.counters;
+  const Counters& b = pair.b.counters;
+  return "sent " + std::to_string(a.frames_sent + b.frames_sent) + ", lost " +
+         std::to_string(pair.network.lost) + " (" + std::to_string(pair.network.lost_data) +
+         " with data), sent again " + std::to_string(a.frames_retransmitted + b.frames_retransmitted) +
+         ", timeouts " + std::to_string(a.timeouts + b.timeouts) + ", faults " +
+         describe(pair.a.flow->fault()) + "/" + describe(pair.b.flow->fault()) + ", until " +
+         std::to_string(pair.clock.now().time_since_epoch() / 1us) + " us";
+}
+
+TEST_P(FlowLoss, TenThousandFramesThroughLossDuplicatesAndReordering) {
+  FlowPair pair(GetParam());
+  pair.network.conditions = {.loss = 0.05, .duplicate = 0.05, .delay = 20us, .jitter = 200us};
+  send_frames(pair.a, 10'000);
+  ASSERT_TRUE(pair.run(60s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  const std::uint64_t again = pair.a.counters.frames_retransmitted + pair.b.counters.frames_retransmitted;
+  EXPECT_LE(again * 2, pair.network.lost_data * 3) << report(pair);
+  EXPECT_GE(pair.a.counters.frames_sent, 10'000u);
+}
+
+TEST_P(FlowLoss, BulkBothWaysThroughLossDuplicatesAndReordering) {
+  FlowPair pair(GetParam() + 100);
+  pair.network.conditions = {.loss = 0.05, .duplicate = 0.05, .delay = 20us, .jitter = 100us};
+  for (std::size_t round = 0; round < 50; ++round) {
+    send_bulks(pair.a, 100);
+    send_frames(pair.a, 20);
+    send_bulks(pair.b, 50);
+    pair.b.send_small(8);
+  }
+  ASSERT_TRUE(pair.run(60s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+  const std::uint64_t again = pair.a.counters.frames_retransmitted + pair.b.counters.frames_retransmitted;
+  EXPECT_LE(again * 2, pair.network.lost_data * 3) << report(pair);
+}
+
+TEST_P(FlowLoss, RepairsStayInProportionWithoutReordering) {
+  FlowPair pair(GetParam() + 200);
+  pair.network.conditions = {.loss = 0.02, .delay = 15us};
+  send_bulks(pair.a, 5'000);
+  ASSERT_TRUE(pair.run(10s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  // Lost acknowledgements cost next to nothing: the next one says it all.
+  EXPECT_LE(pair.a.counters.frames_retransmitted, pair.network.lost_data * 5 / 4) << report(pair);
+}
+
+TEST_P(FlowLoss, TwentyPercentLossDoesNotStall) {
+  FlowPair pair(GetParam() + 300);
+  pair.network.conditions = {.loss = 0.2, .delay = 20us};
+  send_frames(pair.a, 2'000);
+  send_frames(pair.b, 2'000);
+  ASSERT_TRUE(pair.run(20s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+}
+
+TEST_P(FlowLoss, NothingIsSentAgainWithoutLoss) {
+  FlowPair pair(GetParam() + 400);
+  pair.network.conditions = {.delay = 20us};
+  send_frames(pair.a, 3'000);
+  send_bulks(pair.b, 3'000);
+  ASSERT_TRUE(pair.run(10s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+  EXPECT_EQ(pair.a.counters.frames_retransmitted + pair.b.counters.frames_retransmitted, 0u) << report(pair);
+}
+
+TEST_P(FlowLoss, DamagedFramesAreRefusedAndRepaired) {
+  FlowPair pair(GetParam() + 500);
+  pair.network.conditions = {.corrupt = 0.05, .delay = 20us, .jitter = 20us};
+  send_frames(pair.a, 1'000);
+  send_bulks(pair.b, 1'000);
+  ASSERT_TRUE(pair.run(20s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+  EXPECT_EQ(pair.a.refused + pair.b.refused, pair.network.damaged);
+  EXPECT_GT(pair.network.damaged, 0u);
+}
+
+TEST_P(FlowLoss, BlackoutAndHealing) {
+  FlowPair pair(GetParam() + 600);
+  pair.network.conditions = {.loss = 0.01, .delay = 20us, .jitter = 20us};
+  send_frames(pair.a, 5'000);
+  send_bulks(pair.b, 5'000);
+  pair.pass(1ms);
+  pair.network.conditions.blackout = true;
+  pair.pass(3s);
+  const std::uint64_t sent = pair.a.counters.frames_sent + pair.b.counters.frames_sent;
+  pair.network.conditions.blackout = false;
+  ASSERT_TRUE(pair.run(5s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+  EXPECT_LT(sent, 10'000u);
+}
+
+TEST_P(FlowLoss, LinkThatTakesLittleAtATime) {
+  FlowPair pair(GetParam() + 700);
+  pair.network.conditions = {.loss = 0.05, .delay = 20us, .jitter = 30us, .burst = 3};
+  send_frames(pair.a, 1'000);
+  send_bulks(pair.b, 1'000);
+  ASSERT_TRUE(pair.run(20s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, FlowLoss, testing::Range<std::uint64_t>(1, 9));
+
+TEST(FlowTail, TheLastFrameIsProbedForWithinAFewRoundTrips) {
+  FlowPair pair(1);
+  pair.network.conditions.delay = 50us;
+  send_frames(pair.a, 100);
+  ASSERT_TRUE(pair.run(1s));
+  int to_drop = 1;
+  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    return cargo.bytes.size() > 500 && to_drop-- > 0;
+  };
+  const Time begin = pair.clock.now();
+  pair.a.send_small(1000);
+  ASSERT_TRUE(pair.run(1s));
+  EXPECT_LT(pair.clock.now() - begin, 500us);
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u);
+  EXPECT_EQ(pair.a.counters.timeouts, 0u);
+}
+
+TEST(FlowTail, OneLostFrameOfManyIsTheOnlyOneSentAgain) {
+  FlowPair pair(1);
+  send_frames(pair.a, 50);
+  ASSERT_TRUE(pair.run(1s));
+  int countdown = 20;
+  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    return cargo.bytes.size() > 500 && --countdown == 0;
+  };
+  send_frames(pair.a, 200);
+  ASSERT_TRUE(pair.run(1s));
+  pair.b.expect_all_of(pair.a);
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u);
+}
+
+TEST(FlowTail, APeerThatIsAwayComputingCostsFewFrames) {
+  FlowPair pair(1);
+  send_frames(pair.a, 50);
+  ASSERT_TRUE(pair.run(1s));
+  const std::uint64_t before = pair.a.counters.frames_sent;
+  send_frames(pair.a, 30);
+  const Time back = pair.clock.now() + 300ms;
+  pair.a.turn();
+  while (pair.a.flow->deadline() < back) {
+    pair.clock.set(pair.a.flow->deadline());
+    pair.a.turn();
+  }
+  EXPECT_LT(pair.a.counters.frames_sent - before, 30u + 16u);
+  pair.clock.set(back);
+  ASSERT_TRUE(pair.run(100ms));
+  pair.b.expect_all_of(pair.a);
+  // All repairs turned out to be in vain, and the window is as wide as before: 30 frames at once.
+  const std::uint64_t then = pair.a.counters.frames_sent;
+  send_frames(pair.a, 30);
+  pair.a.turn();
+  EXPECT_EQ(pair.a.counters.frames_sent - then, 30u);
+}
+
+}  // namespace
+}  // namespace cluster::test

@@ -1,0 +1,267 @@
+// What leaves a flow and when: packing, order, windows, back-pressure, acknowledgements, tokens.
+#include <gtest/gtest.h>
+
+#include "support/flow_pair.h"
+
+namespace cluster::test {
+namespace {
+
+/// Runs until both sides know each other.
+void introduce(FlowPair& pair) {
+  pair.a.send_small(1);
+  pair.b.send_small(1);
+  ASSERT_TRUE(pair.run(100ms));
+}
+
+/// Remembers the frames that pass through the network.
+struct Tap {
+  struct Seen {
+    std::uint8_t flags;
+    std::size_t size;
+    std::uint32_t sequence;
+    SocketAddress to;
+    bool data() const { return (flags & wire::frame_flag::kSequenced) != 0; }
+    bool ordered() const { return (flags & wire::frame_flag::kOrdered) != 0; }
+    bool ack_now() const { return (flags & wire::frame_flag::kAckNow) != 0; }
+    bool acknowledges() const { return (flags & wire::frame_flag::kAcknowledges) != 0; }
+  };
+
+  explicit Tap(FakeNetwork& network) {
+    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+      wire::FrameView view;
+      EXPECT_EQ(wire::admit(cargo.bytes, view), wire::Refusal::none);
+      frames.push_back({view.flags, view.length, view.sequence.value, to});
+      return drop_all;
+    };
+  }
+
+  std::vector<Seen> frames;
+  bool drop_all = false;
+};
+
+TEST(FlowPacking, SmallSegmentsShareAFrame) {
+  FlowPair pair(1);
+  introduce(pair);
+  Tap tap(pair.network);
+  for (int i = 0; i < 40; ++i) pair.a.send_small(8);
+  pair.a.turn();
+  ASSERT_EQ(tap.frames.size(), 1u);
+  EXPECT_TRUE(tap.frames[0].ordered());
+  EXPECT_TRUE(tap.frames[0].ack_now()) << "somebody waits for the tokens";
+  ASSERT_TRUE(pair.run(100ms));
+  pair.b.expect_all_of(pair.a);
+}
+
+TEST(FlowPacking, OrderedAndUnorderedSegmentsDoNotShareAFrame) {
+  FlowPair pair(1);
+  introduce(pair);
+  Tap tap(pair.network);
+  pair.a.send_small(8);
+  pair.a.send_bulk(100);
+  pair.a.send_small(8);
+  pair.a.turn();
+  ASSERT_EQ(tap.frames.size(), 3u);
+  EXPECT_TRUE(tap.frames[0].ordered());
+  EXPECT_FALSE(tap.frames[1].ordered());
+  EXPECT_TRUE(tap.frames[2].ordered());
+  ASSERT_TRUE(pair.run(100ms));
+  pair.b.expect_all_of(pair.a);
+}
+
+TEST(FlowPacking, FullBulkFramesAreEquallyLong) {
+  FlowPair pair(1);
+  introduce(pair);
+  Tap tap(pair.network);
+  for (int i = 0; i < 20; ++i) pair.a.send_bulk(pair.a.full_bulk());
+  pair.a.turn();
+  ASSERT_EQ(tap.frames.size(), 20u);
+  for (const Tap::Seen& frame : tap.frames) EXPECT_EQ(frame.size, 1472u);
+}
+
+TEST(FlowPacking, ReferencedPayloadInManyPiecesIsGatheredInOrder) {
+  FlowPair pair(1);
+  introduce(pair);
+  const std::vector<std::byte> source = pattern(0, 900);
+  for (const std::size_t piece : {900u, 300u, 113u, 60u}) {  // up to 15 pieces: more than a frame refers to
+    std::vector<ConstBytes> slices;
+    for (std::size_t at = 0; at < source.size(); at += piece) {
+      slices.push_back(ConstBytes(source).subspan(at, std::min(piece, source.size() - at)));
+    }
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::bulk;
+    segment.length = 900;
+    ASSERT_TRUE(pair.a.flow->post(segment, {slices, 0, 900}, protocol::Hold::reference, 1000 + piece));
+    pair.pass(1ms);
+    ASSERT_EQ(pair.b.bulk.size(), 1u);
+    pair.b.bulk.clear();  // its content was compared on arrival
+    EXPECT_TRUE(pair.a.tokens_seen.contains(1000 + piece));
+  }
+}
+
+TEST(FlowOrder, BulkIsHandedOnWhileOrderedFramesWait) {
+  FlowPair pair(1);
+  introduce(pair);
+  bool first = true;
+  pair.network.drop = [&](const FakeNetwork::Cargo&, const SocketAddress&) {
+    return std::exchange(first, false);
+  };
+  pair.a.send_small(500);  // lost
+  pair.a.send_bulk(700);
+  pair.a.send_small(600);
+  pair.a.send_bulk(700);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  EXPECT_EQ(pair.b.bulk.size(), 2u);
+  EXPECT_EQ(pair.b.smalls.size(), 1u) << "only the introduction";
+  ASSERT_TRUE(pair.run(100ms));
+  pair.b.expect_all_of(pair.a);
+}
+
+TEST(FlowWindow, NeverBeyondThePeersWindow) {
+  FakeClock clock;
+  FakeNetwork network(clock, 1);
+  reliability::FlowSettings narrow;
+  narrow.window = 16;
+  FlowEnd a(network, 1, 2);
+  FlowEnd b(network, 2, 1, narrow);
+  a.send_small(1);
+  b.send_small(1);
+  for (int i = 0; i < 10; ++i) {
+    a.turn();
+    b.turn();
+    clock.advance(20us);
+  }
+  Tap tap(network);
+  tap.drop_all = true;
+  for (int i = 0; i < 100; ++i) a.send_bulk(1000);
+  a.turn();
+  a.turn();
+  EXPECT_EQ(tap.frames.size(), 16u);
+}
+
+TEST(FlowWindow, SmallestAndLargestWindowsWork) {
+  for (const std::uint16_t window : {std::uint16_t{1}, std::uint16_t{8}, std::uint16_t{4096}}) {
+    reliability::FlowSettings settings;
+    settings.window = window;
+    FlowPair pair(window, settings);
+    pair.network.conditions = {.loss = 0.02, .delay = 10us, .jitter = 10us};
+    for (int i = 0; i < 3000; ++i) {
+      pair.a.send_bulk(1000);
+      if (i % 3 == 0) pair.b.send_small(700);
+    }
+    ASSERT_TRUE(pair.run(20s)) << window;
+    pair.b.expect_all_of(pair.a);
+    pair.a.expect_all_of(pair.b);
+  }
+}
+
+TEST(FlowWindow, PostRefusesWhatCannotLeave) {
+  FlowPair pair(1);
+  introduce(pair);
+  pair.network.conditions.blackout = true;
+  const std::vector<std::byte> payload(1000);
+  const std::array<ConstBytes, 1> slices{ConstBytes(payload)};
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::bulk;
+  segment.length = 1000;
+  std::size_t taken = 0;
+  for (int round = 0; round < 100; ++round) {
+    while (pair.a.flow->post(segment, {slices, 0, 1000}, protocol::Hold::reference, 5)) ++taken;
+    pair.a.flow->transmit(pair.clock.now(), pair.a.link);
+  }
+  EXPECT_LE(taken, 32u + 64u + 3u) << "the congestion window and a short queue";
+  EXPECT_GE(taken, 32u);
+  EXPECT_FALSE(pair.a.flow->drained());
+}
+
+TEST(FlowWindow, PostRefusesWhatNeverFits) {
+  FlowPair pair(1);
+  const std::vector<std::byte> payload(1400);
+  const std::array<ConstBytes, 1> slices{ConstBytes(payload)};
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::eager;
+  segment.length = 1400;
+  EXPECT_LT(pair.a.flow->payload_max(segment), 1400u);
+  EXPECT_FALSE(pair.a.flow->post(segment, {slices, 0, 1400}, protocol::Hold::copy, 0));
+}
+
+TEST(FlowAck, RidesOnDataForNothing) {
+  FlowPair pair(1);
+  introduce(pair);
+  Tap tap(pair.network);
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.receive();
+  pair.b.send_small(8);
+  pair.b.turn();
+  ASSERT_EQ(tap.frames.size(), 2u);
+  EXPECT_TRUE(tap.frames[1].data());
+  EXPECT_TRUE(tap.frames[1].acknowledges());
+  pair.clock.advance(100us);
+  pair.a.receive();
+  EXPECT_TRUE(pair.a.flow->drained());
+  EXPECT_EQ(pair.b.counters.acks_sent, 1u) << "only during the introduction";
+}
+
+TEST(FlowAck, ComesWithinTheDelayIfNobodyWaits) {
+  FlowPair pair(1);
+  introduce(pair);
+  pair.a.send_small(8, false);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + pair.b.settings.ack_delay);
+  EXPECT_FALSE(pair.b.flow->quiet());
+  pair.clock.set(pair.b.flow->deadline());
+  pair.b.turn();
+  EXPECT_TRUE(pair.b.flow->quiet());
+}
+
+TEST(FlowAck, ComesSoonIfSomebodyWaits) {
+  FlowPair pair(1);
+  introduce(pair);
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + 4us);
+}
+
+TEST(FlowAck, GoesWithoutRidingWhereTheGapsFindNoRoom) {
+  FlowPair pair(1);
+  introduce(pair);
+  bool first = true;
+  pair.network.drop = [&](const FakeNetwork::Cargo&, const SocketAddress&) {
+    return std::exchange(first, false);
+  };
+  pair.a.send_bulk(1000);  // lost
+  pair.a.send_bulk(1000);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.receive();
+  Tap tap(pair.network);
+  pair.b.send_bulk(pair.b.full_bulk());
+  pair.b.turn();
+  ASSERT_EQ(tap.frames.size(), 2u);
+  EXPECT_TRUE(tap.frames[0].data());
+  EXPECT_FALSE(tap.frames[0].acknowledges()) << "an acknowledgement without its gaps would be a lie";
+  EXPECT_FALSE(tap.frames[1].data());
+  EXPECT_EQ(tap.frames[1].flags & wire::frame_flag::kAckBlock, wire::frame_flag::kAckBlock);
+}
+
+TEST(FlowAck, SequencesWrapAround) {
+  // Sequences begin at 0 in each flow, so only their arithmetic can be tested at the wrap (see the
+  // rooms' own tests); what a flow can do is outlive many laps of its rings.
+  FlowPair pair(3);
+  pair.network.conditions = {.loss = 0.01, .delay = 5us};
+  for (int lap = 0; lap < 10; ++lap) {
+    for (int i = 0; i < 2000; ++i) pair.a.send_bulk(300);
+    ASSERT_TRUE(pair.run(5s));
+  }
+  pair.b.expect_all_of(pair.a);
+}
+
+}  // namespace
+}  // namespace cluster::test

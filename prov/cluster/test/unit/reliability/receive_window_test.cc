@@ -1,0 +1,111 @@
+// The receive window alone: who is handed on when, what is kept, and what is said about gaps.
+#include "reliability/receive_window.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace cluster::reliability {
+namespace {
+
+using Arrival = ReceiveWindow::Arrival;
+
+struct ReceiveWindowTest : testing::Test {
+  ReceiveWindow window{64};
+  std::uint32_t transmission = 0;
+
+  /// Lets a frame arrive whose content says its sequence; answers what is handed on.
+  std::string arrive(std::uint32_t s, bool ordered, Arrival wanted = Arrival::fresh) {
+    const std::string text = std::to_string(s) + " ";
+    const std::vector<std::byte> bytes(as_bytes(text.data(), text.size()).begin(),
+                                       as_bytes(text.data(), text.size()).end());
+    EXPECT_EQ(window.arrive({s}, {++transmission}, ordered, bytes), wanted);
+    std::string handed;
+    ConstBytes segments;
+    while (window.next(segments))
+      handed.append(reinterpret_cast<const char*>(segments.data()), segments.size());
+    EXPECT_TRUE(window.handed_on());
+    return handed;
+  }
+  std::string gaps() {
+    wire::Ack ack;
+    window.describe(ack);
+    std::string text;
+    for (std::size_t i = 0; i < ack.count; ++i) {
+      text += std::to_string(ack.ranges[i].first.value) + "-" + std::to_string(ack.ranges[i].end.value) + " ";
+    }
+    return text;
+  }
+};
+
+TEST_F(ReceiveWindowTest, OrderedFramesWaitForAllBeforeThem) {
+  EXPECT_EQ(arrive(0, true), "0 ");
+  EXPECT_EQ(arrive(2, true), "");
+  EXPECT_EQ(arrive(3, false), "3 ");
+  EXPECT_EQ(arrive(4, true), "");
+  EXPECT_EQ(gaps(), "2-5 ");
+  EXPECT_EQ(arrive(1, false), "1 2 4 ");
+  EXPECT_EQ(gaps(), "");
+  EXPECT_FALSE(window.has_gap());
+  EXPECT_EQ(window.expected(), (Sequence{5}));
+}
+
+TEST_F(ReceiveWindowTest, DuplicatesAreRecognisedOnBothSidesOfTheGap) {
+  arrive(0, true);
+  arrive(2, true);
+  arrive(0, true, Arrival::duplicate);
+  arrive(2, true, Arrival::duplicate);
+  EXPECT_EQ(window.in_vain(), 2u);
+}
+
+TEST_F(ReceiveWindowTest, CopiesMadeByTheNetworkAreNotRepairsInVain) {
+  const std::byte content{1};
+  EXPECT_EQ(window.arrive({0}, {1}, false, {&content, 1}), Arrival::fresh);
+  EXPECT_EQ(window.arrive({0}, {1}, false, {&content, 1}), Arrival::duplicate);
+  EXPECT_EQ(window.in_vain(), 0u);
+  EXPECT_EQ(window.arrive({0}, {2}, false, {&content, 1}), Arrival::duplicate);
+  EXPECT_EQ(window.in_vain(), 1u);
+}
+
+TEST_F(ReceiveWindowTest, NothingBeyondTheWindow) {
+  arrive(63, false);
+  arrive(64, false, Arrival::outside);
+  arrive(0x80000000u + 5, false, Arrival::duplicate);  // 2^31 - 5 behind: an old one
+  arrive(0, false);
+  arrive(64, false);
+}
+
+TEST_F(ReceiveWindowTest, AsManyRangesAsABlockTakesLowestFirst) {
+  ReceiveWindow wide(256);
+  const std::byte content{1};
+  for (std::uint32_t s = 1; s < 200; s += 2) {
+    wide.arrive({s}, {s}, false, {&content, 1});
+    ConstBytes segments;
+    while (wide.next(segments)) continue;
+  }
+  wire::Ack ack;
+  wide.describe(ack);
+  ASSERT_EQ(ack.count, wire::kAckRangesMax);
+  EXPECT_EQ(ack.ranges[0], (wire::SequenceRange{{1}, {2}}));
+  EXPECT_EQ(ack.ranges[31], (wire::SequenceRange{{63}, {64}}));
+}
+
+TEST_F(ReceiveWindowTest, RandomOrderHandsOnEverythingInOrderLapAfterLap) {
+  std::uint32_t state = 12345;
+  std::string handed;
+  std::string wanted;
+  for (std::uint32_t base = 0; base < 64 * 20; base += 64) {
+    std::vector<std::uint32_t> order(64);
+    for (std::uint32_t i = 0; i < 64; ++i) order[i] = base + i;
+    for (std::uint32_t i = 63; i > 0; --i) {
+      state = state * 1664525 + 1013904223;
+      std::swap(order[i], order[(state >> 8) % (i + 1)]);
+    }
+    for (const std::uint32_t s : order) handed += arrive(s, true);
+    for (std::uint32_t i = 0; i < 64; ++i) wanted += std::to_string(base + i) + " ";
+  }
+  EXPECT_EQ(handed, wanted);
+}
+
+}  // namespace
+}  // namespace cluster::reliability

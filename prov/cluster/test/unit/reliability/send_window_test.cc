@@ -1,0 +1,115 @@
+// The send window alone: states of a frame, cumulative and selective acknowledgement, the queue of
+// lost frames, and words that no honest peer would say.
+#include "reliability/send_window.h"
+
+#include <gtest/gtest.h>
+
+namespace cluster::reliability {
+namespace {
+
+std::unique_ptr<FrameBody> body(protocol::Token token = 0) {
+  auto made = std::make_unique<FrameBody>(16);
+  if (token != 0) made->tokens.push_back(token);
+  return made;
+}
+
+struct SendWindowTest : testing::Test {
+  SendWindow window{64};
+  std::uint32_t transmission = 0;
+
+  void send(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      window.push(body(1));
+      window.sent(window.next(), {++transmission}, Time(1us));
+    }
+  }
+  std::vector<std::uint32_t> acknowledge(std::uint32_t ack, std::vector<wire::SequenceRange> ranges = {}) {
+    wire::Ack block;
+    for (const wire::SequenceRange& range : ranges) block.ranges[block.count++] = range;
+    std::vector<std::uint32_t> arrived;
+    window.acknowledge({ack}, &block, [&](Sequence s, Flight& flight) {
+      arrived.push_back(s.value);
+      EXPECT_NE(flight.body, nullptr);
+      flight.body.reset();
+    });
+    return arrived;
+  }
+};
+
+using Values = std::vector<std::uint32_t>;
+
+TEST_F(SendWindowTest, QueuedThenTravellingThenGone) {
+  window.push(body());
+  EXPECT_EQ(window.queued(), 1u);
+  EXPECT_EQ(window.outstanding(), 0u);
+  window.sent({0}, {1}, Time(1us));
+  EXPECT_EQ(window.queued(), 0u);
+  EXPECT_EQ(window.travelling(), 1u);
+  EXPECT_EQ(acknowledge(1), (Values{0}));
+  EXPECT_EQ(window.outstanding(), 0u);
+  EXPECT_EQ(window.first(), (Sequence{1}));
+}
+
+TEST_F(SendWindowTest, EachFrameArrivesOnceHoweverOftenItIsAcknowledged) {
+  send(10);
+  EXPECT_EQ(acknowledge(2, {{{4}, {6}}, {{8}, {9}}}), (Values{0, 1, 4, 5, 8}));
+  EXPECT_TRUE(window.has_gap());
+  EXPECT_EQ(acknowledge(2, {{{4}, {6}}, {{8}, {9}}}), Values{});
+  EXPECT_EQ(acknowledge(1, {{{3}, {7}}}), (Values{3, 6})) << "an older word may still bring news";
+  EXPECT_EQ(acknowledge(10), (Values{2, 7, 9}));
+  EXPECT_FALSE(window.has_gap());
+  EXPECT_FALSE(window.awaited());
+}
+
+TEST_F(SendWindowTest, LostFramesWaitInTheOrderOfTheirVerdicts) {
+  send(6);
+  window.mark_lost({3});
+  window.mark_lost({1});
+  window.mark_lost({4});
+  EXPECT_EQ(window.travelling(), 3u);
+  EXPECT_EQ(window.take_lost(), (Sequence{3}));
+  window.sent({3}, {7}, Time(2us));
+  EXPECT_EQ(window.at({3}).sendings, 2u);
+  EXPECT_EQ(acknowledge(2), (Values{0, 1})) << "the verdict on 1 was wrong";
+  EXPECT_TRUE(window.has_lost());
+  EXPECT_EQ(window.take_lost(), (Sequence{4}));
+  EXPECT_FALSE(window.has_lost());
+  EXPECT_EQ(window.travelling(), 3u);  // 2, 3, 5
+}
+
+TEST_F(SendWindowTest, OnlyTheLatestSendingTravels) {
+  send(1);
+  EXPECT_TRUE(window.is_travelling({0}, {1}));
+  window.sent({0}, {2}, Time(2us));
+  EXPECT_FALSE(window.is_travelling({0}, {1}));
+  EXPECT_TRUE(window.is_travelling({0}, {2}));
+  EXPECT_EQ(window.travelling(), 1u);
+}
+
+TEST_F(SendWindowTest, ImplausibleWordsAreRecognised) {
+  send(10);
+  acknowledge(4);
+  wire::Ack ranges;
+  EXPECT_TRUE(window.plausible({4}, &ranges));
+  EXPECT_TRUE(window.plausible({10}, nullptr));
+  EXPECT_TRUE(window.plausible({0}, nullptr)) << "late, but once true";
+  EXPECT_FALSE(window.plausible({11}, nullptr));
+  EXPECT_FALSE(window.plausible({0x90000000}, nullptr));
+  ranges.count = 1;
+  ranges.ranges[0] = {{6}, {10}};
+  EXPECT_TRUE(window.plausible({4}, &ranges));
+  ranges.ranges[0].end = {11};
+  EXPECT_FALSE(window.plausible({4}, &ranges));
+}
+
+TEST_F(SendWindowTest, SlotsAreUsedAgainLapAfterLap) {
+  for (std::uint32_t lap = 0; lap < 100; ++lap) {
+    send(50);
+    EXPECT_FALSE(window.room(15));
+    EXPECT_EQ(acknowledge(50 * (lap + 1)).size(), 50u);
+    EXPECT_TRUE(window.room(64));
+  }
+}
+
+}  // namespace
+}  // namespace cluster::reliability

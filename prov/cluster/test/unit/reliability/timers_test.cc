@@ -1,0 +1,93 @@
+// The rooms that only keep time: retransmission timer, acknowledgement, handshake's judgement.
+#include <gtest/gtest.h>
+
+#include "reliability/ack_builder.h"
+#include "reliability/handshake.h"
+#include "reliability/retransmission_timer.h"
+
+namespace cluster::reliability {
+namespace {
+
+using Event = RetransmissionTimer::Event;
+
+TEST(RetransmissionTimer, ProbesOnceThenBacksOffToASecond) {
+  RoundTrip round_trip;
+  for (int i = 0; i < 50; ++i) round_trip.sample(100us);
+  RetransmissionTimer timer(25us);
+  EXPECT_EQ(timer.deadline(round_trip), kNever);
+  timer.sent(Time(1ms));
+  EXPECT_EQ(timer.deadline(round_trip), Time(1ms) + 225us);
+  EXPECT_EQ(timer.on_time(Time(1ms) + 224us, round_trip), Event::none);
+  Time now = timer.deadline(round_trip);
+  EXPECT_EQ(timer.on_time(now, round_trip), Event::probe);
+  Duration last{0};
+  for (int i = 0; i < 20; ++i) {
+    timer.sent(now);
+    const Duration wait = timer.deadline(round_trip) - now;
+    EXPECT_TRUE(wait == 2 * last || wait == 1s || i == 0);
+    last = wait;
+    now += wait;
+    EXPECT_EQ(timer.on_time(now, round_trip), Event::timeout);
+  }
+  EXPECT_EQ(last, 1s);
+  timer.progress(now, true);
+  EXPECT_EQ(timer.deadline(round_trip), now + 225us);
+  timer.progress(now, false);
+  EXPECT_EQ(timer.deadline(round_trip), kNever);
+}
+
+TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
+  const RoundTrip round_trip;
+  RetransmissionTimer timer(25us);
+  timer.sent(Time(0us));
+  EXPECT_EQ(timer.on_time(timer.deadline(round_trip), round_trip), Event::timeout);
+}
+
+TEST(RetransmissionTimer, HurryBringsTheNextTryForwardAndIsNoTimeout) {
+  const RoundTrip round_trip;
+  RetransmissionTimer timer(25us);
+  timer.sent(Time(0us));
+  for (int i = 0; i < 15; ++i) timer.on_time(timer.deadline(round_trip), round_trip);
+  const Time now = timer.deadline(round_trip) - 900ms;
+  timer.hurry(now + 20ms);
+  EXPECT_EQ(timer.deadline(round_trip), now + 20ms);
+  EXPECT_EQ(timer.on_time(now + 20ms, round_trip), Event::probe);
+  EXPECT_EQ(timer.on_time(now + 20ms, round_trip), Event::none);
+}
+
+TEST(AckBuilder, CountsFramesByClass) {
+  AckBuilder acks(25us);
+  for (std::uint32_t i = 1; i <= 15; ++i) acks.arrived(Time(0us), {i}, true, AckBuilder::Urgency::none);
+  EXPECT_FALSE(acks.due(Time(0us)));
+  EXPECT_EQ(acks.deadline(), Time(25us));
+  acks.arrived(Time(0us), {16}, true, AckBuilder::Urgency::none);
+  EXPECT_TRUE(acks.due(Time(0us)));
+  acks.sent();
+  EXPECT_FALSE(acks.owed());
+  for (std::uint32_t i = 17; i <= 24; ++i) acks.arrived(Time(9us), {i}, false, AckBuilder::Urgency::none);
+  EXPECT_TRUE(acks.due(Time(9us)));
+}
+
+TEST(AckBuilder, SaysHowOldTheNewestArrivalIs) {
+  AckBuilder acks(25us);
+  acks.arrived(Time(10us), {5}, true, AckBuilder::Urgency::none);
+  acks.arrived(Time(90us), {4}, true, AckBuilder::Urgency::now);
+  EXPECT_EQ(acks.newest(), (Sequence{5}));
+  EXPECT_EQ(acks.delay_field(Time(10us) + 10240ns), 10);
+  EXPECT_EQ(acks.delay_field(Time(10s)), 65535);
+  EXPECT_EQ(acks.delay_field(Time(9us)), 0);
+}
+
+TEST(Handshake, JudgesLivesByEpoch) {
+  wire::Opening opening;
+  opening.epoch = 5;
+  opening.session = 50;
+  EXPECT_EQ(judge(std::nullopt, opening), Contact::fresh);
+  EXPECT_EQ(judge(Known{5, 50}, opening), Contact::same);
+  EXPECT_EQ(judge(Known{4, 50}, opening), Contact::newer);
+  EXPECT_EQ(judge(Known{6, 60}, opening), Contact::stale);
+  EXPECT_EQ(judge(Known{5, 51}, opening), Contact::stale);
+}
+
+}  // namespace
+}  // namespace cluster::reliability

@@ -1,0 +1,241 @@
+// The gate: frames of every kind pass, and nothing else does. Every bit of a frame is flipped once;
+// frames with a right checksum and wrong content are refused as well.
+#include "wire/admit.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "wire/control.h"
+#include "wire/print.h"
+
+namespace cluster::wire {
+namespace {
+
+using namespace frame_flag;
+using Page = std::vector<std::byte>;
+
+/// Reads from memory of exactly that size, so that reading beyond it is caught; `view` refers to
+/// nothing afterwards.
+Refusal admit_exactly(const Page& page, FrameView& view) {
+  const auto exact = std::make_unique<std::byte[]>(page.size());
+  if (!page.empty()) std::memcpy(exact.get(), page.data(), page.size());
+  return admit({exact.get(), page.size()}, view);
+}
+
+Page sign(FrameHeader header, const Page& behind) {
+  header.magic = kMagic;
+  header.version = kVersion;
+  if (header.length == 0) header.length = static_cast<std::uint16_t>(sizeof header + behind.size());
+  Page page(sizeof header);
+  std::memcpy(page.data(), &header, sizeof header);
+  page.insert(page.end(), behind.begin(), behind.end());
+  const ConstBytes whole = page;
+  header.checksum = frame_checksum({&whole, 1});
+  std::memcpy(page.data(), &header, sizeof header);
+  return page;
+}
+
+FrameHeader header_of(FrameKind kind, std::uint8_t flags) {
+  FrameHeader header{};
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.flags = flags;
+  header.session = 0xABCD;
+  header.sequence = 17;
+  header.transmission = 19;
+  header.ack = 4;
+  header.newest = 3;
+  header.ack_delay = 7;
+  return header;
+}
+
+Page opening_block() {
+  Opening opening;
+  opening.session = 9;
+  opening.epoch = 77;
+  const std::byte ip[4] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+  opening.name = SocketAddress::v4(ip, 5000);
+  opening.frame_max = 1472;
+  opening.window = 512;
+  OpeningBlock block;
+  encode(opening, block);
+  Page page(sizeof block);
+  std::memcpy(page.data(), &block, sizeof block);
+  return page;
+}
+
+Page ack_block() {
+  Ack ack;
+  ack.duplicates = 2;
+  ack.count = 2;
+  ack.ranges[0] = {{6}, {9}};
+  ack.ranges[1] = {{11}, {12}};
+  Page page(ack_block_size(2));
+  encode(ack, page.data());
+  return page;
+}
+
+Page segment_bytes() {
+  Segment segment;
+  segment.length = 5;
+  Page page(encoded_size(segment) + 5);
+  encode(segment, page.data());
+  return page;
+}
+
+Page joined(std::initializer_list<Page> parts) {
+  Page page;
+  for (const Page& part : parts) page.insert(page.end(), part.begin(), part.end());
+  return page;
+}
+
+Page full_frame() {
+  return sign(header_of(FrameKind::flow, kAll), joined({opening_block(), ack_block(), segment_bytes()}));
+}
+
+TEST(Admit, ReadsAFullFrame) {
+  FrameView view;
+  ASSERT_EQ(admit_exactly(full_frame(), view), Refusal::none);
+  EXPECT_EQ(view.kind, FrameKind::flow);
+  EXPECT_EQ(view.session, 0xABCDu);
+  EXPECT_EQ(view.sequence.value, 17u);
+  EXPECT_EQ(view.transmission.value, 19u);
+  EXPECT_EQ(view.ack.value, 4u);
+  EXPECT_EQ(view.newest.value, 3u);
+  EXPECT_EQ(view.ack_delay_ns, 7u * 1024);
+  EXPECT_TRUE(view.has_opening && view.has_ranges && view.sequenced() && view.in_order() && view.ack_now());
+  EXPECT_EQ(view.opening.epoch, 77u);
+  EXPECT_EQ(view.ranges.count, 2u);
+  EXPECT_EQ(view.segments.size(), segment_bytes().size());
+}
+
+TEST(Admit, ReadsOneOfSeveralFramesBackToBack) {
+  const Page one = full_frame();
+  const Page two = joined({one, one});
+  FrameView view;
+  ASSERT_EQ(admit_exactly(two, view), Refusal::none);
+  EXPECT_EQ(view.length, one.size());
+  EXPECT_EQ(admit(ConstBytes(two).subspan(view.length), view), Refusal::none);
+}
+
+TEST(Admit, RefusesEveryFlippedBit) {
+  const Page good = full_frame();
+  for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
+    Page bad = good;
+    bad[bit / 8] ^= std::byte{1} << (bit % 8);
+    FrameView view;
+    EXPECT_NE(admit_exactly(bad, view), Refusal::none) << "bit " << bit;
+  }
+}
+
+TEST(Admit, RefusesEveryPrefix) {
+  const Page good = full_frame();
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    FrameView view;
+    EXPECT_EQ(admit_exactly(Page(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)), view),
+              Refusal::garbage);
+  }
+}
+
+TEST(Admit, TellsDamageFromGarbage) {
+  Page bad = full_frame();
+  bad.back() ^= std::byte{1};
+  FrameView view;
+  EXPECT_EQ(admit_exactly(bad, view), Refusal::checksum);
+  bad[0] ^= std::byte{1};
+  EXPECT_EQ(admit_exactly(bad, view), Refusal::garbage);
+}
+
+TEST(Admit, RefusesNonsenseWithARightChecksum) {
+  const Page segments = segment_bytes();
+  const auto refused = [](const FrameHeader& header, const Page& behind) {
+    FrameView view;
+    return admit_exactly(sign(header, behind), view) == Refusal::garbage;
+  };
+  const auto flow = [](std::uint8_t flags) { return header_of(FrameKind::flow, flags); };
+  EXPECT_FALSE(refused(flow(kSequenced), segments));
+  EXPECT_FALSE(refused(flow(kAcknowledges), {}));
+  EXPECT_TRUE(refused(flow(kSequenced), {})) << "sequenced, but nothing in it";
+  EXPECT_TRUE(refused(flow(0), segments)) << "bytes that belong to nothing";
+  EXPECT_TRUE(refused(flow(kOrdered), {}));
+  EXPECT_TRUE(refused(flow(kAckNow), {}));
+  EXPECT_TRUE(refused(flow(kAckBlock), ack_block())) << "ranges without an acknowledgement";
+  EXPECT_TRUE(refused(flow(kOpening), Page(47)));
+  EXPECT_TRUE(refused(flow(64 | kSequenced), segments)) << "a flag nobody knows";
+  FrameHeader kind = flow(kSequenced);
+  kind.kind = 6;
+  EXPECT_TRUE(refused(kind, segments));
+  kind.kind = 0;
+  EXPECT_TRUE(refused(kind, segments));
+  EXPECT_TRUE(refused(header_of(FrameKind::probe, 0), segments));
+  EXPECT_TRUE(refused(header_of(FrameKind::fin, kSequenced), segments));
+  EXPECT_TRUE(refused(header_of(FrameKind::reset, 0), Page(24))) << "a reset without a reason";
+  EXPECT_TRUE(refused(header_of(FrameKind::reset, 0), {}));
+  FrameHeader brief = flow(0);
+  brief.length = 31;
+  EXPECT_TRUE(refused(brief, {}));
+}
+
+TEST(Admit, SurvivesNoiseBehindARightHeader) {
+  std::uint32_t state = 7;
+  std::size_t passed = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    Page behind((state >> 7) % 200);
+    for (std::byte& byte : behind) {
+      state = state * 1664525 + 1013904223;
+      byte = static_cast<std::byte>(state >> 24);
+    }
+    state = state * 1664525 + 1013904223;
+    FrameHeader header = header_of(static_cast<FrameKind>((state >> 20) % 7), (state >> 10) & kAll);
+    const Page page = sign(header, behind);
+    FrameView view;
+    if (admit_exactly(page, view) == Refusal::none && admit(page, view) == Refusal::none) {
+      ++passed;
+      EXPECT_FALSE(print(view).empty());
+    }
+  }
+  EXPECT_GT(passed, 0u);
+}
+
+TEST(Control, FramesPassTheGateAndSayWhatTheyShould) {
+  FrameView offending;
+  ASSERT_EQ(admit_exactly(full_frame(), offending), Refusal::none);
+  FrameView view;
+  const ControlFrame stale = reset_frame(offending, ResetReason::stale_epoch, 99);
+  ASSERT_EQ(admit(stale.bytes(), view), Refusal::none);
+  EXPECT_EQ(view.kind, FrameKind::reset);
+  EXPECT_EQ(view.session, 0u);
+  EXPECT_EQ(view.reset.session, 0xABCDu);
+  EXPECT_EQ(view.reset.sequence, 17u);
+  EXPECT_EQ(view.reset.transmission, 19u);
+  EXPECT_EQ(view.reset.epoch, 99u);
+  ASSERT_EQ(admit(reset_frame(offending, ResetReason::unknown_session).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(probe_frame(0xFEED).bytes(), view), Refusal::none);
+  EXPECT_EQ(view.kind, FrameKind::probe);
+  EXPECT_EQ(view.sequence.value, 0xFEEDu);
+  ASSERT_EQ(admit(alive_frame(0xFEED).bytes(), view), Refusal::none);
+  EXPECT_EQ(view.kind, FrameKind::alive);
+  EXPECT_EQ(view.sequence.value, 0xFEEDu);
+}
+
+TEST(Print, SaysWhatIsInAFrame) {
+  FrameView view;
+  const Page page = full_frame();
+  ASSERT_EQ(admit(page, view), Refusal::none);
+  EXPECT_EQ(print(view),
+            "flow to 0xabcd seq 17 tx 19 ack 4 newest 3 age 7168 ns ordered ack-now"
+            " [opening 10.0.0.1:5000 epoch 0x4d session 0x9 frame 1472 window 512]"
+            " [has 6-8 11-11 in vain 2] 1 segment");
+  ASSERT_EQ(admit(probe_frame(7).bytes(), view), Refusal::none);
+  EXPECT_EQ(print(view), "probe nonce 7");
+  Segment segment;
+  segment.flags = segment_flag::kTagged;
+  segment.length = 8;
+  segment.tag = 255;
+  EXPECT_EQ(print(segment), "eager length 8 tag 0xff");
+}
+
+}  // namespace
+}  // namespace cluster::wire

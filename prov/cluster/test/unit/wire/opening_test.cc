@@ -1,0 +1,127 @@
+// The opening block: there and back for both families, and everything that makes no sense refused.
+#include "wire/opening.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "wire/frame.h"
+
+namespace cluster::wire {
+namespace {
+
+Opening sample(bool v6) {
+  std::array<std::byte, 16> ip{};
+  for (std::size_t i = 0; i < ip.size(); ++i) ip[i] = std::byte(i + 1);
+  Opening opening;
+  opening.session = 0xA1A2A3A4;
+  opening.epoch = 0xB1B2B3B4B5B6B7B8;
+  opening.name = v6 ? SocketAddress::v6(ip.data(), 9228, 7) : SocketAddress::v4(ip.data(), 9228);
+  opening.features = 0xC1C2C3C4;
+  opening.frame_max = 8972;
+  opening.window = 512;
+  return opening;
+}
+
+std::vector<std::byte> encoded(const Opening& opening) {
+  OpeningBlock block;
+  encode(opening, block);
+  std::vector<std::byte> bytes(sizeof block);
+  std::memcpy(bytes.data(), &block, sizeof block);
+  return bytes;
+}
+
+void expect_equal(const Opening& a, const Opening& b) {
+  EXPECT_EQ(a.session, b.session);
+  EXPECT_EQ(a.epoch, b.epoch);
+  EXPECT_EQ(a.name, b.name);
+  EXPECT_EQ(a.features, b.features);
+  EXPECT_EQ(a.frame_max, b.frame_max);
+  EXPECT_EQ(a.window, b.window);
+}
+
+TEST(Opening, RoundTrips) {
+  for (const bool v6 : {false, true}) {
+    const auto bytes = encoded(sample(v6));
+    Opening out;
+    EXPECT_EQ(decode(bytes, out), bytes.size());
+    expect_equal(out, sample(v6));
+  }
+}
+
+TEST(Opening, SkipsWhatANewerVersionAppended) {
+  auto bytes = encoded(sample(false));
+  bytes.resize(bytes.size() + 24, std::byte{0xEE});
+  bytes[0] = std::byte(bytes.size() - 8);  // 16 bytes more than we know, 8 that are no part of it
+  Opening out;
+  EXPECT_EQ(decode(bytes, out), bytes.size() - 8);
+  expect_equal(out, sample(false));
+}
+
+TEST(Opening, AcceptsAPeerThatAlsoSpeaksNewerVersions) {
+  auto bytes = encoded(sample(false));
+  bytes[offsetof(OpeningBlock, version_max)] = std::byte(kVersion + 3);
+  Opening out;
+  EXPECT_NE(decode(bytes, out), 0u);
+}
+
+TEST(Opening, RefusesEveryPrefix) {
+  const auto bytes = encoded(sample(true));
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const std::unique_ptr<std::byte[]> cut(new std::byte[size]);
+    std::copy_n(bytes.begin(), size, cut.get());
+    Opening out;
+    EXPECT_EQ(decode({cut.get(), size}, out), 0u) << size;
+  }
+}
+
+TEST(Opening, RefusesWhatMakesNoSense) {
+  const std::vector<std::pair<const char*, std::function<void(OpeningBlock&)>>> spoilers = {
+      {"size too small", [](OpeningBlock& b) { b.size = sizeof(OpeningBlock) - 1; }},
+      {"size zero", [](OpeningBlock& b) { b.size = 0; }},
+      {"size beyond the bytes", [](OpeningBlock& b) { b.size = sizeof(OpeningBlock) + 1; }},
+      {"only newer versions", [](OpeningBlock& b) { b.version_min = b.version_max = kVersion + 1; }},
+      {"only older versions", [](OpeningBlock& b) { b.version_min = b.version_max = kVersion - 1; }},
+      {"family 0", [](OpeningBlock& b) { b.family = 0; }},
+      {"family 5", [](OpeningBlock& b) { b.family = 5; }},
+      {"no session", [](OpeningBlock& b) { b.session = 0; }},
+      {"no window", [](OpeningBlock& b) { b.window = 0; }},
+      {"no port", [](OpeningBlock& b) { b.port = 0; }},
+      {"tiny frames", [](OpeningBlock& b) { b.frame_max = 511; }},
+      {"no host", [](OpeningBlock& b) { std::memset(b.ip, 0, sizeof b.ip); }},
+  };
+  for (const auto& [name, spoil] : spoilers) {
+    OpeningBlock block;
+    encode(sample(true), block);
+    spoil(block);
+    Opening out;
+    EXPECT_EQ(decode(as_bytes(static_cast<const void*>(&block), sizeof block), out), 0u) << name;
+  }
+}
+
+TEST(Opening, WhateverIsAcceptedComesBackTheSame) {
+  for (const bool v6 : {false, true}) {
+    const auto original = encoded(sample(v6));
+    for (std::size_t at = 0; at < original.size(); ++at) {
+      for (unsigned value = 0; value < 256; ++value) {
+        auto bytes = original;
+        bytes[at] = std::byte(value);
+        Opening first;
+        const std::size_t size = decode(bytes, first);
+        ASSERT_LE(size, bytes.size());
+        if (size == 0) continue;
+        EXPECT_NE(first.session, 0u);
+        EXPECT_FALSE(first.name.empty());
+        Opening second;
+        ASSERT_NE(decode(encoded(first), second), 0u) << "byte " << at << " = " << value;
+        expect_equal(first, second);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cluster::wire

@@ -1,0 +1,16 @@
+"""The rooms of vcluster.
+
+    errors     what went wrong, in one line, for the user
+    processes  finding and ending exactly the processes that are ours
+    namespaces entering a node; starting the process that keeps a node alive
+    network    bridges, ports, addresses and shaping
+    temporary  clusters that live as long as one process
+    state      what is remembered about a cluster under /run/vcluster/NAME
+    cluster    up, down: the rooms above put together
+    job        mpirun over the nodes
+    cli        options, help, output
+
+A cluster consists of one `switch` namespace that holds a bridge per rail, and of N nodes, each with a network,
+UTS, IPC and mount namespace. A sleeping process, the holder, keeps each of them alive. The machine's own network
+namespace receives nothing: no link, no address, no route; so names and addresses cannot collide with other uses.
+"""

@@ -1,0 +1,192 @@
+"""Options, help and output."""
+import argparse
+import json
+import os
+import sys
+
+from . import cluster, job, namespaces, network, processes, state
+from .errors import VclusterError
+
+_EPILOG = """\
+examples:
+  vcluster up -n 4 --rails 2          four nodes, two rails
+  vcluster exec node2 ip addr         look around in the second one
+  vcluster mpirun -np 8 ./program     two ranks on each
+  vcluster down                       nothing is left
+
+Nodes are namespaces of this machine: own host name, network, IPC, mounts, /dev/shm and temporary directory; the file
+system and the processors are shared. VCLUSTER_NAME in the environment replaces the default of --name."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _with_name(parser):
+    parser.add_argument("--name", metavar="NAME", default=os.environ.get("VCLUSTER_NAME", "default"),
+                        help="which cluster (default: %(default)s)")
+    return parser
+
+
+def _parser():
+    parser = _Parser(prog="vcluster", description="Virtual nodes on one machine, joined by virtual Ethernet.",
+                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+
+    up = _with_name(commands.add_parser("up", help="make a cluster"))
+    up.add_argument("-n", "--nodes", type=int, default=4, metavar="N",
+                    help=f"how many nodes, 1 to {cluster.NODES_MAX} (default: %(default)s)")
+    up.add_argument("--rails", type=int, default=1, metavar="R",
+                    help=f"Ethernet interfaces per node, each on a bridge of its own, 1 to {cluster.RAILS_MAX} "
+                         "(default: %(default)s)")
+    up.add_argument("--mtu", type=int, default=1500, metavar="BYTES",
+                    help=f"largest packet, {cluster.MTU_MIN} to {cluster.MTU_MAX} (default: %(default)s)")
+    up.add_argument("--rate", metavar="RATE",
+                    help="shape every port of every node in both directions, such as 1gbit (default: as fast as it goes)")
+
+    exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
+    exec_.add_argument("node", metavar="NODE", help="node1, node2... or just the number; or `switch`, where the "
+                                                   "bridges rail0, rail1... and the ports n1r0 (node1, rail 0)... are")
+    exec_.add_argument("words", metavar="CMD", nargs=argparse.REMAINDER, help="command and arguments (default: a shell)")
+
+    mpirun = commands.add_parser(
+        "mpirun", help="run an Open MPI job over the nodes",
+        usage="vcluster mpirun [--name NAME] [--slots S] [--on NODE,NODE] [MPIRUN OPTIONS] PROGRAM [ARGUMENTS]",
+        description="Runs Open MPI's mpirun in the first node, with one daemon per node. The options below are "
+                    "vcluster's own, all others go to mpirun as they are. The environment reaches every rank; the exit status "
+                    "is mpirun's; nothing of the job survives it.")
+    _with_name(mpirun)
+    mpirun.add_argument("--slots", type=int, metavar="S",
+                        help="ranks per node before the next node is used (default: what spreads -np over all nodes)")
+    mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
+
+    list_ = commands.add_parser("list", help="show the clusters of this machine")
+    list_.add_argument("--json", action="store_true", help="for programs")
+
+    _with_name(commands.add_parser("down", help="end everything in the nodes and remove them"))
+    agent = _with_name(commands.add_parser("agent", help="enter a node in the place of ssh (for launchers)"))
+    agent.add_argument("words", metavar="NODE CMD", nargs=argparse.REMAINDER)
+    return parser
+
+
+def _split_mpirun(arguments):
+    """Separates vcluster's own options from those of mpirun; both end where the program begins."""
+    own, others = [], []
+    rest = list(arguments)
+    while rest and rest[0].startswith("-") and rest[0] != "--":
+        word = rest[0]
+        if word in ("-h", "--help"):
+            return [word], []
+        if word.partition("=")[0] in ("--name", "--slots", "--on"):
+            length, target = (1 if "=" in word else 2), own
+        else:
+            length, target = job.option_length(word), others
+        target += rest[:length]
+        del rest[:length]
+    return own, others + (rest[1:] if rest[:1] == ["--"] else rest)
+
+
+def _describe(name):
+    record = state.load(name)
+    if record is None:
+        return {"name": name, "state": "broken", "nodes": []}
+    nodes = [{"name": holder["label"], "pid": holder["pid"],
+              "addresses": [network.address(record["subnet"], rail, number) for rail in range(record["rails"])]}
+             for number, holder in enumerate(record["nodes"], 1)]
+    return {"name": name, "state": "up" if state.is_running(record) else "broken", "rails": record["rails"],
+            "mtu": record["mtu"], "rate": record["rate"], "nodes": nodes}
+
+
+def _list(as_json):
+    clusters = [_describe(name) for name in state.names()]
+    if as_json:
+        print(json.dumps(clusters, indent=1))
+        return 0
+    if not clusters:
+        print("no clusters")
+    for entry in clusters:
+        print(f"{entry['name']}: {entry['state']}, {len(entry['nodes'])} nodes, {entry.get('rails', 0)} rails, "
+              f"mtu {entry.get('mtu', '-')}, rate {entry.get('rate') or 'unlimited'}")
+        for node in entry["nodes"]:
+            print(f"  {node['name']:<8} {' '.join(node['addresses'])}")
+    return 0
+
+
+def _need_root():
+    if os.geteuid() != 0:
+        raise VclusterError("needs root, as it makes and enters namespaces of the kernel: try sudo")
+
+
+def _exec(record, options):
+    in_switch = options.node == "switch"
+    holder = record["switch"] if in_switch else state.node(record, options.node)
+    words = options.words[1:] if options.words[:1] == ["--"] else options.words
+    words = words or [os.environ.get("SHELL", "/bin/sh")]
+    environment = state.environment(record, holder)
+    namespaces.enter(holder, ("net",) if in_switch else processes.NAMESPACES)
+    try:
+        os.execvpe(words[0], words, environment)
+    except FileNotFoundError:
+        print(f"vcluster: {words[0]}: command not found", file=sys.stderr)
+        return 127
+    except OSError as error:
+        print(f"vcluster: {words[0]}: {error.strerror}", file=sys.stderr)
+        return 126
+
+
+def _mpirun(record, options, words):
+    if not words:
+        raise VclusterError("mpirun: no program given")
+    if options.slots is not None and options.slots < 1:
+        raise VclusterError(f"--slots {options.slots}: at least 1")
+    chosen = [state.node(record, text) for text in options.on.split(",")] if options.on else None
+    return job.run(record, words, options.slots, chosen)
+
+
+def _refuse_inside():
+    for name in state.names():
+        record = state.load(name)
+        for holder in record["nodes"] if record else []:
+            if processes.namespace_id("self", "net") == processes.namespace_id(holder["pid"], "net"):
+                raise VclusterError(f"this is {holder['label']} of cluster '{name}' already: run it outside of the nodes")
+
+
+def _dispatch(options, words):
+    if options.command == "list":
+        return _list(options.json)
+    _need_root()
+    if options.command == "agent":
+        return job.agent(state.running(options.name), options.words[1:] if options.words[:1] == ["--"] else options.words)
+    _refuse_inside()
+    if options.command == "up":
+        record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
+        print(f"cluster '{record['name']}': node1 to node{record['size']}, "
+              f"{network.address(record['subnet'], 0, 1)} and following")
+        return 0
+    if options.command == "down":
+        cluster.down(options.name)
+        return 0
+    record = state.running(options.name)
+    return _exec(record, options) if options.command == "exec" else _mpirun(record, options, words)
+
+
+def main(arguments):
+    words = []
+    if arguments[:1] == ["mpirun"]:
+        own, words = _split_mpirun(arguments[1:])
+        arguments = ["mpirun", *own]
+    options = _parser().parse_args(arguments)
+    try:
+        return _dispatch(options, words)
+    except VclusterError as error:
+        print(f"vcluster: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("vcluster: interrupted, nothing is left behind", file=sys.stderr)
+        return 130
+    except OSError as error:
+        print(f"vcluster: {error.strerror}: {error.filename or ''}", file=sys.stderr)
+        return 1

@@ -1,0 +1,5 @@
+"""What went wrong, in one line, for the user."""
+
+
+class VclusterError(Exception):
+    """Ends the command with the message on standard error."""

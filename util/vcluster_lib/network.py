@@ -1,0 +1,85 @@
+"""Bridges, ports, addresses and shaping.
+
+The bridges live in the switch's namespace, one per rail, named rail0, rail1... Port `n3r1` of the switch is the far
+end of `eth1` in node3. Address of node n on rail r: 10.<subnet>.<r>.<n>/24.
+"""
+import re
+
+from . import namespaces
+from .errors import VclusterError
+
+_BITS_PER_SECOND = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_MILLISECOND_BURST = 1000  # bytes of burst = rate in bytes per second / this
+_BURST_BYTES_MIN = 70_000  # one super-frame of 64 KB must fit, or the shaper would have to cut it
+_PORT_BUFFER_BYTES = 512 * 1024  # what a modest switch keeps per port
+
+
+def address(subnet, rail, node):
+    return f"10.{subnet}.{rail}.{node}"
+
+
+def parse_rate(text):
+    """Bits per second of '1gbit', '100mbit', '2.5g'."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)(?:bit)?", text.lower())
+    rate = float(match.group(1)) * _BITS_PER_SECOND[match.group(2)] if match else 0
+    if not 10_000 <= rate <= 10**12:
+        raise VclusterError(f"--rate {text}: give a rate such as 100mbit or 1gbit (10kbit to 1tbit)")
+    return int(rate)
+
+
+def hosts_text(subnet, nodes, rails):
+    """Text of /etc/hosts in every node: node3 is its address on rail 0, node3-rail1 the one on rail 1."""
+    lines = ["127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback"]
+    for node in range(1, nodes + 1):
+        lines.append(f"{address(subnet, 0, node)} node{node} node{node}-rail0")
+        for rail in range(1, rails):
+            lines.append(f"{address(subnet, rail, node)} node{node}-rail{rail}")
+    return "\n".join(lines) + "\n"
+
+
+def _ip_batch(holder, lines):
+    namespaces.run_in(holder, ["ip", "-batch", "-"], kinds=("net",), stdin_text="\n".join(lines) + "\n")
+
+
+def _quiet_ipv6(holder):
+    """Without duplicate address detection and router solicitations a fresh node is silent and ready at once."""
+    script = "for f in accept_dad router_solicitations accept_ra; do " \
+             "p=/proc/sys/net/ipv6/conf/default/$f; [ ! -w $p ] || echo 0 > $p; done"
+    namespaces.run_in(holder, ["sh", "-c", script], kinds=("net",))
+
+
+def _shape(holder, device, rate):
+    burst = max(_BURST_BYTES_MIN, rate // 8 // _MILLISECOND_BURST)
+    namespaces.run_in(
+        holder, ["tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate}bit", "burst", str(burst),
+                 "limit", str(_PORT_BUFFER_BYTES + burst)], kinds=("net",))
+
+
+def make_rails(switch, rails, mtu):
+    """Makes one bridge per rail."""
+    _quiet_ipv6(switch)
+    lines = ["link set lo up"]
+    for rail in range(rails):
+        lines.append(f"link add rail{rail} mtu {mtu} type bridge stp_state 0 forward_delay 0 mcast_snooping 0")
+        lines.append(f"link set rail{rail} up")
+    _ip_batch(switch, lines)
+
+
+def plug_node(switch, holder, number, settings):
+    """Connects a node to every rail, gives it its addresses and shapes both directions of its ports."""
+    _quiet_ipv6(holder)
+    rails, mtu = settings["rails"], settings["mtu"]
+    ports, inside = [], ["link set lo up"]
+    for rail in range(rails):
+        port = f"n{number}r{rail}"
+        ports.append(f"link add {port} mtu {mtu} type veth peer name eth{rail} mtu {mtu} netns {holder['pid']}")
+        ports.append(f"link set {port} master rail{rail} up")
+        inside.append(f"addr add {address(settings['subnet'], rail, number)}/24 brd + dev eth{rail}")
+        inside.append(f"link set eth{rail} up")
+    _ip_batch(switch, ports)
+    _ip_batch(holder, inside)
+    if settings["rate"]:
+        rate = parse_rate(settings["rate"])
+        for rail in range(rails):
+            _shape(switch, f"n{number}r{rail}", rate)
+            _shape(holder, f"eth{rail}", rate)
