@@ -29,6 +29,9 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
 
 bool RingReader::rest(std::uint32_t sequence) {
   if (position_ != published_) publish();
+  // Messages that just miss the slot cost two lines. If the last one was such, the next is expected to
+  // be: then its second line comes together with the first instead of after it.
+  if (block_ == kLineBytes) __builtin_prefetch(arena_ + arena_place_);
   // The slot still carries the segment of the lap before, or nothing in the first lap.
   const std::uint32_t lap_before = position_ + 1 - slot_count_;
   const bool first_lap = position_ - kFirstNumber < slot_count_;
@@ -56,7 +59,7 @@ bool RingReader::read(const Slot& slot, wire::Segment& segment, ConstBytes& payl
     if (!shown_) {
       const std::uint32_t end = offset + block_bytes(length);
       block_ = (end - arena_place_) & (arena_bytes_ - 1);  // with what was skipped before it
-      arena_place_ = end;
+      arena_place_ = end & (arena_bytes_ - 1);
     }
   }
   shown_ = true;

@@ -2,8 +2,6 @@
 
 #include <cassert>
 
-#include "shm/copy.h"
-
 namespace cluster::shm {
 
 RingWriter::RingWriter(Bytes memory, const Geometry& geometry)
@@ -29,7 +27,7 @@ bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {
     payload.copy_to(slot.room + header_size);
   } else {
     if (!reserve(block_bytes(length), offset)) return false;
-    copy(arena_ + offset, payload);
+    payload.copy_to(arena_ + offset);
   }
   slot.length = length;
   slot.offset = offset;
