@@ -111,6 +111,9 @@ TEST_F(KeeperTest, OnceDroppedProbesGoToTheEndpoint) {
 }
 
 TEST_F(KeeperTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStartItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer allows no threads in a forked child";
+#endif
   const auto asker = open();
   auto port = open();
   const SocketAddress name = port->name();
