@@ -33,12 +33,13 @@ class Core final : public protocol::Directory {
   bool cancel(void* context) { return messenger_.cancel(context); }
   void poll();
   bool attend();
+  Time next_deadline() const { return next_timer_; }
+  bool settled() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
  private:
   // poll.cc
-  bool settled() const;
   void close();
   // local.cc
   void receive_self();

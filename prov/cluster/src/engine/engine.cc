@@ -35,6 +35,16 @@ bool Engine::attend() {
   return door.owns_lock() && core_->attend();
 }
 
+Time Engine::next_deadline() const {
+  const std::lock_guard door(door_);
+  return core_->next_deadline();
+}
+
+bool Engine::settled() const {
+  const std::lock_guard door(door_);
+  return core_->settled();
+}
+
 void Engine::poll(bool wait) {
   std::unique_lock door(door_, std::defer_lock);
   if (!wait && !door.try_lock()) return;

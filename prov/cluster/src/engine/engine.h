@@ -59,11 +59,15 @@ class Engine {
   /// For a thread of the library's own: one turn if nobody has polled since the last visit. True if
   /// something is owed, so that the next visit should come soon. Never waits at the door.
   bool attend();
+  /// When it next wants a turn though nothing arrives and nobody asks; kNever: not at all.
+  Time next_deadline() const;
+  /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
+  bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
   void poll(bool wait = true);
 
  private:
-  SpinLock door_;
+  mutable SpinLock door_;
   std::unique_ptr<Core> core_;
   std::shared_ptr<void> attendant_;
 };

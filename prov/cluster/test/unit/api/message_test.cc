@@ -106,7 +106,8 @@ TEST_F(MessageTest, MessagesOfEverySizeArriveInBothDirections) {
       const Node& from = back ? right : left;
       const Node& to = back ? left : right;
       ASSERT_EQ(fi_trecv(to.endpoint, in.data(), size, nullptr, FI_ADDR_UNSPEC, 1, 0, &other), 0);
-      ASSERT_EQ(fi_tsend(from.endpoint, out.data(), size, nullptr, back ? to_left : to_right, 1, &context), 0);
+      ASSERT_EQ(fi_tsend(from.endpoint, out.data(), size, nullptr, back ? to_left : to_right, 1, &context),
+                0);
       ASSERT_EQ(await(to.receives, entry), 1);
       EXPECT_EQ(entry.len, size);
       EXPECT_TRUE(std::equal(in.begin(), in.end(), out.begin()));

@@ -1,0 +1,142 @@
+// The application of one process: sends, receives, cancels and peeks as its plan says, and shows the
+// oracle all that comes of it. When it is told to finish it sends nothing new and takes in whatever is
+// still on its way to it.
+//
+// Buffers are spoilt as soon as the library has given them back: whatever still looked at them would
+// be found out.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+#include "sim/oracle.h"
+#include "sim/trace.h"
+#include "sim/workload.h"
+
+namespace cluster::sim {
+
+class MemoryAccount;
+
+class Application {
+ public:
+  struct Surroundings {
+    engine::Engine& engine;
+    MemoryAccount& account;  ///< of the engine
+    Oracle& oracle;
+    Trace& trace;
+    Timetable& timetable;
+    const WorkloadPlan& plan;
+    Thresholds thresholds;
+    HostNumber self;
+    std::uint32_t hosts;
+    std::uint32_t life;
+  };
+
+  Application(const Surroundings& surroundings, Dice dice);
+
+  void complete_send(const protocol::Completion& completion);
+  void complete_receive(const protocol::Completion& completion);
+  /// Does what it wants to do now; true if that was anything.
+  bool turn();
+  /// When it wants its turn though nothing happens to it.
+  Time wake_at() const { return wake_at_; }
+
+  void finish() { finishing_ = true; }
+  /// Cancels every receive that still waits.
+  void give_up_receives();
+  /// True if it has nothing left to send.
+  bool finished() const { return sent_ >= around_.plan.messages && sends_under_way_ == 0; }
+  /// True if every send has ended that ends at all.
+  bool all_sent() const { return sends_under_way_ == 0; }
+  /// True if no operation is under way.
+  bool idle() const { return sends_under_way_ == 0 && receives_.empty(); }
+  std::uint64_t operations_ended() const { return ended_; }
+
+ private:
+  enum class Kind : std::uint8_t {
+    receive,
+    peek,
+    take,  ///< receives a claimed message
+    drop,  ///< throws one away
+  };
+  struct ReceiveOperation {
+    Receive receive;
+    Kind kind = Kind::receive;
+    protocol::Peek peek = protocol::Peek::none;
+    bool any = false;  ///< takes whatever comes
+    std::uint64_t context = 0;
+    MessageNumber claimed = 0;
+    std::unique_ptr<std::byte[]> buffer;
+  };
+  struct Claim {
+    std::uint64_t context;
+    MessageNumber message;
+  };
+  struct SendOperation {
+    std::unique_ptr<std::byte[]> buffer;
+    std::size_t length = 0;
+  };
+
+  // application.cc: sends
+  bool may_send() const;
+  bool send_something();
+  Message shape_message();
+  HostNumber destination();
+  void release(SendOperation& operation);
+  /// Cuts a buffer into slices, sometimes; returns how many.
+  template <typename Slice>
+  std::size_t cut(Slice whole, std::array<Slice, protocol::kSlicesMax>& slices);
+  // application_receives.cc
+  bool post_receives();
+  void shape_receive(Receive& receive);
+  bool post(std::unique_ptr<ReceiveOperation> operation);
+  bool post_any(bool tagged);
+  bool take_in_the_rest();
+  bool peek_somewhere();
+  bool deal_with_claim();
+  void cancel_something();
+  void cancel(std::uint64_t context);
+  void got_peek(ReceiveOperation& operation, const protocol::Completion& completion);
+  void got_message(ReceiveOperation& operation, const protocol::Completion& completion);
+  void wake_by(Time at);
+
+  Surroundings around_;
+  Dice dice_;
+  std::size_t size_max_;
+  std::unordered_map<MessageNumber, SendOperation> sends_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<ReceiveOperation>> receives_;
+  std::vector<std::uint64_t> waiting_;  ///< contexts of receives in the order they were posted
+  std::vector<Claim> claims_;
+  MessageNumber refused_ = 0;  ///< composed, but the engine had no room
+  std::size_t sends_under_way_ = 0;
+  std::size_t any_posted_[2] = {0, 0};  ///< untagged, tagged
+  std::uint32_t sent_ = 0;
+  std::uint32_t tokens_ = 0;  ///< ping-pong: messages it may send
+  std::uint64_t contexts_ = 0;
+  std::uint64_t ended_ = 0;
+  std::uint64_t ended_before_ = 0;
+  Time next_send_{};
+  Time next_receive_{};
+  Time impatient_at_{};
+  Time wake_at_ = kNever;
+  bool finishing_ = false;
+};
+
+template <typename Slice>
+std::size_t Application::cut(Slice whole, std::array<Slice, protocol::kSlicesMax>& slices) {
+  std::size_t count = 0;
+  if (dice_.chance(around_.plan.scattered_buffers)) {
+    for (std::uint64_t cuts = dice_.between(1, slices.size() - 1); cuts > 0; --cuts) {
+      const std::size_t part = dice_.below(whole.size() + 1);
+      slices[count++] = whole.first(part);
+      whole = whole.subspan(part);
+    }
+  }
+  if (!whole.empty() || count != 0) slices[count++] = whole;
+  return count;
+}
+
+}  // namespace cluster::sim

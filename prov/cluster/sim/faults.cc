@@ -1,0 +1,189 @@
+#include "sim/faults.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::array<std::string_view, 5> kNames{"none", "network", "hosts", "lives", "silence"};
+
+/// Events of the schedule: the number of an incident, and whether it begins or ends.
+constexpr std::uint64_t kEnds = std::uint64_t{1} << 32;
+
+/// Mostly small, sometimes as large as `most`: most runs shall be about one thing.
+std::uint32_t rate(std::uint32_t most, Dice& dice) {
+  if (!dice.chance(400'000)) return 0;
+  const std::uint32_t reduced = most >> dice.below(10);
+  return static_cast<std::uint32_t>(dice.below(std::uint64_t{reduced} + 1));
+}
+
+Hazard draw_hazard(Dice& dice) {
+  Hazard hazard;
+  hazard.loss = rate(60'000, dice);
+  hazard.duplicate = rate(50'000, dice);
+  hazard.corrupt = rate(30'000, dice);
+  hazard.reorder = rate(200'000, dice);
+  hazard.reorder_by = dice.between(1us, dice.chance(100'000) ? Duration{20ms} : Duration{300us});
+  if (dice.chance(300'000)) hazard.jitter = dice.between(100ns, 50us);
+  if (dice.chance(200'000)) {
+    hazard.burst_begin = static_cast<std::uint32_t>(dice.between(50, 2'000));
+    hazard.burst_end = static_cast<std::uint32_t>(dice.between(30'000, 500'000));
+    hazard.burst_loss = static_cast<std::uint32_t>(dice.between(300'000, kMillion));
+  }
+  return hazard;
+}
+
+SimNetwork::Cut draw_cut(std::uint32_t hosts, Dice& dice) {
+  SimNetwork::Cut cut{std::vector<bool>(hosts), std::vector<bool>(hosts)};
+  const bool one_way = dice.chance(500'000);
+  for (std::uint32_t i = 0; i < hosts; ++i) {
+    cut.from[i] = dice.chance(500'000);
+    cut.to[i] = one_way ? dice.chance(500'000) : !cut.from[i];
+  }
+  return cut;
+}
+
+Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon, Duration peer_timeout,
+                       Dice& dice) {
+  using Kind = Incident::Kind;
+  std::vector<Kind> kinds{Kind::port_down, Kind::cut};
+  if (severity >= Severity::hosts) {
+    kinds.insert(kinds.end(), {Kind::computing, Kind::alone, Kind::stopped, Kind::clock_jump});
+  }
+  if (severity >= Severity::lives) kinds.insert(kinds.end(), {Kind::crash, Kind::crash, Kind::leave});
+  Incident incident;
+  incident.kind = kinds[dice.below(kinds.size())];
+  incident.at = Time{} + dice.between(Duration{0}, horizon);
+  incident.host = static_cast<HostNumber>(dice.below(hosts));
+  // Nobody is to be taken for dead because of an incident, or even two in a row.
+  const Duration longest = peer_timeout / 5;
+  incident.duration = dice.chance(700'000) ? dice.between(10us, 5ms) : dice.between(1ms, longest);
+  switch (incident.kind) {
+    case Kind::cut: incident.cut = draw_cut(hosts, dice); break;
+    case Kind::computing:
+    case Kind::alone:
+      // Whoever computes may do so for much longer than peers wait for the dead.
+      if (dice.chance(200'000)) incident.duration = dice.between(peer_timeout / 2, 3 * peer_timeout);
+      break;
+    case Kind::crash:
+    case Kind::leave:
+      incident.comes_back = !dice.chance(200'000);
+      if (dice.chance(100'000)) incident.clock_set_back = dice.between(1s, 100s);
+      break;
+    default: break;
+  }
+  const bool of_network = incident.kind == Kind::port_down || incident.kind == Kind::cut;
+  if (severity == Severity::silence && of_network && dice.chance(500'000)) {
+    incident.duration = dice.between(peer_timeout / 2, 2 * peer_timeout);
+  }
+  return incident;
+}
+
+}  // namespace
+
+std::vector<std::string_view> severity_names() { return {kNames.begin(), kNames.end()}; }
+
+bool draw_severity(std::string_view name, Dice& dice, Severity& out) {
+  // Drawn in any case, so that the rest of the run does not depend on who chose.
+  const auto drawn = static_cast<Severity>(dice.below(kNames.size()));
+  out = drawn;
+  if (name.empty() || name == "any") return true;
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  out = static_cast<Severity>(found - kNames.begin());
+  return found != kNames.end();
+}
+
+FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, Duration peer_timeout,
+                      SimNetwork& network, Dice& dice) {
+  FaultPlan plan;
+  plan.severity = severity;
+  if (severity == Severity::none) return plan;
+  plan.lossy = !dice.chance(150'000);
+  const bool alike = dice.chance(300'000);
+  const Hazard common = draw_hazard(dice);
+  for (HostNumber host = 0; plan.lossy && host < hosts; ++host) {
+    network.port(host).out = alike ? common : draw_hazard(dice);
+    network.port(host).in = alike ? common : draw_hazard(dice);
+  }
+  for (std::uint64_t left = dice.below(7); left > 0; --left) {
+    plan.incidents.push_back(draw_incident(severity, hosts, horizon, peer_timeout, dice));
+  }
+  return plan;
+}
+
+FaultSchedule::FaultSchedule(FaultPlan plan, Timetable& timetable, Trace& trace, SimNetwork& network,
+                             Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts)
+    : plan_(std::move(plan)),
+      timetable_(timetable),
+      trace_(trace),
+      network_(network),
+      oracle_(oracle),
+      hosts_(hosts),
+      returning_(hosts.size()),
+      set_back_(hosts.size()) {
+  if (plan_.severity == Severity::silence) oracle_.expect_silence();
+  for (std::size_t i = 0; i < plan_.incidents.size(); ++i) timetable_.plan(plan_.incidents[i].at, *this, i);
+}
+
+void FaultSchedule::happen(std::uint64_t note) {
+  if (healed_) return;
+  const Incident& incident = plan_.incidents[note % kEnds];
+  if (note >= kEnds) return end(incident);
+  begin(incident);
+  timetable_.plan(timetable_.now() + incident.duration, *this, note | kEnds);
+}
+
+void FaultSchedule::begin(const Incident& incident) {
+  using Kind = Incident::Kind;
+  SimHost& host = *hosts_[incident.host];
+  switch (incident.kind) {
+    case Kind::port_down:
+      trace_.line("the port of host %u goes down", incident.host);
+      return network_.set_down(incident.host, true);
+    case Kind::cut: trace_.line("the network is cut"); return network_.cut(incident.cut);
+    case Kind::computing: return host.freeze(incident.duration, SimHost::Absence::computing);
+    case Kind::alone: return host.freeze(incident.duration, SimHost::Absence::alone);
+    case Kind::stopped: return host.freeze(incident.duration, SimHost::Absence::stopped);
+    case Kind::clock_jump: return host.jump_clock(incident.duration);
+    case Kind::crash:
+      if (!host.running()) return;
+      host.crash();
+      break;
+    case Kind::leave:
+      if (!host.running() || host.leaving()) return;
+      host.leave();
+      break;
+  }
+  returning_[incident.host] = incident.comes_back;
+  set_back_[incident.host] = incident.clock_set_back;
+}
+
+void FaultSchedule::end(const Incident& incident) {
+  using Kind = Incident::Kind;
+  SimHost& host = *hosts_[incident.host];
+  switch (incident.kind) {
+    case Kind::port_down:
+      trace_.line("the port of host %u comes up", incident.host);
+      return network_.set_down(incident.host, false);
+    case Kind::cut: trace_.line("the network is whole again"); return network_.mend_cuts();
+    case Kind::crash:
+    case Kind::leave:
+      if (host.running() || !returning_[incident.host]) return;
+      returning_[incident.host] = false;
+      return host.start(incident.clock_set_back);
+    default: return;
+  }
+}
+
+void FaultSchedule::heal() {
+  trace_.line("everything is healed");
+  healed_ = true;
+  network_.heal();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    if (!hosts_[i]->running() && returning_[i]) hosts_[i]->start(set_back_[i]);
+    hosts_[i]->thaw();
+  }
+}
+
+}  // namespace cluster::sim

@@ -1,0 +1,74 @@
+// What goes wrong in a run: hazards of every cable for its whole length, and incidents at their hour.
+// All of it is drawn before the run begins. In the end everything is healed, and what is left over has
+// a bounded time to come right.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/sim_host.h"
+#include "sim/sim_network.h"
+
+namespace cluster::sim {
+
+/// How bad it gets; each includes what stands before it.
+enum class Severity : std::uint8_t {
+  none,     ///< perfect cables, nobody goes away
+  network,  ///< cables lose, repeat, reorder and damage frames, ports go down, the network is cut for a while
+  hosts,    ///< processes are away or stopped, clocks jump
+  lives,    ///< processes are killed or leave, and come back
+  silence,  ///< the network is gone for longer than peers wait for each other
+};
+
+struct Incident {
+  enum class Kind : std::uint8_t { port_down, cut, computing, alone, stopped, clock_jump, crash, leave };
+  Time at{};
+  Kind kind = Kind::port_down;
+  HostNumber host = 0;
+  Duration duration{0};        ///< of the trouble; for crash and leave: until the next life begins
+  bool comes_back = true;      ///< crash and leave: there is a next life
+  Duration clock_set_back{0};  ///< the real-time clock of that life
+  SimNetwork::Cut cut;
+};
+
+struct FaultPlan {
+  Severity severity = Severity::none;
+  bool lossy = false;
+  std::vector<Incident> incidents;
+};
+
+std::vector<std::string_view> severity_names();
+/// False if there is no such name. "any" draws one.
+bool draw_severity(std::string_view name, Dice& dice, Severity& out);
+/// Draws hazards into the ports, and the incidents of a run whose workload lasts `horizon` or so.
+FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, Duration peer_timeout,
+                      SimNetwork& network, Dice& dice);
+
+/// Lets incidents happen to hosts and network at their hour.
+class FaultSchedule final : public Actor {
+ public:
+  FaultSchedule(FaultPlan plan, Timetable& timetable, Trace& trace, SimNetwork& network, Oracle& oracle,
+                std::vector<std::unique_ptr<SimHost>>& hosts);
+
+  void happen(std::uint64_t note) override;
+  /// Nothing happens any more; what is down comes up. Processes that are to come back do so now.
+  void heal();
+
+ private:
+  void begin(const Incident& incident);
+  void end(const Incident& incident);
+
+  FaultPlan plan_;
+  Timetable& timetable_;
+  Trace& trace_;
+  SimNetwork& network_;
+  Oracle& oracle_;
+  std::vector<std::unique_ptr<SimHost>>& hosts_;
+  std::vector<bool> returning_;  ///< hosts whose next life has been promised
+  std::vector<Duration> set_back_;
+  bool healed_ = false;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,26 @@
+// Looks into frames the way a bystander on the wire can: through the gate and segment by segment.
+#pragma once
+
+#include <string>
+
+#include "wire/admit.h"
+#include "wire/segment.h"
+
+namespace cluster::sim {
+
+/// visit(segment, payload) for each segment of a frame that came through the gate.
+template <typename Visit>
+void each_segment(ConstBytes segments, Visit&& visit) {
+  while (!segments.empty()) {
+    wire::Segment segment;
+    const std::size_t header = wire::decode(segments, segment);
+    if (header == 0 || segment.length > segments.size() - header) return;
+    visit(segment, segments.subspan(header, segment.length));
+    segments = segments.subspan(header + segment.length);
+  }
+}
+
+/// One line for frame and segments; "no frame of ours" if it does not pass the gate.
+std::string text_of_frame(ConstBytes bytes);
+
+}  // namespace cluster::sim

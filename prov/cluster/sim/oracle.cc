@@ -1,0 +1,272 @@
+#include "sim/oracle.h"
+
+#include <algorithm>
+
+#include "sim/frame_text.h"
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::uint32_t kFirstLife = 1;
+
+using State = Message::State;
+using protocol::Completion;
+
+std::string text_of(const Completion& completion) {
+  return std::string(describe(completion.fault)) + ", length " + std::to_string(completion.length) +
+         ", lost " + std::to_string(completion.lost) + ", source " + std::to_string(completion.source);
+}
+
+std::uint32_t serial_of(std::uint64_t tag) { return static_cast<std::uint32_t>(tag); }
+
+}  // namespace
+
+std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial) {
+  return std::uint64_t{from} << 48 | std::uint64_t{to} << 32 | serial;
+}
+
+Oracle::Oracle(std::size_t hosts) : hosts_(hosts) {}
+
+std::string Oracle::text(const Message& message) {
+  return "message " + std::to_string(message.number) + " from host " + std::to_string(message.from) +
+         " (life " + std::to_string(message.from_life) + ") to host " + std::to_string(message.to) +
+         ", length " + std::to_string(message.length) + (message.tagged ? ", tag " : ", untagged ") +
+         std::to_string(message.tag) + ", order " + std::to_string(message.order) + ", state " +
+         std::to_string(static_cast<int>(message.state)) + ", arrived in life " +
+         std::to_string(message.arrived_life) + ", received in life " + std::to_string(message.received_life);
+}
+
+void Oracle::fail(const std::string& what, const Message& message) {
+  throw SafetyFailure(what + ": " + text(message));
+}
+
+Message& Oracle::compose(Message shape) {
+  shape.number = messages_.size() + 1;
+  shape.from_life = hosts_[shape.from].life;
+  if (shape.has_data) shape.data = shape.number;
+  if (shape.tagged) {
+    Lane& lane = lanes_[{shape.from, shape.to}];
+    shape.tag = tag_of(shape.from, shape.to, lane.tags);
+    lane.by_tag[lane.tags++] = shape.number;
+  }
+  messages_.push_back(shape);
+  return messages_.back();
+}
+
+void Oracle::accepted(MessageNumber number) {
+  Message& message = messages_[number - 1];
+  Lane& back = lanes_[{message.to, message.from}];
+  const bool known = back.known_life != 0 && back.known_by == message.from_life;
+  message.known_life = known ? back.known_life : hosts_[message.to].life;
+  message.order = lanes_[{message.from, message.to}].orders[message.tagged ? 1 : 0]++;
+  message.state = message.reported ? State::under_way : State::silent;
+  hosts_[message.to].open.push_back(number);
+}
+
+void Oracle::send_ended(const Completion& completion) {
+  const auto number = reinterpret_cast<MessageNumber>(completion.context);
+  if (number == 0 || number > messages_.size()) {
+    throw SafetyFailure("a send completed that never was: context " + std::to_string(number));
+  }
+  Message& message = messages_[number - 1];
+  const bool expected = message.state == State::under_way ||
+                        (message.state == State::silent && completion.fault != Fault::none);
+  if (!expected)
+    fail("a send completed twice, or without having been taken (" + text_of(completion) + ")", message);
+  if (completion.tagged != message.tagged || completion.tag != message.tag) {
+    fail("a send completed as another", message);
+  }
+  if (completion.fault != Fault::none) {
+    ++failures_;
+    message.state = State::failed;
+    if (!excused(message.from, message.to, message.known_life)) {
+      fail("a send failed without cause (" + text_of(completion) + ")", message);
+    }
+    return;
+  }
+  message.state = State::succeeded;
+  const bool with_peer = message.from == message.to || message.arrived_life != 0 ||
+                         message.received_life != 0 || message.discarded;
+  if (message.promise != protocol::Promise::buffer_free && !with_peer) {
+    fail("a send completed before the peer had the message", message);
+  }
+}
+
+Message* Oracle::find(bool has_data, std::uint64_t data, bool tagged, std::uint64_t tag, ConstBytes content) {
+  MessageNumber number = 0;
+  if (has_data) {
+    number = data;
+  } else if (content.size() >= kNumberedFrom) {
+    number = number_in(content);
+  } else if (tagged) {
+    const auto lane =
+        lanes_.find({static_cast<HostNumber>(tag >> 48), static_cast<HostNumber>(tag >> 32 & 0xFFFF)});
+    if (lane == lanes_.end()) return nullptr;
+    const auto found = lane->second.by_tag.find(serial_of(tag));
+    number = found == lane->second.by_tag.end() ? 0 : found->second;
+  }
+  return number == 0 || number > messages_.size() ? nullptr : &messages_[number - 1];
+}
+
+Message& Oracle::identify(const Receive& receive, const Completion& completion, ConstBytes content) {
+  Message* message = find(completion.has_data, completion.data, completion.tagged, completion.tag, content);
+  if (message == nullptr) throw SafetyFailure("received what nobody sent (" + text_of(completion) + ")");
+  if (message->state == State::composed) fail("received a message that was never taken", *message);
+  if (message->to != receive.host) fail("received by host " + std::to_string(receive.host), *message);
+  if (completion.source != message->from) fail("received as if from " + text_of(completion), *message);
+  if (message->tagged != receive.tagged || completion.tagged != receive.tagged) {
+    fail("a tagged and an untagged operation met", *message);
+  }
+  if (completion.tag != message->tag || completion.has_data != message->has_data ||
+      (message->has_data && completion.data != message->data)) {
+    fail("received with another tag or data", *message);
+  }
+  if (message->discarded) fail("received after it had been discarded", *message);
+  if (message->received_life == receive.life) fail("received twice", *message);
+  return *message;
+}
+
+void Oracle::match(const Receive& receive, const Message& message) {
+  Taste taste{receive.from == protocol::kAnyPeer || receive.from == message.from, receive.tag,
+              receive.ignore};
+  if (!receive.tagged) taste.ignore = ~std::uint64_t{0};
+  if (!taste.likes(message.tag)) fail("matched a receive that does not take it", message);
+  std::uint64_t lane = scramble(std::uint64_t{message.from} << 32 | message.to);
+  lane = scramble(lane ^ std::uint64_t{message.from_life} << 32 ^ receive.life);
+  MatchOrder::Match other{};
+  const MatchOrder::Match match{message.order, receive.position, message.tag, taste};
+  if (order_.note(lane ^ (message.tagged ? 1 : 0), match, other)) return;
+  fail("matched out of order (receive " + std::to_string(receive.position) + "; message of order " +
+           std::to_string(other.message) + " went to receive " + std::to_string(other.position) + ")",
+       message);
+}
+
+const Message& Oracle::received(const Receive& receive, const Completion& completion, ConstBytes content) {
+  Message& message =
+      identify(receive, completion, content.first(std::min(content.size(), completion.length)));
+  const bool fits = message.length <= receive.capacity;
+  const std::size_t length = fits ? message.length : receive.capacity;
+  if (completion.fault != (fits ? Fault::none : Fault::truncated) || completion.length != length ||
+      completion.lost != message.length - length) {
+    fail("received with a wrong length (" + text_of(completion) + ")", message);
+  }
+  if (const std::size_t wrong = first_wrong_byte(message.number, content.first(length)); wrong != length) {
+    fail("received with a wrong byte at " + std::to_string(wrong), message);
+  }
+  if (!receive.claimed) match(receive, message);
+  message.received_life = receive.life;
+  ++delivered_;
+  delivered_bytes_ += length;
+  return message;
+}
+
+const Message& Oracle::peeked(const Receive& peek, const Completion& completion, Fate fate) {
+  Message& message = identify(peek, completion, {});
+  if (completion.length != message.length) fail("peeked with a wrong length", message);
+  if (fate != Fate::stays) match(peek, message);
+  if (fate == Fate::gone) dropped(message);
+  return message;
+}
+
+void Oracle::dropped(Message& message) {
+  message.discarded = true;
+  ++delivered_;
+}
+
+void Oracle::claim_lost(HostNumber host, MessageNumber number) const {
+  const Message& message = messages_[number - 1];
+  if (!excused(host, message.from, message.from_life))
+    fail("a claimed message is gone without cause", message);
+}
+
+void Oracle::receive_failed(const Receive& receive, const Completion& completion) {
+  if (completion.fault == Fault::canceled && receive.cancelled) return;
+  ++failures_;
+  const bool peer_known = !completion.peer.empty();
+  const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
+  const bool lost_peer = completion.fault == Fault::reset || completion.fault == Fault::unreachable ||
+                         completion.fault == Fault::refused;
+  // Which life of the peer it was about nobody can tell: any change of lives is an excuse.
+  if (lost_peer && peer_known && excused(receive.host, peer, kFirstLife)) return;
+  throw SafetyFailure("a receive of host " + std::to_string(receive.host) + " failed without cause (" +
+                      text_of(completion) + ", peer " + completion.peer.text() + ")");
+}
+
+bool Oracle::excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const {
+  const HostState& other = hosts_[peer];
+  return silence_ || !other.alive || other.life != known_life || other.clock_went_back ||
+         hosts_[self].clock_went_back;
+}
+
+void Oracle::life_begins(HostNumber host, bool clock_went_back) {
+  HostState& state = hosts_[host];
+  ++state.life;
+  state.alive = true;
+  state.clock_went_back = clock_went_back;
+}
+
+void Oracle::life_ends(HostNumber host) {
+  HostState& state = hosts_[host];
+  state.alive = false;
+  for (Message& message : messages_) {
+    if (message.from != host || message.from_life != state.life) continue;
+    const bool pending =
+        message.state == State::under_way || message.state == State::silent ||
+        message.state == State::composed ||
+        (message.state == State::succeeded && message.promise == protocol::Promise::buffer_free);
+    if (pending) message.state = State::abandoned;
+  }
+}
+
+void Oracle::frame_read(HostNumber at, HostNumber from, std::uint32_t from_life, ConstBytes bytes) {
+  wire::FrameView view;
+  if (wire::admit(bytes, view) != wire::Refusal::none) return;
+  if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
+  Lane& lane = lanes_[{from, at}];
+  if (lane.known_by != hosts_[at].life) lane.known_life = 0;
+  lane.known_by = hosts_[at].life;
+  lane.known_life = std::max(lane.known_life, from_life);
+  each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
+    using wire::SegmentKind;
+    if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
+    Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
+    if (message != nullptr && message->to == at) message->arrived_life = hosts_[at].life;
+  });
+}
+
+bool Oracle::must_arrive(const Message& message) const {
+  const HostState& receiver = hosts_[message.to];
+  if (message.received_life != 0 || message.discarded || !receiver.alive) return false;
+  switch (message.state) {
+    case State::under_way: return true;
+    case State::silent: return !excused(message.from, message.to, message.known_life);
+    case State::succeeded:
+      if (message.promise == protocol::Promise::buffer_free) {
+        return !excused(message.from, message.to, message.known_life);
+      }
+      return message.arrived_life == receiver.life;
+    default: return false;
+  }
+}
+
+std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
+  std::vector<MessageNumber>& open = hosts_[host].open;
+  std::erase_if(open, [this](MessageNumber number) {
+    const Message& message = messages_[number - 1];
+    return message.received_life != 0 || message.discarded || message.state == State::failed ||
+           message.state == State::abandoned;
+  });
+  return static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](MessageNumber number) {
+    const Message& message = messages_[number - 1];
+    return message.tagged == tagged && must_arrive(message);
+  }));
+}
+
+void Oracle::check_complete() {
+  for (const Message& message : messages_) {
+    if (message.state == State::under_way) throw LivenessFailure("a send never ended: " + text(message));
+    if (must_arrive(message)) fail("a message was lost", message);
+  }
+}
+
+}  // namespace cluster::sim

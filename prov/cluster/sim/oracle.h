@@ -1,0 +1,163 @@
+// The oracle knows every message there ever was, and judges what the engines make of them:
+//
+//   exactly once      a message reaches one receive of a life of its receiver, an operation ends once
+//   order             matching follows the order of sends and of receives, per pair and kind
+//   intact            bytes, tag, data, length and sender are the message's own
+//   promises          a send that completed "transmitted" has arrived at the peer's library; what has
+//                     arrived there is delivered whatever becomes of the sender
+//   honest errors     an operation fails only if something happened to one of its two processes, or
+//                     the network was gone for longer than anybody has to wait
+//   nothing is lost   in the end every message that must arrive has
+//
+// It sees what applications see, and frames as a bystander at the receiver's door sees them.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/completion.h"
+#include "protocol/order.h"
+#include "sim/content.h"
+#include "sim/match_order.h"
+#include "sim/sim_network.h"
+#include "sim/verdict.h"
+
+namespace cluster::sim {
+
+struct Message {
+  enum class State : std::uint8_t {
+    composed,   ///< the engine has not taken it
+    under_way,  ///< its completion is to come
+    silent,     ///< not to be reported: no completion will come, unless it fails
+    succeeded,
+    failed,
+    abandoned,  ///< its sender is no more
+  };
+
+  MessageNumber number = 0;
+  HostNumber from = 0;
+  HostNumber to = 0;
+  std::uint32_t from_life = 0;
+  std::uint32_t known_life = 0;    ///< of the receiver, as the sender knew it when it posted
+  std::uint32_t arrived_life = 0;  ///< of the receiver, at whose door the beginning was seen; 0: none
+  std::uint32_t received_life = 0;
+  State state = State::composed;
+  bool tagged = false;
+  bool has_data = false;
+  bool injected = false;
+  bool reported = true;  ///< false: only a failure will be
+  bool discarded = false;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  std::size_t length = 0;
+  std::uint32_t order = 0;  ///< among those of its pair and kind
+  protocol::Promise promise = protocol::Promise::transmitted;
+};
+
+struct Receive {
+  HostNumber host = 0;
+  std::uint32_t life = 0;
+  std::uint64_t from = protocol::kAnyPeer;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0;
+  std::size_t capacity = 0;
+  bool tagged = false;
+  bool cancelled = false;
+  bool claimed = false;        ///< takes a message that was matched when it was claimed
+  std::uint64_t position = 0;  ///< among the receives and claims of its host
+};
+
+/// Tags of a pair count up from 0.
+std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial);
+
+class Oracle {
+ public:
+  explicit Oracle(std::size_t hosts);
+
+  // --- messages ---
+  /// A message of this shape, not yet given to an engine.
+  Message& compose(Message shape);
+  Message& message(MessageNumber number) { return messages_[number - 1]; }
+  void accepted(MessageNumber number);
+  void send_ended(const protocol::Completion& completion);
+  /// Of the next tagged message that will be composed for this pair.
+  std::uint64_t next_tag(HostNumber from, HostNumber to) { return tag_of(from, to, lanes_[{from, to}].tags); }
+
+  // --- receives ---
+  std::uint64_t next_position() { return ++positions_; }
+  /// A receive has its message. `content`: what the buffer holds of it.
+  const Message& received(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
+  void receive_failed(const Receive& receive, const protocol::Completion& completion);
+  enum class Fate : std::uint8_t { stays, claimed, gone };
+  /// A peek has found a message. Receiving or dropping a claimed one later is no second match.
+  const Message& peeked(const Receive& peek, const protocol::Completion& completion, Fate fate);
+  /// A claimed message is not there any more when it is to be received.
+  void claim_lost(HostNumber host, MessageNumber number) const;
+  /// A claimed message was thrown away.
+  void dropped(Message& message);
+
+  // --- lives ---
+  std::uint32_t life(HostNumber host) const { return hosts_[host].life; }
+  void life_begins(HostNumber host, bool clock_went_back);
+  void life_ends(HostNumber host);
+  /// From now on the network may be gone for longer than peers wait.
+  void expect_silence() { silence_ = true; }
+  void frame_read(HostNumber at, HostNumber from, std::uint32_t from_life, ConstBytes bytes);
+
+  // --- in the end ---
+  /// Messages that must still come to this host.
+  std::size_t undelivered(HostNumber host, bool tagged);
+  /// Throws if a send is still under way, or a message that must have arrived has not.
+  void check_complete();
+
+  std::uint64_t messages() const { return messages_.size(); }
+  std::uint64_t delivered() const { return delivered_; }
+  std::uint64_t delivered_bytes() const { return delivered_bytes_; }
+  std::uint64_t failures() const { return failures_; }
+
+ private:
+  struct Pair {
+    HostNumber from, to;
+    friend bool operator==(const Pair&, const Pair&) = default;
+  };
+  struct PairHash {
+    std::size_t operator()(const Pair& pair) const {
+      return scramble(std::uint64_t{pair.from} << 32 | pair.to);
+    }
+  };
+  /// What there is to know about messages from one host to another.
+  struct Lane {
+    std::uint32_t tags = 0;
+    std::uint32_t orders[2] = {0, 0};
+    std::uint32_t known_life = 0;  ///< of the host `from`, as `to` last saw it...
+    std::uint32_t known_by = 0;    ///< ...in this life of its own
+    std::unordered_map<std::uint32_t, MessageNumber> by_tag;
+  };
+  struct HostState {
+    std::uint32_t life = 0;
+    bool alive = false;
+    bool clock_went_back = false;
+    std::vector<MessageNumber> open;  ///< sent to this host and perhaps still to come
+  };
+
+  static std::string text(const Message& message);
+  [[noreturn]] static void fail(const std::string& what, const Message& message);
+  Message* find(bool has_data, std::uint64_t data, bool tagged, std::uint64_t tag, ConstBytes content);
+  Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
+  void match(const Receive& receive, const Message& message);
+  bool excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const;
+  bool must_arrive(const Message& message) const;
+
+  std::vector<Message> messages_;
+  std::vector<HostState> hosts_;
+  std::unordered_map<Pair, Lane, PairHash> lanes_;
+  MatchOrder order_;
+  std::uint64_t positions_ = 0;
+  std::uint64_t delivered_ = 0;
+  std::uint64_t delivered_bytes_ = 0;
+  std::uint64_t failures_ = 0;
+  bool silence_ = false;
+};
+
+}  // namespace cluster::sim

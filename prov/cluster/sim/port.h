@@ -1,0 +1,39 @@
+// A host's port at the switch, and what is wrong with it. Everything is per direction, because cables,
+// drivers and queues fail that way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace cluster::sim {
+
+/// What may befall a frame in one direction; all zero is a perfect cable.
+struct Hazard {
+  std::uint32_t loss = 0;  ///< parts in a million, as all of these
+  std::uint32_t duplicate = 0;
+  std::uint32_t corrupt = 0;
+  std::uint32_t reorder = 0;
+  Duration reorder_by{0};  ///< at most so much later than its turn; also how late a duplicate comes
+  Duration jitter{0};      ///< on top of the port's delay, in order
+  /// Losses in bursts (Gilbert and Elliott): the chances that a burst begins and ends with a frame, and
+  /// of loss within one.
+  std::uint32_t burst_begin = 0;
+  std::uint32_t burst_end = 0;
+  std::uint32_t burst_loss = 0;
+
+  bool any() const { return loss + duplicate + corrupt + reorder + burst_begin != 0 || jitter.count() != 0; }
+};
+
+struct Port {
+  std::uint64_t bits_per_second = 10'000'000'000;
+  Duration delay = 2us;                         ///< cable and half of the switch, each direction
+  std::size_t send_queue_bytes = 512 * 1024;    ///< in the host: full means "not now", never loss
+  std::size_t switch_queue_bytes = 512 * 1024;  ///< towards the host: full means loss
+  std::size_t ring_frames = 1024;               ///< receive ring of the host
+  Hazard out;
+  Hazard in;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,111 @@
+// One host: a process with an engine and an application, or none at the moment; its clock; and how it
+// behaves. It polls like an application that waits: soon after frames arrived, when the engine's next
+// deadline is due, and again as long as that led to anything. Everything it does takes time, during
+// which it does nothing else.
+//
+// A process can be absent (computing: its keeper and its attendant are there), stopped (nobody is),
+// killed, or leave in peace; a new one then begins a new life on the same address.
+#pragma once
+
+#include <memory>
+
+#include "engine/address_book.h"
+#include "sim/application.h"
+#include "sim/memory_account.h"
+#include "sim/sim_clock.h"
+#include "sim/sim_link.h"
+#include "sim/sim_network.h"
+
+namespace cluster::sim {
+
+/// How a host behaves; drawn once.
+struct HostProfile {
+  engine::Settings settings;
+  std::size_t frame_max = 1472;
+  Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
+  Duration frame_cost = 100ns;  ///< of taking in or sending a frame
+  Duration clock_ahead{0};
+  Duration linger = 2s;  ///< how long a process that leaves waits for what it owes
+};
+
+/// What hosts have in common.
+struct World {
+  Timetable& timetable;
+  SimNetwork& network;
+  Oracle& oracle;
+  Trace& trace;
+  const engine::AddressBook& book;
+  const WorkloadPlan& plan;
+  std::uint32_t hosts;
+  std::uint64_t seed;
+};
+
+class SimHost final : public Actor, public Station {
+ public:
+  SimHost(const World& world, HostNumber number, const HostProfile& profile);
+  ~SimHost() override;
+
+  /// A process begins; there must be none. Its epoch comes from a real-time clock that may have been
+  /// set back.
+  void start(Duration clock_set_back = Duration{0});
+  /// The process is killed; nobody hears of it.
+  void crash();
+  /// The application closes its endpoint; the process ends when nothing is owed any more.
+  void leave();
+  bool running() const { return process_ != nullptr; }
+  bool leaving() const { return leaving_; }
+
+  enum class Absence : std::uint8_t {
+    computing,  ///< keeper and attendant are there
+    alone,      ///< the keeper is there, no attendant
+    stopped,    ///< nobody
+  };
+  void freeze(Duration duration, Absence absence);
+  void thaw() { frozen_until_ = Time{}; }
+  void jump_clock(Duration by);
+
+  Application& application();
+  /// Sees to it that the host polls at `at` or earlier.
+  void wake(Time at);
+  void wake_now();
+
+  const MemoryAccount& account() const { return account_; }
+  /// Sums over all lives.
+  Counters counters() const;
+  Time last_ended() const { return last_ended_; }
+  Duration longest_stall() const { return longest_stall_; }
+
+  void happen(std::uint64_t note) override;
+  bool take(std::unique_ptr<Packet>& packet) override;
+  void hear_complaint(const link::Complaint& complaint) override;
+
+ private:
+  struct Process;
+
+  void turn();
+  void attend();
+  bool drain();
+  void end_process(bool in_peace);
+  void answer_probe(const Packet& packet);
+
+  World world_;
+  HostNumber number_;
+  HostProfile profile_;
+  SimClock clock_;
+  Dice dice_;  ///< for the host's own behaviour
+  Dice engine_dice_;
+  MemoryAccount account_;
+  std::unique_ptr<Process> process_;
+  Counters past_;  ///< of lives that are over
+  Time poll_at_ = kNever;
+  std::uint64_t poll_number_ = 0;
+  Time busy_until_{};
+  Time frozen_until_{};
+  Absence absence_ = Absence::computing;
+  bool leaving_ = false;
+  Time leave_by_ = kNever;
+  Time last_ended_{};
+  Duration longest_stall_{0};
+};
+
+}  // namespace cluster::sim

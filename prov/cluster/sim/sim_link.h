@@ -1,0 +1,45 @@
+// One process's end of the simulated network: the link its engine is given. Dies with the process;
+// what arrives afterwards finds nobody.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/ring.h"
+#include "link/link.h"
+#include "sim/oracle.h"
+#include "sim/sim_network.h"
+
+namespace cluster::sim {
+
+class SimLink final : public link::Link {
+ public:
+  SimLink(SimNetwork& network, Oracle& oracle, HostNumber host, std::uint32_t life, std::size_t frame_max);
+  ~SimLink() override;
+
+  const char* name() const override { return "simulated"; }
+  std::size_t frame_max() const override { return frame_max_; }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override;
+  std::size_t receive_burst(std::span<link::InFrame> frames) override;
+  std::size_t complaints(std::span<link::Complaint> complaints) override;
+
+  /// From the network; leaves the packet with the caller if the ring is full.
+  void arrive(std::unique_ptr<Packet>& packet);
+  void hear(const link::Complaint& complaint);
+  bool anything_waits() const { return !ring_.empty(); }
+  /// The process is being killed: nothing it does on its way out reaches the network.
+  void unplug() { unplugged_ = true; }
+
+ private:
+  SimNetwork& network_;
+  Oracle& oracle_;
+  HostNumber host_;
+  std::uint32_t life_;
+  std::size_t frame_max_;
+  Ring<std::unique_ptr<Packet>> ring_;
+  std::vector<std::unique_ptr<Packet>> lent_;  ///< the engine looks at these until its next call
+  Ring<link::Complaint> complaints_;
+  bool unplugged_ = false;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,235 @@
+#include "sim/sim_network.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::uint64_t kStreamPort = 1;
+/// Ethernet, IPv4 and UDP headers, checksum, preamble and gap: what a frame costs on a cable besides
+/// its bytes.
+constexpr std::size_t kCableOverhead = 66;
+/// Kernels limit how often they complain to one neighbour.
+constexpr Duration kComplaintGap = 1ms;
+constexpr std::uint16_t kUdpPort = 5000;
+
+Duration time_on_cable(std::size_t bytes, std::uint64_t bits_per_second) {
+  return Duration(static_cast<std::int64_t>((bytes + kCableOverhead) * 8'000'000'000u / bits_per_second));
+}
+
+std::size_t bytes_within(Duration time, std::uint64_t bits_per_second) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(time.count(), 0)) * (bits_per_second / 1'000'000) /
+         8'000;
+}
+
+}  // namespace
+
+SocketAddress address_of(HostNumber host) {
+  const std::byte ip[4] = {std::byte{10}, static_cast<std::byte>(host >> 16),
+                           static_cast<std::byte>(host >> 8), static_cast<std::byte>(host)};
+  return SocketAddress::v4(ip, kUdpPort);
+}
+
+HostNumber host_of(const SocketAddress& address) {
+  const ConstBytes ip = address.ip();
+  return std::to_integer<HostNumber>(ip[1]) << 16 | std::to_integer<HostNumber>(ip[2]) << 8 |
+         std::to_integer<HostNumber>(ip[3]);
+}
+
+SimNetwork::SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::size_t hosts)
+    : timetable_(timetable), trace_(trace) {
+  lines_.reserve(hosts);
+  for (std::size_t i = 0; i < hosts; ++i) lines_.emplace_back(Dice::stream(seed, kStreamPort, i));
+}
+
+SimNetwork::~SimNetwork() = default;
+
+std::unique_ptr<Packet> SimNetwork::blank() {
+  if (blanks_.empty()) return std::make_unique<Packet>();
+  std::unique_ptr<Packet> packet = std::move(blanks_.back());
+  blanks_.pop_back();
+  packet->bytes.clear();
+  return packet;
+}
+
+void SimNetwork::recycle(std::unique_ptr<Packet> packet) { blanks_.push_back(std::move(packet)); }
+
+std::uint64_t SimNetwork::keep(Leg leg, std::unique_ptr<Packet> packet) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(travelling_.size()));
+    travelling_.emplace_back();
+  }
+  const std::uint32_t slot = free_.back();
+  free_.pop_back();
+  travelling_[slot] = std::move(packet);
+  return std::uint64_t{static_cast<std::uint8_t>(leg)} << 32 | slot;
+}
+
+bool SimNetwork::send(HostNumber from, std::uint32_t life, const link::OutFrame& frame) {
+  Line& line = lines_[from];
+  const Time now = timetable_.now();
+  const std::size_t waiting = bytes_within(line.sends_until - now, line.port.bits_per_second);
+  if (waiting > line.port.send_queue_bytes) return false;
+  std::unique_ptr<Packet> packet = blank();
+  packet->from = from;
+  packet->life = life;
+  packet->to = host_of(frame.path->to);
+  for (std::size_t i = 0; i < frame.count; ++i) {
+    packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+  }
+  ++totals_.frames;
+  totals_.bytes += packet->bytes.size();
+  trace_.frame("sent", packet->from, packet->to, packet->bytes);
+  line.sends_until =
+      std::max(now, line.sends_until) + time_on_cable(packet->bytes.size(), line.port.bits_per_second);
+  if (packet->to >= lines_.size()) {
+    lose("no-host", totals_.unreachable, std::move(packet));
+    return true;
+  }
+  Duration late{0};
+  bool twice = false;
+  if (line.down) {
+    lose("down", totals_.cut, std::move(packet));
+  } else if (!pass(line, line.port.out, line.burst_out, *packet, late, twice)) {
+    lose("lost-out", totals_.lost, std::move(packet));
+  } else {
+    const Time there = line.sends_until + line.port.delay;
+    if (twice) {
+      std::unique_ptr<Packet> copy = blank();
+      *copy = *packet;
+      const Duration later = line.dice.between(Duration{0}, line.port.out.reorder_by);
+      timetable_.plan(there + later, *this, keep(Leg::at_switch, std::move(copy)));
+    }
+    timetable_.plan(there + late, *this, keep(Leg::at_switch, std::move(packet)));
+  }
+  return true;
+}
+
+bool SimNetwork::pass(Line& line, const Hazard& hazard, bool& burst, Packet& packet, Duration& late,
+                      bool& twice) {
+  if (!hazard.any()) return true;
+  Dice& dice = line.dice;
+  if (dice.chance(burst ? hazard.burst_end : hazard.burst_begin)) burst = !burst;
+  if (burst && dice.chance(hazard.burst_loss)) return false;
+  if (dice.chance(hazard.loss)) return false;
+  if (dice.chance(hazard.corrupt)) damage(line, packet);
+  if (dice.chance(hazard.reorder)) late = dice.between(Duration{0}, hazard.reorder_by);
+  twice = dice.chance(hazard.duplicate);
+  totals_.duplicated += twice ? 1 : 0;
+  return true;
+}
+
+/// A few bits flip, or the end is cut off.
+void SimNetwork::damage(Line& line, Packet& packet) {
+  if (packet.bytes.empty()) return;
+  ++totals_.corrupted;
+  Dice& dice = line.dice;
+  if (dice.below(8) == 0) {
+    packet.bytes.resize(dice.below(packet.bytes.size() + 1));
+    return;
+  }
+  for (std::uint64_t flips = dice.between(1, 4); flips-- > 0;) {
+    packet.bytes[dice.below(packet.bytes.size())] ^= std::byte{1} << static_cast<int>(dice.below(8));
+  }
+}
+
+bool SimNetwork::is_cut(HostNumber from, HostNumber to) const {
+  return std::any_of(cuts_.begin(), cuts_.end(),
+                     [&](const Cut& cut) { return cut.from[from] && cut.to[to]; });
+}
+
+void SimNetwork::lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet) {
+  ++counter;
+  trace_.frame(why, packet->from, packet->to, packet->bytes);
+  recycle(std::move(packet));
+}
+
+void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
+  if (is_cut(packet->from, packet->to)) return lose("cut", totals_.cut, std::move(packet));
+  Line& line = lines_[packet->to];
+  const Time now = timetable_.now();
+  const std::size_t size = packet->bytes.size();
+  const std::size_t waiting = bytes_within(line.switch_until - now, line.port.bits_per_second);
+  if (waiting + size > line.port.switch_queue_bytes) {
+    return lose("tail-drop", totals_.tail_dropped, std::move(packet));
+  }
+  line.switch_until = std::max(now, line.switch_until) + time_on_cable(size, line.port.bits_per_second);
+  Duration late{0};
+  bool twice = false;
+  if (line.down) return lose("down", totals_.cut, std::move(packet));
+  const Hazard& hazard = line.port.in;
+  if (!pass(line, hazard, line.burst_in, *packet, late, twice)) {
+    return lose("lost-in", totals_.lost, std::move(packet));
+  }
+  Time there = line.switch_until + line.port.delay;
+  if (hazard.jitter.count() != 0) there += line.dice.between(Duration{0}, hazard.jitter);
+  there = std::max(there, line.delivered_until);
+  line.delivered_until = there;
+  if (twice) {
+    std::unique_ptr<Packet> copy = blank();
+    *copy = *packet;
+    const Duration later = line.dice.between(Duration{0}, hazard.reorder_by);
+    timetable_.plan(there + later, *this, keep(Leg::at_host, std::move(copy)));
+  }
+  timetable_.plan(there + late, *this, keep(Leg::at_host, std::move(packet)));
+}
+
+void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
+  Line& line = lines_[packet->to];
+  if (line.station != nullptr && line.station->take(packet)) {
+    if (packet != nullptr) lose("ring-full", totals_.ring_full, std::move(packet));
+    return;
+  }
+  complain(*packet);
+  lose("no-port", totals_.unreachable, std::move(packet));
+}
+
+/// "Port unreachable" travels back, unless the receiver's host has complained to this one just now.
+void SimNetwork::complain(const Packet& packet) {
+  Line& line = lines_[packet.to];
+  const Time now = timetable_.now();
+  if (line.complained_at != Time{} && now < line.complained_at + kComplaintGap) return;
+  line.complained_at = now;
+  std::unique_ptr<Packet> answer = blank();
+  answer->from = packet.to;
+  answer->to = packet.from;
+  timetable_.plan(now + line.port.delay + lines_[packet.from].port.delay, *this,
+                  keep(Leg::complaint, std::move(answer)));
+}
+
+void SimNetwork::happen(std::uint64_t note) {
+  const auto slot = static_cast<std::uint32_t>(note);
+  std::unique_ptr<Packet> packet = std::move(travelling_[slot]);
+  free_.push_back(slot);
+  std::uint64_t word = packet->bytes.size();
+  if (packet->bytes.size() >= 12) {
+    // Length and checksum of the frame: they stand for all of it.
+    std::memcpy(&word, packet->bytes.data() + 4, sizeof word);
+  }
+  timetable_.note(word ^ std::uint64_t{packet->to} << 16);
+  switch (static_cast<Leg>(note >> 32)) {
+    case Leg::at_switch: return reach_switch(std::move(packet));
+    case Leg::at_host: return reach_host(std::move(packet));
+    case Leg::complaint:
+      if (is_cut(packet->from, packet->to) || lines_[packet->from].down || lines_[packet->to].down) {
+        return recycle(std::move(packet));
+      }
+      if (Station* station = lines_[packet->to].station) {
+        station->hear_complaint({address_of(packet->from), Fault::refused});
+      }
+      return recycle(std::move(packet));
+  }
+  throw std::logic_error("a packet on no leg");
+}
+
+void SimNetwork::heal() {
+  cuts_.clear();
+  for (Line& line : lines_) {
+    line.down = line.burst_out = line.burst_in = false;
+    line.port.out = line.port.in = Hazard{};
+  }
+}
+
+}  // namespace cluster::sim

@@ -1,0 +1,121 @@
+// One switch, one port per host. A frame passes, in this order:
+//
+//   the host's send queue   at the port's rate; a full queue refuses the frame, as a socket does
+//   the cable out           hazards of that direction
+//   the switch              partitions; the queue towards the receiver at its port's rate, tail drop
+//   the cable in            hazards of that direction
+//   the receiver            its ring if a process is there; if not, "port unreachable" goes back
+//
+// Hosts are numbered; host i has the address 10.x.y.z with x.y.z = i. What frames mean the network
+// does not know; the trace does.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/address.h"
+#include "link/link.h"
+#include "sim/dice.h"
+#include "sim/port.h"
+#include "sim/timetable.h"
+#include "sim/trace.h"
+
+namespace cluster::sim {
+
+using HostNumber = std::uint32_t;
+
+SocketAddress address_of(HostNumber host);
+HostNumber host_of(const SocketAddress& address);
+
+/// A frame between hosts.
+struct Packet {
+  std::vector<std::byte> bytes;
+  HostNumber from = 0;
+  HostNumber to = 0;
+  std::uint32_t life = 0;  ///< of the sender's process
+};
+
+/// Whoever sits at the receiving end of a port.
+class Station {
+ public:
+  virtual ~Station() = default;
+  /// Takes a frame that arrived. False: no process listens there.
+  virtual bool take(std::unique_ptr<Packet>& packet) = 0;
+  virtual void hear_complaint(const link::Complaint& complaint) = 0;
+};
+
+struct NetworkTotals {
+  std::uint64_t frames = 0;  ///< taken from hosts
+  std::uint64_t bytes = 0;
+  std::uint64_t lost = 0;          ///< by hazards of a cable
+  std::uint64_t tail_dropped = 0;  ///< by a full queue at the switch
+  std::uint64_t cut = 0;           ///< by partitions and ports that were down
+  std::uint64_t ring_full = 0;
+  std::uint64_t duplicated = 0;
+  std::uint64_t corrupted = 0;
+  std::uint64_t unreachable = 0;
+};
+
+class SimNetwork final : public Actor {
+ public:
+  SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::size_t hosts);
+  ~SimNetwork() override;
+
+  Port& port(HostNumber host) { return lines_[host].port; }
+  void connect(HostNumber host, Station& station) { lines_[host].station = &station; }
+  const NetworkTotals& totals() const { return totals_; }
+
+  /// False: the host's send queue is full.
+  bool send(HostNumber from, std::uint32_t life, const link::OutFrame& frame);
+  void set_down(HostNumber host, bool down) { lines_[host].down = down; }
+  /// Frames from a host with a bit of `from` to one with a bit of `to` in its group are lost.
+  struct Cut {
+    std::vector<bool> from;
+    std::vector<bool> to;
+  };
+  void cut(Cut cut) { cuts_.push_back(std::move(cut)); }
+  /// Ends every partition, brings every port up, makes every cable perfect.
+  void heal();
+  void mend_cuts() { cuts_.clear(); }
+
+  void happen(std::uint64_t note) override;
+  void recycle(std::unique_ptr<Packet> packet);
+
+ private:
+  struct Line {
+    explicit Line(Dice chance) : dice(chance) {}
+    Port port;
+    Station* station = nullptr;
+    Dice dice;
+    Time sends_until{};      ///< the host's send queue is empty then
+    Time switch_until{};     ///< the switch's queue towards the host is empty then
+    Time delivered_until{};  ///< frames arrive in the order they left the queue
+    Time complained_at{};
+    bool burst_out = false;
+    bool burst_in = false;
+    bool down = false;
+  };
+  enum class Leg : std::uint8_t { at_switch, at_host, complaint };
+
+  std::unique_ptr<Packet> blank();
+  std::uint64_t keep(Leg leg, std::unique_ptr<Packet> packet);
+  /// True if the frame survives; may damage it. `late` is how much later than its turn it comes.
+  bool pass(Line& line, const Hazard& hazard, bool& burst, Packet& packet, Duration& late, bool& twice);
+  void damage(Line& line, Packet& packet);
+  bool is_cut(HostNumber from, HostNumber to) const;
+  void reach_switch(std::unique_ptr<Packet> packet);
+  void reach_host(std::unique_ptr<Packet> packet);
+  void complain(const Packet& packet);
+  void lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet);
+
+  Timetable& timetable_;
+  Trace& trace_;
+  std::vector<Line> lines_;
+  std::vector<Cut> cuts_;
+  std::vector<std::unique_ptr<Packet>> travelling_;
+  std::vector<std::uint32_t> free_;
+  std::vector<std::unique_ptr<Packet>> blanks_;
+  NetworkTotals totals_;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,211 @@
+#include "sim/simulation.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::uint64_t kStreamPlan = 5;
+constexpr std::uint32_t kHostsMax = 8;
+/// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
+/// way at the slowest rate.
+constexpr Duration kComingRight = 40s;
+/// More than this happens in no honest run: something goes round in circles.
+constexpr std::uint64_t kStepsMax = 40'000'000;
+
+std::uint32_t draw_hosts(std::uint32_t asked, Dice& dice) {
+  const auto drawn = static_cast<std::uint32_t>(dice.between(2, kHostsMax));
+  return asked != 0 ? asked : drawn;
+}
+
+}  // namespace
+
+Simulation::Simulation(const RunOptions& options)
+    : options_(options),
+      trace_(timetable_),
+      dice_(Dice::stream(options.seed, kStreamPlan)),
+      host_count_(draw_hosts(options.hosts, dice_)),
+      plan_(draw_workload(options.workload, dice_)),
+      horizon_(dice_.chance(700'000) ? dice_.between(1ms, 30ms) : dice_.between(30ms, 3s)),
+      peer_timeout_(dice_.chance(500'000) ? 3s : 10s),
+      network_(timetable_, trace_, options.seed, host_count_),
+      oracle_(host_count_) {
+  if (plan_.name.empty()) throw std::invalid_argument("no workload is called " + options.workload);
+  if (!draw_severity(options.faults, dice_, severity_)) {
+    throw std::invalid_argument("no faults are called " + options.faults);
+  }
+  if (!options.trace.empty() && !trace_.open(options.trace)) {
+    throw std::invalid_argument("cannot write " + options.trace);
+  }
+  for (HostNumber host = 0; host < host_count_; ++host) book_.insert(address_of(host));
+  draw_ports();
+  for (HostNumber host = 0; host < host_count_; ++host) profiles_.push_back(draw_profile(host));
+  FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, network_, dice_);
+  description_ = std::to_string(host_count_) + " hosts, " + plan_.name +
+                 ", faults: " + std::string(severity_names()[static_cast<std::size_t>(severity_)]) +
+                 (faults.lossy ? ", lossy, " : ", ") + std::to_string(faults.incidents.size()) + " incidents";
+  const World world{timetable_, network_, oracle_, trace_, book_, plan_, host_count_, options.seed};
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    hosts_.push_back(std::make_unique<SimHost>(world, host, profiles_[host]));
+  }
+  faults_ = std::make_unique<FaultSchedule>(std::move(faults), timetable_, trace_, network_, oracle_, hosts_);
+}
+
+Simulation::~Simulation() = default;
+
+void Simulation::draw_ports() {
+  constexpr std::array<std::uint64_t, 4> rates{1'000'000'000, 10'000'000'000, 40'000'000'000,
+                                               100'000'000'000};
+  const std::uint64_t common = dice_.pick(rates);
+  const Duration delay = dice_.chance(700'000) ? dice_.between(200ns, 20us) : dice_.between(20us, 500us);
+  const bool shallow = dice_.chance(300'000);
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    Port& port = network_.port(host);
+    port.bits_per_second = dice_.chance(200'000) ? dice_.pick(rates) : common;
+    port.delay = delay;
+    port.send_queue_bytes = dice_.between(64, 1024) * 1024;
+    port.switch_queue_bytes = shallow ? dice_.between(20, 64) * 1024 : dice_.between(64, 1024) * 1024;
+    port.ring_frames = dice_.between(64, 2048);
+  }
+}
+
+HostProfile Simulation::draw_profile(HostNumber) {
+  HostProfile profile;
+  constexpr std::array<std::size_t, 5> frames{1472, 1472, 1472, 1232, 8972};
+  profile.frame_max = dice_.pick(frames);
+  profile.poll_gap = dice_.chance(800'000) ? dice_.between(100ns, 2us) : dice_.between(2us, 200us);
+  profile.frame_cost = dice_.between(0ns, 400ns);
+  profile.clock_ahead = dice_.between(1s, 1'000'000s);
+  engine::Settings& settings = profile.settings;
+  settings.net_eager_max = dice_.pick(std::array<std::size_t, 6>{0, 256, 1024, 4096, 16384, 16384});
+  settings.eager_credit = dice_.pick(std::array<std::size_t, 3>{256 * 1024, 1024 * 1024, 1024 * 1024});
+  settings.pull_window = dice_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
+  settings.send_requests_max = dice_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
+  settings.flow_window = dice_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
+  settings.ack_delay = dice_.between(5us, 100us);
+  settings.peer_timeout = peer_timeout_;
+  return profile;
+}
+
+void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*reached)()) {
+  while (!(this->*reached)()) {
+    if (timetable_.empty() || timetable_.next() > limit) {
+      throw LivenessFailure(
+          std::string(timetable_.empty() ? "the world stands still before " : "too long before ") + awaited);
+    }
+    // Looking is dearer than stepping.
+    for (int i = 0; i < 64 && !timetable_.empty() && timetable_.next() <= limit; ++i) timetable_.step();
+    if (timetable_.steps() > kStepsMax)
+      throw LivenessFailure(std::string("no end of events before ") + awaited);
+  }
+}
+
+bool Simulation::all_over() {
+  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+    return !host->running() || host->leaving() || host->application().finished();
+  });
+}
+
+bool Simulation::all_delivered() {
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    if (!hosts_[host]->running() || hosts_[host]->leaving()) continue;
+    if (!hosts_[host]->application().all_sent()) return false;
+    if (oracle_.undelivered(host, false) + oracle_.undelivered(host, true) != 0) return false;
+  }
+  return true;
+}
+
+bool Simulation::all_idle() {
+  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+    return !host->running() || host->leaving() || host->application().idle();
+  });
+}
+
+bool Simulation::all_gone() {
+  return std::none_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->running(); });
+}
+
+void Simulation::run_workload() {
+  const Time end = Time{} + horizon_;
+  while (!timetable_.empty() && timetable_.next() <= end) {
+    timetable_.step();
+    if (timetable_.steps() % 1024 == 0 && severity_ == Severity::none && all_over()) break;
+    if (timetable_.steps() > kStepsMax) throw LivenessFailure("no end of events in the workload");
+  }
+}
+
+RunReport Simulation::run() {
+  const bool staggered = dice_.chance(300'000);
+  for (const auto& host : hosts_) {
+    // Some begin to talk before others are there to listen.
+    if (staggered) run_for(dice_.between(0us, 3ms));
+    host->start();
+  }
+  run_workload();
+  faults_->heal();
+  for (const auto& host : hosts_) {
+    if (!host->running()) continue;
+    host->application().finish();
+    host->wake_now();
+  }
+  const Time healed = timetable_.now();
+  run_until(healed + kComingRight, "every message has arrived", &Simulation::all_delivered);
+  for (const auto& host : hosts_) {
+    if (!host->running()) continue;
+    host->application().give_up_receives();
+    host->wake_now();
+  }
+  run_until(healed + 2 * kComingRight, "every operation has ended", &Simulation::all_idle);
+  run_until(healed + 3 * kComingRight, "the network falls silent", &Simulation::silent);
+  oracle_.check_complete();
+  check_memory();
+  for (const auto& host : hosts_) {
+    host->leave();
+    run_for(dice_.between(0us, 200us));
+  }
+  run_until(timetable_.now() + kComingRight, "every process has left", &Simulation::all_gone);
+  run_until(timetable_.now() + kComingRight, "the last frame has arrived", &Simulation::silent);
+  return report();
+}
+
+void Simulation::run_for(Duration duration) {
+  const Time end = timetable_.now() + duration;
+  while (!timetable_.empty() && timetable_.next() <= end) timetable_.step();
+}
+
+/// An engine's memory is bounded by its settings and the number of its peers, whatever happens.
+void Simulation::check_memory() const {
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    const engine::Settings& settings = profiles_[host].settings;
+    const std::size_t window = settings.flow_window * (2 * profiles_[host].frame_max + 1024);
+    const std::size_t peer = 2 * window + 2 * settings.eager_credit + 64 * 1024;
+    const std::size_t bound = host_count_ * peer + settings.send_requests_max * 1024 + 4 * 1024 * 1024;
+    if (hosts_[host]->account().peak() <= bound) continue;
+    throw SafetyFailure("host " + std::to_string(host) + " used " +
+                        std::to_string(hosts_[host]->account().peak()) +
+                        " bytes of memory, more than its bound of " + std::to_string(bound));
+  }
+}
+
+RunReport Simulation::report() const {
+  RunReport report;
+  report.description = description_;
+  report.digest = timetable_.digest();
+  report.messages = oracle_.messages();
+  report.delivered = oracle_.delivered();
+  report.bytes = oracle_.delivered_bytes();
+  report.failures = oracle_.failures();
+  report.steps = timetable_.steps();
+  report.duration = timetable_.now().time_since_epoch();
+  report.network = network_.totals();
+  for (const auto& host : hosts_) {
+    const Counters counters = host->counters();
+#define COUNTER(name, help) report.counters.name += counters.name;
+#include "base/counters.def"
+#undef COUNTER
+  }
+  return report;
+}
+
+}  // namespace cluster::sim

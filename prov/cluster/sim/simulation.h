@@ -1,0 +1,86 @@
+// One run: a seed becomes a cluster, its workload, its faults and its end.
+//
+//   1. hosts start; the workload runs while faults happen
+//   2. everything heals; applications send nothing new and take in what is on its way
+//   3. every operation has ended, every message that must arrive has; what still waits is cancelled
+//   4. the network falls silent
+//   5. every process leaves; nothing is left behind
+//
+// Each step after the first has a bounded simulated time.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/faults.h"
+#include "sim/sim_host.h"
+#include "sim/sim_network.h"
+
+namespace cluster::sim {
+
+struct RunOptions {
+  std::uint64_t seed = 1;
+  std::string workload = "any";
+  std::string faults = "any";
+  std::uint32_t hosts = 0;  ///< 0: drawn
+  std::string trace;        ///< file; empty: none
+};
+
+struct RunReport {
+  std::string description;  ///< what was drawn
+  std::uint64_t digest = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t failures = 0;  ///< operations that ended with an error, rightly
+  std::uint64_t steps = 0;
+  Duration duration{0};
+  Counters counters;
+  NetworkTotals network;
+};
+
+class Simulation {
+ public:
+  explicit Simulation(const RunOptions& options);
+  ~Simulation();
+
+  /// Throws SafetyFailure or LivenessFailure.
+  RunReport run();
+  /// What was drawn, in a line.
+  const std::string& description() const { return description_; }
+  Time now() const { return timetable_.now(); }
+
+ private:
+  HostProfile draw_profile(HostNumber host);
+  void draw_ports();
+  void run_workload();
+  void run_for(Duration duration);
+  void run_until(Time limit, const char* awaited, bool (Simulation::*reached)());
+  bool all_over();
+  bool all_delivered();
+  bool all_idle();
+  bool silent() { return timetable_.empty(); }
+  bool all_gone();
+  void check_memory() const;
+  RunReport report() const;
+
+  RunOptions options_;
+  Timetable timetable_;
+  Trace trace_;
+  Dice dice_;
+  std::uint32_t host_count_;
+  WorkloadPlan plan_;
+  Severity severity_ = Severity::none;
+  Duration horizon_;
+  Duration peer_timeout_;
+  SimNetwork network_;
+  Oracle oracle_;
+  engine::AddressBook book_;
+  std::vector<HostProfile> profiles_;
+  std::vector<std::unique_ptr<SimHost>> hosts_;
+  std::unique_ptr<FaultSchedule> faults_;
+  std::string description_;
+};
+
+}  // namespace cluster::sim

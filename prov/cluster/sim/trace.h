@@ -1,0 +1,34 @@
+// The story of a run, line by line: every frame as wire/print puts it, every order and completion,
+// every fault. Written only if somebody asked; a run is the same with and without.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+#include "sim/timetable.h"
+
+namespace cluster::sim {
+
+class Trace {
+ public:
+  explicit Trace(const Timetable& timetable) : timetable_(timetable) {}
+  /// False if the file cannot be written.
+  bool open(const std::string& path);
+
+  bool on() const { return file_ != nullptr; }
+  void line(const char* format, ...) __attribute__((format(printf, 2, 3)));
+  /// What became of a frame between two hosts: "sent", "lost", "arrived"...
+  void frame(const char* fate, std::uint32_t from, std::uint32_t to, ConstBytes bytes);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  const Timetable& timetable_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,23 @@
+// How a run ends. A safety failure is something that must never happen; a liveness failure is
+// something that must happen and did not. Both end the run at once, where the evidence is fresh.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace cluster::sim {
+
+class SafetyFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class LivenessFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Of the process; a crash is told by its signal.
+enum class ExitStatus : int { good = 0, usage = 1, safety = 2, liveness = 3, crash = 4 };
+
+}  // namespace cluster::sim

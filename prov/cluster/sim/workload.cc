@@ -1,0 +1,132 @@
+#include "sim/workload.h"
+
+#include <algorithm>
+#include <array>
+
+#include "protocol/order.h"
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::size_t kPullBytes = 256 * 1024;
+/// Header of a frame and of the largest segment: the payload limits lie this far below the frame's.
+constexpr std::size_t kHeaders = 32 + 32;
+
+constexpr std::array<std::size_t, 12> kTiny{0, 1, 2, 7, 8, 9, 16, 63, 64, 65, 200, 500};
+
+std::size_t near(std::size_t middle, std::size_t reach, Dice& dice) {
+  const std::size_t low = middle > reach ? middle - reach : 0;
+  return low + dice.below(middle + reach - low + 1);
+}
+
+using Name = std::string_view;
+constexpr std::array<Name, 8> kNames{"ping-pong", "all-to-all",  "incast", "wildcard",
+                                     "sizes",     "cancel-peek", "large",  "mixed"};
+
+void make_ping_pong(WorkloadPlan& plan, Dice& dice) {
+  plan.pattern = Pattern::ping_pong;
+  plan.messages = static_cast<std::uint32_t>(dice.between(50, 400));
+  plan.in_flight = static_cast<std::uint32_t>(dice.between(1, 4));
+}
+
+void make_incast(WorkloadPlan& plan, Dice& dice) {
+  plan.pattern = Pattern::incast;
+  plan.in_flight = static_cast<std::uint32_t>(dice.between(2, 32));
+  plan.sizes = {10, 10, 20, 20, 10, 1, 0};
+}
+
+void make_wildcard(WorkloadPlan& plan, Dice& dice) {
+  plan.wildcard = 800'000;
+  plan.exact = 150'000;
+  plan.classed = 300'000;
+  plan.receive_depth = static_cast<std::uint32_t>(dice.between(1, 40));
+}
+
+void make_cancel_peek(WorkloadPlan& plan, Dice& dice) {
+  plan.cancel = 100'000;
+  plan.peek = 200'000;
+  plan.tagged = 600'000;
+  plan.with_data = kMillion;  // a peek shows no bytes: untagged messages must tell their number so
+  plan.late = dice.between(0us, 500us);
+}
+
+void make_large(WorkloadPlan& plan, Dice& dice) {
+  plan.messages = static_cast<std::uint32_t>(dice.between(4, 20));
+  plan.in_flight = static_cast<std::uint32_t>(dice.between(1, 8));
+  plan.receive_depth = static_cast<std::uint32_t>(dice.between(1, 8));
+  plan.sizes = {5, 0, 10, 10, 20, 8, 0};
+}
+
+void make_mixed(WorkloadPlan& plan, Dice& dice) {
+  plan.pattern =
+      dice.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::ping_pong, Pattern::incast});
+  plan.cancel = dice.chance(300'000) ? 50'000 : 0;
+  if (dice.chance(300'000)) make_cancel_peek(plan, dice);
+  plan.tagged = static_cast<std::uint32_t>(dice.below(kMillion + 1));
+  plan.injected = static_cast<std::uint32_t>(dice.below(kMillion));
+  plan.buffer_free = static_cast<std::uint32_t>(dice.below(kMillion / 2));
+  plan.delivered = static_cast<std::uint32_t>(dice.below(kMillion));
+  plan.wildcard = static_cast<std::uint32_t>(dice.below(kMillion));
+  plan.exact = static_cast<std::uint32_t>(dice.below(kMillion / 3));
+}
+
+}  // namespace
+
+std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, Dice& dice) {
+  if (mix.fixed != 0) return mix.fixed;
+  std::uint64_t at = dice.below(mix.tiny + mix.inject + mix.frame + mix.eager + mix.pull + mix.huge);
+  const auto falls_in = [&at](std::uint32_t weight) {
+    if (at < weight) return true;
+    at -= weight;
+    return false;
+  };
+  if (falls_in(mix.tiny)) return dice.pick(kTiny);
+  if (falls_in(mix.inject)) return near(protocol::kInjectMax, 1, dice);
+  if (falls_in(mix.frame))
+    return near(dice.between(1, 3) * (thresholds.frame_max - kHeaders), kHeaders, dice);
+  if (falls_in(mix.eager)) return near(thresholds.eager_max, 2, dice);
+  if (falls_in(mix.pull)) return near(dice.between(1, 2) * kPullBytes, 1, dice);
+  return near(dice.between(1, 4) * 1024 * 1024, 3, dice);
+}
+
+std::size_t largest_size(const SizeMix& mix, const Thresholds& thresholds) {
+  if (mix.fixed != 0) return mix.fixed;
+  std::size_t largest = std::max<std::size_t>(3 * thresholds.frame_max, thresholds.eager_max + 2);
+  if (mix.pull != 0) largest = std::max(largest, 2 * kPullBytes + 1);
+  if (mix.huge != 0) largest = std::max<std::size_t>(largest, 4 * 1024 * 1024 + 3);
+  return std::max(largest, protocol::kInjectMax + 1);
+}
+
+std::vector<std::string_view> workload_names() { return {kNames.begin(), kNames.end()}; }
+
+WorkloadPlan draw_workload(std::string_view name, Dice& dice) {
+  const Name drawn = dice.pick(kNames);
+  if (name.empty() || name == "any") name = drawn;
+  WorkloadPlan plan;
+  plan.name = name;
+  plan.messages = static_cast<std::uint32_t>(dice.between(20, 200));
+  plan.in_flight = static_cast<std::uint32_t>(dice.between(1, 32));
+  plan.receive_depth = static_cast<std::uint32_t>(dice.between(1, 32));
+  if (dice.chance(500'000)) plan.think = dice.between(0us, 200us);
+  if (dice.chance(300'000)) plan.late = dice.between(0us, 1ms);
+  if (name == "ping-pong") {
+    make_ping_pong(plan, dice);
+  } else if (name == "all-to-all") {
+    plan.pattern = Pattern::all_to_all;
+  } else if (name == "incast") {
+    make_incast(plan, dice);
+  } else if (name == "wildcard") {
+    make_wildcard(plan, dice);
+  } else if (name == "cancel-peek") {
+    make_cancel_peek(plan, dice);
+  } else if (name == "large") {
+    make_large(plan, dice);
+  } else if (name == "mixed") {
+    make_mixed(plan, dice);
+  } else if (name != "sizes") {
+    plan.name.clear();
+  }
+  return plan;
+}
+
+}  // namespace cluster::sim

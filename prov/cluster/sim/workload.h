@@ -1,0 +1,71 @@
+// What applications do in a run: who talks to whom, how large messages are, how receives are posted.
+// A plan is drawn once per run; every host follows it with dice of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "sim/dice.h"
+
+namespace cluster::sim {
+
+enum class Pattern : std::uint8_t { ping_pong, all_to_all, incast, scattered };
+
+struct SizeMix {
+  /// Weights of the classes below.
+  std::uint32_t tiny = 30;    ///< 0, 1, 7, 8, 64...
+  std::uint32_t inject = 10;  ///< around the largest that can be injected
+  std::uint32_t frame = 30;   ///< around what one, two, three frames hold
+  std::uint32_t eager = 10;   ///< around the eager threshold
+  std::uint32_t pull = 2;     ///< around what one pull asks for, and twice that
+  std::uint32_t huge = 0;     ///< a megabyte or several
+  std::size_t fixed = 0;      ///< if not 0: every message is this long
+};
+
+/// What sizes matter to the library as it is set up in this run.
+struct Thresholds {
+  std::size_t frame_max = 1472;
+  std::size_t eager_max = 16 * 1024;
+};
+
+std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, Dice& dice);
+std::size_t largest_size(const SizeMix& mix, const Thresholds& thresholds);
+
+struct WorkloadPlan {
+  std::string name;
+  Pattern pattern = Pattern::scattered;
+  std::uint32_t messages = 100;     ///< that each host sends
+  std::uint32_t in_flight = 8;      ///< sends of one host that are not complete
+  std::uint32_t receive_depth = 8;  ///< receives that a host keeps posted
+  Duration think{0};                ///< longest pause between sends
+  Duration late{0};                 ///< longest pause before a used receive is replaced
+  SizeMix sizes;
+
+  /// Parts in a million of the messages, receives or turns of an application.
+  std::uint32_t tagged = 700'000;
+  std::uint32_t with_data = 300'000;
+  std::uint32_t injected = 300'000;
+  std::uint32_t unreported = 50'000;
+  std::uint32_t more = 100'000;
+  std::uint32_t scattered_buffers = 200'000;
+  std::uint32_t buffer_free = 100'000;
+  std::uint32_t delivered = 200'000;
+  std::uint32_t to_itself = 10'000;
+  std::uint32_t wildcard = 500'000;   ///< receives from anybody
+  std::uint32_t exact = 100'000;      ///< receives for one tag that is to come
+  std::uint32_t classed = 100'000;    ///< receives for a class of tags
+  std::uint32_t truncating = 20'000;  ///< receives that may be too short
+  std::uint32_t cancel = 0;
+  std::uint32_t peek = 0;
+};
+
+/// The names --workload knows, "any" excluded.
+std::vector<std::string_view> workload_names();
+/// A plan for so many hosts; `name` "any" (or empty) draws one of them too. Empty name in the result:
+/// unknown.
+WorkloadPlan draw_workload(std::string_view name, Dice& dice);
+
+}  // namespace cluster::sim
