@@ -2,20 +2,23 @@
 // expected.
 #pragma once
 
+#include <cstdarg>
 #include <cstdio>
 
 namespace load {
 
 class Verdict {
  public:
-  template <typename... Values>
-  void expect(bool held, const char* format, Values... values) {
+  __attribute__((format(printf, 3, 4))) void expect(bool held, const char* format, ...) {
     ++checks_;
     if (held) return;
     ++failures_;
+    va_list arguments;
+    va_start(arguments, format);
     std::printf("FAILED: ");
-    std::printf(format, values...);
+    std::vprintf(format, arguments);
     std::printf("\n");
+    va_end(arguments);
   }
   int checks() const { return checks_; }
   int failures() const { return failures_; }

@@ -90,8 +90,7 @@ def main():
     if not shutil.which("hpcc"):
         on_nodes.nodes.skip("hpcc is not installed")
     options = on_nodes.arguments()
-    on_nodes.nodes.need_root()
-    on_nodes.nodes.sweep()
+    on_nodes.nodes.prepare()
     with tempfile.TemporaryDirectory(prefix="hpcc-") as directory:
         write_input(directory, options.ranks, 200)
         options.directory, options.program = directory, ["hpcc"]

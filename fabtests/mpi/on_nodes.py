@@ -62,8 +62,7 @@ def launch(options, name):
 
 def main():
     options = arguments()
-    nodes.need_root()
-    nodes.sweep()
+    nodes.prepare()
     name = nodes.make(options.nodes, "--rails", str(options.rails), "--mtu", str(options.mtu))
     status, output = launch(options, name)
     print(output)

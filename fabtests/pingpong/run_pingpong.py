@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import nodes  # noqa: E402
 
 CONTROL_PORT = 47592  # fi_pingpong's own TCP connection
-SECONDS_MAX = 90
+SECONDS_MAX = 140
 
 # setting -> (environment of the server, environment of the client, on one node?)
 SETTINGS = {

@@ -106,6 +106,11 @@ class Nodes(unittest.TestCase):
         self.assertIn("tbf", self.inside("3", "tc qdisc show dev eth1"))
         self.assertEqual(self.inside("3", "ls /sys/class/net"), "eth0\neth1\nlo")
 
+    def test_the_switch_has_a_port_per_node_and_rail(self):
+        ports = {link["ifname"] for link in json.loads(self.inside("switch", "ip -json link"))}
+        wanted = {f"n{node}r{rail}" for node in (1, 2, 3) for rail in (0, 1)} | {"rail0", "rail1", "lo"}
+        self.assertEqual(ports, wanted)
+
     def test_nodes_reach_each_other_by_name_on_every_rail(self):
         server = "import socket; s=socket.create_server(('', 0)); print(s.getsockname()[1], flush=True);" \
                  "c=s.accept()[0]; c.sendall(socket.gethostname().encode()); c.close()"
@@ -188,6 +193,5 @@ class Life(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    nodes.need_root()
-    nodes.sweep()
+    nodes.prepare()
     unittest.main(verbosity=2)

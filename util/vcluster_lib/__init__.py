@@ -4,6 +4,7 @@
     processes  finding and ending exactly the processes that are ours
     namespaces entering a node; starting the process that keeps a node alive
     network    bridges, ports, addresses and shaping
+    temporary  clusters that live as long as one process
     state      what is remembered about a cluster under /run/vcluster/NAME
     cluster    up, down: the rooms above put together
     job        mpirun over the nodes

@@ -48,7 +48,8 @@ def _parser():
                     help="shape every port of every node in both directions, such as 1gbit (default: as fast as it goes)")
 
     exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
-    exec_.add_argument("node", metavar="NODE", help="node1, node2... or just the number")
+    exec_.add_argument("node", metavar="NODE", help="node1, node2... or just the number; or `switch`, where the "
+                                                   "bridges rail0, rail1... and the ports n1r0 (node1, rail 0)... are")
     exec_.add_argument("words", metavar="CMD", nargs=argparse.REMAINDER, help="command and arguments (default: a shell)")
 
     mpirun = commands.add_parser(
@@ -120,11 +121,12 @@ def _need_root():
 
 
 def _exec(record, options):
-    holder = state.node(record, options.node)
+    in_switch = options.node == "switch"
+    holder = record["switch"] if in_switch else state.node(record, options.node)
     words = options.words[1:] if options.words[:1] == ["--"] else options.words
     words = words or [os.environ.get("SHELL", "/bin/sh")]
     environment = state.environment(record, holder)
-    namespaces.enter(holder)
+    namespaces.enter(holder, ("net",) if in_switch else processes.NAMESPACES)
     try:
         os.execvpe(words[0], words, environment)
     except FileNotFoundError:

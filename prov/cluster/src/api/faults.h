@@ -1,4 +1,5 @@
-// Causes of ours as error numbers of libfabric's.
+// Causes of ours as error numbers of libfabric's. Many causes have a number of their own in
+// libfabric, so an application can tell a dead peer from an impolite one.
 #pragma once
 
 #include "base/fault.h"

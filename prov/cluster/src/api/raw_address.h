@@ -1,4 +1,5 @@
-// Socket addresses as applications hand them over: bytes whose family says how many they are.
+// Socket addresses as applications hand them over: bytes whose family says how many they are. And
+// the way back: into a buffer that may be too small, and into text.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Operation flags, translated once: what they mean for a send.
+// Operation flags, translated once: what they mean for a send. The flags an endpoint was opened with
+// are kept in this form, so a plain fi_send looks at no flag at all.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -35,8 +35,7 @@ SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) {
   if (address->sa_family == AF_INET6 && size >= sizeof(sockaddr_in6)) {
     sockaddr_in6 in6;
     std::memcpy(&in6, address, sizeof in6);
-    return v6(reinterpret_cast<const std::byte*>(&in6.sin6_addr), ntohs(in6.sin6_port),
-              in6.sin6_scope_id);
+    return v6(reinterpret_cast<const std::byte*>(&in6.sin6_addr), ntohs(in6.sin6_port), in6.sin6_scope_id);
   }
   return {};
 }
@@ -102,7 +101,7 @@ std::string SocketAddress::text() const {
 
 std::size_t SocketAddress::hash() const {
   const std::string_view bytes(reinterpret_cast<const char*>(ip_.data()), ip_.size());
-  return std::hash<std::string_view>{}(bytes) * 31 + port_;
+  return std::hash<std::string_view>{}(bytes)*31 + port_;
 }
 
 }  // namespace cluster

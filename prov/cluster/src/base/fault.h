@@ -6,15 +6,15 @@ namespace cluster {
 
 enum class Fault {
   none,
-  again,         ///< no room now; works again after progress
-  too_big,       ///< longer than allowed
-  bad_address,   ///< the address handle names nobody
-  truncated,     ///< the message was longer than the receive
-  canceled,      ///< by the application
-  no_message,    ///< a peek found nothing
-  unreachable,   ///< nothing answers there within the bound
-  refused,       ///< the host is there, the endpoint is not
-  reset,         ///< the peer went away or began a new life
+  again,        ///< no room now; works again after progress
+  too_big,      ///< longer than allowed
+  bad_address,  ///< the address handle names nobody
+  truncated,    ///< the message was longer than the receive
+  canceled,     ///< by the application
+  no_message,   ///< a peek found nothing
+  unreachable,  ///< nothing answers there within the bound
+  refused,      ///< the host is there, the endpoint is not
+  reset,        ///< the peer went away or began a new life
 };
 
 /// A few words for logs: "peer unreachable", "message truncated"...

@@ -14,7 +14,7 @@ struct Hook {
   bool linked = false;
 };
 
-template <typename Item, Hook<Item> Item::* hook>
+template <typename Item, Hook<Item> Item::*hook>
 class List {
  public:
   bool empty() const { return head_ == nullptr; }

@@ -21,9 +21,10 @@ bool Core::contact(Peer& peer) {
     return true;
   }
   if (parts_.link == nullptr) {
-    log.warn("no path to %s: no shared memory (%s), and this endpoint has no network link; "
-             "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
-             peer.name().text().c_str(), reason.c_str());
+    log.warn(
+        "no path to %s: no shared memory (%s), and this endpoint has no network link; "
+        "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
+        peer.name().text().c_str(), reason.c_str());
     return false;
   }
   open_flow(peer, {peer.name(), {}, false});

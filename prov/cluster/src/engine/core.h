@@ -92,7 +92,7 @@ class Core final : public protocol::Directory {
   std::vector<std::unique_ptr<shm::Inbox>> arrivals_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   Time started_;
-  Time next_timer_ = kNever;        ///< no flow has an earlier deadline
+  Time next_timer_ = kNever;  ///< no flow has an earlier deadline
   Time next_ask_ = Time{};
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};

@@ -127,8 +127,8 @@ void Core::on_reset(const wire::FrameView& view) {
   ++parts_.environment.counters.refused_stale;
 }
 
-void Core::refuse_frame(Time now, const wire::FrameView& view, const link::Path& to,
-                        wire::ResetReason reason, std::uint64_t epoch) {
+void Core::refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
+                        std::uint64_t epoch) {
   if (now < next_reset_) return;
   next_reset_ = now + kResetGap;
   send_control(wire::ControlFrame::reset(view, reason, epoch).bytes(), to);

@@ -19,14 +19,14 @@ namespace cluster::engine {
 
 struct Peer {
   protocol::Channel channel;
-  std::unique_ptr<reliability::Flow> flow;   ///< over the network
-  std::unique_ptr<shm::Outbox> outbox;       ///< through shared memory, towards the peer
-  std::unique_ptr<shm::Inbox> inbox;         ///< and from it
+  std::unique_ptr<reliability::Flow> flow;  ///< over the network
+  std::unique_ptr<shm::Outbox> outbox;      ///< through shared memory, towards the peer
+  std::unique_ptr<shm::Inbox> inbox;        ///< and from it
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
   Time heard_at{};                           ///< last frame of its session over the network
   bool self = false;
-  bool touched = false;                      ///< its flow has something to do before this turn ends
+  bool touched = false;  ///< its flow has something to do before this turn ends
 
   const SocketAddress& name() const { return channel.name; }
 };

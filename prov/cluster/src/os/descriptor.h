@@ -1,4 +1,5 @@
-// A file descriptor with one owner.
+// A file descriptor with one owner: closed when the owner goes, moved but never copied, so that no
+// path through an error leaves one open.
 #pragma once
 
 #include <unistd.h>

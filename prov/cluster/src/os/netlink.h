@@ -1,4 +1,5 @@
-// One question to the kernel's routing tables: a dump of all links or all addresses.
+// One question to the kernel's routing tables: a dump of all links or all addresses. Whoever asks
+// reads the answers message by message and keeps nothing of the socket.
 #pragma once
 
 #include <linux/netlink.h>

@@ -1,4 +1,5 @@
-// The monotonic clock of the machine, in nanoseconds.
+// The monotonic clock of the machine, in nanoseconds: about 20 ns a reading, no system call. Read
+// once per turn by engines; it jumps for nobody and stops while the machine sleeps.
 #pragma once
 
 #include "base/environment.h"

@@ -1,4 +1,5 @@
-// Sends bursts through the endpoint's UDP socket: the kernel routes and resolves.
+// Sends bursts through the endpoint's UDP socket: the kernel routes and resolves. Runs of equal
+// frames to one peer leave as one super-datagram where the kernel can cut it (UDP_SEGMENT).
 #pragma once
 
 #include <sys/socket.h>

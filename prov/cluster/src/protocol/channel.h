@@ -23,30 +23,30 @@ inline constexpr std::uint64_t kMessageCharge = 64;
 
 struct Channel {
   SocketAddress name;
-  Carrier* carrier = nullptr;       ///< null while there is no way to the peer
-  std::size_t eager_max = 0;        ///< of the carrier in use
+  Carrier* carrier = nullptr;  ///< null while there is no way to the peer
+  std::size_t eager_max = 0;   ///< of the carrier in use
 
-  List<SendRequest, &SendRequest::order> waiting;    ///< messages not yet with the carrier, in order
-  List<SendRequest, &SendRequest::order> streaming;  ///< announced ones with pulls to answer
-  List<SendRequest, &SendRequest::member> sends;     ///< every send request of this channel
+  List<SendRequest, &SendRequest::order> waiting;          ///< messages not yet with the carrier, in order
+  List<SendRequest, &SendRequest::order> streaming;        ///< announced ones with pulls to answer
+  List<SendRequest, &SendRequest::member> sends;           ///< every send request of this channel
   List<ReceiveRequest, &ReceiveRequest::member> receives;  ///< every receive that pulls from it
   List<Unexpected, &Unexpected::member> unexpected;        ///< everything unexpected from it
-  Ring<wire::Segment> control;      ///< pulls, dones and credits that found no room
+  Ring<wire::Segment> control;                             ///< pulls, dones and credits that found no room
 
-  std::uint64_t charged = 0;        ///< by this side, since the session began
+  std::uint64_t charged = 0;  ///< by this side, since the session began
   std::uint64_t credit_limit = kFirstCredit;
   std::uint64_t charged_by_peer = 0;
-  std::uint64_t released = 0;       ///< of what the peer charged
+  std::uint64_t released = 0;  ///< of what the peer charged
   std::uint64_t credit_given = kFirstCredit;
 
   /// The message whose parts are arriving, if any: one of the two is set.
   ReceiveRequest* assembling = nullptr;
   Unexpected* assembling_unexpected = nullptr;
 
-  bool farewell = false;            ///< the peer has closed in peace
-  bool busy = false;                ///< in Messenger's list of channels with something left to send
-  bool spoken = false;              ///< in Messenger's list of channels that were told something
-  void* owner = nullptr;            ///< the engine's peer
+  bool farewell = false;  ///< the peer has closed in peace
+  bool busy = false;      ///< in Messenger's list of channels with something left to send
+  bool spoken = false;    ///< in Messenger's list of channels that were told something
+  void* owner = nullptr;  ///< the engine's peer
 
   /// True if something cannot end before the peer has said something.
   bool waits() const {

@@ -22,7 +22,7 @@ struct Completion {
   void* context = nullptr;
   Kind kind = Kind::send;
   bool tagged = false;
-  bool has_data = false;             ///< remote completion data came with the message
+  bool has_data = false;  ///< remote completion data came with the message
   Fault fault = Fault::none;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;

@@ -13,8 +13,8 @@ Fault Messenger::receive(Channel* from, const ReceiveOrder& order) {
   }
   MatchQueue& messages = queue(order.tagged);
   const bool claimed = order.take_claimed || order.drop_claimed;
-  Unexpected* message = claimed ? messages.find_claimed(order.context)
-                                : messages.find(from, order.tag, order.ignore);
+  Unexpected* message =
+      claimed ? messages.find_claimed(order.context) : messages.find(from, order.tag, order.ignore);
   if (claimed && message == nullptr) return Fault::no_message;
   ReceiveRequest* receive = receives_.take();
   if (receive == nullptr) return Fault::again;

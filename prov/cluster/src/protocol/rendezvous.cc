@@ -75,8 +75,7 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
   const bool known = request != nullptr && request->channel == &channel &&
                      request->state == SendRequest::State::announced && !request->done;
   const bool sane = known && segment.total > 0 && segment.offset <= request->length &&
-                    segment.total <= request->length - segment.offset &&
-                    request->pull_count < kPullsMax;
+                    segment.total <= request->length - segment.offset && request->pull_count < kPullsMax;
   if (!sane) return refuse();
   request->receiver_id = segment.peer_id;
   request->pulls[request->pull_count++] = {segment.offset, segment.offset + segment.total};

@@ -36,24 +36,24 @@ struct SendRequest {
   std::array<ConstBytes, kSlicesMax> slices;
   std::size_t slice_count = 0;
   std::size_t length = 0;
-  std::size_t posted = 0;            ///< eager: bytes the carrier has taken
+  std::size_t posted = 0;  ///< eager: bytes the carrier has taken
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
-  std::uint32_t receiver_id = 0;     ///< announced: the receive that pulls
-  std::uint32_t tokens = 0;          ///< segments the carrier has not reported yet
+  std::uint32_t receiver_id = 0;  ///< announced: the receive that pulls
+  std::uint32_t tokens = 0;       ///< segments the carrier has not reported yet
   State state = State::queued;
   Promise promise = Promise::transmitted;
   bool tagged = false;
   bool has_data = false;
   bool inject = false;
   bool report = true;
-  bool by_announcement = false;      ///< decided once: rendezvous, not eager
-  bool done = false;                 ///< the receiver has said so
+  bool by_announcement = false;  ///< decided once: rendezvous, not eager
+  bool done = false;             ///< the receiver has said so
   std::uint8_t pull_count = 0;
   std::array<PullRange, kPullsMax> pulls;
-  std::unique_ptr<std::byte[]> copy; ///< inject that found no room: the bytes it promised to keep
-  Hook<SendRequest> order;           ///< Channel::waiting or Channel::streaming
-  Hook<SendRequest> member;          ///< Channel::sends
+  std::unique_ptr<std::byte[]> copy;  ///< inject that found no room: the bytes it promised to keep
+  Hook<SendRequest> order;            ///< Channel::waiting or Channel::streaming
+  Hook<SendRequest> member;           ///< Channel::sends
 
   std::span<const ConstBytes> payload() const { return {slices.data(), slice_count}; }
 };
@@ -64,24 +64,24 @@ struct ReceiveRequest {
   std::array<Bytes, kSlicesMax> slices;
   std::size_t slice_count = 0;
   std::size_t capacity = 0;
-  Channel* from = nullptr;           ///< whom it waits for; null: anyone
-  std::uint64_t tag = 0;             ///< what it waits for; the message's own once matched
+  Channel* from = nullptr;  ///< whom it waits for; null: anyone
+  std::uint64_t tag = 0;    ///< what it waits for; the message's own once matched
   std::uint64_t ignore = 0;
   bool tagged = false;
   bool report = true;
 
   // Once matched:
-  Channel* channel = nullptr;        ///< the sender
+  Channel* channel = nullptr;  ///< the sender
   std::uint64_t data = 0;
   bool has_data = false;
   bool confirm = false;
-  std::uint32_t sender_id = 0;       ///< announced, or to be confirmed: the sender's request
-  std::size_t total = 0;             ///< length of the message
-  std::size_t wanted = 0;            ///< bytes of it that fit here
-  std::size_t requested = 0;         ///< announced: bytes pulled so far
+  std::uint32_t sender_id = 0;  ///< announced, or to be confirmed: the sender's request
+  std::size_t total = 0;        ///< length of the message
+  std::size_t wanted = 0;       ///< bytes of it that fit here
+  std::size_t requested = 0;    ///< announced: bytes pulled so far
   std::size_t arrived = 0;
-  Hook<ReceiveRequest> order;        ///< the match queue, or Pulls::waiting
-  Hook<ReceiveRequest> member;       ///< Channel::receives once announced and matched
+  Hook<ReceiveRequest> order;   ///< the match queue, or Pulls::waiting
+  Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
 
   std::span<const Bytes> buffers() const { return {slices.data(), slice_count}; }
   void* first_byte() const { return slice_count == 0 ? nullptr : slices[0].data(); }
@@ -96,18 +96,18 @@ struct Unexpected {
   bool tagged = false;
   bool has_data = false;
   bool confirm = false;
-  bool announced = false;            ///< the bytes are still with the sender
+  bool announced = false;  ///< the bytes are still with the sender
   std::uint32_t sender_id = 0;
   std::size_t total = 0;
-  std::size_t arrived = 0;           ///< eager: equals total once complete
-  std::uint64_t charge = 0;          ///< credit it holds until it leaves the store
+  std::size_t arrived = 0;   ///< eager: equals total once complete
+  std::uint64_t charge = 0;  ///< credit it holds until it leaves the store
   std::unique_ptr<std::byte[]> bytes;
-  ReceiveRequest* taker = nullptr;   ///< matched while parts were still on their way
+  ReceiveRequest* taker = nullptr;  ///< matched while parts were still on their way
   void* claimed_by = nullptr;
   bool claimed = false;
-  bool discarded = false;            ///< nobody wants it: dropped when its last part is here
-  Hook<Unexpected> order;            ///< the match queue
-  Hook<Unexpected> member;           ///< Channel::unexpected
+  bool discarded = false;   ///< nobody wants it: dropped when its last part is here
+  Hook<Unexpected> order;   ///< the match queue
+  Hook<Unexpected> member;  ///< Channel::unexpected
 
   /// May a receive that looks into the store find it?
   bool available() const { return !claimed && !discarded && taker == nullptr; }

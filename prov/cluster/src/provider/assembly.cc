@@ -94,10 +94,8 @@ std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort
     }
     if (link != nullptr) return link;
     if (choice == "packet") {
-      log_.warn(
-          "no packet link on %s: %s. FI_CLUSTER_LINK=packet needs CAP_NET_RAW (root, or setcap "
-          "cap_net_raw+ep on the program) and an Ethernet interface; FI_CLUSTER_LINK=udp needs neither",
-          place.interface.name.c_str(), reason.c_str());
+      log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
+                reason.c_str());
       return nullptr;
     }
   }
@@ -138,9 +136,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
-  auto engine = std::make_unique<engine::Engine>(engine::Parts{environment, settings, port->name(), epoch,
-                                                               std::move(link), std::move(host),
-                                                               std::move(lease)});
+  auto engine = std::make_unique<engine::Engine>(engine::Parts{
+      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease)});
   engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
   return engine;
 }

@@ -117,7 +117,7 @@ int Informer::get(std::uint32_t version, const char* node, const char* service, 
   if (info == nullptr) return -FI_ENOMEM;
   describe(*info, version, hints, core_version_);
   if (!name_place(*info, *place, addresses)) return -FI_ENOMEM;
-  log_.info("%s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
+  log_.info("offering %s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
             place->reason.c_str());
   *list = info.release();
   return 0;

@@ -69,11 +69,17 @@ std::string upper(std::string_view text) {
   return result;
 }
 
+/// Fit for one line of a log, whatever it is.
+std::string printable(std::string_view said) {
+  std::string text(said.substr(0, kTextMax));
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return std::isprint(c) == 0; }, '?');
+  return text;
+}
+
 std::string complaint(const OptionRow& row, std::string_view said) {
-  std::string line = "FI_CLUSTER_" + upper(row.name) + "=" + std::string(said.substr(0, kTextMax)) +
-                     " is refused, allowed: " + allowed(row) +
-                     "; cluster offers nothing until it is corrected";
-  return line;
+  return "FI_CLUSTER_" + upper(row.name) + "=" + printable(said) + " is refused, allowed: " + allowed(row) +
+         "; cluster offers nothing until it is corrected";
 }
 
 }  // namespace

@@ -27,6 +27,10 @@ class AckBuilder {
   /// A frame that says it all went out.
   void sent();
 
+  /// The number of frames received in vain that the peer was last told.
+  std::uint32_t in_vain_said() const { return in_vain_said_; }
+  void say_in_vain(std::uint32_t count) { in_vain_said_ = count; }
+
   Sequence newest() const { return newest_; }
   /// Age of the newest arrival as the header has it.
   std::uint16_t delay_field(Time now) const;
@@ -41,6 +45,7 @@ class AckBuilder {
   Sequence newest_;
   Time newest_at_{};
   Time due_ = kNever;
+  std::uint32_t in_vain_said_ = 0;
   unsigned ordered_ = 0;  ///< arrived since the last acknowledgement
   unsigned unordered_ = 0;
 };

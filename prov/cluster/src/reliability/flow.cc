@@ -37,11 +37,6 @@ Flow::Rooms::Rooms(const FlowSettings& settings, const Identity& identity, const
       acks(settings.ack_delay),
       liveness(settings.peer_timeout) {}
 
-void Flow::Rooms::die(Fault why) {
-  fault = why;
-  ++environment.counters.sessions_reset;
-}
-
 Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path,
            const Environment& environment, Time)
     : rooms_(std::make_unique<Rooms>(settings, identity, path, environment)) {}

@@ -104,8 +104,8 @@ void Flow::Rooms::detect_losses(Time now) {
 
 void Flow::Rooms::on_time(Time now) {
   if (!alive()) return;
-  if (const Fault verdict = liveness.verdict(now); verdict != Fault::none) return die(verdict);
-  if (now >= fin_patience) return die(Fault::reset);
+  fault = now >= fin_patience ? Fault::reset : liveness.verdict(now);
+  if (!alive()) return;
   detect_losses(now);
   switch (timer.on_time(now, round_trip)) {
     case RetransmissionTimer::Event::none: return;
@@ -129,7 +129,7 @@ void Flow::Rooms::on_complaint(Time now, Fault complaint) {
   }
   const Fault verdict = liveness.verdict(now);
   if (verdict == Fault::none) return;
-  die(verdict == Fault::refused && handshake.knows_peer() ? Fault::reset : verdict);
+  fault = verdict == Fault::refused && handshake.knows_peer() ? Fault::reset : verdict;
 }
 
 Time Flow::Rooms::deadline() const {

@@ -27,7 +27,6 @@ struct Flow::Rooms {
         const Environment& environment);
 
   bool alive() const { return fault == Fault::none; }
-  void die(Fault why);
 
   // --- down (flow_transmit.cc) ---
   struct Pick {
@@ -49,10 +48,11 @@ struct Flow::Rooms {
   void choose(Choice& choice);
   void choose_new(Choice& choice);
   bool ack_wanted(const Choice& choice) const;
-  /// Sends what was chosen; false if the link did not take all of it. Sets `told` if a frame that
-  /// went out says `word`.
-  bool send(Time now, link::Link& link, const Choice& choice, const Word& word, bool& told);
-  bool send_bare(const Label& label, link::Link& link, const Word& word);
+  /// Sends what was chosen; false if the link did not take all of it. Raises `told` to what
+  /// the frames that went out say of `word`.
+  bool send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told);
+  /// What the frame says if it went out.
+  std::optional<Word::Said> send_bare(const Label& label, link::Link& link, const Word& word);
   void gone_out(Time now, const Pick& pick);
 
   // --- up (flow_receive.cc) ---

@@ -1,4 +1,5 @@
 // The way down: choose which frames go, seal them, hand them to the link, remember what went.
+#include <algorithm>
 #include <cassert>
 
 #include "reliability/flow_rooms.h"
@@ -22,7 +23,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   retry_at = kNever;
   detect_losses(now);
   const Word word(now, acks, arrivals);
-  bool told = false;
+  Word::Said told = Word::Said::nothing;
   bool taken = true;
   for (bool more = true; more && taken;) {
     Choice choice;
@@ -31,11 +32,14 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
     taken = send(now, link, choice, word, told);
     more = choice.count == link::kBurstMax;
   }
-  if (!told && taken && acks.due(now)) {
-    taken = told = send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, word);
-    if (told) ++environment.counters.acks_sent;
+  if (told == Word::Said::nothing && taken && acks.due(now)) {
+    const auto said = send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, word);
+    taken = said.has_value();
+    told = said.value_or(told);
+    if (taken) ++environment.counters.acks_sent;
   }
-  if (told) acks.sent();
+  if (told != Word::Said::nothing) acks.sent();
+  if (told == Word::Said::all) acks.say_in_vain(word.in_vain());
   if (!taken) retry_at = now + kRetryLink;
   liveness.expect(now, !drained());
 }
@@ -76,9 +80,9 @@ bool Flow::Rooms::ack_wanted(const Choice& choice) const {
   return choice.more ? congestion.window() < kSmallWindow : choice.awaited;
 }
 
-bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const Word& word, bool& told) {
+bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told) {
   Burst burst;
-  std::array<bool, link::kBurstMax> says;
+  std::array<Word::Said, link::kBurstMax> says;
   for (std::size_t i = 0; i < choice.count; ++i) {
     FrameBody& body = *frames.at(choice.picks[i].sequence).body;
     Label label{wire::FrameKind::flow, kSequenced, choice.picks[i].sequence,
@@ -94,7 +98,7 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
     const Pick& pick = choice.picks[i];
     if (i < taken) {
       gone_out(now, pick);
-      told = told || says[i];
+      told = std::max(told, says[i]);
     } else if (pick.repair && frames.at(pick.sequence).state == Flight::State::lost) {
       frames.return_lost(pick.sequence);
     } else if (pick.repair) {
@@ -116,13 +120,13 @@ void Flow::Rooms::gone_out(Time now, const Pick& pick) {
   timer.sent(now);
 }
 
-bool Flow::Rooms::send_bare(const Label& label, link::Link& link, const Word& word) {
+std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link& link, const Word& word) {
   link::OutFrame out;
   out.path = &path;
-  const bool says = seal(label, handshake, word, bare, out);
-  if (link.send_burst({&out, 1}) == 0) return false;
+  const Word::Said said = seal(label, handshake, word, bare, out);
+  if (link.send_burst({&out, 1}) == 0) return std::nullopt;
   ++environment.counters.frames_sent;
-  return says || label.kind != wire::FrameKind::flow;
+  return said;
 }
 
 void Flow::Rooms::close(Time now, link::Link& link) {

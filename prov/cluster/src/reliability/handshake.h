@@ -49,8 +49,8 @@ class Handshake {
 
   /// Frames that may be on their way or waiting at the peer behind a gap.
   std::size_t window() const {
-    if (!peer_knows_us_) return std::min<std::size_t>(kFramesBeforeAnswer, ours_.window);
-    return std::min(ours_.window, peer_->window);
+    const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);
+    return peer_knows_us_ ? both : std::min(both, kFramesBeforeAnswer);
   }
   /// Largest frame that both sides take, header included.
   std::size_t frame_max() const {

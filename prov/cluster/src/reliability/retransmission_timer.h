@@ -5,6 +5,9 @@
 // the silence anew; progress also forgets the backoff.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+
 #include "base/units.h"
 #include "reliability/rtt.h"
 
@@ -25,7 +28,7 @@ class RetransmissionTimer {
   /// Something was acknowledged; `outstanding` says whether something still has to be.
   void progress(Time now, bool outstanding);
   /// Somebody says the peer may miss something: send one frame again at `when`, if not earlier.
-  void hurry(Time when) { hurry_at_ = when; }
+  void hurry(Time when) { hurry_at_ = std::min(hurry_at_, when); }
   /// kNever if nothing is outstanding.
   Time deadline(const RoundTrip& round_trip) const;
   Event on_time(Time now, const RoundTrip& round_trip);

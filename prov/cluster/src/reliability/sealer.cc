@@ -11,22 +11,18 @@ using namespace wire::frame_flag;
 Word::Word(Time now, const AckBuilder& acks, const ReceiveWindow& arrivals)
     : anything_(acks.anything()),
       gap_(arrivals.has_gap()),
+      in_vain_is_news_(arrivals.in_vain() != acks.in_vain_said()),
       expected_(arrivals.expected()),
       newest_(acks.newest()),
       age_(acks.delay_field(now)) {
-  if (gap_) {
-    arrivals.describe(ack_);
-  } else {
-    ack_.duplicates = arrivals.in_vain();
-    ack_.count = 0;
-  }
+  if (gap_ || arrivals.in_vain() != 0) arrivals.describe(ack_.emplace());
 }
 
 Word::Fit Word::fit(std::size_t room, bool bare) const {
   if (!anything_) return {false, 0};
-  // Frames received in vain are news that can wait for a frame with nothing else in it.
-  const bool wanted = gap_ || (bare && ack_.duplicates != 0);
-  const std::size_t size = wanted ? wire::ack_block_size(ack_.count) : 0;
+  // Frames received in vain are worth a block while they are news, and where there is room anyway.
+  const bool wanted = gap_ || in_vain_is_news_ || (bare && ack_);
+  const std::size_t size = wanted ? wire::ack_block_size(ack_->count) : 0;
   if (size <= room) return {true, size};
   return {!gap_, 0};
 }
@@ -37,8 +33,8 @@ void Word::fill(wire::FrameHeader& header) const {
   header.newest = newest_.value;
 }
 
-bool seal(const Label& label, const Handshake& handshake, const Word& word, FrameBody& body,
-          link::OutFrame& out) {
+Word::Said seal(const Label& label, const Handshake& handshake, const Word& word, FrameBody& body,
+                link::OutFrame& out) {
   const std::size_t opening = handshake.opening_size();
   const std::size_t used = sizeof(wire::FrameHeader) + opening + body.size();
   const std::size_t room = handshake.frame_max() > used ? handshake.frame_max() - used : 0;
@@ -71,7 +67,8 @@ bool seal(const Label& label, const Handshake& handshake, const Word& word, Fram
   for (std::size_t i = 0; i < body.payload_pieces; ++i) out.add(body.payload[i]);
   header.checksum = wire::frame_checksum({out.pieces.data(), out.count});
   std::memcpy(start, &header, sizeof header);
-  return fit.says;
+  if (!fit.says) return Word::Said::nothing;
+  return fit.block != 0 ? Word::Said::all : Word::Said::main;
 }
 
 }  // namespace cluster::reliability

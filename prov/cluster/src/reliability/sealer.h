@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/units.h"
 #include "link/link.h"
@@ -20,6 +21,8 @@ class Word {
  public:
   Word(Time now, const AckBuilder& acks, const ReceiveWindow& arrivals);
 
+  /// What a frame says of the word; with a block, also how many frames came in vain.
+  enum class Said : std::uint8_t { nothing, main, all };
   /// Bytes of block that a frame with so much room left would carry, or nothing if the word cannot be
   /// said there: an acknowledgement that leaves its gaps out would be a lie.
   struct Fit {
@@ -27,16 +30,19 @@ class Word {
     std::size_t block;
   };
   Fit fit(std::size_t room, bool bare) const;
+  std::uint32_t in_vain() const { return ack_ ? ack_->duplicates : 0; }
   void fill(wire::FrameHeader& header) const;
-  const wire::Ack& ack() const { return ack_; }
+  /// Only for frames that carry a block.
+  const wire::Ack& ack() const { return *ack_; }
 
  private:
   bool anything_;
   bool gap_;
+  bool in_vain_is_news_;
   Sequence expected_;
   Sequence newest_;
   std::uint16_t age_;
-  wire::Ack ack_;
+  std::optional<wire::Ack> ack_;  ///< if there is something a block would say
 };
 
 /// What a frame says about itself.
@@ -47,9 +53,9 @@ struct Label {
   Sequence transmission;
 };
 
-/// Writes everything in front of body's segments and makes `out` refer to the whole. Returns true if
-/// the frame says `word`.
-bool seal(const Label& label, const Handshake& handshake, const Word& word, FrameBody& body,
-          link::OutFrame& out);
+/// Writes everything in front of body's segments and makes `out` refer to the whole. Returns
+/// how much of `word` the frame says.
+Word::Said seal(const Label& label, const Handshake& handshake, const Word& word, FrameBody& body,
+                link::OutFrame& out);
 
 }  // namespace cluster::reliability

@@ -1,4 +1,5 @@
-// The ring from one peer of this node, with the socket that tells of its death.
+// The ring from one peer of this node, with the socket that tells of its death. What the peer wrote
+// before it died can still be read: the mapping is ours.
 #pragma once
 
 #include "base/environment.h"

@@ -1,4 +1,5 @@
 // The reading end of a ring (layout.h), over any memory: a test may hold both ends in one thread.
+// It trusts nothing it reads there: every field is read once, checked, and only then used.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
 // The writing end of a ring (layout.h), over any memory: a test may hold both ends in one thread.
+// It remembers how far the reader was last seen and looks again only when the ring seems full.
 #pragma once
 
 #include <cstddef>

@@ -41,8 +41,9 @@ bool ours(const FrameHeader& header, std::size_t available) {
          kRules[header.kind].exists && header.length >= sizeof header && header.length <= available;
 }
 
+/// Leaves the blocks as they are: whether they mean something, has_opening and has_ranges say, and
+/// clearing them would cost more than reading the whole frame.
 void copy_header(const FrameHeader& header, FrameView& out) {
-  out = FrameView{};
   out.kind = static_cast<FrameKind>(header.kind);
   out.flags = header.flags;
   out.length = header.length;
@@ -52,6 +53,9 @@ void copy_header(const FrameHeader& header, FrameView& out) {
   out.transmission = {header.transmission};
   out.ack = {header.ack};
   out.newest = {header.newest};
+  out.has_opening = false;
+  out.has_ranges = false;
+  out.segments = {};
 }
 
 /// Takes the blocks that the flags promise off the front of `rest`.

@@ -17,9 +17,9 @@ class QueueCarrier final : public protocol::Carrier {
     protocol::Token token;
   };
 
-  std::size_t room = 1000;              ///< segments it holds
-  std::size_t segment_payload = 1000;   ///< largest payload of one
-  bool at_once = false;                 ///< immediate(): behaves like shared memory
+  std::size_t room = 1000;             ///< segments it holds
+  std::size_t segment_payload = 1000;  ///< largest payload of one
+  bool at_once = false;                ///< immediate(): behaves like shared memory
   std::deque<Item> items;
 
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }

@@ -11,6 +11,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,12 +26,12 @@ namespace cluster::api::test {
 
 class PassingClock final : public Clock {
  public:
-  Time now() override { return now_ += step; }
+  Time now() override { return Time(Duration(now_.fetch_add(step.count(), std::memory_order_relaxed))); }
 
   Duration step = 1us;  ///< what a look at the clock costs
 
  private:
-  Time now_{1s};
+  std::atomic<Duration::rep> now_{1'000'000'000};
 };
 
 class CountingRandom final : public Random {
@@ -136,13 +137,11 @@ class MemoryAssembly final : public Assembly {
     ++built;
     const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), 9000) : wanted;
     settings.linger = 100ms;
-    return std::make_unique<engine::Engine>(engine::Parts{{clock_, random_, kept, counters_},
-                                                          settings,
-                                                          name,
-                                                          static_cast<std::uint64_t>(built),
-                                                          std::make_unique<MailLink>(network, name),
-                                                          nullptr,
-                                                          nullptr});
+    const auto counters = std::make_shared<Counters>();
+    engine::Parts parts{{clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters};
+    parts.epoch = static_cast<std::uint64_t>(built);
+    if (!alone) parts.link = std::make_unique<MailLink>(network, name);
+    return std::make_unique<engine::Engine>(std::move(parts));
   }
   std::vector<SocketAddress> resolve(const char* node, const char* service) override {
     const auto found = names.find(std::string(node) + ":" + service);
@@ -156,11 +155,11 @@ class MemoryAssembly final : public Assembly {
   SocketAddress last_wanted;
   int fail_with = 0;
   int built = 0;
+  bool alone = false;  ///< engines reach nobody but themselves
 
  private:
   PassingClock clock_;
   CountingRandom random_;
-  Counters counters_;
 };
 
 /// What fi_getinfo would have answered.

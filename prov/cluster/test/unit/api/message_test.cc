@@ -95,6 +95,27 @@ TEST_F(MessageTest, LargeMessagesArriveWhole) {
   ASSERT_EQ(await(left.sends, entry), 1);
 }
 
+TEST_F(MessageTest, MessagesOfEverySizeArriveInBothDirections) {
+  start();
+  std::vector<char> out(1 << 17);
+  std::iota(out.begin(), out.end(), '\0');
+  for (std::size_t size = 1; size <= out.size(); size = size * 3 / 2 + 1) {
+    SCOPED_TRACE(size);
+    for (const bool back : {false, true}) {
+      std::vector<char> in(size);
+      const Node& from = back ? right : left;
+      const Node& to = back ? left : right;
+      ASSERT_EQ(fi_trecv(to.endpoint, in.data(), size, nullptr, FI_ADDR_UNSPEC, 1, 0, &other), 0);
+      ASSERT_EQ(fi_tsend(from.endpoint, out.data(), size, nullptr, back ? to_left : to_right, 1, &context),
+                0);
+      ASSERT_EQ(await(to.receives, entry), 1);
+      EXPECT_EQ(entry.len, size);
+      EXPECT_TRUE(std::equal(in.begin(), in.end(), out.begin()));
+      ASSERT_EQ(await(from.sends, entry), 1);
+    }
+  }
+}
+
 TEST_F(MessageTest, TaggedAndUntaggedDoNotMeet) {
   start();
   ASSERT_EQ(fi_trecv(right.endpoint, buffer.data(), 32, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &other), 0);

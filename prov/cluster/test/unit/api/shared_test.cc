@@ -1,4 +1,7 @@
 // Queues, counters and address vectors that several endpoints share.
+#include <atomic>
+#include <thread>
+
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -81,6 +84,46 @@ TEST_F(SharedTest, CountersMoveTheirEndpointsAndCountInjectedMessages) {
   for (fid_ep* endpoint : endpoints) EXPECT_EQ(fi_close(&endpoint->fid), 0);
   EXPECT_EQ(fi_close(&sends->fid), 0);
   EXPECT_EQ(fi_close(&receives->fid), 0);
+  EXPECT_EQ(fi_close(&cq->fid), 0);
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
+TEST_F(SharedTest, EndpointsComeAndGoWhileTheirQueueIsRead) {
+  assembly.alone = true;
+  constexpr int kLives = 200;
+  constexpr int kReaders = 2;
+  fid_av* av = open_av();
+  fid_cq* cq = open_cq();
+  sockaddr_in self = raw(host(1, 1));
+  info.info.src_addr = &self;
+  info.info.src_addrlen = sizeof self;
+  fi_addr_t to_self = 0;
+  ASSERT_EQ(fi_av_insert(av, &self, 1, &to_self, 0, nullptr), 1);
+  std::atomic<bool> over{false};
+  std::atomic<int> seen{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < kReaders; ++i) {
+    readers.emplace_back([&] {
+      while (!over) {
+        fi_cq_tagged_entry got{};
+        if (fi_cq_read(cq, &got, 1) == 1) ++seen;
+        std::this_thread::yield();
+      }
+    });
+  }
+  for (int life = 1; life <= kLives; ++life) {
+    fid_ep* endpoint = open_endpoint();
+    EXPECT_EQ(fi_ep_bind(endpoint, &av->fid, 0), 0);
+    EXPECT_EQ(fi_ep_bind(endpoint, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    EXPECT_EQ(fi_enable(endpoint), 0);
+    EXPECT_EQ(fi_trecv(endpoint, buffer, sizeof buffer, nullptr, to_self, 5, 0, nullptr), 0);
+    EXPECT_EQ(fi_tsend(endpoint, "self", 5, nullptr, to_self, 5, nullptr), 0);
+    while (seen < 2 * life && !HasFailure()) std::this_thread::yield();
+    EXPECT_EQ(fi_close(&endpoint->fid), 0);
+  }
+  over = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(seen, 2 * kLives);
   EXPECT_EQ(fi_close(&cq->fid), 0);
   EXPECT_EQ(fi_close(&av->fid), 0);
 }

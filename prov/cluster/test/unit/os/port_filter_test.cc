@@ -49,8 +49,8 @@ SocketAddress ours(Family family) { return test::loopback(family).with_port(9228
 
 /// Differs from ours() in byte `at` of the IP.
 SocketAddress other(Family family, std::size_t at) {
-  const ConstBytes ip = ours(family).ip();
-  std::vector<std::byte> changed(ip.begin(), ip.end());
+  const SocketAddress base = ours(family);
+  std::vector<std::byte> changed(base.ip().begin(), base.ip().end());
   changed[at] ^= std::byte{1};
   return family == Family::v4 ? SocketAddress::v4(changed.data(), 9228)
                               : SocketAddress::v6(changed.data(), 9228);

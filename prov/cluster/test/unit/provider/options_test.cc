@@ -142,6 +142,10 @@ TEST(Options, ALongValueMakesAShortLine) {
   static_cast<void>(said.read());
   ASSERT_EQ(said.complaints.size(), 1u);
   EXPECT_LT(said.complaints[0].size(), 300u);
+  said.values["window"] = "1\n2\x1b[31m";
+  static_cast<void>(said.read());
+  ASSERT_EQ(said.complaints.size(), 1u);
+  EXPECT_NE(said.complaints[0].find("=1?2?[31m "), std::string::npos) << said.complaints[0];
 }
 
 }  // namespace

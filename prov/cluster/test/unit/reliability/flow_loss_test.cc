@@ -176,6 +176,11 @@ TEST(FlowTail, APeerThatIsAwayComputingCostsFewFrames) {
   pair.clock.set(back);
   ASSERT_TRUE(pair.run(100ms));
   pair.b.expect_all_of(pair.a);
+  // All repairs turned out to be in vain, and the window is as wide as before: 30 frames at once.
+  const std::uint64_t then = pair.a.counters.frames_sent;
+  send_frames(pair.a, 30);
+  pair.a.turn();
+  EXPECT_EQ(pair.a.counters.frames_sent - then, 30u);
 }
 
 }  // namespace

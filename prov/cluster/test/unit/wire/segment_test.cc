@@ -28,6 +28,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::bulk, 0, false, true},
     {SegmentKind::done, 0, false, false},
     {SegmentKind::credit, 0, false, false},
+    {SegmentKind::farewell, 0, false, false},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.

@@ -1,0 +1,111 @@
+// Two messengers joined by queues, for tests of every path of a message without any network: what
+// one side posts is carried to the other by hand, in order or with unordered segments overtaking.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "protocol/messenger.h"
+#include "support/queue_carrier.h"
+
+namespace cluster::protocol {
+
+using test::QueueCarrier;
+
+struct NoDirectory final : Directory {
+  std::uint64_t handle_of(const Channel&) override { return 7; }
+};
+
+struct Side {
+  Counters counters;
+  NoDirectory directory;
+  CompletionQueue completions;
+  Counter sent;
+  Messenger messenger;
+  Channel channel;
+  QueueCarrier carrier;
+
+  explicit Side(const MessengerSettings& settings) : messenger(settings, counters, directory) {
+    messenger.attach({&completions, &completions, &sent, nullptr, true});
+    channel.carrier = &carrier;
+    channel.eager_max = 4000;
+  }
+
+  std::vector<Completion> take() {
+    std::vector<Completion> taken;
+    completions.drain(
+        ~std::size_t{0}, [](const Completion&) { return true; },
+        [&](const Completion& completion) { taken.push_back(completion); });
+    return taken;
+  }
+};
+
+class MessengerTest : public testing::Test {
+ protected:
+  MessengerSettings settings{
+      .send_requests_max = 64, .eager_credit = kFirstCredit, .pull_window = 512 * 1024};
+  Side left{settings};
+  Side right{settings};
+  bool shuffle = false;
+  std::mt19937 dice{1};
+
+  /// Carries what `from` has queued to `to`. Unordered segments may overtake if `shuffle` is set.
+  void carry(Side& from, Side& to) {
+    while (!from.carrier.items.empty()) {
+      auto next = from.carrier.items.begin();
+      if (shuffle) {
+        for (auto it = next; it != from.carrier.items.end(); ++it) {
+          if (!wire::ordered(it->segment.kind) && dice() % 2 == 0) next = it;
+        }
+      }
+      const QueueCarrier::Item item = std::move(*next);
+      from.carrier.items.erase(next);
+      to.messenger.arrive(to.channel, item.segment, item.payload);
+      if (item.token != 0) from.messenger.delivered(item.token);
+    }
+  }
+
+  void run() {
+    for (int turn = 0; turn < 10000; ++turn) {
+      left.messenger.pump();
+      right.messenger.pump();
+      if (left.carrier.items.empty() && right.carrier.items.empty()) return;
+      carry(left, right);
+      carry(right, left);
+    }
+    FAIL() << "the two never come to rest";
+  }
+
+  static std::vector<std::byte> pattern(std::size_t size, unsigned seed = 1) {
+    std::vector<std::byte> bytes(size);
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + seed * 7 + (i >> 8));
+    return bytes;
+  }
+
+  Fault send(Side& side, ConstBytes bytes, std::uint64_t tag, void* context = nullptr,
+             Promise promise = Promise::transmitted) {
+    const ConstBytes slices[] = {bytes};
+    SendOrder order{.slices = slices, .length = bytes.size(), .context = context};
+    order.tagged = true;
+    order.tag = tag;
+    order.promise = promise;
+    return side.messenger.send(side.channel, order);
+  }
+
+  Fault receive(Side& side, Bytes bytes, std::uint64_t tag, std::uint64_t ignore = 0, void* context = nullptr,
+                bool directed = false) {
+    const Bytes slices[] = {bytes};
+    ReceiveOrder order{.slices = slices, .context = context, .tag = tag, .ignore = ignore, .tagged = true};
+    return side.messenger.receive(directed ? &side.channel : nullptr, order);
+  }
+
+  void peek(Side& side, std::uint64_t tag, Peek kind, void* context) {
+    ReceiveOrder order{.slices = {}, .context = context, .tag = tag, .tagged = true};
+    order.peek = kind;
+    EXPECT_EQ(side.messenger.receive(nullptr, order), Fault::none);
+  }
+};
+
+}  // namespace cluster::protocol

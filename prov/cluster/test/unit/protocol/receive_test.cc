@@ -1,0 +1,152 @@
+// Looking into the store, cancelling, losing the peer, and segments that make no sense.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/messenger_pair.h"
+
+namespace cluster::protocol {
+namespace {
+
+TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
+  int nothing, look, claim, later, gone;
+  peek(right, 9, Peek::look, &nothing);
+  send(left, pattern(3000), 9);
+  send(left, pattern(50000), 9);
+  run();
+  peek(right, 9, Peek::look, &look);
+  peek(right, 9, Peek::claim, &claim);
+  std::vector<std::byte> target(50000);
+  receive(right, target, 9, 0, &later);  // must get the second one: the first is claimed
+  run();
+  ReceiveOrder take{.slices = {}, .context = &claim, .tagged = true};
+  const Bytes slices[] = {target};
+  take.slices = slices;
+  take.take_claimed = true;
+  ASSERT_EQ(right.messenger.receive(nullptr, take), Fault::none);
+  peek(right, 9, Peek::look, &gone);
+  const auto got = right.take();
+  ASSERT_EQ(got.size(), 6u);
+  EXPECT_EQ(got[0].fault, Fault::no_message);
+  EXPECT_EQ(got[0].context, &nothing);
+  EXPECT_EQ(got[1].length, 3000u);
+  EXPECT_EQ(got[2].length, 3000u);
+  EXPECT_EQ(got[3].length, 50000u);
+  EXPECT_EQ(got[3].context, &later);
+  EXPECT_EQ(got[4].context, &claim);
+  EXPECT_EQ(got[4].length, 3000u);
+  EXPECT_EQ(got[5].fault, Fault::no_message);
+  EXPECT_EQ(right.messenger.receive(nullptr, take), Fault::no_message);
+}
+
+TEST_F(MessengerTest, DiscardedMessagesStillCompleteAtTheSender) {
+  int context;
+  for (const std::size_t size : {8u, 3000u, 50000u}) {
+    send(left, pattern(size), 9, nullptr, Promise::delivered);
+    run();
+    peek(right, 9, Peek::discard, &context);
+    run();
+    EXPECT_EQ(left.take().size(), 1u) << size;
+    ASSERT_EQ(right.take().size(), 1u);
+    peek(right, 9, Peek::look, &context);
+    EXPECT_EQ(right.take()[0].fault, Fault::no_message);
+  }
+}
+
+TEST_F(MessengerTest, CancelTakesOneWaitingReceive) {
+  std::byte target[8];
+  int one, two;
+  receive(right, target, 1, 0, &one);
+  receive(right, target, 1, 0, &two);
+  EXPECT_TRUE(right.messenger.cancel(&one));
+  EXPECT_FALSE(right.messenger.cancel(&one));
+  send(left, pattern(8), 1);
+  run();
+  const auto got = right.take();
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0].fault, Fault::canceled);
+  EXPECT_EQ(got[1].context, &two);
+  EXPECT_FALSE(right.messenger.cancel(&two));
+}
+
+TEST_F(MessengerTest, LossOfThePeerEndsEverythingUnderWayAndNothingElse) {
+  std::vector<std::byte> big(500000), small(8);
+  int pulling, directed, anyone;
+  receive(right, big, 1, 0, &pulling);
+  receive(right, small, 2, 0, &directed, true);
+  receive(right, small, 3, 0, &anyone);
+  send(left, pattern(500000), 1, &left);
+  send(left, pattern(8), 77);
+  carry(left, right);
+  right.carrier.items.clear();
+  right.messenger.fail(right.channel, Fault::reset, true);
+  left.messenger.fail(left.channel, Fault::unreachable, true);
+  auto got = right.take();
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[0].context, &pulling);
+  EXPECT_EQ(got[0].fault, Fault::reset);
+  EXPECT_EQ(got[1].context, &directed);
+  auto sent = left.take();
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[0].fault, Fault::none);  // the eager one had arrived
+  EXPECT_EQ(sent[1].fault, Fault::unreachable);
+  EXPECT_EQ(sent[1].context, &left);
+  // The next life works, and what had arrived whole is still there.
+  left.channel.carrier = &left.carrier;
+  right.channel.carrier = &right.carrier;
+  left.carrier.items.clear();
+  receive(right, small, 77);
+  ASSERT_EQ(right.take().size(), 1u);
+  send(left, pattern(8), 3);
+  run();
+  got = right.take();
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].context, &anyone);
+}
+
+TEST_F(MessengerTest, SegmentsThatMakeNoSenseAreCountedAndChangeNothing) {
+  const auto bytes = pattern(100);
+  const auto say = [&](wire::Segment segment, std::size_t length) {
+    segment.length = static_cast<std::uint32_t>(length);
+    right.messenger.arrive(right.channel, segment, ConstBytes(bytes).first(length));
+  };
+  wire::Segment next{.kind = wire::SegmentKind::eager_next};
+  say(next, 10);  // no message begun
+  wire::Segment first{.kind = wire::SegmentKind::eager_first};
+  first.total = 5;
+  say(first, 10);  // longer than it says
+  first.total = 1ull << 40;
+  say(first, 10);  // beyond all credit
+  say({.kind = wire::SegmentKind::bulk, .peer_id = 12345}, 10);
+  say({.kind = wire::SegmentKind::done, .id = 999}, 0);
+  say({.kind = wire::SegmentKind::pull, .id = 999, .peer_id = 1, .offset = 0, .total = 10}, 0);
+  EXPECT_EQ(right.counters.refused_segment, 6u);
+  // A pull beyond the end of a real message, and too many of them.
+  send(left, pattern(50000), 1);
+  const std::uint32_t id = left.carrier.items.front().segment.id;
+  left.messenger.arrive(left.channel,
+                        {.kind = wire::SegmentKind::pull, .id = id, .offset = 49999, .total = 2}, {});
+  EXPECT_EQ(left.counters.refused_segment, 1u);
+  for (int i = 0; i < 20; ++i) {
+    left.messenger.arrive(left.channel, {.kind = wire::SegmentKind::pull, .id = id, .offset = 0, .total = 10},
+                          {});
+  }
+  EXPECT_GT(left.counters.refused_segment, 10u);
+}
+
+TEST_F(MessengerTest, ScatteredOnBothSides) {
+  const auto data = pattern(5000);
+  const ConstBytes out[] = {
+      ConstBytes(data).first(1), ConstBytes(data).subspan(1, 2499), {}, ConstBytes(data).subspan(2500)};
+  std::vector<std::byte> target(5000);
+  const Bytes in[] = {Bytes(target).first(4000), Bytes(target).subspan(4000, 1), Bytes(target).subspan(4001)};
+  ReceiveOrder receive_order{.slices = in};
+  right.messenger.receive(nullptr, receive_order);
+  SendOrder order{.slices = out, .length = 5000};
+  left.messenger.send(left.channel, order);
+  run();
+  EXPECT_EQ(target, data);
+}
+
+}  // namespace
+}  // namespace cluster::protocol
