@@ -71,10 +71,12 @@ Message Application::shape_message() {
   shape.to = destination();
   shape.length = draw_size(plan.sizes, around_.thresholds, dice_);
   shape.tagged = dice_.chance(plan.tagged);
-  // Everything must be recognisable when it arrives: by content, tag or data.
-  shape.has_data = dice_.chance(plan.with_data) || (!shape.tagged && shape.length < kNumberedFrom);
   shape.injected = shape.length <= protocol::kInjectMax && dice_.chance(plan.injected);
   shape.reported = !dice_.chance(plan.unreported);
+  // Everything must be recognisable when it arrives, by content, tag or data; what nobody hears of again
+  // even when it is announced.
+  const bool speaks = shape.tagged || (shape.length >= kNumberedFrom && shape.reported);
+  shape.has_data = dice_.chance(plan.with_data) || !speaks;
   if (dice_.chance(plan.buffer_free)) shape.promise = Promise::buffer_free;
   if (dice_.chance(plan.delivered)) shape.promise = Promise::delivered;
   return shape;

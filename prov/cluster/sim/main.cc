@@ -1,49 +1,88 @@
+// cluster-sim: runs seeds. The seed is printed before anything else happens.
 #include <CLI/CLI.hpp>
 #include <cinttypes>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <thread>
 
-#include "sim/simulation.h"
-#include "sim/verdict.h"
+#include "sim/batch.h"
+#include "sim/run.h"
 
 namespace {
 
 using namespace cluster::sim;
 
-int run_one(const RunOptions& options, bool quiet) {
-  std::printf("seed %" PRIu64 "\n", options.seed);
+struct CommandLine {
+  BatchOptions batch;
+  std::uint64_t seed = 1;
+  std::string seed_of;
+};
+
+std::string list(const std::vector<std::string_view>& names) {
+  std::string text = "any";
+  for (const std::string_view name : names) text += ", " + std::string(name);
+  return text;
+}
+
+/// A seed out of any text: tests make theirs of the commit they run on.
+std::uint64_t seed_of_text(const std::string& text) {
+  std::uint64_t seed = text.size();
+  for (const char letter : text) seed = scramble(seed ^ static_cast<unsigned char>(letter));
+  return seed;
+}
+
+void declare(CLI::App& app, CommandLine& line) {
+  RunOptions& run = line.batch.run;
+  app.add_option("--seed", line.seed, "the seed, or the first of several")->capture_default_str();
+  app.add_option("--seed-of", line.seed_of, "make the first seed of this text (a commit)");
+  app.add_option("--seeds", line.batch.seeds, "how many seeds, one after the other")->capture_default_str();
+  app.add_option("--minutes", line.batch.minutes, "go on with further seeds for so long");
+  app.add_option("--jobs", line.batch.jobs, "processes at a time (0: one per processor)")
+      ->capture_default_str();
+  app.add_option("--workload", run.workload, "one of: " + list(workload_names()))->capture_default_str();
+  app.add_option("--faults", run.faults, "the worst that happens, one of: " + list(severity_names()))
+      ->capture_default_str();
+  app.add_option("--hosts", run.hosts, "how many hosts (0: drawn)")->capture_default_str();
+  app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
+  app.add_flag("--quiet", line.batch.quiet, "no progress");
+  app.footer(
+      "exit status: 0 good, 1 usage, 2 something happened that never may, 3 something did not happen\n"
+      "that must, 4 a run crashed (a single run ends by its signal)");
+}
+
+int run_single(RunOptions run) {
+  std::printf("seed %" PRIu64 "\n", run.seed);
   std::fflush(stdout);
-  try {
-    Simulation simulation(options);
-    if (!quiet) std::printf("  %s\n", simulation.description().c_str());
-    std::fflush(stdout);
-    const RunReport report = simulation.run();
-    std::printf("  digest %016" PRIx64 "  messages %" PRIu64 " delivered %" PRIu64 " bytes %" PRIu64
-                " failures %" PRIu64 " steps %" PRIu64 " simulated %.3f s\n",
-                report.digest, report.messages, report.delivered, report.bytes, report.failures, report.steps,
-                static_cast<double>(report.duration.count()) / 1e9);
-  } catch (const SafetyFailure& failure) {
-    std::printf("SAFETY (seed %" PRIu64 "): %s\n", options.seed, failure.what());
-    return static_cast<int>(ExitStatus::safety);
-  } catch (const LivenessFailure& failure) {
-    std::printf("LIVENESS (seed %" PRIu64 "): %s\n", options.seed, failure.what());
-    return static_cast<int>(ExitStatus::liveness);
-  }
-  return 0;
+  const Outcome outcome = run_seed(run, true);
+  print_outcome(outcome, run);
+  return static_cast<int>(outcome.status);
+}
+
+int run_all(CommandLine& line) {
+  if (!line.seed_of.empty()) line.seed = seed_of_text(line.seed_of);
+  line.batch.run.seed = line.seed;
+  const bool single = line.batch.seeds == 1 && line.batch.minutes == 0;
+  if (single) return run_single(line.batch.run);
+  if (line.batch.jobs == 0) line.batch.jobs = std::max(1u, std::thread::hardware_concurrency());
+  line.batch.run.trace.clear();
+  line.batch.seed = [first = line.seed](std::uint64_t n) { return first + n; };
+  std::printf("seeds from %" PRIu64 "\n", line.seed);
+  std::fflush(stdout);
+  return static_cast<int>(run_batch(line.batch));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Deterministic simulation"};
-  RunOptions options;
-  bool quiet = false;
-  app.add_option("--seed", options.seed);
-  app.add_option("--workload", options.workload);
-  app.add_option("--faults", options.faults);
-  app.add_option("--hosts", options.hosts);
-  app.add_option("--trace", options.trace);
-  app.add_flag("--quiet", quiet);
+  CLI::App app{"Runs the engines of this library on a simulated clock, network and hosts, and judges them."};
+  CommandLine line;
+  declare(app, line);
   CLI11_PARSE(app, argc, argv);
-  return run_one(options, quiet);
+  try {
+    return run_all(line);
+  } catch (const std::invalid_argument& wrong) {
+    std::fprintf(stderr, "cluster-sim: %s\n", wrong.what());
+    return static_cast<int>(ExitStatus::usage);
+  }
 }

@@ -228,9 +228,12 @@ void Oracle::frame_read(HostNumber at, HostNumber from, std::uint32_t from_life,
   lane.known_life = std::max(lane.known_life, from_life);
   each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
-    if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
+    const bool announces = segment.kind == SegmentKind::announce;
+    if (!announces && segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
-    if (message != nullptr && message->to == at) message->arrived_life = hosts_[at].life;
+    if (message != nullptr && message->to == at) {
+      (announces ? message->announced_life : message->arrived_life) = hosts_[at].life;
+    }
   });
 }
 
@@ -249,6 +252,13 @@ bool Oracle::must_arrive(const Message& message) const {
   }
 }
 
+/// True if the message must still come, or its sender would wait for ever if nobody took it.
+bool Oracle::awaited(const Message& message) const {
+  if (must_arrive(message)) return true;
+  const bool open = message.received_life == 0 && !message.discarded && message.state == State::silent;
+  return open && message.announced_life == hosts_[message.to].life && hosts_[message.to].alive;
+}
+
 std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
   std::vector<MessageNumber>& open = hosts_[host].open;
   std::erase_if(open, [this](MessageNumber number) {
@@ -258,7 +268,7 @@ std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
   });
   return static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](MessageNumber number) {
     const Message& message = messages_[number - 1];
-    return message.tagged == tagged && must_arrive(message);
+    return message.tagged == tagged && awaited(message);
   }));
 }
 
@@ -267,6 +277,17 @@ void Oracle::check_complete() {
     if (message.state == State::under_way) throw LivenessFailure("a send never ended: " + text(message));
     if (must_arrive(message)) fail("a message was lost", message);
   }
+}
+
+std::string Oracle::unfinished() const {
+  constexpr std::size_t shown_max = 3;
+  std::string shown;
+  std::size_t count = 0;
+  for (const Message& message : messages_) {
+    if (message.state != State::under_way && !must_arrive(message)) continue;
+    if (count++ < shown_max) shown += "; " + text(message);
+  }
+  return std::to_string(count) + " messages are awaited" + shown;
 }
 
 }  // namespace cluster::sim

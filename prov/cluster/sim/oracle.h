@@ -39,8 +39,9 @@ struct Message {
   HostNumber from = 0;
   HostNumber to = 0;
   std::uint32_t from_life = 0;
-  std::uint32_t known_life = 0;    ///< of the receiver, as the sender knew it when it posted
-  std::uint32_t arrived_life = 0;  ///< of the receiver, at whose door the beginning was seen; 0: none
+  std::uint32_t known_life = 0;      ///< of the receiver, as the sender knew it when it posted
+  std::uint32_t arrived_life = 0;    ///< of the receiver, at whose door the beginning was seen; 0: none
+  std::uint32_t announced_life = 0;  ///< the same for its announcement
   std::uint32_t received_life = 0;
   State state = State::composed;
   bool tagged = false;
@@ -110,6 +111,8 @@ class Oracle {
   std::size_t undelivered(HostNumber host, bool tagged);
   /// Throws if a send is still under way, or a message that must have arrived has not.
   void check_complete();
+  /// The first few of what is still awaited.
+  std::string unfinished() const;
 
   std::uint64_t messages() const { return messages_.size(); }
   std::uint64_t delivered() const { return delivered_; }
@@ -148,6 +151,7 @@ class Oracle {
   void match(const Receive& receive, const Message& message);
   bool excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const;
   bool must_arrive(const Message& message) const;
+  bool awaited(const Message& message) const;
 
   std::vector<Message> messages_;
   std::vector<HostState> hosts_;

@@ -92,7 +92,8 @@ void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*r
   while (!(this->*reached)()) {
     if (timetable_.empty() || timetable_.next() > limit) {
       throw LivenessFailure(
-          std::string(timetable_.empty() ? "the world stands still before " : "too long before ") + awaited);
+          std::string(timetable_.empty() ? "the world stands still before " : "too long before ") + awaited +
+          ": " + oracle_.unfinished());
     }
     // Looking is dearer than stepping.
     for (int i = 0; i < 64 && !timetable_.empty() && timetable_.next() <= limit; ++i) timetable_.step();

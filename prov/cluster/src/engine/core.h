@@ -10,6 +10,7 @@
 // at the end of a turn (doom() marks them), never while somebody iterates over them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Core final : public protocol::Directory {
   bool cancel(void* context) { return messenger_.cancel(context); }
   void poll();
   bool attend();
-  Time next_deadline() const { return next_timer_; }
+  Time next_deadline() const { return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_; }
   bool settled() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
@@ -63,6 +64,7 @@ class Core final : public protocol::Directory {
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
                     std::uint64_t epoch);
   void run_timers(Time now);
+  void ask_the_silent(Time now);
   void hear_complaints(Time now);
   void touch(Peer& peer);
   void transmit_spoken(Time now);
@@ -95,6 +97,7 @@ class Core final : public protocol::Directory {
   std::array<link::InFrame, link::kBurstMax> frames_;
   Time started_;
   Time next_timer_ = kNever;  ///< no flow has an earlier deadline
+  Time next_ask_ = Time{};
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
   std::uint64_t last_epoch_ = 0;

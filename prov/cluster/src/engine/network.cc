@@ -14,6 +14,9 @@ namespace {
 constexpr Duration kResetGap = 100us;
 /// Reading the socket's complaints is a system call.
 constexpr Duration kComplaintGap = 5ms;
+/// How long a peer may say nothing while an operation waits for it, and how often that is looked at.
+constexpr Duration kSilence = 1s;
+constexpr Duration kAskEvery = 500ms;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
 
@@ -54,6 +57,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   if (peer == nullptr) return;
   const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
   if (verdict == reliability::Flow::Verdict::refused) return;
+  peer->heard_at = now;
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
   touch(*peer);
@@ -189,6 +193,21 @@ void Core::run_timers(Time now) {
     next_timer_ = std::min(next_timer_, flow.deadline());
   }
   if (worried && now >= next_complaints_) hear_complaints(now);
+}
+
+/// A peer may owe us an answer that no frame is waiting for: a `done`, bulk, a message. If it has been
+/// silent for a while it is told something, which it either acknowledges or, in a new life, refuses.
+void Core::ask_the_silent(Time now) {
+  next_ask_ = now + kAskEvery;
+  const auto ask = [&](Peer& peer) {
+    if (peer.flow != nullptr && peer.flow->drained() && now - peer.heard_at >= kSilence) {
+      messenger_.remind(peer.channel);
+    }
+  };
+  for (Peer* peer : remotes_) {
+    if (peer->channel.waits()) ask(*peer);
+  }
+  messenger_.each_directed([&](protocol::Channel& channel) { ask(*static_cast<Peer*>(channel.owner)); });
 }
 
 void Core::hear_complaints(Time now) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/address_book.h"
+#include "base/units.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "reliability/flow.h"
@@ -23,6 +24,7 @@ struct Peer {
   std::unique_ptr<shm::Inbox> inbox;        ///< and from it
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
+  Time heard_at{};                           ///< last frame of its session over the network
   bool self = false;
   bool touched = false;  ///< its flow has something to do before this turn ends
 

@@ -82,6 +82,7 @@ void Core::poll() {
     const Time now = parts_.environment.clock.now();
     receive_network(now);
     if (now >= next_timer_) run_timers(now);
+    if (now >= next_ask_ && messenger_.under_way()) ask_the_silent(now);
     if (messenger_.busy()) {
       for (Peer* peer : remotes_) {
         if (peer->channel.busy) touch(*peer);

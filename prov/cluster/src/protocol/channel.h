@@ -59,6 +59,10 @@ struct Channel {
   bool spoken = false;    ///< in Messenger's list of channels that were told something
   void* owner = nullptr;  ///< the engine's peer
 
+  /// True if something cannot end before the peer has said something.
+  bool waits() const {
+    return !sends.empty() || !receives.empty() || assembling != nullptr || assembling_unexpected != nullptr;
+  }
   bool has_work() const { return !waiting.empty() || !streaming.empty() || !control.empty(); }
 };
 

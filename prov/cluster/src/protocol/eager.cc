@@ -93,9 +93,13 @@ void Messenger::release(Channel& channel, std::uint64_t charge) {
   const std::uint64_t limit = channel.released + settings_.eager_credit;
   if (limit < channel.credit_given + settings_.eager_credit / 4) return;
   channel.credit_given = limit;
+  remind(channel);
+}
+
+void Messenger::remind(Channel& channel) {
   wire::Segment segment;
   segment.kind = wire::SegmentKind::credit;
-  segment.total = limit;
+  segment.total = channel.credit_given;
   say(channel, segment);
 }
 

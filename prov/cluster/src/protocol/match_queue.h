@@ -19,6 +19,12 @@ class MatchQueue {
   ReceiveRequest* find_context(const void* context) const;
   /// The first posted receive that waits for this channel and no other; stays in the queue.
   ReceiveRequest* find_directed(const Channel* channel) const;
+  template <typename Visit>
+  void each_directed(Visit& visit) const {
+    for (ReceiveRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive)) {
+      if (receive->from != nullptr) visit(*receive->from);
+    }
+  }
 
   void store(Unexpected& message) { stored_.push_back(message); }
   void drop(Unexpected& message) { stored_.remove(message); }

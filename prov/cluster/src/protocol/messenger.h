@@ -68,6 +68,18 @@ class Messenger {
   /// Tells the peer something outside the order of messages.
   void say(Channel& channel, const wire::Segment& segment);
 
+  /// Tells the peer again what it may know already, to see whether it is there.
+  void remind(Channel& channel);
+
+  /// True if some operation is under way.
+  bool under_way() const { return sends_.alive() + receives_.alive() != 0; }
+  /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
+  template <typename Visit>
+  void each_directed(Visit&& visit) {
+    tagged_.each_directed(visit);
+    untagged_.each_directed(visit);
+  }
+
   bool busy() const { return !busy_.empty(); }
   bool spoke() const { return !spoken_.empty(); }
   /// Channels that were told something outside an order of theirs since the last call: whoever

@@ -1,0 +1,24 @@
+// Many seeds, each in a process of its own: one that crashes or never ends costs no other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "sim/run.h"
+
+namespace cluster::sim {
+
+struct BatchOptions {
+  RunOptions run;
+  std::uint64_t seeds = 1;
+  unsigned jobs = 1;
+  double minutes = 0;  ///< if not 0: go on with further seeds until so many have passed
+  bool quiet = false;
+  /// The seed of the n-th run.
+  std::function<std::uint64_t(std::uint64_t)> seed;
+};
+
+/// Prints failures as they come and a summary; returns the worst status.
+ExitStatus run_batch(const BatchOptions& options);
+
+}  // namespace cluster::sim

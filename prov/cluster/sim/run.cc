@@ -1,0 +1,72 @@
+#include "sim/run.h"
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace cluster::sim {
+namespace {
+
+template <std::size_t size>
+void copy_text(std::array<char, size>& to, const std::string& text) {
+  std::snprintf(to.data(), to.size(), "%s", text.c_str());
+}
+
+const char* name_of(ExitStatus status) {
+  switch (status) {
+    case ExitStatus::good: return "good";
+    case ExitStatus::usage: return "usage";
+    case ExitStatus::safety: return "SAFETY";
+    case ExitStatus::liveness: return "LIVENESS";
+    case ExitStatus::crash: return "CRASH";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Outcome run_seed(const RunOptions& options, bool announce) {
+  Outcome outcome;
+  outcome.seed = options.seed;
+  Simulation simulation(options);
+  copy_text(outcome.description, simulation.description());
+  if (announce) {
+    std::printf("seed %" PRIu64 ": %s\n", options.seed, outcome.description.data());
+    std::fflush(stdout);
+  }
+  try {
+    const RunReport report = simulation.run();
+    outcome.digest = report.digest;
+    outcome.messages = report.messages;
+    outcome.bytes = report.bytes;
+    outcome.failures = report.failures;
+    outcome.frames = report.network.frames;
+    outcome.steps = report.steps;
+    outcome.simulated_ns = report.duration.count();
+  } catch (const SafetyFailure& failure) {
+    outcome.status = ExitStatus::safety;
+    copy_text(outcome.complaint, failure.what());
+  } catch (const LivenessFailure& failure) {
+    outcome.status = ExitStatus::liveness;
+    copy_text(outcome.complaint, failure.what());
+  }
+  return outcome;
+}
+
+void print_outcome(const Outcome& outcome, const RunOptions& options) {
+  if (outcome.status == ExitStatus::good) {
+    std::printf("digest %016" PRIx64 "  %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64 " failed, %" PRIu64
+                " frames, %.3f s simulated\n",
+                outcome.digest, outcome.messages, outcome.bytes, outcome.failures, outcome.frames,
+                static_cast<double>(outcome.simulated_ns) / 1e9);
+    return;
+  }
+  std::printf("%s  seed %" PRIu64 " (%s): %s\n", name_of(outcome.status), outcome.seed,
+              outcome.description.data(), outcome.complaint.data());
+  std::printf("  again: cluster-sim --seed %" PRIu64, outcome.seed);
+  if (options.workload != "any") std::printf(" --workload %s", options.workload.c_str());
+  if (options.faults != "any") std::printf(" --faults %s", options.faults.c_str());
+  if (options.hosts != 0) std::printf(" --hosts %u", options.hosts);
+  std::printf(" --trace FILE\n");
+}
+
+}  // namespace cluster::sim

@@ -1,0 +1,32 @@
+// Runs of one seed, with what came of them in a form that fits through a pipe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sim/simulation.h"
+#include "sim/verdict.h"
+
+namespace cluster::sim {
+
+struct Outcome {
+  ExitStatus status = ExitStatus::good;
+  std::uint64_t seed = 0;
+  std::uint64_t digest = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t failures = 0;
+  std::uint64_t frames = 0;
+  std::uint64_t steps = 0;
+  std::int64_t simulated_ns = 0;
+  std::array<char, 512> description{};
+  std::array<char, 1024> complaint{};  ///< what went wrong
+};
+
+/// Runs the seed and catches what the oracle throws. `announce` prints what was drawn before it runs.
+Outcome run_seed(const RunOptions& options, bool announce);
+
+/// The lines that tell a reader how it went and, if it went wrong, how to see it again.
+void print_outcome(const Outcome& outcome, const RunOptions& options);
+
+}  // namespace cluster::sim
