@@ -96,7 +96,7 @@ class CoreTest : public ::testing::Test {
         quoted.session = session;
         quoted.sequence = {sequence};
         quoted.transmission = {transmission};
-        inject(from, kA, wire::reset_frame(quoted, wire::ResetReason::unknown_session).bytes());
+        inject(from, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session).bytes());
       }
     }
   }
