@@ -80,6 +80,11 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     ++parts_.environment.counters.refused_garbage;
     return nullptr;
   }
+  // Anybody can call, and a flow costs some 50 KB.
+  if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(view.opening.name)) {
+    ++parts_.environment.counters.refused_stale;
+    return nullptr;
+  }
   Peer& peer = peers_.named(view.opening.name);
   std::optional<reliability::Known> known;
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {

@@ -23,8 +23,11 @@ const SocketAddress kA = SocketAddress::v4(kIpA, 9228);
 const SocketAddress kB = SocketAddress::v4(kIpB, 9228);
 const SocketAddress kStranger = SocketAddress::v4(kIpC, 666);
 
+constexpr std::size_t kFlowsMax = 4;
+
 Settings settings() {
   Settings settings;
+  settings.flows_max = kFlowsMax;
   settings.linger = 0s;  // nobody moves the clock while an engine closes
   return settings;
 }
@@ -150,6 +153,21 @@ TEST_F(CoreTest, TheVerdictOnAnEarlierLifeDoesNotFallOnTheNext) {
   pass(a, reborn);
   EXPECT_EQ(a.counters().sessions_reset, 1u);
   EXPECT_EQ(reborn.counters().sessions_reset, 0u);
+}
+
+TEST_F(CoreTest, StrangersFindALimitThatExpectedPeersDoNot) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  std::vector<std::unique_ptr<Node>> strangers;
+  for (std::uint16_t port = 1; port <= 6; ++port) {
+    strangers.push_back(std::make_unique<Node>(network, kStranger.with_port(port), kA, 1000));
+    strangers.back()->send();
+  }
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, kFlowsMax);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_opened, kFlowsMax + 1) << "b is in the address vector";
 }
 
 /// A peer of this node that is reported dead and writes on.
