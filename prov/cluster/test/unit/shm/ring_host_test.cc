@@ -84,7 +84,7 @@ TEST_F(RingHostTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
   const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
   EXPECT_TRUE(outbox->immediate());
   ASSERT_TRUE(post(*outbox, 1, 8));
-  ASSERT_TRUE(post(*outbox, 2, 50'000));
+  ASSERT_TRUE(post(*outbox, 2, 30'000));
   EXPECT_FALSE(outbox->drained());
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
@@ -93,7 +93,7 @@ TEST_F(RingHostTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
   EXPECT_EQ(inbox.peer_epoch(), 11u);
   EXPECT_TRUE(shows(inbox, 1, 8));
   inbox.take();
-  EXPECT_TRUE(shows(inbox, 2, 50'000));
+  EXPECT_TRUE(shows(inbox, 2, 30'000));
   inbox.take();
   Arrival arrival;
   EXPECT_FALSE(inbox.look(arrival));
