@@ -72,7 +72,7 @@ Application& SimHost::application() { return *process_->application; }
 
 void SimHost::start(Duration clock_set_back) {
   assert(process_ == nullptr);
-  world_.oracle.life_begins(number_, clock_set_back > Duration{0});
+  world_.oracle.life_begins(number_, world_.timetable.now(), clock_set_back > Duration{0});
   const std::uint32_t life = world_.oracle.life(number_);
   world_.trace.line("host %u begins life %u", number_, life);
   process_ = std::make_unique<Process>(world_.trace, number_);
