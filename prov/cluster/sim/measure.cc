@@ -13,6 +13,14 @@ std::uint32_t senders(const Scenario& scenario) {
   }
 }
 
+bool is_sent_to(const Scenario& scenario, HostNumber host) {
+  switch (scenario.plan.pattern) {
+    case Pattern::one_way: return host == 1;
+    case Pattern::incast: return host == 0;
+    default: return true;
+  }
+}
+
 }  // namespace
 
 WorkloadPlan plain_plan(Pattern pattern, std::size_t size, std::uint32_t messages) {
@@ -52,8 +60,11 @@ Measured measure(const Scenario& scenario) {
   measured.timeouts = counters.timeouts;
   std::size_t memory = 0;
   for (const auto& host : cluster.hosts) {
-    measured.worst_stall = std::max(measured.worst_stall, host->longest_stall());
     memory = std::max(memory, host->account().peak());
+  }
+  for (HostNumber host = 0; host < scenario.hosts; ++host) {
+    if (!is_sent_to(scenario, host)) continue;
+    measured.worst_stall = std::max(measured.worst_stall, cluster.hosts[host]->longest_stall());
   }
   measured.bytes_per_peer = memory / (scenario.hosts - 1);
   measured.digest = cluster.timetable.digest();

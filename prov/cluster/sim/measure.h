@@ -25,7 +25,7 @@ struct Measured {
   std::uint64_t lost = 0;  ///< by cables and full queues
   std::uint64_t retransmitted = 0;
   std::uint64_t timeouts = 0;
-  Duration worst_stall{0};         ///< longest time in which nothing ended at a host that still had work
+  Duration worst_stall{0};         ///< longest time in which nothing arrived at a host that is sent to
   std::size_t bytes_per_peer = 0;  ///< largest memory of an engine, by its peers
   std::uint64_t digest = 0;
 

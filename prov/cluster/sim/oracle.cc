@@ -232,7 +232,9 @@ void Oracle::frame_read(HostNumber at, const Packet& packet) {
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
   Lane& lane = lanes_[{packet.from, at}];
-  if (packet.sent_at < hosts_[at].began) lane.misled = hosts_[at].life;
+  const bool stale = packet.sent_at < hosts_[at].began;
+  if (stale && view.session != 0) return;  // for a session of an earlier life
+  if (stale) lane.misled = hosts_[at].life;
   if (lane.known_by != hosts_[at].life) lane.known_life = 0;
   lane.known_by = hosts_[at].life;
   lane.known_life = std::max(lane.known_life, packet.life);
@@ -241,7 +243,9 @@ void Oracle::frame_read(HostNumber at, const Packet& packet) {
     const bool announces = segment.kind == SegmentKind::announce;
     if (!announces && segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
-    if (message != nullptr && message->to == at) {
+    // A late copy of what arrived long ago is no arrival.
+    const bool over = message != nullptr && message->state == State::succeeded && message->arrived_life != 0;
+    if (message != nullptr && message->to == at && !over) {
       (announces ? message->announced_life : message->arrived_life) = hosts_[at].life;
     }
   });

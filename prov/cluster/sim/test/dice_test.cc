@@ -10,8 +10,8 @@ namespace {
 
 TEST(Dice, TheSameEverywhere) {
   Dice dice(42);
-  EXPECT_EQ(dice.next(), 0xB5CC5B6C04E88D1Cu);
-  EXPECT_EQ(dice.below(1000), 717u);
+  EXPECT_EQ(dice.next(), 0xC757960B442B0AC3u);
+  EXPECT_EQ(dice.below(1000), 295u);
 }
 
 TEST(Dice, StreamsDiffer) {
