@@ -31,7 +31,7 @@ def arguments():
     parser.add_argument("--mtu", type=int, default=1500, help="(default: %(default)s)")
     parser.add_argument("--expect", default="", help="regular expression that the output must contain")
     parser.add_argument("--directory", default="", help="working directory of the job")
-    parser.add_argument("--seconds", type=int, default=150, help="end the job after so long (default: %(default)s)")
+    parser.add_argument("--seconds", type=int, default=220, help="end the job after so long (default: %(default)s)")
     parser.add_argument("program", nargs="+", help="program and arguments")
     return parser.parse_args()
 

@@ -1,4 +1,5 @@
 """The ways a job can run in the demo: which transport, on which nodes; and how its figures are read."""
+import math
 import os
 import re
 import subprocess
@@ -67,6 +68,6 @@ class Runner:
         return values
 
     def cache_line(self):
-        """Nanoseconds a cache line takes between two processors, or 0 when there is only one."""
+        """Nanoseconds a cache line takes between two processors; infinite when that cannot be found out."""
         result = subprocess.run([os.path.join(self.programs, "cacheline")], capture_output=True, text=True, check=False)
-        return float(result.stdout) if result.returncode == 0 else 0.0
+        return float(result.stdout) if result.returncode == 0 else math.inf

@@ -22,10 +22,7 @@ def _arguments():
     parser.add_argument("--started", type=float, required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", default="")
-    options = parser.parse_args()
-    if not 1 <= options.rounds <= 100:
-        parser.error("--rounds: allowed are 1 to 100")
-    return options
+    return parser.parse_args()
 
 
 def _progress(text):

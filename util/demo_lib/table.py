@@ -1,4 +1,5 @@
 """The table at the end of the demo."""
+import math
 from statistics import median
 
 from jobs import MEASURES
@@ -19,7 +20,7 @@ class Samples:
         self.runs.append((place, transport, phase, figures))
 
     def near_limit(self):
-        return _PHASE_FACTOR * min((phase for _, _, phase, _ in self.runs), default=0.0)
+        return _PHASE_FACTOR * min((phase for _, _, phase, _ in self.runs), default=math.inf)
 
     def is_covered(self, place, transport):
         """True when at least one run of this case fell into the good phase."""
@@ -32,12 +33,13 @@ class Samples:
         return {measure: median(run[3][measure] for run in near or runs) for measure in MEASURES} if runs else None
 
     def phase_note(self):
-        phases = [phase for _, _, phase, _ in self.runs]
-        if not phases or max(phases) == 0:
-            return ""
-        near = sum(phase <= self.near_limit() for phase in phases)
+        phases = [run[2] for run in self.runs]
+        limit = self.near_limit()
+        if math.isinf(limit):
+            return "How near the processors are to each other could not be found out: medians over all runs."
+        near = [phase for phase in phases if phase <= limit]
         return (f"A cache line took {min(phases):.0f} to {max(phases):.0f} ns between the processors; "
-                f"medians over the {near} of {len(phases)} runs with at most {self.near_limit():.0f} ns.")
+                f"medians over the {len(near)} of {len(phases)} runs with at most {limit:.0f} ns.")
 
     def as_json(self, cases):
         rows = []
@@ -45,7 +47,7 @@ class Samples:
             values = self.medians(place, transport)
             rows.append({"place": place, "transport": transport,
                          **{f"{name}_{size}": value for (name, size), value in (values or {}).items()}})
-        return {"rows": rows, "cache_line_ns": [run[2] for run in self.runs]}
+        return {"rows": rows, "cache_line_ns": [run[2] for run in self.runs if not math.isinf(run[2])]}
 
 
 def _number(measure, value):

@@ -1,4 +1,5 @@
-// Hosts, the network between them, and what watches them.
+// Hosts, the network between them, and what watches them. Simulations and measurements are made of
+// one; it knows nothing of faults or verdicts.
 #pragma once
 
 #include <memory>

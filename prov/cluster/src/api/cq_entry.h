@@ -9,8 +9,15 @@
 namespace cluster::api {
 
 inline std::uint64_t flags_of(const protocol::Completion& completion) {
-  return (completion.tagged ? FI_TAGGED : FI_MSG) |
-         (completion.kind == protocol::Completion::Kind::receive ? FI_RECV : FI_SEND);
+  using Kind = protocol::Completion::Kind;
+  switch (completion.kind) {
+    case Kind::send: return FI_SEND | (completion.tagged ? FI_TAGGED : FI_MSG);
+    case Kind::receive: return FI_RECV | (completion.tagged ? FI_TAGGED : FI_MSG);
+    case Kind::write: return FI_RMA | FI_WRITE;
+    case Kind::read: return FI_RMA | FI_READ;
+    case Kind::remote_write: return FI_RMA | FI_REMOTE_WRITE;
+  }
+  return 0;
 }
 
 /// The same with FI_REMOTE_CQ_DATA, for entries that have a place to show the data.

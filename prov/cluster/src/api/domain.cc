@@ -61,14 +61,15 @@ constinit fi_ops_domain domain_ops = {
 
 }  // namespace
 
-Domain::Domain(Fabric& fabric, std::uint32_t address_format, void* context)
-    : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &mr_ops_refused},
+Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
+    : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &mr_ops},
       fabric_(fabric),
-      address_format_(address_format) {}
+      address_format_(info.addr_format),
+      basic_registration_(info.domain_attr != nullptr && info.domain_attr->mr_mode == FI_MR_BASIC) {}
 
 int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {
   if (info == nullptr || handle == nullptr) return -FI_EINVAL;
-  *handle = new Domain(fabric, info->addr_format, context);
+  *handle = new Domain(fabric, *info, context);
   return 0;
 }
 

@@ -1,11 +1,12 @@
-// A domain: what the endpoints of one network interface share. It holds nothing but its place in
-// the order of things; address vectors, queues and counters are opened on it.
+// A domain: what the endpoints of one network interface share. It holds its place in the order of
+// things and the table of registered memory; address vectors, queues and counters are opened on it.
 #pragma once
 
 #include <rdma/fi_domain.h>
 
 #include "api/eq.h"
 #include "api/fabric.h"
+#include "protocol/regions.h"
 
 namespace cluster::api {
 
@@ -23,14 +24,22 @@ class Domain : public fid_domain {
   Users& users() { return users_; }
   /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or anything else for "each address says it".
   std::uint32_t address_format() const { return address_format_; }
+  protocol::Regions& regions() { return regions_; }
+  /// The old model: keys are the provider's, remote addresses are virtual ones. Otherwise keys are
+  /// the application's and addresses count from 0.
+  bool basic_registration() const { return basic_registration_; }
+  std::uint64_t next_key() { return last_key_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
  private:
-  Domain(Fabric& fabric, std::uint32_t address_format, void* context);
+  Domain(Fabric& fabric, const fi_info& info, void* context);
 
   Use<Fabric> fabric_;
   Use<Eq> eq_;
   Users users_;
   std::uint32_t address_format_;
+  protocol::Regions regions_;
+  bool basic_registration_;
+  std::atomic<std::uint64_t> last_key_{0};
 };
 
 }  // namespace cluster::api

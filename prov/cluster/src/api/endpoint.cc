@@ -93,7 +93,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              &endpoint_ops,
              &name_ops,
              info.caps & FI_MSG ? &message_ops_early : &message_ops_refused,
-             &rma_ops_refused,
+             info.caps & FI_RMA ? &rma_ops_early : &rma_ops_refused,
              info.caps & FI_TAGGED ? &tagged_ops_early : &tagged_ops_refused,
              &atomic_ops_refused,
              &collective_ops_refused},

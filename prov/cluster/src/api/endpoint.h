@@ -41,6 +41,8 @@ class Endpoint : public fid_ep {
   std::uint64_t sender(fi_addr_t address) const { return address | undirected_; }
   ssize_t send(const protocol::SendOrder& order) noexcept;
   ssize_t receive(const protocol::ReceiveOrder& order) noexcept;
+  ssize_t access(const protocol::PutOrder& order) noexcept;
+  ssize_t access(const protocol::GetOrder& order) noexcept;
 
   // --- endpoint_bind.cc ---
   int bind(fid_t object, std::uint64_t flags);
@@ -76,7 +78,8 @@ class Endpoint : public fid_ep {
   int have_engine();
   void update_manners();
   std::size_t* limit_for(int option);
-  ssize_t retry(const protocol::SendOrder& order);
+  template <typename Act>
+  ssize_t try_twice(Act&& act) noexcept;
 
   // Looked at by every operation.
   engine::Engine* running_ = nullptr;  ///< the engine, once enabled
@@ -104,21 +107,33 @@ class Endpoint : public fid_ep {
   std::vector<std::unique_ptr<Use<Cntr>>> cntrs_;
   Cntr* send_cntr_ = nullptr;
   Cntr* receive_cntr_ = nullptr;
+  Cntr* write_cntr_ = nullptr;
+  Cntr* read_cntr_ = nullptr;
+  Cntr* remote_write_cntr_ = nullptr;
+  Cntr* remote_read_cntr_ = nullptr;
   Users users_;
   std::unique_ptr<engine::Engine> engine_;
 };
+
+/// No room: one turn of the engine may make some, also for callers that only ever repeat the call.
+template <typename Act>
+ssize_t Endpoint::try_twice(Act&& act) noexcept {
+  return guarded([&]() -> ssize_t {
+    Fault fault = act();
+    if (fault == Fault::again) {
+      running_->poll(false);
+      fault = act();
+    }
+    return -error_of(fault);
+  });
+}
 
 inline ssize_t Endpoint::send(const protocol::SendOrder& order) noexcept {
   const Limits& limits = limits_[order.tagged];
   if (order.length > (order.inject ? limits.inject : limits.message)) [[unlikely]] {
     return order.inject ? -FI_EINVAL : -FI_EMSGSIZE;
   }
-  return guarded([&]() -> ssize_t {
-    const Fault fault = running_->send(order);
-    if (fault == Fault::none) [[likely]]
-      return 0;
-    return fault == Fault::again ? retry(order) : -error_of(fault);
-  });
+  return try_twice([&] { return running_->send(order); });
 }
 
 inline ssize_t Endpoint::receive(const protocol::ReceiveOrder& order) noexcept {
@@ -126,6 +141,19 @@ inline ssize_t Endpoint::receive(const protocol::ReceiveOrder& order) noexcept {
     const Fault fault = running_->receive(order);
     return fault == Fault::none ? 0 : -error_of(fault);
   });
+}
+
+inline ssize_t Endpoint::access(const protocol::PutOrder& order) noexcept {
+  if (order.length > (order.inject ? protocol::kInjectMax : limits_[0].message)) [[unlikely]] {
+    return order.inject ? -FI_EINVAL : -FI_EMSGSIZE;
+  }
+  return try_twice([&] { return running_->put(order); });
+}
+
+inline ssize_t Endpoint::access(const protocol::GetOrder& order) noexcept {
+  if (order.length > limits_[0].message) [[unlikely]]
+    return -FI_EMSGSIZE;
+  return try_twice([&] { return running_->get(order); });
 }
 
 }  // namespace cluster::api

@@ -61,18 +61,26 @@ int Endpoint::bind_cq(Cq& cq, std::uint64_t flags) {
   return 0;
 }
 
-/// Reads and writes cannot happen yet, so a counter bound to them tells the truth by standing still;
-/// events of remote memory have to be granted by fi_info first.
+/// One counter per kind of event; events of remote memory have to be granted by fi_info first.
 int Endpoint::bind_cntr(Cntr& cntr, std::uint64_t flags) {
-  if (flags & kRemoteEvents) return -FI_EINVAL;
-  if (flags & ~kCntrFlags) return -FI_EBADFLAGS;
+  if (flags & ~(kCntrFlags | kRemoteEvents)) return -FI_EBADFLAGS;
+  if ((flags & kRemoteEvents) && !(caps_ & FI_RMA_EVENT)) return -FI_EINVAL;
   if (&cntr.domain() != domain_.get()) return -FI_EINVAL;
-  if (((flags & FI_SEND) && send_cntr_ != nullptr) || ((flags & FI_RECV) && receive_cntr_ != nullptr)) {
-    return -FI_EINVAL;
+  const std::pair<std::uint64_t, Cntr**> places[] = {
+      {FI_SEND, &send_cntr_},
+      {FI_RECV, &receive_cntr_},
+      {FI_WRITE, &write_cntr_},
+      {FI_READ, &read_cntr_},
+      {FI_REMOTE_WRITE, &remote_write_cntr_},
+      {FI_REMOTE_READ, &remote_read_cntr_},
+  };
+  for (const auto& [flag, place] : places) {
+    if ((flags & flag) && *place != nullptr) return -FI_EINVAL;
   }
   cntrs_.push_back(std::make_unique<Use<Cntr>>(cntr));
-  if (flags & FI_SEND) send_cntr_ = &cntr;
-  if (flags & FI_RECV) receive_cntr_ = &cntr;
+  for (const auto& [flag, place] : places) {
+    if (flags & flag) *place = &cntr;
+  }
   update_manners();
   return 0;
 }
@@ -110,8 +118,14 @@ int Endpoint::enable() {
   protocol::Sinks sinks;
   if (send_cq_) sinks.sends = &send_cq_->queue();
   if (receive_cq_) sinks.receives = &receive_cq_->queue();
-  if (send_cntr_ != nullptr) sinks.send_counter = &send_cntr_->counter();
-  if (receive_cntr_ != nullptr) sinks.receive_counter = &receive_cntr_->counter();
+  const auto counter = [](Cntr* cntr) { return cntr == nullptr ? nullptr : &cntr->counter(); };
+  sinks.send_counter = counter(send_cntr_);
+  sinks.receive_counter = counter(receive_cntr_);
+  sinks.write_counter = counter(write_cntr_);
+  sinks.read_counter = counter(read_cntr_);
+  sinks.remote_write_counter = counter(remote_write_cntr_);
+  sinks.remote_read_counter = counter(remote_read_cntr_);
+  if (caps_ & FI_RMA) sinks.regions = &domain_->regions();
   sinks.want_source = caps_ & FI_SOURCE;
   engine_->attach(av_->book(), sinks);
   enabled_ = true;
@@ -121,6 +135,7 @@ int Endpoint::enable() {
   running_ = engine_.get();
   if (caps_ & FI_MSG) msg = &message_ops;
   if (caps_ & FI_TAGGED) tagged = &tagged_ops;
+  if (caps_ & FI_RMA) rma = &rma_ops;
   return 0;
 }
 
@@ -129,12 +144,6 @@ ssize_t Endpoint::cancel(void* context) {
   if (!enabled_) return -FI_EOPBADSTATE;
   engine_->cancel(context);
   return 0;
-}
-
-/// No room: one turn of the engine may make some, also for callers that only ever repeat the send.
-ssize_t Endpoint::retry(const protocol::SendOrder& order) {
-  running_->poll(false);
-  return -error_of(running_->send(order));
 }
 
 }  // namespace cluster::api

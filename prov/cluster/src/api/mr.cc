@@ -1,15 +1,117 @@
-// Memory is registered for remote access and for providers that demand FI_MR_LOCAL. This one offers
-// neither, so no program that heeds fi_info comes here.
-#include "api/object.h"
+#include "api/mr.h"
+
+#include "api/cntr.h"
 #include "api/tables.h"
 
 namespace cluster::api {
+namespace {
 
-constinit fi_ops_mr mr_ops_refused = {
+constexpr std::uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
+constexpr std::uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemoteAccess;
+
+int close(fid* plain) noexcept {
+  delete &object_of<Mr>(plain);
+  return 0;
+}
+
+int bind(fid* plain, fid* object, std::uint64_t flags) noexcept {
+  return guarded([&] { return object_of<Mr>(plain).bind(object, flags); });
+}
+
+/// Regions work from the moment they are registered.
+int control(fid*, int command, void*) noexcept {
+  return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
+}
+
+constinit fi_ops mr_fid_ops = {
+    .size = sizeof(fi_ops),
+    .close = close,
+    .bind = bind,
+    .control = control,
+    .ops_open = kNotOffered,
+    .tostr = kNotOffered,
+    .ops_set = kNotOffered,
+};
+
+int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
+                        fid_mr** handle) noexcept {
+  if (domain == nullptr || domain->fclass != FI_CLASS_DOMAIN || attributes == nullptr || handle == nullptr) {
+    return -FI_EINVAL;
+  }
+  return guarded([&] { return Mr::open(object_of<Domain>(domain), *attributes, flags, handle); });
+}
+
+int register_vector(fid* domain, const iovec* vector, std::size_t count, std::uint64_t access, std::uint64_t,
+                    std::uint64_t key, std::uint64_t flags, fid_mr** handle, void* context) noexcept {
+  fi_mr_attr attributes{};
+  attributes.mr_iov = vector;
+  attributes.iov_count = count;
+  attributes.access = access;
+  attributes.requested_key = key;
+  attributes.context = context;
+  return register_attributes(domain, &attributes, flags, handle);
+}
+
+int register_buffer(fid* domain, const void* buffer, std::size_t size, std::uint64_t access,
+                    std::uint64_t offset, std::uint64_t key, std::uint64_t flags, fid_mr** handle,
+                    void* context) noexcept {
+  const iovec vector{const_cast<void*>(buffer), size};
+  return register_vector(domain, &vector, 1, access, offset, key, flags, handle, context);
+}
+
+}  // namespace
+
+Mr::Mr(Domain& domain, void* context) noexcept
+    : fid_mr{{FI_CLASS_MR, context, &mr_fid_ops}, nullptr, FI_KEY_NOTAVAIL}, domain_(domain) {}
+
+Mr::~Mr() {
+  if (listed_) domain_->regions().remove(key);
+}
+
+int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle) {
+  // Unknown flags may change what the fields mean, so they come first.
+  if (flags != 0) return -FI_EBADFLAGS;
+  if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
+  if (attributes.access & ~kAccess) return -FI_EINVAL;
+  auto* const mr = new Mr(domain, attributes.context);
+  mr->key = domain.basic_registration() ? domain.next_key() : attributes.requested_key;
+  // What only this side uses needs no row, and no key of its own.
+  if (attributes.access & kRemoteAccess) {
+    const iovec& memory = attributes.mr_iov[0];
+    protocol::Region region;
+    region.base = static_cast<std::byte*>(memory.iov_base);
+    region.start = domain.basic_registration() ? reinterpret_cast<std::uintptr_t>(memory.iov_base) : 0;
+    region.length = memory.iov_len;
+    region.readable = attributes.access & FI_REMOTE_READ;
+    region.writable = attributes.access & FI_REMOTE_WRITE;
+    if (!domain.regions().add(mr->key, region)) {
+      delete mr;
+      return -FI_ENOKEY;
+    }
+    mr->listed_ = true;
+  }
+  *handle = mr;
+  return 0;
+}
+
+/// A counter hears of what peers do to the region; an endpoint needs no introduction.
+int Mr::bind(fid_t object, std::uint64_t flags) {
+  if (object == nullptr) return -FI_EINVAL;
+  if (object->fclass == FI_CLASS_EP) return 0;
+  if (object->fclass != FI_CLASS_CNTR || (flags & ~kRemoteAccess)) return -FI_EINVAL;
+  Cntr& cntr = object_of<Cntr>(object);
+  if (flags & FI_REMOTE_READ) reads_.set(cntr);
+  if (flags & FI_REMOTE_WRITE) writes_.set(cntr);
+  domain_->regions().count(key, (flags & FI_REMOTE_READ) ? &cntr.counter() : nullptr,
+                           (flags & FI_REMOTE_WRITE) ? &cntr.counter() : nullptr);
+  return 0;
+}
+
+constinit fi_ops_mr mr_ops = {
     .size = sizeof(fi_ops_mr),
-    .reg = kNotOffered,
-    .regv = kNotOffered,
-    .regattr = kNotOffered,
+    .reg = register_buffer,
+    .regv = register_vector,
+    .regattr = register_attributes,
 };
 
 }  // namespace cluster::api

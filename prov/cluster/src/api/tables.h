@@ -18,10 +18,12 @@ extern fi_ops_msg message_ops_refused;  ///< no FI_MSG
 extern fi_ops_tagged tagged_ops;        ///< enabled, FI_TAGGED
 extern fi_ops_tagged tagged_ops_early;
 extern fi_ops_tagged tagged_ops_refused;
+extern fi_ops_rma rma_ops;  ///< enabled, FI_RMA
+extern fi_ops_rma rma_ops_early;
 extern fi_ops_rma rma_ops_refused;
 extern fi_ops_atomic atomic_ops_refused;
 extern fi_ops_collective collective_ops_refused;
-extern fi_ops_mr mr_ops_refused;
+extern fi_ops_mr mr_ops;
 extern fi_ops_cm name_ops;
 
 }  // namespace cluster::api

@@ -7,7 +7,7 @@ namespace {
 
 /// Rare chores cost system calls: once per so many turns (powers of two).
 constexpr std::uint32_t kTurnsPerAccept = 64;
-constexpr std::uint32_t kTurnsPerDeathCheck = 8192;
+constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
 
 }  // namespace
 

@@ -54,7 +54,7 @@ void check_transmit(Check& check, const fi_tx_attr& hint, std::size_t sends_max)
   check.at_most("tx_attr->inject_size", hint.inject_size, protocol::kInjectMax);
   check.at_most("tx_attr->size", hint.size, sends_max);
   check.at_most("tx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
-  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, protocol::kSlicesMax);
+  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, protocol::kRemoteMax);
 }
 
 void check_receive(Check& check, const fi_rx_attr& hint) {
@@ -104,11 +104,11 @@ void check_domain(Check& check, const fi_domain_attr& hint, const Asker& asker) 
   check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, 0);
   if (old_registration(asker.version)) return;  // what follows did not exist for such callers
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
-  check.at_most("mr_iov_limit", hint.mr_iov_limit, 0);
+  check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
   check.subset("domain_attr->caps", hint.caps, kDomainCaps);
   check.at_most("domain_attr->auth_key_size", hint.auth_key_size, 0);
   check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
-  check.at_most("mr_cnt", hint.mr_cnt, 0);
+  check.at_most("mr_cnt", hint.mr_cnt, kRegionsMax);
   check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, asker.core_version), 0);
   check.at_most("max_group_id", kMaxGroupId.read(hint, asker.core_version), 0);
 }

@@ -5,9 +5,11 @@
 namespace cluster::provider {
 namespace {
 
-/// Messages without a direction go both ways.
+/// Messages and remote access without a direction go all ways.
 std::uint64_t with_direction(std::uint64_t caps) {
-  return (caps & kMessageCaps) != 0 && (caps & kDirectionCaps) == 0 ? caps | kDirectionCaps : caps;
+  if ((caps & kMessageCaps) != 0 && (caps & kDirectionCaps) == 0) caps |= kDirectionCaps;
+  if ((caps & FI_RMA) != 0 && (caps & kAccessCaps) == 0) caps |= kAccessCaps;
+  return caps;
 }
 
 std::uint64_t granted_caps(const fi_info* hints) {
@@ -30,7 +32,7 @@ void describe_transmit(fi_tx_attr& attributes, std::uint64_t caps, const fi_tx_a
   attributes.inject_size = protocol::kInjectMax;
   attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
   attributes.iov_limit = protocol::kSlicesMax;
-  attributes.rma_iov_limit = 0;
+  attributes.rma_iov_limit = protocol::kRemoteMax;
 }
 
 void describe_receive(fi_rx_attr& attributes, std::uint64_t caps, const fi_rx_attr* hint) {
@@ -54,8 +56,9 @@ void describe_endpoint(fi_ep_attr& attributes) {
   attributes.rx_ctx_cnt = 1;
 }
 
-/// Callers before 1.5 must be told one of two models; without remote access both mean the same, and
-/// newer callers that still name exactly one of them get it back.
+/// Callers before 1.5 must be told one of two models, and newer callers that still name exactly one
+/// of them get it back. Everybody else gets the application's own keys and offsets from 0, which
+/// those who offer more (FI_MR_VIRT_ADDR...) have said they can live without.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = hint == nullptr ? 0 : hint->mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
@@ -88,11 +91,11 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.max_ep_stx_ctx = 0;
   attributes.max_ep_srx_ctx = 0;
   attributes.cntr_cnt = kObjectsMax;
-  attributes.mr_iov_limit = 0;
+  attributes.mr_iov_limit = kRegionSlicesMax;
   attributes.caps = kDomainCaps;
   attributes.mode = 0;
   attributes.max_err_data = kErrorDataMax;
-  attributes.mr_cnt = 0;
+  attributes.mr_cnt = kRegionsMax;
   kMaxEpAuthKey.write(attributes, core_version, 0);
   kMaxGroupId.write(attributes, core_version, 0);
   kMaxCounterValue.write(attributes, core_version, UINT64_MAX);

@@ -20,11 +20,14 @@ inline constexpr std::uint32_t kProviderVersion = FI_VERSION(0, 1);
 // secondary ones that cost nothing are given to everybody, FI_SOURCE costs a look-up per message.
 inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
 inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
-inline constexpr std::uint64_t kPrimaryCaps = kMessageCaps | kDirectionCaps | FI_DIRECTED_RECV;
+inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+inline constexpr std::uint64_t kPrimaryCaps =
+    kMessageCaps | kDirectionCaps | FI_RMA | kAccessCaps | FI_DIRECTED_RECV;
 inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
-inline constexpr std::uint64_t kCaps = kPrimaryCaps | kDomainCaps | FI_SOURCE;
-inline constexpr std::uint64_t kTransmitCaps = kMessageCaps | FI_SEND;
-inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE;
+inline constexpr std::uint64_t kCaps = kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_RMA_EVENT;
+inline constexpr std::uint64_t kTransmitCaps = kMessageCaps | FI_SEND | FI_RMA | FI_READ | FI_WRITE;
+inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA |
+                                              FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT;
 
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
@@ -39,6 +42,8 @@ inline constexpr std::uint64_t kTagFormat = 0xAAAAAAAAAAAAAAAA;  ///< 64 fields 
 inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise
 inline constexpr std::size_t kReceivesMax = 1 << 20;
 inline constexpr std::size_t kKeySize = 8;
+inline constexpr std::size_t kRegionSlicesMax = 1;
+inline constexpr std::size_t kRegionsMax = 1 << 20;
 inline constexpr std::size_t kCompletionDataSize = 8;
 inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
 inline constexpr std::size_t kErrorDataMax = 64;     ///< room enough for any address of a peer

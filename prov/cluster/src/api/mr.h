@@ -1,0 +1,31 @@
+// A memory region: a fid_mr around a row of the domain's table of what peers may touch. Nothing is
+// pinned and no page is looked at; a region may be all memory there is. Descriptors are null.
+#pragma once
+
+#include <rdma/fi_domain.h>
+
+#include "api/domain.h"
+
+namespace cluster::api {
+
+class Cntr;
+
+class Mr : public fid_mr {
+ public:
+  using Handle = fid_mr;
+
+  static int open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle);
+  ~Mr();
+
+  int bind(fid_t object, std::uint64_t flags);
+
+ private:
+  Mr(Domain& domain, void* context) noexcept;
+
+  Use<Domain> domain_;
+  Use<Cntr> reads_;
+  Use<Cntr> writes_;
+  bool listed_ = false;  ///< in the table: peers may touch it
+};
+
+}  // namespace cluster::api
