@@ -40,16 +40,28 @@ bool Application::turn() {
     acted = post_any(dice_.chance(kMillion / 2)) || acted;
   }
   wake_by(impatient_at_);
-  if (sent_ < around_.plan.messages && next_send_ > now) wake_by(next_send_);
+  if (sends_at_all() && sent_ < around_.plan.messages && next_send_ > now) wake_by(next_send_);
   return acted;
 }
 
 bool Application::may_send() const {
   const WorkloadPlan& plan = around_.plan;
   if (sent_ >= plan.messages || sends_under_way_ >= plan.in_flight) return false;
-  if (around_.timetable.now() < next_send_ || around_.hosts < 2) return false;
-  if (plan.pattern == Pattern::ping_pong) return tokens_ > 0 && (around_.self ^ 1) < around_.hosts;
-  return plan.pattern != Pattern::incast || around_.self != 0;
+  if (around_.timetable.now() < next_send_ || !sends_at_all()) return false;
+  return plan.pattern != Pattern::ping_pong || tokens_ > 0;
+}
+
+bool Application::sends_at_all() const {
+  switch (around_.plan.pattern) {
+    case Pattern::incast: return around_.self != 0;
+    case Pattern::one_way: return around_.self == 0;
+    case Pattern::ping_pong: return (around_.self ^ 1) < around_.hosts;
+    default: return around_.hosts > 1;
+  }
+}
+
+bool Application::finished() const {
+  return (!sends_at_all() || sent_ >= around_.plan.messages) && sends_under_way_ == 0;
 }
 
 HostNumber Application::destination() {
@@ -58,6 +70,7 @@ HostNumber Application::destination() {
   switch (plan.pattern) {
     case Pattern::ping_pong: return around_.self ^ 1;
     case Pattern::incast: return 0;
+    case Pattern::one_way: return 1;
     case Pattern::all_to_all: return (around_.self + 1 + sent_ % (around_.hosts - 1)) % around_.hosts;
     case Pattern::scattered: break;
   }

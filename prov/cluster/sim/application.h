@@ -48,7 +48,7 @@ class Application {
   /// Cancels every receive that still waits.
   void give_up_receives();
   /// True if it has nothing left to send.
-  bool finished() const { return sent_ >= around_.plan.messages && sends_under_way_ == 0; }
+  bool finished() const;
   /// True if every send has ended that ends at all.
   bool all_sent() const { return sends_under_way_ == 0; }
   /// True if no operation is under way.
@@ -81,6 +81,7 @@ class Application {
   };
 
   // application.cc: sends
+  bool sends_at_all() const;
   bool may_send() const;
   bool send_something();
   Message shape_message();

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "sim/batch.h"
+#include "sim/measure.h"
 #include "sim/run.h"
 
 namespace {
@@ -17,6 +18,9 @@ struct CommandLine {
   BatchOptions batch;
   std::uint64_t seed = 1;
   std::string seed_of;
+  bool goodput = false;
+  std::string against;
+  std::uint32_t scale = 0;
 };
 
 std::string list(const std::vector<std::string_view>& names) {
@@ -45,6 +49,10 @@ void declare(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_option("--hosts", run.hosts, "how many hosts (0: drawn)")->capture_default_str();
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
+  app.add_flag("--goodput", line.goodput, "print the table of goodput against loss");
+  app.add_option("--against", line.against,
+                 "with --goodput: compare with this table and fail if something is worse");
+  app.add_option("--scale", line.scale, "print what becomes of many hosts, up to so many");
   app.add_flag("--quiet", line.batch.quiet, "no progress");
   app.footer(
       "exit status: 0 good, 1 usage, 2 something happened that never may, 3 something did not happen\n"
@@ -59,7 +67,25 @@ int run_single(RunOptions run) {
   return static_cast<int>(outcome.status);
 }
 
+int report_goodput(const std::string& against) {
+  const std::string table = goodput_table();
+  std::fputs(table.c_str(), stdout);
+  if (against.empty()) return 0;
+  std::string notes;
+  const std::string worse = compare_goodput(table, against, notes);
+  if (!notes.empty()) std::printf("better than the table:\n%s", notes.c_str());
+  if (!worse.empty()) std::printf("WORSE than the table:\n%s", worse.c_str());
+  if (!notes.empty() || !worse.empty())
+    std::printf("to accept: cluster-sim --goodput > %s\n", against.c_str());
+  return static_cast<int>(worse.empty() ? ExitStatus::good : ExitStatus::liveness);
+}
+
 int run_all(CommandLine& line) {
+  if (line.goodput) return report_goodput(line.against);
+  if (line.scale != 0) {
+    print_scale(line.scale);
+    return 0;
+  }
   if (!line.seed_of.empty()) line.seed = seed_of_text(line.seed_of);
   line.batch.run.seed = line.seed;
   const bool single = line.batch.seeds == 1 && line.batch.minutes == 0;
@@ -78,9 +104,19 @@ int main(int argc, char** argv) {
   CLI::App app{"Runs the engines of this library on a simulated clock, network and hosts, and judges them."};
   CommandLine line;
   declare(app, line);
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& wrong) {
+    return static_cast<int>(app.exit(wrong) == 0 ? ExitStatus::good : ExitStatus::usage);
+  }
   try {
     return run_all(line);
+  } catch (const SafetyFailure& failure) {
+    std::printf("SAFETY: %s\n", failure.what());
+    return static_cast<int>(ExitStatus::safety);
+  } catch (const LivenessFailure& failure) {
+    std::printf("LIVENESS: %s\n", failure.what());
+    return static_cast<int>(ExitStatus::liveness);
   } catch (const std::invalid_argument& wrong) {
     std::fprintf(stderr, "cluster-sim: %s\n", wrong.what());
     return static_cast<int>(ExitStatus::usage);

@@ -192,16 +192,25 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
                       text_of(completion) + ", peer " + completion.peer.text() + ")");
 }
 
+/// First words to an earlier life name no life: a new one may take them for its own, and then has a
+/// session with a peer that has given it up, until one of the two is told.
+bool Oracle::misled(HostNumber host, HostNumber by) const {
+  const auto lane = lanes_.find({by, host});
+  return lane != lanes_.end() && lane->second.misled == hosts_[host].life;
+}
+
 bool Oracle::excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const {
   const HostState& other = hosts_[peer];
+  if (misled(self, peer) || misled(peer, self)) return true;
   return silence_ || !other.alive || other.life != known_life || other.clock_went_back ||
          hosts_[self].clock_went_back;
 }
 
-void Oracle::life_begins(HostNumber host, bool clock_went_back) {
+void Oracle::life_begins(HostNumber host, Time now, bool clock_went_back) {
   HostState& state = hosts_[host];
   ++state.life;
   state.alive = true;
+  state.began = now;
   state.clock_went_back = clock_went_back;
 }
 
@@ -218,20 +227,25 @@ void Oracle::life_ends(HostNumber host) {
   }
 }
 
-void Oracle::frame_read(HostNumber at, HostNumber from, std::uint32_t from_life, ConstBytes bytes) {
+void Oracle::frame_read(HostNumber at, const Packet& packet) {
   wire::FrameView view;
-  if (wire::admit(bytes, view) != wire::Refusal::none) return;
+  if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
-  Lane& lane = lanes_[{from, at}];
+  Lane& lane = lanes_[{packet.from, at}];
+  const bool stale = packet.sent_at < hosts_[at].began;
+  if (stale && view.session != 0) return;  // for a session of an earlier life
+  if (stale) lane.misled = hosts_[at].life;
   if (lane.known_by != hosts_[at].life) lane.known_life = 0;
   lane.known_by = hosts_[at].life;
-  lane.known_life = std::max(lane.known_life, from_life);
+  lane.known_life = std::max(lane.known_life, packet.life);
   each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
     const bool announces = segment.kind == SegmentKind::announce;
     if (!announces && segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
-    if (message != nullptr && message->to == at) {
+    // A late copy of what arrived long ago is no arrival.
+    const bool over = message != nullptr && message->state == State::succeeded && message->arrived_life != 0;
+    if (message != nullptr && message->to == at && !over) {
       (announces ? message->announced_life : message->arrived_life) = hosts_[at].life;
     }
   });

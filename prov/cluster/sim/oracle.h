@@ -100,11 +100,12 @@ class Oracle {
 
   // --- lives ---
   std::uint32_t life(HostNumber host) const { return hosts_[host].life; }
-  void life_begins(HostNumber host, bool clock_went_back);
+  void life_begins(HostNumber host, Time now, bool clock_went_back);
   void life_ends(HostNumber host);
   /// From now on the network may be gone for longer than peers wait.
   void expect_silence() { silence_ = true; }
-  void frame_read(HostNumber at, HostNumber from, std::uint32_t from_life, ConstBytes bytes);
+  /// An engine looks at a frame.
+  void frame_read(HostNumber at, const Packet& packet);
 
   // --- in the end ---
   /// Messages that must still come to this host.
@@ -135,10 +136,12 @@ class Oracle {
     std::uint32_t orders[2] = {0, 0};
     std::uint32_t known_life = 0;  ///< of the host `from`, as `to` last saw it...
     std::uint32_t known_by = 0;    ///< ...in this life of its own
+    std::uint32_t misled = 0;      ///< life of `to` that saw a frame meant for an earlier one
     std::unordered_map<std::uint32_t, MessageNumber> by_tag;
   };
   struct HostState {
     std::uint32_t life = 0;
+    Time began{};
     bool alive = false;
     bool clock_went_back = false;
     std::vector<MessageNumber> open;  ///< sent to this host and perhaps still to come
@@ -149,6 +152,7 @@ class Oracle {
   Message* find(bool has_data, std::uint64_t data, bool tagged, std::uint64_t tag, ConstBytes content);
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
+  bool misled(HostNumber host, HostNumber by) const;
   bool excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const;
   bool must_arrive(const Message& message) const;
   bool awaited(const Message& message) const;

@@ -72,7 +72,7 @@ Application& SimHost::application() { return *process_->application; }
 
 void SimHost::start(Duration clock_set_back) {
   assert(process_ == nullptr);
-  world_.oracle.life_begins(number_, clock_set_back > Duration{0});
+  world_.oracle.life_begins(number_, world_.timetable.now(), clock_set_back > Duration{0});
   const std::uint32_t life = world_.oracle.life(number_);
   world_.trace.line("host %u begins life %u", number_, life);
   process_ = std::make_unique<Process>(world_.trace, number_);
@@ -110,7 +110,6 @@ void SimHost::start(Duration clock_set_back) {
   leaving_ = false;
   frozen_until_ = busy_until_ = Time{};
   poll_at_ = kNever;
-  last_ended_ = world_.timetable.now();
   wake_now();
 }
 
@@ -251,9 +250,6 @@ bool SimHost::drain() {
   if (sends.empty() && receives.empty()) return false;
   for (const protocol::Completion& completion : receives) process_->application->complete_receive(completion);
   for (const protocol::Completion& completion : sends) process_->application->complete_send(completion);
-  const Time now = world_.timetable.now();
-  longest_stall_ = std::max(longest_stall_, now - last_ended_);
-  last_ended_ = now;
   return true;
 }
 
@@ -266,6 +262,8 @@ bool SimHost::take(std::unique_ptr<Packet>& packet) {
     world_.network.recycle(std::move(packet));
     return true;
   }
+  if (last_frame_ != Time{}) longest_stall_ = std::max(longest_stall_, now - last_frame_);
+  last_frame_ = now;
   process_->link->arrive(packet);
   if (now >= frozen_until_) wake(now + dice_.between(Duration{1}, profile_.poll_gap));
   return true;

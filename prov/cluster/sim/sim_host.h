@@ -72,7 +72,7 @@ class SimHost final : public Actor, public Station {
   const MemoryAccount& account() const { return account_; }
   /// Sums over all lives.
   Counters counters() const;
-  Time last_ended() const { return last_ended_; }
+  /// The longest time between two frames that arrived.
   Duration longest_stall() const { return longest_stall_; }
 
   void happen(std::uint64_t note) override;
@@ -104,7 +104,7 @@ class SimHost final : public Actor, public Station {
   Absence absence_ = Absence::computing;
   bool leaving_ = false;
   Time leave_by_ = kNever;
-  Time last_ended_{};
+  Time last_frame_{};
   Duration longest_stall_{0};
 };
 

@@ -36,7 +36,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     lent_.push_back(std::move(ring_.front()));
     ring_.pop_front();
     const Packet& packet = *lent_.back();
-    oracle_.frame_read(host_, packet.from, packet.life, packet.bytes);
+    oracle_.frame_read(host_, packet);
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from), {}, true};

@@ -75,6 +75,7 @@ bool SimNetwork::send(HostNumber from, std::uint32_t life, const link::OutFrame&
   std::unique_ptr<Packet> packet = blank();
   packet->from = from;
   packet->life = life;
+  packet->sent_at = now;
   packet->to = host_of(frame.path->to);
   for (std::size_t i = 0; i < frame.count; ++i) {
     packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());

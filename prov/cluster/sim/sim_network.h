@@ -33,6 +33,7 @@ struct Packet {
   HostNumber from = 0;
   HostNumber to = 0;
   std::uint32_t life = 0;  ///< of the sender's process
+  Time sent_at{};
 };
 
 /// Whoever sits at the receiving end of a port.

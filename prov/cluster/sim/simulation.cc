@@ -22,37 +22,31 @@ std::uint32_t draw_hosts(std::uint32_t asked, Dice& dice) {
 }  // namespace
 
 Simulation::Simulation(const RunOptions& options)
-    : options_(options),
-      trace_(timetable_),
-      dice_(Dice::stream(options.seed, kStreamPlan)),
+    : dice_(Dice::stream(options.seed, kStreamPlan)),
       host_count_(draw_hosts(options.hosts, dice_)),
       plan_(draw_workload(options.workload, dice_)),
       horizon_(dice_.chance(700'000) ? dice_.between(1ms, 30ms) : dice_.between(30ms, 3s)),
       peer_timeout_(dice_.chance(500'000) ? 3s : 10s),
-      network_(timetable_, trace_, options.seed, host_count_),
-      oracle_(host_count_) {
+      cluster_(options.seed, host_count_, plan_) {
   if (plan_.name.empty()) throw std::invalid_argument("no workload is called " + options.workload);
   if (!draw_severity(options.faults, dice_, severity_)) {
     throw std::invalid_argument("no faults are called " + options.faults);
   }
-  if (!options.trace.empty() && !trace_.open(options.trace)) {
+  if (!options.trace.empty() && !cluster_.trace.open(options.trace)) {
     throw std::invalid_argument("cannot write " + options.trace);
   }
-  for (HostNumber host = 0; host < host_count_; ++host) book_.insert(address_of(host));
   draw_ports();
-  for (HostNumber host = 0; host < host_count_; ++host) profiles_.push_back(draw_profile(host));
-  FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, network_, dice_);
+  FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, cluster_.network, dice_);
   description_ = std::to_string(host_count_) + " hosts, " + plan_.name +
                  ", faults: " + std::string(severity_names()[static_cast<std::size_t>(severity_)]) +
                  (faults.lossy ? ", lossy, " : ", ") + std::to_string(faults.incidents.size()) + " incidents";
-  const World world{timetable_, network_, oracle_, trace_, book_, plan_, host_count_, options.seed};
   for (HostNumber host = 0; host < host_count_; ++host) {
-    hosts_.push_back(std::make_unique<SimHost>(world, host, profiles_[host]));
+    profiles_.push_back(draw_profile());
+    cluster_.add_host(profiles_.back());
   }
-  faults_ = std::make_unique<FaultSchedule>(std::move(faults), timetable_, trace_, network_, oracle_, hosts_);
+  faults_ = std::make_unique<FaultSchedule>(std::move(faults), cluster_.timetable, cluster_.trace,
+                                            cluster_.network, cluster_.oracle, cluster_.hosts);
 }
-
-Simulation::~Simulation() = default;
 
 void Simulation::draw_ports() {
   constexpr std::array<std::uint64_t, 4> rates{1'000'000'000, 10'000'000'000, 40'000'000'000,
@@ -61,7 +55,7 @@ void Simulation::draw_ports() {
   const Duration delay = dice_.chance(700'000) ? dice_.between(200ns, 20us) : dice_.between(20us, 500us);
   const bool shallow = dice_.chance(300'000);
   for (HostNumber host = 0; host < host_count_; ++host) {
-    Port& port = network_.port(host);
+    Port& port = cluster_.network.port(host);
     port.bits_per_second = dice_.chance(200'000) ? dice_.pick(rates) : common;
     port.delay = delay;
     port.send_queue_bytes = dice_.between(64, 1024) * 1024;
@@ -70,7 +64,7 @@ void Simulation::draw_ports() {
   }
 }
 
-HostProfile Simulation::draw_profile(HostNumber) {
+HostProfile Simulation::draw_profile() {
   HostProfile profile;
   constexpr std::array<std::size_t, 5> frames{1472, 1472, 1472, 1232, 8972};
   profile.frame_max = dice_.pick(frames);
@@ -90,89 +84,86 @@ HostProfile Simulation::draw_profile(HostNumber) {
 
 void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*reached)()) {
   while (!(this->*reached)()) {
-    if (timetable_.empty() || timetable_.next() > limit) {
+    if (cluster_.timetable.empty() || cluster_.timetable.next() > limit) {
       throw LivenessFailure(
-          std::string(timetable_.empty() ? "the world stands still before " : "too long before ") + awaited +
-          ": " + oracle_.unfinished());
+          std::string(cluster_.timetable.empty() ? "the world stands still before " : "too long before ") +
+          awaited + ": " + cluster_.oracle.unfinished());
     }
     // Looking is dearer than stepping.
-    for (int i = 0; i < 64 && !timetable_.empty() && timetable_.next() <= limit; ++i) timetable_.step();
-    if (timetable_.steps() > kStepsMax)
+    for (int i = 0; i < 64 && !cluster_.timetable.empty() && cluster_.timetable.next() <= limit; ++i)
+      cluster_.timetable.step();
+    if (cluster_.timetable.steps() > kStepsMax)
       throw LivenessFailure(std::string("no end of events before ") + awaited);
   }
 }
 
 bool Simulation::all_over() {
-  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+  return std::all_of(cluster_.hosts.begin(), cluster_.hosts.end(), [](const auto& host) {
     return !host->running() || host->leaving() || host->application().finished();
   });
 }
 
 bool Simulation::all_delivered() {
   for (HostNumber host = 0; host < host_count_; ++host) {
-    if (!hosts_[host]->running() || hosts_[host]->leaving()) continue;
-    if (!hosts_[host]->application().all_sent()) return false;
-    if (oracle_.undelivered(host, false) + oracle_.undelivered(host, true) != 0) return false;
+    if (!cluster_.hosts[host]->running() || cluster_.hosts[host]->leaving()) continue;
+    if (!cluster_.hosts[host]->application().all_sent()) return false;
+    if (cluster_.oracle.undelivered(host, false) + cluster_.oracle.undelivered(host, true) != 0) return false;
   }
   return true;
 }
 
 bool Simulation::all_idle() {
-  return std::all_of(hosts_.begin(), hosts_.end(), [](const auto& host) {
+  return std::all_of(cluster_.hosts.begin(), cluster_.hosts.end(), [](const auto& host) {
     return !host->running() || host->leaving() || host->application().idle();
   });
 }
 
 bool Simulation::all_gone() {
-  return std::none_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return host->running(); });
+  return std::none_of(cluster_.hosts.begin(), cluster_.hosts.end(),
+                      [](const auto& host) { return host->running(); });
 }
 
 void Simulation::run_workload() {
   const Time end = Time{} + horizon_;
-  while (!timetable_.empty() && timetable_.next() <= end) {
-    timetable_.step();
-    if (timetable_.steps() % 1024 == 0 && severity_ == Severity::none && all_over()) break;
-    if (timetable_.steps() > kStepsMax) throw LivenessFailure("no end of events in the workload");
+  while (!cluster_.timetable.empty() && cluster_.timetable.next() <= end) {
+    cluster_.timetable.step();
+    if (cluster_.timetable.steps() % 1024 == 0 && severity_ == Severity::none && all_over()) break;
+    if (cluster_.timetable.steps() > kStepsMax) throw LivenessFailure("no end of events in the workload");
   }
 }
 
 RunReport Simulation::run() {
   const bool staggered = dice_.chance(300'000);
-  for (const auto& host : hosts_) {
+  for (const auto& host : cluster_.hosts) {
     // Some begin to talk before others are there to listen.
-    if (staggered) run_for(dice_.between(0us, 3ms));
+    if (staggered) cluster_.run_for(dice_.between(0us, 3ms));
     host->start();
   }
   run_workload();
   faults_->heal();
-  for (const auto& host : hosts_) {
+  for (const auto& host : cluster_.hosts) {
     if (!host->running()) continue;
     host->application().finish();
     host->wake_now();
   }
-  const Time healed = timetable_.now();
+  const Time healed = cluster_.timetable.now();
   run_until(healed + kComingRight, "every message has arrived", &Simulation::all_delivered);
-  for (const auto& host : hosts_) {
+  for (const auto& host : cluster_.hosts) {
     if (!host->running()) continue;
     host->application().give_up_receives();
     host->wake_now();
   }
   run_until(healed + 2 * kComingRight, "every operation has ended", &Simulation::all_idle);
   run_until(healed + 3 * kComingRight, "the network falls silent", &Simulation::silent);
-  oracle_.check_complete();
+  cluster_.oracle.check_complete();
   check_memory();
-  for (const auto& host : hosts_) {
+  for (const auto& host : cluster_.hosts) {
     host->leave();
-    run_for(dice_.between(0us, 200us));
+    cluster_.run_for(dice_.between(0us, 200us));
   }
-  run_until(timetable_.now() + kComingRight, "every process has left", &Simulation::all_gone);
-  run_until(timetable_.now() + kComingRight, "the last frame has arrived", &Simulation::silent);
+  run_until(cluster_.timetable.now() + kComingRight, "every process has left", &Simulation::all_gone);
+  run_until(cluster_.timetable.now() + kComingRight, "the last frame has arrived", &Simulation::silent);
   return report();
-}
-
-void Simulation::run_for(Duration duration) {
-  const Time end = timetable_.now() + duration;
-  while (!timetable_.empty() && timetable_.next() <= end) timetable_.step();
 }
 
 /// An engine's memory is bounded by its settings and the number of its peers, whatever happens.
@@ -182,9 +173,9 @@ void Simulation::check_memory() const {
     const std::size_t window = settings.flow_window * (2 * profiles_[host].frame_max + 1024);
     const std::size_t peer = 2 * window + 2 * settings.eager_credit + 64 * 1024;
     const std::size_t bound = host_count_ * peer + settings.send_requests_max * 1024 + 4 * 1024 * 1024;
-    if (hosts_[host]->account().peak() <= bound) continue;
+    if (cluster_.hosts[host]->account().peak() <= bound) continue;
     throw SafetyFailure("host " + std::to_string(host) + " used " +
-                        std::to_string(hosts_[host]->account().peak()) +
+                        std::to_string(cluster_.hosts[host]->account().peak()) +
                         " bytes of memory, more than its bound of " + std::to_string(bound));
   }
 }
@@ -192,20 +183,15 @@ void Simulation::check_memory() const {
 RunReport Simulation::report() const {
   RunReport report;
   report.description = description_;
-  report.digest = timetable_.digest();
-  report.messages = oracle_.messages();
-  report.delivered = oracle_.delivered();
-  report.bytes = oracle_.delivered_bytes();
-  report.failures = oracle_.failures();
-  report.steps = timetable_.steps();
-  report.duration = timetable_.now().time_since_epoch();
-  report.network = network_.totals();
-  for (const auto& host : hosts_) {
-    const Counters counters = host->counters();
-#define COUNTER(name, help) report.counters.name += counters.name;
-#include "base/counters.def"
-#undef COUNTER
-  }
+  report.digest = cluster_.timetable.digest();
+  report.messages = cluster_.oracle.messages();
+  report.delivered = cluster_.oracle.delivered();
+  report.bytes = cluster_.oracle.delivered_bytes();
+  report.failures = cluster_.oracle.failures();
+  report.steps = cluster_.timetable.steps();
+  report.duration = cluster_.timetable.now().time_since_epoch();
+  report.network = cluster_.network.totals();
+  report.counters = cluster_.counters();
   return report;
 }
 

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "sim/faults.h"
-#include "sim/sim_host.h"
-#include "sim/sim_network.h"
+#include "sim/sim_cluster.h"
 
 namespace cluster::sim {
 
@@ -43,42 +42,33 @@ struct RunReport {
 class Simulation {
  public:
   explicit Simulation(const RunOptions& options);
-  ~Simulation();
 
   /// Throws SafetyFailure or LivenessFailure.
   RunReport run();
   /// What was drawn, in a line.
   const std::string& description() const { return description_; }
-  Time now() const { return timetable_.now(); }
 
  private:
-  HostProfile draw_profile(HostNumber host);
+  HostProfile draw_profile();
   void draw_ports();
   void run_workload();
-  void run_for(Duration duration);
   void run_until(Time limit, const char* awaited, bool (Simulation::*reached)());
   bool all_over();
   bool all_delivered();
   bool all_idle();
-  bool silent() { return timetable_.empty(); }
+  bool silent() { return cluster_.timetable.empty(); }
   bool all_gone();
   void check_memory() const;
   RunReport report() const;
 
-  RunOptions options_;
-  Timetable timetable_;
-  Trace trace_;
   Dice dice_;
   std::uint32_t host_count_;
   WorkloadPlan plan_;
   Severity severity_ = Severity::none;
   Duration horizon_;
   Duration peer_timeout_;
-  SimNetwork network_;
-  Oracle oracle_;
-  engine::AddressBook book_;
+  SimCluster cluster_;
   std::vector<HostProfile> profiles_;
-  std::vector<std::unique_ptr<SimHost>> hosts_;
   std::unique_ptr<FaultSchedule> faults_;
   std::string description_;
 };

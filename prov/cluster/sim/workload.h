@@ -12,7 +12,13 @@
 
 namespace cluster::sim {
 
-enum class Pattern : std::uint8_t { ping_pong, all_to_all, incast, scattered };
+enum class Pattern : std::uint8_t {
+  ping_pong,  ///< in pairs
+  all_to_all,
+  incast,   ///< everybody to host 0
+  one_way,  ///< host 0 to host 1, nobody else says anything
+  scattered,
+};
 
 struct SizeMix {
   /// Weights of the classes below.

@@ -1,0 +1,37 @@
+#include "sim/sim_cluster.h"
+
+namespace cluster::sim {
+
+SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload)
+    : trace(timetable),
+      network(timetable, trace, run_seed, host_count),
+      oracle(host_count),
+      plan(workload),
+      seed_(run_seed),
+      size_(host_count) {
+  for (HostNumber host = 0; host < host_count; ++host) book_.insert(address_of(host));
+}
+
+SimHost& SimCluster::add_host(const HostProfile& profile) {
+  const World world{timetable, network, oracle, trace, book_, plan, size_, seed_};
+  hosts.push_back(std::make_unique<SimHost>(world, static_cast<HostNumber>(hosts.size()), profile));
+  return *hosts.back();
+}
+
+Counters SimCluster::counters() const {
+  Counters sum;
+  for (const auto& host : hosts) {
+    const Counters counters = host->counters();
+#define COUNTER(name, help) sum.name += counters.name;
+#include "base/counters.def"
+#undef COUNTER
+  }
+  return sum;
+}
+
+void SimCluster::run_for(Duration duration) {
+  const Time end = timetable.now() + duration;
+  while (!timetable.empty() && timetable.next() <= end) timetable.step();
+}
+
+}  // namespace cluster::sim

@@ -1,0 +1,167 @@
+// The oracle complains of each thing it is there for.
+#include "sim/oracle.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "wire/admit.h"
+
+namespace cluster::sim {
+namespace {
+
+class OracleTest : public testing::Test {
+ protected:
+  OracleTest() : oracle(2) {
+    oracle.life_begins(0, Time{}, false);
+    oracle.life_begins(1, Time{}, false);
+    receive.host = 1;
+    receive.life = 1;
+    receive.tagged = true;
+    receive.ignore = ~std::uint64_t{0};
+    receive.capacity = buffer.size();
+    receive.position = 1;
+  }
+
+  /// A message of 100 bytes from 0 to 1 that was taken; `buffer` holds its content.
+  MessageNumber send(protocol::Promise promise = protocol::Promise::buffer_free) {
+    Message shape;
+    shape.from = 0;
+    shape.to = 1;
+    shape.tagged = true;
+    shape.length = 100;
+    shape.promise = promise;
+    const MessageNumber number = oracle.compose(shape).number;
+    oracle.accepted(number);
+    fill_content(number, Bytes(buffer).first(100));
+    return number;
+  }
+  protocol::Completion sent(MessageNumber number) {
+    protocol::Completion completion;
+    completion.context = reinterpret_cast<void*>(number);
+    completion.tagged = true;
+    completion.tag = oracle.message(number).tag;
+    return completion;
+  }
+  protocol::Completion got(MessageNumber number) {
+    protocol::Completion completion;
+    completion.kind = protocol::Completion::Kind::receive;
+    completion.tagged = true;
+    completion.tag = oracle.message(number).tag;
+    completion.length = 100;
+    completion.source = 0;
+    return completion;
+  }
+
+  Oracle oracle;
+  Receive receive;
+  std::array<std::byte, 256> buffer{};
+};
+
+TEST_F(OracleTest, AHonestRunIsFine) {
+  const MessageNumber number = send();
+  oracle.received(receive, got(number), buffer);
+  oracle.send_ended(sent(number));
+  oracle.check_complete();
+  EXPECT_EQ(oracle.delivered(), 1u);
+}
+
+TEST_F(OracleTest, ReceivedTwice) {
+  const MessageNumber number = send();
+  oracle.received(receive, got(number), buffer);
+  EXPECT_THROW(oracle.received(receive, got(number), buffer), SafetyFailure);
+}
+
+TEST_F(OracleTest, AWrongByte) {
+  const MessageNumber number = send();
+  buffer[99] ^= std::byte{1};
+  EXPECT_THROW(oracle.received(receive, got(number), buffer), SafetyFailure);
+}
+
+TEST_F(OracleTest, AWrongTag) {
+  const MessageNumber number = send();
+  protocol::Completion completion = got(number);
+  completion.tag ^= 1;
+  EXPECT_THROW(oracle.received(receive, completion, buffer), SafetyFailure);
+}
+
+TEST_F(OracleTest, AWrongSender) {
+  const MessageNumber number = send();
+  protocol::Completion completion = got(number);
+  completion.source = 1;
+  EXPECT_THROW(oracle.received(receive, completion, buffer), SafetyFailure);
+}
+
+TEST_F(OracleTest, ATruncationThatIsNone) {
+  const MessageNumber number = send();
+  protocol::Completion completion = got(number);
+  completion.fault = Fault::truncated;
+  EXPECT_THROW(oracle.received(receive, completion, buffer), SafetyFailure);
+}
+
+TEST_F(OracleTest, AReceiveThatDoesNotTakeIt) {
+  const MessageNumber number = send();
+  receive.ignore = 0;
+  receive.tag = oracle.message(number).tag + 1;
+  EXPECT_THROW(oracle.received(receive, got(number), buffer), SafetyFailure);
+}
+
+TEST_F(OracleTest, OutOfOrder) {
+  const MessageNumber first = send();
+  const MessageNumber second = send();
+  oracle.received(receive, got(second), buffer);
+  receive.position = 2;
+  fill_content(first, Bytes(buffer).first(100));
+  EXPECT_THROW(oracle.received(receive, got(first), buffer), SafetyFailure);
+}
+
+TEST_F(OracleTest, ASendThatEndsTwice) {
+  const MessageNumber number = send();
+  oracle.send_ended(sent(number));
+  EXPECT_THROW(oracle.send_ended(sent(number)), SafetyFailure);
+}
+
+TEST_F(OracleTest, ASendThatEndsBeforeItHasArrived) {
+  const MessageNumber number = send(protocol::Promise::transmitted);
+  EXPECT_THROW(oracle.send_ended(sent(number)), SafetyFailure);
+}
+
+TEST_F(OracleTest, AnErrorWithoutCause) {
+  const MessageNumber number = send();
+  protocol::Completion completion = sent(number);
+  completion.fault = Fault::reset;
+  EXPECT_THROW(oracle.send_ended(completion), SafetyFailure);
+}
+
+TEST_F(OracleTest, AnErrorWithCause) {
+  const MessageNumber number = send();
+  oracle.life_ends(1);
+  protocol::Completion completion = sent(number);
+  completion.fault = Fault::reset;
+  oracle.send_ended(completion);
+  oracle.check_complete();
+  EXPECT_EQ(oracle.failures(), 1u);
+}
+
+TEST_F(OracleTest, AMessageThatNeverArrives) {
+  const MessageNumber number = send();
+  oracle.send_ended(sent(number));
+  EXPECT_EQ(oracle.undelivered(1, true), 1u);
+  EXPECT_THROW(oracle.check_complete(), SafetyFailure);
+}
+
+TEST_F(OracleTest, ASendThatNeverEnds) {
+  const MessageNumber number = send();
+  oracle.received(receive, got(number), buffer);
+  EXPECT_THROW(oracle.check_complete(), LivenessFailure);
+}
+
+TEST_F(OracleTest, AMessageNobodySent) {
+  send();
+  protocol::Completion completion = got(1);
+  fill_content(77, Bytes(buffer).first(100));
+  EXPECT_THROW(oracle.received(receive, completion, buffer), SafetyFailure);
+}
+
+}  // namespace
+}  // namespace cluster::sim
