@@ -2,6 +2,7 @@
 // pending is told in bounded time, and whoever comes back works again.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "fabric.h"
@@ -157,6 +158,20 @@ struct Talker {
   }
 };
 
+/// A process that ends gives its ports back a moment later: waits until nobody holds this one.
+void await_free(const std::string& port) {
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_port = htons(static_cast<std::uint16_t>(std::stoi(port)));
+  const Deadline deadline(seconds(20));
+  for (bool free = false; !free && !deadline.passed();) {
+    const int trial = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    free = bind(trial, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+    close(trial);
+    if (!free) usleep(1000);
+  }
+}
+
 struct Restart {
   bool politely;        ///< the first life closes its endpoint before it ends
   bool newcomer_first;  ///< the second life speaks first
@@ -195,7 +210,7 @@ struct Restart {
   void second_life(Side& side) const {
     Options options;
     options.service = port_of(side.hear(1));
-    usleep(200000);  // the first life may need a moment to be buried
+    await_free(options.service);
     Endpoint e(options);
     side.tell(0, {1});
     const fi_addr_t peer = e.insert(side.hear(0));

@@ -1,4 +1,5 @@
 // Many seeds, each in a process of its own: one that crashes or never ends costs no other.
+// Each seed is judged by how its process ends; the progress line says how many did so far.
 #pragma once
 
 #include <cstdint>

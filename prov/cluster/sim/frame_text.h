@@ -1,4 +1,5 @@
 // Looks into frames the way a bystander on the wire can: through the gate and segment by segment.
+// For traces only: nothing that is decided depends on it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // Runs of one seed, with what came of them in a form that fits through a pipe.
+// A run never looks at the real clock: the same seed ends the same way on every machine.
 #pragma once
 
 #include <array>

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <string_view>
 
 namespace cluster {
@@ -27,12 +29,16 @@ SocketAddress SocketAddress::v6(const std::byte* ip, std::uint16_t port, std::ui
 
 SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) {
   if (address == nullptr || size < sizeof(sockaddr_in)) return {};
-  if (address->sa_family == AF_INET) {
+  // Callers keep addresses in tables of bytes: nothing says that this one is aligned.
+  sa_family_t family;
+  std::memcpy(&family, reinterpret_cast<const std::byte*>(address) + offsetof(sockaddr, sa_family),
+              sizeof family);
+  if (family == AF_INET) {
     sockaddr_in in;
     std::memcpy(&in, address, sizeof in);
     return v4(reinterpret_cast<const std::byte*>(&in.sin_addr), ntohs(in.sin_port));
   }
-  if (address->sa_family == AF_INET6 && size >= sizeof(sockaddr_in6)) {
+  if (family == AF_INET6 && size >= sizeof(sockaddr_in6)) {
     sockaddr_in6 in6;
     std::memcpy(&in6, address, sizeof in6);
     return v6(reinterpret_cast<const std::byte*>(&in6.sin6_addr), ntohs(in6.sin6_port), in6.sin6_scope_id);

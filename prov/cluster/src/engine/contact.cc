@@ -79,12 +79,16 @@ void Core::doom(Peer& peer, Fault fault) {
 }
 
 void Core::lose_doomed() {
-  for (const Doom& doom : doomed_) lose(*doom.peer, doom.fault);
-  doomed_.clear();
+  while (!doomed_.empty()) {
+    const Doom doom = doomed_.back();
+    lose(*doom.peer, doom.fault);
+  }
 }
 
 /// Ends everything under way with the peer. If it comes back, its channel serves its next life.
 void Core::lose(Peer& peer, Fault fault) {
+  // Its verdict is carried out herewith: it must not fall on the life that may begin before the turn ends.
+  std::erase_if(doomed_, [&](const Doom& doom) { return doom.peer == &peer; });
   const bool in_peace = peer.channel.farewell;
   Log& log = parts_.environment.log;
   if (in_peace) {

@@ -59,7 +59,7 @@ class Core final : public protocol::Directory {
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
   void hand_up(Peer& peer);
-  void on_reset(const wire::FrameView& view);
+  void on_reset(const wire::FrameView& view, const link::Path& from);
   void send_control(ConstBytes frame, const link::Path& to);
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
                     std::uint64_t epoch);

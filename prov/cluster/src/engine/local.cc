@@ -1,11 +1,14 @@
 // Peers of this node: their rings are read directly, their death is an end-of-file.
 #include "engine/core.h"
+#include "shm/layout.h"
 
 namespace cluster::engine {
 namespace {
 
 /// Segments taken from one ring before the next has its turn.
 constexpr std::size_t kRingBurst = 64;
+/// What a peer can have left behind. One that is not dead at all might go on writing for ever.
+constexpr std::size_t kRingFull = shm::Geometry::kSlotsMax;
 
 }  // namespace
 
@@ -43,7 +46,7 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
   Peer& peer = peers_.named(inbox->peer());
   if (peer.inbox != nullptr) {
     if (inbox->peer_epoch() <= peer.inbox->peer_epoch()) return;
-    drain(peer, ~std::size_t{0});
+    drain(peer, kRingFull);
     lose(peer, Fault::reset);
   }
   peer.inbox = std::move(inbox);
@@ -56,7 +59,7 @@ void Core::check_local_deaths() {
     const bool gone = (peer->inbox != nullptr && peer->inbox->peer_gone()) ||
                       (peer->outbox != nullptr && peer->outbox->peer_gone());
     if (!gone) continue;
-    if (peer->inbox != nullptr) drain(*peer, ~std::size_t{0});
+    if (peer->inbox != nullptr) drain(*peer, kRingFull);
     doom(*peer, Fault::reset);
   }
 }

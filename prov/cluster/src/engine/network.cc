@@ -47,7 +47,7 @@ void Core::receive_network(Time now) {
 void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& from) {
   using wire::FrameKind;
   if (view.kind == FrameKind::probe) return;  // the keeper answers
-  if (view.kind == FrameKind::reset) return on_reset(view);
+  if (view.kind == FrameKind::reset) return on_reset(view, from);
   if (view.kind == FrameKind::alive) {
     // The answer echoes what only we and the peer's keeper know: our session.
     if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now);
@@ -78,6 +78,11 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   const bool honest = view.has_opening && view.opening.name == from.to && view.opening.name != parts_.name;
   if (!honest) {
     ++parts_.environment.counters.refused_garbage;
+    return nullptr;
+  }
+  // Anybody can call, and a flow costs some 50 KB.
+  if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(view.opening.name)) {
+    ++parts_.environment.counters.refused_stale;
     return nullptr;
   }
   Peer& peer = peers_.named(view.opening.name);
@@ -118,13 +123,15 @@ void Core::hand_up(Peer& peer) {
   }
 }
 
-void Core::on_reset(const wire::FrameView& view) {
-  for (Peer* peer : remotes_) {
-    if (!peer->flow->quoted_by(view.reset)) continue;
-    last_epoch_ = std::max<std::uint64_t>(last_epoch_, view.reset.epoch);
-    return doom(*peer, Fault::reset);
+/// Only whom a frame was sent to can refuse it, and only by quoting it.
+void Core::on_reset(const wire::FrameView& view, const link::Path& from) {
+  Peer* peer = peers_.find(from.to);
+  if (peer == nullptr || peer->flow == nullptr || !peer->flow->quoted_by(view.reset)) {
+    ++parts_.environment.counters.refused_stale;
+    return;
   }
-  ++parts_.environment.counters.refused_stale;
+  last_epoch_ = std::max<std::uint64_t>(last_epoch_, view.reset.epoch);
+  doom(*peer, Fault::reset);
 }
 
 void Core::refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,

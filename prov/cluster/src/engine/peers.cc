@@ -18,6 +18,11 @@ Peer* Peers::find(const SocketAddress& name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
+bool Peers::expected(const SocketAddress& name) {
+  const Peer* peer = find(name);
+  return (peer != nullptr && peer->flow != nullptr) || (book_ != nullptr && book_->find(name));
+}
+
 Peer* Peers::look_up(std::uint64_t handle) {
   if (generation_ != book_->generation()) {
     generation_ = book_->generation();

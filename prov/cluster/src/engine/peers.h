@@ -38,6 +38,8 @@ class Peers {
   /// The peer of that name, made if need be.
   Peer& named(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
+  /// True if it is in the address vector or has a flow already.
+  bool expected(const SocketAddress& name);
   /// Null if the handle names nobody. Constant time once the handle has been used.
   Peer* by_handle(std::uint64_t handle) {
     if (generation_ == book_->generation() && handle < by_handle_.size() && by_handle_[handle] != nullptr) {

@@ -28,7 +28,8 @@ class Carrier {
   /// Takes a segment with its payload (`segment.length` == payload.length), or answers false: no
   /// room, try again after progress. Ordered segments (wire::ordered) are delivered in the order
   /// they were posted; the others whenever they arrive. A token is reported exactly once, when the
-  /// peer's library has the segment, by whoever drives the carrier; never from inside post().
+  /// peer's library has the segment, and every ordered one before it if it is ordered itself, by
+  /// whoever drives the carrier; never from inside post().
   virtual bool post(const wire::Segment& segment, const Gather& payload, Hold hold, Token token) = 0;
 
   /// True if a segment that post() took is as good as delivered (it lies in memory that the peer

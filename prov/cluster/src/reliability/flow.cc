@@ -92,7 +92,10 @@ std::uint64_t Flow::peer_epoch() const { return rooms_->handshake.peer_epoch(); 
 const link::Path& Flow::path() const { return rooms_->path; }
 
 bool Flow::quoted_by(const wire::ResetBlock& block) const {
-  const bool addressed = block.session == 0 || block.session == peer_session();
+  // Before the peer's session is known frames carry 0; afterwards a quotation of 0 would be one that a
+  // stranger can make up, since sequences begin at 0. What was refused meanwhile is repaired, and refused
+  // again.
+  const bool addressed = block.session == peer_session();
   const Sequence sequence{block.sequence};
   const Sequence transmission{block.transmission};
   if (!addressed || !rooms_->frames.is_outstanding(sequence)) return false;

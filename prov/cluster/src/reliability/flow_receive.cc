@@ -57,10 +57,10 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   frames.acknowledge(view.ack, ranges, [&](Sequence s, Flight& flight) {
     ++arrived;
     losses.arrived(s, flight, round_trip);
-    const std::vector<protocol::Token>& tokens = flight.body->tokens;
-    delivered.insert(delivered.end(), tokens.begin(), tokens.end());
+    report(s, *flight.body, view.ack);
     bodies.give(std::move(flight.body));
   });
+  if (!withheld.empty()) report_withheld();
   // A block that is full may have left out what lies behind its last range.
   const bool partial = ranges != nullptr && ranges->count == wire::kAckRangesMax;
   const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
@@ -77,6 +77,27 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   if (arrived == 0) return;
   congestion.acknowledged(arrived, travelling);
   timer.progress(now, frames.outstanding() != 0);
+}
+
+/// The peer has a frame. But what is in order and lies behind a gap is of no use to it if this side is
+/// gone before the gap is filled: so nobody is told before.
+void Flow::Rooms::report(Sequence s, const FrameBody& body, Sequence complete_before) {
+  const bool behind_gap = body.ordered && !s.before(complete_before);
+  for (const protocol::Token token : body.tokens) {
+    if (behind_gap) {
+      withheld.push_back({s, token});
+    } else {
+      delivered.push_back(token);
+    }
+  }
+}
+
+void Flow::Rooms::report_withheld() {
+  std::erase_if(withheld, [this](const Withheld& held) {
+    const bool complete = held.sequence.before(frames.first());
+    if (complete) delivered.push_back(held.token);
+    return complete;
+  });
 }
 
 void Flow::Rooms::take_fin(Time now, Sequence end) {

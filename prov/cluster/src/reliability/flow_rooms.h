@@ -58,6 +58,8 @@ struct Flow::Rooms {
   // --- up (flow_receive.cc) ---
   Verdict receive(Time now, const wire::FrameView& view, const link::Path& from);
   void take_acknowledgement(Time now, const wire::FrameView& view);
+  void report(Sequence s, const FrameBody& body, Sequence complete_before);
+  void report_withheld();
   Verdict take_frame(Time now, const wire::FrameView& view);
   void take_fin(Time now, Sequence end);
   bool next(ConstBytes& segments);
@@ -87,6 +89,12 @@ struct Flow::Rooms {
   std::optional<Sequence> urgent;  ///< to be sent again whatever the windows say
   std::uint32_t in_vain = 0;       ///< as the peer last reported it
   std::vector<protocol::Token> delivered;
+  /// Tokens of frames that have arrived and wait for others before them.
+  struct Withheld {
+    Sequence sequence;
+    protocol::Token token;
+  };
+  std::vector<Withheld> withheld;
   std::optional<Sequence> fin;  ///< the peer has closed; its frames end here
   Time fin_patience = kNever;   ///< what is missing by then is missing for good
   Time retry_at = kNever;       ///< the link had no room

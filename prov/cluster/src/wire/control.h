@@ -32,10 +32,4 @@ class ControlFrame {
   std::size_t size_ = 0;
 };
 
-inline ControlFrame reset_frame(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0) {
-  return ControlFrame::reset(offending, reason, epoch);
-}
-inline ControlFrame probe_frame(std::uint32_t nonce) { return ControlFrame::probe(nonce); }
-inline ControlFrame alive_frame(std::uint32_t nonce) { return ControlFrame::alive(nonce); }
-
 }  // namespace cluster::wire

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
 #include <vector>
 
@@ -88,9 +89,16 @@ class MessengerTest : public testing::Test {
     return bytes;
   }
 
+  /// A copy that outlives the operation, as the protocol demands of whoever sends.
+  ConstBytes keep(ConstBytes bytes) {
+    kept.emplace_back(bytes.begin(), bytes.end());
+    return kept.back();
+  }
+  std::deque<std::vector<std::byte>> kept;
+
   Fault send(Side& side, ConstBytes bytes, std::uint64_t tag, void* context = nullptr,
              Promise promise = Promise::transmitted) {
-    const ConstBytes slices[] = {bytes};
+    const ConstBytes slices[] = {keep(bytes)};
     SendOrder order{.slices = slices, .length = bytes.size(), .context = context};
     order.tagged = true;
     order.tag = tag;

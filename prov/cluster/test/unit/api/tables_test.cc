@@ -91,8 +91,6 @@ TEST_F(TablesTest, WhatIsNotOfferedSaysSo) {
   EXPECT_EQ(fi_shutdown(endpoint, 0), -FI_ENOSYS);
   EXPECT_EQ(fi_close(&endpoint->fid), 0);
   EXPECT_EQ(fi_scalable_ep(domain, &info.info, &endpoint, nullptr), -FI_ENOSYS);
-  fid_mr* mr = nullptr;
-  EXPECT_EQ(fi_mr_reg(domain, this, 1, FI_SEND, 0, 0, 0, &mr, nullptr), -FI_ENOSYS);
   fid_poll* poll = nullptr;
   EXPECT_EQ(fi_poll_open(domain, nullptr, &poll), -FI_ENOSYS);
   fid_wait* wait = nullptr;

@@ -35,6 +35,18 @@ TEST(SocketAddress, IsEmptyUntilTold) {
   EXPECT_EQ(nobody.to(storage), 0u);
 }
 
+/// The sanitizers see what the processor forgives.
+TEST(SocketAddress, IsReadFromOddPlaces) {
+  for (const char* ip : {"10.1.2.3", "fd00::9"}) {
+    const SocketAddress address = parse(ip, 9228);
+    sockaddr_storage storage;
+    const std::size_t size = address.to(storage);
+    std::array<std::byte, sizeof storage + 1> bytes{};
+    std::memcpy(bytes.data() + 1, &storage, size);
+    EXPECT_EQ(SocketAddress::from(reinterpret_cast<const sockaddr*>(bytes.data() + 1), size), address);
+  }
+}
+
 TEST(SocketAddress, RoundTripsThroughSockaddrIn) {
   const SocketAddress address = parse("10.1.2.3", 9228);
   EXPECT_EQ(address.family(), SocketAddress::Family::v4);

@@ -26,7 +26,7 @@ class RemoteTest : public MessengerTest {
   }
 
   Fault put(ConstBytes bytes, std::uint64_t address, std::uint64_t key = kKey, bool data = false) {
-    const ConstBytes slices[] = {bytes};
+    const ConstBytes slices[] = {keep(bytes)};
     const RemoteRange remote[] = {{address, key, bytes.size()}};
     PutOrder order;
     order.slices = slices;

@@ -87,6 +87,11 @@ TEST(Ack, RefusesDisorder) {
   EXPECT_TRUE(refused({{5, 9}, {1, 3}})) << "descending";
   EXPECT_TRUE(refused({{1, 5}, {4, 9}})) << "overlapping";
   EXPECT_TRUE(refused({{1, 5}, {5, 9}})) << "touching";
+  constexpr std::uint32_t kQuarter = 1u << 30;
+  EXPECT_TRUE(refused({{kQuarter, 2 * kQuarter + 1}})) << "ends beyond half the sequence space";
+  EXPECT_TRUE(refused({{kQuarter, kQuarter + 1}, {2 * kQuarter + 1, 2 * kQuarter + 2}}))
+      << "as the sum of steps";
+  EXPECT_TRUE(refused({{kQuarter, kQuarter + 1}, {3 * kQuarter - 1, 4 * kQuarter + 9}})) << "once round";
 }
 
 TEST(Ack, WhateverIsAcceptedIsAscendingAndComesBackTheSame) {

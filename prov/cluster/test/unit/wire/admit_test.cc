@@ -203,7 +203,7 @@ TEST(Control, FramesPassTheGateAndSayWhatTheyShould) {
   FrameView offending;
   ASSERT_EQ(admit_exactly(full_frame(), offending), Refusal::none);
   FrameView view;
-  const ControlFrame stale = reset_frame(offending, ResetReason::stale_epoch, 99);
+  const ControlFrame stale = ControlFrame::reset(offending, ResetReason::stale_epoch, 99);
   ASSERT_EQ(admit(stale.bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::reset);
   EXPECT_EQ(view.session, 0u);
@@ -211,11 +211,11 @@ TEST(Control, FramesPassTheGateAndSayWhatTheyShould) {
   EXPECT_EQ(view.reset.sequence, 17u);
   EXPECT_EQ(view.reset.transmission, 19u);
   EXPECT_EQ(view.reset.epoch, 99u);
-  ASSERT_EQ(admit(reset_frame(offending, ResetReason::unknown_session).bytes(), view), Refusal::none);
-  ASSERT_EQ(admit(probe_frame(0xFEED).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(ControlFrame::reset(offending, ResetReason::unknown_session).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(ControlFrame::probe(0xFEED).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::probe);
   EXPECT_EQ(view.sequence.value, 0xFEEDu);
-  ASSERT_EQ(admit(alive_frame(0xFEED).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(ControlFrame::alive(0xFEED).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::alive);
   EXPECT_EQ(view.sequence.value, 0xFEEDu);
 }
@@ -228,7 +228,7 @@ TEST(Print, SaysWhatIsInAFrame) {
             "flow to 0xabcd seq 17 tx 19 ack 4 newest 3 age 7168 ns ordered ack-now"
             " [opening 10.0.0.1:5000 epoch 0x4d session 0x9 frame 1472 window 512]"
             " [has 6-8 11-11 in vain 2] 1 segment");
-  ASSERT_EQ(admit(probe_frame(7).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(ControlFrame::probe(7).bytes(), view), Refusal::none);
   EXPECT_EQ(print(view), "probe nonce 7");
   Segment segment;
   segment.flags = segment_flag::kTagged;

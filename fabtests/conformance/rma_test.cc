@@ -1,0 +1,232 @@
+// Remote reads and writes: by key and offset, every size, with data for the target, from read-only
+// memory, and what may not be touched is not. fi_rma(3), fi_mr(3)
+#include <rdma/fi_rma.h>
+
+#include <algorithm>
+
+#include "fabric.h"
+
+namespace conformance {
+namespace {
+
+constexpr std::size_t kMemory = 6 << 20;
+constexpr std::uint64_t kKey = 0x8000000000000011;
+constexpr std::size_t kSizes[] = {0,     1,     8,     1024,   1400,    4096,
+                                  16384, 16385, 32769, 100000, 1 << 20, (5 << 20) + 3};
+
+Options rma_options() {
+  Options options;
+  options.caps = FI_MSG | FI_TAGGED | FI_RMA | FI_DIRECTED_RECV | FI_SOURCE;
+  return options;
+}
+
+/// Memory of this side that the other may read and write.
+struct Shared {
+  explicit Shared(Team& team, std::uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE) : bytes(kMemory, 0) {
+    fid_mr* opened = nullptr;
+    EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), bytes.data(), bytes.size(), access, 0, kKey, 0,
+                        &opened, nullptr),
+              0);
+    region.reset(opened);
+    EXPECT_EQ(fi_mr_key(opened), kKey);
+    team.meet();
+  }
+  std::vector<unsigned char> bytes;
+  Owned<fid_mr> region;
+};
+
+PAIR_TEST(Rma, WritesLandAndReadsBringThemBack) {
+  Team team(side, rma_options());
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  int context = 0;
+  for (const std::size_t size : kSizes) {
+    SCOPED_TRACE(size);
+    if (side.first()) {
+      const auto data = pattern(size, size);
+      e.must([&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 100, kKey, &context); });
+      EXPECT_EQ(e.finish(&context).entry.flags, FI_RMA | FI_WRITE);
+      std::vector<unsigned char> back(size);
+      e.must([&] { return fi_read(e.ep(), back.data(), size, nullptr, team.peer(), 100, kKey, &context); });
+      EXPECT_EQ(e.finish(&context).entry.flags, FI_RMA | FI_READ);
+      EXPECT_TRUE(has_pattern(back, size));
+    }
+    team.meet();
+    if (!side.first()) {
+      EXPECT_TRUE(has_pattern(std::span(shared.bytes).subspan(100, size), size));
+      EXPECT_EQ(shared.bytes[99], 0);
+      EXPECT_EQ(shared.bytes[100 + size], 0) << "wrote beyond the end";
+      std::fill(shared.bytes.begin(), shared.bytes.end(), 0);
+    }
+    team.meet();
+  }
+}
+
+PAIR_TEST(Rma, DataTellsTheTargetThatTheBytesAreThere) {
+  Team team(side, rma_options());
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  int context = 0;
+  for (const std::size_t size : {0u, 8u, 3000u, 200000u}) {
+    SCOPED_TRACE(size);
+    if (side.first()) {
+      const auto data = pattern(size, size);
+      e.must([&] {
+        return fi_writedata(e.ep(), data.data(), size, nullptr, 0x1122334455667788, team.peer(), 0, kKey,
+                            &context);
+      });
+      e.finish(&context);
+    } else {
+      const std::optional<Outcome> told = e.next();
+      ASSERT_TRUE(told.has_value());
+      EXPECT_EQ(told->entry.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+      EXPECT_EQ(told->entry.data, 0x1122334455667788u);
+      EXPECT_EQ(told->entry.len, size);
+      EXPECT_EQ(told->entry.op_context, nullptr);
+      EXPECT_TRUE(has_pattern(std::span(shared.bytes).first(size), size));
+    }
+    team.meet();
+  }
+}
+
+PAIR_TEST(Rma, InjectedAndReadOnlySources) {
+  Team team(side, rma_options());
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  static const char kConstant[] = "read-only memory is a lawful source";
+  int context = 0;
+  if (side.first()) {
+    unsigned char changing[64];
+    for (unsigned i = 0; i < 200; ++i) {
+      std::fill(std::begin(changing), std::end(changing), static_cast<unsigned char>(i + 1));
+      e.must([&] { return fi_inject_write(e.ep(), changing, 64, team.peer(), 64 * i, kKey); });
+      std::fill(std::begin(changing), std::end(changing), static_cast<unsigned char>(0));
+    }
+    e.must([&] {
+      return fi_write(e.ep(), kConstant, sizeof kConstant, nullptr, team.peer(), 1 << 20, kKey, &context);
+    });
+    e.finish(&context);  // in order behind the injected ones: all have landed
+  }
+  team.meet();
+  if (!side.first()) {
+    for (unsigned i = 0; i < 200; ++i) {
+      ASSERT_EQ(
+          std::count(&shared.bytes[64 * i], &shared.bytes[64 * i] + 64, static_cast<unsigned char>(i + 1)),
+          64)
+          << i;
+    }
+    EXPECT_EQ(std::memcmp(&shared.bytes[1 << 20], kConstant, sizeof kConstant), 0);
+  }
+}
+
+PAIR_TEST(Rma, SeveralRangesOnBothSides) {
+  Team team(side, rma_options());
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  int context = 0;
+  if (side.first()) {
+    const auto data = pattern(50000, 5);
+    const iovec source[] = {{const_cast<unsigned char*>(data.data()), 1},
+                            {const_cast<unsigned char*>(data.data()) + 1, 49999}};
+    const fi_rma_iov ranges[] = {{7, 20000, kKey}, {100000, 1, kKey}, {300000, 29999, kKey}};
+    fi_msg_rma message{source, nullptr, 2, team.peer(), ranges, 3, &context, 0};
+    e.must([&] { return fi_writemsg(e.ep(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
+    e.finish(&context);
+    std::vector<unsigned char> back(50000);
+    const iovec target{back.data(), back.size()};
+    message.msg_iov = &target;
+    message.iov_count = 1;
+    e.must([&] { return fi_readmsg(e.ep(), &message, FI_COMPLETION); });
+    e.finish(&context);
+    EXPECT_TRUE(has_pattern(back, 5));
+    EXPECT_TRUE(e.silent(std::chrono::milliseconds(20))) << "one operation, one completion";
+  }
+  team.meet();
+}
+
+PAIR_TEST(Rma, WhatIsNotAllowedFailsHereAndTouchesNothingThere) {
+  Team team(side, rma_options());
+  Shared shared(team, FI_REMOTE_READ);
+  Endpoint& e = team.endpoint;
+  int context = 0;
+  if (side.first()) {
+    for (const std::size_t size : {8u, 5000u, 100000u}) {
+      SCOPED_TRACE(size);
+      std::vector<unsigned char> bytes(size, 0xEE);
+      const auto write = [&](std::uint64_t address, std::uint64_t key) {
+        e.must([&] {
+          return fi_write(e.ep(), bytes.data(), size, nullptr, team.peer(), address, key, &context);
+        });
+        e.fail(&context, FI_EACCES);
+      };
+      const auto read = [&](std::uint64_t address, std::uint64_t key) {
+        e.must([&] {
+          return fi_read(e.ep(), bytes.data(), size, nullptr, team.peer(), address, key, &context);
+        });
+        e.fail(&context, FI_EACCES);
+      };
+      write(0, kKey);
+      write(0, kKey + 1);
+      read(0, kKey + 1);
+      read(kMemory - size + 1, kKey);
+      read(~0ull - 3, kKey);
+    }
+  }
+  team.meet();
+  EXPECT_EQ(std::count(shared.bytes.begin(), shared.bytes.end(), 0), std::ptrdiff_t(kMemory));
+}
+
+PAIR_TEST(Rma, ASendIsSeenAfterTheWritesBeforeIt) {
+  Team team(side, rma_options());
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  int write_context = 0;
+  int message_context = 0;
+  unsigned char note = 0;
+  for (const std::size_t size : {8u, 4000u, 600000u}) {
+    SCOPED_TRACE(size);
+    if (side.first()) {
+      const auto data = pattern(size, size);
+      e.must(
+          [&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kKey, &write_context); });
+      e.must([&] { return fi_send(e.ep(), &note, 1, nullptr, team.peer(), &message_context); });
+      e.finish(&write_context);
+      e.finish(&message_context);
+    } else {
+      e.must([&] { return fi_recv(e.ep(), &note, 1, nullptr, team.peer(), &message_context); });
+      e.finish(&message_context);
+      EXPECT_TRUE(has_pattern(std::span(shared.bytes).first(size), size));
+    }
+    team.meet();
+  }
+}
+
+LONE_TEST(Rma, KeysAreTheApplicationsAndFreeAgainAfterClose) {
+  Endpoint e(rma_options());
+  unsigned char memory[16];
+  fid_domain* domain = e.domain().domain();
+  const auto reg = [&](void* start, std::size_t size, std::uint64_t access, fid_mr** mr) {
+    return fi_mr_reg(domain, start, size, access, 0, kKey, 0, mr, nullptr);
+  };
+  fid_mr* first = nullptr;
+  fid_mr* second = nullptr;
+  ASSERT_EQ(reg(memory, sizeof memory, FI_REMOTE_WRITE, &first), 0);
+  EXPECT_EQ(reg(memory, sizeof memory, FI_REMOTE_WRITE, &second), -FI_ENOKEY);
+  ASSERT_EQ(reg(memory, sizeof memory, FI_SEND | FI_RECV, &second), 0) << "local use needs no key";
+  EXPECT_EQ(fi_close(&second->fid), 0);
+  EXPECT_EQ(fi_close(&domain->fid), -FI_EBUSY);
+  EXPECT_EQ(fi_close(&first->fid), 0);
+  ASSERT_EQ(reg(nullptr, SIZE_MAX, FI_REMOTE_READ | FI_REMOTE_WRITE, &first), 0) << "all memory there is";
+  EXPECT_EQ(fi_close(&first->fid), 0);
+  ASSERT_EQ(reg(memory, 0, FI_REMOTE_READ, &first), 0) << "nothing at all";
+  EXPECT_EQ(fi_close(&first->fid), 0);
+  const iovec vector{memory, sizeof memory};
+  fi_mr_attr attributes{};
+  attributes.mr_iov = &vector;
+  attributes.iov_count = 1;
+  attributes.access = FI_REMOTE_READ;
+  EXPECT_EQ(fi_mr_regattr(domain, &attributes, 1ull << 40, &first), -FI_EBADFLAGS) << "a flag of the future";
+}
+
+}  // namespace
+}  // namespace conformance

@@ -1,0 +1,214 @@
+// Whole engines between fake links: what strangers, liars and restarted peers may do to one.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "shm/host.h"
+#include "support/fake_network.h"
+#include "wire/control.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FakeLink;
+using test::FakeNetwork;
+
+constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
+constexpr std::byte kIpC[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{3}};
+const SocketAddress kA = SocketAddress::v4(kIpA, 9228);
+const SocketAddress kB = SocketAddress::v4(kIpB, 9228);
+const SocketAddress kStranger = SocketAddress::v4(kIpC, 666);
+
+constexpr std::size_t kFlowsMax = 4;
+
+Settings settings() {
+  Settings settings;
+  settings.flows_max = kFlowsMax;
+  settings.linger = 0s;  // nobody moves the clock while an engine closes
+  return settings;
+}
+
+/// An endpoint that knows one peer, under handle 0.
+struct Node {
+  Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
+       std::unique_ptr<shm::Host> host = nullptr)
+      : engine(Parts{.environment = world(network).environment(),
+                     .settings = settings(),
+                     .name = name,
+                     .epoch = epoch,
+                     .link = std::make_unique<FakeLink>(network, name),
+                     .host = std::move(host),
+                     .keeper = nullptr}) {
+    book.insert(peer);
+    engine.attach(book, {.sends = &sent, .receives = &received});
+  }
+  void send() {
+    const ConstBytes slice = as_bytes(&word, sizeof word);
+    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Fault::none);
+  }
+
+  /// Engines of one test share nothing but the network's clock.
+  struct World final {
+    explicit World(test::FakeClock& shared) : clock(shared) {}
+    Environment environment() { return {clock, random, log, counters}; }
+    test::FakeClock& clock;
+    test::FakeRandom random;
+    test::FakeLog log;
+    Counters counters;
+  };
+  World& world(FakeNetwork& network) {
+    world_ = std::make_unique<World>(network.clock());
+    return *world_;
+  }
+  Counters& counters() { return world_->counters; }
+
+  std::unique_ptr<World> world_;
+  AddressBook book;
+  protocol::CompletionQueue sent;
+  protocol::CompletionQueue received;
+  std::uint64_t word = 0x1234;
+  Engine engine;
+};
+
+class CoreTest : public ::testing::Test {
+ protected:
+  /// Moves time on, and all engines with it.
+  template <typename... Nodes>
+  void pass(Nodes&... nodes) {
+    for (int i = 0; i < 200; ++i) {
+      clock.advance(5us);
+      (nodes.engine.poll(), ...);
+    }
+  }
+  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
+    const link::Path path{to, {}, false};
+    link::OutFrame frame;
+    frame.path = &path;
+    frame.add(bytes);
+    network.carry(from, frame);
+  }
+  /// What somebody would send who guesses that few frames have been sent yet.
+  void inject_guessed_resets(const SocketAddress& from, std::uint32_t session) {
+    for (std::uint32_t sequence = 0; sequence < 4; ++sequence) {
+      for (std::uint32_t transmission = 0; transmission < 6; ++transmission) {
+        wire::FrameView quoted;
+        quoted.session = session;
+        quoted.sequence = {sequence};
+        quoted.transmission = {transmission};
+        inject(from, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session).bytes());
+      }
+    }
+  }
+
+  test::FakeClock clock;
+  FakeNetwork network{clock, 1};
+};
+
+TEST_F(CoreTest, AResetIsTakenOnlyFromWhomTheFrameWasSentTo) {
+  Node a(network, kA, kB, 1000);
+  a.send();
+  inject_guessed_resets(kStranger, 0);
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  EXPECT_TRUE(a.sent.empty());
+}
+
+TEST_F(CoreTest, AnOpenSessionIsNotEndedByAResetThatNamesNone) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  network.conditions.blackout = true;  // keeps a frame in flight
+  a.send();
+  network.conditions.blackout = false;
+  inject_guessed_resets(kB, 0);
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_reset, 0u);
+}
+
+TEST_F(CoreTest, TheVerdictOnAnEarlierLifeDoesNotFallOnTheNext) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 1000);
+    a.send();
+    pass(a, b);
+    network.conditions.blackout = true;  // dies without a word
+  }
+  network.conditions.blackout = false;
+  Node reborn(network, kB, kA, 2000);
+  a.send();
+  clock.advance(20us);
+  reborn.engine.poll();  // refuses what was meant for its predecessor...
+  reborn.send();         // ...and opens a session of its own: both arrive in one turn
+  clock.advance(20us);
+  a.engine.poll();
+  EXPECT_EQ(a.counters().sessions_opened, 2u);
+  EXPECT_EQ(a.counters().sessions_reset, 1u) << "the new session was ended by the old one's reset";
+  pass(a, reborn);
+  a.send();
+  pass(a, reborn);
+  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  EXPECT_EQ(reborn.counters().sessions_reset, 0u);
+}
+
+TEST_F(CoreTest, StrangersFindALimitThatExpectedPeersDoNot) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  std::vector<std::unique_ptr<Node>> strangers;
+  for (std::uint16_t port = 1; port <= 6; ++port) {
+    strangers.push_back(std::make_unique<Node>(network, kStranger.with_port(port), kA, 1000));
+    strangers.back()->send();
+  }
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, kFlowsMax);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_opened, kFlowsMax + 1) << "b is in the address vector";
+}
+
+/// A peer of this node that is reported dead and writes on.
+class EndlessInbox final : public shm::Inbox {
+ public:
+  explicit EndlessInbox(std::size_t& looks) : looks_(looks) {}
+  const SocketAddress& peer() const override { return kB; }
+  std::uint64_t peer_epoch() const override { return 1; }
+  bool look(shm::Arrival& arrival) override {
+    arrival = {};
+    arrival.segment.kind = wire::SegmentKind::done;
+    return ++looks_ < 10'000'000;
+  }
+  void take() override {}
+  bool broken() const override { return false; }
+  bool peer_gone() override { return true; }
+
+ private:
+  std::size_t& looks_;
+};
+
+class HostOfOne final : public shm::Host {
+ public:
+  explicit HostOfOne(std::size_t& looks) : looks_(looks) {}
+  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
+  void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
+    if (!std::exchange(came_, true)) arrivals.push_back(std::make_unique<EndlessInbox>(looks_));
+  }
+
+ private:
+  std::size_t& looks_;
+  bool came_ = false;
+};
+
+TEST_F(CoreTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
+  std::size_t looks = 0;
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks));
+  for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
+  EXPECT_LT(looks, 9'000'000u);
+  EXPECT_GT(looks, 0u);
+}
+
+}  // namespace
+}  // namespace cluster::engine
