@@ -54,7 +54,7 @@ def launch(options, name):
         choose = 'case $VCLUSTER_NODE in node1) l=packet;; *) l=udp;; esac; FI_CLUSTER_LINK=$l exec "$@"'
         program = ["sh", "-c", choose, "choose", *program]
     result = nodes.vcluster(
-        "mpirun", "--name", name, "-np", str(options.ranks), "--timeout", str(options.seconds),
+        "mpirun", "--name", name, "--mca", "mpi_yield_when_idle", "1", "-np", str(options.ranks), "--timeout", str(options.seconds),
         *_PATHS[options.path], *program, env=environment(options), capture_output=True,
         cwd=options.directory or None)
     return result.returncode, result.stdout + result.stderr
