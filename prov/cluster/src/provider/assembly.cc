@@ -130,7 +130,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   std::unique_ptr<shm::Host> host;
   std::string reason = "FI_CLUSTER_SHM=no";
   if (settings.shm) {
-    host = shm::open_host(port->name(), epoch, {.ring_bytes = settings.shm_ring_bytes}, environment, reason);
+    host = shm::open_host(port->name(), epoch, {.ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy}, environment, reason);
   }
   lease->keeper = os::start_keeper(port, log_);
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
