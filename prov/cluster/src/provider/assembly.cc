@@ -17,11 +17,26 @@
 namespace cluster::provider {
 namespace {
 
-/// What an engine borrows and gives back at its end.
+/// Everything that happened at all, as name=value.
+std::string account(const Counters& counters) {
+  std::string text;
+  counters.each([&text](const char* name, std::uint64_t value, const char*) {
+    if (value == 0) return;
+    text.append(" ").append(name).append("=").append(std::to_string(value));
+  });
+  return text;
+}
+
+/// What an engine borrows and gives back at its end; its account goes to the log then.
 struct Lease {
-  Lease(CounterPool& from) : pool(from), counters(from.take()) {}
+  Lease(CounterPool& from, const SocketAddress& name, Log& to)
+      : pool(from), counters(from.take()), owner(name), log(to) {}
   ~Lease() {
     keeper.reset();
+    if (log.enabled(LogLevel::info)) {
+      // Past the formatting, which would cut so long a line.
+      log.write(LogLevel::info, ("endpoint " + owner.text() + " ends:" + account(counters)).c_str());
+    }
     pool.give_back(counters);
   }
   Lease(const Lease&) = delete;
@@ -29,6 +44,8 @@ struct Lease {
 
   CounterPool& pool;
   Counters& counters;
+  SocketAddress owner;
+  Log& log;
   std::shared_ptr<void> keeper;
 };
 
@@ -118,7 +135,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   }
   const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted, error);
   if (port == nullptr) return nullptr;
-  auto lease = std::make_shared<Lease>(counters_);
+  auto lease = std::make_shared<Lease>(counters_, port->name(), log_);
   const Environment environment{clock_, random_, log_, lease->counters};
   std::unique_ptr<link::Link> link = open_link(port, *place, environment);
   if (link == nullptr) {
