@@ -103,7 +103,8 @@ std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort
   return os::open_udp_link(port, place.interface.mtu, environment);
 }
 
-std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, int& error) {
+std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::Service service,
+                                                      int& error) {
   const std::vector<Place> places = find_places();
   Wish wish;
   wish.interface = options_.text(Options::Name::iface);
@@ -128,8 +129,9 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const engine::Settings settings = options_.settings();
   const std::uint64_t epoch = real_time_ns();
   std::unique_ptr<shm::Host> host;
-  std::string reason = "FI_CLUSTER_SHM=no";
-  if (settings.shm) {
+  const bool datagrams = service == engine::Service::datagram;
+  std::string reason = datagrams ? "datagrams do without" : "FI_CLUSTER_SHM=no";
+  if (settings.shm && !datagrams) {
     host = shm::open_host(port->name(), epoch, {.ring_bytes = settings.shm_ring_bytes}, environment, reason);
   }
   lease->keeper = os::start_keeper(port, log_);
@@ -137,7 +139,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
             port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
   auto engine = std::make_unique<engine::Engine>(engine::Parts{
-      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease)});
+      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease), service});
   engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
   return engine;
 }
