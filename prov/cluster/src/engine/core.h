@@ -4,6 +4,7 @@
 //   poll.cc      the agenda of one turn, and the end
 //   local.cc     rings: accept, receive, death of a local peer
 //   network.cc   frames: the gate, sessions, control frames, timers
+//   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
 //
 // Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
@@ -36,7 +37,9 @@ class Core final : public protocol::Directory {
   bool cancel(void* context) { return messenger_.cancel(context); }
   void poll();
   bool attend();
-  Time next_deadline() const { return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_; }
+  Time next_deadline() const {
+    return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_;
+  }
   bool settled() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
@@ -69,6 +72,10 @@ class Core final : public protocol::Directory {
   void touch(Peer& peer);
   void transmit_spoken(Time now);
   void transmit_touched(Time now);
+  // datagram.cc
+  Fault send_datagram(Peer& peer, const protocol::SendOrder& order);
+  void dispatch_datagram(Time now, const wire::FrameView& view, const link::Path& from);
+  void on_datagram(const wire::FrameView& view, const link::Path& from);
   // contact.cc
   bool contact(Peer& peer);
   bool contact_locally(Peer& peer, std::string& reason);

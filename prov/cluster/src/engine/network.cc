@@ -53,6 +53,9 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
     if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now);
     return;
   }
+  if (view.kind == FrameKind::datagram || parts_.service == Service::datagram) {
+    return dispatch_datagram(now, view, from);
+  }
   Peer* peer = addressee(now, view, from);
   if (peer == nullptr) return;
   const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);

@@ -41,6 +41,10 @@ Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
 }
 
 Fault Core::send(const protocol::SendOrder& order) {
+  if (parts_.service == Service::datagram) {
+    Peer* peer = peers_.by_handle(order.to);
+    return peer == nullptr ? Fault::bad_address : send_datagram(*peer, order);
+  }
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.send(channel, order); });
 }

@@ -7,6 +7,7 @@
 //   direct.cc      the same between processes that reach each other's memory
 //   put.cc        remote writes, both sides
 //   get.cc        remote reads, both sides
+//   datagram.cc    messages of which nothing is promised, both sides
 //   receive.cc     receives are posted, look into the store, are cancelled
 //   messenger.cc   turns (pump), outcomes, loss of a peer
 //
@@ -68,6 +69,10 @@ class Messenger {
   void fail(Channel& channel, Fault fault, bool directed);
   /// Tells the peer something outside the order of messages.
   void say(Channel& channel, const wire::Segment& segment);
+
+  // --- datagrams: a whole message each ---
+  void datagram_left(const SendOrder& order);
+  void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
 
   /// Tells the peer again what it may know already, to see whether it is there.
   void remind(Channel& channel);

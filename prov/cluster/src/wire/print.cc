@@ -13,6 +13,7 @@ const char* name_of(FrameKind kind) {
     case FrameKind::fin: return "fin";
     case FrameKind::probe: return "probe";
     case FrameKind::alive: return "alive";
+    case FrameKind::datagram: return "datagram";
   }
   return "unknown";
 }
