@@ -35,7 +35,9 @@ class Core final : public protocol::Directory {
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
-  void poll();
+  /// One turn of everything; or of the network only if something is due there.
+  enum class Look : std::uint8_t { everywhere, where_due };
+  void poll(Look look = Look::everywhere);
   bool attend();
   Time next_deadline() const {
     return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_;
@@ -46,6 +48,8 @@ class Core final : public protocol::Directory {
 
  private:
   // poll.cc
+  bool network_due() const;
+  void poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void close();
@@ -109,6 +113,8 @@ class Core final : public protocol::Directory {
   Time next_reset_ = Time{};
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
+  std::uint32_t local_turn_ = 0;      ///< when a peer of this node last had something for us
+  std::uint32_t silent_turns_ = 0;    ///< looks at the network since it last brought something
   std::uint32_t turns_attended_ = 0;  ///< turns_ at the end of the last visit
 };
 
