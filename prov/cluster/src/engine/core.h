@@ -36,7 +36,7 @@ class Core final : public protocol::Directory {
   bool cancel(void* context) { return messenger_.cancel(context); }
   void poll();
   bool attend();
-  Time next_deadline() const { return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_; }
+  Time next_deadline() const;
   bool settled() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;

@@ -20,6 +20,7 @@
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/match_queue.h"
+#include "protocol/pull_budget.h"
 #include "protocol/regions.h"
 
 namespace cluster::protocol {
@@ -71,6 +72,14 @@ class Messenger {
   /// Tells the peer again what it may know already, to see whether it is there.
   void remind(Channel& channel);
 
+  /// A turn begins, or what was said leaves.
+  void tell_time(Time now) { far_.tell_time(now); }
+  /// What has arrived by `now` has been taken in: those who hold up others are looked for.
+  void mind_pulls(Time now) {
+    if (far_.deadline() <= now && far_.mind(now)) schedule_pulls(far_);
+  }
+  Time deadline() const { return far_.deadline(); }
+
   /// True if some operation is under way.
   bool under_way() const { return sends_.alive() + receives_.alive() != 0; }
   /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
@@ -116,7 +125,8 @@ class Messenger {
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
   static wire::Segment pull_for(const ReceiveRequest& receive);
-  void schedule_pulls();
+  PullBudget& budget_of(const Channel& channel);
+  void schedule_pulls(PullBudget& budget);
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
@@ -176,8 +186,8 @@ class Messenger {
   Pool<Group> groups_;
   MatchQueue tagged_;
   MatchQueue untagged_;
-  List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested
-  std::size_t pulled_out_ = 0;                            ///< bytes pulled and not arrived
+  PullBudget far_;   ///< of what is pulled across the network...
+  PullBudget near_;  ///< ...and from this node
   std::vector<Channel*> busy_;
   std::vector<Channel*> spoken_;
 };

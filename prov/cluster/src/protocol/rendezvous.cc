@@ -7,14 +7,6 @@
 #include "protocol/messenger.h"
 
 namespace cluster::protocol {
-namespace {
-
-/// One pull asks for so much; so many of them may be under way for one message.
-constexpr std::size_t kPullBytes = 256 * 1024;
-constexpr std::size_t kPullsUnderWay = 4;
-static_assert(kPullsUnderWay < kPullsMax, "one more may be half posted at the sender");
-
-}  // namespace
 
 void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag);
@@ -40,8 +32,9 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
     return complete(receive, Fault::none);
   }
   receive.channel->receives.push_back(receive);
-  pulling_.push_back(receive);
-  schedule_pulls();
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.waiting.push_back(receive);
+  schedule_pulls(budget);
 }
 
 /// The next piece of it, in the words its sender understands.
@@ -62,26 +55,29 @@ wire::Segment Messenger::pull_for(const ReceiveRequest& receive) {
   return pull;
 }
 
+PullBudget& Messenger::budget_of(const Channel& channel) {
+  return channel.carrier != nullptr && channel.carrier->immediate() ? near_ : far_;
+}
+
 /// Hands the free budget out in turns, one pull per message and turn.
-void Messenger::schedule_pulls() {
-  ReceiveRequest* receive = pulling_.front();
-  while (receive != nullptr && pulled_out_ + kPullBytes <= std::max(settings_.pull_window, kPullBytes)) {
-    ReceiveRequest* next = pulling_.after(*receive);
-    const std::size_t under_way = receive->requested - receive->arrived;
-    if (under_way + kPullBytes <= kPullsUnderWay * kPullBytes) {
+void Messenger::schedule_pulls(PullBudget& budget) {
+  ReceiveRequest* receive = budget.waiting.front();
+  while (receive != nullptr && budget.room()) {
+    ReceiveRequest* next = budget.waiting.after(*receive);
+    if (budget.may_pull(*receive)) {
       wire::Segment pull = pull_for(*receive);
-      pull.total = std::min(kPullBytes, receive->wanted - receive->requested);
-      receive->requested += pull.total;
-      pulled_out_ += pull.total;
-      pulling_.remove(*receive);
+      pull.total = std::min(budget.piece(), receive->wanted - receive->requested);
+      budget.pulled(*receive, pull.total);
+      budget.waiting.remove(*receive);
       if (receive->requested < receive->wanted) {
-        pulling_.push_back(*receive);
+        budget.waiting.push_back(*receive);
         if (next == nullptr) next = receive;
       }
       say(*receive->channel, pull);
     }
     receive = next;
   }
+  if (receive != nullptr) budget.lacking();
 }
 
 void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
@@ -90,10 +86,9 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
                      request->state == SendRequest::State::announced && !request->done &&
                      request->verb != SendRequest::Verb::serve;
   const bool sane = known && segment.total > 0 && segment.offset <= request->length &&
-                    segment.total <= request->length - segment.offset && request->pull_count < kPullsMax;
-  if (!sane) return refuse();
+                    segment.total <= request->length - segment.offset;
+  if (!sane || !request->asked_for(segment.offset, segment.offset + segment.total)) return refuse();
   request->receiver_id = segment.peer_id;
-  request->pulls[request->pull_count++] = {segment.offset, segment.offset + segment.total};
   if (!channel.streaming.contains(*request)) channel.streaming.push_back(*request);
   mark_busy(channel);
 }
@@ -134,6 +129,7 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
                     payload.size() <= receive->requested - segment.offset &&
                     payload.size() <= receive->requested - receive->arrived;
   if (!sane) return refuse();
+  PullBudget& budget = budget_of(channel);
   bool allowed = true;
   if (receive->verb == ReceiveRequest::Verb::land) {
     allowed = sinks_.regions->with(
@@ -146,11 +142,10 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
     refuse_put(channel, receive->sender_id);
     abandon(*receive, Fault::access);
   } else {
-    receive->arrived += payload.size();
-    pulled_out_ -= payload.size();
+    budget.arrived(*receive, segment.offset, payload.size());
     if (receive->arrived == receive->wanted) arrived_whole(*receive);
   }
-  if (!pulling_.empty()) schedule_pulls();
+  if (!budget.waiting.empty()) schedule_pulls(budget);
 }
 
 void Messenger::arrived_whole(ReceiveRequest& receive) {
@@ -169,8 +164,9 @@ void Messenger::arrived_whole(ReceiveRequest& receive) {
 
 /// What was to be pulled will not come.
 void Messenger::abandon(ReceiveRequest& receive, Fault fault) {
-  pulled_out_ -= receive.requested - receive.arrived;
-  if (pulling_.contains(receive)) pulling_.remove(receive);
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.given_up(*receive.channel, receive.requested - receive.arrived);
+  if (budget.waiting.contains(receive)) budget.waiting.remove(receive);
   complete(receive, fault);
 }
 

@@ -21,7 +21,8 @@ struct PullRange {
   std::uint64_t end = 0;
 };
 
-/// Most pulls of one message that a receiver has under way; more from a peer is a breach of protocol.
+/// Most parts of one message that are asked for and do not touch. Pulls come in order but for those that
+/// were lost on the way; more from a peer is a breach of protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
 /// An operation cut into several requests, one per remote range: complete when all of them are.
@@ -79,6 +80,17 @@ struct SendRequest {
   Hook<SendRequest> member;           ///< Channel::sends
 
   std::span<const ConstBytes> payload() const { return {slices.data(), slice_count}; }
+  /// The receiver asks for [offset, end). False if that is too much in pieces.
+  bool asked_for(std::uint64_t offset, std::uint64_t end) {
+    for (std::size_t i = 0; i < pull_count; ++i) {
+      if (pulls[i].end != offset) continue;
+      pulls[i].end = end;
+      return true;
+    }
+    if (pull_count == kPullsMax) return false;
+    pulls[pull_count++] = {offset, end};
+    return true;
+  }
 };
 
 struct ReceiveRequest {
@@ -113,7 +125,7 @@ struct ReceiveRequest {
   std::size_t wanted = 0;       ///< bytes of it that fit here
   std::size_t requested = 0;    ///< announced: bytes pulled so far
   std::size_t arrived = 0;
-  Hook<ReceiveRequest> order;   ///< the match queue, or Pulls::waiting
+  Hook<ReceiveRequest> order;   ///< the match queue, or PullBudget::waiting
   Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
 
   std::span<const Bytes> buffers() const { return {slices.data(), slice_count}; }
