@@ -39,9 +39,7 @@ class Core final : public protocol::Directory {
   enum class Look : std::uint8_t { everywhere, where_due };
   void poll(Look look = Look::everywhere);
   bool attend();
-  Time next_deadline() const {
-    return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_;
-  }
+  Time next_deadline() const;
   bool settled() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;

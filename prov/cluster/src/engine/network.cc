@@ -160,6 +160,7 @@ void Core::touch(Peer& peer) {
 
 /// What the messenger said on its own account (pulls, credits, dones) leaves too.
 void Core::transmit_spoken(Time now) {
+  messenger_.tell_time(now);
   messenger_.take_spoken([this](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
     if (peer.flow != nullptr) touch(peer);

@@ -22,6 +22,7 @@
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/match_queue.h"
+#include "protocol/pull_budget.h"
 #include "protocol/regions.h"
 
 namespace cluster::protocol {
@@ -77,6 +78,14 @@ class Messenger {
   /// Tells the peer again what it may know already, to see whether it is there.
   void remind(Channel& channel);
 
+  /// A turn begins, or what was said leaves.
+  void tell_time(Time now) { far_.tell_time(now); }
+  /// What has arrived by `now` has been taken in: those who hold up others are looked for.
+  void mind_pulls(Time now) {
+    if (far_.deadline() <= now && far_.mind(now)) schedule_pulls(far_);
+  }
+  Time deadline() const { return far_.deadline(); }
+
   /// True if some operation is under way.
   bool under_way() const { return sends_.alive() + receives_.alive() != 0; }
   /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
@@ -122,12 +131,13 @@ class Messenger {
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
   static wire::Segment pull_for(const ReceiveRequest& receive);
-  static std::size_t next_pull(const ReceiveRequest& receive);
-  void schedule_pulls();
+  PullBudget& budget_of(const Channel& channel);
+  static std::size_t next_pull(const ReceiveRequest& receive, const PullBudget& budget);
+  void schedule_pulls(PullBudget& budget);
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
-  void account_for(ReceiveRequest& receive, std::size_t bytes);
+  void account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes);
   void finish(SendRequest& request);
   void arrived_whole(ReceiveRequest& receive);
   void abandon(ReceiveRequest& receive, Fault fault);
@@ -193,9 +203,9 @@ class Messenger {
   Pool<Group> groups_;
   MatchQueue tagged_;
   MatchQueue untagged_;
-  List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested
   List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
-  std::size_t pulled_out_ = 0;                            ///< bytes pulled and not arrived
+  PullBudget far_;                                        ///< of what is pulled across the network...
+  PullBudget near_;                                       ///< ...and from this node
   std::vector<Channel*> busy_;
   std::vector<Channel*> spoken_;
 };
