@@ -7,7 +7,8 @@
     temporary  clusters that live as long as one process
     state      what is remembered about a cluster under /run/vcluster/NAME
     cluster    up, down: the rooms above put together
-    job        mpirun over the nodes
+    launchers  the mpirun of each MPI library, and how it is told the nodes
+    job        one run of it, from start to nothing left
     cli        options, help, output
 
 A cluster consists of one `switch` namespace that holds a bridge per rail, and of N nodes, each with a network,

@@ -50,6 +50,7 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
     lose(peer, Fault::reset);
   }
   peer.inbox = std::move(inbox);
+  peer.channel.memory = peer.inbox->memory();
   locals_.push_back(&peer);
   if (peer.channel.carrier == nullptr) contact(peer);  // answers need a way back
 }

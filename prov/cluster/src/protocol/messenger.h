@@ -4,6 +4,7 @@
 //   send.cc        a message goes out: at once if there is room, else in its turn
 //   eager.cc       small messages: the parts arrive, are matched or stored; credit
 //   rendezvous.cc  large messages: announce, pull, bulk, done - both sides of each
+//   direct.cc      the same between processes that reach each other's memory
 //   put.cc        remote writes, both sides
 //   get.cc        remote reads, both sides
 //   datagram.cc    messages of which nothing is promised, both sides
@@ -85,7 +86,7 @@ class Messenger {
     untagged_.each_directed(visit);
   }
 
-  bool busy() const { return !busy_.empty(); }
+  bool busy() const { return !busy_.empty() || !direct_.empty(); }
   bool spoke() const { return !spoken_.empty(); }
   /// Channels that were told something outside an order of theirs since the last call: whoever
   /// drives their carriers has to see that it leaves.
@@ -121,14 +122,25 @@ class Messenger {
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
   static wire::Segment pull_for(const ReceiveRequest& receive);
+  static std::size_t next_pull(const ReceiveRequest& receive);
   void schedule_pulls();
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
+  void account_for(ReceiveRequest& receive, std::size_t bytes);
   void finish(SendRequest& request);
   void arrived_whole(ReceiveRequest& receive);
   void abandon(ReceiveRequest& receive, Fault fault);
   bool stream(SendRequest& request);
+  // direct.cc
+  static void offer_memory(const SendRequest& request, wire::Segment& announcement);
+  void begin_direct(ReceiveRequest& receive);
+  static std::size_t next_place(const ReceiveRequest& receive);
+  static void offer_place(const ReceiveRequest& receive, wire::Segment& pull);
+  void fetch();
+  void fetch_piece(ReceiveRequest& receive);
+  bool place(SendRequest& request, const PullRange& range);
+  void on_placed(Channel& channel, const wire::Segment& segment);
   // put.cc
   void put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
                bool last, Group* group);
@@ -182,6 +194,7 @@ class Messenger {
   MatchQueue tagged_;
   MatchQueue untagged_;
   List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested
+  List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
   std::size_t pulled_out_ = 0;                            ///< bytes pulled and not arrived
   std::vector<Channel*> busy_;
   std::vector<Channel*> spoken_;

@@ -22,6 +22,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
     Unexpected* message = store(channel, segment, segment.total);
     if (message == nullptr) return refuse();
     message->announced = true;
+    message->source = segment.address;
     return;
   }
   receive->channel = &channel;
@@ -30,6 +31,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   receive->has_data = segment.has_data();
   receive->sender_id = segment.id;
   receive->total = segment.total;
+  receive->source = segment.address;
   start_pulling(*receive);
 }
 
@@ -39,8 +41,10 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
     if (receive.verb == ReceiveRequest::Verb::message) confirm(*receive.channel, receive.sender_id);
     return complete(receive, Fault::none);
   }
+  receive.end = receive.wanted;
   receive.channel->receives.push_back(receive);
   pulling_.push_back(receive);
+  begin_direct(receive);
   schedule_pulls();
 }
 
@@ -62,19 +66,27 @@ wire::Segment Messenger::pull_for(const ReceiveRequest& receive) {
   return pull;
 }
 
+/// How much to pull next; 0: enough is under way.
+std::size_t Messenger::next_pull(const ReceiveRequest& receive) {
+  if (receive.source != 0) return next_place(receive);
+  const std::size_t under_way = receive.requested - receive.arrived;
+  if (under_way + kPullBytes > kPullsUnderWay * kPullBytes) return 0;
+  return std::min(kPullBytes, receive.end - receive.requested);
+}
+
 /// Hands the free budget out in turns, one pull per message and turn.
 void Messenger::schedule_pulls() {
   ReceiveRequest* receive = pulling_.front();
   while (receive != nullptr && pulled_out_ + kPullBytes <= std::max(settings_.pull_window, kPullBytes)) {
     ReceiveRequest* next = pulling_.after(*receive);
-    const std::size_t under_way = receive->requested - receive->arrived;
-    if (under_way + kPullBytes <= kPullsUnderWay * kPullBytes) {
+    if (const std::size_t piece = next_pull(*receive)) {
       wire::Segment pull = pull_for(*receive);
-      pull.total = std::min(kPullBytes, receive->wanted - receive->requested);
-      receive->requested += pull.total;
-      pulled_out_ += pull.total;
+      pull.total = piece;
+      if (receive->source != 0) offer_place(*receive, pull);
+      receive->requested += piece;
+      pulled_out_ += piece;
       pulling_.remove(*receive);
-      if (receive->requested < receive->wanted) {
+      if (receive->requested < receive->end) {
         pulling_.push_back(*receive);
         if (next == nullptr) next = receive;
       }
@@ -93,7 +105,7 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
                     segment.total <= request->length - segment.offset && request->pull_count < kPullsMax;
   if (!sane) return refuse();
   request->receiver_id = segment.peer_id;
-  request->pulls[request->pull_count++] = {segment.offset, segment.offset + segment.total};
+  request->pulls[request->pull_count++] = {segment.offset, segment.offset + segment.total, segment.address};
   if (!channel.streaming.contains(*request)) channel.streaming.push_back(*request);
   mark_busy(channel);
 }
@@ -105,6 +117,8 @@ bool Messenger::stream(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   PullRange& range = request.pulls[0];
+  if (range.address != 0 && place(request, range)) range.offset = range.end;
+  range.address = 0;
   while (range.offset < range.end) {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
@@ -146,10 +160,15 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
     refuse_put(channel, receive->sender_id);
     abandon(*receive, Fault::access);
   } else {
-    receive->arrived += payload.size();
-    pulled_out_ -= payload.size();
-    if (receive->arrived == receive->wanted) arrived_whole(*receive);
+    account_for(*receive, payload.size());
   }
+}
+
+/// So many of the bytes that were pulled are in place.
+void Messenger::account_for(ReceiveRequest& receive, std::size_t bytes) {
+  receive.arrived += bytes;
+  pulled_out_ -= bytes;
+  if (receive.arrived + receive.fetched == receive.wanted) arrived_whole(receive);
   if (!pulling_.empty()) schedule_pulls();
 }
 

@@ -183,6 +183,7 @@ class EndlessInbox final : public shm::Inbox {
   }
   void take() override {}
   bool broken() const override { return false; }
+  protocol::ForeignMemory* memory() override { return nullptr; }
   bool peer_gone() override { return true; }
 
  private:
