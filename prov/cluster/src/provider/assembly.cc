@@ -149,17 +149,15 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const bool datagrams = service == engine::Service::datagram;
   std::string reason = datagrams ? "datagrams do without" : "FI_CLUSTER_SHM=no";
   if (settings.shm && !datagrams) {
-    host = shm::open_host(port->name(), epoch,
-                          {.ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy},
-                          environment, reason);
+    const shm::HostSettings rings{.ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy};
+    host = shm::open_host(port->name(), epoch, rings, environment, reason);
   }
   lease->keeper = os::start_keeper(port, log_);
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
-  auto engine = std::make_unique<engine::Engine>(engine::Parts{environment, settings, port->name(), epoch,
-                                                               std::move(link), std::move(host),
-                                                               std::move(lease), service});
+  auto engine = std::make_unique<engine::Engine>(engine::Parts{
+      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease), service});
   engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
   return engine;
 }
