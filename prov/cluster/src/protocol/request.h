@@ -131,6 +131,9 @@ struct ReceiveRequest {
   std::uint64_t source = 0;     ///< announced: where the message lies there; 0: not to be reached
   Hook<ReceiveRequest> order;   ///< the match queue, or PullBudget::waiting
   Hook<ReceiveRequest> direct;  ///< Messenger::direct_
+  Hook<ReceiveRequest> bucket;  ///< PostedIndex
+  std::uint64_t number = 0;     ///< PostedIndex: in the order of posting
+  bool indexed = false;         ///< PostedIndex: in a view
   Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
 
   std::span<const Bytes> buffers() const { return {slices.data(), slice_count}; }
@@ -156,9 +159,10 @@ struct Unexpected {
   ReceiveRequest* taker = nullptr;  ///< matched while parts were still on their way
   void* claimed_by = nullptr;
   bool claimed = false;
-  bool discarded = false;   ///< nobody wants it: dropped when its last part is here
-  Hook<Unexpected> order;   ///< the match queue
-  Hook<Unexpected> member;  ///< Channel::unexpected
+  bool discarded = false;                        ///< nobody wants it: dropped when its last part is here
+  Hook<Unexpected> order;                        ///< the match queue
+  Hook<Unexpected> first_bucket, second_bucket;  ///< StoredIndex
+  Hook<Unexpected> member;                       ///< Channel::unexpected
 
   /// May a receive that looks into the store find it?
   bool available() const { return !claimed && !discarded && taker == nullptr; }
