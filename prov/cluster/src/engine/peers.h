@@ -26,6 +26,7 @@ struct Peer {
   Time suitor_since{};
   std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;    ///< and from it
+  link::Path way;                       ///< endpoints of datagrams: how it is reached
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
   Time heard_at{};  ///< last frame of its session over the network

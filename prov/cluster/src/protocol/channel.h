@@ -12,6 +12,7 @@
 #include "base/address.h"
 #include "base/ring.h"
 #include "protocol/carrier.h"
+#include "protocol/foreign_memory.h"
 #include "protocol/request.h"
 
 namespace cluster::protocol {
@@ -23,8 +24,9 @@ inline constexpr std::uint64_t kMessageCharge = 64;
 
 struct Channel {
   SocketAddress name;
-  Carrier* carrier = nullptr;  ///< null while there is no way to the peer
-  std::size_t eager_max = 0;   ///< of the carrier in use
+  Carrier* carrier = nullptr;       ///< null while there is no way to the peer
+  std::size_t eager_max = 0;        ///< of the carrier in use
+  ForeignMemory* memory = nullptr;  ///< the peer's, where this process may reach it
 
   List<SendRequest, &SendRequest::order> waiting;          ///< messages not yet with the carrier, in order
   List<SendRequest, &SendRequest::order> streaming;        ///< announced ones with pulls to answer

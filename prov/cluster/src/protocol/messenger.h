@@ -5,8 +5,10 @@
 //   send.cc        a message goes out: at once if there is room, else in its turn
 //   eager.cc       small messages: the parts arrive, are matched or stored; credit
 //   rendezvous.cc  large messages: announce, pull, bulk, done - both sides of each
+//   direct.cc      the same between processes that reach each other's memory
 //   put.cc        remote writes, both sides
 //   get.cc        remote reads, both sides
+//   datagram.cc    messages of which nothing is promised, both sides
 //   receive.cc     receives are posted, look into the store, are cancelled
 //   messenger.cc   turns (pump), outcomes, loss of a peer
 //
@@ -71,6 +73,10 @@ class Messenger {
   /// Tells the peer something outside the order of messages.
   void say(Channel& channel, const wire::Segment& segment);
 
+  // --- datagrams: a whole message each ---
+  void datagram_left(const SendOrder& order);
+  void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+
   /// Tells the peer again what it may know already, to see whether it is there.
   void remind(Channel& channel);
 
@@ -91,7 +97,7 @@ class Messenger {
     untagged_.each_directed(visit);
   }
 
-  bool busy() const { return !busy_.empty(); }
+  bool busy() const { return !busy_.empty() || !direct_.empty(); }
   bool spoke() const { return !spoken_.empty(); }
   /// Channels that were told something outside an order of theirs since the last call: whoever
   /// drives their carriers has to see that it leaves.
@@ -129,14 +135,25 @@ class Messenger {
   void start_pulling(ReceiveRequest& receive);
   static wire::Segment pull_for(const ReceiveRequest& receive);
   PullBudget& budget_of(const Channel& channel);
+  static std::size_t next_pull(const ReceiveRequest& receive, const PullBudget& budget);
   void schedule_pulls(PullBudget& budget);
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
+  void account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes);
   void finish(SendRequest& request);
   void arrived_whole(ReceiveRequest& receive);
   void abandon(ReceiveRequest& receive, Fault fault);
   bool stream(SendRequest& request);
+  // direct.cc
+  static void offer_memory(const SendRequest& request, wire::Segment& announcement);
+  void begin_direct(ReceiveRequest& receive);
+  static std::size_t next_place(const ReceiveRequest& receive);
+  static void offer_place(const ReceiveRequest& receive, wire::Segment& pull);
+  void fetch();
+  void fetch_piece(ReceiveRequest& receive);
+  bool place(SendRequest& request, const PullRange& range);
+  void on_placed(Channel& channel, const wire::Segment& segment);
   // put.cc
   void put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
                bool last, Group* group);
@@ -189,8 +206,9 @@ class Messenger {
   Pool<Group> groups_;
   MatchQueue tagged_;
   MatchQueue untagged_;
-  PullBudget far_;   ///< of what is pulled across the network...
-  PullBudget near_;  ///< ...and from this node
+  List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
+  PullBudget far_;                                        ///< of what is pulled across the network...
+  PullBudget near_;                                       ///< ...and from this node
   std::vector<Channel*> busy_;
   std::vector<Channel*> spoken_;
 };

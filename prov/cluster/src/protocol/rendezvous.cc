@@ -14,6 +14,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
     Unexpected* message = store(channel, segment, segment.total);
     if (message == nullptr) return;
     message->announced = true;
+    message->source = segment.address;
     return;
   }
   receive->channel = &channel;
@@ -22,6 +23,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   receive->has_data = segment.has_data();
   receive->sender_id = segment.id;
   receive->total = segment.total;
+  receive->source = segment.address;
   start_pulling(*receive);
 }
 
@@ -31,9 +33,11 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
     if (receive.verb == ReceiveRequest::Verb::message) confirm(*receive.channel, receive.sender_id);
     return complete(receive, Fault::none);
   }
+  receive.end = receive.wanted;
   receive.channel->receives.push_back(receive);
   PullBudget& budget = budget_of(*receive.channel);
   budget.waiting.push_back(receive);
+  begin_direct(receive);
   schedule_pulls(budget);
 }
 
@@ -59,17 +63,24 @@ PullBudget& Messenger::budget_of(const Channel& channel) {
   return channel.carrier != nullptr && channel.carrier->immediate() ? near_ : far_;
 }
 
+/// How much to ask for next; 0: enough is under way.
+std::size_t Messenger::next_pull(const ReceiveRequest& receive, const PullBudget& budget) {
+  if (receive.source != 0) return next_place(receive);
+  return budget.may_pull(receive) ? std::min(budget.piece(), receive.end - receive.requested) : 0;
+}
+
 /// Hands the free budget out in turns, one pull per message and turn.
 void Messenger::schedule_pulls(PullBudget& budget) {
   ReceiveRequest* receive = budget.waiting.front();
   while (receive != nullptr && budget.room()) {
     ReceiveRequest* next = budget.waiting.after(*receive);
-    if (budget.may_pull(*receive)) {
+    if (const std::size_t piece = next_pull(*receive, budget)) {
       wire::Segment pull = pull_for(*receive);
-      pull.total = std::min(budget.piece(), receive->wanted - receive->requested);
-      budget.pulled(*receive, pull.total);
+      pull.total = piece;
+      if (receive->source != 0) offer_place(*receive, pull);
+      budget.pulled(*receive, piece);
       budget.waiting.remove(*receive);
-      if (receive->requested < receive->wanted) {
+      if (receive->requested < receive->end) {
         budget.waiting.push_back(*receive);
         if (next == nullptr) next = receive;
       }
@@ -87,7 +98,8 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
                      request->verb != SendRequest::Verb::serve;
   const bool sane = known && segment.total > 0 && segment.offset <= request->length &&
                     segment.total <= request->length - segment.offset;
-  if (!sane || !request->asked_for(segment.offset, segment.offset + segment.total)) return refuse();
+  const PullRange range{segment.offset, segment.offset + segment.total, segment.address};
+  if (!sane || !request->asked_for(range)) return refuse();
   request->receiver_id = segment.peer_id;
   if (!channel.streaming.contains(*request)) channel.streaming.push_back(*request);
   mark_busy(channel);
@@ -100,6 +112,8 @@ bool Messenger::stream(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   PullRange& range = request.pulls[0];
+  if (range.address != 0 && place(request, range)) range.offset = range.end;
+  range.address = 0;
   while (range.offset < range.end) {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
@@ -129,7 +143,6 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
                     payload.size() <= receive->requested - segment.offset &&
                     payload.size() <= receive->requested - receive->arrived;
   if (!sane) return refuse();
-  PullBudget& budget = budget_of(channel);
   bool allowed = true;
   if (receive->verb == ReceiveRequest::Verb::land) {
     allowed = sinks_.regions->with(
@@ -141,10 +154,17 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
   if (!allowed) {
     refuse_put(channel, receive->sender_id);
     abandon(*receive, Fault::access);
+    schedule_pulls(budget_of(channel));
   } else {
-    budget.arrived(*receive, segment.offset, payload.size());
-    if (receive->arrived == receive->wanted) arrived_whole(*receive);
+    account_for(*receive, segment.offset, payload.size());
   }
+}
+
+/// So many of the bytes that were pulled are in place.
+void Messenger::account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes) {
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.arrived(receive, offset, bytes);
+  if (receive.arrived + receive.fetched == receive.wanted) arrived_whole(receive);
   if (!budget.waiting.empty()) schedule_pulls(budget);
 }
 

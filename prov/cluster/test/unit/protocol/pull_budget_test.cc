@@ -106,10 +106,10 @@ TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
 
 TEST_F(PullBudgetTest, APeersPullsThatTouchAreOne) {
   SendRequest request;
-  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(request.asked_for(i * 10, i * 10 + 10));
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(request.asked_for({i * 10, i * 10 + 10}));
   EXPECT_EQ(request.pull_count, 1u);
-  for (std::uint64_t i = 1; i < kPullsMax; ++i) ASSERT_TRUE(request.asked_for(i * 10'000, i * 10'000 + 1));
-  EXPECT_FALSE(request.asked_for(5, 6)) << "an honest peer does not ask for crumbs";
+  for (std::uint64_t i = 1; i < kPullsMax; ++i) ASSERT_TRUE(request.asked_for({i * 10'000, i * 10'000 + 1}));
+  EXPECT_FALSE(request.asked_for({5, 6})) << "an honest peer does not ask for crumbs";
 }
 
 }  // namespace
