@@ -106,7 +106,7 @@ void Core::poll_network() {
   receive_network(now);
   messenger_.mind_pulls(now);
   if (now >= next_timer_) run_timers(now);
-  if (now >= next_ask_ && messenger_.under_way()) ask_the_silent(now);
+  if (now >= next_ask_ && asks()) ask_the_silent(now);
   if (messenger_.busy()) {
     for (Peer* peer : remotes_) {
       if (peer->channel.busy) touch(*peer);
@@ -127,7 +127,7 @@ bool Core::attend() {
 
 Time Core::next_deadline() const {
   const Time timer = std::min(next_timer_, messenger_.deadline());
-  return messenger_.under_way() ? std::min(timer, next_ask_) : timer;
+  return asks() ? std::min(timer, next_ask_) : timer;
 }
 
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.

@@ -15,7 +15,7 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       directory_(directory),
       sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(kNoLimit),
+      messages_(settings.stored_max),
       groups_(kNoLimit),
       far_(settings.pull_window, PullBudget::Size::found),
       near_(settings.pull_window, PullBudget::Size::fixed) {}

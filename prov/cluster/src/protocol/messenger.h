@@ -1,5 +1,6 @@
 // The protocol of one endpoint: turns orders into segments and segments into completions. It knows
-// messages, matching and credit; it knows nothing of frames, rings, time or threads.
+// messages, matching and credit; it knows nothing of frames, rings or threads, and of time only what its
+// budget of pulls is told.
 //
 //   send.cc        a message goes out: at once if there is room, else in its turn
 //   eager.cc       small messages: the parts arrive, are matched or stored; credit
@@ -38,6 +39,7 @@ class Directory {
 struct MessengerSettings {
   std::size_t send_requests_max = 4096;
   std::uint64_t eager_credit = 1024 * 1024;  ///< what one sender may have waiting here, charged bytes
+  std::size_t stored_max = 2 * 1024 * 1024;  ///< messages that wait for their receive
   std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
 };
 
@@ -122,7 +124,8 @@ class Messenger {
   // eager.cc
   void on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_eager_next(Channel& channel, ConstBytes payload);
-  /// Null if the store holds as many messages as it can name.
+  /// Null if the store is full, which is counted. Credit ends long before unless there are very many
+  /// senders; announcements have none.
   Unexpected* store(Channel& channel, const wire::Segment& segment, std::size_t total);
   void assembled(Channel& channel);
   void release(Channel& channel, std::uint64_t charge);

@@ -12,7 +12,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag);
   if (receive == nullptr) {
     Unexpected* message = store(channel, segment, segment.total);
-    if (message == nullptr) return refuse();
+    if (message == nullptr) return;
     message->announced = true;
     message->source = segment.address;
     return;
