@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from . import cluster, job, launchers, namespaces, network, processes, state
+from . import cluster, faults_cli, job, launchers, namespaces, network, processes, state
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -65,6 +65,8 @@ def _parser():
     mpirun.add_argument("--slots", type=int, metavar="S",
                         help="ranks per node before the next node is used (default: what spreads -np over all nodes)")
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
+
+    faults_cli.add_parser(commands, _with_name)
 
     list_ = commands.add_parser("list", help="show the clusters of this machine")
     list_.add_argument("--json", action="store_true", help="for programs")
@@ -172,6 +174,8 @@ def _dispatch(options, words):
     if options.command == "down":
         cluster.down(options.name)
         return 0
+    if options.command == "faults":
+        return faults_cli.run(options.name, options)
     record = state.running(options.name)
     return _exec(record, options) if options.command == "exec" else _mpirun(record, options, words)
 

@@ -120,7 +120,8 @@ std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort
   return os::open_udp_link(port, place.interface.mtu, environment);
 }
 
-std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, int& error) {
+std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::Service service,
+                                                      int& error) {
   const std::vector<Place> places = find_places();
   Wish wish;
   wish.interface = options_.text(Options::Name::iface);
@@ -145,16 +146,18 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const engine::Settings settings = options_.settings();
   const std::uint64_t epoch = real_time_ns();
   std::unique_ptr<shm::Host> host;
-  std::string reason = "FI_CLUSTER_SHM=no";
-  if (settings.shm) {
-    host = shm::open_host(port->name(), epoch, {.ring_bytes = settings.shm_ring_bytes}, environment, reason);
+  const bool datagrams = service == engine::Service::datagram;
+  std::string reason = datagrams ? "datagrams do without" : "FI_CLUSTER_SHM=no";
+  if (settings.shm && !datagrams) {
+    const shm::HostSettings rings{.ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy};
+    host = shm::open_host(port->name(), epoch, rings, environment, reason);
   }
   lease->keeper = os::start_keeper(port, log_);
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
   auto engine = std::make_unique<engine::Engine>(engine::Parts{
-      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease)});
+      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease), service});
   engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
   return engine;
 }
