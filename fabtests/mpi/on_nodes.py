@@ -20,8 +20,8 @@ import nodes  # noqa: E402
 from libraries import LIBRARIES, build, wheels  # noqa: E402
 
 # Each rank writes its errors to a file of its own: lines of different ranks cannot mix. $0 is the directory.
-_RANK = 'case $FI_CLUSTER_LINK-$VCLUSTER_NODE in mixed-node1) export FI_CLUSTER_LINK=packet;; ' \
-        'mixed-*) export FI_CLUSTER_LINK=udp;; esac; exec "$@" 2>>"$0/$VCLUSTER_NODE.$$"'
+_RANK = 'n=$(hostname); case $FI_CLUSTER_LINK-$n in mixed-node1) export FI_CLUSTER_LINK=packet;; ' \
+        'mixed-*) export FI_CLUSTER_LINK=udp;; esac; exec "$@" 2>>"$0/$n.$$"'
 _LEAST_SHARE = 0.2  # of the bytes compared: what a rank sends to itself need not go through the provider
 
 
@@ -31,6 +31,7 @@ def parser():
     options.add_argument("--cache", type=Path, default=Path("build/cores"), help="for libraries from PyPI")
     options.add_argument("--nodes", type=int, default=2, help="virtual nodes (default: %(default)s)")
     options.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
+    options.add_argument("--slots", type=int, default=0, help="ranks that fit a node (default: as many as there are)")
     options.add_argument("--path", choices=("cluster", "tcp", "memory"), default="cluster", help="(default: %(default)s)")
     options.add_argument("--provider", default="", help="directory of libcluster-fi.so")
     options.add_argument("--link", default="", help="packet, udp, or mixed: packet on the first node, udp elsewhere")
@@ -70,9 +71,12 @@ def _mpirun(options, name):
         words += ["--mpi", str(library.prefix(options.cache).resolve())]
         if os.sep not in program[0]:
             program[0] = str(build(options.library, program[0], options.cache).resolve())
+    if options.slots:
+        words += ["--slots", str(options.slots)]
     words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
     if library.words:
-        for setting in ["mpi_yield_when_idle=1", *options.mca]:
+        chosen = [] if any(setting.startswith("osc=") for setting in options.mca) else library.defaults
+        for setting in ["mpi_yield_when_idle=1", *chosen, *options.mca]:
             words += ["--mca", *setting.split("=", 1)]
     return words, program
 
