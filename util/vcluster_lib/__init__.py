@@ -7,7 +7,8 @@
     temporary  clusters that live as long as one process
     state      what is remembered about a cluster under /run/vcluster/NAME
     cluster    up, down: the rooms above put together
-    job        mpirun over the nodes
+    launchers  the mpirun of each MPI library, and how it is told the nodes
+    job        one run of it, from start to nothing left
     faults     bad networks: programs at the ports of the switch, counts of what they did
     bpf        the maps of these programs
     native     what is no Python: built at its first use
