@@ -41,6 +41,8 @@ class Core final : public protocol::Directory {
     return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_;
   }
   bool settled() const;
+  const Counters& counters() const { return parts_.environment.counters; }
+  const char* path_to(std::uint64_t handle);
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
