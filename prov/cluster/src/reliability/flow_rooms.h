@@ -25,7 +25,7 @@ namespace cluster::reliability {
 
 struct Flow::Rooms {
   Rooms(const FlowSettings& settings, const Identity& identity, const link::Path& path,
-        const Environment& environment);
+        const Environment& environment, BodyPool& bodies);
 
   bool alive() const { return fault == Fault::none; }
 
@@ -77,7 +77,7 @@ struct Flow::Rooms {
   Environment environment;
   link::Path path;
   Handshake handshake;
-  BodyPool bodies;
+  BodyPool& bodies;
   SendWindow frames;
   FrameBuilder builder;
   RoundTrip round_trip;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reliability/flow.h"
+#include "reliability/frame_body.h"
 #include "support/fake_network.h"
 
 namespace cluster::test {
@@ -51,7 +52,7 @@ class FlowEnd {
     const reliability::Identity identity{name_of(node_), epoch,
                                          static_cast<std::uint32_t>(node_ * 1000u + epoch)};
     flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false},
-                                               environment(), now());
+                                               environment(), bodies);
   }
   Environment environment() { return {network_.clock(), random_, log_, counters}; }
   Time now() const { return network_.clock().now(); }
@@ -107,6 +108,7 @@ class FlowEnd {
 
   reliability::FlowSettings settings;
   Counters counters;
+  reliability::BodyPool bodies{settings.frame_max};
   std::unique_ptr<reliability::Flow> flow;
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
