@@ -109,6 +109,15 @@ std::uint64_t Core::next_epoch(Time now) {
   return last_epoch_;
 }
 
+const char* Core::path_to(std::uint64_t handle) {
+  const Peer* peer = peers_.by_handle(handle);
+  if (peer == nullptr) return nullptr;
+  if (parts_.service == Service::datagram) return parts_.link->name();
+  if (peer->channel.carrier == nullptr) return "none";
+  if (peer->self) return "self";
+  return peer->outbox != nullptr ? "shm" : parts_.link->name();
+}
+
 void Core::doom(Peer& peer, Fault fault) {
   const auto known = [&](const Doom& doom) { return doom.peer == &peer; };
   if (std::none_of(doomed_.begin(), doomed_.end(), known)) doomed_.push_back({&peer, fault});

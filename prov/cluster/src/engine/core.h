@@ -41,6 +41,8 @@ class Core final : public protocol::Directory {
   bool attend();
   Time next_deadline() const;
   bool settled() const;
+  const Counters& counters() const { return parts_.environment.counters; }
+  const char* path_to(std::uint64_t handle);
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 

@@ -50,6 +50,16 @@ Time Engine::next_deadline() const {
   return core_->next_deadline();
 }
 
+Counters Engine::counters() const {
+  const std::lock_guard door(door_);
+  return core_->counters();
+}
+
+const char* Engine::path_to(std::uint64_t handle) const {
+  const std::lock_guard door(door_);
+  return core_->path_to(handle);
+}
+
 bool Engine::settled() const {
   const std::lock_guard door(door_);
   return core_->settled();

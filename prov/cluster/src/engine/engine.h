@@ -67,6 +67,11 @@ class Engine {
   bool attend();
   /// When it next wants a turn though nothing arrives and nobody asks; kNever: not at all.
   Time next_deadline() const;
+  /// What it has counted so far.
+  Counters counters() const;
+  /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
+  /// names nobody.
+  const char* path_to(std::uint64_t handle) const;
   /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
   bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
