@@ -53,13 +53,7 @@ Work work_for(const Item& item, Line& line, const std::string& interface) {
 void run(CommandLine& options) {
   const std::vector<Item> plan = parse_plan(options.items);
   if (plan.empty()) throw std::invalid_argument("nothing to measure");
-  const std::size_t colon = options.call.rfind(':');
-  if (!options.call.empty() && colon == std::string::npos)
-    throw std::invalid_argument("--call wants HOST:PORT");
-  Line line = options.call.empty()
-                  ? Line::answer()
-                  : Line::call(options.call.substr(0, colon),
-                               static_cast<std::uint16_t>(std::stoul(options.call.substr(colon + 1))));
+  Line line = line_to(options.call);
   options.conduct.seconds = options.milliseconds / 1e3;
   options.conduct.work = [&](const Item& item) { return work_for(item, line, options.interface); };
   if (options.call.empty()) {

@@ -63,13 +63,7 @@ void run(CommandLine& options) {
   options.request.waiting = options.wait == "block"   ? Waiting::block
                             : options.wait == "yield" ? Waiting::yield
                                                       : Waiting::spin;
-  const std::size_t colon = options.call.rfind(':');
-  if (!options.call.empty() && colon == std::string::npos)
-    throw std::invalid_argument("--call wants HOST:PORT");
-  Line line = options.call.empty()
-                  ? Line::answer()
-                  : Line::call(options.call.substr(0, colon),
-                               static_cast<std::uint16_t>(std::stoul(options.call.substr(colon + 1))));
+  Line line = line_to(options.call);
   Endpoints side(options.request, line);
   options.conduct.seconds = options.milliseconds / 1e3;
   options.conduct.work = [&](const Item& item) { return work_for(side, item, options.cold); };

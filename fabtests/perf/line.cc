@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
@@ -39,7 +38,7 @@ void send_at_once(int socket) {
 
 }  // namespace
 
-Line Line::answer() {
+Line Line::answer(const std::function<void(std::uint16_t)>& announce) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = address_of("0.0.0.0", 0);
   socklen_t size = sizeof address;
@@ -48,8 +47,7 @@ Line Line::answer() {
       ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     fail("listen");
   }
-  std::printf("port %u\n", ntohs(address.sin_port));
-  std::fflush(stdout);
+  announce(ntohs(address.sin_port));
   const int socket = ::accept(listener, nullptr, nullptr);
   ::close(listener);
   if (socket < 0) fail("accept");

@@ -13,8 +13,8 @@ namespace perf {
 
 class Line {
  public:
-  /// Waits for the other side on a free port, which is printed as "port N" for whoever starts it.
-  static Line answer();
+  /// Waits for the other side on a free port, which `announce` is told.
+  static Line answer(const std::function<void(std::uint16_t)>& announce);
   static Line call(const std::string& host, std::uint16_t port);
 
   Line(Line&& other) noexcept;

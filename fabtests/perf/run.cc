@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <stdexcept>
 
 #include "processor.h"
 
@@ -168,6 +169,18 @@ class Leader {
 };
 
 }  // namespace
+
+Line line_to(const std::string& call) {
+  if (call.empty()) {
+    return Line::answer([](std::uint16_t port) {
+      std::printf("port %u\n", port);
+      std::fflush(stdout);
+    });
+  }
+  const std::size_t colon = call.rfind(':');
+  if (colon == std::string::npos) throw std::invalid_argument("--call wants HOST:PORT");
+  return Line::call(call.substr(0, colon), static_cast<std::uint16_t>(std::stoul(call.substr(colon + 1))));
+}
 
 void lead(Line& line, const std::vector<Item>& plan, const Conduct& conduct) {
   Leader leader(line, conduct);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "line.h"
@@ -35,6 +36,9 @@ struct Conduct {
   std::function<void()> progress = [] {};  ///< keeps what is measured going while nothing is asked of it
 };
 
+/// The line to the other side: calls HOST:PORT, or, if that is empty, waits for a call on a port that is
+/// printed as "port N" for whoever starts the other side.
+Line line_to(const std::string& call);
 /// The whole plan, item after item.
 void lead(Line& line, const std::vector<Item>& plan, const Conduct& conduct);
 void follow(Line& line, const Conduct& conduct);

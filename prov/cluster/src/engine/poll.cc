@@ -107,9 +107,11 @@ bool Core::network_due() const {
 
 void Core::poll_network() {
   const Time now = parts_.environment.clock.now();
+  messenger_.tell_time(now);
   receive_network(now);
+  messenger_.mind_pulls(now);
   if (now >= next_timer_) run_timers(now);
-  if (now >= next_ask_ && messenger_.under_way()) ask_the_silent(now);
+  if (now >= next_ask_ && asks()) ask_the_silent(now);
   if (messenger_.busy()) {
     for (Peer* peer : remotes_) {
       if (peer->channel.busy) touch(*peer);
@@ -126,6 +128,11 @@ bool Core::attend() {
   if (!polled) poll();
   turns_attended_ = turns_;
   return !polled && (next_timer_ != kNever || messenger_.busy());
+}
+
+Time Core::next_deadline() const {
+  const Time timer = std::min(next_timer_, messenger_.deadline());
+  return asks() ? std::min(timer, next_ask_) : timer;
 }
 
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.

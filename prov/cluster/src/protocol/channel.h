@@ -62,6 +62,12 @@ struct Channel {
   List<SendRequest, &SendRequest::member> serving;  ///< answers to the peer's reads and atomics
   std::size_t serves = 0;                           ///< how many
 
+  // What has been pulled from it (pull_budget.h).
+  std::size_t pulled = 0;     ///< bytes asked for and not arrived
+  bool pull_moved = false;    ///< something was asked for or arrived since the budget looked
+  bool pull_stalled = false;  ///< nothing did: its share is lent to others
+  Hook<Channel> pulls;
+
   bool farewell = false;  ///< the peer has closed in peace
   bool busy = false;      ///< in Messenger's list of channels with something left to send
   bool spoken = false;    ///< in Messenger's list of channels that were told something

@@ -15,9 +15,11 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       directory_(directory),
       sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(kNoLimit),
+      messages_(settings.stored_max),
       groups_(kNoLimit),
-      atomics_(kNoLimit) {}
+      atomics_(kNoLimit),
+      far_(settings.pull_window, PullBudget::Size::found),
+      near_(settings.pull_window, PullBudget::Size::fixed) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   using wire::SegmentKind;
@@ -266,7 +268,8 @@ void Messenger::fail(Channel& channel, Fault fault, bool directed) {
   channel.farewell = false;
   channel.carrier = nullptr;
   channel.memory = nullptr;
-  schedule_pulls();
+  schedule_pulls(far_);
+  schedule_pulls(near_);
 }
 
 }  // namespace cluster::protocol

@@ -58,6 +58,9 @@ class Flow final : public protocol::Carrier {
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
             protocol::Token token) override;
   bool immediate() const override { return false; }
+  /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
+  /// to that session it is genuine.
+  void introduce(const wire::FrameView& opening, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);
@@ -94,6 +97,8 @@ class Flow final : public protocol::Carrier {
   /// Says goodbye once (a fin frame); the flow is dead afterwards.
   void close(Time now, link::Link& link);
 
+  /// True once the peer has addressed this session: its address is no forgery.
+  bool confirmed() const;
   std::uint32_t session() const;       ///< the one in `Identity`
   std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
   std::uint64_t peer_epoch() const;    ///< 0 until then

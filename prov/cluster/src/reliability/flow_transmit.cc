@@ -138,6 +138,13 @@ std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link&
   return said;
 }
 
+void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
+  if (!handshake.knows_peer()) ++environment.counters.sessions_opened;
+  if (!handshake.accept(opening)) return;
+  const Word nothing(Time{}, acks, arrivals);
+  send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, nothing);
+}
+
 void Flow::Rooms::close(Time now, link::Link& link) {
   if (!alive()) return;
   // A peer that was never spoken to has nothing to be told. The others would hear of it anyway when
