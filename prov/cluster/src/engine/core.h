@@ -34,6 +34,7 @@ class Core final : public protocol::Directory {
   Fault receive(const protocol::ReceiveOrder& order);
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
+  Fault atomic(const protocol::AtomicOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
   /// One turn of everything; or of the network only if something is due there.
   enum class Look : std::uint8_t { everywhere, where_due };

@@ -35,6 +35,11 @@ Fault Engine::get(const protocol::GetOrder& order) {
   return core_->get(order);
 }
 
+Fault Engine::atomic(const protocol::AtomicOrder& order) {
+  const std::lock_guard door(door_);
+  return core_->atomic(order);
+}
+
 bool Engine::cancel(void* context) {
   const std::lock_guard door(door_);
   return core_->cancel(context);

@@ -58,6 +58,7 @@ class Engine {
   Fault receive(const protocol::ReceiveOrder& order);
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
+  Fault atomic(const protocol::AtomicOrder& order);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
   /// Whatever visits attend() from another thread: let go of before the engine goes.

@@ -32,7 +32,7 @@ void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
   messenger_.attach(sinks);
 }
 
-/// What send, put and get have in common: who it is for, the way there, and that it leaves at once.
+/// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once.
 template <typename Act>
 Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   Peer* peer = peers_.by_handle(handle);
@@ -63,6 +63,11 @@ Fault Core::put(const protocol::PutOrder& order) {
 Fault Core::get(const protocol::GetOrder& order) {
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.get(channel, order); });
+}
+
+Fault Core::atomic(const protocol::AtomicOrder& order) {
+  return with_peer(order.to, order.more,
+                   [&](protocol::Channel& channel) { return messenger_.atomic(channel, order); });
 }
 
 Fault Core::receive(const protocol::ReceiveOrder& order) {
