@@ -38,6 +38,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::failed: return on_failed(channel, segment);
     case SegmentKind::get_failed: return on_get_failed(channel, segment);
     case SegmentKind::placed: return on_placed(channel, segment);
+    case SegmentKind::padding: return;
     case SegmentKind::farewell: channel.farewell = true; return;
   }
   refuse();

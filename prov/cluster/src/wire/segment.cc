@@ -34,6 +34,7 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kTotal, 0, false, false},                             // failed
     {kPeerId | kTotal, 0, false, false},                         // get_failed
     {kPeerId | kOffset | kTotal, 0, false, false},               // placed
+    {0, 0, false, true},                                         // padding
 };
 
 struct Common {

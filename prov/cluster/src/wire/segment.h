@@ -31,8 +31,9 @@ enum class SegmentKind : std::uint8_t {
   failed,        ///< the sender's request `id` cannot be: `total` says why
   get_failed,    ///< the same for a get; `peer_id` is the reader's
   placed,        ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
+  padding,       ///< nothing: makes a frame as long as it is to be
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::placed);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::padding);
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one

@@ -37,6 +37,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::failed, 0, false, false},
     {SegmentKind::get_failed, 0, false, false},
     {SegmentKind::placed, 0, false, false},
+    {SegmentKind::padding, 0, false, true},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.
