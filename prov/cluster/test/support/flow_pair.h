@@ -54,7 +54,7 @@ class FlowEnd {
     flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false},
                                                environment(), bodies);
   }
-  Environment environment() { return {network_.clock(), random_, log_, counters}; }
+  Environment environment() { return {network_.clock(), random_, log, counters}; }
   Time now() const { return network_.clock().now(); }
 
   /// To be posted as soon as the flow takes it. Ordered messages are numbered by `tag`.
@@ -107,6 +107,7 @@ class FlowEnd {
   bool idle() const { return backlog_.empty() && flow->quiet(); }
 
   reliability::FlowSettings settings;
+  FakeLog log;
   Counters counters;
   reliability::BodyPool bodies{settings.frame_max};
   std::unique_ptr<reliability::Flow> flow;
@@ -160,6 +161,7 @@ class FlowEnd {
       ASSERT_LE(segment.length, segments.size() - header);
       const ConstBytes payload = segments.subspan(header, segment.length);
       segments = segments.subspan(header + segment.length);
+      if (segment.kind == wire::SegmentKind::padding) continue;
       if (wire::ordered(segment.kind)) {
         smalls.push_back({segment, {payload.begin(), payload.end()}});
       } else {
@@ -174,7 +176,6 @@ class FlowEnd {
   std::uint8_t peer_;
   FakeNetwork& network_;
   FakeRandom random_{99};
-  FakeLog log_;
   std::deque<Item*> backlog_;
   std::map<protocol::Token, std::unique_ptr<Item>> held_;
   std::vector<std::unique_ptr<Item>> loose_;
