@@ -5,6 +5,8 @@
 //   local.cc     rings: accept, receive, death of a local peer
 //   network.cc   frames: the gate, sessions, control frames, timers
 //   contact.cc   the way to a peer: chosen, opened, lost
+//   attend.cc    turns taken while the application does something else
+//   sleep.cc     what wakes whoever sleeps until there is something to do
 //
 // Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
 // at the end of a turn (doom() marks them), never while somebody iterates over them.
@@ -17,6 +19,7 @@
 #include "engine/engine.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
+#include "os/wait_set.h"
 #include "protocol/messenger.h"
 
 namespace cluster::engine {
@@ -34,9 +37,18 @@ class Core final : public protocol::Directory {
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
-  void poll();
-  bool attend();
-  Time next_deadline() const { return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_; }
+  bool poll();
+  int descriptor();
+  bool arm_for_others() {
+    others_sleep_ = true;
+    return arm();
+  }
+  os::Rest attend();
+  void progress_by_itself() { by_itself_ = true; }
+  static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
+  Time next_deadline() const {
+    return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_;
+  }
   bool settled() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
@@ -47,14 +59,15 @@ class Core final : public protocol::Directory {
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void close();
   // local.cc
-  void receive_self();
-  void receive_local();
-  void drain(Peer& peer, std::size_t limit);
+  bool receive_self();
+  bool receive_local();
+  bool drain(Peer& peer, std::size_t limit);
   void accept_local();
   void adopt(std::unique_ptr<shm::Inbox> inbox);
   void check_local_deaths();
+  void check_local_death(Peer& peer);
   // network.cc
-  void receive_network(Time now);
+  bool receive_network(Time now);
   void dispatch(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
@@ -77,6 +90,24 @@ class Core final : public protocol::Directory {
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
   void lose(Peer& peer, Fault fault);
+  // attend.cc
+  os::Rest attend_seldom();
+  void stand_by();
+  void knock_where_unheard();
+  // sleep.cc
+  bool arm();
+  bool watch_everything();
+  void heed_events();
+  void ask_for_knocks();
+  void watch(shm::Doorbell& doorbell, Peer& peer);
+  void unwatch(const shm::Doorbell& doorbell);
+  void set_alarm(Time when);
+  void tell_sleepers();
+  /// Behind everything that may concern somebody asleep.
+  void mind_sleepers() {
+    if (alarm_ != Time::min()) [[unlikely]]
+      tell_sleepers();
+  }
 
   struct Doom {
     Peer* peer;
@@ -102,7 +133,15 @@ class Core final : public protocol::Directory {
   Time next_reset_ = Time{};
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
-  std::uint32_t turns_attended_ = 0;  ///< turns_ at the end of the last visit
+  std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit
+  std::uint64_t frames_attended_ = 0;   ///< frames received until then
+  bool by_itself_ = false;              ///< FI_PROGRESS_AUTO
+  bool others_sleep_ = false;           ///< not only the attendant has ever slept on this engine
+  std::unique_ptr<os::WaitSet> watch_;  ///< made when somebody wants to sleep
+  std::unique_ptr<os::Alarm> alarm_clock_;
+  Time alarm_ = Time::min();  ///< when it goes off; the least of times: it has, or nobody can be asleep
+  bool unasked_ = false;      ///< a ring has come since arm() asked for knocks
+  bool unwatched_ = false;    ///< a peer's descriptor found no room in the set: never sleep again
 };
 
 }  // namespace cluster::engine

@@ -8,6 +8,7 @@ namespace {
 /// Rare chores cost system calls: once per so many turns (powers of two).
 constexpr std::uint32_t kTurnsPerAccept = 64;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
+constexpr std::uint32_t kTurnsPerKnock = 128;
 
 }  // namespace
 
@@ -37,6 +38,7 @@ Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
     touch(*peer);
     if (!more) transmit_touched(parts_.environment.clock.now());
   }
+  mind_sleepers();
   return fault;
 }
 
@@ -65,22 +67,26 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
   if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
   const Fault fault = messenger_.receive(from, order);
   if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
+  mind_sleepers();
   return fault;
 }
 
-void Core::poll() {
+/// True if something came in.
+bool Core::poll() {
   ++turns_;
-  if (self_in_use_) receive_self();
-  if (!locals_.empty()) receive_local();
+  bool news = false;
+  if (self_in_use_) news |= receive_self();
+  if (!locals_.empty()) news |= receive_local();
   if (parts_.host != nullptr) {
     if (turns_ % kTurnsPerAccept == 0) accept_local();
     if (turns_ % kTurnsPerDeathCheck == 0) check_local_deaths();
+    if (turns_ % kTurnsPerKnock == 0 && messenger_.under_way()) knock_where_unheard();
   }
   if (parts_.link == nullptr) {
     if (messenger_.busy()) messenger_.pump();
   } else {
     const Time now = parts_.environment.clock.now();
-    receive_network(now);
+    news |= receive_network(now);
     if (now >= next_timer_) run_timers(now);
     if (now >= next_ask_ && messenger_.under_way()) ask_the_silent(now);
     if (messenger_.busy()) {
@@ -91,16 +97,12 @@ void Core::poll() {
     }
     transmit_spoken(now);
   }
-  if (!doomed_.empty()) lose_doomed();
-}
-
-/// The application may have turned to something else: if it has not polled since the last visit,
-/// take the turn in its place.
-bool Core::attend() {
-  const bool polled = turns_ != turns_attended_;
-  if (!polled) poll();
-  turns_attended_ = turns_;
-  return !polled && (next_timer_ != kNever || messenger_.busy());
+  if (!doomed_.empty()) {
+    lose_doomed();
+    news = true;
+  }
+  mind_sleepers();
+  return news;
 }
 
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.

@@ -138,7 +138,9 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
   auto engine = std::make_unique<engine::Engine>(engine::Parts{
       environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease)});
-  engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
+  engine->attended_by(os::start_attendant({[visited = engine.get()] { return visited->attend(); },
+                                           [visited = engine.get()] { return visited->descriptor(); }},
+                                          log_));
   return engine;
 }
 

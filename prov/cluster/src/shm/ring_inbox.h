@@ -21,6 +21,9 @@ class RingInbox final : public Inbox {
   bool look(Arrival& arrival) override;
   void take() override;
   bool broken() const override { return reader_.broken(); }
+  int descriptor() const override { return socket_.descriptor(); }
+  bool ask() override { return reader_.ask_for_segments(); }
+  void hush() override { socket_.hush(); }
   bool peer_gone() override { return socket_.hung_up(); }
 
  private:

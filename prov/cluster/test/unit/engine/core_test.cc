@@ -184,6 +184,9 @@ class EndlessInbox final : public shm::Inbox {
   void take() override {}
   bool broken() const override { return false; }
   bool peer_gone() override { return true; }
+  int descriptor() const override { return -1; }
+  bool ask() override { return false; }
+  void hush() override {}
 
  private:
   std::size_t& looks_;
@@ -196,6 +199,8 @@ class HostOfOne final : public shm::Host {
   void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
     if (!std::exchange(came_, true)) arrivals.push_back(std::make_unique<EndlessInbox>(looks_));
   }
+  int descriptor() const override { return -1; }
+  bool expecting() const override { return false; }
 
  private:
   std::size_t& looks_;

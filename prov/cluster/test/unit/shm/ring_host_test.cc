@@ -278,9 +278,9 @@ TEST_F(RingHostTest, AnotherUserIsRefusedByBothSides) {
 }
 
 TEST(RingHostName, SaysVersionAddressAndScope) {
-  EXPECT_EQ(RingHost::listener_name(local(9)), "cluster-1/127.0.99.1:9");
+  EXPECT_EQ(RingHost::listener_name(local(9)), "cluster-2/127.0.99.1:9");
   std::byte ip[16] = {std::byte{0xfe}, std::byte{0x80}};
-  EXPECT_EQ(RingHost::listener_name(SocketAddress::v6(ip, 9, 3)), "cluster-1/[fe80::]:9%3");
+  EXPECT_EQ(RingHost::listener_name(SocketAddress::v6(ip, 9, 3)), "cluster-2/[fe80::]:9%3");
 }
 
 }  // namespace
