@@ -98,6 +98,7 @@ class Endpoint : public fid_ep {
   std::size_t send_size_;
   std::size_t receive_size_;
   std::size_t multi_receive_min_ = 64;  ///< kept for who asks; multi-receive is not offered
+  engine::Service service_;
   SocketAddress wanted_;
   Use<Domain> domain_;
   Use<Av> av_;

@@ -4,6 +4,7 @@
 //   poll.cc      the agenda of one turn, and the end
 //   local.cc     rings: accept, receive, death of a local peer
 //   network.cc   frames: the gate, sessions, control frames, timers
+//   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
 //   attend.cc    turns taken while the application does something else
 //   sleep.cc     what wakes whoever sleeps until there is something to do
@@ -37,7 +38,9 @@ class Core final : public protocol::Directory {
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
-  bool poll();
+  /// One turn of everything; or of the network only if something is due there. True if something came in.
+  enum class Look : std::uint8_t { everywhere, where_due };
+  bool poll(Look look = Look::everywhere);
   int descriptor();
   bool arm_for_others() {
     others_sleep_ = true;
@@ -46,15 +49,15 @@ class Core final : public protocol::Directory {
   os::Rest attend();
   void progress_by_itself() { by_itself_ = true; }
   static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
-  Time next_deadline() const {
-    return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_;
-  }
+  Time next_deadline() const;
   bool settled() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
  private:
   // poll.cc
+  bool network_due() const;
+  bool poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void close();
@@ -82,6 +85,10 @@ class Core final : public protocol::Directory {
   void touch(Peer& peer);
   void transmit_spoken(Time now);
   void transmit_touched(Time now);
+  // datagram.cc
+  Fault send_datagram(Peer& peer, const protocol::SendOrder& order);
+  void dispatch_datagram(Time now, const wire::FrameView& view, const link::Path& from);
+  void on_datagram(const wire::FrameView& view, const link::Path& from);
   // contact.cc
   bool contact(Peer& peer);
   bool contact_locally(Peer& peer, std::string& reason);
@@ -133,6 +140,8 @@ class Core final : public protocol::Directory {
   Time next_reset_ = Time{};
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
+  std::uint32_t local_turn_ = 0;        ///< when a peer of this node last had something for us
+  std::uint32_t silent_turns_ = 0;      ///< looks at the network since it last brought something
   std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit
   std::uint64_t frames_attended_ = 0;   ///< frames received until then
   bool by_itself_ = false;              ///< FI_PROGRESS_AUTO

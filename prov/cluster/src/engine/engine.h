@@ -25,6 +25,9 @@ namespace cluster::engine {
 
 class Core;
 
+/// What an endpoint promises its application: everything, or whole messages only.
+enum class Service : std::uint8_t { reliable, datagram };
+
 /// What an engine is made of. `link` may be null (shared memory only), `host` may be null (no
 /// shared memory); `keeper` is whatever must live exactly as long as the engine.
 struct Parts {
@@ -35,6 +38,7 @@ struct Parts {
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::Host> host;
   std::shared_ptr<void> keeper;
+  Service service = Service::reliable;  ///< datagrams need a link and use no host
 };
 
 class Engine {

@@ -36,6 +36,7 @@ bool Core::drain(Peer& peer, std::size_t limit) {
   shm::Arrival arrival;
   std::size_t count = 0;
   for (; count < limit && peer.inbox->look(arrival); ++count) {
+    local_turn_ = turns_;
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
     peer.inbox->take();
   }
@@ -57,6 +58,7 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
     lose(peer, Fault::reset);
   }
   peer.inbox = std::move(inbox);
+  peer.channel.memory = peer.inbox->memory();
   locals_.push_back(&peer);
   watch(*peer.inbox, peer);
   if (peer.channel.carrier == nullptr) contact(peer);  // answers need a way back

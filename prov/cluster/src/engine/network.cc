@@ -28,6 +28,7 @@ bool Core::receive_network(Time now) {
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
     news |= count != 0;
+    silent_turns_ = count > 0 ? 0 : silent_turns_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
       while (!bytes.empty()) {
@@ -56,6 +57,9 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
     // The answer echoes what only we and the peer's keeper know: our session.
     if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now);
     return;
+  }
+  if (view.kind == FrameKind::datagram || parts_.service == Service::datagram) {
+    return dispatch_datagram(now, view, from);
   }
   Peer* peer = addressee(now, view, from);
   if (peer == nullptr) return;
@@ -160,6 +164,7 @@ void Core::touch(Peer& peer) {
 
 /// What the messenger said on its own account (pulls, credits, dones) leaves too.
 void Core::transmit_spoken(Time now) {
+  messenger_.tell_time(now);
   messenger_.take_spoken([this](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
     if (peer.flow != nullptr) touch(peer);

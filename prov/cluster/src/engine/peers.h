@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engine/address_book.h"
 #include "base/units.h"
+#include "engine/address_book.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "reliability/flow.h"
@@ -22,9 +22,10 @@ struct Peer {
   std::unique_ptr<reliability::Flow> flow;  ///< over the network
   std::unique_ptr<shm::Outbox> outbox;      ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;        ///< and from it
+  link::Path way;                           ///< endpoints of datagrams: how it is reached
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
-  Time heard_at{};                           ///< last frame of its session over the network
+  Time heard_at{};  ///< last frame of its session over the network
   bool self = false;
   bool touched = false;  ///< its flow has something to do before this turn ends
 

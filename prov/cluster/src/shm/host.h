@@ -15,12 +15,14 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "protocol/carrier.h"
+#include "protocol/foreign_memory.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {
 
 struct HostSettings {
   std::size_t ring_bytes = 1024 * 1024;  ///< payload room of the rings this side creates
+  bool single_copy = true;               ///< large messages directly from memory to memory, where permitted
 };
 
 /// How one end of a ring sleeps: it asks the other end to knock, and hears it at a descriptor, as it
@@ -64,6 +66,8 @@ class Inbox : public Doorbell {
   virtual void take() = 0;
   /// True if the peer broke the ring's rules; the inbox is to be dropped.
   virtual bool broken() const = 0;
+  /// The peer's memory; null where this process may not touch it.
+  virtual protocol::ForeignMemory* memory() = 0;
   /// True once the peer is gone (a system call). What it wrote before can still be looked at.
   virtual bool peer_gone() = 0;
 };

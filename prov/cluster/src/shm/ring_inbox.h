@@ -7,13 +7,14 @@
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/host.h"
+#include "shm/peer_memory.h"
 #include "shm/ring_reader.h"
 
 namespace cluster::shm {
 
 class RingInbox final : public Inbox {
  public:
-  RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory,
+  RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
             const Environment& environment);
 
   const SocketAddress& peer() const override { return hello_.writer; }
@@ -24,6 +25,9 @@ class RingInbox final : public Inbox {
   int descriptor() const override { return socket_.descriptor(); }
   bool ask() override { return reader_.ask_for_segments(); }
   void hush() override { socket_.hush(); }
+  protocol::ForeignMemory* memory() override {
+    return memory_of_peer_.reachable() ? &memory_of_peer_ : nullptr;
+  }
   bool peer_gone() override { return socket_.hung_up(); }
 
  private:
@@ -33,6 +37,7 @@ class RingInbox final : public Inbox {
   Environment environment_;
   os::SharedMemory memory_;
   os::LocalSocket socket_;
+  PeerMemory memory_of_peer_;
   Hello hello_;
   bool complained_ = false;
 };

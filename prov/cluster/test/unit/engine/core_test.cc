@@ -170,40 +170,45 @@ TEST_F(CoreTest, StrangersFindALimitThatExpectedPeersDoNot) {
   EXPECT_EQ(a.counters().sessions_opened, kFlowsMax + 1) << "b is in the address vector";
 }
 
-/// A peer of this node that is reported dead and writes on.
+/// A peer of this node that writes on and on, alive or reported dead.
 class EndlessInbox final : public shm::Inbox {
  public:
-  explicit EndlessInbox(std::size_t& looks) : looks_(looks) {}
+  EndlessInbox(std::size_t& looks, bool dead, bool talks) : looks_(looks), dead_(dead), talks_(talks) {}
   const SocketAddress& peer() const override { return kB; }
   std::uint64_t peer_epoch() const override { return 1; }
   bool look(shm::Arrival& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::done;
-    return ++looks_ < 10'000'000;
+    return ++looks_ < 10'000'000 && talks_;
   }
   void take() override {}
   bool broken() const override { return false; }
-  bool peer_gone() override { return true; }
+  protocol::ForeignMemory* memory() override { return nullptr; }
+  bool peer_gone() override { return dead_; }
   int descriptor() const override { return -1; }
   bool ask() override { return false; }
   void hush() override {}
 
  private:
   std::size_t& looks_;
+  bool dead_, talks_;
 };
 
 class HostOfOne final : public shm::Host {
  public:
-  explicit HostOfOne(std::size_t& looks) : looks_(looks) {}
+  explicit HostOfOne(std::size_t& looks, bool dead = true, bool talks = true)
+      : looks_(looks), dead_(dead), talks_(talks) {}
   shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
   void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
-    if (!std::exchange(came_, true)) arrivals.push_back(std::make_unique<EndlessInbox>(looks_));
+    if (!std::exchange(came_, true))
+      arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
   }
   int descriptor() const override { return -1; }
   bool expecting() const override { return false; }
 
  private:
   std::size_t& looks_;
+  bool dead_, talks_;
   bool came_ = false;
 };
 
@@ -213,6 +218,33 @@ TEST_F(CoreTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
   EXPECT_LT(looks, 9'000'000u);
   EXPECT_GT(looks, 0u);
+}
+
+TEST_F(CoreTest, ASilentNetworkGetsFewLooksWhilePeersOfTheNodeTalk) {
+  constexpr std::size_t kTurns = 20'000;
+  const auto looks_at_network = [&](bool talks, bool wait) {
+    std::size_t looks = 0;
+    Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, talks));
+    network.looks = 0;
+    for (std::size_t turn = 0; turn < kTurns; ++turn) a.engine.poll(wait);
+    return network.looks;
+  };
+  EXPECT_LT(looks_at_network(true, false), kTurns / 5);
+  EXPECT_GT(looks_at_network(true, false), kTurns / 10);
+  EXPECT_EQ(looks_at_network(false, false), kTurns) << "the peer is there, but says nothing";
+  EXPECT_EQ(looks_at_network(true, true), kTurns) << "who waits wants everything looked at";
+}
+
+TEST_F(CoreTest, AFrameFromTheNetworkBringsItsTurnsBack) {
+  std::size_t looks = 0;
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, true));
+  Node b(network, kB, kA, 2000);
+  for (int turn = 0; turn < 5'000; ++turn) a.engine.poll(false);
+  b.send();
+  network.clock().advance(1ms);
+  network.looks = 0;
+  for (int turn = 0; turn < 500; ++turn) a.engine.poll(false);
+  EXPECT_GT(network.looks, 490U);
 }
 
 }  // namespace
