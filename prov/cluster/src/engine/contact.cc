@@ -47,6 +47,7 @@ bool Core::contact_locally(Peer& peer, std::string& reason) {
     return false;
   }
   peer.outbox = std::move(connection.outbox);
+  watch(*peer.outbox, peer);
   peer.channel.carrier = peer.outbox.get();
   peer.channel.eager_max = parts_.settings.shm_eager_max;
   return true;
@@ -151,8 +152,10 @@ void Core::lose(Peer& peer, Fault fault) {
     peer.touched = false;
     peer.flow.reset();
   }
+  if (peer.outbox != nullptr) unwatch(*peer.outbox);
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
+    unwatch(*peer.inbox);
     std::erase(locals_, &peer);
     peer.inbox.reset();
   }

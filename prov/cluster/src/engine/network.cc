@@ -23,9 +23,12 @@ constexpr std::size_t kBurstsPerTurn = 4;
 
 }  // namespace
 
-void Core::receive_network(Time now) {
+/// True if the link had anything.
+bool Core::receive_network(Time now) {
+  bool news = false;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
+    news |= count != 0;
     silent_turns_ = count > 0 ? 0 : silent_turns_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
@@ -44,6 +47,7 @@ void Core::receive_network(Time now) {
     }
     if (count < frames_.size()) break;
   }
+  return news;
 }
 
 void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& from) {

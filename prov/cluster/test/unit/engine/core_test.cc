@@ -288,6 +288,9 @@ class EndlessInbox final : public shm::Inbox {
   bool broken() const override { return false; }
   protocol::ForeignMemory* memory() override { return nullptr; }
   bool peer_gone() override { return dead_; }
+  int descriptor() const override { return -1; }
+  bool ask() override { return false; }
+  void hush() override {}
 
  private:
   std::size_t& looks_;
@@ -303,6 +306,8 @@ class HostOfOne final : public shm::Host {
     if (!std::exchange(came_, true))
       arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
   }
+  int descriptor() const override { return -1; }
+  bool expecting() const override { return false; }
 
  private:
   std::size_t& looks_;
