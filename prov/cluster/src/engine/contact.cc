@@ -100,6 +100,7 @@ void Core::lose(Peer& peer, Fault fault) {
   messenger_.fail(peer.channel, fault, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
+    peer.past_epoch = std::max(peer.past_epoch, peer.flow->peer_epoch());
     peers_.remove_session(peer.flow->session());
     std::erase(remotes_, &peer);
     if (peer.touched) std::erase(touched_, &peer);

@@ -90,11 +90,14 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
     known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
   }
-  switch (reliability::judge(known, view.opening)) {
+  reliability::Contact contact = reliability::judge(known, view.opening);
+  // A session that is over does not begin again: what it brought may have been handed on already.
+  if (!known && view.opening.epoch <= peer.past_epoch) contact = reliability::Contact::stale;
+  switch (contact) {
     case reliability::Contact::same: return &peer;
     case reliability::Contact::stale:
       ++parts_.environment.counters.refused_stale;
-      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, peer.flow->peer_epoch());
+      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known ? known->epoch : peer.past_epoch);
       return nullptr;
     case reliability::Contact::newer: lose(peer, Fault::reset); break;
     case reliability::Contact::fresh: break;

@@ -25,6 +25,7 @@ struct Peer {
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
   Time heard_at{};                           ///< last frame of its session over the network
+  std::uint64_t past_epoch = 0;              ///< of its latest session that is over
   bool self = false;
   bool touched = false;  ///< its flow has something to do before this turn ends
 

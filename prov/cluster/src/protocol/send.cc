@@ -120,10 +120,11 @@ void Messenger::keep_injected(SendRequest& request, const Gather& payload) {
 }
 
 /// A fenced operation begins when all before it are complete; a message when what was written before
-/// it has landed.
+/// it has landed; the range that carries a write's data when all other ranges have.
 bool Messenger::must_wait(const SendRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.verb == SendRequest::Verb::message) return channel.puts_announced > 0;
+  if (request.group != nullptr && request.has_data && request.group->left > 1) return true;
   if (!request.fence) return false;
   return channel.sends.front() != &request || !channel.receives.empty();
 }
