@@ -30,15 +30,14 @@ Info make_hints(const Options& options) {
   hints->caps = options.caps;
   hints->mode = 0;
   hints->addr_format = FI_SOCKADDR_IN;
-  hints->ep_attr->type = FI_EP_RDM;
+  hints->ep_attr->type = options.type;
   hints->domain_attr->av_type = options.av_type;
   hints->domain_attr->threading = options.threading;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->domain_attr->mr_mode = 0;
   hints->domain_attr->cq_data_size = 8;
   hints->tx_attr->op_flags = options.tx_op_flags;
-  hints->tx_attr->msg_order = FI_ORDER_SAS;
-  hints->rx_attr->msg_order = FI_ORDER_SAS;
+  if (options.type == FI_EP_RDM) hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
   hints->fabric_attr->prov_name = strdup(provider_under_test().c_str());
   return hints;
 }

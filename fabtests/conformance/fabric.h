@@ -39,6 +39,7 @@ struct FreeInfo {
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
 struct Options {
+  fi_ep_type type = FI_EP_RDM;
   std::uint64_t caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE;
   fi_cq_format format = FI_CQ_FORMAT_TAGGED;
   fi_wait_obj wait = FI_WAIT_NONE;

@@ -30,12 +30,12 @@ def processes_with(word):
     return found
 
 
-def eventually(condition, seconds=15):
+def eventually(condition, seconds=15, pause=0.05):
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.05)
+        time.sleep(pause)
     return True
 
 
@@ -178,14 +178,24 @@ class Life(unittest.TestCase):
         self.assertEqual(run("exec", "--name", name, "2", "true").returncode, 0)
         self.assertEqual(run("down", "--name", name).returncode, 0)
 
+    @staticmethod
+    def nodes_made(name):
+        """How many nodes a cluster has so far; -1 before there is anything of it."""
+        try:
+            with open(f"/run/vcluster/{name}/state.json", encoding="utf-8") as file:
+                return len(json.load(file)["nodes"])
+        except FileNotFoundError:
+            return -1
+
     def test_up_again_after_an_interrupted_up(self):
         name = f"{PREFIX}-cut"
-        for delay in (0.05, 0.15, 0.25, 0.4):
+        for made in (0, 1, 4):  # cut with no node yet, with one, with half of them
             process = subprocess.Popen([sys.executable, nodes.VCLUSTER, "up", "--name", name, "-n", "8"],
                                        stdout=subprocess.DEVNULL)
-            time.sleep(delay)  # the point of the cut is meant to vary; every one of them must be survived
+            self.assertTrue(eventually(lambda: self.nodes_made(name) >= made, pause=0.002))
             process.kill()
             process.wait()
+            self.assertIn("broken or half made", run("exec", "--name", name, "1", "true").stderr)
         self.assertEqual(run("up", "--name", name, "-n", "2").returncode, 0)
         self.assertEqual(run("exec", "--name", name, "2", "hostname").stdout, "node2\n")
         self.assertEqual(run("down", "--name", name).returncode, 0)

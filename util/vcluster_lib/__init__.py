@@ -7,8 +7,13 @@
     temporary  clusters that live as long as one process
     state      what is remembered about a cluster under /run/vcluster/NAME
     cluster    up, down: the rooms above put together
-    job        mpirun over the nodes
-    cli        options, help, output
+    launchers  the mpirun of each MPI library, and how it is told the nodes
+    job        one run of it, from start to nothing left
+    faults     bad networks: programs at the ports of the switch, counts of what they did
+    bpf        the maps of these programs
+    native     what is no Python: built at its first use
+    units      numbers as people write them
+    cli        options, help, output; those of faults in faults_cli
 
 A cluster consists of one `switch` namespace that holds a bridge per rail, and of N nodes, each with a network,
 UTS, IPC and mount namespace. A sleeping process, the holder, keeps each of them alive. The machine's own network

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from . import cluster, job, namespaces, network, processes, state
+from . import cluster, faults_cli, job, launchers, namespaces, network, processes, state
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -53,15 +53,20 @@ def _parser():
     exec_.add_argument("words", metavar="CMD", nargs=argparse.REMAINDER, help="command and arguments (default: a shell)")
 
     mpirun = commands.add_parser(
-        "mpirun", help="run an Open MPI job over the nodes",
-        usage="vcluster mpirun [--name NAME] [--slots S] [--on NODE,NODE] [MPIRUN OPTIONS] PROGRAM [ARGUMENTS]",
-        description="Runs Open MPI's mpirun in the first node, with one daemon per node. The options below are "
-                    "vcluster's own, all others go to mpirun as they are. The environment reaches every rank; the exit status "
-                    "is mpirun's; nothing of the job survives it.")
+        "mpirun", help="run an MPI job over the nodes",
+        usage="vcluster mpirun [--name NAME] [--mpi MPI] [--slots S] [--on NODE,NODE] [MPIRUN OPTIONS] PROGRAM [ARGUMENTS]",
+        description="Runs the mpirun of Open MPI, MPICH or Intel MPI in the first node, with one daemon per node. The "
+                    "options below are vcluster's own, all others go to mpirun as they are. The environment reaches "
+                    "every rank; the exit status is mpirun's; nothing of the job survives it.")
     _with_name(mpirun)
+    mpirun.add_argument("--mpi", metavar="MPI",
+                        help="whose mpirun: the prefix of an installation, the path of an mpirun, or a name such as mpich "
+                             "for mpirun.mpich (default: mpirun in PATH)")
     mpirun.add_argument("--slots", type=int, metavar="S",
                         help="ranks per node before the next node is used (default: what spreads -np over all nodes)")
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
+
+    faults_cli.add_parser(commands, _with_name)
 
     list_ = commands.add_parser("list", help="show the clusters of this machine")
     list_.add_argument("--json", action="store_true", help="for programs")
@@ -80,10 +85,10 @@ def _split_mpirun(arguments):
         word = rest[0]
         if word in ("-h", "--help"):
             return [word], []
-        if word.partition("=")[0] in ("--name", "--slots", "--on"):
+        if word.partition("=")[0] in ("--name", "--mpi", "--slots", "--on"):
             length, target = (1 if "=" in word else 2), own
         else:
-            length, target = job.option_length(word), others
+            length, target = launchers.option_length(word), others
         target += rest[:length]
         del rest[:length]
     return own, others + (rest[1:] if rest[:1] == ["--"] else rest)
@@ -143,7 +148,7 @@ def _mpirun(record, options, words):
     if options.slots is not None and options.slots < 1:
         raise VclusterError(f"--slots {options.slots}: at least 1")
     chosen = [state.node(record, text) for text in options.on.split(",")] if options.on else None
-    return job.run(record, words, options.slots, chosen)
+    return job.run(record, launchers.find(options.mpi), words, options.slots, chosen)
 
 
 def _refuse_inside():
@@ -169,6 +174,8 @@ def _dispatch(options, words):
     if options.command == "down":
         cluster.down(options.name)
         return 0
+    if options.command == "faults":
+        return faults_cli.run(options.name, options)
     record = state.running(options.name)
     return _exec(record, options) if options.command == "exec" else _mpirun(record, options, words)
 

@@ -4,7 +4,7 @@ import shlex
 import sys
 import uuid
 
-from . import namespaces, network, processes, state
+from . import namespaces, network, processes, state, units
 from .errors import VclusterError
 
 NODES_MAX = 200
@@ -18,7 +18,7 @@ def _check(nodes, rails, mtu, rate):
         if not low <= value <= high:
             raise VclusterError(f"{option} {value}: allowed are {low} to {high}")
     if rate:
-        network.parse_rate(rate)
+        units.rate("--rate", rate)
 
 
 def _write_files(record):

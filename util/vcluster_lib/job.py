@@ -8,70 +8,11 @@ import uuid
 from . import namespaces, processes, state
 from .errors import VclusterError
 
-# Options of mpirun that are followed by a value; the first word that is neither is the program.
-_ONE_VALUE = {
-    "-x", "-n", "-np", "-c", "-N", "-H", "-host", "-hostfile", "-machinefile", "-bind-to", "-map-by", "-rank-by",
-    "-npernode", "-npersocket", "-wdir", "-wd", "-path", "-rf", "-rankfile", "-cpu-set", "-cpu-list", "-tune", "-am",
-    "-output-filename", "-prefix", "-timeout", "-max-restarts", "-stdin", "-report-uri", "-launch-agent",
-    "-default-hostfile", "-ppr", "-personality", "-preload-files", "-app", "-aborted", "-xterm", "-tmpdir",
-    "-mpi-thread", "-dvm", "-ompi-server", "-pernode-value", "-xml-file"}
-_TWO_VALUES = {"-mca", "-gmca"}
-_COUNT = {"-n", "-np", "-c"}
-_PLACE = {"-H", "-host", "-hostfile", "-machinefile", "-default-hostfile", "-rf", "-rankfile"}
-_BIND = {"-bind-to", "-bind-to-core", "-bind-to-socket", "-rf", "-rankfile", "-cpu-set", "-cpu-list"}
 _PR_SET_PDEATHSIG = 1
 _ABORT_GRACE_SECONDS = 10.0
 
 
-def option_length(word):
-    """How many words an option of mpirun takes, itself included."""
-    option = "-" + word.lstrip("-")
-    return 3 if option in _TWO_VALUES else 2 if option in _ONE_VALUE else 1
-
-
-class _Request:
-    """What the user's own mpirun options already decide."""
-
-    def __init__(self, words):
-        self.count, self.places, self.binds, self.parameters = None, False, False, set()
-        position = 0
-        while position < len(words) and words[position].startswith("-"):
-            option = "-" + words[position].lstrip("-")
-            values = words[position + 1:position + 3]
-            if option in _COUNT and values and values[0].isdigit():
-                self.count = int(values[0])
-            self.places = self.places or option in _PLACE
-            self.binds = self.binds or option in _BIND
-            if option in _TWO_VALUES and values:
-                self.parameters.add(values[0])
-            position += option_length(words[position])
-        self.has_program = position < len(words)
-
-
-def command(record, words, slots, chosen):
-    """The complete mpirun command line."""
-    request = _Request(words)
-    base = state.directory(record["name"])
-    nodes = chosen or record["nodes"]
-    ranks = request.count or len(nodes) * (slots or 1)
-    slots = slots or -(-ranks // len(nodes))
-    line = ["mpirun", "--mca", "plm_rsh_agent", os.path.join(base, "agent"),
-            "--mca", "orte_tmpdir_base", os.path.join(base, "tmp")]
-    if os.geteuid() == 0:
-        line.append("--allow-run-as-root")
-    if not request.places:
-        line += ["--host", ",".join(f"{node['label']}:{slots}" for node in nodes)]
-        if request.count is None and request.has_program:
-            line += ["-np", str(ranks)]
-    if not request.binds:
-        # Every node believes that it owns all cores: bound, the first rank of each would share core 0.
-        line += ["--bind-to", "none"]
-    if ranks > len(os.sched_getaffinity(0)) and "mpi_yield_when_idle" not in request.parameters:
-        line += ["--mca", "mpi_yield_when_idle", "1"]
-    return line + words
-
-
-def _become(record, holder, line, job, old_mask, parent):
+def _become(record, holder, line, job, old_mask, parent, additions):
     """In the child: enter the first node and turn into mpirun. Never returns."""
     try:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -79,11 +20,10 @@ def _become(record, holder, line, job, old_mask, parent):
             os._exit(1)
         namespaces.enter(holder)
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-        os.execvpe(line[0], line, state.environment(record, holder, job))
+        values = {**state.environment(record, holder, job), **additions}
+        os.execvpe(line[0], line, {name: value for name, value in values.items() if value is not None})
     except VclusterError as error:
         os.write(2, f"vcluster: {error}\n".encode())
-    except FileNotFoundError:
-        os.write(2, b"vcluster: mpirun is not installed (Debian: apt install openmpi-bin)\n")
     except OSError as error:
         os.write(2, f"vcluster: cannot start mpirun: {error.strerror}\n".encode())
     finally:
@@ -111,17 +51,17 @@ def _watch(child):
             os.kill(child, information.si_signo)
 
 
-def run(record, words, slots, chosen):
+def run(record, launcher, words, slots, chosen):
     """Runs mpirun in the first chosen node; afterwards nothing of the job is left."""
     holder = (chosen or record["nodes"])[0]
-    line = command(record, words, slots, chosen)
+    line = launcher.command(record, words, slots, chosen)
     job = str(uuid.uuid4())
     parent = os.getpid()
     old_mask = signal.pthread_sigmask(
         signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD})
     child = os.fork()
     if child == 0:
-        _become(record, holder, line, job, old_mask, parent)
+        _become(record, holder, line, job, old_mask, parent, launcher.environment)
     status = _watch(child)
     left = processes.end_all(lambda pid: processes.has_mark(pid, "VCLUSTER_JOB", job), grace=2.0)
     if left:

@@ -3,28 +3,18 @@
 The bridges live in the switch's namespace, one per rail, named rail0, rail1... Port `n3r1` of the switch is the far
 end of `eth1` in node3. Address of node n on rail r: 10.<subnet>.<r>.<n>/24.
 """
-import re
+import json
 
-from . import namespaces
-from .errors import VclusterError
+from . import namespaces, units
 
-_BITS_PER_SECOND = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _MILLISECOND_BURST = 1000  # bytes of burst = rate in bytes per second / this
 _BURST_BYTES_MIN = 70_000  # one super-frame of 64 KB must fit, or the shaper would have to cut it
+_SHORT_BURST = 10_000  # a tenth of a millisecond: what a timer of the kernel may be late
 _PORT_BUFFER_BYTES = 512 * 1024  # what a modest switch keeps per port
 
 
 def address(subnet, rail, node):
     return f"10.{subnet}.{rail}.{node}"
-
-
-def parse_rate(text):
-    """Bits per second of '1gbit', '100mbit', '2.5g'."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?)(?:bit)?", text.lower())
-    rate = float(match.group(1)) * _BITS_PER_SECOND[match.group(2)] if match else 0
-    if not 10_000 <= rate <= 10**12:
-        raise VclusterError(f"--rate {text}: give a rate such as 100mbit or 1gbit (10kbit to 1tbit)")
-    return int(rate)
 
 
 def hosts_text(subnet, nodes, rails):
@@ -48,11 +38,40 @@ def _quiet_ipv6(holder):
     namespaces.run_in(holder, ["sh", "-c", script], kinds=("net",))
 
 
-def _shape(holder, device, rate):
-    burst = max(_BURST_BYTES_MIN, rate // 8 // _MILLISECOND_BURST)
+def shape(holder, device, rate, buffer=None, mtu=0):
+    """Limits what leaves a device to `rate` bits per second. With `buffer` the queue in front of it has exactly so many
+    bytes, and hardly more may pass at once; without, super-frames of 64 KB pass whole and the queue is that of a modest
+    switch."""
+    if buffer:
+        burst, limit = max(2 * (mtu + 18), rate // 8 // _SHORT_BURST), buffer
+    else:
+        burst = max(_BURST_BYTES_MIN, rate // 8 // _MILLISECOND_BURST)
+        limit = _PORT_BUFFER_BYTES + burst
     namespaces.run_in(
-        holder, ["tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{rate}bit", "burst", str(burst),
-                 "limit", str(_PORT_BUFFER_BYTES + burst)], kinds=("net",))
+        holder, ["tc", "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{rate}bit", "burst", str(burst),
+                 "limit", str(limit)], kinds=("net",))
+
+
+def restore_shape(holder, device, settings):
+    """Takes back shape(): as `up` had made it."""
+    if settings["rate"]:
+        shape(holder, device, units.rate("--rate", settings["rate"]))
+    else:
+        namespaces.run_in(holder, ["tc", "qdisc", "del", "dev", device, "root"], kinds=("net",))
+
+
+def make_cutter(switch, mtu):
+    """A pair of interfaces, `cutter` and `cut`, that no super-frame passes whole; returns the index of the first."""
+    # Above gso_max_size the kernel cuts in software, whatever the device could do.
+    pair = f"link add cutter mtu {mtu} gso_max_size {mtu + 15} type veth peer name cut mtu {mtu}"
+    ends = [f"link set {end} addrgenmode none up" for end in ("cutter", "cut")]
+    _ip_batch(switch, [pair, *ends])
+    shown = namespaces.run_in(switch, ["ip", "-json", "link", "show", "dev", "cutter"], kinds=("net",))
+    return json.loads(shown)[0]["ifindex"]
+
+
+def remove_cutter(switch):
+    _ip_batch(switch, ["link del cutter"])
 
 
 def make_rails(switch, rails, mtu):
@@ -79,7 +98,7 @@ def plug_node(switch, holder, number, settings):
     _ip_batch(switch, ports)
     _ip_batch(holder, inside)
     if settings["rate"]:
-        rate = parse_rate(settings["rate"])
+        rate = units.rate("--rate", settings["rate"])
         for rail in range(rails):
-            _shape(switch, f"n{number}r{rail}", rate)
-            _shape(holder, f"eth{rail}", rate)
+            shape(switch, f"n{number}r{rail}", rate)
+            shape(holder, f"eth{rail}", rate)

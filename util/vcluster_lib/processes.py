@@ -75,7 +75,7 @@ def _signal_all(handles, number):
             signal.pidfd_send_signal(handle, number)
 
 
-def _wait_all(handles, seconds):
+def wait_all(handles, seconds):
     """Waits until every process has ended or the time is over; returns the handles that are left."""
     deadline = time.monotonic() + seconds
     left = list(handles)
@@ -100,11 +100,11 @@ def end_all(matches, grace=2.0):
         if attempt == 0:
             _signal_all(handles, signal.SIGTERM)
             _signal_all(handles, signal.SIGCONT)
-            left = _wait_all(handles, grace)
+            left = wait_all(handles, grace)
         else:
             left = handles
         _signal_all(left, signal.SIGKILL)
-        left = _wait_all(left, 5.0)
+        left = wait_all(left, 5.0)
         for handle in handles:
             os.close(handle)
     return len(left)

@@ -42,7 +42,7 @@ def names():
         entries = sorted(os.listdir(ROOT))
     except FileNotFoundError:
         return []
-    return [entry for entry in entries if os.path.isdir(directory(entry))]
+    return [entry for entry in entries if not entry.startswith(".") and os.path.isdir(directory(entry))]
 
 
 def load(name):

@@ -1,4 +1,4 @@
-"""Clusters that live as long as one process: for the demo and the tests.
+"""Clusters that live as long as one process: for the demo, the benchmark and the tests.
 
 Their names carry the number of that process. When it was killed before it could clean up, the next one does."""
 import atexit
@@ -11,7 +11,7 @@ import sys
 from . import state
 
 TOOL = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "vcluster")
-_NAME = re.compile(r"(?:ctest|demo)-(\d+)(?:-.*)?")
+_NAME = re.compile(r"(?:ctest|demo|perf)-(\d+)(?:-.*)?")
 
 
 def vcluster(*arguments, **options):

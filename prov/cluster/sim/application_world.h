@@ -1,4 +1,5 @@
-// What the applications of a run have around them.
+// What the applications of a run have around them: the engine they use, the judges who watch, the clock
+// of the run, and who else there is.
 #pragma once
 
 #include "sim/oracle.h"

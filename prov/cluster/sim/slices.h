@@ -1,4 +1,5 @@
-// A buffer as applications hand it over: in one piece, or cut into slices anywhere, empty ones included.
+// A buffer as applications hand it over: in one piece, or cut into slices anywhere, empty ones
+// included. Nothing in the library may depend on where it is cut.
 #pragma once
 
 #include <array>

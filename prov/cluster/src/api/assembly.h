@@ -18,10 +18,11 @@ class Assembly {
   virtual Clock& clock() = 0;
   /// The version of the libfabric that loaded us, FI_VERSION(major, minor).
   virtual std::uint32_t core_version() const = 0;
-  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface). On failure returns
-  /// null and sets `error` to a positive libfabric error number, after one warning line that names
+  /// Builds an engine of this service bound to `wanted` (port 0: any; empty: the best interface). On failure
+  /// returns null and sets `error` to a positive libfabric error number, after one warning line that names
   /// cause and cure.
-  virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, int& error) = 0;
+  virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
+                                                       int& error) = 0;
   /// What a node and a service are called on the network, best first; nothing if there is no such
   /// name, or if there is no resolver here.
   virtual std::vector<SocketAddress> resolve(const char* node, const char* service) {

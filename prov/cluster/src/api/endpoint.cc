@@ -55,7 +55,7 @@ constinit fi_ops endpoint_fid_ops = {
     .close = close_object<Endpoint>,
     .bind = bind,
     .control = control,
-    .ops_open = kNotOffered,
+    .ops_open = open_extension,
     .tostr = kNotOffered,
     .ops_set = kNotOffered,
 };
@@ -71,12 +71,19 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = room_for_sends,
 };
 
+engine::Service service_of(const fi_info& info) {
+  const bool datagrams = info.ep_attr != nullptr && info.ep_attr->type == FI_EP_DGRAM;
+  return datagrams ? engine::Service::datagram : engine::Service::reliable;
+}
+
 /// Zero, in fi_info, stands for "no wish".
 std::size_t wish(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
 
 int check_info(const fi_info& info) {
   if (const fi_ep_attr* attributes = info.ep_attr) {
-    if (attributes->type != FI_EP_UNSPEC && attributes->type != FI_EP_RDM) return -FI_EINVAL;
+    const fi_ep_type type = attributes->type;
+    if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
+    if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
     if (attributes->tx_ctx_cnt == FI_SHARED_CONTEXT || attributes->rx_ctx_cnt == FI_SHARED_CONTEXT) {
       return -FI_EINVAL;
     }
@@ -103,6 +110,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
       receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
       send_size_(wish(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
       receive_size_(wish(info.rx_attr != nullptr ? info.rx_attr->size : 0, kSizeDefault)),
+      service_(service_of(info)),
       wanted_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
       domain_(domain) {
   const std::size_t message =
@@ -110,7 +118,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
   const std::size_t inject =
       std::min(wish(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
                protocol::kInjectMax);
-  limits_[0] = limits_[1] = {message, std::min(inject, message)};
+  limits_[0] = limits_[1] = remote_limits_ = {message, std::min(inject, message)};
   update_manners();
 }
 

@@ -95,7 +95,9 @@ int Endpoint::check_complete() const {
     log.warn("fi_enable: no completion queue is bound for sends; call fi_ep_bind with FI_TRANSMIT first");
     return -FI_ENOCQ;
   }
-  if (uses(caps_, FI_RECV) && !receive_cq_) {
+  // Who has asked for events of remote memory hears of arrivals by counters and may never receive.
+  const bool hears_otherwise = (caps_ & FI_RMA_EVENT) != 0;
+  if (uses(caps_, FI_RECV) && !receive_cq_ && !hears_otherwise) {
     log.warn("fi_enable: no completion queue is bound for receives; call fi_ep_bind with FI_RECV first");
     return -FI_ENOCQ;
   }
@@ -106,7 +108,7 @@ int Endpoint::check_complete() const {
 int Endpoint::have_engine() {
   if (engine_ != nullptr) return 0;
   int error = 0;
-  engine_ = domain_->assembly().build_engine(wanted_, error);
+  engine_ = domain_->assembly().build_engine(wanted_, service_, error);
   if (engine_ != nullptr) return 0;
   return error > 0 ? -error : -FI_EOTHER;
 }

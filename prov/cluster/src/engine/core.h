@@ -4,6 +4,7 @@
 //   poll.cc      the agenda of one turn, and the end
 //   local.cc     rings: accept, receive, death of a local peer
 //   network.cc   frames: the gate, sessions, control frames, timers
+//   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
 //
 // Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
@@ -34,15 +35,21 @@ class Core final : public protocol::Directory {
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
-  void poll();
+  /// One turn of everything; or of the network only if something is due there.
+  enum class Look : std::uint8_t { everywhere, where_due };
+  void poll(Look look = Look::everywhere);
   bool attend();
-  Time next_deadline() const { return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_; }
+  Time next_deadline() const;
   bool settled() const;
+  const Counters& counters() const { return parts_.environment.counters; }
+  const char* path_to(std::uint64_t handle);
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
  private:
   // poll.cc
+  bool network_due() const;
+  void poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void close();
@@ -64,15 +71,24 @@ class Core final : public protocol::Directory {
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
                     std::uint64_t epoch);
   void run_timers(Time now);
+  bool asks() const { return messenger_.under_way() || half_open_; }
   void ask_the_silent(Time now);
+  bool call_back(Time now, Peer& peer);
   void hear_complaints(Time now);
   void touch(Peer& peer);
   void transmit_spoken(Time now);
   void transmit_touched(Time now);
+  // datagram.cc
+  Fault send_datagram(Peer& peer, const protocol::SendOrder& order);
+  void dispatch_datagram(Time now, const wire::FrameView& view, const link::Path& from);
+  void on_datagram(const wire::FrameView& view, const link::Path& from);
   // contact.cc
   bool contact(Peer& peer);
   bool contact_locally(Peer& peer, std::string& reason);
-  void open_flow(Peer& peer, const link::Path& path);
+  std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
+  void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
+  void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
+  void drop_suitor(Peer& peer);
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
@@ -98,10 +114,14 @@ class Core final : public protocol::Directory {
   Time started_;
   Time next_timer_ = kNever;  ///< no flow has an earlier deadline
   Time next_ask_ = Time{};
+  bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
+  bool said_store_full_ = false;
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
+  std::uint32_t local_turn_ = 0;      ///< when a peer of this node last had something for us
+  std::uint32_t silent_turns_ = 0;    ///< looks at the network since it last brought something
   std::uint32_t turns_attended_ = 0;  ///< turns_ at the end of the last visit
 };
 

@@ -50,6 +50,16 @@ Time Engine::next_deadline() const {
   return core_->next_deadline();
 }
 
+Counters Engine::counters() const {
+  const std::lock_guard door(door_);
+  return core_->counters();
+}
+
+const char* Engine::path_to(std::uint64_t handle) const {
+  const std::lock_guard door(door_);
+  return core_->path_to(handle);
+}
+
 bool Engine::settled() const {
   const std::lock_guard door(door_);
   return core_->settled();
@@ -59,7 +69,7 @@ void Engine::poll(bool wait) {
   std::unique_lock door(door_, std::defer_lock);
   if (!wait && !door.try_lock()) return;
   if (wait) door.lock();
-  core_->poll();
+  core_->poll(wait ? Core::Look::everywhere : Core::Look::where_due);
 }
 
 }  // namespace cluster::engine

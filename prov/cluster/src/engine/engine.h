@@ -24,6 +24,9 @@ namespace cluster::engine {
 
 class Core;
 
+/// What an endpoint promises its application: everything, or whole messages only.
+enum class Service : std::uint8_t { reliable, datagram };
+
 /// What an engine is made of. `link` may be null (shared memory only), `host` may be null (no
 /// shared memory); `keeper` is whatever must live exactly as long as the engine.
 struct Parts {
@@ -34,6 +37,7 @@ struct Parts {
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::Host> host;
   std::shared_ptr<void> keeper;
+  Service service = Service::reliable;  ///< datagrams need a link and use no host
 };
 
 class Engine {
@@ -63,6 +67,11 @@ class Engine {
   bool attend();
   /// When it next wants a turn though nothing arrives and nobody asks; kNever: not at all.
   Time next_deadline() const;
+  /// What it has counted so far.
+  Counters counters() const;
+  /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
+  /// names nobody.
+  const char* path_to(std::uint64_t handle) const;
   /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
   bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.

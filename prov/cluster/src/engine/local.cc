@@ -30,6 +30,7 @@ void Core::receive_local() {
 void Core::drain(Peer& peer, std::size_t limit) {
   shm::Arrival arrival;
   for (std::size_t i = 0; i < limit && peer.inbox->look(arrival); ++i) {
+    local_turn_ = turns_;
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
     peer.inbox->take();
   }
@@ -50,6 +51,7 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
     lose(peer, Fault::reset);
   }
   peer.inbox = std::move(inbox);
+  peer.channel.memory = peer.inbox->memory();
   locals_.push_back(&peer);
   if (peer.channel.carrier == nullptr) contact(peer);  // answers need a way back
 }

@@ -8,6 +8,12 @@ namespace {
 /// Rare chores cost system calls: once per so many turns (powers of two).
 constexpr std::uint32_t kTurnsPerAccept = 64;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
+/// While peers of this node keep us busy (something came within kBusyTurns) and the network has been
+/// silent for kSilentTurns, it gets only every eighth turn of a reader who comes again at once: to look
+/// there costs a clock reading and a cold line or a system call, more than all the rest.
+constexpr std::uint32_t kBusyTurns = 64;
+constexpr std::uint32_t kSilentTurns = 1000;
+constexpr std::uint32_t kTurnsPerGlance = 8;
 
 }  // namespace
 
@@ -41,6 +47,10 @@ Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
 }
 
 Fault Core::send(const protocol::SendOrder& order) {
+  if (parts_.service == Service::datagram) {
+    Peer* peer = peers_.by_handle(order.to);
+    return peer == nullptr ? Fault::bad_address : send_datagram(*peer, order);
+  }
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.send(channel, order); });
 }
@@ -68,7 +78,7 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
   return fault;
 }
 
-void Core::poll() {
+void Core::poll(Look look) {
   ++turns_;
   if (self_in_use_) receive_self();
   if (!locals_.empty()) receive_local();
@@ -78,20 +88,32 @@ void Core::poll() {
   }
   if (parts_.link == nullptr) {
     if (messenger_.busy()) messenger_.pump();
-  } else {
-    const Time now = parts_.environment.clock.now();
-    receive_network(now);
-    if (now >= next_timer_) run_timers(now);
-    if (now >= next_ask_ && messenger_.under_way()) ask_the_silent(now);
-    if (messenger_.busy()) {
-      for (Peer* peer : remotes_) {
-        if (peer->channel.busy) touch(*peer);
-      }
-      messenger_.pump();
-    }
-    transmit_spoken(now);
+  } else if (look == Look::everywhere || network_due()) {
+    poll_network();
   }
   if (!doomed_.empty()) lose_doomed();
+}
+
+/// May somebody over there wait for us, or be waited for? Never said no for long.
+bool Core::network_due() const {
+  return turns_ - local_turn_ > kBusyTurns || silent_turns_ < kSilentTurns || next_timer_ != kNever ||
+         messenger_.busy() || messenger_.spoke() || turns_ % kTurnsPerGlance == 0;
+}
+
+void Core::poll_network() {
+  const Time now = parts_.environment.clock.now();
+  messenger_.tell_time(now);
+  receive_network(now);
+  messenger_.mind_pulls(now);
+  if (now >= next_timer_) run_timers(now);
+  if (now >= next_ask_ && asks()) ask_the_silent(now);
+  if (messenger_.busy()) {
+    for (Peer* peer : remotes_) {
+      if (peer->channel.busy) touch(*peer);
+    }
+    messenger_.pump();
+  }
+  transmit_spoken(now);
 }
 
 /// The application may have turned to something else: if it has not polled since the last visit,
@@ -101,6 +123,11 @@ bool Core::attend() {
   if (!polled) poll();
   turns_attended_ = turns_;
   return !polled && (next_timer_ != kNever || messenger_.busy());
+}
+
+Time Core::next_deadline() const {
+  const Time timer = std::min(next_timer_, messenger_.deadline());
+  return asks() ? std::min(timer, next_ask_) : timer;
 }
 
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.

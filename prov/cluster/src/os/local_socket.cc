@@ -59,6 +59,12 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   return count;
 }
 
+bool peer_credentials(const Descriptor& socket, ucred& credentials) {
+  socklen_t size = sizeof credentials;
+  return ::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
+         size == sizeof credentials;
+}
+
 }  // namespace
 
 LocalSocket LocalSocket::listen(std::string_view name, std::string& reason) {
@@ -103,10 +109,13 @@ LocalSocket LocalSocket::accept(std::string& reason) const {
 }
 
 bool LocalSocket::same_user() const {
-  ucred credentials{};
-  socklen_t size = sizeof credentials;
-  return ::getsockopt(socket_.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
-         size == sizeof credentials && credentials.uid == ::geteuid();
+  ucred credentials;
+  return peer_credentials(socket_, credentials) && credentials.uid == ::geteuid();
+}
+
+int LocalSocket::peer_process() const {
+  ucred credentials;
+  return peer_credentials(socket_, credentials) ? credentials.pid : 0;
 }
 
 bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::string& reason) const {

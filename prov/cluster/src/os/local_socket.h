@@ -29,6 +29,10 @@ class LocalSocket {
   /// this process runs as.
   bool same_user() const;
 
+  /// The process on the other side, as this one's namespace of processes numbers it; 0 if it has no number
+  /// there.
+  int peer_process() const;
+
   /// One message, all or nothing, and a descriptor beside it; false with `reason`.
   bool send(ConstBytes message, const Descriptor& attachment, std::string& reason) const;
 

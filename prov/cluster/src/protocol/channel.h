@@ -12,6 +12,7 @@
 #include "base/address.h"
 #include "base/ring.h"
 #include "protocol/carrier.h"
+#include "protocol/foreign_memory.h"
 #include "protocol/request.h"
 
 namespace cluster::protocol {
@@ -23,8 +24,9 @@ inline constexpr std::uint64_t kMessageCharge = 64;
 
 struct Channel {
   SocketAddress name;
-  Carrier* carrier = nullptr;  ///< null while there is no way to the peer
-  std::size_t eager_max = 0;   ///< of the carrier in use
+  Carrier* carrier = nullptr;       ///< null while there is no way to the peer
+  std::size_t eager_max = 0;        ///< of the carrier in use
+  ForeignMemory* memory = nullptr;  ///< the peer's, where this process may reach it
 
   List<SendRequest, &SendRequest::order> waiting;          ///< messages not yet with the carrier, in order
   List<SendRequest, &SendRequest::order> streaming;        ///< announced ones with pulls to answer
@@ -53,6 +55,12 @@ struct Channel {
   std::size_t puts_announced = 0;  ///< of this side: later messages wait until they have landed
   List<SendRequest, &SendRequest::member> serving;  ///< remote reads of the peer under way here
   std::size_t serves = 0;                           ///< how many
+
+  // What has been pulled from it (pull_budget.h).
+  std::size_t pulled = 0;     ///< bytes asked for and not arrived
+  bool pull_moved = false;    ///< something was asked for or arrived since the budget looked
+  bool pull_stalled = false;  ///< nothing did: its share is lent to others
+  Hook<Channel> pulls;
 
   bool farewell = false;  ///< the peer has closed in peace
   bool busy = false;      ///< in Messenger's list of channels with something left to send

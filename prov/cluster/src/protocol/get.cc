@@ -140,7 +140,7 @@ void Messenger::on_get_failed(const Channel& channel, const wire::Segment& segme
                      receive->verb == ReceiveRequest::Verb::get && receive->requested > 0;
   if (!known) return refuse();
   abandon(*receive, Fault::access);
-  schedule_pulls();
+  schedule_pulls(budget_of(channel));
 }
 
 }  // namespace cluster::protocol

@@ -15,8 +15,10 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       directory_(directory),
       sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(kNoLimit),
-      groups_(kNoLimit) {}
+      messages_(settings.stored_max),
+      groups_(kNoLimit),
+      far_(settings.pull_window, PullBudget::Size::found),
+      near_(settings.pull_window, PullBudget::Size::fixed) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   using wire::SegmentKind;
@@ -35,6 +37,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::get: return on_get(channel, segment);
     case SegmentKind::failed: return on_failed(channel, segment);
     case SegmentKind::get_failed: return on_get_failed(channel, segment);
+    case SegmentKind::placed: return on_placed(channel, segment);
     case SegmentKind::farewell: channel.farewell = true; return;
   }
   refuse();
@@ -56,6 +59,7 @@ void Messenger::pump() {
     if (channel->busy) busy_[kept++] = channel;
   }
   busy_.resize(kept);
+  if (!direct_.empty()) fetch();
 }
 
 /// One turn for one channel; true if nothing is left to do. Answers go before new messages: they
@@ -177,6 +181,7 @@ void Messenger::complete(ReceiveRequest& receive, Fault fault) {
   if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
     receive.channel->receives.remove(receive);
   }
+  if (direct_.contains(receive)) direct_.remove(receive);
   if (receive.verb == ReceiveRequest::Verb::message) {
     report_message(receive, fault);
   } else if (receive.verb == ReceiveRequest::Verb::get) {
@@ -250,7 +255,9 @@ void Messenger::fail(Channel& channel, Fault fault, bool directed) {
   channel.landing = {};
   channel.farewell = false;
   channel.carrier = nullptr;
-  schedule_pulls();
+  channel.memory = nullptr;
+  schedule_pulls(far_);
+  schedule_pulls(near_);
 }
 
 }  // namespace cluster::protocol

@@ -1,11 +1,14 @@
 // The protocol of one endpoint: turns orders into segments and segments into completions. It knows
-// messages, matching and credit; it knows nothing of frames, rings, time or threads.
+// messages, matching and credit; it knows nothing of frames, rings or threads, and of time only what its
+// budget of pulls is told.
 //
 //   send.cc        a message goes out: at once if there is room, else in its turn
 //   eager.cc       small messages: the parts arrive, are matched or stored; credit
 //   rendezvous.cc  large messages: announce, pull, bulk, done - both sides of each
+//   direct.cc      the same between processes that reach each other's memory
 //   put.cc        remote writes, both sides
 //   get.cc        remote reads, both sides
+//   datagram.cc    messages of which nothing is promised, both sides
 //   receive.cc     receives are posted, look into the store, are cancelled
 //   messenger.cc   turns (pump), outcomes, loss of a peer
 //
@@ -20,6 +23,7 @@
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/match_queue.h"
+#include "protocol/pull_budget.h"
 #include "protocol/regions.h"
 
 namespace cluster::protocol {
@@ -35,6 +39,7 @@ class Directory {
 struct MessengerSettings {
   std::size_t send_requests_max = 4096;
   std::uint64_t eager_credit = 1024 * 1024;  ///< what one sender may have waiting here, charged bytes
+  std::size_t stored_max = 2 * 1024 * 1024;  ///< messages that wait for their receive
   std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
 };
 
@@ -68,8 +73,20 @@ class Messenger {
   /// Tells the peer something outside the order of messages.
   void say(Channel& channel, const wire::Segment& segment);
 
+  // --- datagrams: a whole message each ---
+  void datagram_left(const SendOrder& order);
+  void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+
   /// Tells the peer again what it may know already, to see whether it is there.
   void remind(Channel& channel);
+
+  /// A turn begins, or what was said leaves.
+  void tell_time(Time now) { far_.tell_time(now); }
+  /// What has arrived by `now` has been taken in: those who hold up others are looked for.
+  void mind_pulls(Time now) {
+    if (far_.deadline() <= now && far_.mind(now)) schedule_pulls(far_);
+  }
+  Time deadline() const { return far_.deadline(); }
 
   /// True if some operation is under way.
   bool under_way() const { return sends_.alive() + receives_.alive() != 0; }
@@ -80,7 +97,7 @@ class Messenger {
     untagged_.each_directed(visit);
   }
 
-  bool busy() const { return !busy_.empty(); }
+  bool busy() const { return !busy_.empty() || !direct_.empty(); }
   bool spoke() const { return !spoken_.empty(); }
   /// Channels that were told something outside an order of theirs since the last call: whoever
   /// drives their carriers has to see that it leaves.
@@ -107,7 +124,8 @@ class Messenger {
   // eager.cc
   void on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_eager_next(Channel& channel, ConstBytes payload);
-  /// Null if the store holds as many messages as it can name.
+  /// Null if the store is full, which is counted. Credit ends long before unless there are very many
+  /// senders; announcements have none.
   Unexpected* store(Channel& channel, const wire::Segment& segment, std::size_t total);
   void assembled(Channel& channel);
   void release(Channel& channel, std::uint64_t charge);
@@ -116,14 +134,26 @@ class Messenger {
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
   static wire::Segment pull_for(const ReceiveRequest& receive);
-  void schedule_pulls();
+  PullBudget& budget_of(const Channel& channel);
+  static std::size_t next_pull(const ReceiveRequest& receive, const PullBudget& budget);
+  void schedule_pulls(PullBudget& budget);
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
+  void account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes);
   void finish(SendRequest& request);
   void arrived_whole(ReceiveRequest& receive);
   void abandon(ReceiveRequest& receive, Fault fault);
   bool stream(SendRequest& request);
+  // direct.cc
+  static void offer_memory(const SendRequest& request, wire::Segment& announcement);
+  void begin_direct(ReceiveRequest& receive);
+  static std::size_t next_place(const ReceiveRequest& receive);
+  static void offer_place(const ReceiveRequest& receive, wire::Segment& pull);
+  void fetch();
+  void fetch_piece(ReceiveRequest& receive);
+  bool place(SendRequest& request, const PullRange& range);
+  void on_placed(Channel& channel, const wire::Segment& segment);
   // put.cc
   void put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
                bool last, Group* group);
@@ -176,8 +206,9 @@ class Messenger {
   Pool<Group> groups_;
   MatchQueue tagged_;
   MatchQueue untagged_;
-  List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested
-  std::size_t pulled_out_ = 0;                            ///< bytes pulled and not arrived
+  List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
+  PullBudget far_;                                        ///< of what is pulled across the network...
+  PullBudget near_;                                       ///< ...and from this node
   std::vector<Channel*> busy_;
   std::vector<Channel*> spoken_;
 };

@@ -52,6 +52,7 @@ void Messenger::take(ReceiveRequest& receive, Unexpected& message) {
   receive.data = message.data;
   receive.has_data = message.has_data;
   receive.sender_id = message.sender_id;
+  receive.source = message.source;
   receive.total = message.total;
   if (message.announced) {
     drop(message);

@@ -7,21 +7,14 @@
 #include "protocol/messenger.h"
 
 namespace cluster::protocol {
-namespace {
-
-/// One pull asks for so much; so many of them may be under way for one message.
-constexpr std::size_t kPullBytes = 256 * 1024;
-constexpr std::size_t kPullsUnderWay = 4;
-static_assert(kPullsUnderWay < kPullsMax, "one more may be half posted at the sender");
-
-}  // namespace
 
 void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag);
   if (receive == nullptr) {
     Unexpected* message = store(channel, segment, segment.total);
-    if (message == nullptr) return refuse();
+    if (message == nullptr) return;
     message->announced = true;
+    message->source = segment.address;
     return;
   }
   receive->channel = &channel;
@@ -30,6 +23,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   receive->has_data = segment.has_data();
   receive->sender_id = segment.id;
   receive->total = segment.total;
+  receive->source = segment.address;
   start_pulling(*receive);
 }
 
@@ -39,9 +33,12 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
     if (receive.verb == ReceiveRequest::Verb::message) confirm(*receive.channel, receive.sender_id);
     return complete(receive, Fault::none);
   }
+  receive.end = receive.wanted;
   receive.channel->receives.push_back(receive);
-  pulling_.push_back(receive);
-  schedule_pulls();
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.waiting.push_back(receive);
+  begin_direct(receive);
+  schedule_pulls(budget);
 }
 
 /// The next piece of it, in the words its sender understands.
@@ -62,26 +59,36 @@ wire::Segment Messenger::pull_for(const ReceiveRequest& receive) {
   return pull;
 }
 
+PullBudget& Messenger::budget_of(const Channel& channel) {
+  return channel.carrier != nullptr && channel.carrier->immediate() ? near_ : far_;
+}
+
+/// How much to ask for next; 0: enough is under way.
+std::size_t Messenger::next_pull(const ReceiveRequest& receive, const PullBudget& budget) {
+  if (receive.source != 0) return next_place(receive);
+  return budget.may_pull(receive) ? std::min(budget.piece(), receive.end - receive.requested) : 0;
+}
+
 /// Hands the free budget out in turns, one pull per message and turn.
-void Messenger::schedule_pulls() {
-  ReceiveRequest* receive = pulling_.front();
-  while (receive != nullptr && pulled_out_ + kPullBytes <= std::max(settings_.pull_window, kPullBytes)) {
-    ReceiveRequest* next = pulling_.after(*receive);
-    const std::size_t under_way = receive->requested - receive->arrived;
-    if (under_way + kPullBytes <= kPullsUnderWay * kPullBytes) {
+void Messenger::schedule_pulls(PullBudget& budget) {
+  ReceiveRequest* receive = budget.waiting.front();
+  while (receive != nullptr && budget.room()) {
+    ReceiveRequest* next = budget.waiting.after(*receive);
+    if (const std::size_t piece = next_pull(*receive, budget)) {
       wire::Segment pull = pull_for(*receive);
-      pull.total = std::min(kPullBytes, receive->wanted - receive->requested);
-      receive->requested += pull.total;
-      pulled_out_ += pull.total;
-      pulling_.remove(*receive);
-      if (receive->requested < receive->wanted) {
-        pulling_.push_back(*receive);
+      pull.total = piece;
+      if (receive->source != 0) offer_place(*receive, pull);
+      budget.pulled(*receive, piece);
+      budget.waiting.remove(*receive);
+      if (receive->requested < receive->end) {
+        budget.waiting.push_back(*receive);
         if (next == nullptr) next = receive;
       }
       say(*receive->channel, pull);
     }
     receive = next;
   }
+  if (receive != nullptr) budget.lacking();
 }
 
 void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
@@ -90,10 +97,10 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
                      request->state == SendRequest::State::announced && !request->done &&
                      request->verb != SendRequest::Verb::serve;
   const bool sane = known && segment.total > 0 && segment.offset <= request->length &&
-                    segment.total <= request->length - segment.offset && request->pull_count < kPullsMax;
-  if (!sane) return refuse();
+                    segment.total <= request->length - segment.offset;
+  const PullRange range{segment.offset, segment.offset + segment.total, segment.address};
+  if (!sane || !request->asked_for(range)) return refuse();
   request->receiver_id = segment.peer_id;
-  request->pulls[request->pull_count++] = {segment.offset, segment.offset + segment.total};
   if (!channel.streaming.contains(*request)) channel.streaming.push_back(*request);
   mark_busy(channel);
 }
@@ -105,6 +112,8 @@ bool Messenger::stream(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   PullRange& range = request.pulls[0];
+  if (range.address != 0 && place(request, range)) range.offset = range.end;
+  range.address = 0;
   while (range.offset < range.end) {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
@@ -145,12 +154,18 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
   if (!allowed) {
     refuse_put(channel, receive->sender_id);
     abandon(*receive, Fault::access);
+    schedule_pulls(budget_of(channel));
   } else {
-    receive->arrived += payload.size();
-    pulled_out_ -= payload.size();
-    if (receive->arrived == receive->wanted) arrived_whole(*receive);
+    account_for(*receive, segment.offset, payload.size());
   }
-  if (!pulling_.empty()) schedule_pulls();
+}
+
+/// So many of the bytes that were pulled are in place.
+void Messenger::account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes) {
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.arrived(receive, offset, bytes);
+  if (receive.arrived + receive.fetched == receive.wanted) arrived_whole(receive);
+  if (!budget.waiting.empty()) schedule_pulls(budget);
 }
 
 void Messenger::arrived_whole(ReceiveRequest& receive) {
@@ -169,8 +184,9 @@ void Messenger::arrived_whole(ReceiveRequest& receive) {
 
 /// What was to be pulled will not come.
 void Messenger::abandon(ReceiveRequest& receive, Fault fault) {
-  pulled_out_ -= receive.requested - receive.arrived;
-  if (pulling_.contains(receive)) pulling_.remove(receive);
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.given_up(*receive.channel, receive.requested - receive.arrived);
+  if (budget.waiting.contains(receive)) budget.waiting.remove(receive);
   complete(receive, fault);
 }
 

@@ -19,9 +19,11 @@ struct Channel;
 struct PullRange {
   std::uint64_t offset = 0;
   std::uint64_t end = 0;
+  std::uint64_t address = 0;  ///< not 0: where the bytes belong in the receiver's memory
 };
 
-/// Most pulls of one message that a receiver has under way; more from a peer is a breach of protocol.
+/// Most parts of one message that are asked for and do not touch. Pulls come in order but for those that
+/// were lost on the way; more from a peer is a breach of protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
 /// An operation cut into several requests, one per remote range: complete when all of them are.
@@ -79,6 +81,17 @@ struct SendRequest {
   Hook<SendRequest> member;           ///< Channel::sends
 
   std::span<const ConstBytes> payload() const { return {slices.data(), slice_count}; }
+  /// The receiver asks for that. False if it is too much in pieces.
+  bool asked_for(const PullRange& range) {
+    for (std::size_t i = 0; i < pull_count && range.address == 0; ++i) {
+      if (pulls[i].end != range.offset || pulls[i].address != 0) continue;
+      pulls[i].end = range.end;
+      return true;
+    }
+    if (pull_count == kPullsMax) return false;
+    pulls[pull_count++] = range;
+    return true;
+  }
 };
 
 struct ReceiveRequest {
@@ -111,9 +124,16 @@ struct ReceiveRequest {
   std::uint32_t sender_id = 0;  ///< announced, or to be confirmed: the sender's request
   std::size_t total = 0;        ///< length of the message
   std::size_t wanted = 0;       ///< bytes of it that fit here
-  std::size_t requested = 0;    ///< announced: bytes pulled so far
-  std::size_t arrived = 0;
-  Hook<ReceiveRequest> order;   ///< the match queue, or Pulls::waiting
+  std::size_t requested = 0;    ///< announced: bytes pulled so far, from the front
+  std::size_t end = 0;          ///< announced: the bytes from here on are not pulled but fetched
+  std::size_t arrived = 0;      ///< of those pulled
+  std::size_t fetched = 0;      ///< by this side itself, out of the sender's memory
+  std::uint64_t source = 0;     ///< announced: where the message lies there; 0: not to be reached
+  Hook<ReceiveRequest> order;   ///< the match queue, or PullBudget::waiting
+  Hook<ReceiveRequest> direct;  ///< Messenger::direct_
+  Hook<ReceiveRequest> bucket;  ///< PostedIndex
+  std::uint64_t number = 0;     ///< PostedIndex: in the order of posting
+  bool indexed = false;         ///< PostedIndex: in a view
   Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
 
   std::span<const Bytes> buffers() const { return {slices.data(), slice_count}; }
@@ -131,6 +151,7 @@ struct Unexpected {
   bool confirm = false;
   bool announced = false;  ///< the bytes are still with the sender
   std::uint32_t sender_id = 0;
+  std::uint64_t source = 0;  ///< announced: where they lie there, if it said so
   std::size_t total = 0;
   std::size_t arrived = 0;   ///< eager: equals total once complete
   std::uint64_t charge = 0;  ///< credit it holds until it leaves the store
@@ -138,9 +159,10 @@ struct Unexpected {
   ReceiveRequest* taker = nullptr;  ///< matched while parts were still on their way
   void* claimed_by = nullptr;
   bool claimed = false;
-  bool discarded = false;   ///< nobody wants it: dropped when its last part is here
-  Hook<Unexpected> order;   ///< the match queue
-  Hook<Unexpected> member;  ///< Channel::unexpected
+  bool discarded = false;                        ///< nobody wants it: dropped when its last part is here
+  Hook<Unexpected> order;                        ///< the match queue
+  Hook<Unexpected> first_bucket, second_bucket;  ///< StoredIndex
+  Hook<Unexpected> member;                       ///< Channel::unexpected
 
   /// May a receive that looks into the store find it?
   bool available() const { return !claimed && !discarded && taker == nullptr; }

@@ -150,6 +150,7 @@ bool Messenger::advance(SendRequest& request) {
   segment.total = request.length;
   segment.tag = request.tag;
   segment.data = request.data;
+  offer_memory(request, segment);
   if (!channel.carrier->post(segment, {}, Hold::copy, 0)) return false;
   ++counters_.rendezvous_sent;
   channel.waiting.remove(request);

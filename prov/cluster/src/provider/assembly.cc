@@ -17,11 +17,26 @@
 namespace cluster::provider {
 namespace {
 
-/// What an engine borrows and gives back at its end.
+/// Everything that happened at all, as name=value.
+std::string account(const Counters& counters) {
+  std::string text;
+  counters.each([&text](const char* name, std::uint64_t value, const char*) {
+    if (value == 0) return;
+    text.append(" ").append(name).append("=").append(std::to_string(value));
+  });
+  return text;
+}
+
+/// What an engine borrows and gives back at its end; its account goes to the log then.
 struct Lease {
-  Lease(CounterPool& from) : pool(from), counters(from.take()) {}
+  Lease(CounterPool& from, const SocketAddress& name, Log& to)
+      : pool(from), counters(from.take()), owner(name), log(to) {}
   ~Lease() {
     keeper.reset();
+    if (log.enabled(LogLevel::info)) {
+      // Past the formatting, which would cut so long a line.
+      log.write(LogLevel::info, ("endpoint " + owner.text() + " ends:" + account(counters)).c_str());
+    }
     pool.give_back(counters);
   }
   Lease(const Lease&) = delete;
@@ -29,6 +44,8 @@ struct Lease {
 
   CounterPool& pool;
   Counters& counters;
+  SocketAddress owner;
+  Log& log;
   std::shared_ptr<void> keeper;
 };
 
@@ -103,7 +120,8 @@ std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort
   return os::open_udp_link(port, place.interface.mtu, environment);
 }
 
-std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, int& error) {
+std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::Service service,
+                                                      int& error) {
   const std::vector<Place> places = find_places();
   Wish wish;
   wish.interface = options_.text(Options::Name::iface);
@@ -118,7 +136,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   }
   const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted, error);
   if (port == nullptr) return nullptr;
-  auto lease = std::make_shared<Lease>(counters_);
+  auto lease = std::make_shared<Lease>(counters_, port->name(), log_);
   const Environment environment{clock_, random_, log_, lease->counters};
   std::unique_ptr<link::Link> link = open_link(port, *place, environment);
   if (link == nullptr) {
@@ -128,16 +146,18 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const engine::Settings settings = options_.settings();
   const std::uint64_t epoch = real_time_ns();
   std::unique_ptr<shm::Host> host;
-  std::string reason = "FI_CLUSTER_SHM=no";
-  if (settings.shm) {
-    host = shm::open_host(port->name(), epoch, {.ring_bytes = settings.shm_ring_bytes}, environment, reason);
+  const bool datagrams = service == engine::Service::datagram;
+  std::string reason = datagrams ? "datagrams do without" : "FI_CLUSTER_SHM=no";
+  if (settings.shm && !datagrams) {
+    const shm::HostSettings rings{.ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy};
+    host = shm::open_host(port->name(), epoch, rings, environment, reason);
   }
   lease->keeper = os::start_keeper(port, log_);
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
   auto engine = std::make_unique<engine::Engine>(engine::Parts{
-      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease)});
+      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease), service});
   engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
   return engine;
 }

@@ -39,7 +39,8 @@ class Machine final : public api::Assembly {
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }
   std::uint32_t core_version() const override { return core_version_; }
-  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, int& error) override;
+  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
+                                               int& error) override;
   std::vector<SocketAddress> resolve(const char* node, const char* service) override;
 
  private:

@@ -46,32 +46,33 @@ class Check {
   std::string reason_;
 };
 
-void check_transmit(Check& check, const fi_tx_attr& hint, std::size_t sends_max) {
-  check.subset("tx_attr->caps", hint.caps & kTransmitOnly, kTransmitCaps);
-  check.subset("tx_attr->op_flags", hint.op_flags, kTransmitOpFlags);
-  check.subset("tx_attr->msg_order", hint.msg_order, kMessageOrder);
+void check_transmit(Check& check, const Offer& offer, const fi_tx_attr& hint, std::size_t sends_max) {
+  check.subset("tx_attr->caps", hint.caps & kTransmitOnly, offer.transmit_caps);
+  check.subset("tx_attr->op_flags", hint.op_flags, offer.transmit_flags);
+  check.subset("tx_attr->msg_order", hint.msg_order, offer.message_order);
   check.subset("tx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
   check.at_most("tx_attr->inject_size", hint.inject_size, protocol::kInjectMax);
   check.at_most("tx_attr->size", hint.size, sends_max);
   check.at_most("tx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
-  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, protocol::kRemoteMax);
+  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, offer.remote_ranges_max);
 }
 
-void check_receive(Check& check, const fi_rx_attr& hint) {
-  check.subset("rx_attr->caps", hint.caps & kReceiveOnly, kReceiveCaps);
+void check_receive(Check& check, const Offer& offer, const fi_rx_attr& hint) {
+  check.subset("rx_attr->caps", hint.caps & kReceiveOnly, offer.receive_caps);
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
-  check.subset("rx_attr->msg_order", hint.msg_order, kMessageOrder);
+  check.subset("rx_attr->msg_order", hint.msg_order, offer.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
 }
 
-void check_endpoint(Check& check, const fi_ep_attr& hint, std::uint32_t version) {
-  check.that(hint.type == FI_EP_UNSPEC || hint.type == FI_EP_RDM, "only FI_EP_RDM endpoints are offered");
+void check_endpoint(Check& check, const Offer& offer, const fi_ep_attr& hint, std::uint32_t version) {
+  check.that(hint.type == FI_EP_UNSPEC || hint.type == offer.type,
+             "only FI_EP_RDM and FI_EP_DGRAM endpoints are offered");
   check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
              "another wire protocol is asked for");
   check.at_most("protocol_version", hint.protocol_version, kProtocolVersion);
-  check.at_most("max_msg_size", hint.max_msg_size, kMessageMax);
+  check.at_most("max_msg_size", hint.max_msg_size, offer.message_max);
   check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
   if (!old_registration(version)) check.at_most("ep_attr->auth_key_size", hint.auth_key_size, 0);
@@ -120,13 +121,13 @@ bool known_format(std::uint32_t format) {
 
 }  // namespace
 
-std::string refusal(const fi_info& hints, const Asker& asker) {
+std::string refusal(const fi_info& hints, const Offer& offer, const Asker& asker) {
   Check check;
-  if (hints.ep_attr != nullptr) check_endpoint(check, *hints.ep_attr, asker.version);
-  check.subset("caps", hints.caps, kCaps);
+  if (hints.ep_attr != nullptr) check_endpoint(check, offer, *hints.ep_attr, asker.version);
+  check.subset("caps", hints.caps, offer.caps);
   check.that(known_format(hints.addr_format), "addr_format is none of the socket address formats");
-  if (hints.tx_attr != nullptr) check_transmit(check, *hints.tx_attr, asker.sends_max);
-  if (hints.rx_attr != nullptr) check_receive(check, *hints.rx_attr);
+  if (hints.tx_attr != nullptr) check_transmit(check, offer, *hints.tx_attr, asker.sends_max);
+  if (hints.rx_attr != nullptr) check_receive(check, offer, *hints.rx_attr);
   if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, asker);
   return check.reason();
 }

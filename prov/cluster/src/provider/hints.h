@@ -17,8 +17,10 @@ struct Asker {
   std::size_t sends_max = 4096;    ///< sends that an endpoint takes at a time
 };
 
+struct Offer;  // offer.h
+
 /// Empty if the hints can be satisfied, else what stands in the way, for the log. Names and
 /// addresses are somebody else's (places.h).
-std::string refusal(const fi_info& hints, const Asker& asker);
+std::string refusal(const fi_info& hints, const Offer& offer, const Asker& asker);
 
 }  // namespace cluster::provider

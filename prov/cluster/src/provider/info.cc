@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "os/udp_link.h"
 #include "provider/addressing.h"
 #include "provider/hints.h"
 #include "provider/new_constants.h"
@@ -76,7 +77,46 @@ bool concerns_everybody(const Wish& wish, std::span<const Place> places) {
   return choose(places, plain) == nullptr;
 }
 
+/// Which kinds of endpoints fulfil the hints at this place, the reliable one first; if none does,
+/// `reason` says what stands in the way.
+std::vector<Offer> offers_for(const fi_info* hints, const Asker& asker, std::size_t frame_max,
+                              std::string& reason) {
+  std::vector<Offer> offers;
+  for (const Offer& kind : {kReliableOffer, kDatagramOffer}) {
+    const Offer offer = within_frames(kind, frame_max);
+    std::string obstacle = hints == nullptr ? std::string() : refusal(*hints, offer, asker);
+    if (obstacle.empty()) {
+      offers.push_back(offer);
+    } else if (reason.empty() || (hints->ep_attr != nullptr && hints->ep_attr->type == offer.type)) {
+      reason = std::move(obstacle);
+    }
+  }
+  return offers;
+}
+
 }  // namespace
+
+/// The place that is meant; null with a word in the log if there is none.
+const Place* Informer::choose_place(std::span<const Place> places, const fi_info* hints,
+                                    const Addresses& addresses) {
+  Wish wish = wish_for(addresses, hints, options_);
+  if (!addresses.destination.empty()) {
+    wish.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
+    if (wish.routed.empty()) {
+      log_.info("not offered: no route to %s", addresses.destination.text().c_str());
+      return nullptr;
+    }
+  }
+  const Place* place = choose(places, wish);
+  if (place != nullptr) return place;
+  const std::string reason = no_place(wish, !places.empty());
+  if (concerns_everybody(wish, places) && !warned_.exchange(true)) {
+    log_.warn("nothing is offered: %s", reason.c_str());
+  } else {
+    log_.info("not offered: %s", reason.c_str());
+  }
+  return nullptr;
+}
 
 int Informer::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                   const fi_info* hints, fi_info** list) {
@@ -84,8 +124,8 @@ int Informer::get(std::uint32_t version, const char* node, const char* service, 
   // Somebody looks for a provider to build reliable datagrams on; we have them already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const Asker asker{version, core_version_, options_.number(Options::Name::send_requests)};
-  std::string reason = hints == nullptr ? std::string() : refusal(*hints, asker);
-  if (!reason.empty()) {
+  std::string reason;
+  if (offers_for(hints, asker, wire::kFrameMax, reason).empty()) {
     log_.info("not offered: %s", reason.c_str());
     return -FI_ENODATA;
   }
@@ -95,31 +135,30 @@ int Informer::get(std::uint32_t version, const char* node, const char* service, 
     return error;
   }
   const std::vector<Place> places = find_places();
-  Wish wish = wish_for(addresses, hints, options_);
-  if (!addresses.destination.empty()) {
-    wish.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
-    if (wish.routed.empty()) {
-      log_.info("not offered: no route to %s", addresses.destination.text().c_str());
-      return -FI_ENODATA;
-    }
+  const Place* place = choose_place(places, hints, addresses);
+  if (place == nullptr) return -FI_ENODATA;
+  const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family());
+  InfoPointer first;
+  fi_info** next = nullptr;
+  for (const Offer& offer : offers_for(hints, asker, frame_max, reason)) {
+    InfoPointer info(fi_allocinfo());
+    if (info == nullptr) return -FI_ENOMEM;
+    describe(*info, offer, version, hints, core_version_);
+    if (!name_place(*info, *place, addresses)) return -FI_ENOMEM;
+    fi_info* plain = info.release();
+    if (next == nullptr)
+      first.reset(plain);
+    else
+      *next = plain;
+    next = &plain->next;
   }
-  const Place* place = choose(places, wish);
-  if (place == nullptr) {
-    reason = no_place(wish, !places.empty());
-    if (concerns_everybody(wish, places) && !warned_.exchange(true)) {
-      log_.warn("nothing is offered: %s", reason.c_str());
-    } else {
-      log_.info("not offered: %s", reason.c_str());
-    }
+  if (first == nullptr) {
+    log_.info("not offered: %s", reason.c_str());
     return -FI_ENODATA;
   }
-  InfoPointer info(fi_allocinfo());
-  if (info == nullptr) return -FI_ENOMEM;
-  describe(*info, version, hints, core_version_);
-  if (!name_place(*info, *place, addresses)) return -FI_ENOMEM;
   log_.info("offering %s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
             place->reason.c_str());
-  *list = info.release();
+  *list = first.release();
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// fi_getinfo: one entry, for the place that the caller means, or nothing.
+// fi_getinfo: an entry per kind of endpoint, for the place that the caller means, or nothing.
 //
 // The way: hints are compared with what is offered (hints.h), addresses are read and names resolved
 // (addressing.h), the interface is chosen (places.h: the address asked for, else the one that routes
@@ -11,9 +11,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 
 #include "base/log.h"
+#include "provider/addressing.h"
 #include "provider/options.h"
+#include "provider/places.h"
 
 namespace cluster::provider {
 
@@ -28,6 +31,8 @@ class Informer {
           const fi_info* hints, fi_info** list);
 
  private:
+  const Place* choose_place(std::span<const Place> places, const fi_info* hints, const Addresses& addresses);
+
   Log& log_;
   const Options& options_;
   std::uint32_t core_version_;

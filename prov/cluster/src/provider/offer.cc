@@ -1,5 +1,7 @@
 #include "provider/offer.h"
 
+#include <algorithm>
+
 #include "provider/new_constants.h"
 
 namespace cluster::provider {
@@ -12,8 +14,8 @@ std::uint64_t with_direction(std::uint64_t caps) {
   return caps;
 }
 
-std::uint64_t granted_caps(const fi_info* hints) {
-  if (hints == nullptr || hints->caps == 0) return kPrimaryCaps | kDomainCaps;
+std::uint64_t granted_caps(const Offer& offer, const fi_info* hints) {
+  if (hints == nullptr || hints->caps == 0) return offer.primary_caps | kDomainCaps;
   return with_direction(hints->caps) | kDomainCaps;
 }
 
@@ -23,34 +25,36 @@ std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hin
   return (hinted & side) == 0 ? all : all & with_direction(hinted);
 }
 
-void describe_transmit(fi_tx_attr& attributes, std::uint64_t caps, const fi_tx_attr* hint) {
-  attributes.caps = share(caps, kTransmitCaps, hint == nullptr ? 0 : hint->caps);
+void describe_transmit(fi_tx_attr& attributes, const Offer& offer, std::uint64_t caps,
+                       const fi_tx_attr* hint) {
+  attributes.caps = share(caps, offer.transmit_caps, hint == nullptr ? 0 : hint->caps);
   attributes.mode = 0;
   attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = kMessageOrder;
+  attributes.msg_order = offer.message_order;
   attributes.comp_order = FI_ORDER_NONE;
-  attributes.inject_size = protocol::kInjectMax;
+  attributes.inject_size = std::min(protocol::kInjectMax, offer.message_max);
   attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
   attributes.iov_limit = protocol::kSlicesMax;
-  attributes.rma_iov_limit = protocol::kRemoteMax;
+  attributes.rma_iov_limit = offer.remote_ranges_max;
 }
 
-void describe_receive(fi_rx_attr& attributes, std::uint64_t caps, const fi_rx_attr* hint) {
-  attributes.caps = share(caps, kReceiveCaps, hint == nullptr ? 0 : hint->caps);
+void describe_receive(fi_rx_attr& attributes, const Offer& offer, std::uint64_t caps,
+                      const fi_rx_attr* hint) {
+  attributes.caps = share(caps, offer.receive_caps, hint == nullptr ? 0 : hint->caps);
   attributes.mode = 0;
   attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = kMessageOrder;
+  attributes.msg_order = offer.message_order;
   attributes.comp_order = FI_ORDER_NONE;
   attributes.total_buffered_recv = 0;
   attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
   attributes.iov_limit = protocol::kSlicesMax;
 }
 
-void describe_endpoint(fi_ep_attr& attributes) {
-  attributes.type = FI_EP_RDM;
+void describe_endpoint(fi_ep_attr& attributes, const Offer& offer) {
+  attributes.type = offer.type;
   attributes.protocol = kProtocol;
   attributes.protocol_version = kProtocolVersion;
-  attributes.max_msg_size = kMessageMax;
+  attributes.max_msg_size = offer.message_max;
   attributes.mem_tag_format = kTagFormat;
   attributes.tx_ctx_cnt = 1;
   attributes.rx_ctx_cnt = 1;
@@ -104,12 +108,21 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
 
 }  // namespace
 
-void describe(fi_info& info, std::uint32_t version, const fi_info* hints, std::uint32_t core_version) {
-  info.caps = granted_caps(hints);
+Offer within_frames(const Offer& offer, std::size_t frame_max) {
+  Offer narrowed = offer;
+  if (offer.type == FI_EP_DGRAM) {
+    narrowed.message_max = frame_max - std::min(frame_max, wire::kDatagramHeadMax);
+  }
+  return narrowed;
+}
+
+void describe(fi_info& info, const Offer& offer, std::uint32_t version, const fi_info* hints,
+              std::uint32_t core_version) {
+  info.caps = granted_caps(offer, hints);
   info.mode = 0;
-  describe_transmit(*info.tx_attr, info.caps, hints == nullptr ? nullptr : hints->tx_attr);
-  describe_receive(*info.rx_attr, info.caps, hints == nullptr ? nullptr : hints->rx_attr);
-  describe_endpoint(*info.ep_attr);
+  describe_transmit(*info.tx_attr, offer, info.caps, hints == nullptr ? nullptr : hints->tx_attr);
+  describe_receive(*info.rx_attr, offer, info.caps, hints == nullptr ? nullptr : hints->rx_attr);
+  describe_endpoint(*info.ep_attr, offer);
   describe_domain(*info.domain_attr, version, hints == nullptr ? nullptr : hints->domain_attr, core_version);
 }
 

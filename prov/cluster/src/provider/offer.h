@@ -1,6 +1,6 @@
-// What the provider offers, as libfabric says it: capabilities, limits and defaults of its one kind
-// of endpoint, FI_EP_RDM. Only what works is in here. hints.h measures requests against these values
-// and describe() writes the answer.
+// What the provider offers, as libfabric says it: capabilities, limits and defaults of its two kinds
+// of endpoint, FI_EP_RDM and FI_EP_DGRAM. Only what works is in here. hints.h measures requests
+// against these values and describe() writes the answer.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "protocol/order.h"
+#include "wire/datagram.h"
 #include "wire/frame.h"
 
 namespace cluster::provider {
@@ -39,6 +40,49 @@ inline constexpr std::uint32_t kProtocolVersion = wire::kVersion;
 inline constexpr std::size_t kMessageMax = SIZE_MAX / 2;
 inline constexpr std::uint64_t kTagFormat = 0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit: any mask will do
 
+// Datagrams: untagged messages of which nothing is promised, neither order nor arrival.
+inline constexpr std::uint64_t kDatagramPrimaryCaps = FI_MSG | kDirectionCaps | FI_DIRECTED_RECV;
+inline constexpr std::uint64_t kDatagramCaps = kDatagramPrimaryCaps | kDomainCaps | FI_SOURCE;
+inline constexpr std::uint64_t kDatagramTransmitFlags =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE;
+
+/// One kind of endpoint.
+struct Offer {
+  fi_ep_type type;
+  std::uint64_t primary_caps;  ///< granted to who asks for them, or for nothing at all
+  std::uint64_t caps;
+  std::uint64_t transmit_caps;
+  std::uint64_t receive_caps;
+  std::uint64_t transmit_flags;
+  std::uint64_t message_order;
+  std::size_t message_max;
+  std::size_t remote_ranges_max;
+};
+inline constexpr Offer kReliableOffer{
+    .type = FI_EP_RDM,
+    .primary_caps = kPrimaryCaps,
+    .caps = kCaps,
+    .transmit_caps = kTransmitCaps,
+    .receive_caps = kReceiveCaps,
+    .transmit_flags = kTransmitOpFlags,
+    .message_order = kMessageOrder,
+    .message_max = kMessageMax,
+    .remote_ranges_max = protocol::kRemoteMax,
+};
+inline constexpr Offer kDatagramOffer{
+    .type = FI_EP_DGRAM,
+    .primary_caps = kDatagramPrimaryCaps,
+    .caps = kDatagramCaps,
+    .transmit_caps = kDatagramCaps & kTransmitCaps,
+    .receive_caps = kDatagramCaps & kReceiveCaps,
+    .transmit_flags = kDatagramTransmitFlags,
+    .message_order = FI_ORDER_NONE,
+    .message_max = wire::kFrameMax - wire::kDatagramHeadMax,
+    .remote_ranges_max = 0,
+};
+/// The same where frames have at most so many bytes.
+Offer within_frames(const Offer& offer, std::size_t frame_max);
+
 inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise
 inline constexpr std::size_t kReceivesMax = 1 << 20;
 inline constexpr std::size_t kKeySize = 8;
@@ -51,8 +95,9 @@ inline constexpr std::size_t kErrorDataMax = 64;     ///< room enough for any ad
 /// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
 inline bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
-/// Writes capabilities and attributes into `info` (from fi_allocinfo of the bound core). The hints,
-/// if any, have passed refusal(). Addresses and names are left alone.
-void describe(fi_info& info, std::uint32_t version, const fi_info* hints, std::uint32_t core_version);
+/// Writes capabilities and attributes of `offer` into `info` (from fi_allocinfo of the bound core). The
+/// hints, if any, have passed refusal(). Addresses and names are left alone.
+void describe(fi_info& info, const Offer& offer, std::uint32_t version, const fi_info* hints,
+              std::uint32_t core_version);
 
 }  // namespace cluster::provider

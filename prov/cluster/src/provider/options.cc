@@ -151,6 +151,7 @@ engine::Settings Options::settings() const {
   settings.shm_eager_max = number(Name::shm_eager);
   settings.net_eager_max = number(Name::net_eager);
   settings.shm_ring_bytes = number(Name::shm_ring);
+  settings.single_copy = boolean(Name::single_copy);
   settings.eager_credit = number(Name::eager_credit);
   settings.pull_window = number(Name::pull_window);
   settings.send_requests_max = number(Name::send_requests);

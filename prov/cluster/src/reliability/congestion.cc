@@ -9,45 +9,108 @@ Congestion::Congestion(std::size_t window_max)
       window_(std::min(kFirst, window_max_)),
       threshold_(window_max_) {}
 
-void Congestion::acknowledged(std::size_t frames, std::size_t travelling) {
-  if (travelling < window_ / 2) return;
+Duration Congestion::target() const { return std::max(kTarget, base_.get() / 2); }
+
+void Congestion::acknowledged(Time now, const News& news) {
+  round_.arrived += news.arrived;
+  if (news.round_trip) {
+    look_beneath_ = base_.sample(now, *news.round_trip) || look_beneath_;
+    round_.shortest = std::min(round_.shortest, *news.round_trip);
+  }
+  if (falling_ > 0) {
+    fall(news.arrived);
+  } else {
+    grow(news);
+  }
+  if (news.newest.before(round_.end)) return;
+  judge();
+  round_ = {};
+  round_.end = news.next;
+}
+
+void Congestion::grow(const News& news) {
+  const bool queued = news.round_trip && *news.round_trip > base_.get() + target();
+  if (queued || news.travelling < window_ / 2) return;
   if (window_ < threshold_) {
-    window_ = std::min(window_ + frames, threshold_);
+    window_ = std::min(window_ + news.arrived, threshold_);
     return;
   }
-  earned_ += frames;
+  earned_ += news.arrived;
   if (earned_ < window_) return;
   earned_ -= window_;
   window_ = std::min(window_ + 1, window_max_);
   threshold_ = std::max(threshold_, window_);
 }
 
-void Congestion::remember(Sequence next) {
-  // A reduction on top of one that is still in doubt: taking it back means going back to the first.
+void Congestion::judge() {
+  window_ -= falling_;  // a round is over: so is the fall
+  falling_ = 0;
+  const std::size_t frames = round_.arrived + round_.lost;
+  const bool measured = round_.shortest != Duration::max();
+  const Duration delay = measured ? round_.shortest - base_.get() : Duration::zero();
+  const Duration limit = base_.known() ? target() : kTarget;
+  const bool queued = delay > limit;
+  const Duration standing = std::clamp(base_.known() ? base_.get() : limit, kNoise, limit / 2);
+  const bool overflow = round_.lost > 0 && delay > standing;
+  const bool policed = round_.lost * kToleratedShare > frames && frames >= kFloor;
+  std::size_t to = window_;
+  if (queued && queued_before_ && window_ > kFirst) {
+    const auto excess = static_cast<std::size_t>((delay - limit) * 100 / round_.shortest);
+    to = std::max(kFirst, window_ - window_ * std::min<std::size_t>(excess, 50) / 100);
+  }
+  if (overflow) to = std::min(to, window_ * 7 / 10);
+  if (policed) to = std::min(to, std::max(window_ / 2, window_ * round_.arrived / frames));
+  queued_before_ = queued;
+  if (to < window_) return reduce(to);
+  quiet_rounds_ = delay > limit / 4 ? 0 : quiet_rounds_ + 1;
+  if (quiet_rounds_ >= kQuietRounds) threshold_ = window_max_;
+  if (look_beneath_ && measured) {
+    look_beneath_ = false;
+    const auto part = static_cast<std::size_t>(base_.get() * 100 / round_.shortest);
+    const std::size_t back = window_;
+    reduce(std::max(std::min(kFirst, window_), window_ * part / 100));
+    threshold_ = back;
+  }
+}
+
+void Congestion::reduce(std::size_t to) {
+  // A reduction on top of one that is still in doubt: taking it back means going back to the first. If
+  // some repairs were of use the first was right.
+  if (repairs_ != 0 && in_vain_ == 0) reduced_ = false;
+  remember();
+  to = std::max(std::min(window_, kFloor), to);
+  threshold_ = std::max(to, kFloor);
+  falling_ = fall_begin_ = window_ - to;
+  fall_round_ = window_;
+  quiet_rounds_ = 0;
+}
+
+void Congestion::fall(std::size_t arrived) {
+  earned_ += arrived * fall_begin_;
+  const std::size_t step = std::min(earned_ / fall_round_, falling_);
+  earned_ -= step * fall_round_;
+  window_ -= step;
+  falling_ -= step;
+  if (falling_ == 0) earned_ = 0;
+}
+
+void Congestion::remember() {
   if (!reduced_) {
     window_before_ = window_;
     threshold_before_ = threshold_;
     repairs_ = in_vain_ = 0;
   }
   reduced_ = true;
-  any_reduction_ = true;
-  round_end_ = next;
   earned_ = 0;
 }
 
-void Congestion::lost(Sequence latest, Sequence next) {
-  if (any_reduction_ && latest.before(round_end_)) return;
-  // The round before this one was a real loss, or its repairs would have been reported by now.
-  if (in_vain_ == 0) reduced_ = false;
-  remember(next);
-  threshold_ = window_ = std::max(kFloor, window_ * 7 / 10);
-}
-
-void Congestion::timed_out(Sequence next) {
+void Congestion::timed_out() {
   const bool again = reduced_ && window_ == kFloor;
-  remember(next);
-  if (!again) threshold_ = std::max(kFloor, window_ * 7 / 10);
-  window_ = kFloor;
+  remember();
+  threshold_ = std::max(kFloor, again ? threshold_ / 2 : window_);
+  window_ = std::min(window_, kFloor);
+  falling_ = 0;
+  quiet_rounds_ = 0;
 }
 
 void Congestion::repaired_in_vain(std::size_t frames) {
@@ -56,6 +119,7 @@ void Congestion::repaired_in_vain(std::size_t frames) {
   if (repairs_ == 0 || in_vain_ < repairs_) return;
   window_ = std::max(window_, window_before_);
   threshold_ = std::max(threshold_, threshold_before_);
+  falling_ = 0;
   reduced_ = false;
 }
 

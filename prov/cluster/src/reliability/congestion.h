@@ -1,13 +1,36 @@
-// How many frames may travel at once. Slow start until the first loss, then one frame more per round
-// trip; a round with losses costs three tenths, once; a timeout leaves the floor, from where slow
-// start leads back to seven tenths of what was. If all repairs since the last reduction turn out to
-// have been in vain, nothing was lost and the reduction is taken back.
+// How many frames may travel at once. Two things speak of a path that is too full: frames queue, and
+// frames are lost. Ethernet loses frames for other reasons as well (bad cables, full receive rings, a
+// policer), so a loss alone proves little, and delay alone may be a peer that computes. Each *round*
+// (until a frame that was sent after the round's begin is acknowledged) is judged as a whole:
+//
+//   delay    shortest round trip of the round beyond the shortest of the last ten seconds: a queue
+//            that stood all the round, not one that came and went
+//   share    of the round's frames that were lost
+//
+//   a queue   delay beyond target (kTarget, or half the shortest round trip if that is longer) in two
+//             rounds running: less in proportion to the excess, at most half; not below the first
+//             window, since a peer that polls seldom looks the same
+//   overflow  losses while a queue stands, be it short: seven tenths
+//   a policer more than a fifth lost, whatever the delay: less by the share, at most half
+//
+// A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument:
+// no silence, no burst), and taken back if all repairs since turn out to have been in vain. Otherwise
+// the window doubles each round up to a threshold, then gains a frame a round; after a few rounds
+// without a queue the threshold is void, so free capacity is found in a few round trips wherever it
+// lies. Nothing grows on a sample that shows a queue, or if half of it was not used.
+//
+// Sources: Swift (Kumar et al., SIGCOMM 2020) for the target and the proportional decrease, BBR (Cardwell
+// et al., 2016) for the forgetting minimum and the indifference to random loss, HyStart (RFC 9406) for
+// leaving slow start by delay.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/sequence.h"
+#include "base/shortest.h"
+#include "base/units.h"
 
 namespace cluster::reliability {
 
@@ -15,29 +38,64 @@ class Congestion {
  public:
   explicit Congestion(std::size_t window_max);
 
+  /// What one acknowledgement brought.
+  struct News {
+    std::size_t arrived = 0;             ///< frames acknowledged for the first time
+    std::size_t travelling = 0;          ///< how many were under way before
+    Sequence newest;                     ///< latest transmission that has arrived
+    Sequence next;                       ///< number of the next transmission
+    std::optional<Duration> round_trip;  ///< if it makes a sample
+  };
+
   std::size_t window() const { return window_; }
-  /// So many frames arrived; `travelling` were under way before. A window that was not made use of
-  /// does not grow.
-  void acknowledged(std::size_t frames, std::size_t travelling);
-  /// Transmissions up to `latest` were lost; `next` is the number of the next one.
-  void lost(Sequence latest, Sequence next);
-  void timed_out(Sequence next);
+  /// True while the window still looks for its limit.
+  bool exploring() const { return window_ < threshold_ && falling_ == 0; }
+  void acknowledged(Time now, const News& news);
+  void lost(std::size_t frames) { round_.lost += frames; }
+  /// Complete silence. Leaves the floor, from where doubling leads back.
+  void timed_out();
   void repaired() { ++repairs_; }
   void repaired_in_vain(std::size_t frames);
 
   static constexpr std::size_t kFirst = 32;
   static constexpr std::size_t kFloor = 4;
+  static constexpr Duration kTarget = 100us;
 
  private:
-  void remember(Sequence next);
+  static constexpr Duration kMemory = 10s;
+  static constexpr Duration kNoise = 20us;  ///< shorter delays are no queue
+  static constexpr unsigned kQuietRounds = 4;
+  static constexpr std::size_t kToleratedShare = 5;  ///< one in so many may be lost
+
+  struct Round {
+    Sequence end;  ///< over when this transmission or a later one has arrived
+    std::size_t arrived = 0;
+    std::size_t lost = 0;
+    Duration shortest = Duration::max();
+  };
+
+  Duration target() const;
+  void judge();
+  void grow(const News& news);
+  void fall(std::size_t arrived);
+  /// Takes the window to `to` in the course of a round.
+  void reduce(std::size_t to);
+  void remember();
 
   std::size_t window_max_;
   std::size_t window_;
-  std::size_t threshold_;   ///< slow start ends here
-  std::size_t earned_ = 0;  ///< acknowledgements towards the next frame of window
-  bool reduced_ = false;    ///< and the reduction may still turn out to be wrong
-  bool any_reduction_ = false;
-  Sequence round_end_;  ///< losses of transmissions before this one are already paid for
+  std::size_t threshold_;       ///< doubling ends here
+  std::size_t earned_ = 0;      ///< acknowledgements towards the next frame of window, up or down
+  std::size_t falling_ = 0;     ///< frames of window still to be given up...
+  std::size_t fall_begin_ = 0;  ///< ...of so many at the begin...
+  std::size_t fall_round_ = 1;  ///< ...over so many arrivals
+  Shortest base_{kMemory};
+  Round round_;
+  bool look_beneath_ = false;  ///< the shortest round trip may have become old: drain once to see
+  bool queued_before_ = false;
+  unsigned quiet_rounds_ = 0;
+  // The last reduction, as long as it may turn out to be wrong:
+  bool reduced_ = false;
   std::size_t window_before_ = 0;
   std::size_t threshold_before_ = 0;
   std::size_t repairs_ = 0;  ///< since the reduction

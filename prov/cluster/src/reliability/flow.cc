@@ -54,6 +54,8 @@ bool Flow::post(const wire::Segment& segment, const Gather& payload, protocol::H
 
 void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
 
+void Flow::introduce(const wire::FrameView& opening, link::Link& link) { rooms_->introduce(opening, link); }
+
 Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::Path& from) {
   return rooms_->receive(now, view, from);
 }
@@ -82,6 +84,8 @@ bool Flow::quiet() const { return drained() && !rooms_->acks.owed(); }
 bool Flow::drained() const { return rooms_->drained(); }
 
 void Flow::close(Time now, link::Link& link) { rooms_->close(now, link); }
+
+bool Flow::confirmed() const { return rooms_->handshake.peer_knows_us(); }
 
 std::uint32_t Flow::session() const { return rooms_->handshake.ours().session; }
 

@@ -7,6 +7,7 @@
 //   send_window      frames in flight: what each carries, when it went, what its arrival completes
 //   loss_detector    which of them are lost (RACK: RFC 8985), by transmission order and time
 //   rtt, congestion  round trip in ns; how many frames may be in flight
+//   pacer            how fast they may leave
 //   receive_window   what has arrived, in which order it is handed on
 //   ack_builder      when and what to acknowledge
 //
@@ -27,8 +28,8 @@
 namespace cluster::reliability {
 
 struct FlowSettings {
-  std::uint16_t window = 512;         ///< frames in flight, and frames kept beyond a gap
-  std::size_t frame_max = 1472;       ///< largest frame this side sends or receives, header included
+  std::uint16_t window = 512;    ///< frames in flight, and frames kept beyond a gap
+  std::size_t frame_max = 1472;  ///< largest frame this side sends or receives, header included
   Duration ack_delay = 25us;
   Duration peer_timeout = 10s;
 };
@@ -36,16 +37,16 @@ struct FlowSettings {
 /// Who this side is, for the opening block.
 struct Identity {
   SocketAddress name;
-  std::uint64_t epoch = 0;     ///< of this flow: larger than that of every earlier one of this name
-  std::uint32_t session = 0;   ///< peers put it into their frames; not 0, not guessable
+  std::uint64_t epoch = 0;    ///< of this flow: larger than that of every earlier one of this name
+  std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
 };
 
 class Flow final : public protocol::Carrier {
  public:
   enum class Verdict : std::uint8_t {
-    accepted,   ///< something new: call next(); the sender's path is genuine
-    known,      ///< a duplicate or a bare acknowledgement of this session
-    refused,    ///< not of this session or outside the window: dropped and counted
+    accepted,  ///< something new: call next(); the sender's path is genuine
+    known,     ///< a duplicate or a bare acknowledgement of this session
+    refused,   ///< not of this session or outside the window: dropped and counted
   };
 
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path,
@@ -57,6 +58,9 @@ class Flow final : public protocol::Carrier {
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
             protocol::Token token) override;
   bool immediate() const override { return false; }
+  /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
+  /// to that session it is genuine.
+  void introduce(const wire::FrameView& opening, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);
@@ -93,9 +97,11 @@ class Flow final : public protocol::Carrier {
   /// Says goodbye once (a fin frame); the flow is dead afterwards.
   void close(Time now, link::Link& link);
 
-  std::uint32_t session() const;         ///< the one in `Identity`
-  std::uint32_t peer_session() const;    ///< 0 until the peer's opening was seen
-  std::uint64_t peer_epoch() const;      ///< 0 until then
+  /// True once the peer has addressed this session: its address is no forgery.
+  bool confirmed() const;
+  std::uint32_t session() const;       ///< the one in `Identity`
+  std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
+  std::uint64_t peer_epoch() const;    ///< 0 until then
   const link::Path& path() const;
   /// True if `block` quotes a frame this flow has in flight: the reset is genuine.
   bool quoted_by(const wire::ResetBlock& block) const;

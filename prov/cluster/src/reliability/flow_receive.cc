@@ -24,6 +24,8 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
     take_acknowledgement(now, view);
   }
   liveness.heard(now);
+  // An introduction: what was sent before has not been taken, and will be now.
+  if (!knew_peer && !view.sequenced() && !view.acknowledges()) timer.hurry(now);
   const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
   if (verdict != Verdict::refused && from.to == path.to && from.mac_known) path = from;
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
@@ -66,16 +68,18 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
   const std::optional<Time> sent_at = losses.newest_arrived(view.newest, known_end);
   constexpr std::uint64_t saturated = std::numeric_limits<std::uint16_t>::max() * wire::kAckDelayUnit;
+  Congestion::News news{arrived, travelling, view.newest, transmission + 1, std::nullopt};
   if (sent_at && view.ack_delay_ns < saturated) {
     round_trip.sample(now - *sent_at - Duration(view.ack_delay_ns));
+    news.round_trip = round_trip.latest();
   }
   if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - in_vain) > 0) {
     congestion.repaired_in_vain(ranges->duplicates - in_vain);
     losses.repaired_in_vain(now, round_trip);
     in_vain = ranges->duplicates;
   }
+  congestion.acknowledged(now, news);
   if (arrived == 0) return;
-  congestion.acknowledged(arrived, travelling);
   timer.progress(now, frames.outstanding() != 0);
 }
 
@@ -118,10 +122,7 @@ bool Flow::Rooms::next(ConstBytes& segments) {
   return false;
 }
 
-void Flow::Rooms::detect_losses(Time now) {
-  const LossDetector::Losses found = losses.detect(now, round_trip, frames);
-  if (found.count != 0) congestion.lost(found.latest, transmission + 1);
-}
+void Flow::Rooms::detect_losses(Time now) { congestion.lost(losses.detect(now, round_trip, frames)); }
 
 void Flow::Rooms::on_time(Time now) {
   if (!alive()) return;
@@ -136,7 +137,7 @@ void Flow::Rooms::on_time(Time now) {
       return;
     case RetransmissionTimer::Event::timeout:
       ++environment.counters.timeouts;
-      congestion.timed_out(transmission + 1);
+      congestion.timed_out();
       urgent = frames.first();
       return;
   }
@@ -156,7 +157,7 @@ void Flow::Rooms::on_complaint(Time now, Fault complaint) {
 Time Flow::Rooms::deadline() const {
   if (!alive()) return kNever;
   return std::min({acks.deadline(), losses.deadline(), timer.deadline(round_trip), liveness.deadline(),
-                   fin_patience, retry_at});
+                   fin_patience, retry_at, resume_at});
 }
 
 }  // namespace cluster::reliability

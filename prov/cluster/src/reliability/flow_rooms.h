@@ -14,6 +14,7 @@
 #include "reliability/handshake.h"
 #include "reliability/liveness.h"
 #include "reliability/loss_detector.h"
+#include "reliability/pacer.h"
 #include "reliability/receive_window.h"
 #include "reliability/retransmission_timer.h"
 #include "reliability/rtt.h"
@@ -44,9 +45,12 @@ struct Flow::Rooms {
 
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token);
   void transmit(Time now, link::Link& link);
+  void introduce(const wire::FrameView& opening, link::Link& link);
   void close(Time now, link::Link& link);
-  void choose(Choice& choice);
-  void choose_new(Choice& choice);
+  void choose(Choice& choice, std::size_t limit);
+  void choose_new(Choice& choice, std::size_t limit);
+  /// How many frames window and pace let go now.
+  std::size_t allowance(Time now);
   bool ack_wanted(const Choice& choice) const;
   /// Sends what was chosen; false if the link did not take all of it. Raises `told` to what
   /// the frames that went out say of `word`.
@@ -79,6 +83,7 @@ struct Flow::Rooms {
   RoundTrip round_trip;
   LossDetector losses;
   Congestion congestion;
+  Pacer pacer;
   RetransmissionTimer timer;
   ReceiveWindow arrivals;
   AckBuilder acks;
@@ -98,6 +103,7 @@ struct Flow::Rooms {
   std::optional<Sequence> fin;  ///< the peer has closed; its frames end here
   Time fin_patience = kNever;   ///< what is missing by then is missing for good
   Time retry_at = kNever;       ///< the link had no room
+  Time resume_at = kNever;      ///< the pace allows more
   Fault fault = Fault::none;
 
   static constexpr std::size_t kQueuedMax = 64;

@@ -20,17 +20,18 @@ bool Flow::Rooms::post(const wire::Segment& segment, const Gather& payload, prot
 
 void Flow::Rooms::transmit(Time now, link::Link& link) {
   if (!alive()) return;
-  retry_at = kNever;
+  retry_at = resume_at = kNever;
   detect_losses(now);
   const Word word(now, acks, arrivals);
   Word::Said told = Word::Said::nothing;
   bool taken = true;
   for (bool more = true; more && taken;) {
     Choice choice;
-    choose(choice);
+    choose(choice, allowance(now));
+    if (choice.count == 0 && choice.more) resume_at = pacer.ready_after(now);
     if (choice.count == 0) break;
     taken = send(now, link, choice, word, told);
-    more = choice.count == link::kBurstMax;
+    more = choice.more;
   }
   if (told == Word::Said::nothing && taken && acks.due(now)) {
     const auto said = send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, word);
@@ -44,27 +45,34 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   liveness.expect(now, !drained());
 }
 
-void Flow::Rooms::choose(Choice& choice) {
+std::size_t Flow::Rooms::allowance(Time now) {
+  const std::size_t window = congestion.window();
+  if (!round_trip.measured()) return window - std::min(window, frames.travelling());
+  // While the window looks for its limit the pace must not be what holds it back.
+  pacer.pace(round_trip.smoothed() / (congestion.exploring() ? 2 : 1), window);
+  return std::min(window - std::min(window, frames.travelling()), pacer.allowance(now));
+}
+
+void Flow::Rooms::choose(Choice& choice, std::size_t limit) {
   const auto pick = [&choice](Sequence s) {
     choice.picks[choice.count++] = {s, true};
     choice.repairs = true;
   };
   if (urgent && frames.is_outstanding(*urgent)) pick(*urgent);
-  while (frames.has_lost() && choice.count < choice.picks.size() &&
-         frames.travelling() + choice.count < congestion.window()) {
+  limit = std::min(limit, choice.picks.size());
+  while (frames.has_lost() && choice.count < limit) {
     const Sequence s = frames.take_lost();
     if (urgent != s) pick(s);
   }
   urgent.reset();
-  choose_new(choice);
+  choose_new(choice, limit);
   choice.awaited = choice.awaited || frames.awaited();
 }
 
-void Flow::Rooms::choose_new(Choice& choice) {
-  const Sequence limit = frames.first() + static_cast<std::uint32_t>(handshake.window());
+void Flow::Rooms::choose_new(Choice& choice, std::size_t limit) {
+  const Sequence beyond = frames.first() + static_cast<std::uint32_t>(handshake.window());
   Sequence s = frames.next();
-  while (s.before(limit) && choice.count < choice.picks.size() &&
-         frames.travelling() + choice.count < congestion.window()) {
+  while (s.before(beyond) && choice.count < limit) {
     if (s == frames.end()) builder.close();
     if (s == frames.end()) break;
     if (!frames.at(s).body->tokens.empty()) choice.awaited = true;
@@ -115,6 +123,7 @@ void Flow::Rooms::gone_out(Time now, const Pick& pick) {
     ++environment.counters.frames_retransmitted;
     congestion.repaired();
   }
+  pacer.sent(now);
   frames.sent(pick.sequence, transmission, now);
   losses.sent(transmission, pick.sequence, now);
   timer.sent(now);
@@ -127,6 +136,13 @@ std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link&
   if (link.send_burst({&out, 1}) == 0) return std::nullopt;
   ++environment.counters.frames_sent;
   return said;
+}
+
+void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
+  if (!handshake.knows_peer()) ++environment.counters.sessions_opened;
+  if (!handshake.accept(opening)) return;
+  const Word nothing(Time{}, acks, arrivals);
+  send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, nothing);
 }
 
 void Flow::Rooms::close(Time now, link::Link& link) {

@@ -62,7 +62,7 @@ void LossDetector::repaired_in_vain(Time now, const RoundTrip& round_trip) {
 }
 
 Duration LossDetector::reorder_window(const RoundTrip& round_trip) const {
-  return std::clamp(widened_, round_trip.smoothed() / 4, 2 * round_trip.smoothed());
+  return std::clamp(widened_, round_trip.smoothed() / 4, kWidest * round_trip.smoothed());
 }
 
 void LossDetector::shrink(Time now, const RoundTrip& round_trip) {
@@ -78,8 +78,8 @@ Duration LossDetector::patience(std::int32_t overtaken_by, const RoundTrip& roun
   return overtaken_by > kOvertakenFew ? certain : certain + round_trip.smoothed();
 }
 
-LossDetector::Losses LossDetector::detect(Time now, const RoundTrip& round_trip, SendWindow& frames) {
-  Losses losses;
+std::size_t LossDetector::detect(Time now, const RoundTrip& round_trip, SendWindow& frames) {
+  std::size_t lost = 0;
   deadline_ = kNever;
   shrink(now, round_trip);
   std::size_t i = 0;
@@ -94,8 +94,7 @@ LossDetector::Losses LossDetector::detect(Time now, const RoundTrip& round_trip,
         break;
       }
       frames.mark_lost(record.sequence);
-      losses.latest = record.number;
-      ++losses.count;
+      ++lost;
       settled = true;
     }
     if (settled && i == 0) {
@@ -104,7 +103,7 @@ LossDetector::Losses LossDetector::detect(Time now, const RoundTrip& round_trip,
       ++i;
     }
   }
-  return losses;
+  return lost;
 }
 
 bool LossDetector::remembers(Sequence transmission, Sequence sequence) const {

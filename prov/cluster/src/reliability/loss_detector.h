@@ -5,7 +5,8 @@
 //   sent + round trip + reorder window                       if overtaken by more than kOvertakenFew
 //   sent + round trip + reorder window + round trip          if by fewer: weak evidence, more patience
 //
-// The reorder window begins at a quarter of the round trip and lives between that and two of them. It
+// The reorder window begins at a quarter of the round trip and lives between that and four of them
+// (what arrives first makes the samples, so where much is reordered they are short). It
 // widens at once to what is seen (a frame that arrives after having been overtaken shows by how
 // much; one repaired in vain shows it was too small) and shrinks slowly while neither happens.
 //
@@ -27,11 +28,6 @@ namespace cluster::reliability {
 
 class LossDetector {
  public:
-  struct Losses {
-    std::size_t count = 0;
-    Sequence latest;  ///< transmission of the last frame held for lost, if any
-  };
-
   void sent(Sequence transmission, Sequence sequence, Time now);
   /// The peer says that `newest` has arrived and, up to `known_end`, which frames have. Returns when
   /// `newest` was sent if that is news and still remembered.
@@ -42,8 +38,8 @@ class LossDetector {
   /// The peer says that it got so many frames in vain.
   void repaired_in_vain(Time now, const RoundTrip& round_trip);
 
-  /// Marks what is lost by now and sets deadline() for what may be soon.
-  Losses detect(Time now, const RoundTrip& round_trip, SendWindow& frames);
+  /// Marks what is lost by now, returns how many, and sets deadline() for what may be soon.
+  std::size_t detect(Time now, const RoundTrip& round_trip, SendWindow& frames);
   /// When the next frame becomes overdue; kNever if none has been overtaken.
   Time deadline() const { return deadline_; }
   bool remembers(Sequence transmission, Sequence sequence) const;
@@ -57,6 +53,7 @@ class LossDetector {
   };
 
   static constexpr std::int32_t kOvertakenFew = 3;
+  static constexpr int kWidest = 4;     ///< round trips
   static constexpr int kSlowness = 32;  ///< the window shrinks by this fraction per quiet round trip
 
   /// Index of the record with this number, if it is there.

@@ -22,6 +22,8 @@ HelloMessage encode(const Hello& hello) {
   HelloMessage message{};
   message.magic = kMagic;
   message.epoch = hello.epoch;
+  message.proof_address = hello.proof.address;
+  message.proof_value = hello.proof.value;
   message.layout_version = kLayoutVersion;
   message.slots = hello.geometry.slots;
   message.arena_bytes = hello.geometry.arena_bytes;
@@ -40,6 +42,7 @@ std::optional<Hello> decode(const HelloMessage& message) {
   if (hello.writer.empty() || hello.writer.wildcard() || hello.writer.port() == 0) return std::nullopt;
   hello.epoch = message.epoch;
   hello.geometry = {message.slots, message.arena_bytes};
+  hello.proof = {message.proof_address, message.proof_value};
   if (!hello.geometry.valid()) return std::nullopt;
   return hello;
 }

@@ -9,6 +9,7 @@
 
 #include "base/address.h"
 #include "shm/layout.h"
+#include "shm/peer_memory.h"
 
 namespace cluster::shm {
 
@@ -16,6 +17,8 @@ namespace cluster::shm {
 struct HelloMessage {
   std::uint64_t magic;
   std::uint64_t epoch;
+  std::uint64_t proof_address;
+  std::uint64_t proof_value;
   std::uint32_t layout_version;
   std::uint32_t slots;
   std::uint32_t arena_bytes;
@@ -25,13 +28,14 @@ struct HelloMessage {
   std::uint8_t family;  ///< 4 or 6
   std::uint8_t reserved[5];
 };
-static_assert(sizeof(HelloMessage) == 56, "no padding: every byte that is sent is meant");
+static_assert(sizeof(HelloMessage) == 72, "no padding: every byte that is sent is meant");
 
 /// The same, checked.
 struct Hello {
   SocketAddress writer;
   std::uint64_t epoch = 0;  ///< later lives of one name have larger ones
   Geometry geometry;
+  Proof proof;  ///< that the writer's memory is in reach
 };
 
 HelloMessage encode(const Hello& hello);

@@ -15,12 +15,14 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "protocol/carrier.h"
+#include "protocol/foreign_memory.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {
 
 struct HostSettings {
   std::size_t ring_bytes = 1024 * 1024;  ///< payload room of the rings this side creates
+  bool single_copy = true;               ///< large messages directly from memory to memory, where permitted
 };
 
 class Outbox : public protocol::Carrier {
@@ -49,6 +51,8 @@ class Inbox {
   virtual void take() = 0;
   /// True if the peer broke the ring's rules; the inbox is to be dropped.
   virtual bool broken() const = 0;
+  /// The peer's memory; null where this process may not touch it.
+  virtual protocol::ForeignMemory* memory() = 0;
   /// True once the peer is gone (a system call). What it wrote before can still be looked at.
   virtual bool peer_gone() = 0;
 };
@@ -69,8 +73,7 @@ class Host {
 };
 
 /// Null if no shared memory can be offered under this name; `reason` says why.
-std::unique_ptr<Host> open_host(const SocketAddress& name, std::uint64_t epoch,
-                                const HostSettings& settings, const Environment& environment,
-                                std::string& reason);
+std::unique_ptr<Host> open_host(const SocketAddress& name, std::uint64_t epoch, const HostSettings& settings,
+                                const Environment& environment, std::string& reason);
 
 }  // namespace cluster::shm

@@ -54,7 +54,7 @@
 namespace cluster::shm {
 
 /// Part of the name that listeners listen under: another version is not found rather than refused.
-inline constexpr std::uint32_t kLayoutVersion = 1;
+inline constexpr std::uint32_t kLayoutVersion = 2;
 
 inline constexpr std::size_t kLineBytes = 64;
 

@@ -15,11 +15,13 @@ bool names_a_host(const SocketAddress& name) { return !name.empty() && !name.wil
 
 }  // namespace
 
-RingHost::RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry,
+RingHost::RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
                    os::LocalSocket listener, const Environment& environment)
     : name_(name),
       epoch_(epoch),
       geometry_(geometry),
+      single_copy_(single_copy),
+      proof_(std::make_unique<const std::uint64_t>(environment.random.next())),
       listener_(std::move(listener)),
       environment_(environment) {
   half_open_.reserve(kHalfOpenMax);
@@ -47,7 +49,8 @@ Connection RingHost::connect(const SocketAddress& peer) {
   os::Descriptor file;
   os::SharedMemory memory = os::SharedMemory::create(geometry_.total_bytes(), file, result.reason);
   if (!memory) return result;
-  const HelloMessage hello = encode(Hello{name_, epoch_, geometry_});
+  const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
+  const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof});
   if (!socket.send(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
   ++environment_.counters.shm_attached;
   result.outbox =
@@ -108,7 +111,8 @@ std::unique_ptr<Inbox> RingHost::attach(os::LocalSocket& socket, bool& waiting) 
     return nullptr;
   }
   ++environment_.counters.shm_attached;
-  return std::make_unique<RingInbox>(*hello, std::move(socket), std::move(memory), environment_);
+  return std::make_unique<RingInbox>(*hello, std::move(socket), std::move(memory), single_copy_,
+                                     environment_);
 }
 
 void RingHost::refuse(const std::string& who, const std::string& reason) {
@@ -125,7 +129,8 @@ std::unique_ptr<Host> open_host(const SocketAddress& name, std::uint64_t epoch, 
   os::LocalSocket listener = os::LocalSocket::listen(RingHost::listener_name(name), reason);
   if (!listener) return nullptr;
   const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
-  return std::make_unique<RingHost>(name, epoch, geometry, std::move(listener), environment);
+  return std::make_unique<RingHost>(name, epoch, geometry, settings.single_copy, std::move(listener),
+                                    environment);
 }
 
 }  // namespace cluster::shm

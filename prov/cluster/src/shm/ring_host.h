@@ -18,8 +18,8 @@ namespace cluster::shm {
 
 class RingHost final : public Host {
  public:
-  RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, os::LocalSocket listener,
-           const Environment& environment);
+  RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
+           os::LocalSocket listener, const Environment& environment);
 
   /// What the listener of `name` is called.
   static std::string listener_name(const SocketAddress& name);
@@ -35,6 +35,9 @@ class RingHost final : public Host {
   SocketAddress name_;
   std::uint64_t epoch_;
   Geometry geometry_;
+  bool single_copy_;
+  std::unique_ptr<const std::uint64_t>
+      proof_;  ///< what peers must see in our memory; its place never changes
   os::LocalSocket listener_;
   Environment environment_;
   std::vector<os::LocalSocket> half_open_;

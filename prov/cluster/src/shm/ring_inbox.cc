@@ -2,12 +2,13 @@
 
 namespace cluster::shm {
 
-RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory,
+RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
                      const Environment& environment)
     : reader_(memory.bytes(), hello.geometry),
       environment_(environment),
       memory_(std::move(memory)),
       socket_(std::move(socket)),
+      memory_of_peer_(socket_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {}
 
 bool RingInbox::look(Arrival& arrival) {

@@ -7,13 +7,14 @@
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/host.h"
+#include "shm/peer_memory.h"
 #include "shm/ring_reader.h"
 
 namespace cluster::shm {
 
 class RingInbox final : public Inbox {
  public:
-  RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory,
+  RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
             const Environment& environment);
 
   const SocketAddress& peer() const override { return hello_.writer; }
@@ -21,6 +22,9 @@ class RingInbox final : public Inbox {
   bool look(Arrival& arrival) override;
   void take() override;
   bool broken() const override { return reader_.broken(); }
+  protocol::ForeignMemory* memory() override {
+    return memory_of_peer_.reachable() ? &memory_of_peer_ : nullptr;
+  }
   bool peer_gone() override { return socket_.hung_up(); }
 
  private:
@@ -30,6 +34,7 @@ class RingInbox final : public Inbox {
   Environment environment_;
   os::SharedMemory memory_;
   os::LocalSocket socket_;
+  PeerMemory memory_of_peer_;
   Hello hello_;
   bool complained_ = false;
 };

@@ -25,6 +25,7 @@ constexpr KindRule kRules[] = {
     {true, kOpening | kAckBlock | kAcknowledges},  // fin
     {true, 0},                                     // probe
     {true, 0},                                     // alive
+    {true, 0},                                     // datagram
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
@@ -78,8 +79,9 @@ bool read_blocks(ConstBytes& rest, FrameView& out) {
 bool read_reset(ConstBytes rest, FrameView& out) {
   if (rest.size() != sizeof out.reset) return false;
   std::memcpy(&out.reset, rest.data(), sizeof out.reset);
-  return out.reset.reason == static_cast<std::uint8_t>(ResetReason::unknown_session) ||
-         out.reset.reason == static_cast<std::uint8_t>(ResetReason::stale_epoch);
+  const bool known = out.reset.reason == static_cast<std::uint8_t>(ResetReason::unknown_session) ||
+                     out.reset.reason == static_cast<std::uint8_t>(ResetReason::stale_epoch);
+  return known && out.reset.epoch < kEpochEnd;
 }
 
 }  // namespace
@@ -96,7 +98,8 @@ Refusal admit(ConstBytes bytes, FrameView& out) {
   ConstBytes rest = whole.subspan(sizeof header);
   if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::garbage;
   if (!read_blocks(rest, out)) return Refusal::garbage;
-  if (out.sequenced() == rest.empty()) return Refusal::garbage;
+  const bool carries = out.sequenced() || out.kind == FrameKind::datagram;
+  if (carries == rest.empty()) return Refusal::garbage;
   out.segments = rest;
   return Refusal::none;
 }

@@ -30,7 +30,7 @@ struct FrameView {
   bool has_ranges = false;
   Ack ranges;
   ResetBlock reset{};               ///< kind reset only
-  ConstBytes segments;              ///< kind flow, flag sequenced: not empty
+  ConstBytes segments;              ///< kind flow with flag sequenced, kind datagram: not empty
 
   bool sequenced() const { return (flags & frame_flag::kSequenced) != 0; }
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }

@@ -37,20 +37,21 @@ inline constexpr std::uint8_t kMagic = 0xC5;
 inline constexpr std::uint8_t kVersion = 1;
 
 enum class FrameKind : std::uint8_t {
-  flow = 1,   ///< data, acknowledgement or both
-  reset = 2,  ///< "that session is not mine": a ResetBlock follows
-  fin = 3,    ///< the sender closes; `sequence` is the one after its last frame
-  probe = 4,  ///< "is anybody there?"; answered by the keeper, never by the engine
-  alive = 5,  ///< the keeper's answer; `sequence` echoes the probe's
+  flow = 1,      ///< data, acknowledgement or both
+  reset = 2,     ///< "that session is not mine": a ResetBlock follows
+  fin = 3,       ///< the sender closes; `sequence` is the one after its last frame
+  probe = 4,     ///< "is anybody there?"; answered by the keeper, never by the engine
+  alive = 5,     ///< the keeper's answer; `sequence` echoes the probe's
+  datagram = 6,  ///< one message, of no session and sent once
 };
 
 namespace frame_flag {
-inline constexpr std::uint8_t kOpening = 1;       ///< an OpeningBlock comes first
-inline constexpr std::uint8_t kAckBlock = 2;      ///< an AckBlock comes next
-inline constexpr std::uint8_t kSequenced = 4;     ///< occupies `sequence` and carries segments
-inline constexpr std::uint8_t kOrdered = 8;       ///< its segments wait for all frames before it
-inline constexpr std::uint8_t kAckNow = 16;       ///< the sender waits for this acknowledgement
-inline constexpr std::uint8_t kAcknowledges = 32; ///< `ack` and `newest` mean something
+inline constexpr std::uint8_t kOpening = 1;        ///< an OpeningBlock comes first
+inline constexpr std::uint8_t kAckBlock = 2;       ///< an AckBlock comes next
+inline constexpr std::uint8_t kSequenced = 4;      ///< occupies `sequence` and carries segments
+inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
+inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
+inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `newest` mean something
 inline constexpr std::uint8_t kAll = 63;
 }  // namespace frame_flag
 
@@ -73,6 +74,6 @@ static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
 
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
-inline constexpr std::size_t kFrameMax = 65535;  ///< what `length` can say
+inline constexpr std::size_t kFrameMax = 65535;       ///< what `length` can say
 
 }  // namespace cluster::wire

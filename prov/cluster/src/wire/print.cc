@@ -13,6 +13,7 @@ const char* name_of(FrameKind kind) {
     case FrameKind::fin: return "fin";
     case FrameKind::probe: return "probe";
     case FrameKind::alive: return "alive";
+    case FrameKind::datagram: return "datagram";
   }
   return "unknown";
 }
@@ -34,6 +35,7 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::get: return "get";
     case SegmentKind::failed: return "failed";
     case SegmentKind::get_failed: return "get_failed";
+    case SegmentKind::placed: return "placed";
   }
   return "unknown";
 }
@@ -116,6 +118,7 @@ std::string print(const Segment& segment) {
   if (segment.offset != 0) text += number("offset", segment.offset);
   if (segment.total != 0) text += number("total", segment.total);
   if (segment.tagged()) text += hexadecimal("tag", segment.tag);
+  if ((segment.flags & segment_flag::kAddress) != 0) text += hexadecimal("address", segment.address);
   if (segment.has_data()) text += hexadecimal("data", segment.data);
   if (segment.confirm()) text += " confirm";
   return text;

@@ -17,22 +17,23 @@ struct Shape {
 using namespace segment_flag;
 
 constexpr Shape kShapes[kSegmentKindLast + 1] = {
-    {0, 0, false, false},                                     // no kind 0
-    {0, kTagged | kData | kConfirm, true, true},              // eager
-    {kTotal, kTagged | kData | kConfirm, true, true},         // eager_first
-    {0, 0, true, true},                                       // eager_next
-    {kId | kTotal, kTagged | kData, true, false},             // announce
-    {kId | kPeerId | kOffset | kTotal, 0, false, false},      // pull
-    {kPeerId | kOffset, 0, false, true},                      // bulk
-    {kId, 0, false, false},                                   // done
-    {kTotal, 0, false, false},                                // credit
-    {0, 0, false, false},                                     // farewell
-    {kId | kOffset | kTotal | kKey, kData, true, true},       // put
-    {0, 0, true, true},                                       // put_next
-    {kId | kOffset | kTotal | kKey, kData, true, false},      // put_announce
-    {kPeerId | kOffset | kTotal | kKey, kData, true, false},  // get
-    {kId | kTotal, 0, false, false},                          // failed
-    {kPeerId | kTotal, 0, false, false},                      // get_failed
+    {0, 0, false, false},                                        // no kind 0
+    {0, kTagged | kData | kConfirm, true, true},                 // eager
+    {kTotal, kTagged | kData | kConfirm, true, true},            // eager_first
+    {0, 0, true, true},                                          // eager_next
+    {kId | kTotal, kTagged | kData | kAddress, true, false},     // announce
+    {kId | kPeerId | kOffset | kTotal, kAddress, false, false},  // pull
+    {kPeerId | kOffset, 0, false, true},                         // bulk
+    {kId, 0, false, false},                                      // done
+    {kTotal, 0, false, false},                                   // credit
+    {0, 0, false, false},                                        // farewell
+    {kId | kOffset | kTotal | kKey, kData, true, true},          // put
+    {0, 0, true, true},                                          // put_next
+    {kId | kOffset | kTotal | kKey, kData, true, false},         // put_announce
+    {kPeerId | kOffset | kTotal | kKey, kData, true, false},     // get
+    {kId | kTotal, 0, false, false},                             // failed
+    {kPeerId | kTotal, 0, false, false},                         // get_failed
+    {kPeerId | kOffset | kTotal, 0, false, false},               // placed
 };
 
 struct Common {
@@ -52,7 +53,8 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
 std::size_t size_of(const Shape& shape, std::uint8_t flags) {
   return sizeof(Common) + (has_id(shape, flags) ? 4 : 0) + ((shape.fields & kPeerId) ? 4 : 0) +
          ((shape.fields & kOffset) ? 8 : 0) + ((shape.fields & kTotal) ? 8 : 0) +
-         ((shape.fields & kKey) ? 8 : 0) + ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0);
+         ((shape.fields & kKey) ? 8 : 0) + ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0) +
+         ((flags & kAddress) ? 8 : 0);
 }
 
 template <typename Integer>
@@ -92,6 +94,7 @@ std::size_t encode(const Segment& segment, std::byte* out) {
   if (shape.fields & kKey) put(at, segment.key);
   if (segment.flags & kTagged) put(at, segment.tag);
   if (segment.flags & kData) put(at, segment.data);
+  if (segment.flags & kAddress) put(at, segment.address);
   return static_cast<std::size_t>(at - out);
 }
 
@@ -117,6 +120,7 @@ std::size_t decode(ConstBytes in, Segment& out) {
   if (shape.fields & kKey) get(at, out.key);
   if (common.flags & kTagged) get(at, out.tag);
   if (common.flags & kData) get(at, out.data);
+  if (common.flags & kAddress) get(at, out.address);
   return size;
 }
 

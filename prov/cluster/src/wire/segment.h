@@ -3,7 +3,7 @@
 //
 //   common: u8 kind | u8 flags | u16 zero | u32 length        payload bytes behind the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
-//           u32 id | u32 peer id | u64 offset | u64 total | u64 key | u64 tag | u64 data
+//           u32 id | u32 peer id | u64 offset | u64 total | u64 key | u64 tag | u64 data | u64 address
 #pragma once
 
 #include <cstddef>
@@ -30,14 +30,17 @@ enum class SegmentKind : std::uint8_t {
                  ///< `peer_id`, where they begin at offset `data`
   failed,        ///< the sender's request `id` cannot be: `total` says why
   get_failed,    ///< the same for a get; `peer_id` is the reader's
+  placed,        ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::get_failed);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::placed);
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one
 inline constexpr std::uint8_t kData = 2;     ///< `data` (remote completion data) is present
 inline constexpr std::uint8_t kConfirm = 4;  ///< the sender waits for `done` for its request `id`
-inline constexpr std::uint8_t kAll = 7;
+inline constexpr std::uint8_t kAddress =
+    8;  ///< `address` is present: an announcement's bytes lie there, a pull's belong there
+inline constexpr std::uint8_t kAll = 15;
 }  // namespace segment_flag
 
 /// A segment in host terms; fields its kind does not have are zero.
@@ -52,6 +55,7 @@ struct Segment {
   std::uint64_t key = 0;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
+  std::uint64_t address = 0;  ///< in the memory of who says it; means something on its own node only
 
   bool tagged() const { return (flags & segment_flag::kTagged) != 0; }
   bool has_data() const { return (flags & segment_flag::kData) != 0; }
@@ -59,7 +63,7 @@ struct Segment {
 };
 
 /// Most bytes encode() ever writes.
-/// (tags and keys do not occur together)
+/// (no kind has all the fields)
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
 /// True for kinds whose order among themselves means something (matching, and what remote reads and

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -36,6 +37,18 @@ bool configure(int host) {
          shell("ip addr add fd77::" + number + "/64 dev " + name + " nodad");
 }
 
+/// The kernel makes an IPv6 address usable in a worker of its own: until then what is sent to it from
+/// its own host leaves by the wire and is lost.
+bool await_address(int host) {
+  const std::string route =
+      "ip -6 route show table local | grep -q 'local fd77::" + std::to_string(host + 1) + " '";
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!shell(route)) {
+    if (std::chrono::steady_clock::now() > end) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<TwoHosts> TwoHosts::make(std::string& reason) {
@@ -56,6 +69,7 @@ std::unique_ptr<TwoHosts> TwoHosts::make(std::string& reason) {
   });
   for (int host = 0; host < 2 && built; ++host) hosts->on(host, [&] { built = bring_up(host); });
   for (int host = 0; host < 2 && built; ++host) hosts->on(host, [&] { built = configure(host); });
+  for (int host = 0; host < 2 && built; ++host) hosts->on(host, [&] { built = await_address(host); });
   if (!built) {
     reason = "needs the ip tool, veth and IPv6 to join two network namespaces";
     return nullptr;

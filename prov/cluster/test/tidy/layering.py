@@ -11,7 +11,7 @@ ALLOWED = {
     "os": {"base", "wire", "link"},
     "rails": {"base", "link", "os/interfaces.h"},
     "reliability": {"base", "wire", "link", "protocol/carrier.h"},
-    "shm": {"base", "wire", "os", "protocol/carrier.h"},
+    "shm": {"base", "wire", "os", "protocol/carrier.h", "protocol/foreign_memory.h"},
     "protocol": {"base", "wire"},
     "engine": {"base", "wire", "link", "os", "rails", "reliability", "shm", "protocol"},
     "api": {"base", "protocol", "engine"},

@@ -128,7 +128,8 @@ class MemoryAssembly final : public Assembly {
   Log& log() override { return kept; }
   PassingClock& clock() override { return clock_; }
   std::uint32_t core_version() const override { return FI_VERSION(1, 17); }
-  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, int& error) override {
+  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
+                                               int& error) override {
     last_wanted = wanted;
     if (fail_with != 0) {
       error = fail_with;
@@ -138,7 +139,7 @@ class MemoryAssembly final : public Assembly {
     const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), 9000) : wanted;
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
-    engine::Parts parts{{clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters};
+    engine::Parts parts{{clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, service};
     parts.epoch = static_cast<std::uint64_t>(built);
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
     return std::make_unique<engine::Engine>(std::move(parts));

@@ -17,7 +17,10 @@ constexpr std::uint32_t kOld = FI_VERSION(1, 17);
 class Hints : public ::testing::Test, protected InfoOnStack {
  protected:
   std::string reason(std::uint32_t version = kOld, std::uint32_t core = kOld) const {
-    return refusal(info, Asker{version, core, 4096});
+    return refusal(info, kReliableOffer, Asker{version, core, 4096});
+  }
+  std::string datagram_reason() const {
+    return refusal(info, within_frames(kDatagramOffer, 1472), Asker{kOld, kOld, 4096});
   }
 };
 
@@ -66,6 +69,26 @@ TEST_F(Hints, OtherEndpointTypesAreRefused) {
     ep.type = type;
     EXPECT_NE(reason(), "") << type;
   }
+}
+
+TEST_F(Hints, DatagramsAreWholeMessagesAndNothingElse) {
+  ep.type = FI_EP_DGRAM;
+  info.caps = FI_MSG | FI_SOURCE;
+  ep.max_msg_size = 1472 - wire::kDatagramHeadMax;
+  EXPECT_EQ(datagram_reason(), "");
+  ++ep.max_msg_size;
+  EXPECT_NE(datagram_reason().find("max_msg_size"), std::string::npos);
+  ep.max_msg_size = 0;
+  for (const std::uint64_t more : {FI_TAGGED, FI_RMA, FI_RMA_EVENT, FI_ATOMIC}) {
+    info.caps = FI_MSG | more;
+    EXPECT_NE(datagram_reason(), "") << more;
+  }
+  info.caps = FI_MSG;
+  tx.msg_order = FI_ORDER_SAS;
+  EXPECT_NE(datagram_reason(), "");
+  tx.msg_order = 0;
+  tx.op_flags = FI_DELIVERY_COMPLETE;
+  EXPECT_NE(datagram_reason(), "");
 }
 
 TEST_F(Hints, LimitsAreLimits) {

@@ -15,25 +15,25 @@ namespace {
 
 constexpr std::uint32_t kOld = FI_VERSION(1, 17);
 
-class Offer : public ::testing::Test {
+class OfferTest : public ::testing::Test {
  protected:
   void answer(std::uint32_t version = kOld, std::uint32_t core = kOld) {
-    describe(out.info, version, &hints.info, core);
+    describe(out.info, kReliableOffer, version, &hints.info, core);
   }
 
   InfoOnStack hints;
   InfoOnStack out;
 };
 
-TEST_F(Offer, WithoutHintsEverythingThatCostsNothing) {
-  describe(out.info, kOld, nullptr, kOld);
+TEST_F(OfferTest, WithoutHintsEverythingThatCostsNothing) {
+  describe(out.info, kReliableOffer, kOld, nullptr, kOld);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
   EXPECT_EQ(out.tx.caps, kTransmitCaps);
   EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_RMA_EVENT));
   EXPECT_EQ(out.domain.attributes.mr_mode, 0);
 }
 
-TEST_F(Offer, PrimaryCapabilitiesOnlyWhenAsked) {
+TEST_F(OfferTest, PrimaryCapabilitiesOnlyWhenAsked) {
   hints.info.caps = FI_TAGGED;
   answer();
   EXPECT_EQ(out.info.caps, FI_TAGGED | FI_SEND | FI_RECV | kDomainCaps);
@@ -45,7 +45,7 @@ TEST_F(Offer, PrimaryCapabilitiesOnlyWhenAsked) {
   EXPECT_EQ(out.rx.caps, FI_MSG | FI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
 }
 
-TEST_F(Offer, EachSideHasOnlyBitsOfItsOwnAndOfTheWhole) {
+TEST_F(OfferTest, EachSideHasOnlyBitsOfItsOwnAndOfTheWhole) {
   for (std::uint64_t bits = 0; bits < 1u << 12; ++bits) {
     hints.info.caps = bits & kCaps;
     answer();
@@ -55,7 +55,7 @@ TEST_F(Offer, EachSideHasOnlyBitsOfItsOwnAndOfTheWhole) {
   }
 }
 
-TEST_F(Offer, OneSideMayWantLess) {
+TEST_F(OfferTest, OneSideMayWantLess) {
   hints.info.caps = FI_MSG | FI_TAGGED;
   hints.tx.caps = FI_MSG;
   answer();
@@ -63,7 +63,18 @@ TEST_F(Offer, OneSideMayWantLess) {
   EXPECT_EQ(out.rx.caps, FI_MSG | FI_TAGGED | FI_RECV);
 }
 
-TEST_F(Offer, ModelsComeBackAsAsked) {
+TEST_F(OfferTest, DatagramsPromiseNothingAndFitIntoAFrame) {
+  describe(out.info, within_frames(kDatagramOffer, 1472), kOld, nullptr, kOld);
+  EXPECT_EQ(out.ep.type, FI_EP_DGRAM);
+  EXPECT_EQ(out.ep.max_msg_size, 1472 - wire::kDatagramHeadMax);
+  EXPECT_EQ(out.info.caps, FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV | kDomainCaps);
+  EXPECT_EQ(out.tx.msg_order | out.rx.msg_order, FI_ORDER_NONE);
+  EXPECT_EQ(out.tx.rma_iov_limit, 0u);
+  EXPECT_EQ(within_frames(kDatagramOffer, 10).message_max, 0u);
+  EXPECT_EQ(within_frames(kReliableOffer, 1472).message_max, kMessageMax);
+}
+
+TEST_F(OfferTest, ModelsComeBackAsAsked) {
   fi_domain_attr& domain = hints.domain.attributes;
   domain.threading = FI_THREAD_DOMAIN;
   domain.control_progress = FI_PROGRESS_AUTO;
@@ -81,7 +92,7 @@ TEST_F(Offer, ModelsComeBackAsAsked) {
   EXPECT_EQ(out.rx.size, kQueueSize);
 }
 
-TEST_F(Offer, RegistrationModesOfOldAndNew) {
+TEST_F(OfferTest, RegistrationModesOfOldAndNew) {
   const auto mode = [&](std::uint32_t version, int asked) {
     hints.domain.attributes.mr_mode = asked;
     answer(version);
@@ -95,7 +106,7 @@ TEST_F(Offer, RegistrationModesOfOldAndNew) {
   EXPECT_EQ(mode(kOld, ~3), 0);
 }
 
-TEST_F(Offer, TheTailIsWrittenOnlyWhereTheCoreHasOne) {
+TEST_F(OfferTest, TheTailIsWrittenOnlyWhereTheCoreHasOne) {
   const auto tail_untouched = [&] {
     return std::all_of(std::begin(out.domain.tail), std::end(out.domain.tail),
                        [](std::byte b) { return b == std::byte{0}; });
@@ -109,11 +120,13 @@ TEST_F(Offer, TheTailIsWrittenOnlyWhereTheCoreHasOne) {
   EXPECT_EQ(kMaxErrorCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), UINT64_MAX);
 }
 
-TEST_F(Offer, TheAnswerPassesAsHints) {
+TEST_F(OfferTest, TheAnswerPassesAsHints) {
   for (const std::uint32_t version :
        std::initializer_list<std::uint32_t>{FI_VERSION(1, 0), FI_VERSION(1, 5), kOld, FI_VERSION(2, 5)}) {
-    describe(out.info, version, nullptr, version);
-    EXPECT_EQ(refusal(out.info, Asker{version, version, 4096}), "");
+    for (const Offer& offer : {kReliableOffer, within_frames(kDatagramOffer, 1472)}) {
+      describe(out.info, offer, version, nullptr, version);
+      EXPECT_EQ(refusal(out.info, offer, Asker{version, version, 4096}), "");
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+// The window alone: what makes it grow, what makes it give way, and what it shrugs off.
 #include "reliability/congestion.h"
 
 #include <gtest/gtest.h>
@@ -5,77 +6,140 @@
 namespace cluster::reliability {
 namespace {
 
-TEST(Congestion, DoublesEachRoundUntilTheWindowOfTheFlow) {
-  Congestion congestion(200);
-  EXPECT_EQ(congestion.window(), 32u);
-  congestion.acknowledged(32, 32);
+constexpr Duration kBase = 20us;
+
+struct CongestionTest : testing::Test {
+  Congestion congestion{512};
+  Time now{};
+  std::uint32_t transmission = 0;
+
+  /// A round in which the whole window was used and all but `lost` frames arrived, each `delay` late.
+  void round(Duration delay = 0us, std::size_t lost = 0) {
+    const std::size_t window = congestion.window();
+    transmission += static_cast<std::uint32_t>(window);
+    now += kBase + delay;
+    if (lost != 0) congestion.lost(lost);
+    congestion.acknowledged(now, {window - lost, window, {transmission}, {transmission + 1}, kBase + delay});
+  }
+  void grow_to(std::size_t window) {
+    for (int i = 0; i < 20 && congestion.window() < window; ++i) round();
+    ASSERT_GE(congestion.window(), window);
+  }
+};
+
+TEST_F(CongestionTest, DoublesEachRoundUntilTheWindowOfTheFlow) {
+  EXPECT_EQ(congestion.window(), Congestion::kFirst);
+  round();
   EXPECT_EQ(congestion.window(), 64u);
-  congestion.acknowledged(64, 64);
-  congestion.acknowledged(128, 128);
-  EXPECT_EQ(congestion.window(), 200u);
-  congestion.acknowledged(1000, 200);
-  EXPECT_EQ(congestion.window(), 200u);
+  grow_to(512);
+  round();
+  EXPECT_EQ(congestion.window(), 512u);
 }
 
-TEST(Congestion, AWindowThatIsNotUsedDoesNotGrow) {
-  Congestion congestion(200);
-  congestion.acknowledged(10, 10);
-  EXPECT_EQ(congestion.window(), 32u);
+TEST_F(CongestionTest, AWindowThatIsNotUsedDoesNotGrow) {
+  congestion.acknowledged(Time(1us), {10, 10, {10}, {11}, kBase});
+  EXPECT_EQ(congestion.window(), Congestion::kFirst);
 }
 
-TEST(Congestion, LossesOfOneRoundCostOnce) {
-  Congestion congestion(100);
-  for (int i = 0; i < 5; ++i) congestion.acknowledged(50, 50);
-  ASSERT_EQ(congestion.window(), 100u);
-  congestion.lost({10}, {101});
-  EXPECT_EQ(congestion.window(), 70u);
-  congestion.lost({50}, {120});
-  congestion.lost({100}, {150});
-  EXPECT_EQ(congestion.window(), 70u);
-  congestion.lost({101}, {200});
-  EXPECT_EQ(congestion.window(), 49u);
+TEST_F(CongestionTest, RandomLossWithoutAQueueCostsNothing) {
+  grow_to(512);
+  for (int i = 0; i < 100; ++i) round(0us, congestion.window() / 10);
+  EXPECT_EQ(congestion.window(), 512u);
 }
 
-TEST(Congestion, GrowsByOneFramePerRoundAfterALoss) {
-  Congestion congestion(100);
-  for (int i = 0; i < 5; ++i) congestion.acknowledged(50, 50);
-  congestion.lost({10}, {101});
-  congestion.acknowledged(69, 70);
-  EXPECT_EQ(congestion.window(), 70u);
-  congestion.acknowledged(1, 70);
-  EXPECT_EQ(congestion.window(), 71u);
+TEST_F(CongestionTest, LossesWithAQueueCostThreeTenthsOverTheNextRound) {
+  grow_to(512);
+  round(60us, 1);
+  EXPECT_EQ(congestion.window(), 512u) << "nothing is withheld before something arrives";
+  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase});
+  EXPECT_NEAR(static_cast<double>(congestion.window()), 512 * 0.85, 2);
+  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase});
+  EXPECT_EQ(congestion.window(), 512u * 7 / 10);
 }
 
-TEST(Congestion, HasAFloor) {
-  Congestion congestion(100);
-  for (std::uint32_t round = 1; round < 50; ++round) congestion.lost({round * 100}, {round * 100 + 1});
+TEST_F(CongestionTest, AStandingQueueCostsInProportion) {
+  grow_to(512);
+  round(180us);
+  round(0us);
+  EXPECT_EQ(congestion.window(), 512u) << "one late round may be a peer that was away";
+  round(180us);
+  round(180us);
+  round(180us);  // the reduction is carried out
+  // 80 us too long of 200 us in all.
+  EXPECT_NEAR(static_cast<double>(congestion.window()), 512 * 0.6, 4);
+}
+
+TEST_F(CongestionTest, NothingGrowsWhileFramesQueue) {
+  round();
+  const std::size_t before = congestion.window();
+  round(150us);
+  EXPECT_EQ(congestion.window(), before);
+}
+
+TEST_F(CongestionTest, DelayAloneLeavesTheFirstWindowAndLossesTheFloor) {
+  grow_to(512);
+  for (int i = 0; i < 100; ++i) round(5ms);
+  EXPECT_EQ(congestion.window(), Congestion::kFirst);
+  for (int i = 0; i < 100; ++i) round(5ms, 2);
   EXPECT_EQ(congestion.window(), Congestion::kFloor);
 }
 
-TEST(Congestion, ATimeoutLeavesTheFloorAndSlowStartLeadsBack) {
-  Congestion congestion(100);
-  for (int i = 0; i < 5; ++i) congestion.acknowledged(50, 50);
-  congestion.timed_out({200});
-  congestion.timed_out({201});
-  EXPECT_EQ(congestion.window(), 4u);
-  for (int i = 0; i < 5; ++i) congestion.acknowledged(congestion.window(), congestion.window());
-  EXPECT_EQ(congestion.window(), 70u);
+TEST_F(CongestionTest, MoreThanAFifthLostIsAPolicer) {
+  grow_to(512);
+  round(0us, 205);
+  round();
+  EXPECT_NEAR(static_cast<double>(congestion.window()), 512 - 205, 2);
 }
 
-TEST(Congestion, RepairsInVainTakeTheReductionBack) {
-  Congestion congestion(100);
-  for (int i = 0; i < 5; ++i) congestion.acknowledged(50, 50);
-  congestion.lost({10}, {101});
+TEST_F(CongestionTest, GrowsByAFrameARoundAndDoublesAgainWhenNoQueueIsLeft) {
+  grow_to(512);
+  for (int i = 0; i < 6; ++i) round(60us, 1);
+  const std::size_t least = congestion.window();
+  ASSERT_LT(least, 200u);
+  // What is left of the last reduction is carried out, then 30 us of queue stand for ten rounds.
+  for (int i = 0; i < 10; ++i) round(30us);
+  EXPECT_LE(congestion.window(), least + 10);
+  for (int i = 0; i < 10; ++i) round();
+  EXPECT_EQ(congestion.window(), 512u);
+}
+
+TEST_F(CongestionTest, ATimeoutLeavesTheFloorAndDoublingLeadsBack) {
+  grow_to(512);
+  congestion.timed_out();
+  congestion.timed_out();
+  EXPECT_EQ(congestion.window(), Congestion::kFloor);
+  for (int i = 0; i < 7; ++i) round(40us);
+  EXPECT_GE(congestion.window(), 256u) << "half of what it was, since it happened twice";
+  EXPECT_LT(congestion.window(), 264u);
+}
+
+TEST_F(CongestionTest, RepairsInVainTakeTheReductionBack) {
+  grow_to(512);
+  congestion.timed_out();
   congestion.repaired();
   congestion.repaired();
   congestion.repaired_in_vain(1);
-  EXPECT_EQ(congestion.window(), 70u) << "the other one may have been needed";
+  EXPECT_EQ(congestion.window(), Congestion::kFloor) << "the other one may have been needed";
   congestion.repaired_in_vain(1);
-  EXPECT_EQ(congestion.window(), 100u);
-  congestion.timed_out({300});
+  EXPECT_EQ(congestion.window(), 512u);
+  round(60us, 1);
   congestion.repaired();
   congestion.repaired_in_vain(1);
-  EXPECT_EQ(congestion.window(), 100u);
+  round();
+  EXPECT_EQ(congestion.window(), 512u);
+}
+
+TEST_F(CongestionTest, LooksBeneathAQueueBeforeItForgetsHowShortTheRoundTripWas) {
+  grow_to(512);
+  const Time begin = now;
+  std::size_t least = 512;
+  while (now < begin + 6s) {
+    round(80us);
+    now += 1ms;
+    least = std::min(least, congestion.window());
+  }
+  EXPECT_NEAR(static_cast<double>(least), 512 * 0.2, 4) << "a queue of four round trips was drained once";
+  EXPECT_EQ(congestion.window(), 512u);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct LossDetectorTest : testing::Test {
     frames.acknowledge({0}, &ack, [&](Sequence, Flight& flight) { losses.arrived({s}, flight, round_trip); });
     losses.newest_arrived({newest}, frames.next());
   }
-  std::size_t detect(Time now) { return losses.detect(now, round_trip, frames).count; }
+  std::size_t detect(Time now) { return losses.detect(now, round_trip, frames); }
 };
 
 TEST_F(LossDetectorTest, NothingIsLostBeforeSomethingLaterArrived) {
@@ -91,12 +91,12 @@ TEST_F(LossDetectorTest, SeenReorderingWidensTheWindowAtOnce) {
   EXPECT_EQ(losses.reorder_window(round_trip), 25us) << "and shrinks slowly";
 }
 
-TEST_F(LossDetectorTest, RepairsInVainWidenTheWindowOncePerRoundTripUpToTwo) {
+TEST_F(LossDetectorTest, RepairsInVainWidenTheWindowOncePerRoundTripUpToFour) {
   losses.repaired_in_vain(Time(1ms), round_trip);
   losses.repaired_in_vain(Time(1ms), round_trip);
   EXPECT_EQ(losses.reorder_window(round_trip), 50us);
   for (int i = 0; i < 100; ++i) losses.repaired_in_vain(Time(2ms) + i * 100us, round_trip);
-  EXPECT_EQ(losses.reorder_window(round_trip), 200us);
+  EXPECT_EQ(losses.reorder_window(round_trip), 400us);
 }
 
 TEST_F(LossDetectorTest, ASilenceOfManyTimeoutsIsRememberedOnce) {

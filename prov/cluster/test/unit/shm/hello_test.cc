@@ -10,7 +10,7 @@ SocketAddress v4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d,
   return SocketAddress::v4(ip, port);
 }
 
-const Hello kHello{v4(10, 0, 0, 1, 9228), 77, {1024, 1 << 20}};
+const Hello kHello{v4(10, 0, 0, 1, 9228), 77, {1024, 1 << 20}, {0x7f0012345678, 42}};
 
 TEST(Hello, SurvivesTheWay) {
   const std::optional<Hello> hello = decode(encode(kHello));
@@ -18,6 +18,8 @@ TEST(Hello, SurvivesTheWay) {
   EXPECT_EQ(hello->writer, kHello.writer);
   EXPECT_EQ(hello->epoch, 77u);
   EXPECT_EQ(hello->geometry, kHello.geometry);
+  EXPECT_EQ(hello->proof.address, kHello.proof.address);
+  EXPECT_EQ(hello->proof.value, kHello.proof.value);
 }
 
 TEST(Hello, CarriesIpv6WithItsScope) {
@@ -36,7 +38,7 @@ TEST(Hello, RefusesWhatMakesNoSense) {
   bad.magic ^= 1;
   EXPECT_FALSE(decode(bad));
   bad = good;
-  bad.layout_version = 2;
+  ++bad.layout_version;
   EXPECT_FALSE(decode(bad));
   bad = good;
   bad.slots = 1000;

@@ -169,7 +169,7 @@ TEST_F(RingHostTest, TheHelloMayComeLater) {
   const os::LocalSocket socket = raw_connection();
   bob->accept(inboxes);
   EXPECT_TRUE(inboxes.empty());
-  greet(socket, encode({alice_name, 5, kSmall}), memory_file(kSmall.total_bytes(), kSeals));
+  greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes(), kSeals));
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
   EXPECT_EQ(inboxes[0]->peer_epoch(), 5u);
@@ -200,7 +200,7 @@ TEST_F(RingHostTest, TheSilentAreBoundedAndLoseNobody) {
 }
 
 TEST_F(RingHostTest, RefusesANonsenseHello) {
-  HelloMessage hello = encode({alice_name, 5, kSmall});
+  HelloMessage hello = encode({alice_name, 5, kSmall, {}});
   hello.slots = 77;
   const os::LocalSocket socket = raw_connection();
   greet(socket, hello, memory_file(kSmall.total_bytes(), kSeals));
@@ -218,20 +218,20 @@ TEST_F(RingHostTest, RefusesAMessageThatIsNoHello) {
 
 TEST_F(RingHostTest, RefusesMemoryThatCouldShrink) {
   const os::LocalSocket socket = raw_connection();
-  greet(socket, encode({alice_name, 5, kSmall}), memory_file(kSmall.total_bytes(), 0));
+  greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes(), 0));
   expect_refused("not sealed");
 }
 
 TEST_F(RingHostTest, RefusesMemoryOfAnotherSize) {
   const os::LocalSocket socket = raw_connection();
-  greet(socket, encode({alice_name, 5, kSmall}), memory_file(kSmall.total_bytes() - 4096, kSeals));
+  greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes() - 4096, kSeals));
   expect_refused("bytes instead of");
 }
 
 TEST_F(RingHostTest, AScribblingWriterBreaksItsInboxOnce) {
   const os::LocalSocket socket = raw_connection();
   const os::Descriptor file = memory_file(kSmall.total_bytes(), kSeals);
-  greet(socket, encode({alice_name, 5, kSmall}), file);
+  greet(socket, encode({alice_name, 5, kSmall, {}}), file);
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
   const std::uint32_t wild = 12345;
@@ -278,9 +278,9 @@ TEST_F(RingHostTest, AnotherUserIsRefusedByBothSides) {
 }
 
 TEST(RingHostName, SaysVersionAddressAndScope) {
-  EXPECT_EQ(RingHost::listener_name(local(9)), "cluster-1/127.0.99.1:9");
+  EXPECT_EQ(RingHost::listener_name(local(9)), "cluster-2/127.0.99.1:9");
   std::byte ip[16] = {std::byte{0xfe}, std::byte{0x80}};
-  EXPECT_EQ(RingHost::listener_name(SocketAddress::v6(ip, 9, 3)), "cluster-1/[fe80::]:9%3");
+  EXPECT_EQ(RingHost::listener_name(SocketAddress::v6(ip, 9, 3)), "cluster-2/[fe80::]:9%3");
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ TEST(Admit, RefusesNonsenseWithARightChecksum) {
   EXPECT_TRUE(refused(flow(kOpening), Page(47)));
   EXPECT_TRUE(refused(flow(64 | kSequenced), segments)) << "a flag nobody knows";
   FrameHeader kind = flow(kSequenced);
-  kind.kind = 6;
+  kind.kind = 7;
   EXPECT_TRUE(refused(kind, segments));
   kind.kind = 0;
   EXPECT_TRUE(refused(kind, segments));

@@ -23,8 +23,9 @@ constexpr Rule kRules[] = {
     {SegmentKind::eager, kMessageFlags, true, true},
     {SegmentKind::eager_first, kMessageFlags, true, true},
     {SegmentKind::eager_next, 0, true, true},
-    {SegmentKind::announce, segment_flag::kTagged | segment_flag::kData, true, false},
-    {SegmentKind::pull, 0, false, false},
+    {SegmentKind::announce, segment_flag::kTagged | segment_flag::kData | segment_flag::kAddress, true,
+     false},
+    {SegmentKind::pull, segment_flag::kAddress, false, false},
     {SegmentKind::bulk, 0, false, true},
     {SegmentKind::done, 0, false, false},
     {SegmentKind::credit, 0, false, false},
@@ -35,6 +36,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::get, segment_flag::kData, true, false},
     {SegmentKind::failed, 0, false, false},
     {SegmentKind::get_failed, 0, false, false},
+    {SegmentKind::placed, 0, false, false},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.
@@ -50,14 +52,15 @@ Segment filled(const Rule& rule, std::uint8_t flags) {
   if (is_one_of({announce, pull, done, put, put_announce, failed}) || segment.confirm()) {
     segment.id = 0xB1B2B3B4;
   }
-  if (is_one_of({pull, bulk, get, get_failed})) segment.peer_id = 0xC1C2C3C4;
-  if (is_one_of({pull, bulk, put, put_announce, get})) segment.offset = 0xD1D2D3D4D5D6D7D8;
-  if (is_one_of({eager_first, announce, pull, credit, put, put_announce, get, failed, get_failed})) {
+  if (is_one_of({pull, bulk, get, get_failed, placed})) segment.peer_id = 0xC1C2C3C4;
+  if (is_one_of({pull, bulk, put, put_announce, get, placed})) segment.offset = 0xD1D2D3D4D5D6D7D8;
+  if (is_one_of({eager_first, announce, pull, credit, put, put_announce, get, failed, get_failed, placed})) {
     segment.total = 0xE1E2E3E4E5E6E7E8;
   }
   if (is_one_of({put, put_announce, get})) segment.key = 0x1112131415161718;
   if (segment.tagged()) segment.tag = 0xF1F2F3F4F5F6F7F8;
   if (segment.has_data()) segment.data = 0x0102030405060708;
+  if ((flags & segment_flag::kAddress) != 0) segment.address = 0x2122232425262728;
   return segment;
 }
 
@@ -78,6 +81,7 @@ void expect_equal(const Segment& a, const Segment& b) {
   EXPECT_EQ(a.total, b.total);
   EXPECT_EQ(a.tag, b.tag);
   EXPECT_EQ(a.data, b.data);
+  EXPECT_EQ(a.address, b.address);
 }
 
 template <typename Visit>

@@ -1,0 +1,135 @@
+// A ring of slots in shared memory. Each slot carries its own sequence number in the line of its
+// payload, so a small message costs the receiver one cache miss; larger ones take several slots.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <stdexcept>
+
+#include "bare.h"
+
+namespace perf {
+namespace {
+
+constexpr std::uint64_t kSlots = 4096;
+constexpr std::size_t kSlotBytes = 64;
+constexpr std::size_t kRoom = kSlotBytes - sizeof(std::uint64_t);
+constexpr std::uint64_t kRoomEvery = 64;  ///< how often the reader says how far it is
+
+struct alignas(kSlotBytes) Slot {
+  std::atomic<std::uint64_t> sequence;
+  char payload[kRoom];
+};
+
+/// One direction.
+struct Ring {
+  alignas(kSlotBytes) std::atomic<std::uint64_t> read{0};
+  Slot slots[kSlots];
+};
+
+class Ends {
+ public:
+  Ends(Line& line, std::size_t bytes) : bytes_(bytes) {
+    const std::string mine = "/fabric_perf_" + std::to_string(::getpid());
+    const int made = ::shm_open(mine.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (made < 0 || ::ftruncate(made, sizeof(Ring)) != 0) throw std::runtime_error("no shared memory");
+    out_ = map(made);
+    const std::string theirs = line.exchange(mine);
+    const int found = ::shm_open(theirs.c_str(), O_RDWR | O_CLOEXEC, 0);
+    if (found < 0) throw std::runtime_error("the other side is not on this node");
+    in_ = map(found);
+    line.exchange("mapped");
+    ::shm_unlink(mine.c_str());
+  }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+  ~Ends() {
+    ::munmap(out_, sizeof(Ring));
+    ::munmap(in_, sizeof(Ring));
+  }
+
+  void send() {
+    for (std::size_t done = 0; done == 0 || done < bytes_; done += kRoom) {
+      ++written_;
+      while (written_ > room_until_) room_until_ = out_->read.load(std::memory_order_acquire) + kSlots;
+      Slot& slot = out_->slots[written_ % kSlots];
+      std::memcpy(slot.payload, buffer_, std::min(kRoom, bytes_ - done));
+      slot.sequence.store(written_, std::memory_order_release);
+    }
+  }
+  void receive() {
+    for (std::size_t done = 0; done == 0 || done < bytes_; done += kRoom) {
+      ++read_;
+      Slot& slot = in_->slots[read_ % kSlots];
+      while (slot.sequence.load(std::memory_order_acquire) != read_) {
+      }
+      std::memcpy(buffer_, slot.payload, std::min(kRoom, bytes_ - done));
+      if (read_ % kRoomEvery == 0) in_->read.store(read_, std::memory_order_release);
+    }
+  }
+
+ private:
+  static Ring* map(int file) {
+    void* at = ::mmap(nullptr, sizeof(Ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+    ::close(file);
+    if (at == MAP_FAILED) throw std::runtime_error("shared memory cannot be mapped");
+    return static_cast<Ring*>(at);
+  }
+
+  std::size_t bytes_;
+  Ring* out_;
+  Ring* in_;
+  std::uint64_t written_ = 0, read_ = 0, room_until_ = kSlots;
+  char buffer_[kRoom] = {};
+};
+
+}  // namespace
+
+Work ring_work(const Item& item, Line& line) {
+  const auto ends = std::make_shared<Ends>(line, item.bytes);
+  Work work;
+  if (item.measure == "ring") {
+    work.figure = Figure::one_way_us;
+    work.messages = 2;
+    work.lead = [ends](std::uint64_t) {
+      ends->send();
+      ends->receive();
+    };
+    work.follow = [ends](std::uint64_t) {
+      ends->receive();
+      ends->send();
+    };
+  } else {
+    const unsigned window = item.window;
+    work.figure = Figure::messages_per_second;
+    work.messages = window;
+    work.lead = [ends, window](std::uint64_t) {
+      for (unsigned i = 0; i < window; ++i) ends->send();
+      ends->receive();
+    };
+    work.follow = [ends, window](std::uint64_t) {
+      for (unsigned i = 0; i < window; ++i) ends->receive();
+      ends->send();
+    };
+  }
+  work.bytes = work.messages * static_cast<double>(item.bytes);
+  return work;
+}
+
+Work copy_work(const Item& item) {
+  const auto from = std::make_shared<std::vector<char>>(item.bytes, 'a');
+  const auto to = std::make_shared<std::vector<char>>(item.bytes, 'b');
+  Work work;
+  work.figure = Figure::bytes_per_second;
+  work.bytes = static_cast<double>(item.bytes);
+  work.lead = [from, to](std::uint64_t) {
+    std::memcpy(to->data(), from->data(), from->size());
+    asm volatile("" : : "r"(to->data()) : "memory");  // the copy is wanted for its own sake
+  };
+  return work;
+}
+
+}  // namespace perf

@@ -1,0 +1,194 @@
+// mpi_perf: the same measures between two ranks of an MPI job, through whatever MPI was told to use. Rank 0
+// leads and prints, rank 1 follows; orders travel on a line of their own, so that nothing of the measuring
+// passes through what is measured.
+#define OMPI_SKIP_MPICXX  // the C interface only
+#include <mpi.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "processor.h"
+#include "run.h"
+
+namespace {
+
+using namespace perf;
+
+constexpr int kDataTag = 1, kAnswerTag = 2, kPortTag = 3;
+
+struct CommandLine {
+  std::vector<std::string> items;
+  std::string peer = "127.0.0.1";
+  std::vector<int> cpus;
+  double milliseconds = 100;
+  unsigned limit = 120;
+};
+
+/// What a rank does with messages of one size. All of a window use the same buffer, as most programs do.
+class Messages {
+ public:
+  Messages(int rank, const Item& item)
+      : peer_(1 - rank),
+        bytes_(static_cast<int>(item.bytes)),
+        window_(static_cast<int>(item.window)),
+        out_(std::max<std::size_t>(item.bytes, 1), 'o'),
+        in_(out_.size(), 'i'),
+        sends_(item.window),
+        receives_(item.window) {}
+
+  void ping() { MPI_Send(out_.data(), bytes_, MPI_BYTE, peer_, kDataTag, MPI_COMM_WORLD); }
+  void take() { MPI_Recv(in_.data(), bytes_, MPI_BYTE, peer_, kDataTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE); }
+  void answer() { MPI_Send(out_.data(), 1, MPI_BYTE, peer_, kAnswerTag, MPI_COMM_WORLD); }
+  void await_answer() {
+    MPI_Recv(in_.data(), 1, MPI_BYTE, peer_, kAnswerTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  void post_sends() {
+    for (MPI_Request& request : sends_) {
+      MPI_Isend(out_.data(), bytes_, MPI_BYTE, peer_, kDataTag, MPI_COMM_WORLD, &request);
+    }
+  }
+  void post_receives() {
+    for (MPI_Request& request : receives_) {
+      MPI_Irecv(in_.data(), bytes_, MPI_BYTE, peer_, kDataTag, MPI_COMM_WORLD, &request);
+    }
+  }
+  void finish_sends() { MPI_Waitall(window_, sends_.data(), MPI_STATUSES_IGNORE); }
+  void finish_receives() { MPI_Waitall(window_, receives_.data(), MPI_STATUSES_IGNORE); }
+
+ private:
+  int peer_, bytes_, window_;
+  std::vector<char> out_, in_;
+  std::vector<MPI_Request> sends_, receives_;
+};
+
+using Shared = std::shared_ptr<Messages>;
+
+Work ping_pong(const Shared& messages) {
+  Work work;
+  work.messages = 2;
+  work.lead = [messages](std::uint64_t) {
+    messages->ping();
+    messages->take();
+  };
+  work.follow = [messages](std::uint64_t) {
+    messages->take();
+    messages->ping();
+  };
+  return work;
+}
+
+Work windows(const Shared& messages, unsigned window, Figure figure) {
+  Work work;
+  work.figure = figure;
+  work.messages = window;
+  work.lead = [messages](std::uint64_t) {
+    messages->post_sends();
+    messages->finish_sends();
+    messages->await_answer();
+  };
+  work.follow = [messages](std::uint64_t) {
+    messages->post_receives();
+    messages->finish_receives();
+    messages->answer();
+  };
+  return work;
+}
+
+Work both_ways(const Shared& messages, unsigned window) {
+  Work work;
+  work.figure = Figure::bytes_per_second;
+  work.messages = 2 * window;
+  work.lead = work.follow = [messages](std::uint64_t) {
+    messages->post_receives();
+    messages->post_sends();
+    messages->finish_sends();
+    messages->finish_receives();
+  };
+  return work;
+}
+
+Work work_for(int rank, const Item& item) {
+  const auto messages = std::make_shared<Messages>(rank, item);
+  Work work;
+  if (item.measure == "latency") {
+    work = ping_pong(messages);
+  } else if (item.measure == "bandwidth") {
+    work = windows(messages, item.window, Figure::bytes_per_second);
+  } else if (item.measure == "rate") {
+    work = windows(messages, item.window, Figure::messages_per_second);
+  } else if (item.measure == "bidirectional") {
+    work = both_ways(messages, item.window);
+  } else {
+    throw std::invalid_argument("there is no measure '" + item.measure + "'");
+  }
+  work.bytes = work.messages * static_cast<double>(item.bytes);
+  return work;
+}
+
+/// Rank 1 answers the call of rank 0, which learns the port through MPI.
+Line line_between(int rank, const std::string& peer) {
+  if (rank == 1) {
+    return Line::answer(
+        [](std::uint16_t port) { MPI_Send(&port, 1, MPI_UINT16_T, 0, kPortTag, MPI_COMM_WORLD); });
+  }
+  std::uint16_t port = 0;
+  MPI_Recv(&port, 1, MPI_UINT16_T, 1, kPortTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  return Line::call(peer, port);
+}
+
+void keep_going() {
+  int arrived = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, kPortTag, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
+}
+
+void run(const CommandLine& options, int rank) {
+  const std::vector<Item> plan = parse_plan(options.items);
+  Conduct conduct;
+  conduct.seconds = options.milliseconds / 1e3;
+  if (options.cpus.size() == 2) {
+    conduct.own_cpu = options.cpus[static_cast<std::size_t>(rank)];
+    conduct.other_cpu = options.cpus[static_cast<std::size_t>(1 - rank)];
+    if (!pin(conduct.own_cpu))
+      throw std::invalid_argument("may not run on processor " + std::to_string(conduct.own_cpu));
+  }
+  conduct.work = [rank](const Item& item) { return work_for(rank, item); };
+  conduct.progress = keep_going;
+  Line line = line_between(rank, options.peer);
+  if (rank == 0) {
+    lead(line, plan, conduct);
+  } else {
+    follow(line, conduct);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures between the two ranks of an MPI job.", "mpi_perf");
+  CommandLine options;
+  app.add_option("--peer", options.peer, "address of the node of rank 1")->capture_default_str();
+  app.add_option("--cpus", options.cpus, "processors of rank 0 and rank 1")->delimiter(',')->expected(2);
+  app.add_option("--milliseconds", options.milliseconds, "length of one run")->capture_default_str();
+  app.add_option("--limit", options.limit, "give up after so many seconds")->capture_default_str();
+  app.add_option("items", options.items,
+                 "MEASURE:BYTES[:WINDOW]; measures: latency, bandwidth, rate, bidirectional")
+      ->required();
+  CLI11_PARSE(app, argc, argv);
+  ::alarm(options.limit);
+  MPI_Init(&argc, &argv);
+  int rank = 0, size = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  try {
+    if (size != 2) throw std::invalid_argument("needs exactly two ranks");
+    run(options, rank);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "mpi_perf: %s\n", error.what());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Runs `cluster-perf --smoke` and judges what it wrote: complete and plausible, whatever the figures are.
+
+usage: smoke.py BUILD
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+_UTIL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util")
+sys.path.insert(0, _UTIL)
+from cluster_perf_lib import plan, report, transports  # noqa: E402
+from vcluster_lib import temporary  # noqa: E402
+
+SECONDS_MAX = 250
+_TOOL = [sys.executable, "-B", os.path.join(_UTIL, "cluster-perf")]
+
+
+def run(*arguments):
+    result = subprocess.run([*_TOOL, *arguments], capture_output=True, text=True, timeout=SECONDS_MAX, check=False)
+    print(result.stdout, result.stderr, sep="")
+    return result
+
+
+def expected(places):
+    """(place, transport, measure, bytes) of everything that must have been measured."""
+    smoke = plan.smoke()
+    for place in places:
+        for name in ("cluster", "tcp") if place == transports.INSIDE else ("cluster/udp", "tcp"):
+            for group in smoke.groups:
+                yield from ((place, name, item.measure, item.bytes) for item in group.items)
+        bare = smoke.bare_inside if place == transports.INSIDE else smoke.bare_between
+        yield from ((place, "bare", item.measure, item.bytes) for item in bare)
+
+
+def faults_of(path, places):
+    with open(path, encoding="utf-8") as file:
+        figures = json.load(file)
+    found = report.faults(figures)
+    there = {(entry["place"], entry["transport"], entry["measure"], entry["bytes"]) for entry in figures["results"]}
+    found += [f"nothing about {what}" for what in expected(places) if what not in there]
+    compared = {(ratio["place"], ratio["peer"]) for ratio in figures["ratios"]}
+    found += [f"{place}: no ratio to tcp" for place in places if (place, "tcp") not in compared]
+    # The check itself must be able to fail.
+    figures["results"][0].pop("median")
+    if not report.faults(figures):
+        found.append("a report without its first median passes for sound")
+    return found
+
+
+def main(arguments):
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    reason = temporary.obstacle()
+    places = [transports.INSIDE] if reason else [transports.INSIDE, transports.BETWEEN]
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "report.json")
+        if run("--smoke", "--build", arguments[1], "--json", path).returncode != 0:
+            print("FAIL: the run")
+            return 1
+        found = faults_of(path, places)
+        shown = run("--from", path)
+        if shown.returncode != 0 or "latency 8 B" not in shown.stdout:
+            found.append("the report cannot be shown again")
+        refused = run("--smoke", "--build", directory)
+        if refused.returncode != 1 or "build first" not in refused.stderr:
+            found.append("a build that is not there is not refused with its cure")
+    for fault in found:
+        print(f"FAIL: {fault}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

@@ -1,0 +1,54 @@
+// An endpoint of datagrams: each message is one frame, sent once, and the frame that comes is the
+// message. No flows, no rings; peers on this node are reached through the kernel like all others.
+// What a frame is worth that names no session, only its sender can say: a datagram is believed to
+// come from the address it carries, as in UDP.
+#include "wire/datagram.h"
+
+#include "engine/core.h"
+
+namespace cluster::engine {
+
+Fault Core::send_datagram(Peer& peer, const protocol::SendOrder& order) {
+  if (order.length + wire::kDatagramHeadMax > parts_.link->frame_max()) return Fault::too_big;
+  wire::Segment segment;
+  segment.flags = order.has_data ? wire::segment_flag::kData : 0;
+  segment.length = static_cast<std::uint32_t>(order.length);
+  segment.data = order.data;
+  const wire::DatagramHead head(segment, order.slices);
+  peer.way.to = peer.name();
+  link::OutFrame frame;
+  frame.path = &peer.way;
+  frame.add(head.bytes());
+  for (const ConstBytes slice : order.slices) frame.add(slice);
+  if (parts_.link->send_burst({&frame, 1}) == 0) return Fault::again;
+  ++parts_.environment.counters.frames_sent;
+  messenger_.datagram_left(order);
+  return Fault::none;
+}
+
+/// The two kinds of endpoints do not talk to each other. A flow that opens at this door is told so
+/// at once, or its sender would try for seconds.
+void Core::dispatch_datagram(Time now, const wire::FrameView& view, const link::Path& from) {
+  if (view.kind == wire::FrameKind::datagram && parts_.service == Service::datagram) {
+    return on_datagram(view, from);
+  }
+  ++parts_.environment.counters.refused_stale;
+  if (view.sequenced()) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
+}
+
+void Core::on_datagram(const wire::FrameView& view, const link::Path& from) {
+  wire::Segment segment;
+  const std::size_t header = wire::decode(view.segments, segment);
+  if (header == 0 || segment.length != view.segments.size() - header) {
+    ++parts_.environment.counters.refused_segment;
+    return;
+  }
+  // Strangers are not remembered, or anybody could fill the memory: all of them are the peer
+  // without a name.
+  Peer* peer = peers_.find(from.to);
+  if (peer == nullptr) peer = &peers_.named(peers_.expected(from.to) ? from.to : SocketAddress{});
+  if (!peer->name().empty()) peer->way = from;
+  messenger_.arrive_datagram(peer->channel, segment, view.segments.subspan(header));
+}
+
+}  // namespace cluster::engine

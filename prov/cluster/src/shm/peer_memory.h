@@ -1,0 +1,37 @@
+// The memory of the process at the other end of a connection. Its number alone proves nothing (it may
+// run in another namespace of processes, and numbers are given again), so the hello carries a secret and
+// where it lies: memory that shows the secret there is the peer's, and the kernel lets us have it. After
+// that the connection answers for it: as long as it has not ended, the number is still that process's.
+#pragma once
+
+#include <cstdint>
+
+#include "os/local_socket.h"
+#include "protocol/foreign_memory.h"
+
+namespace cluster::shm {
+
+/// Says where `value` lies in the memory of who says it.
+struct Proof {
+  std::uint64_t address = 0;  ///< 0: its memory is not offered
+  std::uint64_t value = 0;
+};
+
+class PeerMemory final : public protocol::ForeignMemory {
+ public:
+  /// `socket` outlives it.
+  PeerMemory(const os::LocalSocket& socket, const Proof& proof);
+
+  /// False: not this process's to touch. Then neither read() nor write() may be called.
+  bool reachable() const { return process_ != 0; }
+
+  bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
+            std::size_t length) override;
+  bool write(std::uint64_t address, const Gather& source) override;
+
+ private:
+  const os::LocalSocket& socket_;
+  int process_ = 0;
+};
+
+}  // namespace cluster::shm

@@ -1,0 +1,204 @@
+// Endpoints of datagrams between fake links: what is sent arrives or does not, whole or not at all,
+// and nothing that strangers send makes the endpoint remember them.
+#include "wire/datagram.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "engine/engine.h"
+#include "shm/host.h"
+#include "support/fake_network.h"
+
+namespace cluster::engine {
+namespace {
+
+using protocol::Completion;
+
+SocketAddress host(std::uint8_t last) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{last}};
+  return SocketAddress::v4(ip, 9228);
+}
+const SocketAddress kA = host(1);
+const SocketAddress kB = host(2);
+const SocketAddress kStranger = host(3);
+constexpr std::size_t kFrameMax = 1472;
+constexpr std::size_t kMessageMax = kFrameMax - wire::kDatagramHeadMax;
+
+/// An endpoint that knows one peer, under handle 0.
+struct Node {
+  Node(test::FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer,
+       Service service = Service::datagram)
+      : clock(network.clock()), engine(parts(network, name, service)) {
+    book.insert(peer);
+    protocol::Sinks sinks{.sends = &sent, .receives = &received};
+    sinks.want_source = true;
+    engine.attach(book, sinks);
+  }
+  Parts parts(test::FakeNetwork& network, const SocketAddress& name, Service service) {
+    Settings settings;
+    settings.linger = 0s;
+    return {.environment = {clock, random, log, counters},
+            .settings = settings,
+            .name = name,
+            .epoch = 1000,
+            .link = std::make_unique<test::FakeLink>(network, name, kFrameMax),
+            .host = nullptr,
+            .keeper = nullptr,
+            .service = service};
+  }
+  Fault send(ConstBytes bytes, std::uint64_t data = 0) {
+    return engine.send({.slices = {&bytes, 1}, .length = bytes.size(), .data = data, .has_data = data != 0});
+  }
+  Fault receive(Bytes bytes, std::uint64_t from = protocol::kAnyPeer) {
+    return engine.receive({.slices = {&bytes, 1}, .from = from, .context = this});
+  }
+  static std::vector<Completion> take(protocol::CompletionQueue& queue) {
+    std::vector<Completion> taken;
+    queue.drain(
+        ~std::size_t{0}, [](const Completion&) { return true; },
+        [&](const Completion& completion) { taken.push_back(completion); });
+    return taken;
+  }
+
+  test::FakeClock& clock;
+  test::FakeRandom random;
+  test::FakeLog log;
+  Counters counters;
+  AddressBook book;
+  protocol::CompletionQueue sent;
+  protocol::CompletionQueue received;
+  Engine engine;
+};
+
+class DatagramTest : public ::testing::Test {
+ protected:
+  template <typename... Nodes>
+  void pass(Nodes&... nodes) {
+    for (int i = 0; i < 20; ++i) {
+      clock.advance(5us);
+      (nodes.engine.poll(), ...);
+    }
+  }
+  test::FakeClock clock;
+  test::FakeNetwork network{clock, 1};
+  std::vector<std::byte> target = std::vector<std::byte>(2000);
+};
+
+TEST_F(DatagramTest, AMessageIsAFrameOfItsOwn) {
+  Node a(network, kA, kB);
+  Node b(network, kB, kA);
+  std::vector<std::byte> message(kMessageMax, std::byte{7});
+  ASSERT_EQ(b.receive(target), Fault::none);
+  ASSERT_EQ(a.send(message, 0xDA7A), Fault::none);
+  EXPECT_EQ(network.carried, 1u);
+  EXPECT_EQ(Node::take(a.sent).size(), 1u) << "complete once it has left";
+  pass(a, b);
+  const auto got = Node::take(b.received);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].length, message.size());
+  EXPECT_EQ(got[0].data, 0xDA7Au);
+  EXPECT_EQ(got[0].source, 0u);
+  EXPECT_TRUE(std::equal(message.begin(), message.end(), target.begin()));
+  EXPECT_EQ(network.carried, 1u) << "nothing is said in return";
+  message.push_back(std::byte{8});
+  EXPECT_EQ(a.send(message), Fault::too_big);
+}
+
+TEST_F(DatagramTest, ALostOneIsLostAndNobodyIsStuck) {
+  Node a(network, kA, kB);
+  Node b(network, kB, kA);
+  ASSERT_EQ(b.receive(target), Fault::none);
+  network.conditions.blackout = true;
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  pass(a, b);
+  EXPECT_EQ(Node::take(a.sent).size(), 1u);
+  EXPECT_TRUE(b.received.empty());
+  EXPECT_TRUE(a.engine.settled());
+  EXPECT_EQ(network.carried, 1u);
+}
+
+TEST_F(DatagramTest, AShortReceiveIsTruncated) {
+  Node a(network, kA, kB);
+  Node b(network, kB, kA);
+  ASSERT_EQ(b.receive(Bytes(target).first(5)), Fault::none);
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  pass(a, b);
+  const auto got = Node::take(b.received);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].fault, Fault::truncated);
+  EXPECT_EQ(got[0].length, 5u);
+  EXPECT_EQ(got[0].lost, 3u);
+}
+
+TEST_F(DatagramTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCounted) {
+  Node a(network, kA, kB);
+  Node b(network, kB, kA);
+  constexpr std::size_t kSent = 1000;
+  for (std::size_t i = 0; i < kSent; ++i) {
+    std::byte message{static_cast<unsigned char>(i)};
+    ASSERT_EQ(a.send({&message, 1}), Fault::none);
+    pass(b);
+  }
+  const std::size_t kept = kSent - b.counters.datagrams_dropped;
+  EXPECT_GT(kept, 100u);
+  EXPECT_LT(kept, kSent);
+  for (std::size_t i = 0; i < kept; ++i) {
+    ASSERT_EQ(b.receive(Bytes(target).first(1)), Fault::none);
+    ASSERT_EQ(target[0], std::byte{static_cast<unsigned char>(i)}) << "oldest first";
+  }
+  EXPECT_EQ(Node::take(b.received).size(), kept);
+  ASSERT_EQ(b.receive(Bytes(target).first(1)), Fault::none);
+  EXPECT_TRUE(b.received.empty());
+}
+
+TEST_F(DatagramTest, StrangersAreHeardButHaveNoName) {
+  Node a(network, kA, kB);
+  Node stranger(network, kStranger, kA);
+  ASSERT_EQ(a.receive(target, 0), Fault::none);
+  ASSERT_EQ(stranger.send(ConstBytes(target).first(8)), Fault::none);
+  pass(a);
+  EXPECT_TRUE(a.received.empty()) << "that receive was for b alone";
+  ASSERT_EQ(a.receive(target), Fault::none);
+  const auto got = Node::take(a.received);
+  ASSERT_EQ(got.size(), 1u);
+  EXPECT_EQ(got[0].source, protocol::kNoHandle);
+}
+
+TEST_F(DatagramTest, TheTwoKindsOfEndpointsDoNotTalk) {
+  Node a(network, kA, kB);
+  Node b(network, kB, kA, Service::reliable);
+  ASSERT_EQ(b.receive(target), Fault::none);
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  pass(b);
+  EXPECT_TRUE(b.received.empty());
+  EXPECT_EQ(b.counters.refused_stale, 1u);
+  ASSERT_EQ(b.send(ConstBytes(target).first(8)), Fault::none);
+  pass(b, a);
+  const auto failed = Node::take(b.sent);
+  ASSERT_EQ(failed.size(), 1u) << "told at once, not after the time of the dead";
+  EXPECT_EQ(failed[0].fault, Fault::reset);
+}
+
+TEST_F(DatagramTest, NonsenseInARightFrameIsCounted) {
+  Node a(network, kA, kB);
+  wire::Segment tagged;
+  tagged.flags = wire::segment_flag::kTagged;
+  wire::Segment other;
+  other.kind = wire::SegmentKind::done;
+  for (const wire::Segment& segment : {tagged, other}) {
+    const wire::DatagramHead head(segment, {});
+    const link::Path path{kA, {}, false};
+    link::OutFrame frame;
+    frame.path = &path;
+    frame.add(head.bytes());
+    network.carry(kStranger, frame);
+  }
+  pass(a);
+  EXPECT_EQ(a.counters.refused_segment, 2u);
+}
+
+}  // namespace
+}  // namespace cluster::engine

@@ -1,0 +1,14 @@
+"""cluster-perf: the same work over `cluster` and over its peers, interleaved, and what came of it.
+
+cli         options, the order of things, messages
+plan        what is measured in which mode
+transports  the peers: what each is, where it can run, how it is set up
+places      inside one node, between two virtual nodes: how a command is run on either side
+runs        one run of one group of measures over one transport
+ucx         the same for UCX, which has a program of its own
+samples     all figures with the phase of the machine; medians, ratios
+report      JSON, and the check that it is complete
+table       the text
+plots       the pictures; a program of its own, for it needs matplotlib
+machine     what it all ran on
+"""

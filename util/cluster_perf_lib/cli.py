@@ -1,0 +1,197 @@
+"""Options, the order of things, and messages."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+from . import campaign, machine, places, plan, report, runs, samples, table, transports
+from .errors import PerfError
+
+_TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+_SMOKE_PEERS = ["cluster", "tcp", "bare"]  # one of each kind, and there wherever libfabric is
+_PLACES = (transports.INSIDE, transports.BETWEEN)
+
+_EPILOG = """\
+examples:
+  cluster-perf --quick                            the figures that matter, in less than three minutes
+  cluster-perf --json all.json --plots pictures   everything, with pictures: about half an hour
+  cluster-perf --measures latency --peers cluster,shm,ucx --places inside
+  cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
+  cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
+
+Run it on a machine that does nothing else, as root (virtual nodes need it). Packages: util/setup --for perf."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _words(text):
+    return [word for word in text.split(",") if word]
+
+
+def _library(text):
+    label, equals, directory = text.partition("=")
+    if not equals or not label or not os.path.exists(os.path.join(directory, "libfabric.so.1")):
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=DIRECTORY with a libfabric.so.1 in it")
+    return label, os.path.realpath(directory)
+
+
+def _parser():
+    parser = _Parser(prog="cluster-perf", formatter_class=argparse.RawDescriptionHelpFormatter, epilog=_EPILOG,
+                     description="Measures `cluster` beside its peers: the same work over each, interleaved, repeated, on the "
+                                 "same two processors; inside a node and between two virtual nodes.")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--quick", action="store_true", help="only the figures that matter, in less than three minutes")
+    mode.add_argument("--smoke", action="store_true",
+                      help="a few seconds: does everything work? The figures mean nothing; the report is checked")
+    mode.add_argument("--from", dest="source", metavar="FILE", help="measure nothing, show what --json wrote")
+    mode.add_argument("--list", action="store_true", help="list the transports and measures, and end")
+    parser.add_argument("--json", metavar="FILE", help="write all figures for programs")
+    parser.add_argument("--plots", metavar="DIRECTORY", help="draw pictures (SVG and PNG; needs python3-matplotlib)")
+    parser.add_argument("--peers", type=_words, metavar="LIST",
+                        help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe)")
+    parser.add_argument("--measures", type=_words, metavar="LIST", help="only these measures, such as latency,put")
+    parser.add_argument("--places", type=_words, metavar="LIST", default=list(_PLACES),
+                        help="inside, between (default: both)")
+    parser.add_argument("--libfabric", type=_library, metavar="NAME=DIRECTORY", action="append", default=[],
+                        help="measure the providers of that libfabric, too; can be given several times")
+    parser.add_argument("--repetitions", type=int, metavar="N", help="runs of everything (default: 5, with --quick 2)")
+    parser.add_argument("--milliseconds", type=float, metavar="T",
+                        help="length of one measurement (default: 60, with --quick 20)")
+    parser.add_argument("--mtu", type=int, default=1500, metavar="BYTES", help="between the nodes (default: %(default)s)")
+    parser.add_argument("--rails", type=int, default=1, metavar="R", help="between the nodes (default: %(default)s)")
+    parser.add_argument("--rate", default="", metavar="RATE", help="shape the ports of the nodes, such as 1gbit")
+    parser.add_argument("--limit", type=int, default=90, metavar="SECONDS",
+                        help="a run that takes longer is given up (default: %(default)s)")
+    parser.add_argument("--build", metavar="DIRECTORY", default=os.path.join(_TOP, "build", "release"),
+                        help="where the provider and the programs were built (default: build/release)")
+    return parser
+
+
+def _say(text):
+    print(text, flush=True)
+
+
+def _list_all():
+    _say("transports (* only when named by --peers):")
+    for name in transports.names():
+        known = [transport for place in _PLACES for transport in transports.choose(place, [name], [])
+                 if transport.name == name]
+        where = " and ".join(dict.fromkeys(place for transport in known for place in transport.places))
+        _say(f"  {name:<20} {where}{'' if known[0].unasked else ' *'}")
+    measures = {item.measure: group.needs for group in plan.full().groups for item in group.items}
+    _say("measures:")
+    for measure, needs in measures.items():
+        _say(f"  {measure:<20} {needs}")
+
+
+def _check(options):
+    for place in options.places:
+        if place not in _PLACES:
+            raise PerfError(f"--places: '{place}' is neither inside nor between")
+    known = transports.names()
+    for name in options.peers or []:
+        if name.partition("@")[0] not in known:
+            raise PerfError(f"--peers: '{name}' is unknown; there are {', '.join(known)}")
+    measures = {item.measure for group in plan.full().groups for item in group.items}
+    for name in options.measures or []:
+        if name not in measures:
+            raise PerfError(f"--measures: '{name}' is unknown; there are {', '.join(sorted(measures))}")
+    for name in ("repetitions", "milliseconds"):
+        value = getattr(options, name)
+        if value is not None and not 0 < value <= 10000:
+            raise PerfError(f"--{name} {value:g}: allowed is more than 0, up to 10000")
+
+
+def _plan(options):
+    chosen = plan.smoke() if options.smoke else plan.quick() if options.quick else plan.full()
+    chosen.repetitions = options.repetitions or chosen.repetitions
+    chosen.milliseconds = options.milliseconds or chosen.milliseconds
+    return plan.narrowed(chosen, options.measures) if options.measures else chosen
+
+
+def _warn_if_busy(about):
+    if about["load"] > 0.5:
+        _say(f"warning: the machine is busy (load {about['load']:g}): figures will be worse than they could be, and spread")
+
+
+def _measure(options):
+    runner = runs.Runner(os.path.realpath(options.build), 0, options.limit)
+    runs.check_programs(runner)
+    chosen = _plan(options)
+    runner.milliseconds = chosen.milliseconds
+    about = machine.describe(_TOP)
+    if not options.smoke:
+        _warn_if_busy(about)
+    where = places.make(options.places, options.mtu, options.rails, options.rate, _say)
+    collected = samples.Samples()
+    asked = options.peers or (_SMOKE_PEERS if options.smoke else None)
+    campaign.Campaign(runner, chosen, where, asked, options.libfabric, collected, _say).run()
+    settings = {"mode": "smoke" if options.smoke else "quick" if options.quick else "full",
+                "places": [place.name for place in where], "mtu": options.mtu, "rails": options.rails,
+                "rate": options.rate, "repetitions": chosen.repetitions, "milliseconds": chosen.milliseconds}
+    return report.make(about, settings, collected)
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        raise PerfError(f"--from {path}: {error}") from error
+
+
+def _plot(figures, directory):
+    """Plots are drawn by whichever Python has matplotlib: Debian's package serves Debian's Python only."""
+    script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plots.py")
+    source = os.path.join(directory, "report.json")
+    os.makedirs(directory, exist_ok=True)
+    report.write(figures, source)
+    for interpreter in dict.fromkeys((sys.executable, "/usr/bin/python3")):
+        probe = subprocess.run([interpreter, "-c", "import matplotlib"], capture_output=True, check=False)
+        if probe.returncode != 0:
+            continue
+        drawn = subprocess.run([interpreter, "-B", script, source, directory], capture_output=True, text=True, check=False)
+        if drawn.returncode != 0:
+            raise PerfError(f"the pictures could not be drawn: {drawn.stderr.strip().splitlines()[-1]}")
+        return _say(f"pictures: {len(drawn.stdout.splitlines())} files in {directory}")
+    raise PerfError("pictures need matplotlib (Debian: python3-matplotlib; util/setup --for perf); "
+                    f"the figures are in {source}: draw them later with --from")
+
+
+def _show(options):
+    figures = _read(options.source) if options.source else _measure(options)
+    _say("\n" + machine.in_words(figures["machine"]))
+    _say(table.render(figures))
+    if options.json:
+        report.write(figures, options.json)
+    faults = report.faults(figures)
+    for fault in faults:
+        print(f"cluster-perf: the report is not sound: {fault}", file=sys.stderr)
+    if options.plots:
+        _plot(figures, options.plots)
+    return 1 if faults else 0
+
+
+def main(arguments):
+    options = _parser().parse_args(arguments)
+    try:
+        if options.list:
+            _list_all()
+            return 0
+        _check(options)
+        return _show(options)
+    except PerfError as error:
+        print(f"cluster-perf: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"cluster-perf: {error.filename or ''}: {error.strerror}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("cluster-perf: interrupted; the nodes are taken down", file=sys.stderr)
+        return 130

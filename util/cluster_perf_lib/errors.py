@@ -1,0 +1,9 @@
+"""What ends a run."""
+
+
+class PerfError(Exception):
+    """Nothing can be measured; the text names cause and cure."""
+
+
+class Skipped(Exception):
+    """One transport cannot be measured here; the text says why."""

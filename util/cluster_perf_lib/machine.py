@@ -1,0 +1,47 @@
+"""What it all ran on, for whoever reads the figures later."""
+import datetime
+import os
+import platform
+import re
+import shutil
+import subprocess
+
+
+def _first(command, pattern):
+    if shutil.which(command[0]) is None:
+        return ""
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    match = re.search(pattern, result.stdout)
+    return match.group(1) if match else ""
+
+
+def _processor():
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return "", False
+    match = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    return (match.group(1) if match else platform.machine()), bool(re.search(r"^flags.* hypervisor", text, re.MULTILINE))
+
+
+def describe(top):
+    model, virtual = _processor()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+        "processor": model, "processors": os.cpu_count(), "virtual": virtual, "memory_gb": round(memory, 1),
+        "kernel": platform.release(),
+        "libfabric": _first(["fi_info", "--version"], r"libfabric: ([\w.]+)"),
+        "ucx": _first(["ucx_info", "-v"], r"[Vv]ersion:? ([0-9.]+)"),
+        "open_mpi": _first(["mpirun", "--version"], r"\(Open MPI\) ([\w.]+)"),
+        "revision": _first(["git", "-C", top, "rev-parse", "--short", "HEAD"], r"(\w+)"),
+        "load": round(os.getloadavg()[0], 2)}
+
+
+def in_words(machine):
+    kind = "virtual processors" if machine["virtual"] else "processors"
+    peers = ", ".join(f"{name} {machine[key]}" for name, key in
+                      (("libfabric", "libfabric"), ("UCX", "ucx"), ("Open MPI", "open_mpi")) if machine[key])
+    return (f"{machine['processors']} {kind} {machine['processor']}, {machine['memory_gb']:g} GB, Linux {machine['kernel']}; "
+            f"{peers}; {machine['date']}, revision {machine['revision'] or 'unknown'}")

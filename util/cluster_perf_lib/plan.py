@@ -1,0 +1,100 @@
+"""What is measured in which mode: groups of items, each group one run of a measuring program.
+
+An item is MEASURE:BYTES:WINDOW, as the programs understand it (`fabric_perf --help` explains the measures)."""
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Item:
+    measure: str
+    bytes: int
+    window: int = 1
+
+    def text(self):
+        return f"{self.measure}:{self.bytes}:{self.window}"
+
+
+@dataclass
+class Group:
+    """Items that one run measures. `needs` names what a transport must be able to do."""
+    name: str
+    items: list
+    needs: str = "tagged"
+    wait: str = "spin"
+
+
+@dataclass
+class Plan:
+    groups: list
+    bare_inside: list
+    bare_between: list
+    repetitions: int
+    milliseconds: float
+    mpi_groups: list = field(default_factory=list)
+
+
+_KIB, _MIB = 1 << 10, 1 << 20
+SIZES = [1, 4, 8, 16, 64, 256, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB, _MIB, 4 * _MIB, 16 * _MIB, 64 * _MIB]
+
+
+def window_for(size):
+    """Enough messages under way to fill any transport, and no more memory than needed."""
+    if size <= 16 * _KIB:
+        return 64
+    return 16 if size <= _MIB else 4 if size <= 16 * _MIB else 2
+
+
+def _each(measure, sizes, window=None):
+    return [Item(measure, size, window or window_for(size)) for size in sizes]
+
+
+def full():
+    """Everything, for the record: about half an hour."""
+    rates = [Item("rate", 8, 1 << power) for power in range(9)]
+    latency = Group("latency", _each("latency", SIZES, 1))
+    bandwidth = Group("bandwidth", _each("bandwidth", SIZES))
+    rate = Group("rate", rates)
+    both = Group("bidirectional", _each("bidirectional", [4 * _KIB, 64 * _KIB, _MIB, 4 * _MIB]))
+    remote = (_each("put_latency", [8, 64, 4 * _KIB], 1) + _each("get_latency", [8, 64, 4 * _KIB], 1)
+              + [Item("put_rate", 8, 64)]
+              + _each("put", [4 * _KIB, 64 * _KIB, _MIB, 4 * _MIB]) + _each("get", [4 * _KIB, 64 * _KIB, _MIB, 4 * _MIB]))
+    return Plan(
+        groups=[latency, bandwidth, rate, both,
+                Group("pairs", [Item("pairs", 8, pairs) for pairs in (1, 2, 4, 8, 16)]),
+                Group("overlap", _each("overlap", [64 * _KIB, _MIB, 4 * _MIB], 1)),
+                Group("remote", remote, needs="rma"),
+                Group("atomic", [Item("fetch_add_latency", 8), Item("fetch_add", 8, 64)], needs="atomic"),
+                Group("cpu", [Item("rate", 8, 64), Item("bandwidth", _MIB, 16)], wait="block")],
+        mpi_groups=[latency, bandwidth, rate, both],
+        bare_inside=[Item("ring", size) for size in (8, 64, 1024, 4096)]
+        + [Item("ring_rate", 8, 256)] + [Item("copy", size) for size in (4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB, 64 * _MIB)],
+        bare_between=[Item("frame", 64), Item("frame", 1400), Item("frame_rate", 64, 64), Item("frame_rate", 1400, 64)],
+        repetitions=5, milliseconds=60)
+
+
+def quick():
+    """What the targets of the project speak of, in less than three minutes."""
+    common = Group("common", [Item("latency", 8), Item("latency", 64), Item("latency", 4 * _KIB), Item("rate", 8, 64),
+                              Item("bandwidth", 4 * _KIB, 64), Item("bandwidth", 64 * _KIB, 16), Item("bandwidth", _MIB, 16)])
+    mpi = Group("common", [Item("latency", 8), Item("rate", 8, 64), Item("bandwidth", 64 * _KIB, 16),
+                           Item("bandwidth", _MIB, 16)])
+    remote = Group("remote", [Item("put_latency", 8), Item("put_rate", 8, 64), Item("put", _MIB, 16)], needs="rma")
+    return Plan(groups=[common, remote], mpi_groups=[mpi], bare_inside=[Item("ring", 8), Item("copy", _MIB)],
+                bare_between=[Item("frame", 64), Item("frame_rate", 64, 64)], repetitions=2, milliseconds=20)
+
+
+def smoke():
+    """A few seconds: does it all work?"""
+    common = Group("common", [Item("latency", 8), Item("rate", 8, 16), Item("bandwidth", 64 * _KIB, 4)])
+    return Plan(groups=[common, Group("remote", [Item("put", 4 * _KIB, 4)], needs="rma")], mpi_groups=[],
+                bare_inside=[Item("ring", 8), Item("copy", 64 * _KIB)], bare_between=[Item("frame", 64)],
+                repetitions=1, milliseconds=2)
+
+
+def narrowed(plan, measures):
+    """The plan with only some measures; bare limits stay."""
+    for groups in (plan.groups, plan.mpi_groups):
+        for group in groups:
+            group.items = [item for item in group.items if item.measure in measures]
+        groups[:] = [group for group in groups if group.items]
+    return plan

@@ -1,0 +1,81 @@
+"""Children that cannot outlive this process, and what they say."""
+import ctypes
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+
+from .errors import Skipped
+
+
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Child:
+    """A started program whose output is collected."""
+
+    def __init__(self, command, environment):
+        self.name = os.path.basename(next((word for word in command if "_perf" in word or "ucx" in word), command[0]))
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        preexec_fn=_die_with_parent, cwd="/tmp")
+        self.lines = queue.Queue()
+        self.said, self.complained = [], []
+        self._readers = [threading.Thread(target=self._read, args=(self.process.stdout, self.said, True), daemon=True),
+                         threading.Thread(target=self._read, args=(self.process.stderr, self.complained, False), daemon=True)]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream, into, announce):
+        for line in stream:
+            into.append(line.rstrip("\n"))
+            if announce:
+                self.lines.put(into[-1])
+        if announce:
+            self.lines.put(None)
+
+    def await_line(self, start, seconds):
+        """The first line that begins like this; Skipped if the program ends before it says so."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                line = self.lines.get(timeout=max(0.01, end - time.monotonic()))
+            except queue.Empty:
+                raise Skipped(f"{self.name} did not start within {seconds} s") from None
+            if line is None:
+                self.finish(5)
+                raise Skipped(self.last_words())
+            if line.startswith(start):
+                return line
+
+    def finish(self, seconds):
+        """The exit status; a program that does not end in time is ended, and its status is None."""
+        try:
+            status = self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            status = None
+        for reader in self._readers:
+            reader.join(timeout=2)
+        return status
+
+    def last_words(self):
+        status = self.process.returncode
+        lines = [line.strip() for line in self.complained if line.strip()] or self.said
+        own = [line for line in lines if line.startswith(f"{self.name}: ") or " ERROR " in line]
+        if status in (1, 2, 3) and own:
+            return own[-1].removeprefix(f"{self.name}: ")[:300]
+        manner = "had to be ended" if status is None else f"signal {-status}" if status < 0 else f"status {status}"
+        return f"{self.name} ended with {manner}: {lines[-1] if lines else 'without a word'}"[:300]
+
+
+def listens(pid, port):
+    """True if somebody in the network namespace of the process accepts TCP connections on the port."""
+    try:
+        with open(f"/proc/{pid}/net/tcp", encoding="ascii") as table:
+            return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in list(table)[1:])
+    except OSError:
+        return False

@@ -1,0 +1,117 @@
+"""One run: one group of measures over one transport in one place. Returns samples as dictionaries."""
+import json
+import os
+import shutil
+
+from . import transports, ucx
+from .errors import PerfError, Skipped
+from .places import processors
+from .processes import Child
+
+_START_SECONDS = 20
+_NOT_OFFERED = 3
+
+
+class Runner:
+    """Knows the programs of the build."""
+
+    def __init__(self, build, milliseconds, limit):
+        self.build = build
+        self.milliseconds = milliseconds
+        self.limit = limit  # seconds for one run of one group
+
+    def program(self, name):
+        return os.path.join(self.build, "fabtests", "perf", name)
+
+    def missing(self):
+        wanted = [self.program("fabric_perf"), self.program("bare_perf"),
+                  os.path.join(self.build, "prov", "cluster", "libcluster-fi.so")]
+        return [path for path in wanted if not os.path.exists(path)]
+
+    def run(self, place, transport, group):
+        """Samples of one run; Skipped if the transport cannot do this here."""
+        items = [item for item in group.items if item.bytes <= transport.bytes_max]
+        if not items:
+            return []
+        if transport.kind == "mpi":
+            return self._mpi(place, transport, items)
+        if transport.kind == "ucx":
+            return self._ucx(place, transport, items)
+        return self._pair(place, transport, items, group.wait)
+
+    def distance(self):
+        """Nanoseconds a cache line takes between the two processors; 0 if that cannot be found out."""
+        own, other = processors()
+        child = Child([self.program("bare_perf"), "--distance", "--cpu", str(own), "--other-cpu", str(other)], None)
+        return float(child.said[-1]) if child.finish(20) == 0 and child.said else 0.0
+
+    def _pair(self, place, transport, items, wait):
+        environment = transports.environment(transport, self.build)
+        common = ["--milliseconds", str(self.milliseconds), "--limit", str(self.limit)]
+        own, other = processors()
+        program = self.program("bare_perf" if transport.kind == "bare" else "fabric_perf")
+        words = [item.text() for item in items]
+
+        def side(number, more):
+            mine = []
+            if transport.kind == "fabric":
+                mine = ["--provider", transport.provider, "--wait", wait, *transport.arguments]
+                mine += ["--node", place.address(number)] if transport.needs_address else []
+            return Child(place.command(number, [program, *common, *mine, *more, *words]), environment)
+
+        server = side(1, ["--cpu", str(other)])
+        client = None
+        try:
+            port = server.await_line("port ", _START_SECONDS).split()[1]
+            call = "127.0.0.1" if place.name == transports.INSIDE else place.address(1)
+            client = side(0, ["--cpu", str(own), "--other-cpu", str(other), "--call", f"{call}:{port}"])
+            status = client.finish(self.limit + _START_SECONDS)
+            if status != 0:
+                if server.process.poll() is None:
+                    server.finish(1)
+                raise Skipped(self._why(client, server, status))
+            server.finish(_START_SECONDS)
+        finally:
+            for child in (client, server):
+                if child is not None and child.process.poll() is None:
+                    child.process.kill()
+                    child.process.wait()
+        return [sample for sample in map(json.loads, client.said) if "measure" in sample]
+
+    def _why(self, client, server, status):
+        if status is None or status == -14 or (status == 142):
+            return f"no end within {self.limit} s"
+        blame = server if status == 1 and server.process.returncode not in (0, 1, None, -9) else client
+        return blame.last_words()
+
+    def _mpi(self, place, transport, items):
+        if shutil.which("mpirun") is None or not os.path.exists(self.program("mpi_perf")):
+            raise Skipped("no Open MPI here (Debian: openmpi-bin, libopenmpi-dev, then build again)")
+        own, other = processors()
+        peer = "127.0.0.1" if place.name == transports.INSIDE else place.address(1)
+        words = ["-np", "2", "--timeout", str(self.limit), *transport.arguments, self.program("mpi_perf"), "--peer", peer,
+                 "--milliseconds", str(self.milliseconds), "--limit", str(self.limit),
+                 "--cpus", f"{own},{other}", *[item.text() for item in items]]
+        child = Child(place.mpirun(words), transports.environment(transport, self.build))
+        if child.finish(self.limit + _START_SECONDS) != 0:
+            raise Skipped(child.last_words())
+        return [json.loads(line) for line in child.said if line.startswith('{"measure"')]
+
+    def _ucx(self, place, transport, items):
+        if shutil.which("ucx_perftest") is None:
+            raise Skipped("no ucx_perftest here (Debian: ucx-utils; util/setup --for perf)")
+        samples = []
+        for item in items:
+            if not ucx.knows(item):
+                continue
+            before = self.distance()
+            sample = ucx.run(place, transports.environment(transport, self.build), item, self.milliseconds)
+            samples.append({**sample, "line_ns": [before, self.distance()]})
+        return samples
+
+
+def check_programs(runner):
+    missing = runner.missing()
+    if missing:
+        raise PerfError(f"{missing[0]} is not there: build first (cmake --preset release && cmake --build --preset release), "
+                        "or name another build with --build DIRECTORY")

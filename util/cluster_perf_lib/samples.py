@@ -1,0 +1,97 @@
+"""All figures of all runs, each with the phase the processors were in; medians and ratios of one phase.
+
+The distance between two virtual processors changes, and with it everything that passes through memory (a factor of two
+to four). A run belongs to the near phase if a cache line took at most twice the shortest time seen, before it and after
+it. Medians are taken over near runs; where a transport has none, over all its runs, and that is said."""
+from statistics import median
+
+_NEAR_FACTOR = 2.0
+
+
+def is_latency(unit):
+    return unit == "us"
+
+
+class Samples:
+    """What was measured. A key is (place, level, transport, measure, bytes, window)."""
+
+    def __init__(self):
+        self.samples = []
+        self.skipped = []  # dictionaries: place, transport, group, reason
+
+    def add(self, place, transport, group, run, samples):
+        for sample in samples:
+            self.samples.append({"place": place, "level": transport.level, "transport": transport.name,
+                                 "group": group.name, "wait": group.wait, "run": run, **sample})
+
+    def skip(self, place, transport, group, reason):
+        entry = {"place": place, "transport": transport.name, "group": group.name, "reason": reason}
+        if entry not in self.skipped:
+            self.skipped.append(entry)
+
+    def nearest(self):
+        distances = [ns for sample in self.samples for ns in sample["line_ns"] if ns > 0]
+        return min(distances) if distances else 0.0
+
+    def is_near(self, sample):
+        worst = max(sample["line_ns"])
+        return 0 < worst <= _NEAR_FACTOR * self.nearest()
+
+    def uncovered(self, place, transport, group):
+        """True if this was measured, but never while the processors were near each other."""
+        mine = [sample for sample in self.samples if (sample["place"], sample["transport"], sample["group"])
+                == (place, transport.name, group.name)]
+        near = {_key(sample) for sample in mine if self.is_near(sample)}
+        return any(max(sample["line_ns"]) > 0 and _key(sample) not in near for sample in mine)
+
+    def results(self):
+        """One dictionary per key: medians with spread, over the runs of one phase."""
+        by_key = {}
+        for sample in self.samples:
+            by_key.setdefault(_key(sample), []).append(sample)
+        return [self._result(runs) for runs in by_key.values()]
+
+    def _result(self, runs):
+        near = [run for run in runs if self.is_near(run)]
+        known = any(max(run["line_ns"]) > 0 for run in runs)
+        chosen = near or runs
+        values = [run["value"] for run in chosen]
+        first = chosen[0]
+        result = {name: first[name] for name in ("place", "level", "transport", "measure", "bytes", "window", "wait", "unit")}
+        result.update({"median": median(values), "smallest": min(values), "largest": max(values), "runs": len(chosen),
+                       "runs_left_out": len(runs) - len(chosen), "phase": "near" if near else "far" if known else "unknown"})
+        for name in ("p50", "p99", "p999"):
+            if all(name in run for run in chosen):
+                result[name] = median(run[name] for run in chosen)
+        if all("cpu_seconds" in run and run["messages"] for run in chosen):
+            result["cpu_us_per_message"] = median(1e6 * run["cpu_seconds"] / run["messages"] for run in chosen)
+            if result["bytes"] >= 4096:
+                result["cpu_seconds_per_gb"] = median(1e9 * run["cpu_seconds"] / run["volume"] for run in chosen)
+        return result
+
+
+def _key(sample):
+    return tuple(sample[name] for name in ("place", "level", "transport", "measure", "bytes", "window", "wait"))
+
+
+def _subject(result):
+    return tuple(result[name] for name in ("place", "level", "measure", "bytes", "window", "wait"))
+
+
+def is_ours(name):
+    return name.removeprefix("mpi:").partition("/")[0] == "cluster"
+
+
+def ratios(results):
+    """Each of ours beside each peer: how many times as good, above 1 is better, whatever the unit."""
+    found = []
+    for ours in (result for result in results if is_ours(result["transport"])):
+        for peer in (result for result in results if not is_ours(result["transport"])):
+            if _subject(ours) != _subject(peer) or not ours["median"] or not peer["median"]:
+                continue
+            times = ours["median"] / peer["median"]
+            found.append({**{name: ours[name] for name in ("place", "level", "measure", "bytes", "window", "wait")},
+                          "transport": ours["transport"], "peer": peer["transport"],
+                          "times": 1 / times if is_latency(ours["unit"]) else times,
+                          "same_phase": ours["phase"] == peer["phase"]})
+    return found

@@ -1,0 +1,92 @@
+"""The peers: what each is and how it is set up. A transport is named as its users know it."""
+import os
+import re
+from dataclasses import dataclass, field
+
+INSIDE, BETWEEN = "inside", "between"
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Transport:
+    name: str
+    places: tuple
+    kind: str  # fabric (any libfabric provider), mpi, ucx, or bare
+    provider: str = ""
+    needs_address: bool = False  # the provider must be told which interface
+    environment: dict = field(default_factory=dict)
+    arguments: tuple = ()  # of the program, or of mpirun
+    bytes_max: int = 64 * _MIB
+    library: str = ""  # directory of another libfabric
+    unasked: bool = True  # measured even if not named by --peers
+
+    @property
+    def level(self):
+        return {"mpi": "mpi", "bare": "bare"}.get(self.kind, "fabric")
+
+    @property
+    def is_ours(self):
+        return self.name.removeprefix("mpi:").partition("/")[0] == "cluster"
+
+
+_CM = ("--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "cluster")
+_OB1 = ("--mca", "pml", "ob1", "--mca", "btl")
+_PACKET, _UDP = {"FI_CLUSTER_LINK": "packet"}, {"FI_CLUSTER_LINK": "udp"}
+
+_KNOWN = [
+    Transport("cluster", (INSIDE,), "fabric", "cluster"),
+    Transport("cluster/safe", (INSIDE,), "fabric", "cluster", arguments=("--threading", "safe"), unasked=False),
+    Transport("cluster/packet", (BETWEEN,), "fabric", "cluster", environment=_PACKET),
+    Transport("cluster/udp", (BETWEEN,), "fabric", "cluster", environment=_UDP),
+    Transport("shm", (INSIDE,), "fabric", "shm"),
+    Transport("tcp", (INSIDE, BETWEEN), "fabric", "tcp;ofi_rxm", needs_address=True),
+    # rxd is two orders slower with large messages: beyond 1 MB it would take all the time there is.
+    Transport("rxd", (INSIDE, BETWEEN), "fabric", "udp;ofi_rxd", needs_address=True, bytes_max=_MIB),
+    Transport("psm3", (INSIDE, BETWEEN), "fabric", "psm3", environment={"PSM3_HAL": "sockets"}),
+    Transport("ucx", (INSIDE,), "ucx", environment={"UCX_TLS": "shm,self"}),
+    Transport("ucx", (BETWEEN,), "ucx", environment={"UCX_TLS": "tcp,self"}),
+    Transport("mpi:cluster", (INSIDE,), "mpi", "cluster", arguments=_CM),
+    Transport("mpi:cluster/packet", (BETWEEN,), "mpi", "cluster", environment=_PACKET, arguments=_CM),
+    Transport("mpi:cluster/udp", (BETWEEN,), "mpi", "cluster", environment=_UDP, arguments=_CM),
+    Transport("mpi:vader", (INSIDE,), "mpi", arguments=(*_OB1, "vader,self")),
+    Transport("mpi:tcp", (INSIDE, BETWEEN), "mpi", arguments=(*_OB1, "tcp,self")),
+    Transport("bare", (INSIDE, BETWEEN), "bare"),
+]
+
+
+def names():
+    return list(dict.fromkeys(transport.name for transport in _KNOWN))
+
+
+def _of_library(label, directory):
+    """The peers of another libfabric, named tcp@LABEL and so on."""
+    for transport in _KNOWN:
+        if transport.kind == "fabric" and not transport.is_ours:
+            yield Transport(f"{transport.name}@{label}", transport.places, "fabric", transport.provider,
+                            transport.needs_address, {**transport.environment, "LD_LIBRARY_PATH": directory},
+                            transport.arguments, transport.bytes_max, directory)
+
+
+def choose(place, asked, libraries):
+    """Transports of a place in the order of the table; `asked` are names, or None for the usual ones."""
+    known = list(_KNOWN)
+    for label, directory in libraries:
+        known += _of_library(label, directory)
+    usual = [transport for transport in known if place in transport.places]
+    if asked is None:
+        return [transport for transport in usual if transport.unasked]
+    return [transport for transport in usual if any(_is_named(transport, name) for name in asked)]
+
+
+def _is_named(transport, asked):
+    """`tcp` means tcp of every libfabric, `cluster` means whatever it runs over."""
+    return transport.name == asked or (transport.unasked and re.split("[@/]", transport.name)[0] == asked)
+
+
+def environment(transport, build):
+    """That of this process without anything that would turn a transport into another one."""
+    values = {name: value for name, value in os.environ.items() if not re.match(r"(FI|OMPI|UCX|PSM3)_", name)}
+    if transport.provider == "cluster":
+        values.update({"FI_PROVIDER_PATH": os.path.join(build, "prov", "cluster"), "FI_PROVIDER": "cluster"})
+    values.update(transport.environment)
+    return values

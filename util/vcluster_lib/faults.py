@@ -1,0 +1,200 @@
+"""Bad networks: what happens to frames at the ports of the switch, per node, rail and direction.
+
+A *place* is one direction of one port: `n2r0/to` is on the way to node2 on rail 0, `n2r0/from` comes from it. At each
+place with faults stands a program of the kernel (native/faults.bpf.c) with a map of settings and one of counts; new
+settings are written into the map while frames pass. What is to wait goes through a process in the switch's namespace
+(native/waiting_room.cc). Rate and buffer are a token bucket behind the program on the way to a node, and in front of the
+node's own interface on the way from it.
+
+No super-frame passes a place whole: a pair of interfaces in the switch cuts them before, so that frames are lost one by
+one, as on a wire.
+"""
+import contextlib
+import json
+import os
+import signal
+import struct
+import subprocess
+
+from . import bpf, namespaces, native, network, processes, state
+from .errors import VclusterError
+
+DIRECTIONS = ("to", "from")
+SETTINGS = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_ns", "delay_ns", "jitter_ns", "only_udp")
+COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "burst_left")  # struct fault_counts
+_SETTINGS_LAYOUT, _COUNTS_LAYOUT = "=11Q", "=8Q"
+_ALWAYS = 2**32
+_HOOK = {"to": "egress", "from": "ingress"}
+_MARK = {"to": 0x56430001, "from": 0x56430002}
+_READY_SECONDS = 20
+
+
+def _port(place):
+    return place.partition("/")[0]
+
+
+def _direction(place):
+    return place.partition("/")[2]
+
+
+def _numbers(place):
+    node, _, rail = _port(place)[1:].partition("r")
+    return int(node), int(rail)
+
+
+def place_of(node, rail, direction):
+    return f"n{node}r{rail}/{direction}"
+
+
+def _tc(record, *words):
+    return namespaces.run_in(record["switch"], ["tc", *words], kinds=("net",))
+
+
+def _run_of_losses(loss, burst):
+    """How often a run of `burst` losses must begin among the frames outside of runs, for `loss` of all to be lost."""
+    return loss / (burst * (1 - loss) + loss) if loss else 0
+
+
+def _packed(record, place, settings):
+    share = {name: round(settings[name] * _ALWAYS) for name in ("duplicate", "corrupt", "reorder")}
+    return struct.pack(
+        _SETTINGS_LAYOUT, round(_run_of_losses(settings["loss"], settings["burst"]) * _ALWAYS), settings["burst"],
+        share["duplicate"], share["corrupt"], share["reorder"], settings["reorder_ns"], settings["delay_ns"],
+        settings["jitter_ns"], settings["only_udp"], _direction(place) == "from",
+        record["cutter"])
+
+
+def _load(record, device, hook, section):
+    if "clsact" not in _tc(record, "qdisc", "show", "dev", device):
+        _tc(record, "qdisc", "add", "dev", device, "clsact")
+    _tc(record, "filter", "add", "dev", device, hook, "bpf", "direct-action", "object-file",
+        native.built("faults.bpf.c"), "section", section)
+
+
+def _attach(record, place):
+    """Puts the program in its place; returns the ids of its maps."""
+    port, hook = _port(place), _HOOK[_direction(place)]
+    _load(record, port, hook, "tc")
+    shown = json.loads(_tc(record, "-json", "filter", "show", "dev", port, hook))
+    program = next(filter_["options"]["prog"]["id"] for filter_ in shown if "options" in filter_)
+    return {name.removesuffix("_map"): number for name, number in bpf.maps_of(program).items()}
+
+
+def _shaped(record, place):
+    """Holder and device whose queue limits this direction."""
+    node, rail = _numbers(place)
+    return (record["switch"], _port(place)) if _direction(place) == "to" else (record["nodes"][node - 1], f"eth{rail}")
+
+
+def _set_rate(record, place, rate, buffer):
+    if rate:
+        network.shape(*_shaped(record, place), rate, buffer, record["mtu"])
+    else:
+        network.restore_shape(*_shaped(record, place), record)
+
+
+def _need_cutter(record, wanted):
+    """There while there are faults."""
+    if wanted and "cutter" not in record:
+        record["cutter"] = network.make_cutter(record["switch"], record["mtu"])
+        _load(record, "cut", "ingress", "tc/cut")
+    elif not wanted and "cutter" in record:
+        network.remove_cutter(record["switch"])
+        del record["cutter"]
+
+
+def _holds(entry):
+    return bool(entry["settings"]["reorder"] or entry["settings"]["delay_ns"])
+
+
+def _end_waiting_room(record):
+    holder = record.pop("waiting_room", None)
+    if holder is None or processes.start_time(holder["pid"]) != holder["start"]:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        handle = os.pidfd_open(holder["pid"])
+        signal.pidfd_send_signal(handle, signal.SIGTERM)  # lets everybody go at once
+        processes.wait_all([handle], _READY_SECONDS)
+        os.close(handle)
+
+
+def _serve_waiting(record):
+    """One waiting room for all places that let frames wait; a new one when the places are others."""
+    wanted = {place: entry for place, entry in record["faults"].items() if _holds(entry)}
+    holder = record.get("waiting_room")
+    if holder and holder["places"] == sorted(wanted) and processes.start_time(holder["pid"]) == holder["start"]:
+        return
+    _end_waiting_room(record)
+    if not wanted:
+        return
+    words = [f"{entry['maps']['waiting']}:{_way_on(place)}:{_MARK[_direction(place)]}" for place, entry in wanted.items()]
+    process = subprocess.Popen(
+        [native.built("waiting_room.cc"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True, cwd="/",
+        env={"PATH": os.environ.get("PATH", ""), state.MARK: record["id"], "VCLUSTER_NAME": record["name"]},
+        preexec_fn=lambda: namespaces.enter(record["switch"], ("net",)))
+    if process.stdout.readline() != "ready\n":
+        raise VclusterError(f"the waiting room does not open: {process.stderr.read().strip() or 'no reason given'}")
+    record["waiting_room"] = {"label": "the waiting room", "pid": process.pid,
+                              "start": processes.start_time(process.pid), "places": sorted(wanted)}
+
+
+def _way_on(place):
+    """Towards a node frames go on through its port; those from a node through the bridge, which finds the port."""
+    return _port(place) if _direction(place) == "to" else f"rail{_numbers(place)[1]}"
+
+
+def apply(record, places, settings, rate=None, buffer=None):
+    """From now on exactly these faults happen at these places; counts begin anew."""
+    entries = record.setdefault("faults", {})
+    _need_cutter(record, True)
+    for place in places:
+        if place not in entries:
+            entries[place] = {"maps": _attach(record, place), "rate": None, "buffer": None}
+        entries[place]["settings"] = settings
+        state.save(record)
+    _serve_waiting(record)
+    for place in places:
+        entry = entries[place]
+        if (rate, buffer) != (entry["rate"], entry["buffer"]):
+            _set_rate(record, place, rate, buffer)
+            entry["rate"], entry["buffer"] = rate, buffer
+        bpf.write(entry["maps"]["counts"], bytes(struct.calcsize(_COUNTS_LAYOUT)))
+        bpf.write(entry["maps"]["settings"], _packed(record, place, settings))
+    state.save(record)
+
+
+def clear(record, places):
+    """Nothing happens at these places any more."""
+    entries = record.setdefault("faults", {})
+    for place in [place for place in places if place in entries]:
+        if entries[place]["rate"]:
+            _set_rate(record, place, None, None)
+        _tc(record, "filter", "del", "dev", _port(place), _HOOK[_direction(place)])
+        del entries[place]
+        state.save(record)
+    _serve_waiting(record)
+    _need_cutter(record, bool(entries))
+    state.save(record)
+
+
+def _tail_drops(record, place):
+    holder, device = _shaped(record, place)
+    shown = json.loads(namespaces.run_in(holder, ["tc", "-s", "-json", "qdisc", "show", "dev", device, "root"],
+                                         kinds=("net",)))
+    return sum(qdisc.get("drops", 0) for qdisc in shown)
+
+
+def describe(record):
+    """What is set and what happened, place by place."""
+    described = []
+    for place, entry in sorted(record.get("faults", {}).items(), key=lambda item: (_numbers(item[0]), item[0])):
+        node, rail = _numbers(place)
+        values = struct.unpack(_COUNTS_LAYOUT, bpf.read(entry["maps"]["counts"], struct.calcsize(_COUNTS_LAYOUT)))
+        counts = dict(zip(COUNTS[:-1], values))
+        if entry["rate"]:
+            counts["tail_drops"] = _tail_drops(record, place)
+        described.append({"node": f"node{node}", "rail": rail, "direction": _direction(place),
+                          "settings": {**entry["settings"], "rate": entry["rate"], "buffer": entry["buffer"]},
+                          "counts": counts})
+    return described

@@ -1,0 +1,164 @@
+"""The launchers of the MPI libraries: how each is recognised, told the nodes, and given our agent in the place of ssh.
+
+Known are Open MPI up to 4 (orted), Open MPI from 5 on (prted), MPICH and Intel MPI (hydra). They agree in one thing: a
+remote daemon is started by `AGENT [OPTIONS] NODE COMMAND`, so one agent that enters the node serves them all. What they
+disagree in is in this room only.
+"""
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+
+from . import state
+from .errors import VclusterError
+
+# Options of any mpirun that are followed by one value or two; the first word that is none is the program. Where two
+# launchers share an option, it has as many values in both.
+_ONE_VALUE = {
+    # Open MPI
+    "-x", "-n", "-np", "-c", "-N", "-H", "-host", "-hostfile", "-machinefile", "-bind-to", "-map-by", "-rank-by",
+    "-npernode", "-npersocket", "-wdir", "-wd", "-path", "-rf", "-rankfile", "-cpu-set", "-cpu-list", "-tune", "-am",
+    "-output-filename", "-prefix", "-timeout", "-max-restarts", "-stdin", "-report-uri", "-launch-agent",
+    "-default-hostfile", "-ppr", "-personality", "-preload-files", "-app", "-aborted", "-xterm", "-tmpdir",
+    "-mpi-thread", "-dvm", "-ompi-server", "-pernode-value", "-xml-file", "-output", "-runtime-options", "-display",
+    # hydra
+    "-hosts", "-f", "-ppn", "-perhost", "-genvlist", "-envlist", "-rankmap", "-configfile", "-launcher",
+    "-launcher-exec", "-bootstrap", "-bootstrap-exec", "-bootstrap-exec-args", "-rmk", "-topolib", "-membind", "-demux",
+    "-errfile-pattern", "-outfile-pattern", "-prepend-pattern", "-iface", "-localhost", "-nameserver", "-usize",
+    "-memory-alloc-kinds", "-machine", "-gtool", "-outfile", "-errfile"}
+_TWO_VALUES = {"-mca", "-gmca", "-prtemca", "-pmixmca", "-genv", "-env"}
+_COUNT = {"-n", "-np", "-c"}
+_PLACE = {"-H", "-host", "-hosts", "-hostfile", "-machinefile", "-machine", "-f", "-default-hostfile", "-rf", "-rankfile"}
+_BIND = {"-bind-to", "-bind-to-core", "-bind-to-socket", "-rf", "-rankfile", "-cpu-set", "-cpu-list"}
+_PER_NODE = {"-ppn", "-perhost", "-rr"}
+
+
+def option_length(word):
+    """How many words an option of mpirun takes, itself included."""
+    option = "-" + word.lstrip("-")
+    return 3 if option in _TWO_VALUES else 2 if option in _ONE_VALUE else 1
+
+
+class _Request:
+    """What the user's own mpirun options already decide."""
+
+    def __init__(self, words):
+        self.count, self.options, self.parameters = None, set(), set()
+        position = 0
+        while position < len(words) and words[position].startswith("-"):
+            option = "-" + words[position].lstrip("-")
+            values = words[position + 1:position + 3]
+            if option in _COUNT and values and values[0].isdigit():
+                self.count = int(values[0])
+            if option in _TWO_VALUES and values:
+                self.parameters.add(values[0])
+            self.options.add(option)
+            position += option_length(words[position])
+        self.has_program = position < len(words)
+
+    def decides(self, options):
+        return bool(self.options & options)
+
+
+@dataclasses.dataclass(frozen=True)
+class Launcher:
+    """One installed mpirun."""
+
+    kind: str  # orte, prrte, mpich, intel
+    program: str
+    environment: dict  # what its programs need beside the caller's variables; None takes one away
+
+    def command(self, record, words, slots, chosen):
+        """The complete command line, to be run in the first node."""
+        request = _Request(words)
+        nodes = chosen or record["nodes"]
+        ranks = request.count or len(nodes) * (slots or 1)
+        slots = slots or -(-ranks // len(nodes))
+        labels = [node["label"] for node in nodes]
+        family = _hydra if self.kind in ("mpich", "intel") else _open_mpi
+        line = [self.program, *family(self.kind, state.directory(record["name"]), request, labels, slots, ranks)]
+        if request.count is None and request.has_program and not request.decides(_PLACE):
+            line += ["-n", str(ranks)]
+        return line + words
+
+
+def _open_mpi(kind, base, request, labels, slots, ranks):
+    agent, temporary = os.path.join(base, "agent"), os.path.join(base, "tmp")
+    if kind == "orte":
+        line = ["--mca", "plm_rsh_agent", agent, "--mca", "orte_tmpdir_base", temporary]
+    else:
+        line = ["--prtemca", "plm_ssh_agent", agent, "--prtemca", "prte_tmpdir_base", temporary]
+    if os.geteuid() == 0:
+        line.append("--allow-run-as-root")
+    if not request.decides(_PLACE):
+        line += ["--host", ",".join(f"{label}:{slots}" for label in labels)]
+    if not request.decides(_BIND):
+        # Every node believes that it owns all cores: bound, the first rank of each would share core 0.
+        line += ["--bind-to", "none"]
+    if ranks > len(os.sched_getaffinity(0)) and "mpi_yield_when_idle" not in request.parameters:
+        line += ["--mca", "mpi_yield_when_idle", "1"]
+    return line
+
+
+def _hydra(kind, base, request, labels, slots, _ranks):
+    word = "bootstrap" if kind == "intel" else "launcher"
+    line = [f"-{word}", "ssh", f"-{word}-exec", os.path.join(base, "agent")]
+    if kind == "intel":
+        # None of mpirun's own variables go to the ranks: those of the agent do, the same but for the node's name.
+        line.append("-genvnone")
+    if not request.decides(_PLACE):
+        line += ["-hosts", ",".join(labels)]
+        if not request.decides(_PER_NODE):
+            line += ["-ppn", str(slots)]
+    return line
+
+
+def _recognise(program, environment):
+    """Which launcher a program is, by what it says of its version."""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=60,
+                              env={**os.environ, **environment}).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise VclusterError(f"{program}: cannot be asked for its version: {error}") from error
+    open_mpi = re.search(r"\((?:Open MPI|OpenRTE)\) (\d+)", said)
+    if open_mpi:
+        return "orte" if int(open_mpi.group(1)) < 5 else "prrte"
+    if "Intel(R) MPI Library" in said:
+        return "intel"
+    if "HYDRA" in said:
+        return "mpich"
+    raise VclusterError(f"{program} is no mpirun of Open MPI, MPICH or Intel MPI")
+
+
+def _surroundings(prefix):
+    """What programs of an installation outside of the system's directories need."""
+    before = {name: os.environ.get(name) for name in ("PATH", "LD_LIBRARY_PATH")}
+    return {"PATH": ":".join(filter(None, [os.path.join(prefix, "bin"), before["PATH"]])),
+            "LD_LIBRARY_PATH": ":".join(filter(None, [os.path.join(prefix, "lib"), before["LD_LIBRARY_PATH"]]))}
+
+
+def find(wish=None):
+    """The launcher the user means: the prefix of an installation, a path, a name as in mpirun.NAME, or what PATH has."""
+    environment = {}
+    prefix = os.path.abspath(wish) if wish and os.sep in wish and os.path.isdir(wish) else None
+    if prefix:
+        environment = _surroundings(prefix)
+        program = os.path.join(prefix, "bin", "mpirun")
+    elif wish and os.sep in wish:
+        program = os.path.abspath(wish)
+    else:
+        program = (shutil.which(f"mpirun.{wish}") or shutil.which(wish)) if wish else shutil.which("mpirun")
+    if not program or not os.path.exists(program):
+        raise VclusterError(f"--mpi {wish}: no mpirun there" if wish else
+                            "mpirun is not installed (Debian: apt install openmpi-bin)")
+    hydra = os.path.join(os.path.dirname(os.path.realpath(program)), "mpiexec.hydra")
+    if os.path.exists(hydra):  # Intel's mpirun is a script that asks for batch systems first
+        program = hydra
+    kind = _recognise(program, environment)
+    if kind == "intel" and prefix:
+        environment["I_MPI_ROOT"] = prefix
+    if kind == "mpich":
+        # Its mpirun would give the first node's name to the ranks of all others; told to give nothing, it cannot spawn.
+        environment["VCLUSTER_NODE"] = None
+    return Launcher(kind, program, environment)
