@@ -146,6 +146,7 @@ void Core::lose(Peer& peer, Fault fault) {
   messenger_.fail(peer.channel, fault, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
+    if (peer.flow->peer_session() != 0) peer.past.note(*peer.flow);
     peers_.remove_session(peer.flow->session());
     std::erase(remotes_, &peer);
     if (peer.touched) std::erase(touched_, &peer);

@@ -101,13 +101,16 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
     known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
   }
-  switch (reliability::judge(known, view.opening)) {
+  reliability::Contact contact = reliability::judge(known, view.opening);
+  // A session that is over does not begin again: what it brought may have been handed on already.
+  if (!known && peer.past.covers(view.opening)) contact = reliability::Contact::stale;
+  switch (contact) {
     case reliability::Contact::same: return &peer;
     case reliability::Contact::stale:
       // Who has not shown yet that it hears us has no claim to the name.
-      if (!peer.flow->confirmed()) break;
+      if (known && !peer.flow->confirmed()) break;
       ++parts_.environment.counters.refused_stale;
-      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, peer.flow->peer_epoch());
+      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known ? known->epoch : peer.past.epoch());
       return nullptr;
     case reliability::Contact::newer: break;
     case reliability::Contact::fresh: break;
