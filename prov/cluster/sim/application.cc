@@ -182,6 +182,8 @@ void Application::complete(const protocol::Completion& completion) {
     case Completion::Kind::remote_write: return remote_.note_landed(completion);
     case Completion::Kind::write:
     case Completion::Kind::read: ++ended_; return remote_.complete(completion);
+    case Completion::Kind::atomic:
+    case Completion::Kind::fetch: throw SafetyFailure("an atomic operation ended that nobody began");
   }
 }
 
