@@ -25,7 +25,8 @@ class Pool {
     ++alive_;
     Cell& cell = cell_at(slot);
     cell.taken = true;
-    cell.item = Item{};
+    std::destroy_at(&cell.item);  // built anew in place: assigning a fresh one would write it twice
+    std::construct_at(&cell.item);
     cell.item.id = (cell.generation << kSlotBits) | slot;
     return &cell.item;
   }

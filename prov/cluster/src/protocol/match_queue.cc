@@ -63,7 +63,7 @@ void MatchQueue::drop(Unexpected& message) {
   stored_index_.remove(message);
 }
 
-Unexpected* MatchQueue::find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
+Unexpected* MatchQueue::search(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
   if (const StoredIndex::Answer answer = stored_index_.find(from, tag, ignore); answer.known) {
     return answer.message;
   }

@@ -35,12 +35,16 @@ class MatchQueue {
   void store(Unexpected& message);
   void drop(Unexpected& message);
   /// The first stored message, unclaimed and not yet taken, that fits; stays in the queue.
-  Unexpected* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
+  Unexpected* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
+    return stored_.empty() ? nullptr : search(from, tag, ignore);
+  }
   Unexpected* find_claimed(const void* context) const;
 
   ReceiveRequest* first_posted() const { return posted_.front(); }
 
  private:
+  Unexpected* search(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
+
   List<ReceiveRequest, &ReceiveRequest::order> posted_;
   List<Unexpected, &Unexpected::order> stored_;
   std::size_t posted_count_ = 0;
