@@ -44,6 +44,7 @@ class Endpoint : public fid_ep {
   ssize_t receive(const protocol::ReceiveOrder& order) noexcept;
   ssize_t access(const protocol::PutOrder& order) noexcept;
   ssize_t access(const protocol::GetOrder& order) noexcept;
+  ssize_t access(const protocol::AtomicOrder& order) noexcept;
 
   // --- endpoint_bind.cc ---
   int bind(fid_t object, std::uint64_t flags);
@@ -99,6 +100,7 @@ class Endpoint : public fid_ep {
   bool receive_selective_ = false;
   bool enabled_ = false;
   std::uint64_t caps_;
+  protocol::Ordering ordering_;
   std::uint64_t send_flags_;
   std::uint64_t receive_flags_;
   std::size_t send_size_;
@@ -161,6 +163,14 @@ inline ssize_t Endpoint::access(const protocol::GetOrder& order) noexcept {
   if (order.length > remote_limits_.message) [[unlikely]]
     return -FI_EMSGSIZE;
   return try_twice([&] { return running_->get(order); });
+}
+
+inline ssize_t Endpoint::access(const protocol::AtomicOrder& order) noexcept {
+  const bool too_long = order.length > protocol::kAtomicMax;
+  const bool not_injectable = order.inject && order.length * order.code.operands() > protocol::kInjectMax;
+  if (too_long || not_injectable) [[unlikely]]
+    return too_long ? -FI_EMSGSIZE : -FI_EINVAL;
+  return try_twice([&] { return running_->atomic(order); });
 }
 
 }  // namespace cluster::api
