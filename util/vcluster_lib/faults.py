@@ -21,8 +21,9 @@ from .errors import VclusterError
 
 DIRECTIONS = ("to", "from")
 SETTINGS = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_ns", "delay_ns", "jitter_ns", "only_udp")
-COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "burst_left")  # struct fault_counts
-_SETTINGS_LAYOUT, _COUNTS_LAYOUT = "=11Q", "=8Q"
+COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "longest_gap_ns")  # struct fault_counts
+_SETTINGS_LAYOUT = "=11Q"
+_COUNTS_LAYOUT = "=10Q"  # two more are the program's own
 _ALWAYS = 2**32
 _HOOK = {"to": "egress", "from": "ingress"}
 _MARK = {"to": 0x56430001, "from": 0x56430002}
@@ -191,7 +192,7 @@ def describe(record):
     for place, entry in sorted(record.get("faults", {}).items(), key=lambda item: (_numbers(item[0]), item[0])):
         node, rail = _numbers(place)
         values = struct.unpack(_COUNTS_LAYOUT, bpf.read(entry["maps"]["counts"], struct.calcsize(_COUNTS_LAYOUT)))
-        counts = dict(zip(COUNTS[:-1], values))
+        counts = dict(zip(COUNTS, values))
         if entry["rate"]:
             counts["tail_drops"] = _tail_drops(record, place)
         described.append({"node": f"node{node}", "rail": rail, "direction": _direction(place),

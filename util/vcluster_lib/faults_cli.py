@@ -109,7 +109,7 @@ def run(name, options):
 def _time_text(nanoseconds):
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if nanoseconds >= size:
-            return f"{nanoseconds / size:g}{unit}"
+            return f"{nanoseconds / size:.4g}{unit}"
     return f"{nanoseconds}ns"
 
 
@@ -137,6 +137,9 @@ def _show(described, places, options):
         print("no faults")
     for entry in described:
         counts = entry["counts"]
+        gap = counts.pop("longest_gap_ns")
         happened = [f"{counts[name]} {name.replace('_', ' ')}" for name in counts if counts[name] or name == "seen"]
+        if gap:
+            happened.append(f"longest gap {_time_text(gap)}")
         print(f"{entry['direction']:>4} {entry['node']} rail {entry['rail']}: {_settings_text(entry['settings'])}; "
               f"{', '.join(happened)}")

@@ -60,6 +60,12 @@ INLINE int is_udp(struct __sk_buff* skb) {
   return protocol == 17;
 }
 
+INLINE void note_gap(struct fault_counts* counts, __u64 now) {
+  const __u64 last = counts->last_ns;
+  counts->last_ns = now;
+  if (last != 0 && now > last && now - last > counts->longest_gap_ns) counts->longest_gap_ns = now - last;
+}
+
 INLINE int is_lost(const struct fault_settings* settings, struct fault_counts* counts) {
   if (counts->burst_left != 0) {
     counts->burst_left -= 1;
@@ -131,7 +137,7 @@ int faults(struct __sk_buff* skb) {
   const __u32 first = 0;
   const struct fault_settings* settings = map_lookup(&settings_map, &first);
   struct fault_counts* counts = map_lookup(&counts_map, &first);
-  __u64 time;
+  __u64 time, now;
   if (!settings || !counts || settings->cutter == 0) return TC_ACT_UNSPEC; /* not yet written */
   if (skb->mark == (settings->ingress ? FAULT_MARK_INGRESS : FAULT_MARK_EGRESS)) return TC_ACT_UNSPEC;
   if (skb->mark != CUT_MARK(skb->ifindex, settings->ingress)) {
@@ -140,7 +146,9 @@ int faults(struct __sk_buff* skb) {
   }
   if (settings->only_udp && !is_udp(skb)) return TC_ACT_UNSPEC;
 
+  now = monotonic_ns();
   count(&counts->seen);
+  note_gap(counts, now);
   if (is_lost(settings, counts)) {
     count(&counts->lost);
     return TC_ACT_SHOT;
@@ -152,7 +160,7 @@ int faults(struct __sk_buff* skb) {
   if (happens(settings->corrupt) && corrupt(skb)) count(&counts->corrupted);
   time = waiting_time(settings, counts);
   if (time == 0) return TC_ACT_UNSPEC;
-  if (!hold(skb, monotonic_ns() + time)) count(&counts->overrun);
+  if (!hold(skb, now + time)) count(&counts->overrun);
   return TC_ACT_SHOT;
 }
 

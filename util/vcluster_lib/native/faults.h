@@ -28,7 +28,9 @@ struct fault_counts {
   __u64 reordered;
   __u64 delayed;
   __u64 overrun; /* should have waited, but the way to the waiting room was full: lost */
+  __u64 longest_gap_ns; /* between two frames, before dice are thrown: a stall shows here */
   __u64 burst_left;
+  __u64 last_ns; /* when the latest frame came */
 };
 
 /* The way to the waiting room: some 4000 full frames, what comes while the process there is not scheduled. */
