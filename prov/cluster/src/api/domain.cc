@@ -54,7 +54,7 @@ constinit fi_ops_domain domain_ops = {
     .poll_open = kNotOffered,
     .stx_ctx = kNotOffered,
     .srx_ctx = kNotOffered,
-    .query_atomic = kNotOffered,
+    .query_atomic = query_atomic,
     .query_collective = kNotOffered,
     .endpoint2 = open_endpoint2,
 };

@@ -128,8 +128,9 @@ int Endpoint::enable() {
   sinks.read_counter = counter(read_cntr_);
   sinks.remote_write_counter = counter(remote_write_cntr_);
   sinks.remote_read_counter = counter(remote_read_cntr_);
-  if (caps_ & FI_RMA) sinks.regions = &domain_->regions();
+  if (caps_ & (FI_RMA | FI_ATOMIC)) sinks.regions = &domain_->regions();
   sinks.want_source = caps_ & FI_SOURCE;
+  sinks.ordering = ordering_;
   engine_->attach(av_->book(), sinks);
   enabled_ = true;
   if (send_cq_) send_cq_->progress().add(*engine_);
@@ -139,6 +140,7 @@ int Endpoint::enable() {
   if (caps_ & FI_MSG) msg = &message_ops;
   if (caps_ & FI_TAGGED) tagged = &tagged_ops;
   if (caps_ & FI_RMA) rma = &rma_ops;
+  if (caps_ & FI_ATOMIC) atomic = &atomic_ops;
   return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "engine/self_carrier.h"
 #include "os/wait_set.h"
 #include "protocol/messenger.h"
+#include "reliability/frame_body.h"
 
 namespace cluster::engine {
 
@@ -37,6 +38,7 @@ class Core final : public protocol::Directory {
   Fault receive(const protocol::ReceiveOrder& order);
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
+  Fault atomic(const protocol::AtomicOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
   /// One turn of everything; or of the network only if something is due there. True if something came in.
   enum class Look : std::uint8_t { everywhere, where_due };
@@ -51,6 +53,8 @@ class Core final : public protocol::Directory {
   static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
   Time next_deadline() const;
   bool settled() const;
+  const Counters& counters() const { return parts_.environment.counters; }
+  const char* path_to(std::uint64_t handle);
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
@@ -80,7 +84,9 @@ class Core final : public protocol::Directory {
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
                     std::uint64_t epoch);
   void run_timers(Time now);
+  bool asks() const { return messenger_.under_way() || half_open_; }
   void ask_the_silent(Time now);
+  bool call_back(Time now, Peer& peer);
   void hear_complaints(Time now);
   void touch(Peer& peer);
   void transmit_spoken(Time now);
@@ -92,7 +98,10 @@ class Core final : public protocol::Directory {
   // contact.cc
   bool contact(Peer& peer);
   bool contact_locally(Peer& peer, std::string& reason);
-  void open_flow(Peer& peer, const link::Path& path);
+  std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
+  void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
+  void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
+  void drop_suitor(Peer& peer);
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
@@ -122,6 +131,7 @@ class Core final : public protocol::Directory {
   };
 
   Parts parts_;
+  reliability::BodyPool bodies_;  ///< of all flows
   Peers peers_;
   protocol::Messenger messenger_;
   SelfCarrier self_;
@@ -136,8 +146,10 @@ class Core final : public protocol::Directory {
   Time started_;
   Time next_timer_ = kNever;  ///< no flow has an earlier deadline
   Time next_ask_ = Time{};
+  bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
+  bool said_store_full_ = false;
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
   std::uint32_t local_turn_ = 0;        ///< when a peer of this node last had something for us

@@ -35,6 +35,11 @@ Fault Engine::get(const protocol::GetOrder& order) {
   return core_->get(order);
 }
 
+Fault Engine::atomic(const protocol::AtomicOrder& order) {
+  const std::lock_guard door(door_);
+  return core_->atomic(order);
+}
+
 bool Engine::cancel(void* context) {
   const std::lock_guard door(door_);
   return core_->cancel(context);
@@ -63,6 +68,16 @@ bool Engine::arm() {
 Time Engine::next_deadline() const {
   const std::lock_guard door(door_);
   return core_->next_deadline();
+}
+
+Counters Engine::counters() const {
+  const std::lock_guard door(door_);
+  return core_->counters();
+}
+
+const char* Engine::path_to(std::uint64_t handle) const {
+  const std::lock_guard door(door_);
+  return core_->path_to(handle);
 }
 
 bool Engine::settled() const {

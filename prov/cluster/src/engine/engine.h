@@ -59,6 +59,7 @@ class Engine {
   Fault receive(const protocol::ReceiveOrder& order);
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
+  Fault atomic(const protocol::AtomicOrder& order);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
   /// Whatever visits attend() from another thread: let go of before the engine goes.
@@ -70,6 +71,11 @@ class Engine {
   void progress_by_itself();
   /// When it next wants a turn though nothing arrives and nobody asks; kNever: not at all.
   Time next_deadline() const;
+  /// What it has counted so far.
+  Counters counters() const;
+  /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
+  /// names nobody.
+  const char* path_to(std::uint64_t handle) const;
   /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
   bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.

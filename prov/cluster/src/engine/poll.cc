@@ -20,6 +20,7 @@ constexpr std::uint32_t kTurnsPerGlance = 8;
 
 Core::Core(Parts parts)
     : parts_(std::move(parts)),
+      bodies_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_({.send_requests_max = parts_.settings.send_requests_max,
                   .eager_credit = parts_.settings.eager_credit,
                   .pull_window = parts_.settings.pull_window},
@@ -33,7 +34,7 @@ void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
   messenger_.attach(sinks);
 }
 
-/// What send, put and get have in common: who it is for, the way there, and that it leaves at once.
+/// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once.
 template <typename Act>
 Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   Peer* peer = peers_.by_handle(handle);
@@ -65,6 +66,11 @@ Fault Core::put(const protocol::PutOrder& order) {
 Fault Core::get(const protocol::GetOrder& order) {
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.get(channel, order); });
+}
+
+Fault Core::atomic(const protocol::AtomicOrder& order) {
+  return with_peer(order.to, order.more,
+                   [&](protocol::Channel& channel) { return messenger_.atomic(channel, order); });
 }
 
 Fault Core::receive(const protocol::ReceiveOrder& order) {
@@ -117,7 +123,7 @@ bool Core::poll_network() {
   const bool news = receive_network(now);
   messenger_.mind_pulls(now);
   if (now >= next_timer_) run_timers(now);
-  if (now >= next_ask_ && messenger_.under_way()) ask_the_silent(now);
+  if (now >= next_ask_ && asks()) ask_the_silent(now);
   if (messenger_.busy()) {
     for (Peer* peer : remotes_) {
       if (peer->channel.busy) touch(*peer);
@@ -130,7 +136,7 @@ bool Core::poll_network() {
 
 Time Core::next_deadline() const {
   const Time timer = std::min(next_timer_, messenger_.deadline());
-  return messenger_.under_way() ? std::min(timer, next_ask_) : timer;
+  return asks() ? std::min(timer, next_ask_) : timer;
 }
 
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.

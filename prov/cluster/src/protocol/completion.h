@@ -11,6 +11,7 @@
 #include "base/lock.h"
 #include "base/ring.h"
 #include "base/waker.h"
+#include "protocol/order.h"
 
 namespace cluster::protocol {
 
@@ -23,6 +24,8 @@ struct Completion {
     receive,
     write,         ///< a remote write of this side
     read,          ///< a remote read of this side
+    atomic,        ///< an atomic operation of this side
+    fetch,         ///< one that brought back what was there
     remote_write,  ///< a peer's write with data has landed here
   };
 
@@ -141,12 +144,13 @@ struct Sinks {
   CompletionQueue* receives = nullptr;
   Counter* send_counter = nullptr;
   Counter* receive_counter = nullptr;
-  Counter* write_counter = nullptr;         ///< remote writes of this side
-  Counter* read_counter = nullptr;          ///< remote reads of this side
+  Counter* write_counter = nullptr;         ///< remote writes and atomics of this side
+  Counter* read_counter = nullptr;          ///< remote reads and fetching atomics of this side
   Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
   Counter* remote_read_counter = nullptr;
   Regions* regions = nullptr;  ///< what peers may touch; null: nothing
   bool want_source = false;    ///< fill Completion::source of receives
+  Ordering ordering{};           ///< what the endpoint was promised
 };
 
 }  // namespace cluster::protocol

@@ -12,7 +12,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag);
   if (receive == nullptr) {
     Unexpected* message = store(channel, segment, segment.total);
-    if (message == nullptr) return refuse();
+    if (message == nullptr) return;
     message->announced = true;
     message->source = segment.address;
     return;
@@ -35,6 +35,7 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
   }
   receive.end = receive.wanted;
   receive.channel->receives.push_back(receive);
+  if (receive.verb == ReceiveRequest::Verb::get) ++receive.channel->reads;
   PullBudget& budget = budget_of(*receive.channel);
   budget.waiting.push_back(receive);
   begin_direct(receive);
@@ -108,7 +109,9 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
 /// Posts one pull's worth of the request at the head, then lets the next have its turn. False if
 /// the carrier has no room.
 bool Messenger::stream(SendRequest& request) {
-  if (request.verb == SendRequest::Verb::serve) return serve(request);
+  if (request.verb == SendRequest::Verb::serve) {
+    return request.copy != nullptr ? serve_answer(request) : serve(request);
+  }
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   PullRange& range = request.pulls[0];
@@ -199,10 +202,12 @@ void Messenger::launch(SendRequest& turn) {
 
 void Messenger::on_done(Channel& channel, const wire::Segment& segment) {
   SendRequest* request = sends_.find(segment.id);
-  const bool known = request != nullptr && request->channel == &channel && !request->done &&
-                     request->state != SendRequest::State::queued &&
-                     request->verb != SendRequest::Verb::serve;
-  if (!known) return refuse();
+  using Verb = SendRequest::Verb;
+  const bool known = request != nullptr && request->channel == &channel && !request->done;
+  if (known && request->verb == Verb::atomic && request->tokens > 0) return answered(*request, Fault::none);
+  const bool lawful = known && (request->verb == Verb::message || request->verb == Verb::put) &&
+                      request->state != SendRequest::State::queued;
+  if (!lawful) return refuse();
   finish(*request);
 }
 
