@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs the conformance programs in one setting: which nodes, which way to the peer.
 
-usage: run_setting.py SETTING PROGRAM [ARGUMENTS...]
+usage: run_setting.py SETTING[-auto] PROGRAM [ARGUMENTS...]
+
+With -auto, tests that do not care ask for automatic progress.
 """
 import os
 import subprocess
@@ -34,11 +36,14 @@ def run(program, environment):
 
 
 def main(arguments):
-    if len(arguments) < 3 or arguments[1] not in SETTINGS:
+    setting = arguments[1].removesuffix("-auto") if len(arguments) >= 3 else ""
+    if setting not in SETTINGS:
         print(__doc__, "settings: " + ", ".join(SETTINGS), sep="\n", file=sys.stderr)
         return 2
-    where, even, odd = SETTINGS[arguments[1]]
+    where, even, odd = SETTINGS[setting]
     environment = {"CONFORMANCE_ENV_A": even, "CONFORMANCE_ENV_B": odd}
+    if setting != arguments[1]:
+        environment["CONFORMANCE_PROGRESS"] = "auto"
     if where == "process":
         return run(arguments[2:], {**environment, "CONFORMANCE_NODE": "127.0.0.1"})
     if reason := nodes.unavailable():
