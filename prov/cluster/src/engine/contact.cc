@@ -64,7 +64,7 @@ std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path&
                                            .peer_timeout = parts_.settings.peer_timeout};
   const reliability::Identity identity{parts_.name, next_epoch(now), session};
   peers_.add_session(session, peer);
-  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, now);
+  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, bodies_);
 }
 
 void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {

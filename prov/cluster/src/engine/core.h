@@ -19,6 +19,7 @@
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
 #include "protocol/messenger.h"
+#include "reliability/frame_body.h"
 
 namespace cluster::engine {
 
@@ -102,6 +103,7 @@ class Core final : public protocol::Directory {
   };
 
   Parts parts_;
+  reliability::BodyPool bodies_;  ///< of all flows
   Peers peers_;
   protocol::Messenger messenger_;
   SelfCarrier self_;

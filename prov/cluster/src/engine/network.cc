@@ -87,7 +87,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     ++parts_.environment.counters.refused_garbage;
     return nullptr;
   }
-  // Anybody can call, and a flow costs some 50 KB.
+  // Anybody can call, and a flow costs some 5 KB.
   if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(view.opening.name)) {
     ++parts_.environment.counters.refused_stale;
     return nullptr;

@@ -19,6 +19,7 @@ constexpr std::uint32_t kTurnsPerGlance = 8;
 
 Core::Core(Parts parts)
     : parts_(std::move(parts)),
+      bodies_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_({.send_requests_max = parts_.settings.send_requests_max,
                   .eager_credit = parts_.settings.eager_credit,
                   .pull_window = parts_.settings.pull_window},

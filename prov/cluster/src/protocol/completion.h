@@ -109,7 +109,7 @@ struct Sinks {
   Counter* remote_read_counter = nullptr;
   Regions* regions = nullptr;  ///< what peers may touch; null: nothing
   bool want_source = false;    ///< fill Completion::source of receives
-  Ordering ordering;           ///< what the endpoint was promised
+  Ordering ordering{};           ///< what the endpoint was promised
 };
 
 }  // namespace cluster::protocol
