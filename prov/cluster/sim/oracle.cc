@@ -55,12 +55,17 @@ Message& Oracle::compose(Message shape) {
 
 void Oracle::accepted(MessageNumber number) {
   Message& message = messages_[number - 1];
-  Lane& back = lanes_[{message.to, message.from}];
-  const bool known = back.known_life != 0 && back.known_by == message.from_life;
-  message.known_life = known ? back.known_life : hosts_[message.to].life;
+  message.known_life = known_life(message.from, message.to);
   message.order = lanes_[{message.from, message.to}].orders[message.tagged ? 1 : 0]++;
   message.state = message.reported ? State::under_way : State::silent;
   hosts_[message.to].open.push_back(number);
+}
+
+std::uint32_t Oracle::known_life(HostNumber from, HostNumber to) const {
+  const auto back = lanes_.find({to, from});
+  const bool known =
+      back != lanes_.end() && back->second.known_life != 0 && back->second.known_by == hosts_[from].life;
+  return known ? back->second.known_life : hosts_[to].life;
 }
 
 void Oracle::send_ended(const Completion& completion) {

@@ -47,6 +47,7 @@ bool Core::contact_locally(Peer& peer, std::string& reason) {
     return false;
   }
   peer.outbox = std::move(connection.outbox);
+  watch(*peer.outbox, peer);
   peer.channel.carrier = peer.outbox.get();
   peer.channel.eager_max = parts_.settings.shm_eager_max;
   return true;
@@ -145,14 +146,17 @@ void Core::lose(Peer& peer, Fault fault) {
   messenger_.fail(peer.channel, fault, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
+    if (peer.flow->peer_session() != 0) peer.past.note(*peer.flow);
     peers_.remove_session(peer.flow->session());
     std::erase(remotes_, &peer);
     if (peer.touched) std::erase(touched_, &peer);
     peer.touched = false;
     peer.flow.reset();
   }
+  if (peer.outbox != nullptr) unwatch(*peer.outbox);
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
+    unwatch(*peer.inbox);
     std::erase(locals_, &peer);
     peer.inbox.reset();
   }
