@@ -41,6 +41,7 @@ FUNCTIONAL = [
     "fi_av_xfer -e dgram",
     "fi_cm_data",
     *(f"fi_cq_data -e {kind} -o {what}" for what in ("senddata", "writedata") for kind in ("msg", "rdm", "dgram")),
+    *(f"fi_cq_data -e {kind}" for kind in ("rdm", "dgram")),  # as the first versions knew it
     "fi_dgram",
     "fi_msg",
     "fi_msg_epoll",
@@ -56,6 +57,7 @@ FUNCTIONAL = [
     "fi_rdm_shared_av",
     *(f"fi_multi_mr -e {kind} -V" for kind in ("msg", "rdm")),
     *(f"fi_multi_ep -e {kind} {how}" for how in _ENDPOINTS for kind in ("msg", "rdm")),
+    "fi_multi_ep -e rdm -v",
     "fi_recv_cancel -e rdm -V",
     "fi_unexpected_msg -e msg -I 10 -v",
     "fi_unexpected_msg -e rdm -I 10 -v",

@@ -8,6 +8,7 @@ what it needs is not offered.
 import argparse
 import os
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -136,6 +137,8 @@ class Runner:
 
 def main(arguments):
     options = parse(arguments)
+    # A shell that starts this in the background has SIGINT ignored, and sighandler_test would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     lines = [(kind, line) for _, kind, line in programs.wanted(options.sets)
              if not options.only or re.search(options.only, line)]
     if options.list:

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/endpoint.h"
+#include "api/profile.h"
 #include "api/tables.h"
 
 namespace cluster::api {
@@ -32,8 +33,11 @@ constinit fi_cluster_ops_insight insight_ops = {
 
 }  // namespace
 
-int open_extension(fid*, const char* name, std::uint64_t flags, void** ops, void*) noexcept {
+int open_extension(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept {
   if (name == nullptr || ops == nullptr) return -FI_EINVAL;
+  if (flags == 0 && std::strcmp(name, profile::kExtension) == 0) {
+    return profile::open(endpoint, reinterpret_cast<profile::Ops***>(ops), context);
+  }
   if (flags != 0 || std::strcmp(name, FI_CLUSTER_INSIGHT) != 0) return -FI_ENOSYS;
   *ops = &insight_ops;
   return 0;
@@ -44,6 +48,8 @@ int Endpoint::read_counters(Counters& counted) const {
   counted = engine_->counters();
   return 0;
 }
+
+std::size_t Endpoint::unexpected_messages() const { return engine_->unexpected_messages(); }
 
 int Endpoint::path_to(fi_addr_t peer, const char*& path) const {
   if (!enabled_) return -FI_EOPBADSTATE;

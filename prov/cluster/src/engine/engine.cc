@@ -75,6 +75,11 @@ Counters Engine::counters() const {
   return core_->counters();
 }
 
+std::size_t Engine::unexpected_messages() const {
+  const std::lock_guard door(door_);
+  return core_->unexpected_messages();
+}
+
 const char* Engine::path_to(std::uint64_t handle) const {
   const std::lock_guard door(door_);
   return core_->path_to(handle);

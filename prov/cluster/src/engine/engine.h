@@ -73,6 +73,8 @@ class Engine {
   Time next_deadline() const;
   /// What it has counted so far.
   Counters counters() const;
+  /// How many messages wait for their receive.
+  std::size_t unexpected_messages() const;
   /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
   /// names nobody.
   const char* path_to(std::uint64_t handle) const;

@@ -99,6 +99,9 @@ class Messenger {
     untagged_.each_directed(visit);
   }
 
+  /// Messages that wait for their receive.
+  std::size_t stored() const { return messages_.alive(); }
+
   bool busy() const { return !busy_.empty() || !direct_.empty(); }
   bool spoke() const { return !spoken_.empty(); }
   /// Channels that were told something outside an order of theirs since the last call: whoever

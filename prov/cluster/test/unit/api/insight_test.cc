@@ -1,10 +1,13 @@
 // The extension: what an endpoint has counted, and which way its peers are reached.
 #include <rdma/fi_ext_cluster.h>
 
+#include <cstddef>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "api/profile.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -75,6 +78,75 @@ TEST_F(InsightTest, AnEndpointThatIsNotEnabledHasNoneYet) {
   EXPECT_EQ(table->size, sizeof *table);
   EXPECT_EQ(table->counters(endpoint, nullptr, 0), -FI_EOPBADSTATE);
   EXPECT_EQ(fi_close(&endpoint->fid), 0);
+}
+
+/// fi_profile_open, which the headers of 1.17 do not have.
+class ProfileTest : public PairTest {
+ protected:
+  ProfileTest() {
+    start();
+    void* ops = nullptr;
+    EXPECT_EQ(fi_open_ops(&left.endpoint->fid, profile::kExtension, 0, &ops, this), 0);
+    // The table's place in the handle is what libfabric's inline code goes back from.
+    handle = reinterpret_cast<profile::Handle*>(static_cast<char*>(ops) - offsetof(profile::Handle, ops));
+  }
+  void close_profile() { EXPECT_EQ(handle->fid.ops->close(&handle->fid), 0); }
+  std::uint64_t value(const std::string& name) {
+    std::vector<profile::Description> all(100);
+    std::size_t count = all.size();
+    const ssize_t written = handle->ops->query_variables(handle, all.data(), &count);
+    EXPECT_EQ(written, static_cast<ssize_t>(count));
+    for (const profile::Description& one : std::span(all).first(count)) {
+      if (one.name != name) continue;
+      std::uint64_t read = 0;
+      std::size_t size = sizeof read;
+      EXPECT_EQ(one.type.primitive, FI_UINT64);
+      EXPECT_EQ(handle->ops->read(handle, one.id, &read, &size), static_cast<ssize_t>(sizeof read));
+      return read;
+    }
+    ADD_FAILURE() << "no variable " << name;
+    return 0;
+  }
+
+  profile::Handle* handle;
+};
+
+TEST_F(ProfileTest, VariablesFollowTheEndpointUnlessASnapshotIsRead) {
+  EXPECT_EQ(handle->fid.context, this);
+  EXPECT_EQ(value("FI_VAR_UNEXP_MSG_CNT"), 0u);
+  char bytes[100] = {};
+  ASSERT_EQ(fi_send(right.endpoint, bytes, sizeof bytes, nullptr, to_left, nullptr), 0);
+  fi_cq_tagged_entry entry{};
+  ASSERT_EQ(await(right.sends, entry), 1);
+  EXPECT_EQ(value("FI_VAR_UNEXP_MSG_CNT"), 1u);
+  EXPECT_EQ(value("unexpected"), 1u);
+  handle->ops->start_reads(handle, 0);
+  ASSERT_EQ(fi_recv(left.endpoint, bytes, sizeof bytes, nullptr, FI_ADDR_UNSPEC, nullptr), 0);
+  EXPECT_EQ(value("FI_VAR_UNEXP_MSG_CNT"), 1u);
+  handle->ops->end_reads(handle, 0);
+  EXPECT_EQ(value("FI_VAR_UNEXP_MSG_CNT"), 0u);
+  close_profile();
+}
+
+TEST_F(ProfileTest, TheEndpointStaysWhileItIsLookedAt) {
+  EXPECT_EQ(fi_close(&left.endpoint->fid), -FI_EBUSY);
+  close_profile();
+}
+
+TEST_F(ProfileTest, NothingUnknownIsReadAndThereAreNoEvents) {
+  std::uint64_t read = 0;
+  std::size_t size = sizeof read;
+  EXPECT_EQ(handle->ops->read(handle, 4711, &read, &size), -FI_EINVAL);
+  size = 4;
+  EXPECT_EQ(handle->ops->read(handle, profile::kUnexpectedMessageCount, &read, &size), -FI_ETOOSMALL);
+  EXPECT_EQ(size, sizeof read);
+  std::size_t count = 7;
+  EXPECT_EQ(handle->ops->query_variables(handle, nullptr, &count), 0);
+  EXPECT_GT(count, 10u);
+  EXPECT_EQ(handle->ops->query_events(handle, nullptr, &count), 0);
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(handle->ops->register_callback(handle, 0, nullptr, nullptr), -FI_EINVAL);
+  close_profile();
 }
 
 }  // namespace

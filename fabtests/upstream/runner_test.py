@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""The runner judges rightly, and its lists hold together; no program of libfabric's is needed."""
+import errno
+import os
+import stat
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import outcome  # noqa: E402
+import programs  # noqa: E402
+import run_upstream  # noqa: E402
+
+EVERYTHING = ",".join(programs.SETS)
+
+
+class Lists(unittest.TestCase):
+    def test_every_set_is_started_in_a_way_that_exists(self):
+        self.assertTrue(all(kind in programs.KINDS for _, kind, _ in programs.wanted(EVERYTHING)))
+
+    def test_no_line_stands_twice_in_a_set(self):
+        for name, (_, lines) in programs.SETS.items():
+            self.assertEqual(len(lines), len(set(lines)), name)
+
+    def test_all_is_more_than_quick(self):
+        self.assertGreater(set(programs.ALL), set(programs.QUICK) - {"short"})
+
+    def test_every_exclusion_still_excludes_something_and_has_a_reason(self):
+        path = os.path.join(HERE, "..", "cluster.exclude")
+        lines = [line for _, _, line in programs.wanted(EVERYTHING)]
+        for pattern in outcome.Excludes(path).patterns:
+            self.assertTrue(any(pattern.search(line) for line in lines), pattern.pattern)
+        with open(path, encoding="utf-8") as file:
+            blocks = file.read().strip().split("\n\n")
+        for block in blocks:
+            self.assertTrue(block.startswith("#"), f"no reason before: {block}")
+
+    def test_the_list_is_shorter_than_any_other_providers(self):
+        shortest_elsewhere = 4  # sockets, at libfabric 2.6
+        self.assertLess(len(outcome.Excludes(os.path.join(HERE, "..", "cluster.exclude")).patterns),
+                        shortest_elsewhere)
+
+
+class Verdicts(unittest.TestCase):
+    def judge(self, kind, statuses, *outputs):
+        return outcome.verdict(kind, list(statuses), list(outputs) or [""] * len(statuses))[0]
+
+    def test_both_must_succeed(self):
+        self.assertEqual(self.judge("pair", (0, 0)), outcome.PASSED)
+        self.assertEqual(self.judge("pair", (0, 1)), outcome.FAILED)
+        self.assertEqual(self.judge("pair", (-11, 0)), outcome.FAILED)
+        self.assertEqual(self.judge("pair", (0, None)), outcome.FAILED)
+
+    def test_not_offered_only_if_all_say_so(self):
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENODATA)), outcome.NOT_RUN)
+        self.assertEqual(self.judge("pair", (256 - errno.ENODATA, errno.ENODATA)), outcome.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOSYS)), outcome.FAILED)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, 0)), outcome.FAILED)
+
+    def test_who_asks_for_nobody_must_be_refused(self):
+        self.assertEqual(self.judge("refused", (errno.ENODATA,)), outcome.PASSED)
+        self.assertEqual(self.judge("refused", (0,)), outcome.FAILED)
+
+    def test_ubertest_is_judged_by_its_cases(self):
+        good = "Success: 12\nENODATA: 3\nENOSYS: 0\nERROR: 0\n"
+        self.assertEqual(self.judge("uber", (0, 0), "", good), outcome.PASSED)
+        self.assertEqual(self.judge("uber", (0, 0), "", good.replace("ERROR: 0", "ERROR: 1")), outcome.FAILED)
+        self.assertEqual(self.judge("uber", (0, 0), "", "ENODATA: 3\n"), outcome.FAILED)
+
+
+class Runs(unittest.TestCase):
+    """Programs that stand for libfabric's, on loopback."""
+
+    def run_script(self, text, *arguments):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "fi_rdm")
+            with open(path, "w", encoding="ascii") as script:
+                script.write("#!/bin/sh\n" + text)
+            os.chmod(path, stat.S_IRWXU)
+            sys.stdout.flush()
+            return run_upstream.main(["--fabtests", directory, "--on", "loopback", "--sets", "functional",
+                                      "--only", "^fi_rdm$", *arguments])
+
+    def test_success_and_failure_are_told_apart(self):
+        self.assertEqual(self.run_script("exit 0"), 0)
+        self.assertEqual(self.run_script("exit 1"), 1)
+
+    def test_what_never_ends_is_ended(self):
+        self.assertEqual(self.run_script("exec sleep 60", "--timeout", "0.2"), 1)
+
+    def test_server_and_client_get_their_addresses(self):
+        words = 'case "$*" in "-p cluster -s 127.0.0.1"|"-p cluster -s 127.0.0.1 127.0.0.1") exit 0;; esac; exit 1'
+        self.assertEqual(self.run_script(words), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
