@@ -37,7 +37,9 @@ def _open_mpi(wheel, include):
     # osc pt2pt: left to itself, 4.1.4 chooses osc rdma for windows and fails where no transport has atomic operations,
     # over TCP as well.
     return Library(wheel, wheel, {
-        "cluster": ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", include, "cluster"],
+        # osc rdma over btl ofi: windows, too. Without that, Open MPI 5 makes them by TCP, in silence.
+        "cluster": ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", include, "cluster",
+                    *(["--mca", "osc", "rdma", "--mca", "btl", "self,ofi"] if wheel else [])],
         "tcp": ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
         "memory": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader" if not wheel else "self,sm"]}, {
             "cluster": {"FI_PROVIDER": "cluster"}}, () if wheel else ("osc=pt2pt",))
