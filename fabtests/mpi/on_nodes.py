@@ -63,7 +63,8 @@ def environment(options):
     return values
 
 
-def _mpirun(options, name):
+def command(options, name):
+    """The words of vcluster, and the program with its arguments."""
     library = LIBRARIES[options.library]
     words = ["mpirun", "--name", name]
     program = list(options.program)
@@ -105,7 +106,7 @@ def account(errors):
 
 def launch(options, name):
     """Returns the exit status, the output of the job, and the account of the endpoints."""
-    words, program = _mpirun(options, name)
+    words, program = command(options, name)
     with tempfile.TemporaryDirectory(prefix="on_nodes-") as directory:
         status, output = _run([*words, "sh", "-c", _RANK, directory, *program], options)
         errors = ""
@@ -146,13 +147,18 @@ def judge(options, status, output, sums):
     return 1 if wrong else 0
 
 
-def main():
-    options = arguments()
-    nodes.prepare()
+def install(options):
+    """Leaves the test with a reason when the library cannot be had."""
     try:
         LIBRARIES[options.library].prefix(options.cache)
     except wheels.Unavailable as reason:
         nodes.skip(reason)
+
+
+def main():
+    options = arguments()
+    nodes.prepare()
+    install(options)
     name = nodes.make(options.nodes, "--rails", str(options.rails), "--mtu", str(options.mtu))
     return judge(options, *launch(options, name))
 

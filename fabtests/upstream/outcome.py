@@ -3,6 +3,9 @@ import errno
 import re
 import sys
 
+# Exit statuses; some programs leave out the sign.
+NOT_OFFERED = tuple((error, 256 - error) for error in (errno.ENODATA, errno.ENOSYS))
+
 PASSED, FAILED, NOT_RUN, EXCLUDED, MISSING = "pass", "FAIL", "not run", "excluded", "not built"
 
 
@@ -21,13 +24,13 @@ class Excludes:
         return any(pattern.search(line) for pattern in self.patterns)
 
 
-def verdict(kind, statuses, outputs, strict=False):
+def verdict(kind, statuses, outputs):
     """(verdict, remark) for the exit statuses of all processes of a test; None is one that was killed."""
     if None in statuses:
         return FAILED, "no end in time"
     if kind == "refused":
         return (PASSED, "") if statuses == [errno.ENODATA] else (FAILED, f"exit status {statuses[0]}")
-    if not strict and (all(s == errno.ENODATA for s in statuses) or all(s == errno.ENOSYS for s in statuses)):
+    if any(all(status in forms for status in statuses) for forms in NOT_OFFERED):
         return NOT_RUN, "not offered"
     if any(statuses):
         if any("invalid option" in output or "unrecognized option" in output for output in outputs):

@@ -99,7 +99,6 @@ BEYOND = [
     "fi_rdm_deferred_wq",
     "fi_unmap_mem",
     "fi_bw -e rdm -v -T 1",
-    "fi_mcast",
 ]
 
 SETS = {

@@ -52,7 +52,8 @@ def _parser():
     mode.add_argument("--from", dest="source", metavar="FILE", help="measure nothing, show what --json wrote")
     mode.add_argument("--list", action="store_true", help="list the transports and measures, and end")
     parser.add_argument("--json", metavar="FILE", help="write all figures for programs")
-    parser.add_argument("--plots", metavar="DIRECTORY", help="draw pictures (SVG and PNG; needs python3-matplotlib)")
+    parser.add_argument("--plots", metavar="DIRECTORY", help="results to keep: pictures (SVG and PNG; needs python3-matplotlib), the table, and the "
+                             "figures without the single samples")
     parser.add_argument("--peers", type=_words, metavar="LIST",
                         help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe)")
     parser.add_argument("--measures", type=_words, metavar="LIST", help="only these measures, such as latency,put")
@@ -146,12 +147,18 @@ def _read(path):
         raise PerfError(f"--from {path}: {error}") from error
 
 
+def _text(figures):
+    return machine.in_words(figures["machine"]) + "\n" + table.render(figures)
+
+
 def _plot(figures, directory):
     """Plots are drawn by whichever Python has matplotlib: Debian's package serves Debian's Python only."""
     script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "plots.py")
     source = os.path.join(directory, "report.json")
     os.makedirs(directory, exist_ok=True)
-    report.write(figures, source)
+    report.write(report.condensed(figures), source)
+    with open(os.path.join(directory, "table.txt"), "w", encoding="utf-8") as file:
+        file.write(_text(figures) + "\n")
     for interpreter in dict.fromkeys((sys.executable, "/usr/bin/python3")):
         probe = subprocess.run([interpreter, "-c", "import matplotlib"], capture_output=True, check=False)
         if probe.returncode != 0:
@@ -166,11 +173,10 @@ def _plot(figures, directory):
 
 def _show(options):
     figures = _read(options.source) if options.source else _measure(options)
-    _say("\n" + machine.in_words(figures["machine"]))
-    _say(table.render(figures))
+    _say("\n" + _text(figures))
     if options.json:
         report.write(figures, options.json)
-    faults = report.faults(figures)
+    faults = [] if options.source else report.faults(figures)
     for fault in faults:
         print(f"cluster-perf: the report is not sound: {fault}", file=sys.stderr)
     if options.plots:

@@ -89,7 +89,8 @@ def _ratios(report, place, level, measure, directory, written):
     """How many times as good ours is as each peer, for each size."""
     curves = {}
     for ratio in report["ratios"]:
-        if (ratio["place"], ratio["level"], ratio["measure"], ratio["wait"]) == (place, level, measure, "spin"):
+        subject = (ratio["place"], ratio["level"], ratio["measure"], ratio["wait"])
+        if ratio["same_phase"] and subject == (place, level, measure, "spin"):
             name = f"{_short(ratio['transport'])} : {_short(ratio['peer'])}"
             curves.setdefault(name, (_short(ratio["peer"]), {}))[1][ratio["bytes"]] = ratio["times"]
     curves = {name: curve for name, curve in curves.items() if len(curve[1]) > 1}

@@ -30,10 +30,22 @@ def make(machine, settings, collected):
             "skipped": collected.skipped}
 
 
+def condensed(report):
+    """Without the single samples: what is worth keeping for years."""
+    return {**report, "samples": []}
+
+
 def write(report, path):
+    """A line per entry: short enough to read, and to compare by line."""
+    parts = []
+    for key, value in report.items():
+        if isinstance(value, list) and value:
+            lines = ",\n".join("  " + json.dumps(entry) for entry in value)
+            parts.append(f" {json.dumps(key)}: [\n{lines}\n ]")
+        else:
+            parts.append(f" {json.dumps(key)}: {json.dumps(value)}")
     with open(path, "w", encoding="utf-8") as file:
-        json.dump(report, file, indent=1)
-        file.write("\n")
+        file.write("{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def _wrong_values(kind, entry):

@@ -2,6 +2,7 @@
 import json
 import os
 import shutil
+import signal
 
 from . import transports, ucx
 from .errors import PerfError, Skipped
@@ -79,7 +80,7 @@ class Runner:
         return [sample for sample in map(json.loads, client.said) if "measure" in sample]
 
     def _why(self, client, server, status):
-        if status is None or status == -14 or (status == 142):
+        if status is None or -signal.SIGALRM in (status, server.process.returncode):
             return f"no end within {self.limit} s"
         blame = server if status == 1 and server.process.returncode not in (0, 1, None, -9) else client
         return blame.last_words()

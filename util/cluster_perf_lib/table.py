@@ -46,17 +46,20 @@ def _spread(row):
 
 
 def _ratio_cells(row):
-    """`x 1.8 shm` for each of ours: beside the best peer."""
+    """`x 1.8 shm` for each of ours: beside the best peer that was measured in the same phase."""
     cells = []
     for name, ours in row.items():
-        peers = [(peer, result) for peer, result in row.items() if not is_ours(peer)]
-        if not is_ours(name) or not peers or not ours["median"]:
+        if not is_ours(name):
+            continue
+        peers = [(peer, result) for peer, result in row.items()
+                 if not is_ours(peer) and result["phase"] == ours["phase"] and result["median"]]
+        if not peers or not ours["median"]:
+            cells.append("-")
             continue
         lower = ours["unit"] == "us"
         best, result = (min if lower else max)(peers, key=lambda entry: entry[1]["median"])
-        if result["median"]:
-            times = result["median"] / ours["median"] if lower else ours["median"] / result["median"]
-            cells.append(f"x {times:.2f} {best}")
+        times = result["median"] / ours["median"] if lower else ours["median"] / result["median"]
+        cells.append(f"x {times:.2f} {best}")
     return cells
 
 

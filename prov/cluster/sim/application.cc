@@ -4,11 +4,12 @@
 #include <array>
 
 #include "sim/memory_account.h"
+#include "sim/slices.h"
 
 namespace cluster::sim {
 namespace {
 
-constexpr std::byte kSpoilt{0xEE};
+constexpr std::uint64_t kStreamRemote = 6;
 /// An application that nothing happens to opens itself to whoever may be waiting for a receive.
 constexpr Duration kPatience = 2ms;
 
@@ -17,7 +18,10 @@ using protocol::Promise;
 }  // namespace
 
 Application::Application(const Surroundings& surroundings, Dice dice)
-    : around_(surroundings), dice_(dice), size_max_(largest_size(around_.plan.sizes, around_.thresholds)) {
+    : around_(surroundings),
+      dice_(dice),
+      remote_(surroundings, Dice::stream(Dice(dice).next(), kStreamRemote), quarantine_),
+      size_max_(largest_size(around_.plan.sizes, around_.thresholds)) {
   if (around_.plan.pattern == Pattern::ping_pong && around_.self % 2 == 0) tokens_ = around_.plan.in_flight;
 }
 
@@ -27,7 +31,11 @@ bool Application::turn() {
   wake_at_ = kNever;
   if (finishing_) return take_in_the_rest();
   bool acted = post_receives();
-  while (may_send() && send_something()) acted = true;
+  while (may_send()) {
+    if (!(dice_.chance(around_.plan.remote) ? access_something() : send_something())) break;
+    acted = true;
+  }
+  if (dice_.chance(around_.plan.closing)) remote_.change_regions();
   if (dice_.chance(around_.plan.peek)) acted = peek_somewhere() || acted;
   if (!claims_.empty() && dice_.chance(300'000)) acted = deal_with_claim() || acted;
   if (dice_.chance(around_.plan.cancel)) cancel_something();
@@ -46,7 +54,7 @@ bool Application::turn() {
 
 bool Application::may_send() const {
   const WorkloadPlan& plan = around_.plan;
-  if (sent_ >= plan.messages || sends_under_way_ >= plan.in_flight) return false;
+  if (sent_ >= plan.messages || sends_under_way_ + remote_.under_way() >= plan.in_flight) return false;
   if (around_.timetable.now() < next_send_ || !sends_at_all()) return false;
   return plan.pattern != Pattern::ping_pong || tokens_ > 0;
 }
@@ -61,7 +69,7 @@ bool Application::sends_at_all() const {
 }
 
 bool Application::finished() const {
-  return (!sends_at_all() || sent_ >= around_.plan.messages) && sends_under_way_ == 0;
+  return (!sends_at_all() || sent_ >= around_.plan.messages) && all_sent();
 }
 
 HostNumber Application::destination() {
@@ -108,7 +116,8 @@ bool Application::send_something() {
   const Message message = around_.oracle.message(refused_);
   SendOperation& operation = sends_.at(message.number);
   std::array<ConstBytes, protocol::kSlicesMax> slices;
-  const std::size_t count = cut(ConstBytes{operation.buffer.get(), operation.length}, slices);
+  const std::size_t count = cut(dice_, around_.plan.scattered_buffers,
+                                ConstBytes{operation.buffer.get(), operation.length}, slices);
   protocol::SendOrder order;
   order.slices = {slices.data(), count};
   order.length = message.length;
@@ -134,21 +143,46 @@ bool Application::send_something() {
   if (fault != Fault::none) throw SafetyFailure(std::string("a send was refused: ") + describe(fault));
   refused_ = 0;
   around_.oracle.accepted(message.number);
+  around_.oracle.message(message.number).remote_before =
+      around_.remote.accepted_before(message.from, message.to);
   if (message.injected) release(operation);
   if (message.reported) ++sends_under_way_;
-  ++sent_;
   if (tokens_ > 0) --tokens_;
-  if (around_.plan.think.count() != 0) {
-    next_send_ = around_.timetable.now() + dice_.between(Duration{0}, around_.plan.think);
-  }
+  count_order();
   return true;
+}
+
+bool Application::access_something() {
+  if (!remote_.order_something(destination())) {
+    // What stands in the way may be gone a little later.
+    wake_by(around_.timetable.now() + kPatience);
+    return false;
+  }
+  count_order();
+  return true;
+}
+
+void Application::count_order() {
+  ++sent_;
+  if (around_.plan.think.count() == 0) return;
+  next_send_ = around_.timetable.now() + dice_.between(Duration{0}, around_.plan.think);
 }
 
 /// The library has given the buffer back.
 void Application::release(SendOperation& operation) {
-  std::fill_n(operation.buffer.get(), operation.length, kSpoilt);
-  operation.buffer.reset();
+  quarantine_.take(std::move(operation.buffer), operation.length);
   operation.length = 0;
+}
+
+void Application::complete(const protocol::Completion& completion) {
+  using protocol::Completion;
+  switch (completion.kind) {
+    case Completion::Kind::send: return complete_send(completion);
+    case Completion::Kind::receive: return complete_receive(completion);
+    case Completion::Kind::remote_write: return remote_.note_landed(completion);
+    case Completion::Kind::write:
+    case Completion::Kind::read: ++ended_; return remote_.complete(completion);
+  }
 }
 
 void Application::complete_send(const protocol::Completion& completion) {

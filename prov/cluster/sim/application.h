@@ -12,33 +12,18 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "sim/oracle.h"
-#include "sim/trace.h"
-#include "sim/workload.h"
+#include "sim/application_world.h"
+#include "sim/quarantine.h"
+#include "sim/remote_access.h"
 
 namespace cluster::sim {
 
-class MemoryAccount;
-
 class Application {
  public:
-  struct Surroundings {
-    engine::Engine& engine;
-    MemoryAccount& account;  ///< of the engine
-    Oracle& oracle;
-    Trace& trace;
-    Timetable& timetable;
-    const WorkloadPlan& plan;
-    Thresholds thresholds;
-    HostNumber self;
-    std::uint32_t hosts;
-    std::uint32_t life;
-  };
-
   Application(const Surroundings& surroundings, Dice dice);
 
-  void complete_send(const protocol::Completion& completion);
-  void complete_receive(const protocol::Completion& completion);
+  /// Whatever comes out of a completion queue.
+  void complete(const protocol::Completion& completion);
   /// Does what it wants to do now; true if that was anything.
   bool turn();
   /// When it wants its turn though nothing happens to it.
@@ -50,9 +35,11 @@ class Application {
   /// True if it has nothing left to send.
   bool finished() const;
   /// True if every send has ended that ends at all.
-  bool all_sent() const { return sends_under_way_ == 0; }
+  bool all_sent() const { return sends_under_way_ + remote_.under_way() == 0; }
   /// True if no operation is under way.
-  bool idle() const { return sends_under_way_ == 0 && receives_.empty(); }
+  bool idle() const { return all_sent() && receives_.empty(); }
+  /// Throws if the library has touched what is not its own any more.
+  void check_buffers() const { quarantine_.check(); }
   std::uint64_t operations_ended() const { return ended_; }
 
  private:
@@ -81,16 +68,17 @@ class Application {
   };
 
   // application.cc: sends
+  void complete_send(const protocol::Completion& completion);
   bool sends_at_all() const;
   bool may_send() const;
   bool send_something();
+  bool access_something();
+  void count_order();
   Message shape_message();
   HostNumber destination();
   void release(SendOperation& operation);
-  /// Cuts a buffer into slices, sometimes; returns how many.
-  template <typename Slice>
-  std::size_t cut(Slice whole, std::array<Slice, protocol::kSlicesMax>& slices);
   // application_receives.cc
+  void complete_receive(const protocol::Completion& completion);
   bool post_receives();
   void shape_receive(Receive& receive);
   bool post(std::unique_ptr<ReceiveOperation> operation);
@@ -106,6 +94,8 @@ class Application {
 
   Surroundings around_;
   Dice dice_;
+  Quarantine quarantine_;
+  RemoteAccess remote_;
   std::size_t size_max_;
   std::unordered_map<MessageNumber, SendOperation> sends_;
   std::unordered_map<std::uint64_t, std::unique_ptr<ReceiveOperation>> receives_;
@@ -125,19 +115,5 @@ class Application {
   Time wake_at_ = kNever;
   bool finishing_ = false;
 };
-
-template <typename Slice>
-std::size_t Application::cut(Slice whole, std::array<Slice, protocol::kSlicesMax>& slices) {
-  std::size_t count = 0;
-  if (dice_.chance(around_.plan.scattered_buffers)) {
-    for (std::uint64_t cuts = dice_.between(1, slices.size() - 1); cuts > 0; --cuts) {
-      const std::size_t part = dice_.below(whole.size() + 1);
-      slices[count++] = whole.first(part);
-      whole = whole.subspan(part);
-    }
-  }
-  if (!whole.empty() || count != 0) slices[count++] = whole;
-  return count;
-}
 
 }  // namespace cluster::sim

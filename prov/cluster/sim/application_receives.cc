@@ -4,6 +4,7 @@
 
 #include "sim/application.h"
 #include "sim/memory_account.h"
+#include "sim/slices.h"
 
 namespace cluster::sim {
 namespace {
@@ -13,6 +14,8 @@ constexpr std::byte kGuard{0xA5};
 /// Tells contexts of receives from those of sends.
 constexpr std::uint64_t kReceiveContext = std::uint64_t{1} << 48;
 constexpr std::size_t kRestAtOnce = 32;
+/// Of a buffer that got no message: so much of it is watched.
+constexpr std::size_t kWatchedMax = 16 * 1024;
 /// Classes of tags: the last two bits.
 constexpr std::uint64_t kClassBits = 3;
 
@@ -75,7 +78,8 @@ bool Application::post(std::unique_ptr<ReceiveOperation> operation) {
   }
   if (operation->context == 0) operation->context = kReceiveContext | ++contexts_;
   std::array<Bytes, protocol::kSlicesMax> slices;
-  const std::size_t count = cut(Bytes{operation->buffer.get(), receive.capacity}, slices);
+  const std::size_t count =
+      cut(dice_, around_.plan.scattered_buffers, Bytes{operation->buffer.get(), receive.capacity}, slices);
   protocol::ReceiveOrder order;
   order.slices = {slices.data(), count};
   order.from = receive.from;
@@ -143,10 +147,12 @@ void Application::got_message(ReceiveOperation& operation, const protocol::Compl
   if (completion.fault != Fault::none && completion.fault != Fault::truncated) {
     around_.oracle.receive_failed(receive, completion);
     ++tokens_;
-    return;
+    return quarantine_.take(std::move(operation.buffer), std::min(receive.capacity, kWatchedMax));
   }
   const Message& message =
       around_.oracle.received(receive, completion, {operation.buffer.get(), receive.capacity});
+  around_.remote.message_came(message, message.remote_before);
+  quarantine_.take(std::move(operation.buffer), completion.length);
   around_.trace.line("host %u has message %llu", around_.self,
                      static_cast<unsigned long long>(message.number));
   ++tokens_;

@@ -47,6 +47,7 @@ class Batch {
 
  private:
   bool more() const {
+    if (options_.first_failure && failed_ > 0) return false;
     if (options_.minutes > 0) return seconds_now() - began_ < options_.minutes * 60;
     return started_ < options_.seeds;
   }

@@ -29,15 +29,19 @@ MessageNumber number_in(ConstBytes content) {
   return number;
 }
 
-std::size_t first_wrong_byte(MessageNumber number, ConstBytes content) {
-  for (std::size_t at = 0; at < content.size(); at += sizeof(std::uint64_t)) {
-    const std::uint64_t word = word_at(number, at / sizeof word);
-    const std::size_t length = std::min(sizeof word, content.size() - at);
-    if (std::memcmp(content.data() + at, &word, length) == 0) continue;
-    const ConstBytes right = as_bytes(&word, length);
-    const auto wrong =
-        std::mismatch(right.begin(), right.end(), content.begin() + static_cast<std::ptrdiff_t>(at));
-    return at + static_cast<std::size_t>(wrong.first - right.begin());
+std::size_t first_wrong_byte(MessageNumber number, ConstBytes content, std::size_t from) {
+  std::size_t at = 0;
+  while (at < content.size()) {
+    const std::uint64_t word = word_at(number, (from + at) / sizeof word);
+    const std::size_t begin = (from + at) % sizeof word;
+    const std::size_t length = std::min(sizeof word - begin, content.size() - at);
+    const ConstBytes right = as_bytes(&word, sizeof word).subspan(begin, length);
+    if (std::memcmp(content.data() + at, right.data(), length) != 0) {
+      const auto wrong =
+          std::mismatch(right.begin(), right.end(), content.begin() + static_cast<std::ptrdiff_t>(at));
+      return at + static_cast<std::size_t>(wrong.first - right.begin());
+    }
+    at += length;
   }
   return content.size();
 }

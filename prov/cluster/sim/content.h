@@ -16,7 +16,8 @@ inline constexpr std::size_t kNumberedFrom = sizeof(MessageNumber);
 void fill_content(MessageNumber number, Bytes out);
 /// What the first bytes say; `content` holds at least kNumberedFrom.
 MessageNumber number_in(ConstBytes content);
-/// The first byte that is not what it should be, or content.size().
-std::size_t first_wrong_byte(MessageNumber number, ConstBytes content);
+/// The first byte that is not what it should be, or content.size(). `content` begins with byte `from` of
+/// the message.
+std::size_t first_wrong_byte(MessageNumber number, ConstBytes content, std::size_t from = 0);
 
 }  // namespace cluster::sim

@@ -11,6 +11,9 @@ constexpr std::array<std::string_view, 5> kNames{"none", "network", "hosts", "li
 /// Events of the schedule: the number of an incident, and whether it begins or ends.
 constexpr std::uint64_t kEnds = std::uint64_t{1} << 32;
 
+/// A clock that jumps further makes a peer that has just begun look as if it had been missing for long.
+constexpr Duration kClockJumpMax = 150ms;
+
 /// Mostly small, sometimes as large as `most`: most runs shall be about one thing.
 std::uint32_t rate(std::uint32_t most, Dice& dice) {
   if (!dice.chance(400'000)) return 0;
@@ -66,6 +69,7 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
       // Whoever computes may do so for much longer than peers wait for the dead.
       if (dice.chance(200'000)) incident.duration = dice.between(peer_timeout / 2, 3 * peer_timeout);
       break;
+    case Kind::clock_jump: incident.duration = std::min(incident.duration, kClockJumpMax); break;
     case Kind::crash:
     case Kind::leave:
       incident.comes_back = !dice.chance(200'000);

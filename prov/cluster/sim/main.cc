@@ -42,6 +42,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("--seed-of", line.seed_of, "make the first seed of this text (a commit)");
   app.add_option("--seeds", line.batch.seeds, "how many seeds, one after the other")->capture_default_str();
   app.add_option("--minutes", line.batch.minutes, "go on with further seeds for so long");
+  app.add_flag("--first-failure", line.batch.first_failure, "start no further seed once one has failed");
   app.add_option("--jobs", line.batch.jobs, "processes at a time (0: one per processor)")
       ->capture_default_str();
   app.add_option("--workload", run.workload, "one of: " + list(workload_names()))->capture_default_str();

@@ -47,12 +47,13 @@ struct Message {
   bool tagged = false;
   bool has_data = false;
   bool injected = false;
-  bool reported = true;  ///< false: only a failure will be
-  bool discarded = false;
+  bool reported = true;              ///< false: only a failure will be
+  std::uint32_t discarded_life = 0;  ///< of the receiver that threw it away; 0: none has
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;
-  std::uint32_t order = 0;  ///< among those of its pair and kind
+  std::uint32_t order = 0;        ///< among those of its pair and kind
+  std::size_t remote_before = 0;  ///< remote operations of its pair that were accepted before it
   protocol::Promise promise = protocol::Promise::transmitted;
 };
 
@@ -102,6 +103,11 @@ class Oracle {
   std::uint32_t life(HostNumber host) const { return hosts_[host].life; }
   void life_begins(HostNumber host, Time now, bool clock_went_back);
   void life_ends(HostNumber host);
+  /// Of the host `to`, as `from` knows it: it may not have heard of the latest one.
+  std::uint32_t known_life(HostNumber from, HostNumber to) const;
+  /// True if operations between the two may end with an error: something happened to one of their
+  /// processes since `self` knew that life of `peer`.
+  bool excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const;
   /// From now on the network may be gone for longer than peers wait.
   void expect_silence() { silence_ = true; }
   /// An engine looks at a frame.
@@ -153,7 +159,6 @@ class Oracle {
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
   bool misled(HostNumber host, HostNumber by) const;
-  bool excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const;
   bool must_arrive(const Message& message) const;
   bool awaited(const Message& message) const;
 

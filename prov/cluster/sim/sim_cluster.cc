@@ -6,6 +6,7 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
     : trace(timetable),
       network(timetable, trace, run_seed, host_count),
       oracle(host_count),
+      remote(oracle),
       plan(workload),
       seed_(run_seed),
       size_(host_count) {
@@ -13,7 +14,7 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
 }
 
 SimHost& SimCluster::add_host(const HostProfile& profile) {
-  const World world{timetable, network, oracle, trace, book_, plan, size_, seed_};
+  const World world{timetable, network, oracle, remote, trace, book_, plan, size_, seed_};
   hosts.push_back(std::make_unique<SimHost>(world, static_cast<HostNumber>(hosts.size()), profile));
   return *hosts.back();
 }

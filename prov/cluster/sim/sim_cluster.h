@@ -24,6 +24,7 @@ class SimCluster {
   Trace trace;
   SimNetwork network;
   Oracle oracle;
+  RemoteOracle remote;
   WorkloadPlan plan;
   std::vector<std::unique_ptr<SimHost>> hosts;
 

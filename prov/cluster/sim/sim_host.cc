@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "protocol/regions.h"
 #include "shm/host.h"
 #include "wire/control.h"
 
@@ -48,6 +49,7 @@ struct SimHost::Process {
   Counters counters;
   protocol::CompletionQueue sends;
   protocol::CompletionQueue receives;
+  protocol::Regions regions;
   SimLink* link = nullptr;  ///< the engine's
   std::unique_ptr<Application> application;
   std::unique_ptr<engine::Engine> engine;
@@ -64,15 +66,18 @@ SimHost::SimHost(const World& world, HostNumber number, const HostProfile& profi
   world_.network.connect(number, *this);
 }
 
+/// A run that is over, or has failed: nobody judges any more.
 SimHost::~SimHost() {
-  if (process_ != nullptr) end_process(false);
+  if (process_ != nullptr) process_->link->unplug();
 }
 
 Application& SimHost::application() { return *process_->application; }
 
 void SimHost::start(Duration clock_set_back) {
   assert(process_ == nullptr);
-  world_.oracle.life_begins(number_, world_.timetable.now(), clock_set_back > Duration{0});
+  // Epochs count on from real time with the clock of their life: a jump of that is one of theirs, too.
+  const bool went_back = clock_set_back > Duration{0} || clock_.has_jumped();
+  world_.oracle.life_begins(number_, world_.timetable.now(), went_back);
   const std::uint32_t life = world_.oracle.life(number_);
   world_.trace.line("host %u begins life %u", number_, life);
   process_ = std::make_unique<Process>(world_.trace, number_);
@@ -91,21 +96,22 @@ void SimHost::start(Duration clock_set_back) {
                       .keeper = nullptr});
     process_->engine->attach(world_.book, {.sends = &process_->sends,
                                            .receives = &process_->receives,
-                                           .send_counter = nullptr,
-                                           .receive_counter = nullptr,
+                                           .regions = &process_->regions,
                                            .want_source = true});
   }
   process_->application = std::make_unique<Application>(
-      Application::Surroundings{*process_->engine,
-                                account_,
-                                world_.oracle,
-                                world_.trace,
-                                world_.timetable,
-                                world_.plan,
-                                {profile_.frame_max, profile_.settings.net_eager_max},
-                                number_,
-                                world_.hosts,
-                                life},
+      Surroundings{*process_->engine,
+                   process_->regions,
+                   account_,
+                   world_.oracle,
+                   world_.remote,
+                   world_.trace,
+                   world_.timetable,
+                   world_.plan,
+                   {profile_.frame_max, profile_.settings.net_eager_max},
+                   number_,
+                   world_.hosts,
+                   life},
       Dice::stream(world_.seed, kStreamApplication, std::uint64_t{life} << 32 | number_));
   leaving_ = false;
   frozen_until_ = busy_until_ = Time{};
@@ -138,7 +144,9 @@ void SimHost::end_process(bool in_peace) {
 #define COUNTER(name, help) past_.name += ended.name;
 #include "base/counters.def"
 #undef COUNTER
+  process_->application->check_buffers();
   process_.reset();
+  world_.remote.life_ends(number_);
   world_.oracle.life_ends(number_);
   leaving_ = false;
   poll_at_ = kNever;
@@ -248,8 +256,8 @@ bool SimHost::drain() {
   process_->sends.drain(everything, all, [&](const protocol::Completion& c) { sends.push_back(c); });
   process_->receives.drain(everything, all, [&](const protocol::Completion& c) { receives.push_back(c); });
   if (sends.empty() && receives.empty()) return false;
-  for (const protocol::Completion& completion : receives) process_->application->complete_receive(completion);
-  for (const protocol::Completion& completion : sends) process_->application->complete_send(completion);
+  for (const protocol::Completion& completion : receives) process_->application->complete(completion);
+  for (const protocol::Completion& completion : sends) process_->application->complete(completion);
   return true;
 }
 

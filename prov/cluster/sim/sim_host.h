@@ -33,6 +33,7 @@ struct World {
   Timetable& timetable;
   SimNetwork& network;
   Oracle& oracle;
+  RemoteOracle& remote;
   Trace& trace;
   const engine::AddressBook& book;
   const WorkloadPlan& plan;

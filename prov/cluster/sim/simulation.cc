@@ -87,7 +87,7 @@ void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*r
     if (cluster_.timetable.empty() || cluster_.timetable.next() > limit) {
       throw LivenessFailure(
           std::string(cluster_.timetable.empty() ? "the world stands still before " : "too long before ") +
-          awaited + ": " + cluster_.oracle.unfinished());
+          awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.remote.unfinished());
     }
     // Looking is dearer than stepping.
     for (int i = 0; i < 64 && !cluster_.timetable.empty() && cluster_.timetable.next() <= limit; ++i)
@@ -156,6 +156,7 @@ RunReport Simulation::run() {
   run_until(healed + 2 * kComingRight, "every operation has ended", &Simulation::all_idle);
   run_until(healed + 3 * kComingRight, "the network falls silent", &Simulation::silent);
   cluster_.oracle.check_complete();
+  cluster_.remote.check_complete();
   check_memory();
   for (const auto& host : cluster_.hosts) {
     host->leave();

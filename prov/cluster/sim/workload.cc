@@ -20,8 +20,8 @@ std::size_t near(std::size_t middle, std::size_t reach, Dice& dice) {
 }
 
 using Name = std::string_view;
-constexpr std::array<Name, 8> kNames{"ping-pong", "all-to-all",  "incast", "wildcard",
-                                     "sizes",     "cancel-peek", "large",  "mixed"};
+constexpr std::array<Name, 9> kNames{"ping-pong",   "all-to-all", "incast", "wildcard", "sizes",
+                                     "cancel-peek", "large",      "remote", "mixed"};
 
 void make_ping_pong(WorkloadPlan& plan, Dice& dice) {
   plan.pattern = Pattern::ping_pong;
@@ -57,6 +57,14 @@ void make_large(WorkloadPlan& plan, Dice& dice) {
   plan.sizes = {5, 0, 10, 10, 20, 8, 0};
 }
 
+void make_remote(WorkloadPlan& plan, Dice& dice) {
+  plan.pattern = dice.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::incast});
+  plan.remote = dice.chance(300'000) ? kMillion : static_cast<std::uint32_t>(dice.below(kMillion));
+  plan.reads = static_cast<std::uint32_t>(dice.below(kMillion));
+  plan.closing = dice.chance(300'000) ? 1'000 : 0;
+  if (dice.chance(300'000)) plan.sizes = {10, 5, 10, 10, 20, 3, 0};
+}
+
 void make_mixed(WorkloadPlan& plan, Dice& dice) {
   plan.pattern =
       dice.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::ping_pong, Pattern::incast});
@@ -68,6 +76,7 @@ void make_mixed(WorkloadPlan& plan, Dice& dice) {
   plan.delivered = static_cast<std::uint32_t>(dice.below(kMillion));
   plan.wildcard = static_cast<std::uint32_t>(dice.below(kMillion));
   plan.exact = static_cast<std::uint32_t>(dice.below(kMillion / 3));
+  if (dice.chance(400'000)) plan.remote = static_cast<std::uint32_t>(dice.below(kMillion / 2));
 }
 
 }  // namespace
@@ -121,6 +130,8 @@ WorkloadPlan draw_workload(std::string_view name, Dice& dice) {
     make_cancel_peek(plan, dice);
   } else if (name == "large") {
     make_large(plan, dice);
+  } else if (name == "remote") {
+    make_remote(plan, dice);
   } else if (name == "mixed") {
     make_mixed(plan, dice);
   } else if (name != "sizes") {

@@ -39,6 +39,8 @@ struct Thresholds {
 
 std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, Dice& dice);
 std::size_t largest_size(const SizeMix& mix, const Thresholds& thresholds);
+/// Remote accesses are no longer than this, so that many fit into a region.
+inline constexpr std::size_t kRemoteMax = 1200 * 1024;
 
 struct WorkloadPlan {
   std::string name;
@@ -66,6 +68,14 @@ struct WorkloadPlan {
   std::uint32_t truncating = 20'000;  ///< receives that may be too short
   std::uint32_t cancel = 0;
   std::uint32_t peek = 0;
+
+  /// Remote memory; of operations, and of turns for `closing`.
+  std::uint32_t remote = 0;          ///< operations that are remote reads and writes, not messages
+  std::uint32_t reads = 300'000;     ///< remote operations that read
+  std::uint32_t forbidden = 50'000;  ///< ask for what they may not have
+  std::uint32_t fenced = 100'000;
+  std::uint32_t read_back = 200'000;  ///< writes that are read back, behind a fence
+  std::uint32_t closing = 0;          ///< turns in which a region is closed and another one opened
 };
 
 /// The names --workload knows, "any" excluded.

@@ -55,7 +55,7 @@ constinit fi_ops endpoint_fid_ops = {
     .close = close_object<Endpoint>,
     .bind = bind,
     .control = control,
-    .ops_open = kNotOffered,
+    .ops_open = open_extension,
     .tostr = kNotOffered,
     .ops_set = kNotOffered,
 };
@@ -130,7 +130,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
   const std::size_t inject =
       std::min(wish(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
                protocol::kInjectMax);
-  limits_[0] = limits_[1] = {message, std::min(inject, message)};
+  limits_[0] = limits_[1] = remote_limits_ = {message, std::min(inject, message)};
   update_manners();
 }
 

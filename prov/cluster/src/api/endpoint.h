@@ -4,6 +4,7 @@
 //   endpoint.cc            open, close, control
 //   endpoint_bind.cc       bind, enable, the engine's beginning and end
 //   endpoint_options.cc    getopt, setopt, operation flags
+//   insight.cc             what it has counted, and its peers' paths
 //   name.cc                getname, setname
 //   fold.h, msg.cc, tagged.cc   the calls that matter
 //
@@ -62,6 +63,10 @@ class Endpoint : public fid_ep {
   std::size_t send_size() const { return send_size_; }
   std::size_t receive_size() const { return receive_size_; }
 
+  // --- insight.cc ---
+  int read_counters(Counters& counted) const;
+  int path_to(fi_addr_t peer, const char*& path) const;
+
   // --- name.cc ---
   int get_name(void* address, std::size_t* size);
   int set_name(const void* address, std::size_t size);
@@ -89,6 +94,7 @@ class Endpoint : public fid_ep {
   engine::Engine* running_ = nullptr;  ///< the engine, once enabled
   std::uint64_t undirected_;           ///< all ones: the sender of a receive is not looked at
   Limits limits_[2];                   ///< untagged, tagged
+  Limits remote_limits_;               ///< remote writes and reads
   SendManner send_manner_;
   protocol::Promise inject_promise_ = protocol::Promise::buffer_free;
   bool report_receives_ = true;
@@ -150,14 +156,14 @@ inline ssize_t Endpoint::receive(const protocol::ReceiveOrder& order) noexcept {
 }
 
 inline ssize_t Endpoint::access(const protocol::PutOrder& order) noexcept {
-  if (order.length > (order.inject ? protocol::kInjectMax : limits_[0].message)) [[unlikely]] {
+  if (order.length > (order.inject ? remote_limits_.inject : remote_limits_.message)) [[unlikely]] {
     return order.inject ? -FI_EINVAL : -FI_EMSGSIZE;
   }
   return try_twice([&] { return running_->put(order); });
 }
 
 inline ssize_t Endpoint::access(const protocol::GetOrder& order) noexcept {
-  if (order.length > limits_[0].message) [[unlikely]]
+  if (order.length > remote_limits_.message) [[unlikely]]
     return -FI_EMSGSIZE;
   return try_twice([&] { return running_->get(order); });
 }

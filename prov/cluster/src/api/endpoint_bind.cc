@@ -109,6 +109,7 @@ int Endpoint::have_engine() {
   if (engine_ != nullptr) return 0;
   int error = 0;
   engine_ = domain_->assembly().build_engine(wanted_, service_, error);
+  if (engine_ != nullptr && domain_->automatic()) engine_->progress_by_itself();
   if (engine_ != nullptr) return 0;
   return error > 0 ? -error : -FI_EOTHER;
 }

@@ -30,4 +30,7 @@ extern fi_ops_collective collective_ops_refused;
 extern fi_ops_mr mr_ops;
 extern fi_ops_cm name_ops;
 
+/// fi_open_ops of an endpoint (insight.cc).
+int open_extension(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;
+
 }  // namespace cluster::api

@@ -47,6 +47,7 @@ bool Core::contact_locally(Peer& peer, std::string& reason) {
     return false;
   }
   peer.outbox = std::move(connection.outbox);
+  watch(*peer.outbox, peer);
   peer.channel.carrier = peer.outbox.get();
   peer.channel.eager_max = parts_.settings.shm_eager_max;
   return true;
@@ -64,7 +65,7 @@ std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path&
                                            .peer_timeout = parts_.settings.peer_timeout};
   const reliability::Identity identity{parts_.name, next_epoch(now), session};
   peers_.add_session(session, peer);
-  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, now);
+  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, bodies_);
 }
 
 void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
@@ -109,6 +110,15 @@ std::uint64_t Core::next_epoch(Time now) {
   return last_epoch_;
 }
 
+const char* Core::path_to(std::uint64_t handle) {
+  const Peer* peer = peers_.by_handle(handle);
+  if (peer == nullptr) return nullptr;
+  if (parts_.service == Service::datagram) return parts_.link->name();
+  if (peer->channel.carrier == nullptr) return "none";
+  if (peer->self) return "self";
+  return peer->outbox != nullptr ? "shm" : parts_.link->name();
+}
+
 void Core::doom(Peer& peer, Fault fault) {
   const auto known = [&](const Doom& doom) { return doom.peer == &peer; };
   if (std::none_of(doomed_.begin(), doomed_.end(), known)) doomed_.push_back({&peer, fault});
@@ -136,14 +146,17 @@ void Core::lose(Peer& peer, Fault fault) {
   messenger_.fail(peer.channel, fault, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
+    if (peer.flow->peer_session() != 0) peer.past.note(*peer.flow);
     peers_.remove_session(peer.flow->session());
     std::erase(remotes_, &peer);
     if (peer.touched) std::erase(touched_, &peer);
     peer.touched = false;
     peer.flow.reset();
   }
+  if (peer.outbox != nullptr) unwatch(*peer.outbox);
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
+    unwatch(*peer.inbox);
     std::erase(locals_, &peer);
     peer.inbox.reset();
   }

@@ -23,9 +23,12 @@ constexpr std::size_t kBurstsPerTurn = 4;
 
 }  // namespace
 
-void Core::receive_network(Time now) {
+/// True if the link had anything.
+bool Core::receive_network(Time now) {
+  bool news = false;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
+    news |= count != 0;
     silent_turns_ = count > 0 ? 0 : silent_turns_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
@@ -44,6 +47,7 @@ void Core::receive_network(Time now) {
     }
     if (count < frames_.size()) break;
   }
+  return news;
 }
 
 void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& from) {
@@ -87,7 +91,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     ++parts_.environment.counters.refused_garbage;
     return nullptr;
   }
-  // Anybody can call, and a flow costs some 50 KB.
+  // Anybody can call, and a flow costs some 5 KB.
   if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(view.opening.name)) {
     ++parts_.environment.counters.refused_stale;
     return nullptr;
@@ -97,13 +101,16 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
     known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
   }
-  switch (reliability::judge(known, view.opening)) {
+  reliability::Contact contact = reliability::judge(known, view.opening);
+  // A session that is over does not begin again: what it brought may have been handed on already.
+  if (!known && peer.past.covers(view.opening)) contact = reliability::Contact::stale;
+  switch (contact) {
     case reliability::Contact::same: return &peer;
     case reliability::Contact::stale:
       // Who has not shown yet that it hears us has no claim to the name.
-      if (!peer.flow->confirmed()) break;
+      if (known && !peer.flow->confirmed()) break;
       ++parts_.environment.counters.refused_stale;
-      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, peer.flow->peer_epoch());
+      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known ? known->epoch : peer.past.epoch());
       return nullptr;
     case reliability::Contact::newer: break;
     case reliability::Contact::fresh: break;

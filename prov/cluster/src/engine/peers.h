@@ -3,6 +3,7 @@
 // messages); what is expensive about it, its ring or its flow, comes and goes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -13,9 +14,29 @@
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "reliability/flow.h"
+#include "reliability/handshake.h"
 #include "shm/host.h"
 
 namespace cluster::engine {
+
+/// What is remembered of sessions that are over: late copies of their first frames must not begin them again,
+/// for what those bring may have been handed on already.
+class PastSessions {
+ public:
+  void note(const reliability::Flow& flow) {
+    last_ = {flow.peer_epoch(), flow.peer_session()};
+    // Whoever never showed that it hears us may have made its epoch up: that one alone is refused.
+    if (flow.confirmed()) until_ = std::max(until_, flow.peer_epoch());
+  }
+  bool covers(const wire::Opening& opening) const {
+    return opening.epoch <= until_ || (opening.epoch == last_.epoch && opening.session == last_.session);
+  }
+  std::uint64_t epoch() const { return std::max(until_, last_.epoch); }
+
+ private:
+  reliability::Known last_{0, 0};
+  std::uint64_t until_ = 0;
+};
 
 struct Peer {
   protocol::Channel channel;
@@ -30,6 +51,7 @@ struct Peer {
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
   Time heard_at{};  ///< last frame of its session over the network
+  PastSessions past;
   bool self = false;
   bool touched = false;  ///< its flow has something to do before this turn ends
 

@@ -8,6 +8,7 @@ namespace {
 /// Rare chores cost system calls: once per so many turns (powers of two).
 constexpr std::uint32_t kTurnsPerAccept = 64;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
+constexpr std::uint32_t kTurnsPerKnock = 128;
 /// While peers of this node keep us busy (something came within kBusyTurns) and the network has been
 /// silent for kSilentTurns, it gets only every eighth turn of a reader who comes again at once: to look
 /// there costs a clock reading and a cold line or a system call, more than all the rest.
@@ -19,6 +20,7 @@ constexpr std::uint32_t kTurnsPerGlance = 8;
 
 Core::Core(Parts parts)
     : parts_(std::move(parts)),
+      bodies_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_({.send_requests_max = parts_.settings.send_requests_max,
                   .eager_credit = parts_.settings.eager_credit,
                   .pull_window = parts_.settings.pull_window},
@@ -43,6 +45,7 @@ Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
     touch(*peer);
     if (!more) transmit_touched(parts_.environment.clock.now());
   }
+  mind_sleepers();
   return fault;
 }
 
@@ -80,23 +83,32 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
   if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
   const Fault fault = messenger_.receive(from, order);
   if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
+  mind_sleepers();
   return fault;
 }
 
-void Core::poll(Look look) {
+/// True if something came in.
+bool Core::poll(Look look) {
   ++turns_;
-  if (self_in_use_) receive_self();
-  if (!locals_.empty()) receive_local();
+  bool news = false;
+  if (self_in_use_) news |= receive_self();
+  if (!locals_.empty()) news |= receive_local();
   if (parts_.host != nullptr) {
     if (turns_ % kTurnsPerAccept == 0) accept_local();
     if (turns_ % kTurnsPerDeathCheck == 0) check_local_deaths();
+    if (turns_ % kTurnsPerKnock == 0 && messenger_.under_way()) knock_where_unheard();
   }
   if (parts_.link == nullptr) {
     if (messenger_.busy()) messenger_.pump();
   } else if (look == Look::everywhere || network_due()) {
-    poll_network();
+    news |= poll_network();
   }
-  if (!doomed_.empty()) lose_doomed();
+  if (!doomed_.empty()) {
+    lose_doomed();
+    news = true;
+  }
+  mind_sleepers();
+  return news;
 }
 
 /// May somebody over there wait for us, or be waited for? Never said no for long.
@@ -105,10 +117,10 @@ bool Core::network_due() const {
          messenger_.busy() || messenger_.spoke() || turns_ % kTurnsPerGlance == 0;
 }
 
-void Core::poll_network() {
+bool Core::poll_network() {
   const Time now = parts_.environment.clock.now();
   messenger_.tell_time(now);
-  receive_network(now);
+  const bool news = receive_network(now);
   messenger_.mind_pulls(now);
   if (now >= next_timer_) run_timers(now);
   if (now >= next_ask_ && asks()) ask_the_silent(now);
@@ -119,15 +131,7 @@ void Core::poll_network() {
     messenger_.pump();
   }
   transmit_spoken(now);
-}
-
-/// The application may have turned to something else: if it has not polled since the last visit,
-/// take the turn in its place.
-bool Core::attend() {
-  const bool polled = turns_ != turns_attended_;
-  if (!polled) poll();
-  turns_attended_ = turns_;
-  return !polled && (next_timer_ != kNever || messenger_.busy());
+  return news;
 }
 
 Time Core::next_deadline() const {

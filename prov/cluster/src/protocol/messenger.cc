@@ -41,6 +41,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::placed: return on_placed(channel, segment);
     case SegmentKind::atomic: return on_atomic(channel, segment, payload);
     case SegmentKind::fetched: return on_fetched(channel, segment, payload);
+    case SegmentKind::padding: return;
     case SegmentKind::farewell: channel.farewell = true; return;
   }
   refuse();

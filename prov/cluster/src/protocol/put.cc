@@ -52,13 +52,18 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
   channel.waiting.push_back(request);
   const std::uint32_t id = request.id;
   if (channel.waiting.front() == &request) advance(request);
-  if (order.inject && sends_.find(id) == &request && request.state == SendRequest::State::queued) {
+  // Queued or announced: its bytes go out later.
+  if (order.inject && sends_.find(id) == &request && request.state != SendRequest::State::posted) {
     keep_injected(request, {order.slices, base, remote.length});
   }
 }
 
 bool Messenger::advance_put(SendRequest& request) {
   Channel& channel = *request.channel;
+  if (request.group != nullptr && request.has_data && request.group->fault != Fault::none) {
+    complete(request, request.group->fault);  // data tells of a whole write or does not come
+    return true;
+  }
   Carrier& carrier = *channel.carrier;
   wire::Segment segment;
   segment.flags = request.has_data ? wire::segment_flag::kData : 0;

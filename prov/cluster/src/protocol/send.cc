@@ -136,9 +136,11 @@ bool Messenger::held_up(const Channel& channel, SendRequest::Verb verb) const {
          (writes && order.write_after_read);
 }
 
-/// A fenced operation begins when all before it are complete.
+/// A fenced operation begins when all before it are complete; the range that carries a write's data when all
+/// other ranges have landed.
 bool Messenger::must_wait(const SendRequest& request) const {
   const Channel& channel = *request.channel;
+  if (request.group != nullptr && request.has_data && request.group->left > 1) return true;
   if (request.fence && (channel.sends.front() != &request || channel.reads > 0)) return true;
   return held_up(channel, request.verb);
 }

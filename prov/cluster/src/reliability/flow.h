@@ -34,6 +34,8 @@ struct FlowSettings {
   Duration peer_timeout = 10s;
 };
 
+class BodyPool;
+
 /// Who this side is, for the opening block.
 struct Identity {
   SocketAddress name;
@@ -49,8 +51,9 @@ class Flow final : public protocol::Carrier {
     refused,   ///< not of this session or outside the window: dropped and counted
   };
 
+  /// `bodies` is made for links of at least `settings.frame_max` and outlives the flow.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path,
-       const Environment& environment, Time now);
+       const Environment& environment, BodyPool& bodies);
   ~Flow() override;
 
   // --- down: protocol::Carrier ---

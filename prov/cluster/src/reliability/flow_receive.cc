@@ -60,6 +60,7 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
     ++arrived;
     losses.arrived(s, flight, round_trip);
     report(s, *flight.body, view.ack);
+    if (path_size.is_probe(s)) probe_arrived();
     bodies.give(std::move(flight.body));
   });
   if (!withheld.empty()) report_withheld();
@@ -93,6 +94,17 @@ void Flow::Rooms::report(Sequence s, const FrameBody& body, Sequence complete_be
     } else {
       delivered.push_back(token);
     }
+  }
+}
+
+void Flow::Rooms::probe_arrived() {
+  switch (path_size.arrived()) {
+    case PathSize::Answer::none: return;
+    case PathSize::Answer::yes: return handshake.prove(handshake.longest());
+    case PathSize::Answer::no:
+      environment.log.warn(
+          "path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
+          path.to.text().c_str(), handshake.longest(), handshake.frame_max());
   }
 }
 

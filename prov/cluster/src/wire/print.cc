@@ -35,6 +35,7 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::get: return "get";
     case SegmentKind::failed: return "failed";
     case SegmentKind::get_failed: return "get_failed";
+    case SegmentKind::padding: return "padding";
     case SegmentKind::placed: return "placed";
     case SegmentKind::atomic: return "atomic";
     case SegmentKind::fetched: return "fetched";

@@ -37,6 +37,7 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kPeerId | kOffset | kTotal, 0, false, false},               // placed
     {kId | kOffset | kTotal | kKey, 0, true, true},              // atomic
     {kId | kOffset, 0, false, true},                             // fetched
+    {0, 0, false, true},                                         // padding
 };
 
 struct Common {

@@ -33,8 +33,9 @@ enum class SegmentKind : std::uint8_t {
   placed,        ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
   atomic,   ///< `detail` (wire/atomic.h) upon the next part of `total` bytes from `offset` of region `key`
   fetched,  ///< what a part of atomic `id` found at `offset`
+  padding,  ///< nothing: makes a frame as long as it is to be
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::fetched);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::padding);
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one

@@ -157,6 +157,29 @@ TEST_F(CoreTest, TheVerdictOnAnEarlierLifeDoesNotFallOnTheNext) {
   EXPECT_EQ(reborn.counters().sessions_reset, 0u);
 }
 
+TEST_F(CoreTest, ASessionThatIsOverDoesNotBeginAgain) {
+  Node a(network, kA, kB, 1000);
+  std::vector<std::vector<std::byte>> first_words;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kA && (cargo.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) {
+      first_words.push_back(cargo.bytes);
+    }
+    return false;
+  };
+  {
+    Node b(network, kB, kA, 1000);
+    b.send();
+    pass(a, b);
+  }
+  pass(a);
+  ASSERT_EQ(a.counters().sessions_reset, 1u) << "b has closed";
+  ASSERT_FALSE(first_words.empty());
+  inject(kB, kA, first_words.front());  // a copy that the network had kept
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, 1u) << "what it brings has been handed on before";
+  EXPECT_EQ(a.counters().unexpected, 1u);
+}
+
 TEST_F(CoreTest, StrangersFindALimitThatExpectedPeersDoNot) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
@@ -288,6 +311,9 @@ class EndlessInbox final : public shm::Inbox {
   bool broken() const override { return false; }
   protocol::ForeignMemory* memory() override { return nullptr; }
   bool peer_gone() override { return dead_; }
+  int descriptor() const override { return -1; }
+  bool ask() override { return false; }
+  void hush() override {}
 
  private:
   std::size_t& looks_;
@@ -303,6 +329,8 @@ class HostOfOne final : public shm::Host {
     if (!std::exchange(came_, true))
       arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
   }
+  int descriptor() const override { return -1; }
+  bool expecting() const override { return false; }
 
  private:
   std::size_t& looks_;

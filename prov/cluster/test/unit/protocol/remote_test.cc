@@ -200,6 +200,63 @@ TEST_F(RemoteTest, SeveralRangesAreOneOperation) {
   EXPECT_EQ(back, data);
 }
 
+TEST_F(RemoteTest, DataOfSeveralRangesComesBehindTheLastOfThem) {
+  const auto data = pattern(300010);
+  const RemoteRange ranges[] = {{8, kKey, 300000}, {0, kKey, 8}, {700000, kKey, 2}};
+  const ConstBytes slice[] = {keep(data)};
+  PutOrder order;
+  order.slices = slice;
+  order.remote = ranges;
+  order.length = data.size();
+  order.has_data = true;
+  order.data = 7;
+  left.messenger.put(left.channel, order);
+  for (int turn = 0; turn < 10000 && right.completions.empty(); ++turn) {
+    left.messenger.pump();
+    right.messenger.pump();
+    carry(left, right);
+    if (right.completions.empty()) carry(right, left);
+  }
+  ASSERT_EQ(outcome(right).data, 7u);
+  EXPECT_TRUE(std::equal(data.begin(), data.begin() + 300000, memory.begin() + 8));
+  EXPECT_TRUE(std::equal(data.begin() + 300000, data.begin() + 300008, memory.begin()));
+  EXPECT_TRUE(std::equal(data.begin() + 300008, data.end(), memory.begin() + 700000));
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::none);
+}
+
+TEST_F(RemoteTest, DataOfAWriteThatFailsInPartDoesNotCome) {
+  const auto data = pattern(20);
+  const RemoteRange ranges[] = {{0, 99, 12}, {0, kKey, 8}};
+  const ConstBytes slice[] = {keep(data)};
+  PutOrder order;
+  order.slices = slice;
+  order.remote = ranges;
+  order.length = data.size();
+  order.has_data = true;
+  left.messenger.put(left.channel, order);
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::access);
+  EXPECT_TRUE(right.take().empty());
+}
+
+TEST_F(RemoteTest, AnInjectedWriteKeepsItsBytesWhenItIsAnnounced) {
+  left.channel.eager_max = 4;
+  auto data = pattern(100);
+  const ConstBytes slice[] = {data};
+  const RemoteRange remote[] = {{0, kKey, 100}};
+  PutOrder order;
+  order.slices = slice;
+  order.remote = remote;
+  order.length = data.size();
+  order.inject = true;
+  left.messenger.put(left.channel, order);
+  std::fill(data.begin(), data.end(), std::byte{0xEE});
+  run();
+  const auto right_bytes = pattern(100);
+  EXPECT_TRUE(std::equal(right_bytes.begin(), right_bytes.end(), memory.begin()));
+}
+
 TEST_F(RemoteTest, LossOfThePeerEndsThemOnce) {
   std::vector<std::byte> back(300000);
   put(pattern(8), 0);

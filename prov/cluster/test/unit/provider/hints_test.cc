@@ -115,13 +115,15 @@ TEST_F(Hints, LimitsAreLimits) {
   EXPECT_NE(reason(), "");
 }
 
-TEST_F(Hints, OnlyManualProgressOfData) {
+TEST_F(Hints, BothModelsOfProgress) {
   domain.attributes.data_progress = FI_PROGRESS_MANUAL;
   domain.attributes.control_progress = FI_PROGRESS_AUTO;
   EXPECT_EQ(reason(), "");
   domain.attributes.data_progress = static_cast<fi_progress>(kProgressControlUnified);
   EXPECT_EQ(reason(), "");
   domain.attributes.data_progress = FI_PROGRESS_AUTO;
+  EXPECT_EQ(reason(), "");
+  domain.attributes.data_progress = static_cast<fi_progress>(77);
   EXPECT_NE(reason(), "");
 }
 

@@ -96,6 +96,9 @@ TEST_F(OfferTest, ModelsComeBackAsAsked) {
   EXPECT_EQ(out.domain.attributes.control_progress, FI_PROGRESS_AUTO);
   EXPECT_EQ(out.domain.attributes.data_progress, FI_PROGRESS_MANUAL);
   EXPECT_EQ(out.domain.attributes.av_type, FI_AV_TABLE);
+  domain.data_progress = FI_PROGRESS_AUTO;
+  answer();
+  EXPECT_EQ(out.domain.attributes.data_progress, FI_PROGRESS_AUTO);
   EXPECT_EQ(out.tx.op_flags, FI_DELIVERY_COMPLETE);
   EXPECT_EQ(out.rx.op_flags, 0u);
   EXPECT_EQ(out.tx.size, 17u);

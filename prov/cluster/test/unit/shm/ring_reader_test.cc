@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <ostream>
 
 #include "shm/ring_writer.h"
 #include "unit/shm/ring_memory.h"
@@ -119,6 +120,8 @@ struct Scribble {
   const char* name;
   std::function<void(RingMemory&)> scribble;
 };
+
+void PrintTo(const Scribble& scribble, std::ostream* out) { *out << scribble.name; }
 
 class RingReaderRefuses : public ::testing::TestWithParam<Scribble> {};
 

@@ -42,6 +42,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::placed, 0, false, false},
     {SegmentKind::atomic, 0, true, true},
     {SegmentKind::fetched, 0, false, true},
+    {SegmentKind::padding, 0, false, true},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.

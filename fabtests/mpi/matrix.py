@@ -1,0 +1,121 @@
+"""The long form: every library over every path, with every program; one line for each, and a table at the end.
+
+    matrix.py --provider DIRECTORY [--library NAME]... [--only WORD]... [--ranks N]
+
+Needs minutes to an hour, depending on the machine. Over TCP it runs the applications and the two programs of apps/ as
+well, to compare their results and times. LAMMPS and Quantum ESPRESSO come from Debian (lammps, quantum-espresso), where
+they are built for Open MPI 4.1; the Intel MPI Benchmarks come with Intel MPI.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import applications  # noqa: E402
+import on_nodes  # noqa: E402
+from libraries import LIBRARIES  # noqa: E402
+
+_NOT_ALL = {  # what a library cannot do over this provider, or at all: see the README
+    "openmpi4": ["--skip", "persistent_buffered"],
+    "openmpi5": ["--skip", "window", "--skip", "accumulate"],
+    "mpich": ["--skip", "window", "--skip", "accumulate", "--skip", "part"],
+    "intel": ["--skip", "window", "--skip", "accumulate", "--skip", "part"]}
+_PATHS = {"packet": (2, "packet"), "udp": (2, "udp"), "inside": (1, "")}
+_IMB = {"IMB-MPI1": ["-npmin", "4", "-iter", "20", "-msglog", "18", "-time", "2"],
+        "IMB-NBC": ["-npmin", "4", "-iter", "10", "-msglog", "16", "-time", "2"],
+        "IMB-P2P": ["-iter", "20", "-msglog", "18", "-time", "2"],
+        "IMB-MT": ["-thread_level", "multiple", "-count", "1,1024,32768"]}
+
+
+class Matrix:
+    def __init__(self, options):
+        self.options, self.rows, self.binaries = options, [], str(options.binaries.resolve())
+
+    def wanted(self, *words):
+        return not self.options.only or any(only in words for only in self.options.only)
+
+    def _program(self, library, name):
+        return name if LIBRARIES[library].wheel else os.path.join(self.binaries, name)
+
+    def run(self, library, path, program, expect, extra=(), script="on_nodes.py", ranks=0):
+        """Runs one cell; returns what it printed, or None when it failed."""
+        nodes, link = _PATHS.get(path, (2, ""))
+        words = [sys.executable, "-B", str(HERE / script), "--library", library, "--cache", str(self.options.cache),
+                 "--provider", str(self.options.provider), "--nodes", str(nodes), "--ranks",
+                 str(ranks or self.options.ranks), "--seconds", "900", *extra]
+        words += ["--link", link] if link else []
+        words += ["--path", "tcp"] if path == "tcp" else []
+        words += ["--expect", expect] if expect else []
+        result = subprocess.run([*words, "--", *program], capture_output=True, text=True, check=False)
+        passed = result.returncode == 0
+        name = " ".join([os.path.basename(program[0]), *program[1:2]])
+        self.rows.append((library, path, name, passed))
+        print(f"{'ok  ' if passed else 'FAIL'} {library:9} {path:7} {name}", flush=True)
+        if not passed:
+            print(result.stdout[-3000:] + result.stderr[-2000:])
+        return result.stdout if passed else None
+
+    def checks(self, library, path):
+        program = self._program
+        self.run(library, path, [program(library, "mpi_check"), "--timeout", "800", *_NOT_ALL[library]], "PASS mpi_check")
+        self.run(library, path, [program(library, "mpi_threads"), "16", "20"], "PASS mpi_threads")
+        self.run(library, path, [program(library, "mpi_dynamic"), "spawn"], "PASS", ["--slots", "8"])
+        self.run(library, path, [program(library, "mpi_dynamic"), "connect"], "PASS")
+        if path != "inside":
+            self.run(library, path, [program(library, "mpi_end"), program(library, "mpi_check")], "", script="ends.py")
+
+    def compared_with_tcp(self, library, path, name, arguments):
+        """Runs a program of apps/ over both; prints its lines side by side."""
+        lines = []
+        for way in (path, "tcp"):
+            said = self.run(library, way, [self._program(library, name), *arguments], f"PASS {name}", ranks=2)
+            lines += re.findall(rf"^{name} .*$", said or "", re.MULTILINE)
+        for way, line in zip((path, "tcp"), lines):
+            print(f"     {way:7} {line}")
+
+    def benchmarks(self, path):
+        for name, arguments in _IMB.items():
+            program = os.path.join(str(LIBRARIES["intel"].prefix(self.options.cache).resolve()), "bin", name)
+            self.run("intel", path, [program, *arguments], "All processes entering MPI_Finalize")
+
+    def all(self):
+        for library in self.options.library or sorted(LIBRARIES):
+            for path in _PATHS:
+                if not self.wanted(path):
+                    continue
+                if self.wanted(path, "checks"):
+                    self.checks(library, path)
+                if self.wanted(path, "apps"):
+                    self.compared_with_tcp(library, path, "gauss", ["400"])
+                    self.compared_with_tcp(library, path, "matmul", ["600", "5"])
+                if library == "intel":
+                    self.benchmarks(path)
+                if library == "openmpi4":
+                    applications.compare(self, path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--provider", type=Path, required=True, help="directory of libcluster-fi.so")
+    parser.add_argument("--binaries", type=Path, default=Path("build/release/fabtests/mpi"),
+                        help="directory of the programs built for the system's MPI (default: %(default)s)")
+    parser.add_argument("--cache", type=Path, default=Path("build/cores"), help="(default: %(default)s)")
+    parser.add_argument("--library", action="append", choices=sorted(LIBRARIES), help="(default: all)")
+    parser.add_argument("--only", action="append", default=[], choices=(*_PATHS, "checks", "apps"))
+    parser.add_argument("--ranks", type=int, default=4, help="(default: %(default)s)")
+    matrix = Matrix(parser.parse_args())
+    on_nodes.nodes.prepare()
+    matrix.all()
+    failed = [row for row in matrix.rows if not row[3]]
+    print(f"{len(matrix.rows)} runs, {len(failed)} failed")
+    for row in failed:
+        print("failed:", *row[:3])
+    return 1 if failed or not matrix.rows else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

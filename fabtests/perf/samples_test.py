@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The arithmetic of cluster-perf, without measuring: which runs meet, medians, ratios, what a sound report is."""
+import copy
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
+from cluster_perf_lib import plan, report, table, transports, ucx  # noqa: E402
+from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
+
+
+def sample(value, unit, line_ns, measure="latency", size=8):
+    return {"measure": measure, "bytes": size, "window": 1, "value": value, "unit": unit, "messages": 10, "volume": 80,
+            "seconds": 0.1, "cpu_seconds": 0.2, "line_ns": line_ns}
+
+
+def transport(name):
+    return transports.choose(transports.INSIDE, [name], [])[0]
+
+
+class Arithmetic(unittest.TestCase):
+    def setUp(self):
+        self.collected = Samples()
+        self.group = plan.Group("latency", [plan.Item("latency", 8)])
+
+    def add(self, name, *samples):
+        for run, entry in enumerate(samples):
+            self.collected.add("inside", transport(name), self.group, run, [entry])
+
+    def result(self, name):
+        return next(result for result in self.collected.results() if result["transport"] == name)
+
+    def test_only_runs_of_the_near_phase_enter_a_median(self):
+        self.add("cluster", sample(1, "us", [50, 50]), sample(3, "us", [50, 60]), sample(90, "us", [50, 170]),
+                 sample(99, "us", [170, 50]))
+        result = self.result("cluster")
+        self.assertEqual((result["median"], result["smallest"], result["largest"]), (2, 1, 3))
+        self.assertEqual((result["runs"], result["runs_left_out"], result["phase"]), (2, 2, "near"))
+
+    def test_what_never_was_near_is_marked_and_wants_another_run(self):
+        self.add("cluster", sample(1, "us", [50, 50]))
+        self.add("shm", sample(4, "us", [170, 170]))
+        self.assertEqual(self.result("shm")["phase"], "far")
+        self.assertTrue(self.collected.uncovered("inside", transport("shm"), self.group))
+        self.assertFalse(self.collected.uncovered("inside", transport("cluster"), self.group))
+        self.assertFalse(ratios(self.collected.results())[0]["same_phase"])
+
+    def test_an_unknown_distance_excludes_nothing_and_asks_for_nothing(self):
+        self.add("cluster", sample(1, "us", [0, 0]))
+        self.assertEqual(self.result("cluster")["phase"], "unknown")
+        self.assertFalse(self.collected.uncovered("inside", transport("cluster"), self.group))
+
+    def test_a_ratio_above_one_is_better_whatever_the_unit(self):
+        self.add("cluster", sample(1, "us", [50, 50]), sample(8e9, "B/s", [50, 50], "bandwidth"))
+        self.add("shm", sample(2, "us", [50, 50]), sample(4e9, "B/s", [50, 50], "bandwidth"))
+        self.assertEqual([ratio["times"] for ratio in ratios(self.collected.results())], [2, 2])
+
+    def test_the_table_compares_with_the_best_peer_of_the_same_phase(self):
+        self.add("cluster", sample(1, "us", [50, 50]))
+        self.add("shm", sample(3, "us", [50, 50]))
+        self.add("tcp", sample(0.5, "us", [170, 170]))
+        text = table.render(report.make({}, {}, self.collected))
+        self.assertIn("x 3.00 shm", text)
+
+    def test_a_report_that_lacks_something_is_not_sound(self):
+        self.add("cluster", sample(1, "us", [50, 50]))
+        whole = report.make({}, {}, self.collected)
+        self.assertEqual(report.faults(whole), [])
+        for kind, field in (("samples", "line_ns"), ("results", "median"), ("results", "phase")):
+            broken = copy.deepcopy(whole)
+            del broken[kind][0][field]
+            self.assertEqual(len(report.faults(broken)), 1, field)
+        for field, value in (("median", float("inf")), ("median", -1.0), ("unit", "furlongs")):
+            broken = copy.deepcopy(whole)
+            broken["results"][0][field] = value
+            self.assertTrue(report.faults(broken), value)
+
+
+class Plans(unittest.TestCase):
+    def test_no_item_needs_more_memory_than_the_programs_allow(self):
+        for item in (item for group in plan.full().groups for item in group.items):
+            places = item.window if item.measure in ("put", "get") else 1
+            self.assertLessEqual(item.bytes * places, 256 << 20, item)
+
+    def test_names_choose_every_kind_but_the_special_ones(self):
+        chosen = [entry.name for entry in transports.choose(transports.BETWEEN, ["cluster"], [])]
+        self.assertEqual(chosen, ["cluster/packet", "cluster/udp"])
+        self.assertEqual([entry.name for entry in transports.choose(transports.INSIDE, ["cluster/safe"], [])], ["cluster/safe"])
+
+    def test_another_libfabric_brings_its_providers_but_not_ours(self):
+        names = [entry.name for entry in transports.choose(transports.INSIDE, ["tcp"], [("2.3", "/somewhere")])]
+        self.assertEqual(names, ["tcp", "tcp@2.3"])
+
+    def test_figures_of_ucx(self):
+        line = "20000,0.305,0.4,0.5,0.01,0.02,1810,2116"
+        self.assertEqual(ucx._figures(plan.Item("latency", 8), line, 20000, 1)["value"], 0.305)
+        self.assertEqual(ucx._figures(plan.Item("rate", 8, 64), line, 20000, 1)["value"], 2116)
+        self.assertEqual(ucx._figures(plan.Item("bandwidth", 1 << 20, 16), line, 20000, 1)["value"], 2116 * (1 << 20))
+
+
+if __name__ == "__main__":
+    unittest.main()

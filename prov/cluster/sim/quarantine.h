@@ -1,0 +1,35 @@
+// Buffers that the library has given back, kept for a while: whoever still writes into one is found out.
+// Spoiling them shows late readers too, who would send the spoilt bytes.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+
+#include "base/bytes.h"
+
+namespace cluster::sim {
+
+class Quarantine {
+ public:
+  using Buffer = std::unique_ptr<std::byte[]>;
+
+  /// Spoils the first `size` bytes of the buffer and keeps it. Throws SafetyFailure if one that is let go has
+  /// been written.
+  void take(Buffer buffer, std::size_t size);
+  /// Throws SafetyFailure if any buffer has been written since it was given back.
+  void check() const;
+
+ private:
+  static constexpr std::size_t kBuffersMax = 16;
+
+  struct Kept {
+    Buffer buffer;
+    std::size_t size;
+  };
+  static void check(const Kept& kept);
+
+  std::deque<Kept> kept_;
+};
+
+}  // namespace cluster::sim
