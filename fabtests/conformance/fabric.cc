@@ -44,7 +44,10 @@ Info make_hints(const Options& options) {
   hints->domain_attr->mr_mode = 0;
   hints->domain_attr->cq_data_size = 8;
   hints->tx_attr->op_flags = options.tx_op_flags;
-  if (options.type == FI_EP_RDM) hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
+  hints->rx_attr->op_flags = options.rx_op_flags;
+  if (options.type == FI_EP_RDM) {
+    hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS | options.order;
+  }
   hints->fabric_attr->prov_name = strdup(provider_under_test().c_str());
   return hints;
 }

@@ -51,9 +51,11 @@ struct Options {
   fi_threading threading = FI_THREAD_SAFE;
   fi_progress progress = default_progress();
   std::uint64_t tx_op_flags = 0;
-  std::uint64_t bind_flags = 0;  ///< added when the queues are bound (FI_SELECTIVE_COMPLETION)
-  bool counters = false;         ///< bind counters for sends and receives, too
-  std::string service;           ///< the endpoint's port; empty: any
+  std::uint64_t rx_op_flags = 0;
+  std::uint64_t order = FI_ORDER_NONE;  ///< asked for beside FI_ORDER_SAS
+  std::uint64_t bind_flags = 0;         ///< added when the queues are bound (FI_SELECTIVE_COMPLETION)
+  bool counters = false;                ///< bind counters for sends and receives, too
+  std::string service;                  ///< the endpoint's port; empty: any
 };
 
 /// Hints as an application would fill them.

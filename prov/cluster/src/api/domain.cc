@@ -1,5 +1,7 @@
 #include "api/domain.h"
 
+#include <cstring>
+
 #include "api/av.h"
 #include "api/cntr.h"
 #include "api/cq.h"
@@ -34,11 +36,27 @@ int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** handle, std::uint
   return flags == 0 ? open_endpoint(domain, info, handle, context) : -FI_ENOSYS;
 }
 
+/// Raw keys of peers are keys already.
+int map_raw_key(const struct fi_mr_map_raw* map) {
+  if (map == nullptr || map->raw_key == nullptr || map->key == nullptr) return -FI_EINVAL;
+  if (map->key_size != sizeof *map->key) return -FI_EINVAL;
+  std::memcpy(map->key, map->raw_key, sizeof *map->key);
+  return 0;
+}
+
+int control(fid*, int command, void* argument) noexcept {
+  switch (command) {
+    case FI_MAP_RAW_MR: return map_raw_key(static_cast<struct fi_mr_map_raw*>(argument));
+    case FI_UNMAP_KEY: return 0;
+    default: return -FI_ENOSYS;
+  }
+}
+
 constinit fi_ops domain_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_object<Domain>,
     .bind = bind,
-    .control = kNotOffered,
+    .control = control,
     .ops_open = kNotOffered,
     .tostr = kNotOffered,
     .ops_set = kNotOffered,

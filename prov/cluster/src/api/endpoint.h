@@ -37,6 +37,9 @@ class Endpoint : public fid_ep {
   SendManner send_manner(std::uint64_t flags) const { return api::send_manner(flags, send_selective_); }
   protocol::Promise inject_promise() const { return inject_promise_; }
   bool report_receives() const { return report_receives_; }
+  /// The least room of a buffer for many messages, if that is what these flags make of one; else 0.
+  std::size_t least_room(std::uint64_t flags) const { return flags & FI_MULTI_RECV ? multi_receive_min_ : 0; }
+  std::size_t usual_least_room() const { return least_room(receive_flags_); }
   bool report_receive(std::uint64_t flags) const { return !receive_selective_ || (flags & FI_COMPLETION); }
   /// The sender to receive from: anyone, unless the endpoint was opened for directed receives.
   std::uint64_t sender(fi_addr_t address) const { return address | undirected_; }
@@ -106,7 +109,7 @@ class Endpoint : public fid_ep {
   std::uint64_t receive_flags_;
   std::size_t send_size_;
   std::size_t receive_size_;
-  std::size_t multi_receive_min_ = 64;  ///< kept for who asks; multi-receive is not offered
+  std::size_t multi_receive_min_ = 64;  ///< FI_OPT_MIN_MULTI_RECV
   engine::Service service_;
   SocketAddress wanted_;
   Use<Domain> domain_;

@@ -130,6 +130,7 @@ int Endpoint::enable() {
   sinks.remote_read_counter = counter(remote_read_cntr_);
   if (caps_ & (FI_RMA | FI_ATOMIC)) sinks.regions = &domain_->regions();
   sinks.want_source = caps_ & FI_SOURCE;
+  sinks.want_strangers = (caps_ & FI_SOURCE) && (caps_ & FI_SOURCE_ERR);
   sinks.ordering = ordering_;
   engine_->attach(av_->book(), sinks);
   enabled_ = true;

@@ -1,6 +1,7 @@
 // Options and operation flags of an endpoint: what can be read, and what may be made smaller.
 #include <rdma/fi_cm.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "api/endpoint.h"
@@ -63,7 +64,8 @@ int Endpoint::set_option(int name, const void* value, std::size_t size) {
   if (value == nullptr || size != sizeof wanted) return -FI_EINVAL;
   std::memcpy(&wanted, value, sizeof wanted);
   if (name != FI_OPT_MIN_MULTI_RECV && wanted > *limit) return -FI_EINVAL;
-  *limit = wanted;
+  // A buffer without any room left takes no more messages, whatever the least is.
+  *limit = name == FI_OPT_MIN_MULTI_RECV ? std::max<std::size_t>(wanted, 1) : wanted;
   return 0;
 }
 

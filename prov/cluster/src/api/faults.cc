@@ -16,6 +16,7 @@ int error_of(Fault fault) {
     case Fault::unreachable: return FI_EHOSTUNREACH;
     case Fault::refused: return FI_ECONNREFUSED;
     case Fault::reset: return FI_ECONNRESET;
+    case Fault::stranger: return FI_EADDRNOTAVAIL;
     case Fault::access: return FI_EACCES;
   }
   return FI_EOTHER;

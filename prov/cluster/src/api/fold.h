@@ -90,13 +90,14 @@ inline ssize_t receive_one(fid_ep* handle, Bytes bytes, protocol::ReceiveOrder o
   order.slices = {&bytes, 1};
   order.from = endpoint.sender(order.from);
   order.report = endpoint.report_receives();
+  if (!order.tagged) order.least_room = endpoint.usual_least_room();
   return endpoint.receive(order);
 }
 
 inline ssize_t receive_slices(Endpoint& endpoint, const iovec* vector, std::size_t count,
                               protocol::ReceiveOrder& order) noexcept {
   Slices<Bytes> slices;
-  if (!slices.take(vector, count)) return -FI_EINVAL;
+  if (!slices.take(vector, count) || (order.least_room != 0 && count != 1)) return -FI_EINVAL;
   order.slices = {slices.parts.data(), count};
   return endpoint.receive(order);
 }
@@ -107,6 +108,7 @@ inline ssize_t receive_vector(fid_ep* handle, const iovec* vector, std::size_t c
   Endpoint& endpoint = static_cast<Endpoint&>(*handle);
   order.from = endpoint.sender(order.from);
   order.report = endpoint.report_receives();
+  if (!order.tagged) order.least_room = endpoint.usual_least_room();
   return receive_slices(endpoint, vector, count, order);
 }
 
@@ -122,6 +124,8 @@ inline ssize_t receive_message(fid_ep* handle, const iovec* vector, std::size_t 
   Endpoint& endpoint = static_cast<Endpoint&>(*handle);
   order.from = endpoint.sender(order.from);
   order.report = endpoint.report_receive(flags);
+  order.least_room = endpoint.least_room(flags);
+  if (order.tagged && order.least_room != 0) return -FI_EBADFLAGS;
   if (flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) [[unlikely]] {
     if (!fold_look(flags, order)) return -FI_EINVAL;
     if (order.peek != protocol::Peek::none || order.drop_claimed) return endpoint.receive(order);

@@ -1,5 +1,7 @@
 #include "api/mr.h"
 
+#include <cstring>
+
 #include "api/cntr.h"
 #include "api/tables.h"
 
@@ -18,9 +20,25 @@ int bind(fid* plain, fid* object, std::uint64_t flags) noexcept {
   return guarded([&] { return object_of<Mr>(plain).bind(object, flags); });
 }
 
-/// Regions work from the moment they are registered.
-int control(fid*, int command, void*) noexcept {
-  return command == FI_ENABLE || command == FI_REFRESH ? 0 : -FI_ENOSYS;
+/// A key is its own raw form: eight bytes.
+int tell_raw(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
+  if (wanted == nullptr || wanted->key_size == nullptr) return -FI_EINVAL;
+  const bool fits = wanted->raw_key != nullptr && *wanted->key_size >= sizeof mr.key;
+  *wanted->key_size = sizeof mr.key;
+  if (!fits) return -FI_ETOOSMALL;
+  std::memcpy(wanted->raw_key, &mr.key, sizeof mr.key);
+  if (wanted->base_addr != nullptr) *wanted->base_addr = mr.start();
+  return 0;
+}
+
+/// Regions work from the moment they are registered, and no page of them is ever looked at.
+int control(fid* plain, int command, void* argument) noexcept {
+  switch (command) {
+    case FI_ENABLE:
+    case FI_REFRESH: return 0;
+    case FI_GET_RAW_MR: return tell_raw(object_of<Mr>(plain), static_cast<struct fi_mr_raw_attr*>(argument));
+    default: return -FI_ENOSYS;
+  }
 }
 
 constinit fi_ops mr_fid_ops = {
@@ -75,12 +93,14 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   if (attributes.access & ~kAccess) return -FI_EINVAL;
   auto* const mr = new Mr(domain, attributes.context);
   mr->key = domain.basic_registration() ? domain.next_key() : attributes.requested_key;
+  if (domain.basic_registration())
+    mr->start_ = reinterpret_cast<std::uintptr_t>(attributes.mr_iov[0].iov_base);
   // What only this side uses needs no row, and no key of its own.
   if (attributes.access & kRemoteAccess) {
     const iovec& memory = attributes.mr_iov[0];
     protocol::Region region;
     region.base = static_cast<std::byte*>(memory.iov_base);
-    region.start = domain.basic_registration() ? reinterpret_cast<std::uintptr_t>(memory.iov_base) : 0;
+    region.start = mr->start_;
     region.length = memory.iov_len;
     region.readable = attributes.access & FI_REMOTE_READ;
     region.writable = attributes.access & FI_REMOTE_WRITE;

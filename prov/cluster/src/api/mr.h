@@ -18,6 +18,8 @@ class Mr : public fid_mr {
   ~Mr();
 
   int bind(fid_t object, std::uint64_t flags);
+  /// The remote address of its first byte.
+  std::uint64_t start() const { return start_; }
 
  private:
   Mr(Domain& domain, void* context) noexcept;
@@ -25,6 +27,7 @@ class Mr : public fid_mr {
   Use<Domain> domain_;
   Use<Cntr> reads_;
   Use<Cntr> writes_;
+  std::uint64_t start_ = 0;
   bool listed_ = false;  ///< in the table: peers may touch it
 };
 

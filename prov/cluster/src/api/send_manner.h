@@ -20,7 +20,7 @@ struct SendManner {
 /// Promises and orders that are not kept here: asking for them is an error, not a wish.
 inline constexpr std::uint64_t kSendFlagsRefused =
     FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTICAST | FI_TRIGGER;
-inline constexpr std::uint64_t kReceiveFlagsRefused = FI_MULTI_RECV | FI_TRIGGER;
+inline constexpr std::uint64_t kReceiveFlagsRefused = FI_TRIGGER;
 
 /// `selective`: the queue was bound to report only what FI_COMPLETION asks for. Of several
 /// completion levels the strongest counts; without any, the default of a reliable endpoint.

@@ -13,6 +13,7 @@ const char* describe(Fault fault) {
     case Fault::no_message: return "no such message";
     case Fault::unreachable: return "peer unreachable";
     case Fault::refused: return "endpoint not there";
+    case Fault::stranger: return "sender is in no address vector";
     case Fault::access: return "remote memory is not registered for that";
     case Fault::reset: return "peer went away";
   }

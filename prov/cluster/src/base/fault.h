@@ -15,6 +15,7 @@ enum class Fault {
   unreachable,  ///< nothing answers there within the bound
   refused,      ///< the host is there, the endpoint is not
   reset,        ///< the peer went away or began a new life
+  stranger,     ///< the message is here, but its sender is in no address vector
   access,       ///< no such region there, or not so many bytes, or not for this kind of access
 };
 

@@ -26,13 +26,15 @@ struct Completion {
     read,          ///< a remote read of this side
     atomic,        ///< an atomic operation of this side
     fetch,         ///< one that brought back what was there
+    give_back,     ///< nothing but that: Completion::gives_back
     remote_write,  ///< a peer's write with data has landed here
   };
 
   void* context = nullptr;
   Kind kind = Kind::send;
   bool tagged = false;
-  bool has_data = false;  ///< remote completion data came with the message
+  bool has_data = false;    ///< remote completion data came with the message
+  bool gives_back = false;  ///< its buffer for many messages is the application's again
   Fault fault = Fault::none;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
@@ -148,9 +150,10 @@ struct Sinks {
   Counter* read_counter = nullptr;          ///< remote reads and fetching atomics of this side
   Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
   Counter* remote_read_counter = nullptr;
-  Regions* regions = nullptr;  ///< what peers may touch; null: nothing
-  bool want_source = false;    ///< fill Completion::source of receives
-  Ordering ordering{};           ///< what the endpoint was promised
+  Regions* regions = nullptr;   ///< what peers may touch; null: nothing
+  bool want_source = false;     ///< fill Completion::source of receives
+  bool want_strangers = false;  ///< messages whose sender has no handle are reported as failures
+  Ordering ordering{};          ///< what the endpoint was promised
 };
 
 }  // namespace cluster::protocol

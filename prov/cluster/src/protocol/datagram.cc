@@ -18,7 +18,7 @@ void Messenger::datagram_left(const SendOrder& order) {
 
 void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   if (segment.kind != wire::SegmentKind::eager || segment.tagged() || segment.confirm()) return refuse();
-  if (ReceiveRequest* receive = untagged_.match(&channel, 0)) {
+  if (ReceiveRequest* receive = match(channel, false, 0, payload.size())) {
     receive->channel = &channel;
     receive->data = segment.data;
     receive->has_data = segment.has_data();

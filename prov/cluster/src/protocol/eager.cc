@@ -13,7 +13,7 @@ void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBy
                        channel.charged_by_peer + total + kMessageCharge <= channel.credit_given;
   if (interrupted || total < payload.size() || !covered) return refuse();
   channel.charged_by_peer += total + kMessageCharge;
-  if (ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag)) {
+  if (ReceiveRequest* receive = match(channel, segment.tagged(), segment.tag, total)) {
     receive->channel = &channel;
     receive->tag = segment.tag;
     receive->data = segment.data;

@@ -37,7 +37,7 @@ ReceiveRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
       receive = posted_.after(*receive);
     }
   }
-  if (receive != nullptr) withdraw(*receive);
+  if (receive != nullptr && receive->least_room == 0) withdraw(*receive);
   return receive;
 }
 

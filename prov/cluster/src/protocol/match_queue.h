@@ -19,7 +19,8 @@ class MatchQueue {
  public:
   void post(ReceiveRequest& receive);
   void withdraw(ReceiveRequest& receive);
-  /// Removes and returns the first posted receive that takes this message; null if none does.
+  /// The first posted receive that takes this message, or null. It leaves the queue, unless it is a buffer
+  /// for many messages.
   ReceiveRequest* match(const Channel* channel, std::uint64_t tag);
   /// The first posted receive with this context; stays in the queue.
   ReceiveRequest* find_context(const void* context) const;

@@ -190,12 +190,15 @@ void Messenger::report_send(const SendOrder& order) {
 }
 
 void Messenger::complete(ReceiveRequest& receive, Fault fault) {
+  if (receive.least_room != 0) return close_buffer(receive, fault);
   if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
     receive.channel->receives.remove(receive);
     if (receive.verb == ReceiveRequest::Verb::get) --receive.channel->reads;
   }
   if (direct_.contains(receive)) direct_.remove(receive);
-  if (receive.verb == ReceiveRequest::Verb::message) {
+  if (receive.buffer != nullptr) {
+    end_piece(receive, fault);
+  } else if (receive.verb == ReceiveRequest::Verb::message) {
     report_message(receive, fault);
   } else if (receive.verb == ReceiveRequest::Verb::get) {
     report(Completion::Kind::read, receive.group, receive.context, receive.report, fault,
@@ -207,6 +210,8 @@ void Messenger::complete(ReceiveRequest& receive, Fault fault) {
 void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
   if (fault == Fault::none && receive.total > receive.capacity) fault = Fault::truncated;
   const bool got_message = fault == Fault::none || fault == Fault::truncated;
+  const std::uint64_t source =
+      sinks_.want_source && receive.channel != nullptr ? directory_.handle_of(*receive.channel) : kNoHandle;
   if (sinks_.receive_counter != nullptr) sinks_.receive_counter->count(fault);
   if (sinks_.receives != nullptr && (receive.report || fault != Fault::none)) {
     Completion completion;
@@ -214,7 +219,10 @@ void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
     completion.kind = Completion::Kind::receive;
     completion.tagged = receive.tagged;
     completion.has_data = receive.has_data;
-    completion.fault = fault;
+    const bool stranger = sinks_.want_strangers && fault == Fault::none && source == kNoHandle;
+    completion.fault = stranger ? Fault::stranger : fault;
+    completion.gives_back = receive.last;
+    completion.source = source;
     completion.tag = receive.tag;
     completion.data = receive.data;
     completion.buffer = receive.first_byte();
@@ -223,10 +231,7 @@ void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
       completion.lost = receive.total - completion.length;
     }
     const Channel* channel = receive.channel != nullptr ? receive.channel : receive.from;
-    if (fault != Fault::none && channel != nullptr) completion.peer = channel->name;
-    if (sinks_.want_source && receive.channel != nullptr) {
-      completion.source = directory_.handle_of(*receive.channel);
-    }
+    if (completion.fault != Fault::none && channel != nullptr) completion.peer = channel->name;
     sinks_.receives->push(completion);
   }
   if (got_message) counters_.bytes_received += receive.total;

@@ -10,6 +10,7 @@
 //   get.cc         remote reads, both sides
 //   atomic.cc      remote atomics, both sides; atomics.cc is their arithmetic
 //   datagram.cc    messages of which nothing is promised, both sides
+//   multi_receive.cc  buffers that take many messages
 //   receive.cc     receives are posted, look into the store, are cancelled
 //   messenger.cc   turns (pump), outcomes, loss of a peer
 //
@@ -190,7 +191,14 @@ class Messenger {
   bool serve_answer(SendRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void answered(SendRequest& request, Fault fault);
+  // multi_receive.cc
+  Fault post_buffer(Channel* from, const ReceiveOrder& order);
+  ReceiveRequest* cut(ReceiveRequest& buffer, std::size_t total);
+  void close_buffer(ReceiveRequest& buffer, Fault fault);
+  void end_buffer(ReceiveRequest& buffer, bool told);
+  void end_piece(ReceiveRequest& piece, Fault fault);
   // receive.cc
+  ReceiveRequest* match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total);
   void fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from);
   void take(ReceiveRequest& receive, Unexpected& message);
   void discard(Unexpected& message);

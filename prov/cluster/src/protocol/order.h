@@ -58,7 +58,10 @@ struct ReceiveOrder {
   std::uint64_t ignore = 0;
   bool tagged = false;
   bool report = true;
-  Peek peek = Peek::none;     ///< look for an unexpected message instead of posting
+  Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
+  /// Not 0: a buffer for many messages, packed one behind the other, that is given back when less than
+  /// this is left of it. Untagged, and in one slice.
+  std::size_t least_room = 0;
   bool take_claimed = false;  ///< receive the message claimed earlier with this context
   bool drop_claimed = false;  ///< ... or throw it away
 };

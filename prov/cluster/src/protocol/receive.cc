@@ -11,6 +11,7 @@ Fault Messenger::receive(Channel* from, const ReceiveOrder& order) {
     peek(from, order);
     return Fault::none;
   }
+  if (order.least_room != 0) return post_buffer(from, order);
   MatchQueue& messages = queue(order.tagged);
   const bool claimed = order.take_claimed || order.drop_claimed;
   Unexpected* message =
@@ -32,6 +33,12 @@ Fault Messenger::receive(Channel* from, const ReceiveOrder& order) {
   return Fault::none;
 }
 
+/// The posted receive that a message of `total` bytes goes to, or null.
+ReceiveRequest* Messenger::match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total) {
+  ReceiveRequest* const receive = queue(tagged).match(&channel, tag);
+  return receive != nullptr && receive->least_room != 0 ? cut(*receive, total) : receive;
+}
+
 void Messenger::fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from) {
   receive.context = order.context;
   for (const Bytes& slice : order.slices) {
@@ -43,6 +50,7 @@ void Messenger::fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel
   receive.ignore = order.ignore;
   receive.tagged = order.tagged;
   receive.report = order.report;
+  receive.least_room = order.least_room;
 }
 
 /// Gives a stored message to a receive; what has not arrived yet follows.

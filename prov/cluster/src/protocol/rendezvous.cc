@@ -9,7 +9,7 @@
 namespace cluster::protocol {
 
 void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
-  ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag);
+  ReceiveRequest* receive = match(channel, segment.tagged(), segment.tag, segment.total);
   if (receive == nullptr) {
     Unexpected* message = store(channel, segment, segment.total);
     if (message == nullptr) return;

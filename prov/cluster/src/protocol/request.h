@@ -142,6 +142,16 @@ struct ReceiveRequest {
   std::size_t arrived = 0;      ///< of those pulled
   std::size_t fetched = 0;      ///< by this side itself, out of the sender's memory
   std::uint64_t source = 0;     ///< announced: where the message lies there; 0: not to be reached
+
+  // A buffer for many messages, and the receives that are pieces of it:
+  std::size_t least_room = 0;        ///< buffer: not 0; it is closed when less than this is left
+  std::size_t used = 0;              ///< buffer: given to pieces
+  std::size_t pieces = 0;            ///< buffer: not complete yet
+  bool closed = false;               ///< buffer: takes no more; ends with its last piece
+  Fault ending = Fault::none;        ///< buffer: why it was closed, if not for being full
+  ReceiveRequest* buffer = nullptr;  ///< piece: of what
+  bool last = false;                 ///< piece: its completion gives the buffer back
+
   Hook<ReceiveRequest> order;   ///< the match queue, or PullBudget::waiting
   Hook<ReceiveRequest> direct;  ///< Messenger::direct_
   Hook<ReceiveRequest> bucket;  ///< PostedIndex

@@ -24,17 +24,19 @@ inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 inline constexpr std::uint64_t kPrimaryCaps =
-    kMessageCaps | kDirectionCaps | kRemoteCaps | kAccessCaps | FI_DIRECTED_RECV;
+    kMessageCaps | kDirectionCaps | kRemoteCaps | kAccessCaps | FI_DIRECTED_RECV | FI_MULTI_RECV;
 inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
-inline constexpr std::uint64_t kCaps = kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_RMA_EVENT | FI_FENCE;
+inline constexpr std::uint64_t kCaps =
+    kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_FENCE;
 inline constexpr std::uint64_t kTransmitCaps =
     kMessageCaps | FI_SEND | kRemoteCaps | FI_READ | FI_WRITE | FI_FENCE;
-inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                                              kRemoteCaps | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT;
+inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV |
+                                              FI_SOURCE | FI_SOURCE_ERR | kRemoteCaps | FI_REMOTE_READ |
+                                              FI_REMOTE_WRITE | FI_RMA_EVENT;
 
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
-inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE;
+inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE | FI_MULTI_RECV;
 /// Every order there is can be had, at any size. What costs nothing is given to everybody; the rest may
 /// cost waiting (protocol/order.h: Ordering) and is given to who asks.
 inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RAS | FI_ORDER_WAS |

@@ -13,7 +13,7 @@
 namespace cluster::wire {
 
 enum class AtomicOp : std::uint8_t {
-  min,
+  min,  // combine with one operand
   max,
   sum,
   prod,
@@ -22,16 +22,16 @@ enum class AtomicOp : std::uint8_t {
   bor,
   band,
   lxor,
-  bxor,  // combine with one operand
-  read,
-  write,  // no operand; one that replaces
-  cswap,
+  bxor,
+  read,   // no operand
+  write,  // one that replaces
+  cswap,  // replace if the comparand compares so with what is there
   cswap_ne,
   cswap_le,
   cswap_lt,
   cswap_ge,
-  cswap_gt,  // replace if the comparand compares so
-  mswap,     // replace the bits of a mask
+  cswap_gt,
+  mswap,  // replace the bits of a mask
 };
 inline constexpr std::size_t kAtomicOps = static_cast<std::size_t>(AtomicOp::mswap) + 1;
 
@@ -46,10 +46,10 @@ enum class AtomicType : std::uint8_t {
   uint64,
   float32,
   float64,
-  complex32,
-  complex64,  // complex numbers are named by one of their two halves
-  float_long,
-  complex_long,  // as the hosts have them, padding included
+  complex32,  // complex numbers are named by one of their two halves
+  complex64,
+  float_long,  // as the hosts have them, padding included
+  complex_long,
   int128,
   uint128,
 };

@@ -29,7 +29,7 @@ TEST_F(OfferTest, WithoutHintsEverythingThatCostsNothing) {
   describe(out.info, kReliableOffer, kOld, nullptr, kOld);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
   EXPECT_EQ(out.tx.caps, kTransmitCaps & ~FI_FENCE);
-  EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_RMA_EVENT));
+  EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT));
   EXPECT_EQ(out.domain.attributes.mr_mode, 0);
 }
 

@@ -1,0 +1,86 @@
+// Buffers that take many messages (FI_MULTI_RECV). Such a buffer keeps its place in the match queue;
+// each message it gets is a receive of its own, a piece cut off the front of what is left: packed without
+// gaps, in the order of matching. A message longer than what is left is truncated.
+//
+// When less than the least room is left, or when the application or a fault ends it, the buffer is
+// closed: it leaves the queue, and ends with the last of its pieces, which may still be on their way. That
+// it is the application's again is told once, always, and after everything else about it: by the last
+// piece's completion if that is a plain success, else by an entry of its own.
+#include <algorithm>
+
+#include "protocol/messenger.h"
+
+namespace cluster::protocol {
+
+Fault Messenger::post_buffer(Channel* from, const ReceiveOrder& order) {
+  ReceiveRequest* const taken = receives_.take();
+  if (taken == nullptr) return Fault::again;
+  ReceiveRequest& buffer = *taken;
+  fill(buffer, order, from);
+  untagged_.post(buffer);
+  ++buffer.pieces;  // holds the buffer until all that waits for it is served
+  while (!buffer.closed) {
+    Unexpected* const message = untagged_.find(from, order.tag, order.ignore);
+    if (message == nullptr) break;
+    ReceiveRequest* const piece = cut(buffer, message->total);
+    if (piece == nullptr) break;
+    take(*piece, *message);
+  }
+  --buffer.pieces;
+  if (buffer.closed && buffer.pieces == 0) end_buffer(buffer, false);
+  return Fault::none;
+}
+
+/// A receive for the next message; null if there can be no more receives.
+ReceiveRequest* Messenger::cut(ReceiveRequest& buffer, std::size_t total) {
+  ReceiveRequest* const piece = receives_.take();
+  if (piece == nullptr) return nullptr;
+  piece->buffer = &buffer;
+  piece->context = buffer.context;
+  piece->from = buffer.from;
+  piece->report = buffer.report;
+  piece->capacity = std::min(total, buffer.capacity - buffer.used);
+  piece->slices[0] = buffer.slices[0].subspan(buffer.used, piece->capacity);
+  piece->slice_count = 1;
+  ++buffer.pieces;
+  buffer.used += piece->capacity;
+  if (buffer.capacity - buffer.used < buffer.least_room) {
+    untagged_.withdraw(buffer);
+    buffer.closed = true;
+  }
+  return piece;
+}
+
+/// It has been taken out of the queue before its time.
+void Messenger::close_buffer(ReceiveRequest& buffer, Fault fault) {
+  buffer.closed = true;
+  buffer.ending = fault;
+  if (buffer.pieces == 0) end_buffer(buffer, false);
+}
+
+void Messenger::end_piece(ReceiveRequest& piece, Fault fault) {
+  ReceiveRequest& buffer = *piece.buffer;
+  const bool plain = fault == Fault::none && piece.report && piece.total <= piece.capacity;
+  piece.last =
+      plain && buffer.closed && buffer.pieces == 1 && buffer.ending == Fault::none && !sinks_.want_strangers;
+  report_message(piece, fault);
+  if (--buffer.pieces == 0 && buffer.closed) end_buffer(buffer, piece.last);
+}
+
+/// `told`: the completion of its last piece has said so.
+void Messenger::end_buffer(ReceiveRequest& buffer, bool told) {
+  if (buffer.ending != Fault::none) {
+    buffer.last = true;
+    report_message(buffer, buffer.ending);
+  } else if (!told && sinks_.receives != nullptr) {
+    Completion completion;
+    completion.context = buffer.context;
+    completion.kind = Completion::Kind::give_back;
+    completion.gives_back = true;
+    completion.buffer = buffer.first_byte();
+    sinks_.receives->push(completion);
+  }
+  receives_.give_back(buffer);
+}
+
+}  // namespace cluster::protocol
