@@ -10,12 +10,33 @@ import nodes  # noqa: E402
 READY_SECONDS = 20
 
 
-class Place:
-    """A server's node and a client's, which may be one; made anew for every run of the runner."""
+VCLUSTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "util", "vcluster")
 
-    def __init__(self, where, loss=0.0):
+
+class ClusterNode:
+    """A node of a cluster that util/vcluster has made, and perhaps given faults."""
+
+    def __init__(self, cluster, name):
+        self.cluster, self.name = cluster, name
+        self.address = self._output("getent", "ahostsv4", name).split()[0]
+
+    def command(self, *command):
+        return [VCLUSTER, "exec", "--name", self.cluster, self.name, *command]
+
+    def read(self, path):
+        return self._output("cat", path)
+
+    def _output(self, *command):
+        return subprocess.run(self.command(*command), check=True, capture_output=True, text=True, timeout=20).stdout
+
+
+class Place:
+    """A server's node and a client's, which may be one; made anew for every run of the runner unless
+    there is a cluster to use."""
+
+    def __init__(self, where, cluster=None):
         self.where = where
-        self.loss = loss
+        self.cluster = cluster
         self.cable = None
 
     def __enter__(self):
@@ -23,14 +44,16 @@ class Place:
             self.server_address = self.client_address = "127.0.0.1"
             self.server = self.client = None
             return self
+        if self.cluster:
+            self.server = ClusterNode(self.cluster, "node1")
+            self.client = self.server if self.where == "node" else ClusterNode(self.cluster, "node2")
+            self.server_address, self.client_address = self.server.address, self.client.address
+            return self
         self.cable = nodes.Nodes()
         self.server, far = self.cable.__enter__()
         self.client = self.server if self.where == "node" else far
         self.server_address = nodes.ADDRESSES[0]
         self.client_address = nodes.ADDRESSES[0 if self.where == "node" else 1]
-        if self.loss:
-            for node in (self.server, far):
-                node.run("tc", "qdisc", "add", "dev", "net0", "root", "netem", "loss", f"{self.loss}%")
         return self
 
     def __exit__(self, *reason):
@@ -51,12 +74,16 @@ class Place:
             time.sleep(0.05)
 
     def _has_socket(self):
-        tables = f"/proc/{self.server.holder.pid}/net"
-        for table, states in (("udp", ("07",)), ("udp6", ("07",)), ("tcp", ("0A",)), ("tcp6", ("0A",))):
-            with open(f"{tables}/{table}", encoding="ascii") as lines:
-                if any(line.split()[3] in states for line in list(lines)[1:]):
-                    return True
+        for table, state in (("udp", "07"), ("udp6", "07"), ("tcp", "0A"), ("tcp6", "0A")):
+            if any(line.split()[3] == state for line in self._table(table).splitlines()[1:]):
+                return True
         return False
+
+    def _table(self, name):
+        if self.cluster:
+            return self.server.read(f"/proc/net/{name}")
+        with open(f"/proc/{self.server.holder.pid}/net/{name}", encoding="ascii") as lines:
+            return lines.read()
 
 
 def finish(child, deadline):

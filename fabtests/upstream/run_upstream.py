@@ -37,7 +37,8 @@ def parse(arguments):
     parser.add_argument("--completion", choices=COMPLETION, default="spin", help="how programs wait")
     parser.add_argument("--progress", choices=("manual", "auto"), help="what they ask for")
     parser.add_argument("--link", choices=("auto", "packet", "udp"), default="auto")
-    parser.add_argument("--loss", type=float, default=0.0, metavar="PERCENT", help="of the frames between nodes")
+    parser.add_argument("--cluster", metavar="NAME",
+                        help="a cluster of util/vcluster instead of nodes of its own: `vcluster faults` may lose frames")
     parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="for one test")
     parser.add_argument("--iterations", type=int, metavar="N", help="instead of a program's own number")
     parser.add_argument("--list", action="store_true", help="print the lines and run nothing")
@@ -67,8 +68,6 @@ class Runner:
         self.environment = {"FI_CLUSTER_LINK": options.link}
         if options.plugin:
             self.environment["FI_PROVIDER_PATH"] = os.path.abspath(options.plugin)
-        if options.loss:
-            self.environment["FI_CLUSTER_QDISC_BYPASS"] = "no"  # or frames would pass by what loses them
 
     def spelling(self, line):
         """The line as these programs understand it; None if they have no such program."""
@@ -148,7 +147,7 @@ def main(arguments):
     if options.on != "loopback" and (reason := places.nodes.unavailable()):
         print(reason)
         return places.nodes.SKIPPED
-    with places.Place(options.on, options.loss) as place:
+    with places.Place(options.on, options.cluster) as place:
         runner = Runner(options, place)
         for kind, line in lines:
             if runner.excludes.match(line):
