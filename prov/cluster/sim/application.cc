@@ -183,7 +183,8 @@ void Application::complete(const protocol::Completion& completion) {
     case Completion::Kind::write:
     case Completion::Kind::read: ++ended_; return remote_.complete(completion);
     case Completion::Kind::atomic:
-    case Completion::Kind::fetch: throw SafetyFailure("an atomic operation ended that nobody began");
+    case Completion::Kind::fetch:
+    case Completion::Kind::give_back: throw SafetyFailure("an operation ended that nobody began");
   }
 }
 
