@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace cluster {
@@ -25,7 +26,8 @@ class Pool {
     ++alive_;
     Cell& cell = cell_at(slot);
     cell.taken = true;
-    cell.item = Item{};
+    std::destroy_at(&cell.item);
+    ::new (static_cast<void*>(&cell.item)) Item;  // not Item(): that would clear all of it first
     cell.item.id = (cell.generation << kSlotBits) | slot;
     return &cell.item;
   }

@@ -35,7 +35,7 @@ Fault Messenger::receive(Channel* from, const ReceiveOrder& order) {
 void Messenger::fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from) {
   receive.context = order.context;
   for (const Bytes& slice : order.slices) {
-    receive.slices[receive.slice_count++] = slice;
+    receive.slices.add(slice);
     receive.capacity += slice.size();
   }
   receive.from = from;
