@@ -25,6 +25,12 @@ std::size_t entry_size(fi_cq_format format) {
 
 }  // namespace
 
+fi_progress default_progress() {
+  const std::string model = setting("CONFORMANCE_PROGRESS", "");
+  if (model == "auto") return FI_PROGRESS_AUTO;
+  return model == "manual" ? FI_PROGRESS_MANUAL : FI_PROGRESS_UNSPEC;
+}
+
 Info make_hints(const Options& options) {
   Info hints(fi_allocinfo());
   hints->caps = options.caps;
@@ -33,6 +39,7 @@ Info make_hints(const Options& options) {
   hints->ep_attr->type = options.type;
   hints->domain_attr->av_type = options.av_type;
   hints->domain_attr->threading = options.threading;
+  hints->domain_attr->control_progress = hints->domain_attr->data_progress = options.progress;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->domain_attr->mr_mode = 0;
   hints->domain_attr->cq_data_size = 8;
@@ -93,6 +100,7 @@ void Endpoint::open(const Options& options) {
   fi_cq_attr attr{};
   attr.format = options.format;
   attr.wait_obj = options.wait;
+  attr.wait_cond = options.wait_cond;
   fid_cq* queues[2] = {};
   for (fid_cq*& queue : queues) EXPECT_EQ(fi_cq_open(domain, &attr, &queue, nullptr), 0);
   tx_.reset(queues[0]);
@@ -105,6 +113,7 @@ void Endpoint::open(const Options& options) {
   EXPECT_EQ(fi_ep_bind(ep, &rx_->fid, FI_RECV | options.bind_flags), 0);
   if (options.counters) {
     fi_cntr_attr counting{};
+    counting.wait_obj = options.wait;
     fid_cntr* counters[2] = {};
     for (fid_cntr*& counter : counters) EXPECT_EQ(fi_cntr_open(domain, &counting, &counter, nullptr), 0);
     sent_.reset(counters[0]);

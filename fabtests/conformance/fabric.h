@@ -38,13 +38,18 @@ struct FreeInfo {
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
+/// What the setting asks for where a test does not care: CONFORMANCE_PROGRESS=auto, manual or neither.
+fi_progress default_progress();
+
 struct Options {
   fi_ep_type type = FI_EP_RDM;
   std::uint64_t caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE;
   fi_cq_format format = FI_CQ_FORMAT_TAGGED;
   fi_wait_obj wait = FI_WAIT_NONE;
+  fi_cq_wait_cond wait_cond = FI_CQ_COND_NONE;
   fi_av_type av_type = FI_AV_TABLE;
   fi_threading threading = FI_THREAD_SAFE;
+  fi_progress progress = default_progress();
   std::uint64_t tx_op_flags = 0;
   std::uint64_t bind_flags = 0;  ///< added when the queues are bound (FI_SELECTIVE_COMPLETION)
   bool counters = false;         ///< bind counters for sends and receives, too

@@ -8,6 +8,8 @@
 //   CONFORMANCE_NODE           numeric source address for every endpoint (default: provider's choice)
 //   CONFORMANCE_NETNS_A, _B    network namespaces (name or path) of even and of odd sides
 //   CONFORMANCE_ENV_A, _B      "NAME=value NAME=value": environment of even and of odd sides
+//   CONFORMANCE_PROGRESS       auto or manual (default: the provider's choice)
+//   CONFORMANCE_ROUNDS         how often the tests of waiting go back and forth
 //   CONFORMANCE_SECONDS        the longest a test may take (default: 60)
 #pragma once
 

@@ -72,7 +72,7 @@ void grant_sides(const Core& core, Verdict& verdict) {
         hints.rx_attr->op_flags = FI_COMPLETION;
       },
       [](const fi_info& info) {
-        return info.tx_attr->msg_order == FI_ORDER_SAS && info.rx_attr->op_flags == FI_COMPLETION &&
+        return (info.tx_attr->msg_order & FI_ORDER_SAS) != 0 && info.rx_attr->op_flags == FI_COMPLETION &&
                info.tx_attr->op_flags == (FI_COMPLETION | FI_DELIVERY_COMPLETE);
       });
   grant(

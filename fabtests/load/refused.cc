@@ -18,7 +18,16 @@ struct Refusal {
 
 constexpr Refusal kRefusals[] = {
     {"connected endpoints", [](fi_info& hints) { hints.ep_attr->type = FI_EP_MSG; }},
-    {"datagram endpoints", [](fi_info& hints) { hints.ep_attr->type = FI_EP_DGRAM; }},
+    {"tagged datagrams",
+     [](fi_info& hints) {
+       hints.ep_attr->type = FI_EP_DGRAM;
+       hints.caps = FI_TAGGED;
+     }},
+    {"datagrams longer than a frame",
+     [](fi_info& hints) {
+       hints.ep_attr->type = FI_EP_DGRAM;
+       hints.ep_attr->max_msg_size = 1 << 16;
+     }},
     {"multicast", [](fi_info& hints) { hints.caps = FI_MSG | FI_MULTICAST; }},
     {"capability bits that nobody has defined", [](fi_info& hints) { hints.caps = FI_MSG | 1ull << 63; }},
     {"device memory", [](fi_info& hints) { hints.caps = FI_MSG | FI_HMEM; }},

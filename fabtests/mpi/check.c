@@ -1,5 +1,6 @@
 #include "check.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,8 @@ struct job job;
 const size_t kSizes[kSizeCount] = {0,    1,     8,     64,    255,   1024,  1500,   4096,
                                    8192, 16383, 16385, 32768, 65536, 65539, 262144, kSizeMax};
 
-static unsigned long long bytes_compared;
-static unsigned long long messages_compared;
+static atomic_ullong bytes_compared;
+static atomic_ullong messages_compared;
 
 static _Noreturn void fail(void) {
   fflush(stdout);

@@ -31,9 +31,17 @@ struct test {
   void (*run)(void);
 };
 
-extern const struct test kPointTests[];       // ended by a NULL name
-extern const struct test kMatchTests[];       // ended by a NULL name
-extern const struct test kCollectiveTests[];  // ended by a NULL name
+// Each ended by a NULL name.
+extern const struct test kPointTests[];
+extern const struct test kMatchTests[];
+extern const struct test kModeTests[];
+extern const struct test kPartTests[];
+extern const struct test kTypeTests[];
+extern const struct test kCollectiveTests[];
+extern const struct test kGroupTests[];
+extern const struct test kInterTests[];
+extern const struct test kWindowTests[];
+extern const struct test kAccumulateTests[];
 
 void* allocate(size_t bytes);
 

@@ -95,7 +95,7 @@ def main():
         write_input(directory, options.ranks, 200)
         options.directory, options.program = directory, ["hpcc"]
         name = on_nodes.nodes.make(options.nodes)
-        status, output = on_nodes.launch(options, name)
+        status, output, _ = on_nodes.launch(options, name)
         print(output)
         path = os.path.join(directory, "hpccoutf.txt")
         text = ""

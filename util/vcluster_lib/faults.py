@@ -6,7 +6,8 @@ settings are written into the map while frames pass. What is to wait goes throug
 (native/waiting_room.cc). Rate and buffer are a token bucket behind the program on the way to a node, and in front of the
 node's own interface on the way from it.
 
-While a rail has faults no super-frames travel on it: frames are lost one by one, as on a wire.
+No super-frame passes a place whole: a pair of interfaces in the switch cuts them before, so that frames are lost one by
+one, as on a wire.
 """
 import contextlib
 import json
@@ -21,7 +22,7 @@ from .errors import VclusterError
 DIRECTIONS = ("to", "from")
 SETTINGS = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_ns", "delay_ns", "jitter_ns", "only_udp")
 COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "burst_left")  # struct fault_counts
-_SETTINGS_LAYOUT, _COUNTS_LAYOUT = "=10Q", "=8Q"
+_SETTINGS_LAYOUT, _COUNTS_LAYOUT = "=11Q", "=8Q"
 _ALWAYS = 2**32
 _HOOK = {"to": "egress", "from": "ingress"}
 _MARK = {"to": 0x56430001, "from": 0x56430002}
@@ -54,21 +55,26 @@ def _run_of_losses(loss, burst):
     return loss / (burst * (1 - loss) + loss) if loss else 0
 
 
-def _packed(place, settings):
+def _packed(record, place, settings):
     share = {name: round(settings[name] * _ALWAYS) for name in ("duplicate", "corrupt", "reorder")}
     return struct.pack(
         _SETTINGS_LAYOUT, round(_run_of_losses(settings["loss"], settings["burst"]) * _ALWAYS), settings["burst"],
         share["duplicate"], share["corrupt"], share["reorder"], settings["reorder_ns"], settings["delay_ns"],
-        settings["jitter_ns"], settings["only_udp"], _direction(place) == "from")
+        settings["jitter_ns"], settings["only_udp"], _direction(place) == "from",
+        record["cutter"])
+
+
+def _load(record, device, hook, section):
+    if "clsact" not in _tc(record, "qdisc", "show", "dev", device):
+        _tc(record, "qdisc", "add", "dev", device, "clsact")
+    _tc(record, "filter", "add", "dev", device, hook, "bpf", "direct-action", "object-file",
+        native.built("faults.bpf.c"), "section", section)
 
 
 def _attach(record, place):
     """Puts the program in its place; returns the ids of its maps."""
     port, hook = _port(place), _HOOK[_direction(place)]
-    if "clsact" not in _tc(record, "qdisc", "show", "dev", port):
-        _tc(record, "qdisc", "add", "dev", port, "clsact")
-    _tc(record, "filter", "add", "dev", port, hook, "bpf", "direct-action", "object-file", native.built("faults.bpf.c"),
-        "section", "tc")
+    _load(record, port, hook, "tc")
     shown = json.loads(_tc(record, "-json", "filter", "show", "dev", port, hook))
     program = next(filter_["options"]["prog"]["id"] for filter_ in shown if "options" in filter_)
     return {name.removesuffix("_map"): number for name, number in bpf.maps_of(program).items()}
@@ -87,9 +93,14 @@ def _set_rate(record, place, rate, buffer):
         network.restore_shape(*_shaped(record, place), record)
 
 
-def _cut(record, rail, cut):
-    for holder in record["nodes"]:
-        network.cut_frames(holder, f"eth{rail}", record["mtu"] if cut else 0)
+def _need_cutter(record, wanted):
+    """There while there are faults."""
+    if wanted and "cutter" not in record:
+        record["cutter"] = network.make_cutter(record["switch"], record["mtu"])
+        _load(record, "cut", "ingress", "tc/cut")
+    elif not wanted and "cutter" in record:
+        network.remove_cutter(record["switch"])
+        del record["cutter"]
 
 
 def _holds(entry):
@@ -133,22 +144,14 @@ def _way_on(place):
     return _port(place) if _direction(place) == "to" else f"rail{_numbers(place)[1]}"
 
 
-def _rails(record):
-    return {_numbers(place)[1] for place in record.get("faults", {})}
-
-
 def apply(record, places, settings, rate=None, buffer=None):
     """From now on exactly these faults happen at these places; counts begin anew."""
-    native.built("faults.bpf.c")
-    before = _rails(record)
     entries = record.setdefault("faults", {})
-    for rail in {_numbers(place)[1] for place in places} - before:
-        _cut(record, rail, True)
+    _need_cutter(record, True)
     for place in places:
-        entry = entries.get(place)
-        if entry is None:
-            entry = entries[place] = {"maps": _attach(record, place), "settings": settings, "rate": None, "buffer": None}
-        entry["settings"] = settings
+        if place not in entries:
+            entries[place] = {"maps": _attach(record, place), "rate": None, "buffer": None}
+        entries[place]["settings"] = settings
         state.save(record)
     _serve_waiting(record)
     for place in places:
@@ -157,24 +160,21 @@ def apply(record, places, settings, rate=None, buffer=None):
             _set_rate(record, place, rate, buffer)
             entry["rate"], entry["buffer"] = rate, buffer
         bpf.write(entry["maps"]["counts"], bytes(struct.calcsize(_COUNTS_LAYOUT)))
-        bpf.write(entry["maps"]["settings"], _packed(place, settings))
+        bpf.write(entry["maps"]["settings"], _packed(record, place, settings))
     state.save(record)
 
 
 def clear(record, places):
     """Nothing happens at these places any more."""
-    entries = record.get("faults", {})
-    before = _rails(record)
+    entries = record.setdefault("faults", {})
     for place in [place for place in places if place in entries]:
         if entries[place]["rate"]:
             _set_rate(record, place, None, None)
         _tc(record, "filter", "del", "dev", _port(place), _HOOK[_direction(place)])
         del entries[place]
         state.save(record)
-    for rail in before - _rails(record):
-        _cut(record, rail, False)
-    if "faults" in record:
-        _serve_waiting(record)
+    _serve_waiting(record)
+    _need_cutter(record, bool(entries))
     state.save(record)
 
 

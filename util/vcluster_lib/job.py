@@ -20,7 +20,8 @@ def _become(record, holder, line, job, old_mask, parent, additions):
             os._exit(1)
         namespaces.enter(holder)
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-        os.execvpe(line[0], line, {**state.environment(record, holder, job), **additions})
+        values = {**state.environment(record, holder, job), **additions}
+        os.execvpe(line[0], line, {name: value for name, value in values.items() if value is not None})
     except VclusterError as error:
         os.write(2, f"vcluster: {error}\n".encode())
     except OSError as error:

@@ -67,7 +67,7 @@ class Launcher:
 
     kind: str  # orte, prrte, mpich, intel
     program: str
-    environment: dict  # what its programs need beside the caller's variables
+    environment: dict  # what its programs need beside the caller's variables; None takes one away
 
     def command(self, record, words, slots, chosen):
         """The complete command line, to be run in the first node."""
@@ -103,8 +103,10 @@ def _open_mpi(kind, base, request, labels, slots, ranks):
 
 def _hydra(kind, base, request, labels, slots, _ranks):
     word = "bootstrap" if kind == "intel" else "launcher"
-    # None of mpirun's own variables go to the ranks: those of the agent do, which are the same but for the node's name.
-    line = [f"-{word}", "ssh", f"-{word}-exec", os.path.join(base, "agent"), "-genvnone"]
+    line = [f"-{word}", "ssh", f"-{word}-exec", os.path.join(base, "agent")]
+    if kind == "intel":
+        # None of mpirun's own variables go to the ranks: those of the agent do, the same but for the node's name.
+        line.append("-genvnone")
     if not request.decides(_PLACE):
         line += ["-hosts", ",".join(labels)]
         if not request.decides(_PER_NODE):
@@ -156,4 +158,7 @@ def find(wish=None):
     kind = _recognise(program, environment)
     if kind == "intel" and prefix:
         environment["I_MPI_ROOT"] = prefix
+    if kind == "mpich":
+        # Its mpirun would give the first node's name to the ranks of all others; told to give nothing, it cannot spawn.
+        environment["VCLUSTER_NODE"] = None
     return Launcher(kind, program, environment)

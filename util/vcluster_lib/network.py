@@ -3,6 +3,8 @@
 The bridges live in the switch's namespace, one per rail, named rail0, rail1... Port `n3r1` of the switch is the far
 end of `eth1` in node3. Address of node n on rail r: 10.<subnet>.<r>.<n>/24.
 """
+import json
+
 from . import namespaces, units
 
 _MILLISECOND_BURST = 1000  # bytes of burst = rate in bytes per second / this
@@ -58,12 +60,18 @@ def restore_shape(holder, device, settings):
         namespaces.run_in(holder, ["tc", "qdisc", "del", "dev", device, "root"], kinds=("net",))
 
 
-def cut_frames(holder, device, mtu):
-    """Lets no super-frame leave a device: the kernel cuts them before, so that each frame has its own fate. With `mtu` 0
-    they may pass again."""
-    # Above this size the kernel cuts in software, whatever the device can do.
-    size = mtu + 15 if mtu else 65536
-    namespaces.run_in(holder, ["ip", "link", "set", "dev", device, "gso_max_size", str(size)], kinds=("net",))
+def make_cutter(switch, mtu):
+    """A pair of interfaces, `cutter` and `cut`, that no super-frame passes whole; returns the index of the first."""
+    # Above gso_max_size the kernel cuts in software, whatever the device could do.
+    pair = f"link add cutter mtu {mtu} gso_max_size {mtu + 15} type veth peer name cut mtu {mtu}"
+    ends = [f"link set {end} addrgenmode none up" for end in ("cutter", "cut")]
+    _ip_batch(switch, [pair, *ends])
+    shown = namespaces.run_in(switch, ["ip", "-json", "link", "show", "dev", "cutter"], kinds=("net",))
+    return json.loads(shown)[0]["ifindex"]
+
+
+def remove_cutter(switch):
+    _ip_batch(switch, ["link del cutter"])
 
 
 def make_rails(switch, rails, mtu):

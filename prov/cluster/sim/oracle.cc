@@ -86,7 +86,7 @@ void Oracle::send_ended(const Completion& completion) {
   }
   message.state = State::succeeded;
   const bool with_peer = message.from == message.to || message.arrived_life != 0 ||
-                         message.received_life != 0 || message.discarded;
+                         message.received_life != 0 || message.discarded_life != 0;
   if (message.promise != protocol::Promise::buffer_free && !with_peer) {
     fail("a send completed before the peer had the message", message);
   }
@@ -121,7 +121,7 @@ Message& Oracle::identify(const Receive& receive, const Completion& completion, 
       (message->has_data && completion.data != message->data)) {
     fail("received with another tag or data", *message);
   }
-  if (message->discarded) fail("received after it had been discarded", *message);
+  if (message->discarded_life == receive.life) fail("received after it had been discarded", *message);
   if (message->received_life == receive.life) fail("received twice", *message);
   return *message;
 }
@@ -169,7 +169,7 @@ const Message& Oracle::peeked(const Receive& peek, const Completion& completion,
 }
 
 void Oracle::dropped(Message& message) {
-  message.discarded = true;
+  message.discarded_life = hosts_[message.to].life;
   ++delivered_;
 }
 
@@ -237,7 +237,9 @@ void Oracle::frame_read(HostNumber at, const Packet& packet) {
   if (stale) lane.misled = hosts_[at].life;
   if (lane.known_by != hosts_[at].life) lane.known_life = 0;
   lane.known_by = hosts_[at].life;
-  lane.known_life = std::max(lane.known_life, packet.life);
+  // First words of a next life could be anybody's: they end nothing until they have named our session.
+  const bool proven = view.session != 0 || lane.known_life == 0;
+  if (proven) lane.known_life = std::max(lane.known_life, packet.life);
   each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
     const bool announces = segment.kind == SegmentKind::announce;
@@ -253,7 +255,7 @@ void Oracle::frame_read(HostNumber at, const Packet& packet) {
 
 bool Oracle::must_arrive(const Message& message) const {
   const HostState& receiver = hosts_[message.to];
-  if (message.received_life != 0 || message.discarded || !receiver.alive) return false;
+  if (message.received_life != 0 || message.discarded_life != 0 || !receiver.alive) return false;
   switch (message.state) {
     case State::under_way: return true;
     case State::silent: return !excused(message.from, message.to, message.known_life);
@@ -269,7 +271,8 @@ bool Oracle::must_arrive(const Message& message) const {
 /// True if the message must still come, or its sender would wait for ever if nobody took it.
 bool Oracle::awaited(const Message& message) const {
   if (must_arrive(message)) return true;
-  const bool open = message.received_life == 0 && !message.discarded && message.state == State::silent;
+  const bool open =
+      message.received_life == 0 && message.discarded_life == 0 && message.state == State::silent;
   return open && message.announced_life == hosts_[message.to].life && hosts_[message.to].alive;
 }
 
@@ -277,7 +280,7 @@ std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
   std::vector<MessageNumber>& open = hosts_[host].open;
   std::erase_if(open, [this](MessageNumber number) {
     const Message& message = messages_[number - 1];
-    return message.received_life != 0 || message.discarded || message.state == State::failed ||
+    return message.received_life != 0 || message.discarded_life != 0 || message.state == State::failed ||
            message.state == State::abandoned;
   });
   return static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](MessageNumber number) {

@@ -47,8 +47,8 @@ struct Message {
   bool tagged = false;
   bool has_data = false;
   bool injected = false;
-  bool reported = true;  ///< false: only a failure will be
-  bool discarded = false;
+  bool reported = true;              ///< false: only a failure will be
+  std::uint32_t discarded_life = 0;  ///< of the receiver that threw it away; 0: none has
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;

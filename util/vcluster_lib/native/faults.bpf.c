@@ -3,7 +3,12 @@
    Attached by `tc filter ... bpf direct-action` to a clsact of the port: egress is on the way to the node, ingress comes
    from it. Each attached program has maps of its own. Dice are thrown in the order loss, duplicate, corrupt, delay; a
    frame that has to wait is copied to the waiting room, a process, and dropped here, since a classifier can hold nothing.
-   Loss, duplicates and damage never leave the kernel. */
+   Loss, duplicates and damage never leave the kernel.
+
+   Between virtual interfaces many frames travel as one super-frame, which would be lost as one. So all frames first take a
+   turn through the cutter, a pair of interfaces in the switch of which the first takes no super-frames: the kernel cuts
+   them in front of it. At the other end stands the second program here and sends the pieces back to their port. Small
+   frames go the same way, or they would overtake. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
@@ -20,6 +25,7 @@ static long (*load_bytes)(const void* skb, __u32 at, void* to, __u32 size) = (vo
 static long (*store_bytes)(void* skb, __u32 at, const void* from, __u32 size, __u64 flags) =
     (void*)BPF_FUNC_skb_store_bytes;
 static long (*clone_redirect)(void* skb, __u32 interface, __u64 flags) = (void*)BPF_FUNC_clone_redirect;
+static long (*redirect)(__u32 interface, __u64 flags) = (void*)BPF_FUNC_redirect;
 static void* (*ring_reserve)(void* ring, __u64 size, __u64 flags) = (void*)BPF_FUNC_ringbuf_reserve;
 static void (*ring_submit)(void* record, __u64 flags) = (void*)BPF_FUNC_ringbuf_submit;
 static void (*ring_discard)(void* record, __u64 flags) = (void*)BPF_FUNC_ringbuf_discard;
@@ -126,8 +132,12 @@ int faults(struct __sk_buff* skb) {
   const struct fault_settings* settings = map_lookup(&settings_map, &first);
   struct fault_counts* counts = map_lookup(&counts_map, &first);
   __u64 time;
-  if (!settings || !counts) return TC_ACT_UNSPEC;
+  if (!settings || !counts || settings->cutter == 0) return TC_ACT_UNSPEC; /* not yet written */
   if (skb->mark == (settings->ingress ? FAULT_MARK_INGRESS : FAULT_MARK_EGRESS)) return TC_ACT_UNSPEC;
+  if (skb->mark != CUT_MARK(skb->ifindex, settings->ingress)) {
+    skb->mark = CUT_MARK(skb->ifindex, settings->ingress);
+    return redirect(settings->cutter, 0);
+  }
   if (settings->only_udp && !is_udp(skb)) return TC_ACT_UNSPEC;
 
   count(&counts->seen);
@@ -144,6 +154,12 @@ int faults(struct __sk_buff* skb) {
   if (time == 0) return TC_ACT_UNSPEC;
   if (!hold(skb, monotonic_ns() + time)) count(&counts->overrun);
   return TC_ACT_SHOT;
+}
+
+SEC("tc/cut")
+int cut(struct __sk_buff* skb) {
+  if (skb->mark == 0) return TC_ACT_SHOT; /* nobody sent it here */
+  return redirect(skb->mark >> 1, skb->mark & 1 ? BPF_F_INGRESS : 0);
 }
 
 char program_license[] SEC("license") = "Dual BSD/GPL";

@@ -17,6 +17,7 @@ struct fault_settings {
   __u64 jitter_ns; /* ... give or take so much */
   __u64 only_udp;  /* nothing happens to other traffic */
   __u64 ingress;   /* the program stands where frames enter the switch */
+  __u64 cutter;    /* index of the interface through which super-frames are cut */
 };
 
 struct fault_counts {
@@ -38,6 +39,10 @@ struct held_frame {
   __u64 due_ns; /* CLOCK_MONOTONIC */
   __u64 length;
 };
+
+/* skb->mark of frames on their way through the cutter and after it: the interface at which they go on, and whether they
+   come from its node. Interfaces have indices below 2^24. */
+#define CUT_MARK(interface, ingress) ((interface) << 1 | (ingress))
 
 /* skb->mark of frames that had their turn, so that nothing happens to them twice at the same place. A mark does not
    cross into a node. */

@@ -8,6 +8,7 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "engine/engine.h"
+#include "engine/sleeper.h"
 
 namespace cluster::api {
 
@@ -23,6 +24,8 @@ class Assembly {
   /// cause and cure.
   virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
                                                        int& error) = 0;
+  /// What a queue can sleep on; null if there is nothing to be had: then waiting means looking.
+  virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
   /// What a node and a service are called on the network, best first; nothing if there is no such
   /// name, or if there is no resolver here.
   virtual std::vector<SocketAddress> resolve(const char* node, const char* service) {

@@ -5,18 +5,11 @@
 namespace cluster::api {
 namespace {
 
-/// Reading has no way to report trouble: a turn that fails is taken up by the next one.
-protocol::Counter& moved(fid_cntr* cntr) noexcept {
-  Cntr& object = static_cast<Cntr&>(*cntr);
-  guarded([&] {
-    object.progress().poll();
-    return 0;
-  });
-  return object.counter();
-}
+std::uint64_t read(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).value(); }
+std::uint64_t read_errors(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).errors(); }
 
-std::uint64_t read(fid_cntr* cntr) noexcept { return moved(cntr).value(); }
-std::uint64_t read_errors(fid_cntr* cntr) noexcept { return moved(cntr).errors(); }
+/// Of several threads that wait for one counter.
+constexpr std::chrono::milliseconds kLookAgain{1};
 
 protocol::Counter& counter_of(fid_cntr* cntr) { return static_cast<Cntr&>(*cntr).counter(); }
 
@@ -42,7 +35,10 @@ int wait(fid_cntr* cntr, std::uint64_t threshold, int timeout) noexcept {
 }
 
 int control(fid* cntr, int command, void* argument) noexcept {
-  return control_wait(command, argument, object_of<Cntr>(cntr).wait_object());
+  Cntr& object = object_of<Cntr>(cntr);
+  return guarded([&] {
+    return control_wait(command, argument, object.wait_object(), [&] { return object.progress().sleeper(); });
+  });
 }
 
 constinit fi_ops cntr_fid_ops = {
@@ -70,6 +66,7 @@ constinit fi_ops_cntr cntr_ops = {
 
 Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
     : fid_cntr{{FI_CLASS_CNTR, context, &cntr_fid_ops}, &cntr_ops},
+      progress_(domain.assembly()),
       domain_(domain),
       wait_object_(wait_object) {}
 
@@ -83,15 +80,72 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
   return 0;
 }
 
+/// Reading has no way to report trouble: a turn that fails is taken up by the next one.
+void Cntr::go_on() noexcept {
+  guarded([&] {
+    progress_.poll();
+    return 0;
+  });
+}
+
+std::uint64_t Cntr::value() {
+  go_on();
+  const std::uint64_t value = counter_.value();
+  value_seen_.store(value, std::memory_order_relaxed);
+  return value;
+}
+
+std::uint64_t Cntr::errors() {
+  go_on();
+  const std::uint64_t errors = counter_.errors();
+  errors_seen_.store(errors, std::memory_order_relaxed);
+  return errors;
+}
+
 int Cntr::wait(std::uint64_t threshold, int timeout) {
   const std::uint64_t errors = counter_.errors();
-  const ssize_t result = wait_until(domain_->assembly().clock(), timeout, [&]() -> ssize_t {
-    if (counter_.value() >= threshold) return 0;
-    progress_.poll();
+  const auto verdict = [&]() -> ssize_t {
     if (counter_.value() >= threshold) return 0;
     return counter_.errors() != errors ? -FI_EAVAIL : -FI_EAGAIN;
-  });
+  };
+  // A change wakes one sleeper of the counter for sure. Who comes second sleeps on its own, and looks.
+  std::unique_ptr<engine::Sleeper> own;
+  const bool first = waiting_.fetch_add(1) == 0;
+  const auto sleeper = [&]() -> engine::Sleeper* {
+    if (!sleeps()) return nullptr;
+    if (first) return progress_.sleeper();
+    own = domain_->assembly().open_sleeper();
+    return own.get();
+  };
+  const ssize_t result = wait_until(
+      domain_->assembly().clock(), timeout,
+      [&]() -> ssize_t {
+        const ssize_t now = verdict();
+        if (now != -FI_EAGAIN) return now;
+        progress_.poll();
+        return verdict();
+      },
+      sleeper,
+      [&](engine::Sleeper& bed) {
+        if (!first) return kLookAgain;
+        counter_.wake_at_next(bed);
+        const bool ready = verdict() == -FI_EAGAIN && progress_.arm() && verdict() == -FI_EAGAIN;
+        return ready ? kForever : 0ms;
+      });
+  waiting_.fetch_sub(1);
   return result == -FI_EAGAIN ? -FI_ETIMEDOUT : static_cast<int>(result);
+}
+
+int Cntr::arm() {
+  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  engine::Sleeper* const sleeper = sleeps() ? progress_.sleeper() : nullptr;
+  if (sleeper == nullptr) return -FI_EAGAIN;
+  const auto unchanged = [&] {
+    return counter_.value() == value_seen_.load(std::memory_order_relaxed) &&
+           counter_.errors() == errors_seen_.load(std::memory_order_relaxed);
+  };
+  counter_.wake_at_next(*sleeper);
+  return unchanged() && progress_.arm() && unchanged() ? 0 : -FI_EAGAIN;
 }
 
 }  // namespace cluster::api

@@ -18,6 +18,11 @@ class Cntr : public fid_cntr {
 
   /// Until the value reaches `threshold`, an error is counted, or `timeout` milliseconds have passed.
   int wait(std::uint64_t threshold, int timeout);
+  /// What the application gets to see, and so need not be woken for.
+  std::uint64_t value();
+  std::uint64_t errors();
+  /// 0 if one may sleep on the descriptor now; -FI_EAGAIN if it has changed since it was read, or may have.
+  int arm();
 
   protocol::Counter& counter() { return counter_; }
   Progress& progress() { return progress_; }
@@ -27,9 +32,14 @@ class Cntr : public fid_cntr {
 
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
+  void go_on() noexcept;
+  bool sleeps() const { return wait_object_ != FI_WAIT_YIELD; }
 
   protocol::Counter counter_;
   Progress progress_;
+  std::atomic<std::uint64_t> value_seen_{0};
+  std::atomic<std::uint64_t> errors_seen_{0};
+  std::atomic<int> waiting_{0};  ///< threads in wait()
   Use<Domain> domain_;
   Users users_;
   fi_wait_obj wait_object_;

@@ -1,5 +1,7 @@
 #include "api/cq.h"
 
+#include <algorithm>
+
 #include "api/wait.h"
 
 namespace cluster::api {
@@ -16,14 +18,18 @@ ssize_t read_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* source
 }
 
 template <typename Entry>
-ssize_t wait(fid_cq* cq, void* buffer, std::size_t count, const void*, int timeout) noexcept {
-  return guarded([&] { return static_cast<Cq&>(*cq).wait<Entry>(buffer, count, nullptr, timeout); });
+ssize_t wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) noexcept {
+  Cq& object = static_cast<Cq&>(*cq);
+  return guarded(
+      [&] { return object.wait<Entry>(buffer, count, nullptr, object.threshold(condition), timeout); });
 }
 
 template <typename Entry>
-ssize_t wait_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* sources, const void*,
+ssize_t wait_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* sources, const void* condition,
                   int timeout) noexcept {
-  return guarded([&] { return static_cast<Cq&>(*cq).wait<Entry>(buffer, count, sources, timeout); });
+  Cq& object = static_cast<Cq&>(*cq);
+  return guarded(
+      [&] { return object.wait<Entry>(buffer, count, sources, object.threshold(condition), timeout); });
 }
 
 ssize_t read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t) noexcept {
@@ -38,7 +44,10 @@ const char* error_text(fid_cq* cq, int provider_error, const void*, char* buffer
 }
 
 int control(fid* cq, int command, void* argument) noexcept {
-  return control_wait(command, argument, object_of<Cq>(cq).wait_object());
+  Cq& object = object_of<Cq>(cq);
+  return guarded([&] {
+    return control_wait(command, argument, object.wait_object(), [&] { return object.progress().sleeper(); });
+  });
 }
 
 constinit fi_ops cq_fid_ops = {
@@ -76,8 +85,12 @@ fi_ops_cq* ops_for(fi_cq_format format) {
 
 }  // namespace
 
-Cq::Cq(Domain& domain, fi_ops_cq& table, fi_wait_obj wait_object, void* context)
-    : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table}, wait_object_(wait_object), domain_(domain) {}
+Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context)
+    : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table},
+      progress_(domain.assembly()),
+      wait_object_(attributes.wait_obj),
+      threshold_wanted_(attributes.wait_cond == FI_CQ_COND_THRESHOLD),
+      domain_(domain) {}
 
 /// The size asked for is not looked at: the queue grows, and so never overruns.
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
@@ -88,26 +101,50 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   fi_ops_cq* ops = ops_for(wanted.format);
   if (ops == nullptr) return -FI_ENOSYS;
-  *handle = new Cq(domain, *ops, wanted.wait_obj, context);
+  *handle = new Cq(domain, *ops, wanted, context);
   return 0;
 }
 
+/// What does not fit into the caller's array need not be there. Once there is nothing to wait for any
+/// more (time is up, somebody signals), fewer entries are taken as they are.
 template <typename Entry>
-ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, int timeout) {
+ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_t threshold, int timeout) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  bool woken = false;
-  const ssize_t result = wait_until(domain_->assembly().clock(), timeout, [&]() -> ssize_t {
-    const ssize_t taken = read<Entry>(buffer, count, sources);
-    if (taken != -FI_EAGAIN) return taken;
-    woken = signaled_.exchange(false, std::memory_order_acq_rel);
-    return woken ? 0 : taken;
-  });
-  return woken ? -FI_EAGAIN : result;
+  const std::size_t enough = std::clamp<std::size_t>(threshold, 1, std::max<std::size_t>(count, 1));
+  bool signaled = false;
+  const ssize_t result = wait_until(
+      domain_->assembly().clock(), timeout,
+      [&]() -> ssize_t {
+        if (enough > 1 && queue_.lacks(enough)) progress_.poll();
+        if (enough == 1 || !queue_.lacks(enough)) {
+          const ssize_t taken = read<Entry>(buffer, count, sources);
+          if (taken != -FI_EAGAIN) return taken;
+        }
+        signaled = signaled_.exchange(false);
+        return signaled ? 0 : -FI_EAGAIN;
+      },
+      [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); },
+      [&](engine::Sleeper& sleeper) { return ready_to_sleep(sleeper, enough) ? kForever : 0ms; });
+  if (result != -FI_EAGAIN && !signaled) return result;
+  return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
+}
+
+/// The queue first: what the engines' turn brings must find the sleeper listed.
+bool Cq::ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
+  return queue_.wake_at_next(sleeper, threshold) && !signaled_.load() && progress_.arm() &&
+         queue_.lacks(threshold);
+}
+
+int Cq::arm() {
+  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  engine::Sleeper* const sleeper = wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper();
+  return sleeper != nullptr && ready_to_sleep(*sleeper, 1) ? 0 : -FI_EAGAIN;
 }
 
 int Cq::signal() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  signaled_.store(true, std::memory_order_release);
+  signaled_.store(true);
+  progress_.wake();
   return 0;
 }
 

@@ -28,10 +28,13 @@ class Cq : public fid_cq {
   /// `sources` may be null; otherwise it takes as many addresses as `buffer` takes entries.
   template <typename Entry>
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
+  /// Until there are `threshold` entries, or one that failed.
   template <typename Entry>
-  ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, int timeout);
+  ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_t threshold, int timeout);
   ssize_t read_error(fi_cq_err_entry* entry);
   int signal();
+  /// 0 if one may sleep on the descriptor now; -FI_EAGAIN if there is something to read, or may be.
+  int arm();
   const char* error_text(int provider_error, char* buffer, std::size_t size);
 
   protocol::CompletionQueue& queue() { return queue_; }
@@ -39,12 +42,16 @@ class Cq : public fid_cq {
   Domain& domain() { return *domain_; }
   Users& users() { return users_; }
   fi_wait_obj wait_object() const { return wait_object_; }
+  std::size_t threshold(const void* condition) const {
+    return threshold_wanted_ && condition != nullptr ? *static_cast<const std::size_t*>(condition) : 1;
+  }
 
  private:
   static constexpr std::uint32_t kReadsPerPoll = 16;
   static constexpr std::uint32_t kEmptyReadsPerYield = 1000;
 
-  Cq(Domain& domain, fi_ops_cq& table, fi_wait_obj wait_object, void* context);
+  Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
+  bool ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold);
 
   bool due() {
     const std::uint32_t reads = reads_.load(std::memory_order_relaxed) + 1;
@@ -67,6 +74,7 @@ class Cq : public fid_cq {
   std::atomic<std::uint32_t> empty_reads_{0};  ///< in a row; as imprecise
   std::atomic<bool> signaled_{false};
   fi_wait_obj wait_object_;
+  bool threshold_wanted_;
   Use<Domain> domain_;
   Users users_;
 

@@ -15,6 +15,8 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
     case Kind::receive: return FI_RECV | (completion.tagged ? FI_TAGGED : FI_MSG);
     case Kind::write: return FI_RMA | FI_WRITE;
     case Kind::read: return FI_RMA | FI_READ;
+    case Kind::atomic: return FI_ATOMIC | FI_WRITE;
+    case Kind::fetch: return FI_ATOMIC | FI_READ;
     case Kind::remote_write: return FI_RMA | FI_REMOTE_WRITE;
   }
   return 0;

@@ -54,7 +54,7 @@ constinit fi_ops_domain domain_ops = {
     .poll_open = kNotOffered,
     .stx_ctx = kNotOffered,
     .srx_ctx = kNotOffered,
-    .query_atomic = kNotOffered,
+    .query_atomic = query_atomic,
     .query_collective = kNotOffered,
     .endpoint2 = open_endpoint2,
 };
@@ -65,7 +65,8 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
     : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &mr_ops},
       fabric_(fabric),
       address_format_(info.addr_format),
-      basic_registration_(info.domain_attr != nullptr && info.domain_attr->mr_mode == FI_MR_BASIC) {}
+      basic_registration_(info.domain_attr != nullptr && info.domain_attr->mr_mode == FI_MR_BASIC),
+      automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO) {}
 
 int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {
   if (info == nullptr || handle == nullptr) return -FI_EINVAL;

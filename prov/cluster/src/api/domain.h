@@ -24,6 +24,8 @@ class Domain : public fid_domain {
   Users& users() { return users_; }
   /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or anything else for "each address says it".
   std::uint32_t address_format() const { return address_format_; }
+  /// FI_PROGRESS_AUTO: endpoints serve their peers though nobody reads.
+  bool automatic() const { return automatic_; }
   protocol::Regions& regions() { return regions_; }
   /// The old model: keys are the provider's, remote addresses are virtual ones. Otherwise keys are
   /// the application's and addresses count from 0.
@@ -39,6 +41,7 @@ class Domain : public fid_domain {
   std::uint32_t address_format_;
   protocol::Regions regions_;
   bool basic_registration_;
+  bool automatic_;
   std::atomic<std::uint64_t> last_key_{0};
 };
 

@@ -55,7 +55,7 @@ constinit fi_ops endpoint_fid_ops = {
     .close = close_object<Endpoint>,
     .bind = bind,
     .control = control,
-    .ops_open = kNotOffered,
+    .ops_open = open_extension,
     .tostr = kNotOffered,
     .ops_set = kNotOffered,
 };
@@ -78,6 +78,17 @@ engine::Service service_of(const fi_info& info) {
 
 /// Zero, in fi_info, stands for "no wish".
 std::size_t wish(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
+
+/// What an endpoint was opened with counts, not what it could have had.
+protocol::Ordering ordering_for(std::uint64_t order) {
+  return {
+      .read_after_read = (order & (FI_ORDER_RAR | FI_ORDER_RMA_RAR)) != 0,
+      .read_after_write = (order & (FI_ORDER_RAW | FI_ORDER_RMA_RAW)) != 0,
+      .write_after_read = (order & (FI_ORDER_WAR | FI_ORDER_RMA_WAR)) != 0,
+      .write_after_write = (order & (FI_ORDER_WAW | FI_ORDER_RMA_WAW)) != 0,
+      .send_after_read = (order & FI_ORDER_SAR) != 0,
+  };
+}
 
 int check_info(const fi_info& info) {
   if (const fi_ep_attr* attributes = info.ep_attr) {
@@ -102,10 +113,11 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              info.caps & FI_MSG ? &message_ops_early : &message_ops_refused,
              info.caps & FI_RMA ? &rma_ops_early : &rma_ops_refused,
              info.caps & FI_TAGGED ? &tagged_ops_early : &tagged_ops_refused,
-             &atomic_ops_refused,
+             info.caps & FI_ATOMIC ? &atomic_ops_early : &atomic_ops_refused,
              &collective_ops_refused},
       undirected_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAnyPeer),
       caps_(info.caps),
+      ordering_(ordering_for(info.tx_attr != nullptr ? info.tx_attr->msg_order : 0)),
       send_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
       receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
       send_size_(wish(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
@@ -118,7 +130,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
   const std::size_t inject =
       std::min(wish(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
                protocol::kInjectMax);
-  limits_[0] = limits_[1] = {message, std::min(inject, message)};
+  limits_[0] = limits_[1] = remote_limits_ = {message, std::min(inject, message)};
   update_manners();
 }
 

@@ -4,6 +4,7 @@
 //   endpoint.cc            open, close, control
 //   endpoint_bind.cc       bind, enable, the engine's beginning and end
 //   endpoint_options.cc    getopt, setopt, operation flags
+//   insight.cc             what it has counted, and its peers' paths
 //   name.cc                getname, setname
 //   fold.h, msg.cc, tagged.cc   the calls that matter
 //
@@ -43,6 +44,7 @@ class Endpoint : public fid_ep {
   ssize_t receive(const protocol::ReceiveOrder& order) noexcept;
   ssize_t access(const protocol::PutOrder& order) noexcept;
   ssize_t access(const protocol::GetOrder& order) noexcept;
+  ssize_t access(const protocol::AtomicOrder& order) noexcept;
 
   // --- endpoint_bind.cc ---
   int bind(fid_t object, std::uint64_t flags);
@@ -57,6 +59,10 @@ class Endpoint : public fid_ep {
   int set_operation_flags(const std::uint64_t* flags);
   std::size_t send_size() const { return send_size_; }
   std::size_t receive_size() const { return receive_size_; }
+
+  // --- insight.cc ---
+  int read_counters(Counters& counted) const;
+  int path_to(fi_addr_t peer, const char*& path) const;
 
   // --- name.cc ---
   int get_name(void* address, std::size_t* size);
@@ -85,6 +91,7 @@ class Endpoint : public fid_ep {
   engine::Engine* running_ = nullptr;  ///< the engine, once enabled
   std::uint64_t undirected_;           ///< all ones: the sender of a receive is not looked at
   Limits limits_[2];                   ///< untagged, tagged
+  Limits remote_limits_;               ///< remote writes and reads
   SendManner send_manner_;
   protocol::Promise inject_promise_ = protocol::Promise::buffer_free;
   bool report_receives_ = true;
@@ -93,6 +100,7 @@ class Endpoint : public fid_ep {
   bool receive_selective_ = false;
   bool enabled_ = false;
   std::uint64_t caps_;
+  protocol::Ordering ordering_;
   std::uint64_t send_flags_;
   std::uint64_t receive_flags_;
   std::size_t send_size_;
@@ -145,16 +153,24 @@ inline ssize_t Endpoint::receive(const protocol::ReceiveOrder& order) noexcept {
 }
 
 inline ssize_t Endpoint::access(const protocol::PutOrder& order) noexcept {
-  if (order.length > (order.inject ? protocol::kInjectMax : limits_[0].message)) [[unlikely]] {
+  if (order.length > (order.inject ? remote_limits_.inject : remote_limits_.message)) [[unlikely]] {
     return order.inject ? -FI_EINVAL : -FI_EMSGSIZE;
   }
   return try_twice([&] { return running_->put(order); });
 }
 
 inline ssize_t Endpoint::access(const protocol::GetOrder& order) noexcept {
-  if (order.length > limits_[0].message) [[unlikely]]
+  if (order.length > remote_limits_.message) [[unlikely]]
     return -FI_EMSGSIZE;
   return try_twice([&] { return running_->get(order); });
+}
+
+inline ssize_t Endpoint::access(const protocol::AtomicOrder& order) noexcept {
+  const bool too_long = order.length > protocol::kAtomicMax;
+  const bool not_injectable = order.inject && order.length * order.code.operands() > protocol::kInjectMax;
+  if (too_long || not_injectable) [[unlikely]]
+    return too_long ? -FI_EMSGSIZE : -FI_EINVAL;
+  return try_twice([&] { return running_->atomic(order); });
 }
 
 }  // namespace cluster::api

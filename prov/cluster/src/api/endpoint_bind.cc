@@ -95,7 +95,9 @@ int Endpoint::check_complete() const {
     log.warn("fi_enable: no completion queue is bound for sends; call fi_ep_bind with FI_TRANSMIT first");
     return -FI_ENOCQ;
   }
-  if (uses(caps_, FI_RECV) && !receive_cq_) {
+  // Who has asked for events of remote memory hears of arrivals by counters and may never receive.
+  const bool hears_otherwise = (caps_ & FI_RMA_EVENT) != 0;
+  if (uses(caps_, FI_RECV) && !receive_cq_ && !hears_otherwise) {
     log.warn("fi_enable: no completion queue is bound for receives; call fi_ep_bind with FI_RECV first");
     return -FI_ENOCQ;
   }
@@ -107,6 +109,7 @@ int Endpoint::have_engine() {
   if (engine_ != nullptr) return 0;
   int error = 0;
   engine_ = domain_->assembly().build_engine(wanted_, service_, error);
+  if (engine_ != nullptr && domain_->automatic()) engine_->progress_by_itself();
   if (engine_ != nullptr) return 0;
   return error > 0 ? -error : -FI_EOTHER;
 }
@@ -125,8 +128,9 @@ int Endpoint::enable() {
   sinks.read_counter = counter(read_cntr_);
   sinks.remote_write_counter = counter(remote_write_cntr_);
   sinks.remote_read_counter = counter(remote_read_cntr_);
-  if (caps_ & FI_RMA) sinks.regions = &domain_->regions();
+  if (caps_ & (FI_RMA | FI_ATOMIC)) sinks.regions = &domain_->regions();
   sinks.want_source = caps_ & FI_SOURCE;
+  sinks.ordering = ordering_;
   engine_->attach(av_->book(), sinks);
   enabled_ = true;
   if (send_cq_) send_cq_->progress().add(*engine_);
@@ -136,6 +140,7 @@ int Endpoint::enable() {
   if (caps_ & FI_MSG) msg = &message_ops;
   if (caps_ & FI_TAGGED) tagged = &tagged_ops;
   if (caps_ & FI_RMA) rma = &rma_ops;
+  if (caps_ & FI_ATOMIC) atomic = &atomic_ops;
   return 0;
 }
 

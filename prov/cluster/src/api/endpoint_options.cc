@@ -24,6 +24,8 @@ std::size_t* Endpoint::limit_for(int option) {
     case newer::kOptionMaxTaggedSize: return &limits_[1].message;
     case newer::kOptionInjectMessageSize: return &limits_[0].inject;
     case newer::kOptionInjectTaggedSize: return &limits_[1].inject;
+    case newer::kOptionMaxRmaSize: return &remote_limits_.message;
+    case newer::kOptionInjectRmaSize: return &remote_limits_.inject;
     case FI_OPT_TX_SIZE: return &send_size_;
     case FI_OPT_RX_SIZE: return &receive_size_;
     default: return nullptr;
@@ -34,9 +36,7 @@ namespace {
 
 int unknown(int option) {
   switch (option) {
-    case newer::kOptionMaxRmaSize:
     case newer::kOptionMaxAtomicSize:
-    case newer::kOptionInjectRmaSize:
     case newer::kOptionInjectAtomicSize: return -FI_EOPNOTSUPP;
     default: return -FI_ENOPROTOOPT;
   }

@@ -25,7 +25,7 @@ ssize_t write(fid_eq* eq, std::uint32_t event, const void* buffer, std::size_t s
 
 ssize_t wait(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, int timeout,
              std::uint64_t flags) noexcept {
-  return static_cast<Eq&>(*eq).wait(event, buffer, size, timeout, flags);
+  return guarded([&] { return static_cast<Eq&>(*eq).wait(event, buffer, size, timeout, flags); });
 }
 
 const char* error_text(fid_eq*, int, const void*, char* buffer, std::size_t size) noexcept {
@@ -36,7 +36,10 @@ const char* error_text(fid_eq*, int, const void*, char* buffer, std::size_t size
 }
 
 int control(fid* eq, int command, void* argument) noexcept {
-  return control_wait(command, argument, object_of<Eq>(eq).wait_object());
+  Eq& object = object_of<Eq>(eq);
+  return guarded([&] {
+    return control_wait(command, argument, object.wait_object(), [&] { return object.sleeper(); });
+  });
 }
 
 constinit fi_ops eq_fid_ops = {
@@ -83,6 +86,7 @@ ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint
   if (part > 0) std::memcpy(buffer, head.bytes.data(), part);
   if (event != nullptr) *event = head.kind;
   if (!(flags & FI_PEEK)) events_.pop_front();
+  if (events_.empty() && sleeper_ != nullptr) sleeper_->rest();
   return static_cast<ssize_t>(part);
 }
 
@@ -93,12 +97,32 @@ ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size) {
   const std::lock_guard guard(lock_);
   if (events_.size() >= events_max_) return -FI_EAGAIN;
   events_.push_back(std::move(entry));
+  if (sleeper_ != nullptr) sleeper_->wake();
   return static_cast<ssize_t>(size);
 }
 
 ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  return wait_until(fabric_->assembly().clock(), timeout, [&] { return read(event, buffer, size, flags); });
+  return wait_until(
+      fabric_->assembly().clock(), timeout, [&] { return read(event, buffer, size, flags); },
+      [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : sleeper(); },
+      [](engine::Sleeper&) { return kForever; });
+}
+
+engine::Sleeper* Eq::sleeper() {
+  const std::lock_guard guard(lock_);
+  if (sleeper_ == nullptr) {
+    sleeper_ = fabric_->assembly().open_sleeper();
+    if (sleeper_ != nullptr && !events_.empty()) sleeper_->wake();
+  }
+  return sleeper_.get();
+}
+
+int Eq::arm() {
+  if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  if (wait_object_ == FI_WAIT_YIELD || sleeper() == nullptr) return -FI_EAGAIN;
+  const std::lock_guard guard(lock_);
+  return events_.empty() ? 0 : -FI_EAGAIN;
 }
 
 }  // namespace cluster::api

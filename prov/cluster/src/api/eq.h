@@ -1,15 +1,19 @@
 // An event queue. Nothing in this provider raises events yet, so it carries what the application
 // writes into it itself; it exists because nearly every program opens one.
+//
+// Its descriptor, once there is one, is readable exactly while there is an event.
 #pragma once
 
 #include <rdma/fi_eq.h>
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "api/fabric.h"
 #include "base/lock.h"
+#include "engine/sleeper.h"
 
 namespace cluster::api {
 
@@ -22,6 +26,11 @@ class Eq : public fid_eq {
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
+
+  /// Made on first use; null if it cannot be had.
+  engine::Sleeper* sleeper();
+  /// 0 if one may sleep on the descriptor now.
+  int arm();
 
   Users& users() { return users_; }
   fi_wait_obj wait_object() const { return wait_object_; }
@@ -40,6 +49,7 @@ class Eq : public fid_eq {
   std::deque<Event> events_;
   std::size_t events_max_;
   fi_wait_obj wait_object_;
+  std::unique_ptr<engine::Sleeper> sleeper_;
 };
 
 }  // namespace cluster::api

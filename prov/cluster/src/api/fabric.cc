@@ -23,22 +23,23 @@ int open_eq(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** handle, void* c
   return guarded([&] { return Eq::open(static_cast<Fabric&>(*fabric), attributes, handle, context); });
 }
 
-/// There is nothing to sleep on here. Objects opened without a wait object must not be asked at all;
-/// for the others the answer is that the caller has to go on reading.
+int arm(fid* object) {
+  switch (object->fclass) {
+    case FI_CLASS_CQ: return object_of<Cq>(object).arm();
+    case FI_CLASS_CNTR: return object_of<Cntr>(object).arm();
+    case FI_CLASS_EQ: return object_of<Eq>(object).arm();
+    default: return -FI_EINVAL;
+  }
+}
+
+/// 0 if one may sleep on the descriptors of all of them now.
 int trywait(fid_fabric*, fid** objects, int count) noexcept {
   if (count < 0 || (count > 0 && objects == nullptr)) return -FI_EINVAL;
   return guarded([&]() -> int {
     for (int i = 0; i < count; ++i) {
-      fi_wait_obj object = FI_WAIT_NONE;
-      switch (objects[i]->fclass) {
-        case FI_CLASS_CQ: object = object_of<Cq>(objects[i]).wait_object(); break;
-        case FI_CLASS_CNTR: object = object_of<Cntr>(objects[i]).wait_object(); break;
-        case FI_CLASS_EQ: object = object_of<Eq>(objects[i]).wait_object(); break;
-        default: return -FI_EINVAL;
-      }
-      if (object == FI_WAIT_NONE) return -FI_EINVAL;
+      if (const int error = arm(objects[i])) return error;
     }
-    return count == 0 ? 0 : -FI_EAGAIN;
+    return 0;
   });
 }
 

@@ -34,6 +34,7 @@ inline ssize_t send_as(Endpoint& endpoint, const SendManner& manner, protocol::S
   order.report = manner.report;
   order.inject = manner.inject;
   order.more = manner.more;
+  order.fence = manner.fence;
   return endpoint.send(order);
 }
 

@@ -12,13 +12,36 @@ void Progress::add(engine::Engine& engine) {
     return;
   }
   members_.push_back({&engine, 1});
+  if (owned_ == nullptr) return;
+  owned_->add(engine);
+  owned_->wake();  // whoever sleeps has not armed this one
 }
 
 void Progress::remove(engine::Engine& engine) {
   const std::lock_guard guard(lock_);
   const auto member = std::find_if(members_.begin(), members_.end(),
                                    [&](const Member& candidate) { return candidate.engine == &engine; });
-  if (member != members_.end() && --member->uses == 0) members_.erase(member);
+  if (member == members_.end() || --member->uses > 0) return;
+  members_.erase(member);
+  if (owned_ != nullptr) owned_->remove(engine);
+}
+
+engine::Sleeper* Progress::sleeper() {
+  if (engine::Sleeper* sleeper = sleeper_.load()) return sleeper;
+  const std::lock_guard guard(lock_);
+  if (owned_ == nullptr) {
+    owned_ = assembly_.open_sleeper();
+    if (owned_ == nullptr) return nullptr;
+    for (const Member& member : members_) owned_->add(*member.engine);
+    sleeper_.store(owned_.get());
+  }
+  return owned_.get();
+}
+
+bool Progress::arm() {
+  const std::lock_guard guard(lock_);
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.engine->arm(); });
 }
 
 }  // namespace cluster::api

@@ -30,6 +30,7 @@ ssize_t act(fid_ep* handle, const SendManner& manner, std::span<const Slice> sli
   order.remote = ranges;
   order.report = manner.report;
   order.more = manner.more;
+  order.fence = manner.fence;
   return static_cast<Endpoint&>(*handle).access(order);
 }
 

@@ -14,11 +14,12 @@ struct SendManner {
   bool inject = false;
   bool has_data = false;
   bool more = false;
+  bool fence = false;
 };
 
 /// Promises and orders that are not kept here: asking for them is an error, not a wish.
 inline constexpr std::uint64_t kSendFlagsRefused =
-    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_FENCE | FI_MULTICAST | FI_TRIGGER;
+    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTICAST | FI_TRIGGER;
 inline constexpr std::uint64_t kReceiveFlagsRefused = FI_MULTI_RECV | FI_TRIGGER;
 
 /// `selective`: the queue was bound to report only what FI_COMPLETION asks for. Of several
@@ -34,6 +35,7 @@ inline SendManner send_manner(std::uint64_t flags, bool selective) {
   manner.inject = flags & FI_INJECT;
   manner.has_data = flags & FI_REMOTE_CQ_DATA;
   manner.more = flags & FI_MORE;
+  manner.fence = flags & FI_FENCE;
   return manner;
 }
 

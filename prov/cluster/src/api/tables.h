@@ -21,9 +21,16 @@ extern fi_ops_tagged tagged_ops_refused;
 extern fi_ops_rma rma_ops;  ///< enabled, FI_RMA
 extern fi_ops_rma rma_ops_early;
 extern fi_ops_rma rma_ops_refused;
+extern fi_ops_atomic atomic_ops;  ///< enabled, FI_ATOMIC
+extern fi_ops_atomic atomic_ops_early;
 extern fi_ops_atomic atomic_ops_refused;
+int query_atomic(fid_domain* domain, fi_datatype type, fi_op op, fi_atomic_attr* attributes,
+                 std::uint64_t flags) noexcept;
 extern fi_ops_collective collective_ops_refused;
 extern fi_ops_mr mr_ops;
 extern fi_ops_cm name_ops;
+
+/// fi_open_ops of an endpoint (insight.cc).
+int open_extension(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;
 
 }  // namespace cluster::api

@@ -2,8 +2,14 @@
 #include <algorithm>
 
 #include "engine/core.h"
+#include "reliability/handshake.h"
 
 namespace cluster::engine {
+namespace {
+
+constexpr Duration kCourtship = 1s;
+
+}  // namespace
 
 /// Opens a way to the peer. Whether it lives on this node is found out by trying: only then does its
 /// name exist among our sockets.
@@ -27,7 +33,7 @@ bool Core::contact(Peer& peer) {
         peer.name().text().c_str(), reason.c_str());
     return false;
   }
-  open_flow(peer, {peer.name(), {}, false});
+  use_flow(peer, make_flow(peer, {peer.name(), {}, false}));
   log.info("path to %s: %s link (no shared memory: %s)", peer.name().text().c_str(), parts_.link->name(),
            reason.c_str());
   return true;
@@ -41,12 +47,13 @@ bool Core::contact_locally(Peer& peer, std::string& reason) {
     return false;
   }
   peer.outbox = std::move(connection.outbox);
+  watch(*peer.outbox, peer);
   peer.channel.carrier = peer.outbox.get();
   peer.channel.eager_max = parts_.settings.shm_eager_max;
   return true;
 }
 
-void Core::open_flow(Peer& peer, const link::Path& path) {
+std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path& path) {
   const Time now = parts_.environment.clock.now();
   std::uint32_t session = 0;
   while (session == 0 || peers_.by_session(session) != nullptr) {
@@ -57,8 +64,12 @@ void Core::open_flow(Peer& peer, const link::Path& path) {
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout};
   const reliability::Identity identity{parts_.name, next_epoch(now), session};
-  peer.flow = std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, now);
   peers_.add_session(session, peer);
+  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, bodies_);
+}
+
+void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
+  peer.flow = std::move(flow);
   remotes_.push_back(&peer);
   if (peer.channel.carrier == nullptr) {
     peer.channel.carrier = peer.flow.get();
@@ -66,11 +77,46 @@ void Core::open_flow(Peer& peer, const link::Path& path) {
   }
 }
 
+/// Somebody says that it is the peer's next life. The present one is not given up for what anybody could have
+/// written: the newcomer is told a session made for it, and if it turns to that one it is genuine. One at
+/// a time is heard; the next after kCourtship, since the first may have been forged.
+void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
+  if (peer.suitor != nullptr) {
+    const reliability::Known known{peer.suitor->peer_epoch(), peer.suitor->peer_session()};
+    const bool another = reliability::judge(known, view.opening) != reliability::Contact::same;
+    if (another && now < peer.suitor_since + kCourtship) {
+      ++parts_.environment.counters.refused_stale;
+      return;
+    }
+    if (another) drop_suitor(peer);
+  }
+  if (peer.suitor == nullptr) {
+    peer.suitor = make_flow(peer, from);
+    peer.suitor_since = now;
+    half_open_ = true;
+  }
+  peer.suitor->introduce(view, *parts_.link);
+}
+
+void Core::drop_suitor(Peer& peer) {
+  peers_.remove_session(peer.suitor->session());
+  peer.suitor.reset();
+}
+
 /// Later sessions have larger epochs, within a life by the clock and across lives by real time.
 std::uint64_t Core::next_epoch(Time now) {
   const auto age = static_cast<std::uint64_t>((now - started_).count());
   last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
   return last_epoch_;
+}
+
+const char* Core::path_to(std::uint64_t handle) {
+  const Peer* peer = peers_.by_handle(handle);
+  if (peer == nullptr) return nullptr;
+  if (parts_.service == Service::datagram) return parts_.link->name();
+  if (peer->channel.carrier == nullptr) return "none";
+  if (peer->self) return "self";
+  return peer->outbox != nullptr ? "shm" : parts_.link->name();
 }
 
 void Core::doom(Peer& peer, Fault fault) {
@@ -106,11 +152,14 @@ void Core::lose(Peer& peer, Fault fault) {
     peer.touched = false;
     peer.flow.reset();
   }
+  if (peer.outbox != nullptr) unwatch(*peer.outbox);
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
+    unwatch(*peer.inbox);
     std::erase(locals_, &peer);
     peer.inbox.reset();
   }
+  if (peer.suitor != nullptr) use_flow(peer, std::move(peer.suitor));
 }
 
 }  // namespace cluster::engine

@@ -6,6 +6,8 @@
 //   network.cc   frames: the gate, sessions, control frames, timers
 //   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
+//   attend.cc    turns taken while the application does something else
+//   sleep.cc     what wakes whoever sleeps until there is something to do
 //
 // Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
 // at the end of a turn (doom() marks them), never while somebody iterates over them.
@@ -18,7 +20,9 @@
 #include "engine/engine.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
+#include "os/wait_set.h"
 #include "protocol/messenger.h"
+#include "reliability/frame_body.h"
 
 namespace cluster::engine {
 
@@ -34,34 +38,43 @@ class Core final : public protocol::Directory {
   Fault receive(const protocol::ReceiveOrder& order);
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
+  Fault atomic(const protocol::AtomicOrder& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
-  /// One turn of everything; or of the network only if something is due there.
+  /// One turn of everything; or of the network only if something is due there. True if something came in.
   enum class Look : std::uint8_t { everywhere, where_due };
-  void poll(Look look = Look::everywhere);
-  bool attend();
-  Time next_deadline() const {
-    return messenger_.under_way() ? std::min(next_timer_, next_ask_) : next_timer_;
+  bool poll(Look look = Look::everywhere);
+  int descriptor();
+  bool arm_for_others() {
+    others_sleep_ = true;
+    return arm();
   }
+  os::Rest attend();
+  void progress_by_itself() { by_itself_ = true; }
+  static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
+  Time next_deadline() const;
   bool settled() const;
+  const Counters& counters() const { return parts_.environment.counters; }
+  const char* path_to(std::uint64_t handle);
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
  private:
   // poll.cc
   bool network_due() const;
-  void poll_network();
+  bool poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void close();
   // local.cc
-  void receive_self();
-  void receive_local();
-  void drain(Peer& peer, std::size_t limit);
+  bool receive_self();
+  bool receive_local();
+  bool drain(Peer& peer, std::size_t limit);
   void accept_local();
   void adopt(std::unique_ptr<shm::Inbox> inbox);
   void check_local_deaths();
+  void check_local_death(Peer& peer);
   // network.cc
-  void receive_network(Time now);
+  bool receive_network(Time now);
   void dispatch(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
@@ -71,7 +84,9 @@ class Core final : public protocol::Directory {
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
                     std::uint64_t epoch);
   void run_timers(Time now);
+  bool asks() const { return messenger_.under_way() || half_open_; }
   void ask_the_silent(Time now);
+  bool call_back(Time now, Peer& peer);
   void hear_complaints(Time now);
   void touch(Peer& peer);
   void transmit_spoken(Time now);
@@ -83,11 +98,32 @@ class Core final : public protocol::Directory {
   // contact.cc
   bool contact(Peer& peer);
   bool contact_locally(Peer& peer, std::string& reason);
-  void open_flow(Peer& peer, const link::Path& path);
+  std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
+  void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
+  void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
+  void drop_suitor(Peer& peer);
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
   void lose(Peer& peer, Fault fault);
+  // attend.cc
+  os::Rest attend_seldom();
+  void stand_by();
+  void knock_where_unheard();
+  // sleep.cc
+  bool arm();
+  bool watch_everything();
+  void heed_events();
+  void ask_for_knocks();
+  void watch(shm::Doorbell& doorbell, Peer& peer);
+  void unwatch(const shm::Doorbell& doorbell);
+  void set_alarm(Time when);
+  void tell_sleepers();
+  /// Behind everything that may concern somebody asleep.
+  void mind_sleepers() {
+    if (alarm_ != Time::min()) [[unlikely]]
+      tell_sleepers();
+  }
 
   struct Doom {
     Peer* peer;
@@ -95,6 +131,7 @@ class Core final : public protocol::Directory {
   };
 
   Parts parts_;
+  reliability::BodyPool bodies_;  ///< of all flows
   Peers peers_;
   protocol::Messenger messenger_;
   SelfCarrier self_;
@@ -109,13 +146,23 @@ class Core final : public protocol::Directory {
   Time started_;
   Time next_timer_ = kNever;  ///< no flow has an earlier deadline
   Time next_ask_ = Time{};
+  bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
+  bool said_store_full_ = false;
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
-  std::uint32_t local_turn_ = 0;      ///< when a peer of this node last had something for us
-  std::uint32_t silent_turns_ = 0;    ///< looks at the network since it last brought something
-  std::uint32_t turns_attended_ = 0;  ///< turns_ at the end of the last visit
+  std::uint32_t local_turn_ = 0;        ///< when a peer of this node last had something for us
+  std::uint32_t silent_turns_ = 0;      ///< looks at the network since it last brought something
+  std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit
+  std::uint64_t frames_attended_ = 0;   ///< frames received until then
+  bool by_itself_ = false;              ///< FI_PROGRESS_AUTO
+  bool others_sleep_ = false;           ///< not only the attendant has ever slept on this engine
+  std::unique_ptr<os::WaitSet> watch_;  ///< made when somebody wants to sleep
+  std::unique_ptr<os::Alarm> alarm_clock_;
+  Time alarm_ = Time::min();  ///< when it goes off; the least of times: it has, or nobody can be asleep
+  bool unasked_ = false;      ///< a ring has come since arm() asked for knocks
+  bool unwatched_ = false;    ///< a peer's descriptor found no room in the set: never sleep again
 };
 
 }  // namespace cluster::engine

@@ -35,19 +35,49 @@ Fault Engine::get(const protocol::GetOrder& order) {
   return core_->get(order);
 }
 
+Fault Engine::atomic(const protocol::AtomicOrder& order) {
+  const std::lock_guard door(door_);
+  return core_->atomic(order);
+}
+
 bool Engine::cancel(void* context) {
   const std::lock_guard door(door_);
   return core_->cancel(context);
 }
 
-bool Engine::attend() {
+os::Rest Engine::attend() {
   const std::unique_lock door(door_, std::try_to_lock);
-  return door.owns_lock() && core_->attend();
+  return door.owns_lock() ? core_->attend() : Core::kAfterOthers;
+}
+
+void Engine::progress_by_itself() {
+  const std::lock_guard door(door_);
+  core_->progress_by_itself();
+}
+
+int Engine::descriptor() {
+  const std::lock_guard door(door_);
+  return core_->descriptor();
+}
+
+bool Engine::arm() {
+  const std::lock_guard door(door_);
+  return core_->arm_for_others();
 }
 
 Time Engine::next_deadline() const {
   const std::lock_guard door(door_);
   return core_->next_deadline();
+}
+
+Counters Engine::counters() const {
+  const std::lock_guard door(door_);
+  return core_->counters();
+}
+
+const char* Engine::path_to(std::uint64_t handle) const {
+  const std::lock_guard door(door_);
+  return core_->path_to(handle);
 }
 
 bool Engine::settled() const {

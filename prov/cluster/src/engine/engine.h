@@ -13,6 +13,7 @@
 #include "engine/address_book.h"
 #include "engine/settings.h"
 #include "link/link.h"
+#include "os/attendant.h"
 #include "protocol/completion.h"
 #include "protocol/order.h"
 
@@ -58,19 +59,32 @@ class Engine {
   Fault receive(const protocol::ReceiveOrder& order);
   Fault put(const protocol::PutOrder& order);
   Fault get(const protocol::GetOrder& order);
+  Fault atomic(const protocol::AtomicOrder& order);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
   /// Whatever visits attend() from another thread: let go of before the engine goes.
   void attended_by(std::shared_ptr<void> attendant) { attendant_ = std::move(attendant); }
-  /// For a thread of the library's own: one turn if nobody has polled since the last visit. True if
-  /// something is owed, so that the next visit should come soon. Never waits at the door.
-  bool attend();
+  /// For a thread of the library's own, which never waits at the door: takes a turn if nobody has polled
+  /// since the last visit, and says when to come again. Seldom, unless progress_by_itself() was asked for.
+  os::Rest attend();
+  /// FI_PROGRESS_AUTO: peers are served at once though nobody polls. Before attach().
+  void progress_by_itself();
   /// When it next wants a turn though nothing arrives and nobody asks; kNever: not at all.
   Time next_deadline() const;
+  /// What it has counted so far.
+  Counters counters() const;
+  /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
+  /// names nobody.
+  const char* path_to(std::uint64_t handle) const;
   /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
   bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
   void poll(bool wait = true);
+  /// Becomes readable when poll() has something to do, if arm() has said so; -1 if that cannot be had.
+  int descriptor();
+  /// One turn, after which one may sleep on the descriptor. False if something came in (or one cannot
+  /// sleep here): poll on.
+  bool arm();
 
  private:
   mutable SpinLock door_;

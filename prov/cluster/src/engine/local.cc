@@ -12,28 +12,35 @@ constexpr std::size_t kRingFull = shm::Geometry::kSlotsMax;
 
 }  // namespace
 
-void Core::receive_self() {
+bool Core::receive_self() {
   SelfCarrier::Entry entry;
-  for (std::size_t i = 0; i < kRingBurst && self_.next(entry); ++i) {
+  std::size_t count = 0;
+  for (; count < kRingBurst && self_.next(entry); ++count) {
     messenger_.arrive(peers_.named(parts_.name).channel, entry.segment,
                       {entry.payload.get(), entry.segment.length});
   }
+  return count != 0;
 }
 
-void Core::receive_local() {
+bool Core::receive_local() {
+  bool news = false;
   for (Peer* peer : locals_) {
-    drain(*peer, kRingBurst);
+    news |= drain(*peer, kRingBurst);
     if (peer->inbox->broken()) doom(*peer, Fault::reset);
   }
+  return news;
 }
 
-void Core::drain(Peer& peer, std::size_t limit) {
+/// True if there was something.
+bool Core::drain(Peer& peer, std::size_t limit) {
   shm::Arrival arrival;
-  for (std::size_t i = 0; i < limit && peer.inbox->look(arrival); ++i) {
+  std::size_t count = 0;
+  for (; count < limit && peer.inbox->look(arrival); ++count) {
     local_turn_ = turns_;
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
     peer.inbox->take();
   }
+  return count != 0;
 }
 
 void Core::accept_local() {
@@ -53,17 +60,20 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
   peer.inbox = std::move(inbox);
   peer.channel.memory = peer.inbox->memory();
   locals_.push_back(&peer);
+  watch(*peer.inbox, peer);
   if (peer.channel.carrier == nullptr) contact(peer);  // answers need a way back
 }
 
 void Core::check_local_deaths() {
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-    const bool gone = (peer->inbox != nullptr && peer->inbox->peer_gone()) ||
-                      (peer->outbox != nullptr && peer->outbox->peer_gone());
-    if (!gone) continue;
-    if (peer->inbox != nullptr) drain(*peer, kRingFull);
-    doom(*peer, Fault::reset);
-  }
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) check_local_death(*peer);
+}
+
+void Core::check_local_death(Peer& peer) {
+  const bool gone = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
+                    (peer.outbox != nullptr && peer.outbox->peer_gone());
+  if (!gone) return;
+  if (peer.inbox != nullptr) drain(peer, kRingFull);
+  doom(peer, Fault::reset);
 }
 
 }  // namespace cluster::engine

@@ -2,6 +2,7 @@
 // messenger. Also what belongs to no flow: strangers' openings, resets, probes; and the timers.
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/core.h"
 #include "reliability/handshake.h"
@@ -22,9 +23,12 @@ constexpr std::size_t kBurstsPerTurn = 4;
 
 }  // namespace
 
-void Core::receive_network(Time now) {
+/// True if the link had anything.
+bool Core::receive_network(Time now) {
+  bool news = false;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
+    news |= count != 0;
     silent_turns_ = count > 0 ? 0 : silent_turns_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
@@ -43,6 +47,7 @@ void Core::receive_network(Time now) {
     }
     if (count < frames_.size()) break;
   }
+  return news;
 }
 
 void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& from) {
@@ -71,6 +76,8 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
 Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.session == 0) return greet(now, view, from);
   Peer* peer = peers_.by_session(view.session);
+  const bool courted = peer != nullptr && peer->suitor != nullptr && peer->suitor->session() == view.session;
+  if (courted) lose(*peer, Fault::reset);
   if (peer != nullptr) return peer;
   ++parts_.environment.counters.refused_stale;
   if (view.sequenced()) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
@@ -84,7 +91,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     ++parts_.environment.counters.refused_garbage;
     return nullptr;
   }
-  // Anybody can call, and a flow costs some 50 KB.
+  // Anybody can call, and a flow costs some 5 KB.
   if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(view.opening.name)) {
     ++parts_.environment.counters.refused_stale;
     return nullptr;
@@ -97,14 +104,21 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   switch (reliability::judge(known, view.opening)) {
     case reliability::Contact::same: return &peer;
     case reliability::Contact::stale:
+      // Who has not shown yet that it hears us has no claim to the name.
+      if (!peer.flow->confirmed()) break;
       ++parts_.environment.counters.refused_stale;
       refuse_frame(now, view, from, wire::ResetReason::stale_epoch, peer.flow->peer_epoch());
       return nullptr;
-    case reliability::Contact::newer: lose(peer, Fault::reset); break;
+    case reliability::Contact::newer: break;
     case reliability::Contact::fresh: break;
   }
+  if (known) {
+    court(now, peer, view, from);
+    return nullptr;
+  }
   if (peer.flow == nullptr) {
-    open_flow(peer, from);
+    use_flow(peer, make_flow(peer, from));
+    half_open_ = true;
     parts_.environment.log.info("path to %s: %s link (it called first)", peer.name().text().c_str(),
                                 parts_.link->name());
   }
@@ -125,6 +139,10 @@ void Core::hand_up(Peer& peer) {
       segments = segments.subspan(header + segment.length);
     }
   }
+  if (parts_.environment.counters.store_full != 0 && !std::exchange(said_store_full_, true)) {
+    parts_.environment.log.warn(
+        "messages are lost: more wait for a receive than can be remembered; from now on counted");
+  }
 }
 
 /// Only whom a frame was sent to can refuse it, and only by quoting it.
@@ -134,7 +152,9 @@ void Core::on_reset(const wire::FrameView& view, const link::Path& from) {
     ++parts_.environment.counters.refused_stale;
     return;
   }
-  last_epoch_ = std::max<std::uint64_t>(last_epoch_, view.reset.epoch);
+  // An epoch that leaves no room above it would be our last.
+  if (view.reset.epoch < wire::kEpochEnd / 2)
+    last_epoch_ = std::max<std::uint64_t>(last_epoch_, view.reset.epoch);
   doom(*peer, Fault::reset);
 }
 
@@ -160,6 +180,7 @@ void Core::touch(Peer& peer) {
 
 /// What the messenger said on its own account (pulls, credits, dones) leaves too.
 void Core::transmit_spoken(Time now) {
+  messenger_.tell_time(now);
   messenger_.take_spoken([this](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
     if (peer.flow != nullptr) touch(peer);
@@ -211,14 +232,26 @@ void Core::run_timers(Time now) {
 void Core::ask_the_silent(Time now) {
   next_ask_ = now + kAskEvery;
   const auto ask = [&](Peer& peer) {
-    if (peer.flow != nullptr && peer.flow->drained() && now - peer.heard_at >= kSilence) {
+    const bool by_flow = peer.flow != nullptr && peer.channel.carrier == peer.flow.get();
+    if (by_flow && peer.flow->drained() && now - peer.heard_at >= kSilence) {
       messenger_.remind(peer.channel);
     }
   };
+  bool half_open = false;
   for (Peer* peer : remotes_) {
-    if (peer->channel.waits()) ask(*peer);
+    half_open = call_back(now, *peer) || half_open;
+    if (peer->channel.waits() || !peer->flow->confirmed()) ask(*peer);
   }
+  half_open_ = half_open;
   messenger_.each_directed([&](protocol::Channel& channel) { ask(*static_cast<Peer*>(channel.owner)); });
+}
+
+/// Anybody can call under a name that is not its own. Who does not turn to the session it was told is
+/// called back (by ask(), which waits for an answer as long as for any peer's) and forgotten if nobody is
+/// there. True if that is not settled yet.
+bool Core::call_back(Time now, Peer& peer) {
+  if (peer.suitor != nullptr && now >= peer.suitor_since + parts_.settings.peer_timeout) drop_suitor(peer);
+  return peer.suitor != nullptr || (!peer.flow->confirmed() && peer.channel.carrier == peer.flow.get());
 }
 
 void Core::hear_complaints(Time now) {

@@ -20,9 +20,13 @@ namespace cluster::engine {
 struct Peer {
   protocol::Channel channel;
   std::unique_ptr<reliability::Flow> flow;  ///< over the network
-  std::unique_ptr<shm::Outbox> outbox;      ///< through shared memory, towards the peer
-  std::unique_ptr<shm::Inbox> inbox;        ///< and from it
-  link::Path way;                           ///< endpoints of datagrams: how it is reached
+  /// Says that it is the peer's next life while the present one may still be alive: becomes `flow` once it
+  /// has shown that it hears what is sent to the peer's address.
+  std::unique_ptr<reliability::Flow> suitor;
+  Time suitor_since{};
+  std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
+  std::unique_ptr<shm::Inbox> inbox;    ///< and from it
+  link::Path way;                       ///< endpoints of datagrams: how it is reached
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
   Time heard_at{};  ///< last frame of its session over the network

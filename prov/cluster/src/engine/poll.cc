@@ -8,6 +8,7 @@ namespace {
 /// Rare chores cost system calls: once per so many turns (powers of two).
 constexpr std::uint32_t kTurnsPerAccept = 64;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
+constexpr std::uint32_t kTurnsPerKnock = 128;
 /// While peers of this node keep us busy (something came within kBusyTurns) and the network has been
 /// silent for kSilentTurns, it gets only every eighth turn of a reader who comes again at once: to look
 /// there costs a clock reading and a cold line or a system call, more than all the rest.
@@ -19,6 +20,7 @@ constexpr std::uint32_t kTurnsPerGlance = 8;
 
 Core::Core(Parts parts)
     : parts_(std::move(parts)),
+      bodies_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_({.send_requests_max = parts_.settings.send_requests_max,
                   .eager_credit = parts_.settings.eager_credit,
                   .pull_window = parts_.settings.pull_window},
@@ -32,7 +34,7 @@ void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
   messenger_.attach(sinks);
 }
 
-/// What send, put and get have in common: who it is for, the way there, and that it leaves at once.
+/// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once.
 template <typename Act>
 Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   Peer* peer = peers_.by_handle(handle);
@@ -43,6 +45,7 @@ Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
     touch(*peer);
     if (!more) transmit_touched(parts_.environment.clock.now());
   }
+  mind_sleepers();
   return fault;
 }
 
@@ -65,6 +68,11 @@ Fault Core::get(const protocol::GetOrder& order) {
                    [&](protocol::Channel& channel) { return messenger_.get(channel, order); });
 }
 
+Fault Core::atomic(const protocol::AtomicOrder& order) {
+  return with_peer(order.to, order.more,
+                   [&](protocol::Channel& channel) { return messenger_.atomic(channel, order); });
+}
+
 Fault Core::receive(const protocol::ReceiveOrder& order) {
   protocol::Channel* from = nullptr;
   if (order.from != protocol::kAnyPeer) {
@@ -75,23 +83,32 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
   if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
   const Fault fault = messenger_.receive(from, order);
   if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
+  mind_sleepers();
   return fault;
 }
 
-void Core::poll(Look look) {
+/// True if something came in.
+bool Core::poll(Look look) {
   ++turns_;
-  if (self_in_use_) receive_self();
-  if (!locals_.empty()) receive_local();
+  bool news = false;
+  if (self_in_use_) news |= receive_self();
+  if (!locals_.empty()) news |= receive_local();
   if (parts_.host != nullptr) {
     if (turns_ % kTurnsPerAccept == 0) accept_local();
     if (turns_ % kTurnsPerDeathCheck == 0) check_local_deaths();
+    if (turns_ % kTurnsPerKnock == 0 && messenger_.under_way()) knock_where_unheard();
   }
   if (parts_.link == nullptr) {
     if (messenger_.busy()) messenger_.pump();
   } else if (look == Look::everywhere || network_due()) {
-    poll_network();
+    news |= poll_network();
   }
-  if (!doomed_.empty()) lose_doomed();
+  if (!doomed_.empty()) {
+    lose_doomed();
+    news = true;
+  }
+  mind_sleepers();
+  return news;
 }
 
 /// May somebody over there wait for us, or be waited for? Never said no for long.
@@ -100,11 +117,13 @@ bool Core::network_due() const {
          messenger_.busy() || messenger_.spoke() || turns_ % kTurnsPerGlance == 0;
 }
 
-void Core::poll_network() {
+bool Core::poll_network() {
   const Time now = parts_.environment.clock.now();
-  receive_network(now);
+  messenger_.tell_time(now);
+  const bool news = receive_network(now);
+  messenger_.mind_pulls(now);
   if (now >= next_timer_) run_timers(now);
-  if (now >= next_ask_ && messenger_.under_way()) ask_the_silent(now);
+  if (now >= next_ask_ && asks()) ask_the_silent(now);
   if (messenger_.busy()) {
     for (Peer* peer : remotes_) {
       if (peer->channel.busy) touch(*peer);
@@ -112,15 +131,12 @@ void Core::poll_network() {
     messenger_.pump();
   }
   transmit_spoken(now);
+  return news;
 }
 
-/// The application may have turned to something else: if it has not polled since the last visit,
-/// take the turn in its place.
-bool Core::attend() {
-  const bool polled = turns_ != turns_attended_;
-  if (!polled) poll();
-  turns_attended_ = turns_;
-  return !polled && (next_timer_ != kNever || messenger_.busy());
+Time Core::next_deadline() const {
+  const Time timer = std::min(next_timer_, messenger_.deadline());
+  return asks() ? std::min(timer, next_ask_) : timer;
 }
 
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.

@@ -22,6 +22,7 @@ class SelfCarrier final : public protocol::Carrier {
   };
   /// Takes the oldest segment out; false if there is none.
   bool next(Entry& entry);
+  bool waiting() const { return !queue_.empty(); }
 
  private:
   Ring<Entry> queue_;

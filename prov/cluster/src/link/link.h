@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "base/address.h"
 #include "base/bytes.h"
@@ -66,6 +67,11 @@ class Link {
   /// Writes what the network complained about since the last call, at most `complaints.size()`
   /// entries. Costs a system call: asked when something seems wrong, not in the fast path.
   virtual std::size_t complaints(std::span<Complaint> complaints) = 0;
+  /// What becomes readable when frames or complaints wait, for whoever wants to sleep until then; stays
+  /// the same for the life of the link. Nothing: one cannot sleep on this link.
+  virtual std::vector<int> descriptors() const { return {}; }
+  /// Somebody is about to sleep: the next receive_burst looks everywhere, whatever that costs.
+  virtual void before_sleep() {}
 };
 
 }  // namespace cluster::link

@@ -2,49 +2,65 @@
 
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdint>
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstring>
-#include <map>
+#include <list>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "os/background_thread.h"
+#include "os/system_clock.h"
+#include "os/wait_set.h"
 
 namespace cluster::os {
 namespace {
 
-constexpr std::chrono::milliseconds kSoon{1};
-constexpr std::chrono::milliseconds kAtLeisure{10};
 constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr std::size_t kCallsPerRound = 32;
+/// For a ward that wants to be listened to and has no descriptor.
+constexpr Duration kDeaf = std::chrono::milliseconds(1);
 
 class Attendant {
  public:
+  struct Place {
+    Ward ward;
+    Time due{};
+    int listening_to = -1;
+    bool called = false;
+  };
+
   /// The one of this process, started on first use; null with an errno in `error`. Never destroyed:
   /// the thread outlives static destructors.
   static Attendant* instance(int& error);
 
-  std::uint64_t add(std::function<bool()> visit) {
+  std::list<Place>::iterator add(Ward ward) {
     const std::lock_guard guard(mutex_);
-    visits_.emplace(++last_, std::move(visit));
-    return last_;
+    places_.push_back({std::move(ward), Time{}, -1, false});
+    alarm_->set(Time::min());
+    return std::prev(places_.end());
   }
-  void remove(std::uint64_t place) {
+  void remove(std::list<Place>::iterator place) {
     const std::lock_guard guard(mutex_);
-    visits_.erase(place);
+    listen(*place, false);
+    places_.erase(place);
   }
   bool of_this_process() const { return process_ == getpid(); }
 
  private:
-  static void* run(void* self) {
-    static_cast<Attendant*>(self)->serve();
-  }
+  bool open();
+  static void* run(void* self) { static_cast<Attendant*>(self)->serve(); }
   [[noreturn]] void serve();
+  void take_calls();
+  void visit(Place& place, Time now);
+  void listen(Place& place, bool wanted);
 
   std::mutex mutex_;  ///< held during visits: remove() waits for them
-  std::map<std::uint64_t, std::function<bool()>> visits_;
-  std::uint64_t last_ = 0;
+  std::list<Place> places_;
+  SystemClock clock_;
+  std::unique_ptr<WaitSet> calls_;
+  std::unique_ptr<Alarm> alarm_;
   const pid_t process_ = getpid();
 };
 
@@ -55,7 +71,8 @@ Attendant* Attendant::instance(int& error) {
   error = 0;
   if (attendant != nullptr && attendant->of_this_process()) return attendant;
   auto* const fresh = new Attendant;
-  error = start_background_thread("cluster-attend", kStackBytes, &Attendant::run, fresh);
+  error =
+      fresh->open() ? start_background_thread("cluster-attend", kStackBytes, &Attendant::run, fresh) : EMFILE;
   if (error != 0) {
     delete fresh;
     return nullptr;
@@ -64,36 +81,72 @@ Attendant* Attendant::instance(int& error) {
   return attendant;
 }
 
+bool Attendant::open() {
+  calls_ = WaitSet::open();
+  alarm_ = Alarm::open();
+  return calls_ != nullptr && alarm_ != nullptr && calls_->add(alarm_->descriptor(), nullptr);
+}
+
 void Attendant::serve() {
   for (;;) {
-    bool soon = false;
     {
       const std::lock_guard guard(mutex_);
-      for (auto& [place, visit] : visits_) soon |= visit();
+      take_calls();
+      const Time now = clock_.now();
+      Time next = kNever;
+      for (Place& place : places_) {
+        if (place.called || place.due <= now) visit(place, now);
+        next = std::min(next, place.due);
+      }
+      alarm_->set(next);
     }
-    std::this_thread::sleep_for(soon ? kSoon : kAtLeisure);
+    calls_->sleep(std::nullopt);
   }
 }
 
+void Attendant::take_calls() {
+  std::array<WaitSet::Event, kCallsPerRound> events;
+  const std::size_t count = calls_->collect(events);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (events[i].owner != nullptr) static_cast<Place*>(events[i].owner)->called = true;
+  }
+}
+
+void Attendant::visit(Place& place, Time now) {
+  place.called = false;
+  Rest rest = place.ward.visit();
+  if (rest.listening != (place.listening_to >= 0)) listen(place, rest.listening);
+  if (rest.listening && place.listening_to < 0) rest.length = std::min(rest.length, kDeaf);
+  place.due = rest.length == Rest::kUntilCalled ? kNever : now + rest.length;
+}
+
+void Attendant::listen(Place& place, bool wanted) {
+  if (place.listening_to >= 0) calls_->remove(std::exchange(place.listening_to, -1));
+  if (!wanted) return;
+  const int descriptor = place.ward.descriptor();
+  if (descriptor >= 0 && calls_->add(descriptor, &place)) place.listening_to = descriptor;
+}
+
 /// What start_attendant hands out.
-class Place {
+class Handle {
  public:
-  Place(Attendant& attendant, std::uint64_t place) : attendant_(attendant), place_(place) {}
-  ~Place() {
+  Handle(Attendant& attendant, std::list<Attendant::Place>::iterator place)
+      : attendant_(attendant), place_(place) {}
+  ~Handle() {
     // In a forked child the mutex may have been inherited locked, and nobody visits.
     if (attendant_.of_this_process()) attendant_.remove(place_);
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
 
  private:
   Attendant& attendant_;
-  const std::uint64_t place_;
+  const std::list<Attendant::Place>::iterator place_;
 };
 
 }  // namespace
 
-std::shared_ptr<void> start_attendant(std::function<bool()> visit, Log& log) {
+std::shared_ptr<void> start_attendant(Ward ward, Log& log) {
   int error = 0;
   Attendant* const attendant = Attendant::instance(error);
   if (attendant == nullptr) {
@@ -101,7 +154,7 @@ std::shared_ptr<void> start_attendant(std::function<bool()> visit, Log& log) {
              std::strerror(error));
     return nullptr;
   }
-  return std::make_shared<Place>(*attendant, attendant->add(std::move(visit)));
+  return std::make_shared<Handle>(*attendant, attendant->add(std::move(ward)));
 }
 
 }  // namespace cluster::os

@@ -1,19 +1,33 @@
-// The attendant looks after engines that nobody polls. An application may take its message and turn
-// to something else for a second or an hour; the acknowledgement it owes, and whatever its peers
-// have asked, must not wait so long. One thread for all engines of the process; it never waits at an
-// engine's door, and does nothing but look while the application polls by itself.
+// The attendant looks after engines that nobody polls. An application may take its message and turn to
+// something else for a second or an hour; the acknowledgement it owes, and whatever its peers have
+// asked, must not wait so long. One thread for all engines of the process. It never waits at an engine's
+// door, and keeps out of the way while the application polls by itself: each visit says when the next one
+// is due, and whether the engine's descriptor may call it earlier.
 #pragma once
 
 #include <functional>
 #include <memory>
 
 #include "base/log.h"
+#include "base/units.h"
 
 namespace cluster::os {
 
-/// Calls `visit` every now and then until the handle is dropped (which waits for a visit under way):
-/// soon again if it returns true (something is owed), at leisure otherwise. Null if there can be no
-/// thread (the log says why).
-std::shared_ptr<void> start_attendant(std::function<bool()> visit, Log& log);
+/// What a visit finds: how long the attendant may stay away.
+struct Rest {
+  Duration length;
+  bool listening = false;  ///< it comes at once when the engine's descriptor becomes readable
+
+  static constexpr Duration kUntilCalled = Duration::max();
+};
+
+struct Ward {
+  std::function<Rest()> visit;
+  std::function<int()> descriptor;  ///< asked when a visit wants to listen; -1 if there is none
+};
+
+/// Visits until the handle is dropped (which waits for a visit under way). Null if there can be no thread
+/// (the log says why).
+std::shared_ptr<void> start_attendant(Ward ward, Log& log);
 
 }  // namespace cluster::os

@@ -16,6 +16,8 @@ namespace {
 
 /// The kernel cuts it to net.core.somaxconn. All ranks of a large node may connect at the same moment.
 constexpr int kBacklog = 4096;
+/// More than a peer of ours ever sends unheard; one that floods wakes us again.
+constexpr int kKnocksPerHush = 64;
 
 std::string failed(const char* call) {
   return std::string(call) + ": " + std::generic_category().message(errno);
@@ -156,6 +158,19 @@ LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment)
   if (!cut && static_cast<std::size_t>(size) == message.size() && descriptors == 1) return Receipt::message;
   attachment.reset();
   return Receipt::misfit;
+}
+
+/// If the socket is full, the other side has more than enough to wake up to.
+void LocalSocket::knock() const {
+  const char word = 0;
+  ::send(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void LocalSocket::hush() const {
+  char word;
+  for (int i = 0; i < kKnocksPerHush; ++i) {
+    if (::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC) <= 0) return;
+  }
 }
 
 bool LocalSocket::hung_up() const {

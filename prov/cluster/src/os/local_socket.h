@@ -41,6 +41,12 @@ class LocalSocket {
   /// came. end: the other side is gone and everything it sent has been received.
   Receipt receive(Bytes message, Descriptor& attachment) const;
 
+  /// Makes the other side's descriptor readable, if it is not already.
+  void knock() const;
+  /// Takes knocks, and whatever else was said, out of the socket.
+  void hush() const;
+  int descriptor() const { return socket_.number(); }
+
   /// True once the other side is gone, even if messages of it still wait.
   bool hung_up() const;
 

@@ -36,8 +36,11 @@ class PacketLink final : public link::Link {
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t complaints(std::span<link::Complaint> complaints) override {
+    ring_->forget_errors();
     return port_->complaints(complaints);
   }
+  std::vector<int> descriptors() const override { return {ring_->descriptor(), port_->socket()}; }
+  void before_sleep() override { eager_polls_ = std::max(eager_polls_, 2u); }
 
  private:
   /// True if frames on this path are written to the wire here.

@@ -119,6 +119,12 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   return false;
 }
 
+void PacketRing::forget_errors() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(socket_.number(), SOL_SOCKET, SO_ERROR, &error, &size);
+}
+
 void PacketRing::count_losses() {
   tpacket_stats stats{};
   socklen_t size = sizeof stats;

@@ -32,6 +32,11 @@ class PacketRing {
   /// As Link::receive_burst: what was handed out last time goes back to the kernel first.
   std::size_t receive(std::span<link::InFrame> frames);
 
+  /// Readable while there is a frame that has not been given back.
+  int descriptor() const { return socket_.number(); }
+  /// What the interface has been through (down and up again) would else keep the descriptor readable.
+  void forget_errors();
+
  private:
   PacketRing(Descriptor socket, int index, std::span<std::byte> memory, Counters& counters);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);

@@ -29,6 +29,7 @@ class UdpLink final : public link::Link {
   std::size_t complaints(std::span<link::Complaint> complaints) override {
     return port_->complaints(complaints);
   }
+  std::vector<int> descriptors() const override { return {port_->socket()}; }
 
  private:
   std::shared_ptr<UdpPort> port_;

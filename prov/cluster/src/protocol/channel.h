@@ -22,6 +22,10 @@ inline constexpr std::uint64_t kFirstCredit = 256 * 1024;
 /// What a message costs besides its bytes: about what the receiver spends to remember it.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
+/// Most answers to one peer's reads and atomics that wait for room. An honest peer has far fewer
+/// pieces of reads under way (its budget), and half as many parts of atomics (atomic.cc).
+inline constexpr std::size_t kServesMax = 8192;
+
 struct Channel {
   SocketAddress name;
   Carrier* carrier = nullptr;       ///< null while there is no way to the peer
@@ -53,8 +57,16 @@ struct Channel {
     bool allowed = false;
   } landing;
   std::size_t puts_announced = 0;  ///< of this side: later messages wait until they have landed
-  List<SendRequest, &SendRequest::member> serving;  ///< remote reads of the peer under way here
+  std::size_t reads = 0;           ///< of this side, begun and not complete
+  std::size_t atomic_parts = 0;    ///< of this side, posted and not answered
+  List<SendRequest, &SendRequest::member> serving;  ///< answers to the peer's reads and atomics
   std::size_t serves = 0;                           ///< how many
+
+  // What has been pulled from it (pull_budget.h).
+  std::size_t pulled = 0;     ///< bytes asked for and not arrived
+  bool pull_moved = false;    ///< something was asked for or arrived since the budget looked
+  bool pull_stalled = false;  ///< nothing did: its share is lent to others
+  Hook<Channel> pulls;
 
   bool farewell = false;  ///< the peer has closed in peace
   bool busy = false;      ///< in Messenger's list of channels with something left to send

@@ -10,6 +10,8 @@
 #include "base/fault.h"
 #include "base/lock.h"
 #include "base/ring.h"
+#include "base/waker.h"
+#include "protocol/order.h"
 
 namespace cluster::protocol {
 
@@ -22,6 +24,8 @@ struct Completion {
     receive,
     write,         ///< a remote write of this side
     read,          ///< a remote read of this side
+    atomic,        ///< an atomic operation of this side
+    fetch,         ///< one that brought back what was there
     remote_write,  ///< a peer's write with data has landed here
   };
 
@@ -51,6 +55,7 @@ class CompletionQueue {
     std::size_t taken = 0;
     while (taken < count && !entries_.empty() && wanted(entries_.front())) {
       take(entries_.front());
+      failed_ -= entries_.front().fault != Fault::none;
       entries_.pop_front();
       ++taken;
     }
@@ -59,6 +64,16 @@ class CompletionQueue {
   }
   /// A hint without the lock.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
+  /// True if there are fewer than `enough`, and none that failed.
+  bool lacks(std::size_t enough) {
+    if (empty()) return true;
+    const std::lock_guard guard(lock_);
+    return failed_ == 0 && entries_.size() < enough;
+  }
+  /// From now on the next completion wakes `waker`, which must outlive the queue's use. False if there
+  /// are `enough` already, or one that failed: nothing to sleep for. The waker is put to rest only
+  /// together with that promise, so that whoever else sleeps on it does not miss what it was raised for.
+  bool wake_at_next(Waker& waker, std::size_t enough);
   /// Calls visit(front) under the lock; returns false if there is none.
   template <typename Visit>
   bool peek(Visit&& visit) {
@@ -70,6 +85,8 @@ class CompletionQueue {
 
  private:
   SpinLock lock_;
+  Waker* waker_ = nullptr;  ///< to be woken by the next completion
+  std::size_t failed_ = 0;  ///< entries that are failures
   Ring<Completion> entries_;
   std::atomic<std::size_t> size_{0};
 };
@@ -78,16 +95,43 @@ class CompletionQueue {
 class Counter {
  public:
   void count(Fault fault) {
-    (fault == Fault::none ? value_ : errors_).fetch_add(1, std::memory_order_release);
+    (fault == Fault::none ? value_ : errors_).fetch_add(1);
+    changed();
   }
   std::uint64_t value() const { return value_.load(std::memory_order_acquire); }
   std::uint64_t errors() const { return errors_.load(std::memory_order_acquire); }
-  void add(std::uint64_t n) { value_.fetch_add(n, std::memory_order_release); }
-  void set(std::uint64_t n) { value_.store(n, std::memory_order_release); }
-  void add_errors(std::uint64_t n) { errors_.fetch_add(n, std::memory_order_release); }
-  void set_errors(std::uint64_t n) { errors_.store(n, std::memory_order_release); }
+  void add(std::uint64_t n) {
+    value_.fetch_add(n);
+    changed();
+  }
+  void set(std::uint64_t n) {
+    value_.store(n);
+    changed();
+  }
+  void add_errors(std::uint64_t n) {
+    errors_.fetch_add(n);
+    changed();
+  }
+  void set_errors(std::uint64_t n) {
+    errors_.store(n);
+    changed();
+  }
+
+  /// From now on the next change wakes `waker`. Whoever asks looks at the counter again before it
+  /// sleeps: of a change and this call one sees the other, since both are in one total order.
+  void wake_at_next(Waker& waker) {
+    waker.rest();
+    waker_.store(&waker);
+  }
 
  private:
+  void changed() {
+    if (waker_.load() != nullptr) [[unlikely]]
+      wake();
+  }
+  void wake();
+
+  std::atomic<Waker*> waker_{nullptr};  ///< to be woken by the next change
   std::atomic<std::uint64_t> value_{0};
   std::atomic<std::uint64_t> errors_{0};
 };
@@ -100,12 +144,13 @@ struct Sinks {
   CompletionQueue* receives = nullptr;
   Counter* send_counter = nullptr;
   Counter* receive_counter = nullptr;
-  Counter* write_counter = nullptr;         ///< remote writes of this side
-  Counter* read_counter = nullptr;          ///< remote reads of this side
+  Counter* write_counter = nullptr;         ///< remote writes and atomics of this side
+  Counter* read_counter = nullptr;          ///< remote reads and fetching atomics of this side
   Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
   Counter* remote_read_counter = nullptr;
   Regions* regions = nullptr;  ///< what peers may touch; null: nothing
   bool want_source = false;    ///< fill Completion::source of receives
+  Ordering ordering{};           ///< what the endpoint was promised
 };
 
 }  // namespace cluster::protocol

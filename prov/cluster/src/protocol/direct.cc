@@ -84,16 +84,17 @@ void Messenger::fetch_piece(ReceiveRequest& receive) {
   Channel& channel = *receive.channel;
   const std::size_t length = std::min(kFetchBytes, receive.end - receive.requested);
   const std::size_t begin = receive.end - length;
+  auto& waiting = near_.waiting;
   if (channel.memory == nullptr ||
       !channel.memory->read(receive.source + begin, receive.buffers(), receive.base + begin, length)) {
     channel.memory = nullptr;
     receive.source = 0;
-    if (!pulling_.contains(receive)) pulling_.push_back(receive);
-    return schedule_pulls();
+    if (!waiting.contains(receive)) waiting.push_back(receive);
+    return schedule_pulls(near_);
   }
   receive.end = begin;
   receive.fetched += length;
-  if (receive.requested == receive.end && pulling_.contains(receive)) pulling_.remove(receive);
+  if (receive.requested == receive.end && waiting.contains(receive)) waiting.remove(receive);
   if (receive.arrived + receive.fetched == receive.wanted) arrived_whole(receive);
 }
 
@@ -122,7 +123,7 @@ void Messenger::on_placed(Channel& channel, const wire::Segment& segment) {
                     segment.total <= receive->requested - segment.offset &&
                     segment.total <= receive->requested - receive->arrived;
   if (!sane) return refuse();
-  account_for(*receive, segment.total);
+  account_for(*receive, segment.offset, segment.total);
 }
 
 }  // namespace cluster::protocol

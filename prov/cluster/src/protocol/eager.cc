@@ -26,7 +26,7 @@ void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBy
     channel.assembling = receive;
   } else {
     Unexpected* message = store(channel, segment, total);
-    if (message == nullptr) return refuse();
+    if (message == nullptr) return;
     message->charge = total + kMessageCharge;
     if (total > 0) message->bytes = std::make_unique_for_overwrite<std::byte[]>(total);
     if (!payload.empty()) std::memcpy(message->bytes.get(), payload.data(), payload.size());
@@ -54,7 +54,10 @@ void Messenger::on_eager_next(Channel& channel, ConstBytes payload) {
 
 Unexpected* Messenger::store(Channel& channel, const wire::Segment& segment, std::size_t total) {
   Unexpected* message = messages_.take();
-  if (message == nullptr) return nullptr;
+  if (message == nullptr) {
+    ++counters_.store_full;
+    return nullptr;
+  }
   message->channel = &channel;
   message->tag = segment.tag;
   message->data = segment.data;

@@ -6,12 +6,6 @@
 #include "protocol/messenger.h"
 
 namespace cluster::protocol {
-namespace {
-
-/// Reads of one peer under way here. The peer's own budget keeps an honest one far below.
-constexpr std::size_t kServesMax = 8192;
-
-}  // namespace
 
 Fault Messenger::get(Channel& channel, const GetOrder& order) {
   if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
@@ -37,7 +31,9 @@ void Messenger::get_one(Channel& channel, const GetOrder& order, const RemoteRan
   receive.group = group;
   receive.report = order.report;
   receive.total = receive.capacity = remote.length;
-  if (channel.waiting.empty() && !order.fence) return start_pulling(receive);
+  const bool at_once =
+      channel.waiting.empty() && !order.fence && !held_up(channel, SendRequest::Verb::launch);
+  if (at_once) return start_pulling(receive);
   // What was asked for before goes first, so that a read behind a write sees what it wrote.
   SendRequest& turn = *sends_.take();
   turn.verb = SendRequest::Verb::launch;
@@ -140,7 +136,7 @@ void Messenger::on_get_failed(const Channel& channel, const wire::Segment& segme
                      receive->verb == ReceiveRequest::Verb::get && receive->requested > 0;
   if (!known) return refuse();
   abandon(*receive, Fault::access);
-  schedule_pulls();
+  schedule_pulls(budget_of(channel));
 }
 
 }  // namespace cluster::protocol

@@ -1,22 +1,44 @@
 #include "protocol/match_queue.h"
 
+#include "protocol/match_key.h"
+
 namespace cluster::protocol {
 namespace {
 
-bool fits(const Channel* wanted, std::uint64_t wanted_tag, std::uint64_t ignore, const Channel* channel,
-          std::uint64_t tag) {
-  return ((wanted_tag ^ tag) & ~ignore) == 0 && (wanted == nullptr || wanted == channel);
-}
+/// So many steps along a list cost about as much as the indices do.
+constexpr std::size_t kWalkMax = 32;
 
 }  // namespace
 
-ReceiveRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
-  for (ReceiveRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive)) {
-    if (!fits(receive->from, receive->tag, receive->ignore, channel, tag)) continue;
-    posted_.remove(*receive);
-    return receive;
+void MatchQueue::post(ReceiveRequest& receive) {
+  posted_.push_back(receive);
+  ++posted_count_;
+  if (posted_index_.in_use()) {
+    posted_index_.add(receive);
+  } else if (posted_count_ > kWalkMax) {
+    for (ReceiveRequest* old = posted_.front(); old != nullptr; old = posted_.after(*old))
+      posted_index_.add(*old);
   }
-  return nullptr;
+}
+
+void MatchQueue::withdraw(ReceiveRequest& receive) {
+  posted_.remove(receive);
+  --posted_count_;
+  if (posted_index_.in_use()) posted_index_.remove(receive);
+}
+
+ReceiveRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
+  ReceiveRequest* receive = nullptr;
+  if (posted_index_.in_use()) {
+    receive = posted_index_.find(channel, tag);
+  } else {
+    receive = posted_.front();
+    while (receive != nullptr && !fits(receive->from, receive->tag, receive->ignore, channel, tag)) {
+      receive = posted_.after(*receive);
+    }
+  }
+  if (receive != nullptr) withdraw(*receive);
+  return receive;
 }
 
 ReceiveRequest* MatchQueue::find_context(const void* context) const {
@@ -31,11 +53,27 @@ ReceiveRequest* MatchQueue::find_directed(const Channel* channel) const {
   return receive;
 }
 
-Unexpected* MatchQueue::find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) const {
-  for (Unexpected* message = stored_.front(); message != nullptr; message = stored_.after(*message)) {
-    if (message->available() && fits(from, tag, ignore, message->channel, message->tag)) return message;
+void MatchQueue::store(Unexpected& message) {
+  stored_.push_back(message);
+  stored_index_.add(message);
+}
+
+void MatchQueue::drop(Unexpected& message) {
+  stored_.remove(message);
+  stored_index_.remove(message);
+}
+
+Unexpected* MatchQueue::find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
+  if (const StoredIndex::Answer answer = stored_index_.find(from, tag, ignore); answer.known) {
+    return answer.message;
   }
-  return nullptr;
+  std::size_t steps = 0;
+  Unexpected* message = stored_.front();
+  for (; message != nullptr; message = stored_.after(*message), ++steps) {
+    if (message->available() && fits(from, tag, ignore, message->channel, message->tag)) break;
+  }
+  if (steps > kWalkMax) stored_index_.walked(from != nullptr, ignore, stored_.front());
+  return message;
 }
 
 Unexpected* MatchQueue::find_claimed(const void* context) const {

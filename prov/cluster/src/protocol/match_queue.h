@@ -1,18 +1,24 @@
 // Matching: which receive a message belongs to. Receives are tried in the order they were posted,
 // wildcards and directed ones alike; messages are found in the order they arrived. One queue for
 // tagged messages and one for the others, which never mix.
+//
+// Most programs have few receives posted and few messages stored: then a walk along the list is the
+// fastest there is. Beyond kWalkMax the two are indexed (posted_index.h, stored_index.h), so that ten
+// thousand of either cost no more than a few.
 #pragma once
 
 #include <cstdint>
 
+#include "protocol/posted_index.h"
 #include "protocol/request.h"
+#include "protocol/stored_index.h"
 
 namespace cluster::protocol {
 
 class MatchQueue {
  public:
-  void post(ReceiveRequest& receive) { posted_.push_back(receive); }
-  void withdraw(ReceiveRequest& receive) { posted_.remove(receive); }
+  void post(ReceiveRequest& receive);
+  void withdraw(ReceiveRequest& receive);
   /// Removes and returns the first posted receive that takes this message; null if none does.
   ReceiveRequest* match(const Channel* channel, std::uint64_t tag);
   /// The first posted receive with this context; stays in the queue.
@@ -26,10 +32,10 @@ class MatchQueue {
     }
   }
 
-  void store(Unexpected& message) { stored_.push_back(message); }
-  void drop(Unexpected& message) { stored_.remove(message); }
+  void store(Unexpected& message);
+  void drop(Unexpected& message);
   /// The first stored message, unclaimed and not yet taken, that fits; stays in the queue.
-  Unexpected* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) const;
+  Unexpected* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
   Unexpected* find_claimed(const void* context) const;
 
   ReceiveRequest* first_posted() const { return posted_.front(); }
@@ -37,6 +43,9 @@ class MatchQueue {
  private:
   List<ReceiveRequest, &ReceiveRequest::order> posted_;
   List<Unexpected, &Unexpected::order> stored_;
+  std::size_t posted_count_ = 0;
+  PostedIndex posted_index_;
+  StoredIndex stored_index_;
 };
 
 }  // namespace cluster::protocol

@@ -15,8 +15,11 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       directory_(directory),
       sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(kNoLimit),
-      groups_(kNoLimit) {}
+      messages_(settings.stored_max),
+      groups_(kNoLimit),
+      atomics_(kNoLimit),
+      far_(settings.pull_window, PullBudget::Size::found),
+      near_(settings.pull_window, PullBudget::Size::fixed) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   using wire::SegmentKind;
@@ -36,6 +39,9 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::failed: return on_failed(channel, segment);
     case SegmentKind::get_failed: return on_get_failed(channel, segment);
     case SegmentKind::placed: return on_placed(channel, segment);
+    case SegmentKind::atomic: return on_atomic(channel, segment, payload);
+    case SegmentKind::fetched: return on_fetched(channel, segment, payload);
+    case SegmentKind::padding: return;
     case SegmentKind::farewell: channel.farewell = true; return;
   }
   refuse();
@@ -121,6 +127,13 @@ void Messenger::complete(SendRequest& request, Fault fault) {
   }
   if (request.verb == Verb::put && request.state == SendRequest::State::announced) --channel.puts_announced;
   if (request.verb == Verb::message) report_message(request, fault);
+  if (request.verb == Verb::atomic) {
+    const bool fetch = request.atomic->code.fetch;
+    channel.atomic_parts -= request.tokens;
+    atomics_.give_back(*request.atomic);
+    report(fetch ? Completion::Kind::fetch : Completion::Kind::atomic, request.group, request.context,
+           request.report, fault, channel.name);
+  }
   if (request.verb == Verb::put) {
     report(Completion::Kind::write, request.group, request.context, request.report, fault, channel.name);
   }
@@ -143,7 +156,7 @@ void Messenger::report_message(const SendRequest& request, Fault fault) {
   sinks_.sends->push(completion);
 }
 
-/// Remote reads and writes of this side: one outcome an operation, however many ranges it had.
+/// Remote reads, writes and atomics of this side: one outcome an operation, however many ranges it had.
 void Messenger::report(Completion::Kind kind, Group* group, void* context, bool wanted, Fault fault,
                        const SocketAddress& peer) {
   if (group != nullptr) {
@@ -154,7 +167,8 @@ void Messenger::report(Completion::Kind kind, Group* group, void* context, bool 
     fault = group->fault;
     groups_.give_back(*group);
   }
-  Counter* counter = kind == Completion::Kind::write ? sinks_.write_counter : sinks_.read_counter;
+  const bool reads = kind == Completion::Kind::read || kind == Completion::Kind::fetch;
+  Counter* counter = reads ? sinks_.read_counter : sinks_.write_counter;
   if (counter != nullptr) counter->count(fault);
   if (sinks_.sends == nullptr || (!wanted && fault == Fault::none)) return;
   Completion completion;
@@ -178,6 +192,7 @@ void Messenger::report_send(const SendOrder& order) {
 void Messenger::complete(ReceiveRequest& receive, Fault fault) {
   if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
     receive.channel->receives.remove(receive);
+    if (receive.verb == ReceiveRequest::Verb::get) --receive.channel->reads;
   }
   if (direct_.contains(receive)) direct_.remove(receive);
   if (receive.verb == ReceiveRequest::Verb::message) {
@@ -254,7 +269,8 @@ void Messenger::fail(Channel& channel, Fault fault, bool directed) {
   channel.farewell = false;
   channel.carrier = nullptr;
   channel.memory = nullptr;
-  schedule_pulls();
+  schedule_pulls(far_);
+  schedule_pulls(near_);
 }
 
 }  // namespace cluster::protocol

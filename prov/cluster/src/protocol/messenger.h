@@ -1,12 +1,14 @@
 // The protocol of one endpoint: turns orders into segments and segments into completions. It knows
-// messages, matching and credit; it knows nothing of frames, rings, time or threads.
+// messages, matching and credit; it knows nothing of frames, rings or threads, and of time only what its
+// budget of pulls is told.
 //
 //   send.cc        a message goes out: at once if there is room, else in its turn
 //   eager.cc       small messages: the parts arrive, are matched or stored; credit
 //   rendezvous.cc  large messages: announce, pull, bulk, done - both sides of each
 //   direct.cc      the same between processes that reach each other's memory
-//   put.cc        remote writes, both sides
-//   get.cc        remote reads, both sides
+//   put.cc         remote writes, both sides
+//   get.cc         remote reads, both sides
+//   atomic.cc      remote atomics, both sides; atomics.cc is their arithmetic
 //   datagram.cc    messages of which nothing is promised, both sides
 //   receive.cc     receives are posted, look into the store, are cancelled
 //   messenger.cc   turns (pump), outcomes, loss of a peer
@@ -22,6 +24,7 @@
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "protocol/match_queue.h"
+#include "protocol/pull_budget.h"
 #include "protocol/regions.h"
 
 namespace cluster::protocol {
@@ -37,6 +40,7 @@ class Directory {
 struct MessengerSettings {
   std::size_t send_requests_max = 4096;
   std::uint64_t eager_credit = 1024 * 1024;  ///< what one sender may have waiting here, charged bytes
+  std::size_t stored_max = 2 * 1024 * 1024;  ///< messages that wait for their receive
   std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
 };
 
@@ -55,6 +59,7 @@ class Messenger {
   /// Remote write and read. As send().
   Fault put(Channel& channel, const PutOrder& order);
   Fault get(Channel& channel, const GetOrder& order);
+  Fault atomic(Channel& channel, const AtomicOrder& order);
 
   // --- from the carriers, by the engine ---
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload);
@@ -76,6 +81,14 @@ class Messenger {
 
   /// Tells the peer again what it may know already, to see whether it is there.
   void remind(Channel& channel);
+
+  /// A turn begins, or what was said leaves.
+  void tell_time(Time now) { far_.tell_time(now); }
+  /// What has arrived by `now` has been taken in: those who hold up others are looked for.
+  void mind_pulls(Time now) {
+    if (far_.deadline() <= now && far_.mind(now)) schedule_pulls(far_);
+  }
+  Time deadline() const { return far_.deadline(); }
 
   /// True if some operation is under way.
   bool under_way() const { return sends_.alive() + receives_.alive() != 0; }
@@ -107,13 +120,15 @@ class Messenger {
   bool advance(SendRequest& request);
   bool advance_eager(SendRequest& request);
   void settle(SendRequest& request);
+  bool held_up(const Channel& channel, SendRequest::Verb verb) const;
   bool must_wait(const SendRequest& request) const;
   void keep_injected(SendRequest& request, const Gather& payload);
   void launch(SendRequest& turn);
   // eager.cc
   void on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_eager_next(Channel& channel, ConstBytes payload);
-  /// Null if the store holds as many messages as it can name.
+  /// Null if the store is full, which is counted. Credit ends long before unless there are very many
+  /// senders; announcements have none.
   Unexpected* store(Channel& channel, const wire::Segment& segment, std::size_t total);
   void assembled(Channel& channel);
   void release(Channel& channel, std::uint64_t charge);
@@ -122,12 +137,13 @@ class Messenger {
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
   static wire::Segment pull_for(const ReceiveRequest& receive);
-  static std::size_t next_pull(const ReceiveRequest& receive);
-  void schedule_pulls();
+  PullBudget& budget_of(const Channel& channel);
+  static std::size_t next_pull(const ReceiveRequest& receive, const PullBudget& budget);
+  void schedule_pulls(PullBudget& budget);
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
-  void account_for(ReceiveRequest& receive, std::size_t bytes);
+  void account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes);
   void finish(SendRequest& request);
   void arrived_whole(ReceiveRequest& receive);
   void abandon(ReceiveRequest& receive, Fault fault);
@@ -160,6 +176,17 @@ class Messenger {
   void was_read(const RemoteRange& range);
   void refuse_get(Channel& channel, std::uint32_t reader);
   void on_get_failed(const Channel& channel, const wire::Segment& segment);
+  // atomic.cc
+  void atomic_one(Channel& channel, const AtomicOrder& order, const RemoteRange& remote, std::size_t base,
+                  Group* group);
+  void keep_injected_atomic(SendRequest& request, const AtomicOrder& order);
+  bool advance_atomic(SendRequest& request);
+  void on_atomic(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void was_changed(const wire::Segment& segment, bool fetch);
+  void answer(Channel& channel, const wire::Segment& part, ConstBytes before);
+  bool serve_answer(SendRequest& request);
+  void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void answered(SendRequest& request, Fault fault);
   // receive.cc
   void fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from);
   void take(ReceiveRequest& receive, Unexpected& message);
@@ -191,11 +218,12 @@ class Messenger {
   Pool<ReceiveRequest> receives_;
   Pool<Unexpected> messages_;
   Pool<Group> groups_;
+  Pool<AtomicCall> atomics_;
   MatchQueue tagged_;
   MatchQueue untagged_;
-  List<ReceiveRequest, &ReceiveRequest::order> pulling_;  ///< announced, matched, not all requested
   List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
-  std::size_t pulled_out_ = 0;                            ///< bytes pulled and not arrived
+  PullBudget far_;                                        ///< of what is pulled across the network...
+  PullBudget near_;                                       ///< ...and from this node
   std::vector<Channel*> busy_;
   std::vector<Channel*> spoken_;
 };

@@ -7,12 +7,23 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "wire/atomic.h"
 
 namespace cluster::protocol {
 
 inline constexpr std::size_t kSlicesMax = 8;                  ///< iov_limit
 inline constexpr std::size_t kInjectMax = 1024;               ///< inject_size, bytes
 inline constexpr std::uint64_t kAnyPeer = ~std::uint64_t{0};  ///< FI_ADDR_UNSPEC
+
+/// What must not overtake what on the way to one peer, at any size. Messages never overtake messages nor
+/// the writes before them, and atomics never each other; what is asked for beyond that may cost waiting.
+struct Ordering {
+  bool read_after_read = false;
+  bool read_after_write = false;
+  bool write_after_read = false;
+  bool write_after_write = false;
+  bool send_after_read = false;
+};
 
 /// When a send counts as complete (fi_cq(3), completion levels).
 enum class Promise : std::uint8_t {
@@ -33,6 +44,7 @@ struct SendOrder {
   bool inject = false;  ///< buffers are the caller's again on return; length <= kInjectMax
   bool report = true;   ///< write a completion on success (failures always do)
   bool more = false;    ///< another one follows at once: do not hurry this one out
+  bool fence = false;   ///< begin after everything before it, to this peer, is complete
   Promise promise = Promise::transmitted;
 };
 
@@ -81,6 +93,18 @@ struct PutOrder : RemoteOrder {
 
 struct GetOrder : RemoteOrder {
   std::span<const Bytes> slices;
+};
+
+/// Most target bytes of one atomic operation.
+inline constexpr std::size_t kAtomicMax = 4096;
+
+/// All arrays are as long as the remote ranges together; a multiple of the element's size in each range.
+struct AtomicOrder : RemoteOrder {
+  wire::AtomicCode code;                 ///< one that is supported() (atomics.h)
+  std::span<const ConstBytes> slices;    ///< operands; none if the code has none
+  std::span<const ConstBytes> compares;  ///< comparands or masks, likewise
+  std::span<const Bytes> results;        ///< where it goes if the code fetches
+  bool inject = false;
 };
 
 }  // namespace cluster::protocol

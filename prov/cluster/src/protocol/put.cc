@@ -3,7 +3,7 @@
 // since only it can tell whether the memory may be written: complete means the bytes are there.
 //
 // A message behind an announced write waits until that has landed, so "the send is seen after the
-// write" holds at any size. Among themselves remote accesses above the eager size are not ordered.
+// write" holds at any size. Other operations wait likewise if the endpoint was promised so (Ordering).
 #include <algorithm>
 
 #include "protocol/messenger.h"
@@ -169,9 +169,13 @@ void Messenger::refuse_put(Channel& channel, std::uint32_t id) {
 
 void Messenger::on_failed(Channel& channel, const wire::Segment& segment) {
   SendRequest* request = sends_.find(segment.id);
-  const bool known = request != nullptr && request->channel == &channel && !request->done &&
-                     request->verb == SendRequest::Verb::put && request->state != SendRequest::State::queued;
-  if (!known) return refuse();
+  const bool known = request != nullptr && request->channel == &channel && !request->done;
+  if (known && request->verb == SendRequest::Verb::atomic && request->tokens > 0) {
+    return answered(*request, Fault::access);
+  }
+  const bool lawful =
+      known && request->verb == SendRequest::Verb::put && request->state != SendRequest::State::queued;
+  if (!lawful) return refuse();
   request->fault = Fault::access;
   finish(*request);
 }

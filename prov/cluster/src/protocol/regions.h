@@ -16,7 +16,7 @@ namespace cluster::protocol {
 
 class Counter;
 
-enum class Access : std::uint8_t { read, write };
+enum class Access : std::uint8_t { read, write, update };  ///< update: both at once
 
 struct Region {
   std::byte* base = nullptr;
@@ -57,7 +57,9 @@ class Regions {
     const std::uint64_t offset = address - region.start;
     const bool inside =
         address >= region.start && offset <= region.length && length <= region.length - offset;
-    if (!inside || !(access == Access::read ? region.readable : region.writable)) return false;
+    const bool allowed =
+        (access == Access::write || region.readable) && (access == Access::read || region.writable);
+    if (!inside || !allowed) return false;
     visit(region.base + offset, region);
     return true;
   }

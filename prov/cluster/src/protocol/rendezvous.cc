@@ -7,20 +7,12 @@
 #include "protocol/messenger.h"
 
 namespace cluster::protocol {
-namespace {
-
-/// One pull asks for so much; so many of them may be under way for one message.
-constexpr std::size_t kPullBytes = 256 * 1024;
-constexpr std::size_t kPullsUnderWay = 4;
-static_assert(kPullsUnderWay < kPullsMax, "one more may be half posted at the sender");
-
-}  // namespace
 
 void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = queue(segment.tagged()).match(&channel, segment.tag);
   if (receive == nullptr) {
     Unexpected* message = store(channel, segment, segment.total);
-    if (message == nullptr) return refuse();
+    if (message == nullptr) return;
     message->announced = true;
     message->source = segment.address;
     return;
@@ -43,9 +35,11 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
   }
   receive.end = receive.wanted;
   receive.channel->receives.push_back(receive);
-  pulling_.push_back(receive);
+  if (receive.verb == ReceiveRequest::Verb::get) ++receive.channel->reads;
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.waiting.push_back(receive);
   begin_direct(receive);
-  schedule_pulls();
+  schedule_pulls(budget);
 }
 
 /// The next piece of it, in the words its sender understands.
@@ -66,34 +60,36 @@ wire::Segment Messenger::pull_for(const ReceiveRequest& receive) {
   return pull;
 }
 
-/// How much to pull next; 0: enough is under way.
-std::size_t Messenger::next_pull(const ReceiveRequest& receive) {
+PullBudget& Messenger::budget_of(const Channel& channel) {
+  return channel.carrier != nullptr && channel.carrier->immediate() ? near_ : far_;
+}
+
+/// How much to ask for next; 0: enough is under way.
+std::size_t Messenger::next_pull(const ReceiveRequest& receive, const PullBudget& budget) {
   if (receive.source != 0) return next_place(receive);
-  const std::size_t under_way = receive.requested - receive.arrived;
-  if (under_way + kPullBytes > kPullsUnderWay * kPullBytes) return 0;
-  return std::min(kPullBytes, receive.end - receive.requested);
+  return budget.may_pull(receive) ? std::min(budget.piece(), receive.end - receive.requested) : 0;
 }
 
 /// Hands the free budget out in turns, one pull per message and turn.
-void Messenger::schedule_pulls() {
-  ReceiveRequest* receive = pulling_.front();
-  while (receive != nullptr && pulled_out_ + kPullBytes <= std::max(settings_.pull_window, kPullBytes)) {
-    ReceiveRequest* next = pulling_.after(*receive);
-    if (const std::size_t piece = next_pull(*receive)) {
+void Messenger::schedule_pulls(PullBudget& budget) {
+  ReceiveRequest* receive = budget.waiting.front();
+  while (receive != nullptr && budget.room()) {
+    ReceiveRequest* next = budget.waiting.after(*receive);
+    if (const std::size_t piece = next_pull(*receive, budget)) {
       wire::Segment pull = pull_for(*receive);
       pull.total = piece;
       if (receive->source != 0) offer_place(*receive, pull);
-      receive->requested += piece;
-      pulled_out_ += piece;
-      pulling_.remove(*receive);
+      budget.pulled(*receive, piece);
+      budget.waiting.remove(*receive);
       if (receive->requested < receive->end) {
-        pulling_.push_back(*receive);
+        budget.waiting.push_back(*receive);
         if (next == nullptr) next = receive;
       }
       say(*receive->channel, pull);
     }
     receive = next;
   }
+  if (receive != nullptr) budget.lacking();
 }
 
 void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
@@ -102,10 +98,10 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
                      request->state == SendRequest::State::announced && !request->done &&
                      request->verb != SendRequest::Verb::serve;
   const bool sane = known && segment.total > 0 && segment.offset <= request->length &&
-                    segment.total <= request->length - segment.offset && request->pull_count < kPullsMax;
-  if (!sane) return refuse();
+                    segment.total <= request->length - segment.offset;
+  const PullRange range{segment.offset, segment.offset + segment.total, segment.address};
+  if (!sane || !request->asked_for(range)) return refuse();
   request->receiver_id = segment.peer_id;
-  request->pulls[request->pull_count++] = {segment.offset, segment.offset + segment.total, segment.address};
   if (!channel.streaming.contains(*request)) channel.streaming.push_back(*request);
   mark_busy(channel);
 }
@@ -113,7 +109,9 @@ void Messenger::on_pull(Channel& channel, const wire::Segment& segment) {
 /// Posts one pull's worth of the request at the head, then lets the next have its turn. False if
 /// the carrier has no room.
 bool Messenger::stream(SendRequest& request) {
-  if (request.verb == SendRequest::Verb::serve) return serve(request);
+  if (request.verb == SendRequest::Verb::serve) {
+    return request.copy != nullptr ? serve_answer(request) : serve(request);
+  }
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   PullRange& range = request.pulls[0];
@@ -159,17 +157,18 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
   if (!allowed) {
     refuse_put(channel, receive->sender_id);
     abandon(*receive, Fault::access);
+    schedule_pulls(budget_of(channel));
   } else {
-    account_for(*receive, payload.size());
+    account_for(*receive, segment.offset, payload.size());
   }
 }
 
 /// So many of the bytes that were pulled are in place.
-void Messenger::account_for(ReceiveRequest& receive, std::size_t bytes) {
-  receive.arrived += bytes;
-  pulled_out_ -= bytes;
+void Messenger::account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes) {
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.arrived(receive, offset, bytes);
   if (receive.arrived + receive.fetched == receive.wanted) arrived_whole(receive);
-  if (!pulling_.empty()) schedule_pulls();
+  if (!budget.waiting.empty()) schedule_pulls(budget);
 }
 
 void Messenger::arrived_whole(ReceiveRequest& receive) {
@@ -188,8 +187,9 @@ void Messenger::arrived_whole(ReceiveRequest& receive) {
 
 /// What was to be pulled will not come.
 void Messenger::abandon(ReceiveRequest& receive, Fault fault) {
-  pulled_out_ -= receive.requested - receive.arrived;
-  if (pulling_.contains(receive)) pulling_.remove(receive);
+  PullBudget& budget = budget_of(*receive.channel);
+  budget.given_up(*receive.channel, receive.requested - receive.arrived);
+  if (budget.waiting.contains(receive)) budget.waiting.remove(receive);
   complete(receive, fault);
 }
 
@@ -202,10 +202,12 @@ void Messenger::launch(SendRequest& turn) {
 
 void Messenger::on_done(Channel& channel, const wire::Segment& segment) {
   SendRequest* request = sends_.find(segment.id);
-  const bool known = request != nullptr && request->channel == &channel && !request->done &&
-                     request->state != SendRequest::State::queued &&
-                     request->verb != SendRequest::Verb::serve;
-  if (!known) return refuse();
+  using Verb = SendRequest::Verb;
+  const bool known = request != nullptr && request->channel == &channel && !request->done;
+  if (known && request->verb == Verb::atomic && request->tokens > 0) return answered(*request, Fault::none);
+  const bool lawful = known && (request->verb == Verb::message || request->verb == Verb::put) &&
+                      request->state != SendRequest::State::queued;
+  if (!lawful) return refuse();
   finish(*request);
 }
 

@@ -46,7 +46,8 @@ class Slices {
   };
 };
 
-/// Most pulls of one message that a receiver has under way; more from a peer is a breach of protocol.
+/// Most parts of one message that are asked for and do not touch. Pulls come in order but for those that
+/// were lost on the way; more from a peer is a breach of protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
 /// An operation cut into several requests, one per remote range: complete when all of them are.
@@ -58,12 +59,24 @@ struct Group {
   bool report = true;
 };
 
+/// What an atomic operation has that others have not.
+struct AtomicCall {
+  std::uint32_t id = 0;
+  wire::AtomicCode code;
+  std::array<ConstBytes, kSlicesMax> compares;
+  std::size_t compare_count = 0;
+  std::array<Bytes, kSlicesMax> results;
+  std::size_t result_count = 0;
+  std::size_t result_base = 0;  ///< where in the results it begins
+};
+
 struct SendRequest {
   enum class Verb : std::uint8_t {
     message,
     put,     ///< remote write
+    atomic,  ///< `posted` counts target bytes, `tokens` parts that have not been answered
     launch,  ///< the turn of a remote read (receive request `receiver_id`) to begin
-    serve,   ///< answers a peer's remote read out of a region
+    serve,   ///< answers a peer's remote read out of a region, or its atomic out of `copy`
   };
 
   enum class State : std::uint8_t {
@@ -80,15 +93,16 @@ struct SendRequest {
   std::size_t posted = 0;  ///< eager: bytes the carrier has taken
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
-  std::uint32_t receiver_id = 0;  ///< announced: the receive that pulls
+  std::uint32_t receiver_id = 0;  ///< announced: the receive that pulls; serves: whom it answers
   std::uint32_t tokens = 0;       ///< segments the carrier has not reported yet
   State state = State::queued;
   Verb verb = Verb::message;
   Fault fault = Fault::none;  ///< what the peer said about it
   bool fence = false;
-  std::size_t base = 0;  ///< puts: where in the slices it begins
-  RemoteRange remote;    ///< puts, serves
+  std::size_t base = 0;  ///< puts, atomics: where in the slices it begins
+  RemoteRange remote;    ///< puts, atomics, serves
   Group* group = nullptr;
+  AtomicCall* atomic = nullptr;
   Promise promise = Promise::transmitted;
   bool tagged = false;
   bool has_data = false;
@@ -103,6 +117,17 @@ struct SendRequest {
   Hook<SendRequest> member;           ///< Channel::sends
 
   std::span<const ConstBytes> payload() const { return slices.all(); }
+  /// The receiver asks for that. False if it is too much in pieces.
+  bool asked_for(const PullRange& range) {
+    for (std::size_t i = 0; i < pull_count && range.address == 0; ++i) {
+      if (pulls[i].end != range.offset || pulls[i].address != 0) continue;
+      pulls[i].end = range.end;
+      return true;
+    }
+    if (pull_count == kPullsMax) return false;
+    pulls[pull_count++] = range;
+    return true;
+  }
 };
 
 struct ReceiveRequest {
@@ -139,8 +164,11 @@ struct ReceiveRequest {
   std::size_t arrived = 0;      ///< of those pulled
   std::size_t fetched = 0;      ///< by this side itself, out of the sender's memory
   std::uint64_t source = 0;     ///< announced: where the message lies there; 0: not to be reached
-  Hook<ReceiveRequest> order;   ///< the match queue, or Messenger::pulling_
+  Hook<ReceiveRequest> order;   ///< the match queue, or PullBudget::waiting
   Hook<ReceiveRequest> direct;  ///< Messenger::direct_
+  Hook<ReceiveRequest> bucket;  ///< PostedIndex
+  std::uint64_t number = 0;     ///< PostedIndex: in the order of posting
+  bool indexed = false;         ///< PostedIndex: in a view
   Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
 
   std::span<const Bytes> buffers() const { return slices.all(); }
@@ -166,9 +194,10 @@ struct Unexpected {
   ReceiveRequest* taker = nullptr;  ///< matched while parts were still on their way
   void* claimed_by = nullptr;
   bool claimed = false;
-  bool discarded = false;   ///< nobody wants it: dropped when its last part is here
-  Hook<Unexpected> order;   ///< the match queue
-  Hook<Unexpected> member;  ///< Channel::unexpected
+  bool discarded = false;                        ///< nobody wants it: dropped when its last part is here
+  Hook<Unexpected> order;                        ///< the match queue
+  Hook<Unexpected> first_bucket, second_bucket;  ///< StoredIndex
+  Hook<Unexpected> member;                       ///< Channel::unexpected
 
   /// May a receive that looks into the store find it?
   bool available() const { return !claimed && !discarded && taker == nullptr; }

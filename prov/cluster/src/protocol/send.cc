@@ -29,10 +29,9 @@ bool may_be_eager(const Channel& channel, std::size_t length) {
 
 Fault Messenger::send(Channel& channel, const SendOrder& order) {
   Fault outcome = Fault::none;
-  if (channel.waiting.empty() && channel.puts_announced == 0 && may_be_eager(channel, order.length) &&
-      post_at_once(channel, order, outcome)) {
-    return outcome;
-  }
+  const bool at_once =
+      channel.waiting.empty() && !order.fence && !held_up(channel, SendRequest::Verb::message);
+  if (at_once && may_be_eager(channel, order.length) && post_at_once(channel, order, outcome)) return outcome;
   return enqueue(channel, order);
 }
 
@@ -91,6 +90,7 @@ SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
   request->has_data = order.has_data;
   request->inject = order.inject;
   request->report = order.report;
+  request->fence = order.fence;
   channel.sends.push_back(*request);
   return request;
 }
@@ -118,13 +118,28 @@ void Messenger::keep_injected(SendRequest& request, const Gather& payload) {
   request.base = 0;
 }
 
-/// A fenced operation begins when all before it are complete; a message when what was written before
-/// it has landed.
+/// Is something under way that may not be overtaken? Only large writes, which are pulled, and reads, which
+/// are answered when the target gets round to it, are ever under way in this sense: everything else takes
+/// effect in the order in which the carrier brings it.
+bool Messenger::held_up(const Channel& channel, SendRequest::Verb verb) const {
+  using Verb = SendRequest::Verb;
+  const Ordering& order = sinks_.ordering;
+  const bool reads = verb == Verb::launch || verb == Verb::atomic;
+  const bool writes = verb == Verb::put || verb == Verb::atomic;
+  if (channel.puts_announced > 0) {
+    if (verb == Verb::message) return true;
+    if ((reads && order.read_after_write) || (writes && order.write_after_write)) return true;
+  }
+  if (channel.reads == 0) return false;
+  return (verb == Verb::message && order.send_after_read) || (reads && order.read_after_read) ||
+         (writes && order.write_after_read);
+}
+
+/// A fenced operation begins when all before it are complete.
 bool Messenger::must_wait(const SendRequest& request) const {
   const Channel& channel = *request.channel;
-  if (request.verb == SendRequest::Verb::message) return channel.puts_announced > 0;
-  if (!request.fence) return false;
-  return channel.sends.front() != &request || !channel.receives.empty();
+  if (request.fence && (channel.sends.front() != &request || channel.reads > 0)) return true;
+  return held_up(channel, request.verb);
 }
 
 /// Gives the carrier what it takes of the request at the head of the queue. True if all of it went,
@@ -132,6 +147,7 @@ bool Messenger::must_wait(const SendRequest& request) const {
 bool Messenger::advance(SendRequest& request) {
   if (must_wait(request)) return false;
   if (request.verb == SendRequest::Verb::put) return advance_put(request);
+  if (request.verb == SendRequest::Verb::atomic) return advance_atomic(request);
   if (request.verb == SendRequest::Verb::launch) {
     launch(request);
     return true;

@@ -156,9 +156,12 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
-  auto engine = std::make_unique<engine::Engine>(engine::Parts{
-      environment, settings, port->name(), epoch, std::move(link), std::move(host), std::move(lease), service});
-  engine->attended_by(os::start_attendant([visited = engine.get()] { return visited->attend(); }, log_));
+  auto engine = std::make_unique<engine::Engine>(engine::Parts{environment, settings, port->name(), epoch,
+                                                               std::move(link), std::move(host),
+                                                               std::move(lease), service});
+  engine->attended_by(os::start_attendant({[visited = engine.get()] { return visited->attend(); },
+                                           [visited = engine.get()] { return visited->descriptor(); }},
+                                          log_));
   return engine;
 }
 

@@ -41,6 +41,7 @@ class Machine final : public api::Assembly {
   std::uint32_t core_version() const override { return core_version_; }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
                                                int& error) override;
+  std::unique_ptr<engine::Sleeper> open_sleeper() override { return engine::Sleeper::open(); }
   std::vector<SocketAddress> resolve(const char* node, const char* service) override;
 
  private:

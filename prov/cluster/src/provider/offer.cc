@@ -10,7 +10,7 @@ namespace {
 /// Messages and remote access without a direction go all ways.
 std::uint64_t with_direction(std::uint64_t caps) {
   if ((caps & kMessageCaps) != 0 && (caps & kDirectionCaps) == 0) caps |= kDirectionCaps;
-  if ((caps & FI_RMA) != 0 && (caps & kAccessCaps) == 0) caps |= kAccessCaps;
+  if ((caps & kRemoteCaps) != 0 && (caps & kAccessCaps) == 0) caps |= kAccessCaps;
   return caps;
 }
 
@@ -30,7 +30,7 @@ void describe_transmit(fi_tx_attr& attributes, const Offer& offer, std::uint64_t
   attributes.caps = share(caps, offer.transmit_caps, hint == nullptr ? 0 : hint->caps);
   attributes.mode = 0;
   attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = offer.message_order;
+  attributes.msg_order = (offer.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
   attributes.comp_order = FI_ORDER_NONE;
   attributes.inject_size = std::min(protocol::kInjectMax, offer.message_max);
   attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
@@ -43,7 +43,7 @@ void describe_receive(fi_rx_attr& attributes, const Offer& offer, std::uint64_t 
   attributes.caps = share(caps, offer.receive_caps, hint == nullptr ? 0 : hint->caps);
   attributes.mode = 0;
   attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = offer.message_order;
+  attributes.msg_order = (offer.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
   attributes.comp_order = FI_ORDER_NONE;
   attributes.total_buffered_recv = 0;
   attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
@@ -55,6 +55,9 @@ void describe_endpoint(fi_ep_attr& attributes, const Offer& offer) {
   attributes.protocol = kProtocol;
   attributes.protocol_version = kProtocolVersion;
   attributes.max_msg_size = offer.message_max;
+  attributes.max_order_raw_size = offer.ordered_max;
+  attributes.max_order_war_size = offer.ordered_max;
+  attributes.max_order_waw_size = offer.ordered_max;
   attributes.mem_tag_format = kTagFormat;
   attributes.tx_ctx_cnt = 1;
   attributes.rx_ctx_cnt = 1;

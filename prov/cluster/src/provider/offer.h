@@ -21,19 +21,27 @@ inline constexpr std::uint32_t kProviderVersion = FI_VERSION(0, 1);
 // secondary ones that cost nothing are given to everybody, FI_SOURCE costs a look-up per message.
 inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
 inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
+inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 inline constexpr std::uint64_t kPrimaryCaps =
-    kMessageCaps | kDirectionCaps | FI_RMA | kAccessCaps | FI_DIRECTED_RECV;
+    kMessageCaps | kDirectionCaps | kRemoteCaps | kAccessCaps | FI_DIRECTED_RECV;
 inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
-inline constexpr std::uint64_t kCaps = kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_RMA_EVENT;
-inline constexpr std::uint64_t kTransmitCaps = kMessageCaps | FI_SEND | FI_RMA | FI_READ | FI_WRITE;
-inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_RMA |
-                                              FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT;
+inline constexpr std::uint64_t kCaps = kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_RMA_EVENT | FI_FENCE;
+inline constexpr std::uint64_t kTransmitCaps =
+    kMessageCaps | FI_SEND | kRemoteCaps | FI_READ | FI_WRITE | FI_FENCE;
+inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
+                                              kRemoteCaps | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT;
 
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE;
-inline constexpr std::uint64_t kMessageOrder = FI_ORDER_SAS;
+/// Every order there is can be had, at any size. What costs nothing is given to everybody; the rest may
+/// cost waiting (protocol/order.h: Ordering) and is given to who asks.
+inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RAS | FI_ORDER_WAS |
+                                            FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
+                                            FI_ORDER_ATOMIC_WAW;
+inline constexpr std::uint64_t kMessageOrder =
+    FI_ORDER_STRICT | kFreeOrder | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
 
 inline constexpr std::uint32_t kProtocol = FI_PROV_SPECIFIC | wire::kMagic;
 inline constexpr std::uint32_t kProtocolVersion = wire::kVersion;
@@ -55,6 +63,7 @@ struct Offer {
   std::uint64_t receive_caps;
   std::uint64_t transmit_flags;
   std::uint64_t message_order;
+  std::size_t ordered_max;  ///< largest remote access that is ordered against others
   std::size_t message_max;
   std::size_t remote_ranges_max;
 };
@@ -66,6 +75,7 @@ inline constexpr Offer kReliableOffer{
     .receive_caps = kReceiveCaps,
     .transmit_flags = kTransmitOpFlags,
     .message_order = kMessageOrder,
+    .ordered_max = SIZE_MAX,
     .message_max = kMessageMax,
     .remote_ranges_max = protocol::kRemoteMax,
 };
@@ -77,6 +87,7 @@ inline constexpr Offer kDatagramOffer{
     .receive_caps = kDatagramCaps & kReceiveCaps,
     .transmit_flags = kDatagramTransmitFlags,
     .message_order = FI_ORDER_NONE,
+    .ordered_max = 0,
     .message_max = wire::kFrameMax - wire::kDatagramHeadMax,
     .remote_ranges_max = 0,
 };

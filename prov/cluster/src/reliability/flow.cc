@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint16_t kWindowMin = 8;
 constexpr std::uint16_t kWindowMax = 4096;
-constexpr std::size_t kFrameMin = 512;
 
 wire::Opening opening_of(const FlowSettings& settings, const Identity& identity) {
   wire::Opening opening;
@@ -24,11 +23,11 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
 }  // namespace
 
 Flow::Rooms::Rooms(const FlowSettings& settings, const Identity& identity, const link::Path& path_to_peer,
-                   const Environment& world)
+                   const Environment& world, BodyPool& pool)
     : environment(world),
       path(path_to_peer),
       handshake(opening_of(settings, identity)),
-      bodies(handshake.ours().frame_max - sizeof(wire::FrameHeader)),
+      bodies(pool),
       frames(handshake.ours().window),
       builder(bodies, frames),
       congestion(handshake.ours().window),
@@ -38,8 +37,8 @@ Flow::Rooms::Rooms(const FlowSettings& settings, const Identity& identity, const
       liveness(settings.peer_timeout) {}
 
 Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path,
-           const Environment& environment, Time)
-    : rooms_(std::make_unique<Rooms>(settings, identity, path, environment)) {}
+           const Environment& environment, BodyPool& bodies)
+    : rooms_(std::make_unique<Rooms>(settings, identity, path, environment, bodies)) {}
 
 Flow::~Flow() = default;
 
@@ -53,6 +52,8 @@ bool Flow::post(const wire::Segment& segment, const Gather& payload, protocol::H
 }
 
 void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
+
+void Flow::introduce(const wire::FrameView& opening, link::Link& link) { rooms_->introduce(opening, link); }
 
 Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::Path& from) {
   return rooms_->receive(now, view, from);
@@ -82,6 +83,8 @@ bool Flow::quiet() const { return drained() && !rooms_->acks.owed(); }
 bool Flow::drained() const { return rooms_->drained(); }
 
 void Flow::close(Time now, link::Link& link) { rooms_->close(now, link); }
+
+bool Flow::confirmed() const { return rooms_->handshake.peer_knows_us(); }
 
 std::uint32_t Flow::session() const { return rooms_->handshake.ours().session; }
 

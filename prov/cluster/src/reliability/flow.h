@@ -34,6 +34,8 @@ struct FlowSettings {
   Duration peer_timeout = 10s;
 };
 
+class BodyPool;
+
 /// Who this side is, for the opening block.
 struct Identity {
   SocketAddress name;
@@ -49,8 +51,9 @@ class Flow final : public protocol::Carrier {
     refused,   ///< not of this session or outside the window: dropped and counted
   };
 
+  /// `bodies` is made for links of at least `settings.frame_max` and outlives the flow.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path,
-       const Environment& environment, Time now);
+       const Environment& environment, BodyPool& bodies);
   ~Flow() override;
 
   // --- down: protocol::Carrier ---
@@ -58,6 +61,9 @@ class Flow final : public protocol::Carrier {
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
             protocol::Token token) override;
   bool immediate() const override { return false; }
+  /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
+  /// to that session it is genuine.
+  void introduce(const wire::FrameView& opening, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);
@@ -94,6 +100,8 @@ class Flow final : public protocol::Carrier {
   /// Says goodbye once (a fin frame); the flow is dead afterwards.
   void close(Time now, link::Link& link);
 
+  /// True once the peer has addressed this session: its address is no forgery.
+  bool confirmed() const;
   std::uint32_t session() const;       ///< the one in `Identity`
   std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
   std::uint64_t peer_epoch() const;    ///< 0 until then

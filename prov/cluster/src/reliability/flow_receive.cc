@@ -24,6 +24,8 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
     take_acknowledgement(now, view);
   }
   liveness.heard(now);
+  // An introduction: what was sent before has not been taken, and will be now.
+  if (!knew_peer && !view.sequenced() && !view.acknowledges()) timer.hurry(now);
   const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
   if (verdict != Verdict::refused && from.to == path.to && from.mac_known) path = from;
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
@@ -58,6 +60,7 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
     ++arrived;
     losses.arrived(s, flight, round_trip);
     report(s, *flight.body, view.ack);
+    if (path_size.is_probe(s)) probe_arrived();
     bodies.give(std::move(flight.body));
   });
   if (!withheld.empty()) report_withheld();
@@ -91,6 +94,17 @@ void Flow::Rooms::report(Sequence s, const FrameBody& body, Sequence complete_be
     } else {
       delivered.push_back(token);
     }
+  }
+}
+
+void Flow::Rooms::probe_arrived() {
+  switch (path_size.arrived()) {
+    case PathSize::Answer::none: return;
+    case PathSize::Answer::yes: return handshake.prove(handshake.longest());
+    case PathSize::Answer::no:
+      environment.log.warn(
+          "path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
+          path.to.text().c_str(), handshake.longest(), handshake.frame_max());
   }
 }
 

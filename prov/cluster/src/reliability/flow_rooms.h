@@ -25,7 +25,7 @@ namespace cluster::reliability {
 
 struct Flow::Rooms {
   Rooms(const FlowSettings& settings, const Identity& identity, const link::Path& path,
-        const Environment& environment);
+        const Environment& environment, BodyPool& bodies);
 
   bool alive() const { return fault == Fault::none; }
 
@@ -45,11 +45,15 @@ struct Flow::Rooms {
 
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token);
   void transmit(Time now, link::Link& link);
+  void introduce(const wire::FrameView& opening, link::Link& link);
   void close(Time now, link::Link& link);
   void choose(Choice& choice, std::size_t limit);
   void choose_new(Choice& choice, std::size_t limit);
   /// How many frames window and pace let go now.
   std::size_t allowance(Time now);
+  void probe_path();
+  /// The probe's body: padding of so many bytes.
+  static void pad(FrameBody& body, std::size_t length);
   bool ack_wanted(const Choice& choice) const;
   /// Sends what was chosen; false if the link did not take all of it. Raises `told` to what
   /// the frames that went out say of `word`.
@@ -63,6 +67,7 @@ struct Flow::Rooms {
   void take_acknowledgement(Time now, const wire::FrameView& view);
   void report(Sequence s, const FrameBody& body, Sequence complete_before);
   void report_withheld();
+  void probe_arrived();
   Verdict take_frame(Time now, const wire::FrameView& view);
   void take_fin(Time now, Sequence end);
   bool next(ConstBytes& segments);
@@ -76,7 +81,8 @@ struct Flow::Rooms {
   Environment environment;
   link::Path path;
   Handshake handshake;
-  BodyPool bodies;
+  PathSize path_size;
+  BodyPool& bodies;
   SendWindow frames;
   FrameBuilder builder;
   RoundTrip round_trip;

@@ -22,6 +22,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   if (!alive()) return;
   retry_at = resume_at = kNever;
   detect_losses(now);
+  if (handshake.peer_knows_us() && path_size.wants_probe(handshake.longest())) probe_path();
   const Word word(now, acks, arrivals);
   Word::Said told = Word::Said::nothing;
   bool taken = true;
@@ -51,6 +52,27 @@ std::size_t Flow::Rooms::allowance(Time now) {
   // While the window looks for its limit the pace must not be what holds it back.
   pacer.pace(round_trip.smoothed() / (congestion.exploring() ? 2 : 1), window);
   return std::min(window - std::min(window, frames.travelling()), pacer.allowance(now));
+}
+
+void Flow::Rooms::pad(FrameBody& body, std::size_t length) {
+  static constexpr std::array<std::byte, wire::kFrameMax / kPayloadPiecesMax + 1> blank{};
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::padding;
+  segment.length = static_cast<std::uint32_t>(length);
+  body.reset();
+  body.filled = wire::encode(segment, body.segments());
+  for (std::size_t left = length; left > 0; left -= body.payload[body.payload_pieces - 1].size()) {
+    body.refer_to(ConstBytes(blank).first(std::min(left, blank.size())));
+  }
+}
+
+void Flow::Rooms::probe_path() {
+  if (!frames.room(FrameBuilder::kFramesMax + 1)) return;
+  std::unique_ptr<FrameBody> body = bodies.take_slim();
+  pad(*body, 0);
+  pad(*body, handshake.longest() - sizeof(wire::FrameHeader) - body->filled);
+  path_size.sent(frames.end());
+  frames.push(std::move(body));
 }
 
 void Flow::Rooms::choose(Choice& choice, std::size_t limit) {
@@ -93,6 +115,10 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
   std::array<Word::Said, link::kBurstMax> says;
   for (std::size_t i = 0; i < choice.count; ++i) {
     FrameBody& body = *frames.at(choice.picks[i].sequence).body;
+    if (choice.picks[i].repair && path_size.is_probe(choice.picks[i].sequence)) {
+      path_size.lost();
+      pad(body, 0);
+    }
     Label label{wire::FrameKind::flow, kSequenced, choice.picks[i].sequence,
                 transmission + static_cast<std::uint32_t>(i + 1)};
     if (body.ordered) label.flags |= kOrdered;
@@ -136,6 +162,13 @@ std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link&
   if (link.send_burst({&out, 1}) == 0) return std::nullopt;
   ++environment.counters.frames_sent;
   return said;
+}
+
+void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
+  if (!handshake.knows_peer()) ++environment.counters.sessions_opened;
+  if (!handshake.accept(opening)) return;
+  const Word nothing(Time{}, acks, arrivals);
+  send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, nothing);
 }
 
 void Flow::Rooms::close(Time now, link::Link& link) {

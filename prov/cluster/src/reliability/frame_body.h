@@ -3,6 +3,7 @@
 // for bulk the payload where it lies in user memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -51,19 +52,25 @@ struct FrameBody {
   std::vector<protocol::Token> tokens;  ///< keeps its capacity when the body is used again
 };
 
-/// Bodies are used again: two sizes, whole frames and those whose payload lies elsewhere. As many
-/// exist as were ever in use at once, which the send window bounds.
+/// The smallest frame that every side must be able to receive.
+inline constexpr std::size_t kFrameMin = 512;
+
+/// Bodies are used again, by all flows of an engine: a flow with nothing on its way holds none. Two sizes,
+/// whole frames and those whose payload lies elsewhere; at most kShelfMax of each lie idle.
 class BodyPool {
  public:
-  explicit BodyPool(std::size_t frame_max) : frame_max_(frame_max) {}
+  /// `frame_max` of the link.
+  explicit BodyPool(std::size_t frame_max)
+      : room_(std::clamp(frame_max, kFrameMin, wire::kFrameMax) - sizeof(wire::FrameHeader)) {}
 
   /// Room for a whole frame of segments.
-  std::unique_ptr<FrameBody> take() { return take(whole_, frame_max_); }
+  std::unique_ptr<FrameBody> take() { return take(whole_, room_); }
   /// Room for the header of one segment.
   std::unique_ptr<FrameBody> take_slim() { return take(slim_, wire::kSegmentHeaderMax); }
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
-    (body->capacity == frame_max_ ? whole_ : slim_).push_back(std::move(body));
+    Shelf& shelf = body->capacity == room_ ? whole_ : slim_;
+    if (shelf.size() < kShelfMax) shelf.push_back(std::move(body));
   }
 
  private:
@@ -76,7 +83,9 @@ class BodyPool {
     return body;
   }
 
-  std::size_t frame_max_;
+  static constexpr std::size_t kShelfMax = 1024;
+
+  std::size_t room_;
   Shelf whole_;
   Shelf slim_;
 };

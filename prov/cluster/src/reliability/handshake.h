@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "reliability/path_size.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
@@ -52,10 +53,13 @@ class Handshake {
     const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);
     return peer_knows_us_ ? both : std::min(both, kFramesBeforeAnswer);
   }
-  /// Largest frame that both sides take, header included.
-  std::size_t frame_max() const {
-    return std::min<std::size_t>(ours_.frame_max, peer_ ? peer_->frame_max : kFrameBeforeAnswer);
+  /// Largest frame to send, header included: both sides and the path take it.
+  std::size_t frame_max() const { return std::min(longest(), peer_ ? proven_ : kFrameBeforeAnswer); }
+  /// What both links would take; whether the path does is proven by whoever calls prove().
+  std::size_t longest() const {
+    return std::min(ours_.frame_max, peer_ ? peer_->frame_max : ours_.frame_max);
   }
+  void prove(std::size_t frame) { proven_ = frame; }
   /// What is left of it for segments.
   std::size_t room() const { return frame_max() - sizeof(wire::FrameHeader) - opening_size(); }
   std::size_t opening_size() const { return peer_knows_us_ ? 0 : sizeof(wire::OpeningBlock); }
@@ -68,6 +72,7 @@ class Handshake {
   wire::Opening ours_;
   std::optional<wire::Opening> peer_;
   bool peer_knows_us_ = false;
+  std::size_t proven_ = PathSize::kCertain;
 };
 
 }  // namespace cluster::reliability

@@ -82,6 +82,7 @@ std::size_t LossDetector::detect(Time now, const RoundTrip& round_trip, SendWind
   std::size_t lost = 0;
   deadline_ = kNever;
   shrink(now, round_trip);
+  forget_settled(frames);
   std::size_t i = 0;
   while (any_arrived_ && i < transmissions_.size()) {
     const Transmission record = transmissions_[i];
@@ -104,6 +105,14 @@ std::size_t LossDetector::detect(Time now, const RoundTrip& round_trip, SendWind
     }
   }
   return lost;
+}
+
+/// A peer that acknowledges without ever naming a newer arrival must not fill our memory.
+void LossDetector::forget_settled(const SendWindow& frames) {
+  while (transmissions_.size() > kRememberedMin + 2 * frames.outstanding() &&
+         !frames.is_travelling(transmissions_.front().sequence, transmissions_.front().number)) {
+    transmissions_.pop_front();
+  }
 }
 
 bool LossDetector::remembers(Sequence transmission, Sequence sequence) const {

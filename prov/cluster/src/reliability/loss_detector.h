@@ -42,6 +42,7 @@ class LossDetector {
   std::size_t detect(Time now, const RoundTrip& round_trip, SendWindow& frames);
   /// When the next frame becomes overdue; kNever if none has been overtaken.
   Time deadline() const { return deadline_; }
+  std::size_t remembered() const { return transmissions_.size(); }
   bool remembers(Sequence transmission, Sequence sequence) const;
   Duration reorder_window(const RoundTrip& round_trip) const;
 
@@ -52,6 +53,8 @@ class LossDetector {
     Time sent_at{};
   };
 
+  /// What is settled but not older than the newest arrival is remembered up to here.
+  static constexpr std::size_t kRememberedMin = 64;
   static constexpr std::int32_t kOvertakenFew = 3;
   static constexpr int kWidest = 4;     ///< round trips
   static constexpr int kSlowness = 32;  ///< the window shrinks by this fraction per quiet round trip
@@ -59,6 +62,7 @@ class LossDetector {
   /// Index of the record with this number, if it is there.
   std::optional<std::size_t> find(Sequence number) const;
   Duration patience(std::int32_t overtaken_by, const RoundTrip& round_trip) const;
+  void forget_settled(const SendWindow& frames);
   void shrink(Time now, const RoundTrip& round_trip);
 
   Ring<Transmission> transmissions_;

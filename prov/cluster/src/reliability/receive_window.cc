@@ -9,13 +9,27 @@ namespace cluster::reliability {
 
 ReceiveWindow::ReceiveWindow(std::size_t size)
     : size_(size),
-      slots_(std::bit_ceil(size)),
+      slots_(std::min(std::bit_ceil(size), kFirstSlots)),
       mask_(static_cast<std::uint32_t>(slots_.size() - 1)),
-      arrived_(slots_.size()) {}
+      arrived_(std::bit_ceil(size)) {}
+
+void ReceiveWindow::widen(std::size_t slots) {
+  std::vector<Slot> wider(slots);
+  const auto mask = static_cast<std::uint32_t>(slots - 1);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const bool used = (slots_[i].sequence.value & mask_) == i;
+    if (used) wider[slots_[i].sequence.value & mask] = std::move(slots_[i]);
+  }
+  slots_ = std::move(wider);
+  mask_ = mask;
+}
 
 ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, bool ordered,
                                              ConstBytes segments) {
-  if (s - expected_ >= static_cast<std::int32_t>(size_)) return Arrival::outside;
+  const std::int32_t ahead = s - expected_;
+  if (ahead >= static_cast<std::int32_t>(size_)) return Arrival::outside;
+  if (ahead >= static_cast<std::int32_t>(slots_.size()))
+    widen(std::bit_ceil(static_cast<std::size_t>(ahead) + 1));
   Slot& slot = at(s);
   if (came_before(s)) {
     const bool copied_by_network = slot.sequence == s && slot.transmission == transmission;

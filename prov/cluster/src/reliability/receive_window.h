@@ -28,6 +28,7 @@ class ReceiveWindow {
     outside,  ///< further ahead than the window
   };
 
+  /// Memory is taken as gaps need it.
   explicit ReceiveWindow(std::size_t size);
 
   Arrival arrive(Sequence s, Sequence transmission, bool ordered, ConstBytes segments);
@@ -47,16 +48,18 @@ class ReceiveWindow {
 
  private:
   struct Slot {
-    Sequence sequence;      ///< what was here last...
+    Sequence sequence;      ///< what was here last, as long as nothing newer needs the place...
     Sequence transmission;  ///< ...and the sending that brought it
     bool kept = false;
     std::vector<std::byte> segments;  ///< waiting to be handed on, if kept
   };
 
-  static constexpr std::size_t kSparesMax = 64;
+  static constexpr std::size_t kSparesMax = 8;
+  static constexpr std::size_t kFirstSlots = 64;
 
   Slot& at(Sequence s) { return slots_[s.value & mask_]; }
   bool came_before(Sequence s) const { return s.before(expected_) || arrived_.contains(s); }
+  void widen(std::size_t slots);
   void keep(Slot& slot, ConstBytes segments);
   void release_handed();
 

@@ -1,8 +1,8 @@
 // What to do about silence while frames are outstanding. First a tail-loss probe (RFC 8985 section 7)
-// after two round trips and the peer's delay of acknowledgements: one frame sent again, whose
-// acknowledgement tells the loss detector about all before it. Then retransmission timeouts, each
-// twice as long as the one before, up to a second. Every sending and every sign of progress starts
-// the silence anew; progress also forgets the backoff.
+// after two round trips (or what the longest are likely to take) and the peer's delay of acknowledgements:
+// one frame sent again, whose acknowledgement tells the loss detector about all before it. Then
+// retransmission timeouts, each twice as long as the one before, up to a second. Every sending and every sign
+// of progress starts the silence anew; progress also forgets the backoff.
 #pragma once
 
 #include <algorithm>

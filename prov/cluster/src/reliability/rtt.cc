@@ -20,7 +20,7 @@ void RoundTrip::sample(Duration measured) {
 
 Duration RoundTrip::timeout() const {
   if (!measured()) return kTimeoutUnmeasured;
-  return std::clamp(smoothed_ + 4 * deviation_, kTimeoutMin, kTimeoutMax);
+  return std::clamp(likely_longest(), kTimeoutMin, kTimeoutMax);
 }
 
 }  // namespace cluster::reliability

@@ -15,7 +15,9 @@ class RoundTrip {
   /// Zero until measured.
   Duration smoothed() const { return smoothed_; }
   Duration latest() const { return latest_; }
-  /// After this much silence a frame counts as lost: smoothed + 4 deviations, within bounds.
+  /// Smoothed + 4 deviations: hardly any takes longer.
+  Duration likely_longest() const { return smoothed_ + 4 * deviation_; }
+  /// After this much silence a frame counts as lost: likely_longest(), within bounds.
   Duration timeout() const;
 
   static constexpr Duration kTimeoutUnmeasured = 1ms;

@@ -1,13 +1,23 @@
 #include "reliability/send_window.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace cluster::reliability {
 
 SendWindow::SendWindow(std::size_t capacity)
-    : flights_(std::bit_ceil(capacity)),
+    : capacity_(std::bit_ceil(capacity)),
+      flights_(std::min(capacity_, kFirstFlights)),
       mask_(static_cast<std::uint32_t>(flights_.size() - 1)),
-      outstanding_(flights_.size()) {}
+      outstanding_(capacity_) {}
+
+void SendWindow::widen() {
+  std::vector<Flight> wider(flights_.size() * 2);
+  const auto mask = static_cast<std::uint32_t>(wider.size() - 1);
+  for (Sequence s = first_; s != end_; ++s) wider[s.value & mask] = std::move(at(s));
+  flights_ = std::move(wider);
+  mask_ = mask;
+}
 
 bool SendWindow::is_travelling(Sequence s, Sequence transmission) const {
   if (!is_outstanding(s)) return false;
@@ -17,6 +27,7 @@ bool SendWindow::is_travelling(Sequence s, Sequence transmission) const {
 
 void SendWindow::push(std::unique_ptr<FrameBody> body) {
   assert(room(1));
+  if (static_cast<std::size_t>(end_ - first_) == flights_.size()) widen();
   Flight& flight = at(end_);
   flight.body = std::move(body);
   flight.sendings = 0;
@@ -57,7 +68,7 @@ Sequence SendWindow::take_lost() {
 bool SendWindow::plausible(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
   // An old acknowledgement is plausible as long as nobody can have reordered it by a whole window.
-  if (first_ - ack > static_cast<std::int32_t>(flights_.size())) return false;
+  if (first_ - ack > static_cast<std::int32_t>(capacity_)) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
   // The ranges ascend from `ack`, each step less than 2^31: none may leave the window on the way.
   for (std::size_t i = 0; i < ranges->count; ++i) {

@@ -39,6 +39,7 @@ struct Flight {
 
 class SendWindow {
  public:
+  /// At most so many frames at once; memory is taken as it is needed.
   explicit SendWindow(std::size_t capacity);
 
   Sequence first() const { return first_; }
@@ -55,7 +56,7 @@ class SendWindow {
   /// Frames with tokens among the outstanding ones: somebody waits for their acknowledgement.
   bool awaited() const { return awaited_ != 0; }
   bool room(std::size_t frames) const {
-    return static_cast<std::size_t>(end_ - first_) + frames <= flights_.size();
+    return static_cast<std::size_t>(end_ - first_) + frames <= capacity_;
   }
   bool is_outstanding(Sequence s) const {
     return !s.before(first_) && s.before(next_) && outstanding_.contains(s);
@@ -105,7 +106,11 @@ class SendWindow {
   }
   void forget(Sequence s, Flight& flight);
   Ring<Sequence>& skip_overtaken();
+  void widen();
 
+  static constexpr std::size_t kFirstFlights = 16;
+
+  std::size_t capacity_;
   std::vector<Flight> flights_;
   std::uint32_t mask_;
   SequenceSet outstanding_;

@@ -25,10 +25,26 @@ struct HostSettings {
   bool single_copy = true;               ///< large messages directly from memory to memory, where permitted
 };
 
-class Outbox : public protocol::Carrier {
+/// How one end of a ring sleeps: it asks the other end to knock, and hears it at a descriptor, as it
+/// hears of the other's death.
+class Doorbell {
+ public:
+  virtual ~Doorbell() = default;
+  virtual int descriptor() const = 0;
+  /// From now on the descriptor becomes readable when there is something to do: a segment for an inbox,
+  /// room for an outbox. True if that is news to the other side: then os::fence_processes() and one more
+  /// look are due before it can be relied on.
+  virtual bool ask() = 0;
+  /// Takes the knocks out of the descriptor. Whoever does must ask again.
+  virtual void hush() = 0;
+};
+
+class Outbox : public protocol::Carrier, public Doorbell {
  public:
   /// True once the peer is gone; asked only now and then (a system call).
   virtual bool peer_gone() = 0;
+  /// Knocks unasked, once, if the peer has taken nothing since the last call, and there is something.
+  virtual void knock_if_unheard() = 0;
   /// True if the peer has taken everything out of the ring.
   virtual bool drained() const = 0;
 };
@@ -39,9 +55,8 @@ struct Arrival {
   ConstBytes payload;
 };
 
-class Inbox {
+class Inbox : public Doorbell {
  public:
-  virtual ~Inbox() = default;
   virtual const SocketAddress& peer() const = 0;
   /// Orders the lives of one peer name: a larger one is a later life.
   virtual std::uint64_t peer_epoch() const = 0;
@@ -70,6 +85,10 @@ class Host {
   virtual Connection connect(const SocketAddress& peer) = 0;
   /// Takes connections that came in since the last call (a system call).
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& arrivals) = 0;
+  /// Readable when a connection waits for accept().
+  virtual int descriptor() const = 0;
+  /// True if a connection has come in whose first words have not: accept() again soon.
+  virtual bool expecting() const = 0;
 };
 
 /// Null if no shared memory can be offered under this name; `reason` says why.

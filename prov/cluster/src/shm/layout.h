@@ -39,6 +39,10 @@
 // pointer or an index from the memory without that. Payload may still change while it is being read:
 // that is the sender's loss, it could have sent those bytes in the first place.
 //
+// Sleeping. Each side may ask the other to knock, by a word of its own (bell.h): the reader for the next
+// segment, the writer for room. The reader's word has a line for itself, which the writer keeps in its
+// cache and looks at behind every segment; the writer's lies beside `head`, where the reader writes anyway.
+//
 // Idle cost: one load of one line (the next slot), and a prefetch of a second one after a message that
 // took just one line of the arena. Small message: one line written, one line read.
 // Memory is touched only as used: a pair that exchanges a few small messages costs two or three pages.
@@ -60,11 +64,13 @@ inline constexpr std::size_t kLineBytes = 64;
 
 /// The first page.
 struct Control {
-  alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
-  alignas(kLineBytes) std::byte reserved[4096 - kLineBytes] = {};  ///< a line for a doorbell comes here
+  alignas(kLineBytes) std::uint32_t head = 0;          ///< reader: number of the first segment not given back
+  std::uint32_t room_bell = 0;                         ///< the writer asks to be told when `head` moves
+  alignas(kLineBytes) std::uint32_t segment_bell = 0;  ///< the reader asks to be told of a segment
+  alignas(kLineBytes) std::byte reserved[4096 - 2 * kLineBytes] = {};
 };
 static_assert(sizeof(Control) == 4096);
-static_assert(offsetof(Control, reserved) == kLineBytes, "the head has its line for itself");
+static_assert(offsetof(Control, segment_bell) == kLineBytes && offsetof(Control, reserved) == 2 * kLineBytes);
 
 struct Slot {
   static constexpr std::size_t kRoom = 48;

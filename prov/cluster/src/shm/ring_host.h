@@ -26,6 +26,8 @@ class RingHost final : public Host {
 
   Connection connect(const SocketAddress& peer) override;
   void accept(std::vector<std::unique_ptr<Inbox>>& arrivals) override;
+  int descriptor() const override { return listener_.descriptor(); }
+  bool expecting() const override { return !half_open_.empty(); }
 
  private:
   void admit_connections();

@@ -13,6 +13,7 @@ RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemor
 
 bool RingInbox::look(Arrival& arrival) {
   if (reader_.look(arrival.segment, arrival.payload)) return true;
+  if (reader_.owes_knock()) socket_.knock();
   if (reader_.broken()) [[unlikely]]
     complain();
   return false;
@@ -20,6 +21,7 @@ bool RingInbox::look(Arrival& arrival) {
 
 void RingInbox::take() {
   reader_.take();
+  if (reader_.owes_knock()) socket_.knock();
   ++environment_.counters.shm_received;
 }
 

@@ -22,6 +22,9 @@ class RingInbox final : public Inbox {
   bool look(Arrival& arrival) override;
   void take() override;
   bool broken() const override { return reader_.broken(); }
+  int descriptor() const override { return socket_.descriptor(); }
+  bool ask() override { return reader_.ask_for_segments(); }
+  void hush() override { socket_.hush(); }
   protocol::ForeignMemory* memory() override {
     return memory_of_peer_.reachable() ? &memory_of_peer_ : nullptr;
   }

@@ -12,6 +12,8 @@ RingOutbox::RingOutbox(const SocketAddress& peer, os::LocalSocket socket, os::Sh
 
 bool RingOutbox::post(const wire::Segment& segment, const Gather& payload, protocol::Hold, protocol::Token) {
   if (!writer_.post(segment, payload)) return false;
+  if (writer_.owes_knock()) [[unlikely]]
+    socket_.knock();
   ++environment_.counters.shm_sent;
   return true;
 }

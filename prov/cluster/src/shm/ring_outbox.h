@@ -19,7 +19,13 @@ class RingOutbox final : public Outbox {
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
             protocol::Token token) override;
   bool immediate() const override { return true; }
+  int descriptor() const override { return socket_.descriptor(); }
+  bool ask() override { return writer_.ask_for_room(); }
+  void hush() override { socket_.hush(); }
   bool peer_gone() override;
+  void knock_if_unheard() override {
+    if (writer_.newly_unheard()) socket_.knock();
+  }
   bool drained() const override { return writer_.drained(); }
 
  private:

@@ -20,11 +20,14 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
     : slots_(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
       control_(reinterpret_cast<Control*>(memory.data())),
       arena_(memory.data() + geometry.arena_begin()),
+      segment_bell_(control_->segment_bell),
+      room_bell_(control_->room_bell),
       slot_count_(geometry.slots),
       arena_bytes_(geometry.arena_bytes),
       slots_lag_(geometry.slots / kLagFraction),
       arena_lag_(geometry.arena_bytes / kLagFraction) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
+  segment_bell_.introduce();
 }
 
 bool RingReader::rest(std::uint32_t sequence) {
@@ -75,6 +78,8 @@ void RingReader::publish() {
   std::atomic_ref(control_->head).store(position_, std::memory_order_release);
   published_ = position_;
   arena_taken_ = 0;
+  if (room_bell_.wanted()) [[unlikely]]
+    knock_due_ = true;
 }
 
 }  // namespace cluster::shm

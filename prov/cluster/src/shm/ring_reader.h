@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "shm/bell.h"
 #include "shm/layout.h"
 #include "wire/segment.h"
 
@@ -34,6 +35,16 @@ class RingReader {
     if (position_ - published_ >= slots_lag_ || arena_taken_ >= arena_lag_) publish();
   }
 
+  /// Asks the writer to knock behind its next segment; true if it had not been asked.
+  bool ask_for_segments() { return segment_bell_.ask(); }
+  /// True if the writer has to be told, now, that there is room.
+  bool owes_knock() {
+    if (!knock_due_) [[likely]]
+      return false;
+    knock_due_ = false;
+    return true;
+  }
+
   /// True once the writer broke the rules: look() finds nothing any more.
   bool broken() const { return broken_; }
 
@@ -46,6 +57,8 @@ class RingReader {
   Slot* slots_;
   Control* control_;
   const std::byte* arena_;
+  Bell segment_bell_;
+  Bell room_bell_;
   std::uint32_t slot_count_;
   std::uint32_t arena_bytes_;
   std::uint32_t slots_lag_;                 ///< taken but unpublished slots that are too many
@@ -56,6 +69,7 @@ class RingReader {
   std::uint32_t arena_taken_ = 0;           ///< bytes taken since published_
   std::uint32_t block_ = 0;                 ///< bytes of the arena that the segment shown occupies
   bool shown_ = false;                      ///< look() has shown the segment at position_
+  bool knock_due_ = false;
   bool broken_ = false;
   std::byte room_[Slot::kRoom];  ///< of the slot shown: out of the writer's reach
 };

@@ -1,6 +1,7 @@
 #include "shm/ring_writer.h"
 
 #include <cassert>
+#include <utility>
 
 namespace cluster::shm {
 
@@ -8,12 +9,15 @@ RingWriter::RingWriter(Bytes memory, const Geometry& geometry)
     : slots_(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
       control_(reinterpret_cast<Control*>(memory.data())),
       arena_(memory.data() + geometry.arena_begin()),
+      segment_bell_(control_->segment_bell),
+      room_bell_(control_->room_bell),
       payload_max_(geometry.payload_max()),
       slot_count_(geometry.slots),
       arena_bytes_(geometry.arena_bytes),
       arena_ends_(std::make_unique<std::uint32_t[]>(geometry.slots)) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
   std::atomic_ref(control_->head).store(head_, std::memory_order_relaxed);
+  room_bell_.introduce();
 }
 
 bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {
@@ -67,6 +71,14 @@ void RingWriter::read_head() {
   }
   head_ = head;
   arena_begin_ = arena_ends_[(head - 1) & (slot_count_ - 1)];
+}
+
+bool RingWriter::newly_unheard() {
+  const std::uint32_t head = std::atomic_ref(control_->head).load(std::memory_order_relaxed);
+  const bool moved = std::exchange(unheard_head_, head) != head;
+  if (moved) unheard_told_ = false;
+  if (moved || head == position_) return false;
+  return !std::exchange(unheard_told_, true);
 }
 
 bool RingWriter::drained() const {

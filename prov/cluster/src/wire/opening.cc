@@ -43,7 +43,7 @@ std::size_t decode(ConstBytes in, Opening& out) {
   out.frame_max = block.frame_max;
   out.window = block.window;
   const bool sane = out.session != 0 && out.window != 0 && !out.name.wildcard() && block.port != 0 &&
-                    out.frame_max >= 512;
+                    out.frame_max >= 512 && out.epoch < kEpochEnd;
   return sane ? size : 0;
 }
 

@@ -10,20 +10,23 @@
 
 namespace cluster::wire {
 
+/// Epochs are smaller than this: real time in ns until the year 2262.
+inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 63;
+
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.
 struct OpeningBlock {
-  Le16 size;             ///< of this block, at least sizeof(OpeningBlock)
+  Le16 size;                              ///< of this block, at least sizeof(OpeningBlock)
   std::uint8_t version_min, version_max;  ///< protocol versions the sender speaks
-  Le32 session;          ///< put this into frames to the sender; never 0
-  Le64 epoch;            ///< later lives and sessions of one name have larger ones
-  std::uint8_t family;   ///< of the sender's name: 4 or 6
+  Le32 session;                           ///< put this into frames to the sender; never 0
+  Le64 epoch;                             ///< later lives and sessions of one name have larger ones
+  std::uint8_t family;                    ///< of the sender's name: 4 or 6
   std::uint8_t reserved;
   Le16 port;
   Le32 scope;
-  std::uint8_t ip[16];   ///< network byte order; IPv4 in the first four
-  Le32 features;         ///< bits; none defined yet
-  Le16 frame_max;        ///< largest frame the sender can receive, bytes
-  Le16 window;           ///< frames beyond `ack` that the sender keeps
+  std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
+  Le32 features;        ///< bits; none defined yet
+  Le16 frame_max;       ///< largest frame the sender can receive, bytes
+  Le16 window;          ///< frames beyond `ack` that the sender keeps
 };
 static_assert(sizeof(OpeningBlock) == 48);
 

@@ -35,7 +35,10 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::get: return "get";
     case SegmentKind::failed: return "failed";
     case SegmentKind::get_failed: return "get_failed";
+    case SegmentKind::padding: return "padding";
     case SegmentKind::placed: return "placed";
+    case SegmentKind::atomic: return "atomic";
+    case SegmentKind::fetched: return "fetched";
   }
   return "unknown";
 }
@@ -113,6 +116,7 @@ std::string print(const FrameView& frame) {
 
 std::string print(const Segment& segment) {
   std::string text = name_of(segment.kind) + number("length", segment.length);
+  if (segment.detail != 0) text += hexadecimal("detail", segment.detail);
   if (segment.id != 0) text += number("id", segment.id);
   if (segment.peer_id != 0) text += number("peer id", segment.peer_id);
   if (segment.offset != 0) text += number("offset", segment.offset);

@@ -1,5 +1,6 @@
 #include "wire/segment.h"
 
+#include "wire/atomic.h"
 #include "wire/endian.h"
 
 namespace cluster::wire {
@@ -34,12 +35,15 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kTotal, 0, false, false},                             // failed
     {kPeerId | kTotal, 0, false, false},                         // get_failed
     {kPeerId | kOffset | kTotal, 0, false, false},               // placed
+    {kId | kOffset | kTotal | kKey, 0, true, true},              // atomic
+    {kId | kOffset, 0, false, true},                             // fetched
+    {0, 0, false, true},                                         // padding
 };
 
 struct Common {
   std::uint8_t kind;
   std::uint8_t flags;
-  Le16 reserved;
+  Le16 detail;
   Le32 length;
 };
 static_assert(sizeof(Common) == 8);
@@ -55,6 +59,14 @@ std::size_t size_of(const Shape& shape, std::uint8_t flags) {
          ((shape.fields & kOffset) ? 8 : 0) + ((shape.fields & kTotal) ? 8 : 0) +
          ((shape.fields & kKey) ? 8 : 0) + ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0) +
          ((flags & kAddress) ? 8 : 0);
+}
+
+/// The two bytes that only atomics use, and what they say about lengths.
+bool detail_makes_sense(Segment& segment, std::uint16_t detail) {
+  if (segment.kind != SegmentKind::atomic) return detail == 0;
+  AtomicCode code;
+  segment.detail = detail;
+  return AtomicCode::unpack(detail, code) && lengths_fit(code, segment.total, segment.length);
 }
 
 template <typename Integer>
@@ -83,7 +95,7 @@ std::size_t encode(const Segment& segment, std::byte* out) {
   Common common;
   common.kind = static_cast<std::uint8_t>(segment.kind);
   common.flags = segment.flags;
-  common.reserved = 0;
+  common.detail = segment.detail;
   common.length = segment.length;
   std::memcpy(out, &common, sizeof common);
   std::byte* at = out + sizeof common;
@@ -102,7 +114,7 @@ std::size_t decode(ConstBytes in, Segment& out) {
   Common common;
   if (in.size() < sizeof common) return 0;
   std::memcpy(&common, in.data(), sizeof common);
-  if (common.kind == 0 || common.kind > kSegmentKindLast || common.reserved != 0) return 0;
+  if (common.kind == 0 || common.kind > kSegmentKindLast) return 0;
   const Shape& shape = kShapes[common.kind];
   if ((common.flags & ~shape.flags) != 0) return 0;
   if (common.length != 0 && !shape.payload) return 0;
@@ -121,7 +133,7 @@ std::size_t decode(ConstBytes in, Segment& out) {
   if (common.flags & kTagged) get(at, out.tag);
   if (common.flags & kData) get(at, out.data);
   if (common.flags & kAddress) get(at, out.address);
-  return size;
+  return detail_makes_sense(out, common.detail) ? size : 0;
 }
 
 }  // namespace cluster::wire

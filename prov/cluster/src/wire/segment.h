@@ -1,7 +1,7 @@
 // Segments: what the protocol says to its peer, packed one behind the other into a frame or written
 // one by one into a shared-memory ring. The same bytes on both carriers.
 //
-//   common: u8 kind | u8 flags | u16 zero | u32 length        payload bytes behind the fields
+//   common: u8 kind | u8 flags | u16 detail | u32 length      payload bytes behind the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
 //           u32 id | u32 peer id | u64 offset | u64 total | u64 key | u64 tag | u64 data | u64 address
 #pragma once
@@ -31,8 +31,11 @@ enum class SegmentKind : std::uint8_t {
   failed,        ///< the sender's request `id` cannot be: `total` says why
   get_failed,    ///< the same for a get; `peer_id` is the reader's
   placed,        ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
+  atomic,   ///< `detail` (wire/atomic.h) upon the next part of `total` bytes from `offset` of region `key`
+  fetched,  ///< what a part of atomic `id` found at `offset`
+  padding,  ///< nothing: makes a frame as long as it is to be
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::placed);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::padding);
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one
@@ -47,6 +50,7 @@ inline constexpr std::uint8_t kAll = 15;
 struct Segment {
   SegmentKind kind = SegmentKind::eager;
   std::uint8_t flags = 0;
+  std::uint16_t detail = 0;  ///< atomics: what to do
   std::uint32_t length = 0;
   std::uint32_t id = 0;
   std::uint32_t peer_id = 0;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "reliability/flow.h"
+#include "reliability/frame_body.h"
 #include "support/fake_network.h"
 
 namespace cluster::test {
@@ -51,9 +52,9 @@ class FlowEnd {
     const reliability::Identity identity{name_of(node_), epoch,
                                          static_cast<std::uint32_t>(node_ * 1000u + epoch)};
     flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false},
-                                               environment(), now());
+                                               environment(), bodies);
   }
-  Environment environment() { return {network_.clock(), random_, log_, counters}; }
+  Environment environment() { return {network_.clock(), random_, log, counters}; }
   Time now() const { return network_.clock().now(); }
 
   /// To be posted as soon as the flow takes it. Ordered messages are numbered by `tag`.
@@ -106,7 +107,9 @@ class FlowEnd {
   bool idle() const { return backlog_.empty() && flow->quiet(); }
 
   reliability::FlowSettings settings;
+  FakeLog log;
   Counters counters;
+  reliability::BodyPool bodies{settings.frame_max};
   std::unique_ptr<reliability::Flow> flow;
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
@@ -158,6 +161,7 @@ class FlowEnd {
       ASSERT_LE(segment.length, segments.size() - header);
       const ConstBytes payload = segments.subspan(header, segment.length);
       segments = segments.subspan(header + segment.length);
+      if (segment.kind == wire::SegmentKind::padding) continue;
       if (wire::ordered(segment.kind)) {
         smalls.push_back({segment, {payload.begin(), payload.end()}});
       } else {
@@ -172,7 +176,6 @@ class FlowEnd {
   std::uint8_t peer_;
   FakeNetwork& network_;
   FakeRandom random_{99};
-  FakeLog log_;
   std::deque<Item*> backlog_;
   std::map<protocol::Token, std::unique_ptr<Item>> held_;
   std::vector<std::unique_ptr<Item>> loose_;

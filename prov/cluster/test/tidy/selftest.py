@@ -4,9 +4,10 @@ import os
 import tempfile
 import unittest
 
-from source import File
+from source import File, Tree
 from tidy import complaints
 import ratchet
+import wire_document
 
 HEADER = "// What this header is for, in two\n// honest lines.\n#pragma once\n"
 SOURCE = "prov/cluster/src/"
@@ -136,6 +137,49 @@ class Tidy(unittest.TestCase):
                 self.expect({readme: "# Map\n" + line + "\n", **code}, "readme", readme, 2)
         self.expect_clean({readme: "`api/tagged.cc`, `api/`, | `src/api/` | `tagged.cc` |\n`api/tagged.cc:tsend`, `a::tsend()`, `fi_tsend()`, `x`",
                            **code})
+
+
+class WireDocument(unittest.TestCase):
+    """The real specification and the real code agree; any change to one of them alone is noticed."""
+
+    ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), *[".."] * 4)
+
+    def noticed(self, path, old, new):
+        """Complaints about the tree in which `old` is `new` once in one file."""
+        tree = Tree(self.ROOT)
+        file = tree.find(path)
+        self.assertIn(old, file.text)
+        file.text, file._code = file.text.replace(old, new, 1), None
+        return list(wire_document.check(tree))
+
+    def test_they_agree(self):
+        self.assertEqual(list(wire_document.check(Tree(self.ROOT))), [])
+
+    def test_changes_of_the_code_are_noticed(self):
+        for path, old, new in (
+                ("wire/frame.h", "Le32 session;\n  Le32 sequence;", "Le32 sequence;\n  Le32 session;"),
+                ("wire/frame.h", "Le16 ack_delay", "Le32 ack_delay"),
+                ("wire/frame.h", "kAckNow = 16", "kAckNow = 64"),
+                ("wire/frame.h", "fin = 3", "fin = 9"),
+                ("wire/opening.h", "Le16 frame_max; ", "Le32 frame_max; "),
+                ("wire/ack.h", "kAckRangesMax = 32", "kAckRangesMax = 31"),
+                ("wire/segment.cc", "{kPeerId | kOffset, 0, false, true}", "{kPeerId | kOffset, 0, true, true}"),
+                ("wire/segment.h", "  credit, ", "  gift, "),
+                ("reliability/rtt.h", "kTimeoutMin = 200us", "kTimeoutMin = 201us"),
+                ("reliability/rtt.h", "kOutlier = 8;", "kOutlier = 8; static constexpr int kAnother = 3;"),
+                ("protocol/pull_budget.h", "kLeast = 3 * kPieceMin", "kLeast = 2 * kPieceMin"),
+                ("provider/options.def", 'ack_delay, duration, "us", "25"', 'ack_delay, duration, "us", "30"')):
+            self.assertTrue(self.noticed(SOURCE + path, old, new), f"{path}: {new}")
+
+    def test_changes_of_the_document_are_noticed(self):
+        for old, new in (
+                ("| 12 | session | 4 |", "| 12 | session | 8 |"), ("| 40 | features | 4 |", "| 40 | futures | 4 |"),
+                ("| 16 | ack now |", "| 17 | ack now |"), ("3 fin, 4 probe", "4 fin, 3 probe"),
+                ("| 7 | done:", "| 8 | done:"), ("| 200 ms | 2.4 |", "| 300 ms | 2.4 |"),
+                ("missing 200 ms later", "missing 300 ms later"), ("| 64 bytes | 5.2 |", "| 64 bytes | 5.3 |"),
+                ("| `reliability/rtt.h: kTimeoutMax`", "| `reliability/rtt.h: kTimeoutLargest`"),
+                ("## 8. The numbers", "## 9. The numbers")):
+            self.assertTrue(self.noticed(wire_document.DOCUMENT, old, new), new)
 
 
 if __name__ == "__main__":

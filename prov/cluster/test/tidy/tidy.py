@@ -6,9 +6,10 @@ import banned
 import documents
 import layering
 import ratchet
+import wire_document
 from source import Tree
 
-RULES = (layering, ratchet, banned, documents)
+RULES = (layering, ratchet, banned, documents, wire_document)
 
 
 def complaints(root):

@@ -42,7 +42,7 @@ TEST_F(CntrTest, OpensOnlyWhatIsOffered) {
   attributes.wait_obj = FI_WAIT_UNSPEC;
   ASSERT_EQ(fi_cntr_open(domain, &attributes, &other, nullptr), 0);
   EXPECT_EQ(fi_close(&other->fid), 0);
-  attributes.wait_obj = FI_WAIT_FD;
+  attributes.wait_obj = FI_WAIT_MUTEX_COND;
   EXPECT_EQ(fi_cntr_open(domain, &attributes, &other, nullptr), -FI_ENOSYS);
   attributes = {};
   attributes.events = static_cast<fi_cntr_events>(1);  // bytes, of newer libfabrics

@@ -1,4 +1,6 @@
 // The life of an endpoint: what has to be bound, in which state what is allowed, what can be set.
+#include <rdma/fi_rma.h>
+
 #include "api/newer.h"
 #include "unit/api/api_world.h"
 
@@ -150,6 +152,35 @@ TEST_F(EndpointTest, WorksWithAnInfoThatHasNoAttributes) {
   EXPECT_EQ(fi_enable(endpoint), 0);
 }
 
+TEST_F(EndpointTest, WhoHearsOfRemoteMemoryByCountersNeedsNoQueueForReceives) {
+  info.info.caps |= FI_RMA | FI_RMA_EVENT;
+  fid_ep* another = open_endpoint();
+  EXPECT_EQ(fi_ep_bind(another, &av->fid, 0), 0);
+  EXPECT_EQ(fi_enable(another), -FI_ENOCQ) << "its own operations need one";
+  EXPECT_EQ(fi_ep_bind(another, &cq->fid, FI_TRANSMIT), 0);
+  EXPECT_EQ(fi_enable(another), 0);
+  EXPECT_EQ(fi_close(&another->fid), 0);
+}
+
+TEST_F(EndpointTest, RemoteAccessHasLimitsOfItsOwn) {
+  info.info.caps |= FI_RMA;
+  fid_ep* another = open_endpoint();
+  std::size_t value = 0;
+  std::size_t size = sizeof value;
+  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectRmaSize, &value, &size), 0);
+  EXPECT_EQ(value, protocol::kInjectMax);
+  value = 8;
+  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectRmaSize, &value, size), 0);
+  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectMessageSize, &value, &size), 0);
+  EXPECT_EQ(value, protocol::kInjectMax);
+  EXPECT_EQ(fi_ep_bind(another, &av->fid, 0), 0);
+  EXPECT_EQ(fi_ep_bind(another, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+  ASSERT_EQ(fi_enable(another), 0);
+  char bytes[9] = {};
+  EXPECT_EQ(fi_inject_write(another, bytes, 9, 0, 0, 0), -FI_EINVAL);
+  EXPECT_EQ(fi_close(&another->fid), 0);
+}
+
 TEST_F(EndpointTest, OptionsCanBeReadAndMadeSmaller) {
   std::size_t value = 0;
   std::size_t size = sizeof value;
@@ -182,7 +213,7 @@ TEST_F(EndpointTest, UnknownOptionsAndSmallBuffersAreRefused) {
   EXPECT_EQ(fi_getopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &size), -FI_ENOPROTOOPT);
   EXPECT_EQ(fi_getopt(&endpoint->fid, FI_OPT_ENDPOINT, 4711, &value, &size), -FI_ENOPROTOOPT);
   EXPECT_EQ(fi_getopt(&endpoint->fid, 1234, FI_OPT_MIN_MULTI_RECV, &value, &size), -FI_ENOPROTOOPT);
-  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, newer::kOptionMaxRmaSize, &value, size),
+  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, newer::kOptionMaxAtomicSize, &value, size),
             -FI_EOPNOTSUPP);
   EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, 4), -FI_EINVAL);
 }

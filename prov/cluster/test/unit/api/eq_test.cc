@@ -79,7 +79,7 @@ TEST_F(EqTest, StaysOpenWhileBound) {
 
 TEST_F(EqTest, OpensWithNoWaitObjectThatItCannotServe) {
   fi_eq_attr attributes{};
-  attributes.wait_obj = FI_WAIT_FD;
+  attributes.wait_obj = FI_WAIT_MUTEX_COND;
   fid_eq* other = nullptr;
   EXPECT_EQ(fi_eq_open(fabric, &attributes, &other, nullptr), -FI_ENOSYS);
 }

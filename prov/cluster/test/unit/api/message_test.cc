@@ -162,7 +162,7 @@ TEST_F(MessageTest, BadArgumentsAreRefusedAtOnce) {
   EXPECT_EQ(fi_sendmsg(left.endpoint, &message, 0), -FI_EINVAL);
   EXPECT_EQ(fi_recvmsg(left.endpoint, &message, 0), -FI_EINVAL);
   message.iov_count = 1;
-  EXPECT_EQ(fi_sendmsg(left.endpoint, &message, FI_FENCE), -FI_EBADFLAGS);
+  EXPECT_EQ(fi_sendmsg(left.endpoint, &message, FI_TRIGGER), -FI_EBADFLAGS);
   EXPECT_EQ(fi_recvmsg(left.endpoint, &message, FI_MULTI_RECV), -FI_EBADFLAGS);
   EXPECT_EQ(fi_recvmsg(left.endpoint, &message, FI_DISCARD), -FI_EINVAL);
   message.msg_iov = nullptr;

@@ -24,6 +24,8 @@ const SocketAddress kB = SocketAddress::v4(kIpB, 9228);
 const SocketAddress kStranger = SocketAddress::v4(kIpC, 666);
 
 constexpr std::size_t kFlowsMax = 4;
+/// Epoch of a process that began an hour after those that began at 1000 ns.
+constexpr std::uint64_t kLater = 3'600'000'000'000;
 
 Settings settings() {
   Settings settings;
@@ -36,7 +38,7 @@ Settings settings() {
 struct Node {
   Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
        std::unique_ptr<shm::Host> host = nullptr)
-      : engine(Parts{.environment = world(network).environment(),
+      : engine(Parts{.environment = world(network, epoch).environment(),
                      .settings = settings(),
                      .name = name,
                      .epoch = epoch,
@@ -53,15 +55,15 @@ struct Node {
 
   /// Engines of one test share nothing but the network's clock.
   struct World final {
-    explicit World(test::FakeClock& shared) : clock(shared) {}
+    World(test::FakeClock& shared, std::uint64_t seed) : clock(shared), random(seed) {}
     Environment environment() { return {clock, random, log, counters}; }
     test::FakeClock& clock;
     test::FakeRandom random;
     test::FakeLog log;
     Counters counters;
   };
-  World& world(FakeNetwork& network) {
-    world_ = std::make_unique<World>(network.clock());
+  World& world(FakeNetwork& network, std::uint64_t seed) {
+    world_ = std::make_unique<World>(network.clock(), seed);
     return *world_;
   }
   Counters& counters() { return world_->counters; }
@@ -170,6 +172,107 @@ TEST_F(CoreTest, StrangersFindALimitThatExpectedPeersDoNot) {
   EXPECT_EQ(a.counters().sessions_opened, kFlowsMax + 1) << "b is in the address vector";
 }
 
+// Anybody can write an opening that claims to be the peer's next life. A node that never polls stands for
+// whoever does: it hears nothing that is sent to the address it claims.
+TEST_F(CoreTest, AForgedNextLifeDoesNotEndASession) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  for (std::uint64_t epoch = kLater; epoch < kLater + 10; ++epoch) {
+    Node forger(network, kB, kA, epoch);
+    forger.send();
+    network.conditions.blackout = true;  // its farewell is not heard
+  }
+  network.conditions.blackout = false;
+  for (int i = 0; i < 50; ++i) pass(a, b);
+  a.send();
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  EXPECT_EQ(b.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().eager_sent + b.counters().eager_sent, 3u);
+  EXPECT_TRUE(a.engine.settled() && b.engine.settled());
+}
+
+TEST_F(CoreTest, AGenuineNextLifeReplacesAnIdleOneWithoutLoss) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 1000);
+    a.send();
+    pass(a, b);
+    network.conditions.blackout = true;  // dies without a word
+  }
+  network.conditions.blackout = false;
+  Node reborn(network, kB, kA, kLater);
+  reborn.send();
+  pass(a, reborn);
+  EXPECT_EQ(a.counters().unexpected, 1u) << "its first message has come, once";
+  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  EXPECT_EQ(reborn.counters().sessions_reset, 0u);
+  EXPECT_EQ(reborn.counters().timeouts, 0u) << "it was told at once to send again";
+  a.send();
+  pass(a, reborn);
+  EXPECT_EQ(reborn.counters().unexpected, 1u);
+}
+
+TEST_F(CoreTest, ACallerWhoDoesNotHearUsIsForgottenAndOneWhoDoesIsNot) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  {
+    Node forger(network, kStranger, kA, 1000);
+    forger.send();
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  b.send();
+  for (int i = 0; i < 400; ++i) {
+    pass(a, b);
+    clock.advance(50ms);
+  }
+  EXPECT_EQ(a.counters().sessions_opened, 2u);
+  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  a.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().sessions_opened, 1u) << "b was silent, but heard";
+  EXPECT_EQ(b.counters().unexpected, 1u);
+}
+
+TEST_F(CoreTest, ANameTakenByAStrangerGoesToWhomeverHearsWhatIsSentThere) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node squatter(network, kB, kA, (std::uint64_t{1} << 63) - 1'000'000'000'000);
+    squatter.send();
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  pass(a);
+  Node b(network, kB, kA, 2000);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().unexpected, 2u);
+  EXPECT_EQ(b.counters().sessions_reset, 0u);
+}
+
+TEST_F(CoreTest, AnEpochThatLeavesNoRoomAboveItIsNotMadeOurs) {
+  Node a(network, kA, kB, 1000);
+  network.conditions.blackout = true;
+  a.send();
+  network.conditions.blackout = false;
+  wire::FrameView quoted;
+  quoted.session = 0;
+  quoted.sequence = {0};
+  quoted.transmission = {1};
+  const std::uint64_t last = (std::uint64_t{1} << 63) - 1;
+  inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::stale_epoch, last).bytes());
+  pass(a);
+  ASSERT_EQ(a.counters().sessions_reset, 1u);
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().unexpected, 1u);
+}
+
 /// A peer of this node that writes on and on, alive or reported dead.
 class EndlessInbox final : public shm::Inbox {
  public:
@@ -185,6 +288,9 @@ class EndlessInbox final : public shm::Inbox {
   bool broken() const override { return false; }
   protocol::ForeignMemory* memory() override { return nullptr; }
   bool peer_gone() override { return dead_; }
+  int descriptor() const override { return -1; }
+  bool ask() override { return false; }
+  void hush() override {}
 
  private:
   std::size_t& looks_;
@@ -200,6 +306,8 @@ class HostOfOne final : public shm::Host {
     if (!std::exchange(came_, true))
       arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
   }
+  int descriptor() const override { return -1; }
+  bool expecting() const override { return false; }
 
  private:
   std::size_t& looks_;

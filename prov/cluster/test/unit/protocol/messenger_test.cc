@@ -47,6 +47,21 @@ INSTANTIATE_TEST_SUITE_P(Sizes, MessengerSizes,
                                                           256 * 1024, 256 * 1024 + 1, 3000001),
                                           testing::Bool()));
 
+TEST_F(MessengerTest, AFullStoreIsCountedAndTheReceiverGoesOn) {
+  settings.stored_max = 3;
+  Side narrow(settings);
+  for (std::uint64_t tag = 0; tag < 5; ++tag) send(left, pattern(tag < 4 ? 8 : 5000), tag);
+  carry(left, narrow);
+  EXPECT_EQ(narrow.counters.unexpected, 3u);
+  EXPECT_EQ(narrow.counters.store_full, 2u) << "a small and a large one";
+  EXPECT_EQ(narrow.counters.refused_segment, 0u);
+  std::byte target[8];
+  receive(narrow, target, 0);
+  send(left, pattern(8), 9);
+  carry(left, narrow);
+  EXPECT_EQ(narrow.counters.unexpected, 4u);
+}
+
 TEST_F(MessengerTest, MatchesInPostingOrderWildcardAndDirectedAlike) {
   std::byte a[8], b[8], c[8];
   int first, second, third;

@@ -60,7 +60,7 @@ TEST_F(Hints, BitsOfTheOtherSideAreIgnored) {
   tx.caps = FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_REMOTE_READ;
   rx.caps = FI_MSG | FI_RECV | FI_SEND | FI_READ | FI_FENCE;
   EXPECT_EQ(reason(), "");
-  tx.caps |= FI_ATOMIC;
+  tx.caps |= FI_MULTICAST;
   EXPECT_NE(reason().find("tx_attr->caps"), std::string::npos);
 }
 
@@ -115,13 +115,15 @@ TEST_F(Hints, LimitsAreLimits) {
   EXPECT_NE(reason(), "");
 }
 
-TEST_F(Hints, OnlyManualProgressOfData) {
+TEST_F(Hints, BothModelsOfProgress) {
   domain.attributes.data_progress = FI_PROGRESS_MANUAL;
   domain.attributes.control_progress = FI_PROGRESS_AUTO;
   EXPECT_EQ(reason(), "");
   domain.attributes.data_progress = static_cast<fi_progress>(kProgressControlUnified);
   EXPECT_EQ(reason(), "");
   domain.attributes.data_progress = FI_PROGRESS_AUTO;
+  EXPECT_EQ(reason(), "");
+  domain.attributes.data_progress = static_cast<fi_progress>(77);
   EXPECT_NE(reason(), "");
 }
 

@@ -28,7 +28,7 @@ class OfferTest : public ::testing::Test {
 TEST_F(OfferTest, WithoutHintsEverythingThatCostsNothing) {
   describe(out.info, kReliableOffer, kOld, nullptr, kOld);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
-  EXPECT_EQ(out.tx.caps, kTransmitCaps);
+  EXPECT_EQ(out.tx.caps, kTransmitCaps & ~FI_FENCE);
   EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_RMA_EVENT));
   EXPECT_EQ(out.domain.attributes.mr_mode, 0);
 }
@@ -53,6 +53,16 @@ TEST_F(OfferTest, EachSideHasOnlyBitsOfItsOwnAndOfTheWhole) {
     EXPECT_EQ(out.rx.caps & ~(kReceiveCaps & out.info.caps), 0u);
     EXPECT_EQ(hints.info.caps & ~out.info.caps, 0u);
   }
+}
+
+TEST_F(OfferTest, OrdersThatCostNothingAreGivenAndOthersOnRequest) {
+  answer();
+  EXPECT_EQ(out.tx.msg_order, kFreeOrder);
+  hints.tx.msg_order = FI_ORDER_WAW | FI_ORDER_RMA_RAR;
+  answer();
+  EXPECT_EQ(out.tx.msg_order, kFreeOrder | FI_ORDER_WAW | FI_ORDER_RMA_RAR);
+  EXPECT_EQ(out.rx.msg_order, kFreeOrder);
+  EXPECT_EQ(out.ep.max_order_waw_size, SIZE_MAX);
 }
 
 TEST_F(OfferTest, OneSideMayWantLess) {
@@ -86,6 +96,9 @@ TEST_F(OfferTest, ModelsComeBackAsAsked) {
   EXPECT_EQ(out.domain.attributes.control_progress, FI_PROGRESS_AUTO);
   EXPECT_EQ(out.domain.attributes.data_progress, FI_PROGRESS_MANUAL);
   EXPECT_EQ(out.domain.attributes.av_type, FI_AV_TABLE);
+  domain.data_progress = FI_PROGRESS_AUTO;
+  answer();
+  EXPECT_EQ(out.domain.attributes.data_progress, FI_PROGRESS_AUTO);
   EXPECT_EQ(out.tx.op_flags, FI_DELIVERY_COMPLETE);
   EXPECT_EQ(out.rx.op_flags, 0u);
   EXPECT_EQ(out.tx.size, 17u);

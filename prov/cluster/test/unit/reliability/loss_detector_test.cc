@@ -107,6 +107,17 @@ TEST_F(LossDetectorTest, ASilenceOfManyTimeoutsIsRememberedOnce) {
   EXPECT_TRUE(losses.remembers({2}, {1}));
 }
 
+// Hostile: everything is acknowledged, but always as if nothing newer had arrived.
+TEST_F(LossDetectorTest, APeerThatNamesNothingNewerDoesNotFillItsMemory) {
+  for (std::uint32_t i = 0; i < 10'000; ++i) {
+    send(frames.next(), Time(i * 1us));
+    frames.acknowledge({i + 1}, nullptr, [](Sequence, Flight&) {});
+    losses.newest_arrived({1}, frames.next());
+    detect(Time(i * 1us));
+  }
+  EXPECT_LE(losses.remembered(), 128u);
+}
+
 TEST(RoundTripTest, FollowsSamplesAndDistrustsOutliers) {
   RoundTrip round_trip;
   EXPECT_FALSE(round_trip.measured());

@@ -90,6 +90,32 @@ TEST_F(ReceiveWindowTest, AsManyRangesAsABlockTakesLowestFirst) {
   EXPECT_EQ(ack.ranges[31], (wire::SequenceRange{{63}, {64}}));
 }
 
+TEST_F(ReceiveWindowTest, WidensForAGapAndForgetsNothing) {
+  ReceiveWindow wide(1024);
+  std::byte content{};
+  const auto arrive_there = [&](std::uint32_t s) {
+    content = static_cast<std::byte>(s);
+    return wide.arrive({s}, {s + 1}, true, {&content, 1});
+  };
+  ConstBytes segments;
+  std::vector<std::byte> handed;
+  const auto take = [&] {
+    while (wide.next(segments)) handed.insert(handed.end(), segments.begin(), segments.end());
+  };
+  for (const std::uint32_t s : {0u, 2u, 63u, 500u, 1000u}) {
+    EXPECT_EQ(arrive_there(s), Arrival::fresh);
+    take();
+  }
+  for (const std::uint32_t s : {2u, 63u, 500u}) EXPECT_EQ(arrive_there(s), Arrival::duplicate);
+  EXPECT_EQ(wide.in_vain(), 0u) << "all of them the same transmission";
+  for (std::uint32_t s = 1; s < 1000; ++s) {
+    arrive_there(s);
+    take();
+  }
+  ASSERT_EQ(handed.size(), 1001u);
+  for (std::size_t i = 0; i < handed.size(); ++i) ASSERT_EQ(handed[i], static_cast<std::byte>(i));
+}
+
 TEST_F(ReceiveWindowTest, RandomOrderHandsOnEverythingInOrderLapAfterLap) {
   std::uint32_t state = 12345;
   std::string handed;

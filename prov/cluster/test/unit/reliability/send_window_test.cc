@@ -38,6 +38,17 @@ struct SendWindowTest : testing::Test {
 
 using Values = std::vector<std::uint32_t>;
 
+TEST_F(SendWindowTest, WidensAsItFillsAndKeepsEveryFrame) {
+  send(10);
+  acknowledge(10);  // so that it widens in the middle of a lap
+  send(64);
+  EXPECT_FALSE(window.room(1));
+  window.mark_lost({12});
+  EXPECT_EQ(acknowledge(10, {{{11}, {12}}, {{70}, {74}}}), (std::vector<std::uint32_t>{11, 70, 71, 72, 73}));
+  EXPECT_EQ(window.take_lost(), (Sequence{12}));
+  for (std::uint32_t s = 12; s < 70; ++s) ASSERT_EQ(window.at({s}).transmission, (Sequence{s + 1}));
+}
+
 TEST_F(SendWindowTest, QueuedThenTravellingThenGone) {
   window.push(body());
   EXPECT_EQ(window.queued(), 1u);

@@ -5,8 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
+
+#include "wire/atomic.h"
 
 namespace cluster::wire {
 namespace {
@@ -37,6 +40,9 @@ constexpr Rule kRules[] = {
     {SegmentKind::failed, 0, false, false},
     {SegmentKind::get_failed, 0, false, false},
     {SegmentKind::placed, 0, false, false},
+    {SegmentKind::atomic, 0, true, true},
+    {SegmentKind::fetched, 0, false, true},
+    {SegmentKind::padding, 0, false, true},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.
@@ -49,15 +55,21 @@ Segment filled(const Rule& rule, std::uint8_t flags) {
   const auto is_one_of = [&](std::initializer_list<SegmentKind> kinds) {
     return std::find(kinds.begin(), kinds.end(), rule.kind) != kinds.end();
   };
-  if (is_one_of({announce, pull, done, put, put_announce, failed}) || segment.confirm()) {
+  if (is_one_of({announce, pull, done, put, put_announce, failed, atomic, fetched}) || segment.confirm()) {
     segment.id = 0xB1B2B3B4;
   }
   if (is_one_of({pull, bulk, get, get_failed, placed})) segment.peer_id = 0xC1C2C3C4;
-  if (is_one_of({pull, bulk, put, put_announce, get, placed})) segment.offset = 0xD1D2D3D4D5D6D7D8;
+  if (is_one_of({pull, bulk, put, put_announce, get, placed, atomic, fetched}))
+    segment.offset = 0xD1D2D3D4D5D6D7D8;
   if (is_one_of({eager_first, announce, pull, credit, put, put_announce, get, failed, get_failed, placed})) {
     segment.total = 0xE1E2E3E4E5E6E7E8;
   }
-  if (is_one_of({put, put_announce, get})) segment.key = 0x1112131415161718;
+  if (is_one_of({put, put_announce, get, atomic})) segment.key = 0x1112131415161718;
+  if (rule.kind == atomic) {  // its lengths have to fit together
+    segment.detail = AtomicCode{AtomicOp::cswap, AtomicType::uint64, true}.packed();
+    segment.total = 40;
+    segment.length = 80;
+  }
   if (segment.tagged()) segment.tag = 0xF1F2F3F4F5F6F7F8;
   if (segment.has_data()) segment.data = 0x0102030405060708;
   if ((flags & segment_flag::kAddress) != 0) segment.address = 0x2122232425262728;
@@ -81,6 +93,8 @@ void expect_equal(const Segment& a, const Segment& b) {
   EXPECT_EQ(a.total, b.total);
   EXPECT_EQ(a.tag, b.tag);
   EXPECT_EQ(a.data, b.data);
+  EXPECT_EQ(a.key, b.key);
+  EXPECT_EQ(a.detail, b.detail);
   EXPECT_EQ(a.address, b.address);
 }
 
@@ -138,6 +152,7 @@ TEST(Segment, RefusesUnknownKindsFlagsAndPayloads) {
         bytes[0] = std::byte(kind);
         bytes[1] = std::byte(flags);
         bytes[4] = std::byte{payload};
+        if (kind == static_cast<unsigned>(SegmentKind::atomic)) continue;  // never that simple
         bool lawful = false;
         for (const Rule& rule : kRules) {
           lawful = lawful || (static_cast<unsigned>(rule.kind) == kind &&
@@ -157,6 +172,33 @@ TEST(Segment, RefusesReservedBytes) {
     Segment out;
     EXPECT_EQ(decode(bytes, out), 0u);
   }
+}
+
+TEST(Segment, RefusesAtomicsThatDoNotExist) {
+  std::size_t lawful = 0;
+  for (unsigned detail = 0; detail < 65536; ++detail) {
+    AtomicCode code;
+    const bool exists = AtomicCode::unpack(static_cast<std::uint16_t>(detail), code);
+    if (exists) {
+      ++lawful;
+      EXPECT_EQ(code.packed(), detail);
+    }
+    for (const unsigned total : {0u, 1u, 32u, 100u, 128u, 4096u}) {
+      for (const unsigned length : {0u, 1u, 32u, 64u, 100u, 128u, 256u, 4096u}) {
+        Segment segment;
+        segment.kind = SegmentKind::atomic;
+        segment.detail = static_cast<std::uint16_t>(detail);
+        segment.total = total;
+        segment.length = length;
+        const bool fits = exists && total > 0 && total % size_of(code.type) == 0 &&
+                          length == code.operands() * std::min(total, 128u);
+        Segment out;
+        ASSERT_EQ(decode(encoded(segment), out) != 0, fits) << detail << " " << total << " " << length;
+      }
+    }
+  }
+  // Eleven with and without an answer; read and seven that compare with one.
+  EXPECT_EQ(lawful, kAtomicTypes * (2 * 11 + 8));
 }
 
 TEST(Segment, WhateverIsAcceptedEncodesToTheSameBytes) {

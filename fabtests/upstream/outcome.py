@@ -1,0 +1,71 @@
+"""What became of a test, and the table of it."""
+import errno
+import re
+import sys
+
+# Exit statuses; some programs leave out the sign.
+NOT_OFFERED = tuple((error, 256 - error) for error in (errno.ENODATA, errno.ENOSYS))
+
+PASSED, FAILED, NOT_RUN, EXCLUDED, MISSING = "pass", "FAIL", "not run", "excluded", "not built"
+
+
+class Excludes:
+    """A file in the form of upstream's *.exclude: a pattern a line, # before remarks."""
+
+    def __init__(self, path):
+        self.patterns = []
+        if path is not None:
+            with open(path, encoding="utf-8") as lines:
+                for line in map(str.strip, lines):
+                    if line and not line.startswith("#"):
+                        self.patterns.append(re.compile(line))
+
+    def match(self, line):
+        return any(pattern.search(line) for pattern in self.patterns)
+
+
+def verdict(kind, statuses, outputs):
+    """(verdict, remark) for the exit statuses of all processes of a test; None is one that was killed."""
+    if None in statuses:
+        return FAILED, "no end in time"
+    if kind == "refused":
+        return (PASSED, "") if statuses == [errno.ENODATA] else (FAILED, f"exit status {statuses[0]}")
+    if any(all(status in forms for status in statuses) for forms in NOT_OFFERED):
+        return NOT_RUN, "not offered"
+    if any(statuses):
+        if any("invalid option" in output or "unrecognized option" in output for output in outputs):
+            return NOT_RUN, "it has no such argument"
+        return FAILED, "exit status " + ", ".join(map(str, statuses))
+    if kind == "uber":
+        return _count_cases(outputs[-1])
+    return PASSED, ""
+
+
+def _count_cases(output):
+    """fi_ubertest tries many cases in one run and counts them by outcome."""
+    counts = {"Success": 0, "ENODATA": 0, "ENOSYS": 0, "ERROR": 0}
+    for name, number in re.findall(r"(Success|ENODATA|ENOSYS|ERROR)\s*:\s*(\d+)", output):
+        counts[name] += int(number)
+    remark = f"{counts['Success']} of {sum(counts.values())} cases, {counts['ENODATA']} not offered"
+    failed = counts["ERROR"] + counts["ENOSYS"] > 0 or counts["Success"] == 0
+    return (FAILED if failed else PASSED), remark
+
+
+class Table:
+    """Prints as it grows and counts at the end."""
+
+    def __init__(self):
+        self.counts = {}
+
+    def add(self, line, result, remark="", seconds=0.0, outputs=()):
+        self.counts[result] = self.counts.get(result, 0) + 1
+        print(f"{line:<58} {result:<9} {seconds:6.1f} s  {remark}")
+        if result == FAILED:
+            for number, output in enumerate(outputs):
+                for text in output.strip().splitlines()[-6:]:
+                    print(f"    {'server' if number == 0 else 'client'}: {text}")
+        sys.stdout.flush()
+
+    def finish(self):
+        print("  ".join(f"{name}: {count}" for name, count in self.counts.items()))
+        return 1 if self.counts.get(FAILED) else 0

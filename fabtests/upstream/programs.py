@@ -1,0 +1,127 @@
+"""What is run of libfabric's own fabtests: the sets of their runfabtests.sh, and what they leave out.
+
+A line is a program and its arguments; SERVER and GOOD stand for addresses. Each set says how its
+programs are started (see KINDS). `quick` is for a first look, `all` is everything.
+"""
+
+KINDS = {
+    "alone": "one process, exit status 0",
+    "refused": "one process that asks for a host that does not exist, exit status ENODATA",
+    "pair": "a server and a client",
+    "three": "a server and two more",
+    "uber": "the server and the client of fi_ubertest, with a configuration",
+}
+
+FLAVOURS = ("", " -U", " -v", " -v -U")  # plain, delivery complete, verified, both
+
+
+def _each(lines, flavours=FLAVOURS):
+    return [line + flavour for line in lines for flavour in flavours]
+
+
+UNIT = [
+    "fi_getinfo_test -s SERVER GOOD",
+    "fi_av_test -g GOOD -n 1 -s SERVER -e rdm",
+    "fi_av_test -g GOOD -n 1 -s SERVER -e dgram",
+    "fi_dom_test -n 2",
+    "fi_eq_test",
+    "fi_cq_test",
+    "fi_mr_test",
+    "fi_cntr_test",
+    "fi_setopt_test",
+]
+
+NEGATIVE = ["fi_dgram g00n13s", "fi_rdm g00n13s", "fi_msg g00n13s"]
+
+_ENDPOINTS = ["-v" + a + q + t for t in ("", " --threading completion") for a, q in
+              ((" -A", ""), ("", " -Q"), (" -A", " -Q"), ("", "")) if a or q or t]
+
+FUNCTIONAL = [
+    "fi_av_xfer -e rdm",
+    "fi_av_xfer -e dgram",
+    "fi_cm_data",
+    *(f"fi_cq_data -e {kind} -o {what}" for what in ("senddata", "writedata") for kind in ("msg", "rdm", "dgram")),
+    "fi_dgram",
+    "fi_msg",
+    "fi_msg_epoll",
+    "fi_msg_sockets",
+    "fi_rdm",
+    "fi_rdm -U",
+    "fi_rdm_rma_event",
+    "fi_rdm_rma_trigger",
+    *(f"fi_shared_ctx{kind}{which}" for kind in ("", " -e msg", " -e dgram")
+      for which in ("", " --no-tx-shared-ctx", " --no-rx-shared-ctx")),
+    "fi_rdm_tagged_peek",
+    "fi_scalable_ep",
+    "fi_rdm_shared_av",
+    *(f"fi_multi_mr -e {kind} -V" for kind in ("msg", "rdm")),
+    *(f"fi_multi_ep -e {kind} {how}" for how in _ENDPOINTS for kind in ("msg", "rdm")),
+    "fi_recv_cancel -e rdm -V",
+    "fi_unexpected_msg -e msg -I 10 -v",
+    "fi_unexpected_msg -e rdm -I 10 -v",
+    *(f"fi_inject_test {how} -v" for how in ("-A inject", "-N -A inject", "-A inj_complete", "-N -A inj_complete")),
+    "fi_flood -e rdm -v -T 1",
+    "fi_flood -e rdm -v -T 1 -U",
+    "fi_flood -e msg -v -T 1",
+    "fi_rdm_multi_client -C 10 -I 5",
+    "fi_rdm_multi_client -C 10 -I 5 -U",
+    "fi_poll -t queue",
+    "fi_poll -t counter",
+]
+
+
+def _measuring(iterations, atomic_iterations):
+    """The sets `short` and `standard`: the same programs for a moment and for a while."""
+    return [
+        *(f"fi_msg_{what}{iterations}{check}" for what in ("pingpong", "bw") for check in ("", " -v")),
+        *(f"fi_rma_bw -e msg -o {what}{iterations}" for what in ("write", "read", "writedata")),
+        *_each([f"fi_rma_bw -e rdm -o {what}{iterations}" for what in ("write", "read", "writedata")], ("", " -U")),
+        *_each([f"fi_rdm_atomic -o all{atomic_iterations}"]),
+        f"fi_rdm_cntr_pingpong{iterations}",
+        f"fi_multi_recv -e rdm{iterations}",
+        f"fi_multi_recv -e msg{iterations}",
+        *_each([f"fi_rdm_{what}{iterations}" for what in ("pingpong", "tagged_pingpong", "tagged_bw")]),
+        f"fi_dgram_pingpong{iterations}",
+    ]
+
+
+PREFIXED = ["fi_msg_pingpong -k", "fi_msg_pingpong -k -v", *_each(["fi_rdm_pingpong -k"]), "fi_dgram_pingpong -k"]
+
+# In none of their sets, but worth as much.
+BEYOND = [
+    "fi_resmgmt_test",
+    "fi_resmgmt_test -S small",
+    "fi_rdm_multi_domain -V",
+    "fi_rdm_bw",
+    "fi_rma_pingpong -e rdm -o writedata",
+    "fi_rma_pingpong -e rdm -o write",
+    "fi_rma_tx_completion -e rdm",
+    "fi_rdm_deferred_wq",
+    "fi_unmap_mem",
+    "fi_bw -e rdm -v -T 1",
+]
+
+SETS = {
+    "unit": ("alone", UNIT),
+    "negative": ("refused", NEGATIVE),
+    "regression": ("alone", ["sighandler_test"]),
+    "functional": ("pair", FUNCTIONAL),
+    "short": ("pair", _measuring(" -I 5", " -I 5")),
+    "standard": ("pair", _measuring("", " -I 1000") + PREFIXED),
+    "beyond": ("pair", BEYOND),
+    "multinode": ("three", ["fi_multinode -x msg", "fi_multinode -x rma", "fi_multinode_coll"]),
+    "threaded": ("pair", [f"fi_rdm_bw_mt -n {n}{g}" for n in (8, 16, 32) for g in ("", " -g")]),
+    "complex": ("uber", ["fi_ubertest"]),
+}
+
+QUICK = ("unit", "negative", "regression", "functional", "short", "beyond", "multinode")
+ALL = ("unit", "negative", "regression", "functional", "standard", "beyond", "multinode", "threaded", "complex")
+
+# How programs and arguments were called before they were called what stands above.
+FORMER_NAMES = (("fi_flood", "fi_bw"), ("fi_inject_test", "fi_msg_inject"), ("fi_multinode -x", "fi_multinode -C"))
+
+
+def wanted(sets):
+    """(set, kind, line) for each line of the sets."""
+    names = {"quick": QUICK, "all": ALL}.get(sets, sets.split(","))
+    return [(name, SETS[name][0], line) for name in names for line in SETS[name][1]]

@@ -1,0 +1,39 @@
+// What a queue sleeps on: the descriptors of its engines, and a signal that anybody may raise. Its own
+// descriptor stands for all of them and can be handed to the application.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/waker.h"
+#include "engine/engine.h"
+#include "os/wait_set.h"
+
+namespace cluster::engine {
+
+class Sleeper final : public Waker {
+ public:
+  enum class Wake { event, timeout, interrupted };
+
+  /// Null if there are no descriptors left.
+  static std::unique_ptr<Sleeper> open();
+
+  int descriptor() const { return set_->descriptor(); }
+  void add(Engine& engine);
+  void remove(Engine& engine);
+
+  void wake() override { signal_->raise(); }
+  void rest() override { signal_->lower(); }
+  static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
+  /// At most that long. Every engine must be armed.
+  Wake slumber(std::chrono::milliseconds limit) const;
+
+ private:
+  Sleeper(std::unique_ptr<os::WaitSet> set, std::unique_ptr<os::Signal> signal)
+      : set_(std::move(set)), signal_(std::move(signal)) {}
+
+  std::unique_ptr<os::WaitSet> set_;
+  std::unique_ptr<os::Signal> signal_;
+};
+
+}  // namespace cluster::engine

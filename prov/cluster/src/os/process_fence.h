@@ -1,0 +1,19 @@
+// A fence paid for by whoever goes to sleep. Of two sides that each write one word and then read the
+// other's, at least one sees what the other wrote only if both have a full fence in between. A sender
+// that looks on every message whether its peer sleeps cannot afford one (it would wait each time until
+// its store has crossed to the other core). So the sleeper executes one in all processes at once
+// (membarrier), and the sender only keeps its compiler from changing the order.
+//
+// A process takes part once it has called join_fences(). Where the kernel does not have it, or forbids
+// it, both sides fence for themselves.
+#pragma once
+
+namespace cluster::os {
+
+/// True if fences of other processes reach this one, and fence_processes() works. Cheap.
+bool join_fences();
+
+/// A full fence in this thread and, if it has joined, in every thread that has joined anywhere.
+void fence_processes();
+
+}  // namespace cluster::os

@@ -1,0 +1,98 @@
+#include "os/wait_set.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+namespace cluster::os {
+namespace {
+
+constexpr std::size_t kEventsMax = 32;
+
+/// An owner of a descriptor, or nothing if it could not be had.
+template <typename Owner, typename Make>
+std::unique_ptr<Owner> with(int number, Make&& make) {
+  if (number < 0) return nullptr;
+  return std::unique_ptr<Owner>(make(Descriptor(number)));
+}
+
+}  // namespace
+
+std::unique_ptr<WaitSet> WaitSet::open() {
+  return with<WaitSet>(epoll_create1(EPOLL_CLOEXEC),
+                       [](Descriptor set) { return new WaitSet(std::move(set)); });
+}
+
+bool WaitSet::add(int descriptor, void* owner) {
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLRDHUP;
+  event.data.ptr = owner;
+  return epoll_ctl(set_.number(), EPOLL_CTL_ADD, descriptor, &event) == 0;
+}
+
+void WaitSet::remove(int descriptor) { epoll_ctl(set_.number(), EPOLL_CTL_DEL, descriptor, nullptr); }
+
+std::size_t WaitSet::collect(std::span<Event> events) const {
+  std::array<epoll_event, kEventsMax> ready;
+  const int room = static_cast<int>(std::min(events.size(), ready.size()));
+  const int count = epoll_wait(set_.number(), ready.data(), room, 0);
+  for (int i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    events[at] = {ready[at].data.ptr, (ready[at].events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0};
+  }
+  return static_cast<std::size_t>(std::max(count, 0));
+}
+
+WaitSet::Wake WaitSet::sleep(std::optional<std::chrono::milliseconds> limit) const {
+  constexpr auto kLongest = std::chrono::milliseconds(std::numeric_limits<int>::max());
+  const int patience = limit ? static_cast<int>(std::clamp(*limit, 0ms, kLongest).count()) : -1;
+  epoll_event ready;
+  const int count = epoll_wait(set_.number(), &ready, 1, patience);
+  if (count == 0) return Wake::timeout;
+  return count < 0 && errno == EINTR ? Wake::interrupted : Wake::event;
+}
+
+std::unique_ptr<Alarm> Alarm::open() {
+  return with<Alarm>(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                     [](Descriptor timer) { return new Alarm(std::move(timer)); });
+}
+
+void Alarm::set(Time when) {
+  itimerspec timer{};
+  if (when != kNever) {
+    const Duration since = std::max(when.time_since_epoch(), Duration{1});  // zero would stop it
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+    timer.it_value.tv_sec = seconds.count();
+    timer.it_value.tv_nsec = (since - seconds).count();
+  }
+  timerfd_settime(timer_.number(), TFD_TIMER_ABSTIME, &timer, nullptr);
+}
+
+std::unique_ptr<Signal> Signal::open() {
+  return with<Signal>(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                      [](Descriptor event) { return new Signal(std::move(event)); });
+}
+
+void Signal::raise() {
+  const std::lock_guard guard(lock_);
+  if (std::exchange(raised_, true)) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(event_.number(), &one, sizeof one);
+}
+
+void Signal::lower() {
+  const std::lock_guard guard(lock_);
+  if (!std::exchange(raised_, false)) return;
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t got = read(event_.number(), &count, sizeof count);
+}
+
+}  // namespace cluster::os

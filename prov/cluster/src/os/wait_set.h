@@ -1,0 +1,79 @@
+// Things to sleep on. A WaitSet is an epoll set of descriptors and readable itself as soon as one of
+// them is, so that one set can stand in another, or in an application's select. Everything is
+// level-triggered: what nobody has dealt with wakes again. An Alarm is readable from a moment on, a
+// Signal once somebody has raised it.
+//
+// None is needed by whoever only ever polls, so they are made on first use. All calls may be made by
+// several threads at once, except those of one Alarm.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "base/lock.h"
+#include "base/units.h"
+#include "os/descriptor.h"
+
+namespace cluster::os {
+
+class WaitSet {
+ public:
+  /// Something that is ready: `owner` is what was said when it was added.
+  struct Event {
+    void* owner = nullptr;
+    bool trouble = false;  ///< an error or the other end's departure, perhaps beside input
+  };
+  enum class Wake { event, timeout, interrupted };
+
+  /// Null if there are no descriptors left.
+  static std::unique_ptr<WaitSet> open();
+
+  int descriptor() const { return set_.number(); }
+  bool add(int descriptor, void* owner);
+  /// Must come before the descriptor is closed: a forked child may hold a copy that lives on.
+  void remove(int descriptor);
+  /// What is ready now. Never waits.
+  std::size_t collect(std::span<Event> events) const;
+  /// Until something is ready, or as long as that; no limit: for ever.
+  Wake sleep(std::optional<std::chrono::milliseconds> limit) const;
+
+ private:
+  explicit WaitSet(Descriptor set) : set_(std::move(set)) {}
+
+  Descriptor set_;
+};
+
+/// A timer of the monotonic clock (SystemClock).
+class Alarm {
+ public:
+  static std::unique_ptr<Alarm> open();
+  int descriptor() const { return timer_.number(); }
+  /// Readable from `when` on, until it is set again. kNever: not at all; the past: at once.
+  void set(Time when);
+
+ private:
+  explicit Alarm(Descriptor timer) : timer_(std::move(timer)) {}
+
+  Descriptor timer_;
+};
+
+/// Costs a system call only when it changes.
+class Signal {
+ public:
+  static std::unique_ptr<Signal> open();
+  int descriptor() const { return event_.number(); }
+  void raise();
+  void lower();
+
+ private:
+  explicit Signal(Descriptor event) : event_(std::move(event)) {}
+
+  Descriptor event_;
+  SpinLock lock_;
+  bool raised_ = false;
+};
+
+}  // namespace cluster::os

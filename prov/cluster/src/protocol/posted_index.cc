@@ -1,0 +1,62 @@
+#include "protocol/posted_index.h"
+
+namespace cluster::protocol {
+
+PostedIndex::View* PostedIndex::view_for(std::uint64_t ignore) {
+  View* free = nullptr;
+  for (View& view : views_) {
+    if (view.receives.size() == 0) {
+      if (free == nullptr) free = &view;
+    } else if (view.ignore == ignore) {
+      return &view;
+    }
+  }
+  if (free != nullptr) free->ignore = ignore;
+  return free;
+}
+
+void PostedIndex::add(ReceiveRequest& receive) {
+  receive.number = next_number_++;
+  ++size_;
+  View* view = view_for(receive.ignore);
+  receive.indexed = view != nullptr;
+  if (view != nullptr) {
+    view->receives.insert(receive);
+  } else {
+    others_.push_back(receive);
+  }
+}
+
+void PostedIndex::remove(ReceiveRequest& receive) {
+  --size_;
+  if (receive.indexed) {
+    view_for(receive.ignore)->receives.remove(receive);
+  } else {
+    others_.remove(receive);
+  }
+}
+
+ReceiveRequest* PostedIndex::find(const Channel* channel, std::uint64_t tag) {
+  ReceiveRequest* best = nullptr;
+  // In any list the first that fits was posted first.
+  const auto consider = [&](ReceiveRequest* receive, auto&& after) {
+    for (; receive != nullptr && (best == nullptr || receive->number < best->number);
+         receive = after(*receive)) {
+      if (fits(receive->from, receive->tag, receive->ignore, channel, tag)) best = receive;
+    }
+  };
+  const auto after_in_view = [](const ReceiveRequest& receive) {
+    return decltype(View::receives)::after(receive);
+  };
+  for (View& view : views_) {
+    if (view.receives.size() == 0) continue;
+    consider(view.receives.first(match_key(channel, tag, view.ignore)), after_in_view);
+    consider(view.receives.first(match_key(nullptr, tag, view.ignore)), after_in_view);
+  }
+  consider(others_.front(), [](const ReceiveRequest& receive) {
+    return List<ReceiveRequest, &ReceiveRequest::bucket>::after(receive);
+  });
+  return best;
+}
+
+}  // namespace cluster::protocol

@@ -1,0 +1,49 @@
+// Many posted receives, found by what they wait for. Programs use a handful of masks (exact, any tag,
+// any source, their own bits): receives with one mask form a view, and a message is looked up once in each
+// view under the tag that is left of it, once as its sender's and once as anybody's. Of what fits, the one
+// posted first wins: every receive has a number. Masks beyond kViews share a list that is walked.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/hashed_lists.h"
+#include "protocol/match_key.h"
+#include "protocol/request.h"
+
+namespace cluster::protocol {
+
+class PostedIndex {
+ public:
+  /// True while there is anything in it.
+  bool in_use() const { return size_ > 0; }
+  /// In the order of posting.
+  void add(ReceiveRequest& receive);
+  void remove(ReceiveRequest& receive);
+  /// The first that takes such a message; stays.
+  ReceiveRequest* find(const Channel* channel, std::uint64_t tag);
+
+ private:
+  static constexpr std::size_t kViews = 4;
+
+  struct KeyOf {
+    std::uint64_t operator()(const ReceiveRequest& receive) const {
+      return match_key(receive.from, receive.tag, receive.ignore);
+    }
+  };
+  struct View {
+    std::uint64_t ignore = 0;
+    HashedLists<ReceiveRequest, &ReceiveRequest::bucket, KeyOf> receives{KeyOf{}};
+  };
+
+  /// The view for that mask; null if there are too many masks.
+  View* view_for(std::uint64_t ignore);
+
+  std::array<View, kViews> views_;
+  List<ReceiveRequest, &ReceiveRequest::bucket> others_;
+  std::uint64_t next_number_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,84 @@
+#include "protocol/pull_budget.h"
+
+namespace cluster::protocol {
+
+PullBudget::PullBudget(std::size_t most, Size size)
+    : most_(std::max(most, kPieceMin)),
+      least_(size == Size::found ? std::min(most_, kLeast) : most_),
+      limit_(size == Size::found ? std::min(most_, kFirst) : most_) {}
+
+void PullBudget::pulled(ReceiveRequest& receive, std::size_t bytes) {
+  Channel& channel = *receive.channel;
+  if (!timed_.armed) timed_ = {receive.id, receive.requested, kNever, true};
+  receive.requested += bytes;
+  if (channel.pulled == 0) asked_.push_back(channel);
+  channel.pulled += bytes;
+  channel.pull_moved = true;
+  out_ += bytes;
+}
+
+void PullBudget::arrived(ReceiveRequest& receive, std::size_t offset, std::size_t bytes) {
+  Channel& channel = *receive.channel;
+  if (timed_.armed && timed_.receive == receive.id && offset >= timed_.offset) {
+    timed_.armed = false;
+    if (timed_.sent_at != kNever) sample(now_ - timed_.sent_at);
+  }
+  if (channel.pull_stalled) {
+    channel.pull_stalled = false;
+    out_ += channel.pulled;
+  }
+  channel.pull_moved = true;
+  receive.arrived += bytes;
+  take_back(channel, bytes);
+}
+
+void PullBudget::given_up(Channel& channel, std::size_t bytes) {
+  timed_.armed = false;
+  if (bytes != 0) take_back(channel, bytes);
+}
+
+void PullBudget::take_back(Channel& channel, std::size_t bytes) {
+  channel.pulled -= bytes;
+  if (!channel.pull_stalled) out_ -= bytes;
+  if (channel.pulled != 0) return;
+  channel.pull_stalled = false;
+  asked_.remove(channel);
+}
+
+void PullBudget::sample(Duration taken) {
+  last_taken_ = taken;
+  distance_.sample(now_, taken);
+  const Duration limit = distance_.get() + kTarget;
+  if (taken > limit) {
+    exploring_ = false;
+    quick_ = 0;
+    const auto part = static_cast<std::size_t>(std::max<std::int64_t>(limit * 100 / taken, 50));
+    limit_ = std::max(least_, limit_ * part / 100);
+  } else if (lacked_) {
+    quick_ = taken < distance_.get() + kTarget / 4 ? quick_ + 1 : 0;
+    exploring_ = exploring_ || quick_ >= kQuickEnough;
+    limit_ = std::min(most_, exploring_ ? limit_ * 2 : limit_ + limit_ / 8);
+  }
+  lacked_ = false;
+}
+
+void PullBudget::tell_time(Time now) {
+  now_ = now;
+  if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
+}
+
+bool PullBudget::mind(Time now) {
+  if (now < mind_at_) return false;
+  mind_at_ = now + std::max(kPatience, 4 * last_taken_);
+  bool lent = false;
+  for (Channel* channel = asked_.front(); channel != nullptr; channel = asked_.after(*channel)) {
+    if (!channel->pull_moved && !channel->pull_stalled) {
+      channel->pull_stalled = lent = true;
+      out_ -= channel->pulled;
+    }
+    channel->pull_moved = false;
+  }
+  return lent;
+}
+
+}  // namespace cluster::protocol

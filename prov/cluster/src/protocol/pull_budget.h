@@ -1,0 +1,99 @@
+// How much may be pulled at once, over all senders: what keeps many-to-one from overrunning the
+// switch in front of this host or its receive ring. One budget for all peers across the network, which
+// share that port; one for those on this node, which share nothing but memory.
+//
+// The budget across the network finds its size. One pull at a time is timed, from the turn in which it
+// leaves until the first of its bytes is here; the shortest such time of late is distance, the rest is
+// waiting behind other bytes that were pulled. Up to kTarget of waiting the budget grows, by doubling until
+// the first time it was too much and again after a few timed pulls that hardly waited, else by an eighth;
+// beyond it shrinks in proportion, at most by half. So a gigabit port holds
+// tens of kilobytes, a memory-speed link a megabyte. It never shrinks below kLeast: that fits into the
+// smallest switch buffers (64 KB), and a slow sender must not be taken for a slow port for ever.
+//
+// A peer that has sent nothing of what was asked for while others wait is not allowed to hold the budget:
+// after kPatience (or four timed pulls, if they take that long) its share is lent out, it is asked for
+// nothing more, and its first byte makes all good. Sources: Homa (SIGCOMM 2018) for the receiver's say, Swift
+// (SIGCOMM 2020) for the delay.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "base/shortest.h"
+#include "protocol/channel.h"
+
+namespace cluster::protocol {
+
+class PullBudget {
+ public:
+  enum class Size : std::uint8_t { fixed, found };
+
+  PullBudget(std::size_t most, Size size);
+
+  /// Matched messages of which not all has been asked for, in the order of their turns.
+  List<ReceiveRequest, &ReceiveRequest::order> waiting;
+
+  /// What one pull asks for at most.
+  std::size_t piece() const {
+    return std::clamp(std::bit_floor(limit_ / kPullsUnderWay), kPieceMin, kPieceMax);
+  }
+  /// May this message be asked for another piece? So many of them may be under way.
+  bool may_pull(const ReceiveRequest& receive) const {
+    return !receive.channel->pull_stalled &&
+           receive.requested - receive.arrived + piece() <= kPullsUnderWay * piece();
+  }
+  bool room() const { return out_ + piece() <= limit_ || out_ == 0; }
+  /// Somebody would pull if there were room.
+  void lacking() { lacked_ = true; }
+  std::size_t limit() const { return limit_; }
+
+  /// `bytes` at `receive.requested` are asked for.
+  void pulled(ReceiveRequest& receive, std::size_t bytes);
+  /// `bytes` at `offset` have arrived.
+  void arrived(ReceiveRequest& receive, std::size_t offset, std::size_t bytes);
+  /// So many bytes will not come.
+  void given_up(Channel& channel, std::size_t bytes);
+
+  /// A turn of the engine begins, or pulls leave. Below the engine nothing else knows the time.
+  void tell_time(Time now);
+  /// What has arrived by `now` has been taken in. True if somebody's share was lent out.
+  bool mind(Time now);
+  /// When mind() wants to be called; kNever if nobody waits.
+  Time deadline() const { return waiting.empty() ? kNever : mind_at_; }
+
+ private:
+  static constexpr std::size_t kPieceMin = 16 * 1024;
+  static constexpr std::size_t kPieceMax = 256 * 1024;
+  static constexpr std::size_t kPullsUnderWay = 4;
+  static constexpr std::size_t kLeast = 3 * kPieceMin;
+  static constexpr std::size_t kFirst = 4 * kPieceMin;
+  static constexpr Duration kTarget = 200us;
+  static constexpr unsigned kQuickEnough = 4;
+  static constexpr Duration kPatience = 2ms;
+  static constexpr Duration kMemory = 10s;
+
+  void sample(Duration taken);
+  void take_back(Channel& channel, std::size_t bytes);
+
+  std::size_t most_;
+  std::size_t least_;
+  std::size_t limit_;
+  std::size_t out_ = 0;                   ///< pulled and not arrived, without the shares of those who stall
+  List<Channel, &Channel::pulls> asked_;  ///< channels with something pulled
+  bool lacked_ = false;
+  bool exploring_ = true;
+  unsigned quick_ = 0;  ///< timed pulls in a row that hardly waited
+  /// The pull that is timed.
+  struct Timed {
+    std::uint32_t receive = 0;
+    std::size_t offset = 0;
+    Time sent_at = kNever;  ///< kNever until it leaves
+    bool armed = false;
+  } timed_;
+  Time now_{};
+  Time mind_at_{};
+  Duration last_taken_{0};
+  Shortest distance_{kMemory};
+};
+
+}  // namespace cluster::protocol

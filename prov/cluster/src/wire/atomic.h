@@ -1,0 +1,98 @@
+// What a remote atomic operation does, in the 16 bits that travel with it: an operation, the type of
+// the elements it acts upon, and whether what was there before comes back. The numbers are the
+// protocol's; that they equal libfabric's is a convenience that api/ checks.
+//
+// An operation on many elements is atomic for each element alone, so it travels in parts of at most
+// kAtomicPart bytes, each of which fits into the smallest frame a peer may ask for.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace cluster::wire {
+
+enum class AtomicOp : std::uint8_t {
+  min,
+  max,
+  sum,
+  prod,
+  lor,
+  land,
+  bor,
+  band,
+  lxor,
+  bxor,  // combine with one operand
+  read,
+  write,  // no operand; one that replaces
+  cswap,
+  cswap_ne,
+  cswap_le,
+  cswap_lt,
+  cswap_ge,
+  cswap_gt,  // replace if the comparand compares so
+  mswap,     // replace the bits of a mask
+};
+inline constexpr std::size_t kAtomicOps = static_cast<std::size_t>(AtomicOp::mswap) + 1;
+
+enum class AtomicType : std::uint8_t {
+  int8,
+  uint8,
+  int16,
+  uint16,
+  int32,
+  uint32,
+  int64,
+  uint64,
+  float32,
+  float64,
+  complex32,
+  complex64,  // complex numbers are named by one of their two halves
+  float_long,
+  complex_long,  // as the hosts have them, padding included
+  int128,
+  uint128,
+};
+inline constexpr std::size_t kAtomicTypes = static_cast<std::size_t>(AtomicType::uint128) + 1;
+
+/// Bytes of one element.
+constexpr std::size_t size_of(AtomicType type) {
+  constexpr std::uint8_t kSizes[kAtomicTypes] = {1, 1, 2, 2, 4, 4, 8, 8, 4, 8, 8, 16, 16, 32, 16, 16};
+  return kSizes[static_cast<std::size_t>(type)];
+}
+
+struct AtomicCode {
+  AtomicOp op = AtomicOp::read;
+  AtomicType type = AtomicType::int8;
+  bool fetch = false;  ///< what was there comes back
+
+  bool compares() const { return op >= AtomicOp::cswap; }
+  /// Arrays of elements that travel with it: none, the operands, or operands and comparands.
+  std::size_t operands() const { return op == AtomicOp::read ? 0 : compares() ? 2 : 1; }
+
+  std::uint16_t packed() const {
+    return static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 5 |
+                                      (fetch ? 1u << 10 : 0u));
+  }
+  /// False if no such thing exists: reading and comparing without an answer would be pointless.
+  static bool unpack(std::uint16_t bits, AtomicCode& code) {
+    const unsigned op = bits & 31u;
+    const unsigned type = bits >> 5 & 31u;
+    if (op >= kAtomicOps || type >= kAtomicTypes || bits >> 11 != 0) return false;
+    code = {static_cast<AtomicOp>(op), static_cast<AtomicType>(type), (bits >> 10 & 1u) != 0};
+    return code.fetch || (code.op != AtomicOp::read && !code.compares());
+  }
+};
+
+/// Target bytes of one part; a multiple of every element's size.
+inline constexpr std::size_t kAtomicPart = 128;
+
+/// Target bytes of the next part if so many are left.
+inline std::size_t atomic_part(std::uint64_t left) { return std::min<std::uint64_t>(left, kAtomicPart); }
+
+/// Do the lengths in an atomic's header fit together?
+inline bool lengths_fit(const AtomicCode& code, std::uint64_t total, std::uint64_t length) {
+  return total > 0 && total % size_of(code.type) == 0 && length == code.operands() * atomic_part(total);
+}
+
+}  // namespace cluster::wire

@@ -1,0 +1,116 @@
+// The budget of pulls: finds its size by delay, is shared in turns, and nobody who stalls holds it.
+#include "protocol/pull_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace cluster::protocol {
+namespace {
+
+constexpr std::size_t kMost = 1024 * 1024;
+constexpr std::size_t kLeast = 48 * 1024;
+
+struct PullBudgetTest : testing::Test {
+  PullBudget budget{kMost, PullBudget::Size::found};
+  std::deque<Channel> channels;
+  std::deque<ReceiveRequest> receives;
+  Time now{1s};
+
+  ReceiveRequest& message_of(Channel& channel) {
+    ReceiveRequest& receive = receives.emplace_back();
+    receive.id = static_cast<std::uint32_t>(receives.size());
+    receive.channel = &channel;
+    return receive;
+  }
+  /// Pulls what may be pulled of one long message; all of it arrives `taken` later.
+  void round(ReceiveRequest& receive, Duration taken) {
+    budget.tell_time(now);
+    while (budget.room() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
+    budget.lacking();
+    budget.tell_time(now);
+    now += taken;
+    budget.tell_time(now);
+    budget.arrived(receive, receive.arrived, receive.requested - receive.arrived);
+  }
+};
+
+TEST_F(PullBudgetTest, DoublesWhileNothingWaits) {
+  ReceiveRequest& receive = message_of(channels.emplace_back());
+  EXPECT_EQ(budget.piece(), 16u * 1024);
+  for (int i = 0; i < 5; ++i) round(receive, 30us);
+  EXPECT_EQ(budget.limit(), kMost);
+  EXPECT_EQ(budget.piece(), kMost / 4);
+  EXPECT_EQ(receive.requested, receive.arrived);
+}
+
+TEST_F(PullBudgetTest, ShrinksWhereBytesWaitButFitsTheSmallestBuffer) {
+  ReceiveRequest& receive = message_of(channels.emplace_back());
+  for (int i = 0; i < 5; ++i) round(receive, 30us);
+  round(receive, 330us);
+  EXPECT_NEAR(static_cast<double>(budget.limit()), kMost * 230.0 / 330, kMost / 50.0);
+  for (int i = 0; i < 20; ++i) round(receive, 5ms);
+  EXPECT_EQ(budget.limit(), kLeast);
+  round(receive, 30us);
+  EXPECT_EQ(budget.limit(), kLeast + kLeast / 8) << "carefully at first";
+  for (int i = 0; i < 10; ++i) round(receive, 30us);
+  EXPECT_EQ(budget.limit(), kMost);
+}
+
+TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
+  ReceiveRequest& receive = message_of(channels.emplace_back());
+  const std::size_t before = budget.limit();
+  for (int i = 0; i < 10; ++i) {
+    budget.tell_time(now);
+    budget.pulled(receive, 1000);
+    budget.tell_time(now += 30us);
+    budget.arrived(receive, receive.arrived, 1000);
+  }
+  EXPECT_EQ(budget.limit(), before);
+}
+
+TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
+  ReceiveRequest& silent = message_of(channels.emplace_back());
+  ReceiveRequest& lively = message_of(channels.emplace_back());
+  while (budget.room() && budget.may_pull(silent)) budget.pulled(silent, budget.piece());
+  ASSERT_FALSE(budget.room());
+  EXPECT_FALSE(budget.mind(now)) << "it has just been asked";
+  EXPECT_TRUE(budget.mind(now + 3ms));
+  EXPECT_TRUE(budget.room());
+  EXPECT_FALSE(budget.may_pull(silent)) << "and is asked for nothing more";
+  budget.pulled(lively, budget.piece());
+  budget.arrived(lively, 0, 1000);
+  EXPECT_FALSE(budget.mind(now + 6ms)) << "what moves does not stall";
+  budget.arrived(silent, 0, 1000);
+  EXPECT_FALSE(budget.room()) << "its share counts again";
+  budget.arrived(silent, 1000, silent.requested - 1000);
+  budget.arrived(lively, 1000, lively.requested - 1000);
+  EXPECT_TRUE(budget.may_pull(silent));
+  EXPECT_EQ(channels[0].pulled + channels[1].pulled, 0u);
+}
+
+TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
+  ReceiveRequest& lost = message_of(channels.emplace_back());
+  budget.pulled(lost, budget.piece());
+  budget.mind(now);
+  budget.mind(now + 3ms);
+  budget.given_up(channels[0], lost.requested);
+  ReceiveRequest& other = message_of(channels.emplace_back());
+  std::size_t pulled = 0;
+  while (budget.room() && budget.may_pull(other)) {
+    pulled += budget.piece();
+    budget.pulled(other, budget.piece());
+  }
+  EXPECT_EQ(pulled, budget.limit());
+}
+
+TEST_F(PullBudgetTest, APeersPullsThatTouchAreOne) {
+  SendRequest request;
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(request.asked_for({i * 10, i * 10 + 10}));
+  EXPECT_EQ(request.pull_count, 1u);
+  for (std::uint64_t i = 1; i < kPullsMax; ++i) ASSERT_TRUE(request.asked_for({i * 10'000, i * 10'000 + 1}));
+  EXPECT_FALSE(request.asked_for({5, 6})) << "an honest peer does not ask for crumbs";
+}
+
+}  // namespace
+}  // namespace cluster::protocol
