@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 namespace cluster {
@@ -25,8 +26,8 @@ class Pool {
     ++alive_;
     Cell& cell = cell_at(slot);
     cell.taken = true;
-    std::destroy_at(&cell.item);  // built anew in place: assigning a fresh one would write it twice
-    std::construct_at(&cell.item);
+    std::destroy_at(&cell.item);
+    ::new (static_cast<void*>(&cell.item)) Item;  // not Item(): that would clear all of it first
     cell.item.id = (cell.generation << kSlotBits) | slot;
     return &cell.item;
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 namespace cluster {
@@ -18,11 +19,17 @@ class Ring {
   /// The i-th item from the head.
   Item& operator[](std::size_t i) { return items_[(head_ + i) & mask()]; }
   const Item& operator[](std::size_t i) const { return items_[(head_ + i) & mask()]; }
-  void push_back(Item item) {
+  /// `item` must not lie in this ring.
+  template <typename Value = Item>
+  void push_back(Value&& item) {
     if (size() == capacity_) grow();
-    items_[tail_++ & mask()] = std::move(item);
+    items_[tail_++ & mask()] = std::forward<Value>(item);
   }
-  void pop_front() { items_[head_++ & mask()] = Item{}; }
+  /// What an item owns is released at once; one that owns nothing may keep its bytes.
+  void pop_front() {
+    if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};
+    ++head_;
+  }
   void clear() {
     while (!empty()) pop_front();
   }

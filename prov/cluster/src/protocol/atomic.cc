@@ -45,7 +45,7 @@ void Messenger::atomic_one(Channel& channel, const AtomicOrder& order, const Rem
   request.atomic = &call;
   request.channel = &channel;
   request.context = order.context;
-  for (const ConstBytes& slice : order.slices) request.slices[request.slice_count++] = slice;
+  request.slices.add(order.slices);
   request.base = base;
   request.length = remote.length;
   request.remote = remote;
@@ -70,8 +70,7 @@ void Messenger::keep_injected_atomic(SendRequest& request, const AtomicOrder& or
   std::byte* const copy = request.copy.get();
   Gather{order.slices, request.base, operands}.copy_to(copy);
   Gather{order.compares, request.base, compares}.copy_to(copy + operands);
-  request.slices[0] = {copy, operands};
-  request.slice_count = 1;
+  request.slices.replace({copy, operands});
   call.compares[0] = {copy + operands, compares};
   call.compare_count = 1;
   request.base = 0;

@@ -45,9 +45,9 @@ std::uint64_t address_of(std::span<const Bytes> buffers, std::size_t offset, std
 
 /// Tells where a message to be announced lies, if that is one place and the peer could read it.
 void Messenger::offer_memory(const SendRequest& request, wire::Segment& announcement) {
-  if (request.channel->memory == nullptr || request.slice_count != 1) return;
+  if (request.channel->memory == nullptr || request.payload().size() != 1) return;
   announcement.flags |= wire::segment_flag::kAddress;
-  announcement.address = reinterpret_cast<std::uintptr_t>(request.slices[0].data()) + request.base;
+  announcement.address = reinterpret_cast<std::uintptr_t>(request.payload()[0].data()) + request.base;
 }
 
 /// Begins to take a message in by both ways, if it was offered.

@@ -25,7 +25,7 @@ void Messenger::get_one(Channel& channel, const GetOrder& order, const RemoteRan
   receive.verb = ReceiveRequest::Verb::get;
   receive.channel = &channel;
   receive.context = order.context;
-  for (const Bytes& slice : order.slices) receive.slices[receive.slice_count++] = slice;
+  receive.slices.add(order.slices);
   receive.base = base;
   receive.remote = remote;
   receive.group = group;

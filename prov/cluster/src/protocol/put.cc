@@ -38,7 +38,7 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
   request.verb = SendRequest::Verb::put;
   request.channel = &channel;
   request.context = order.context;
-  for (const ConstBytes& slice : order.slices) request.slices[request.slice_count++] = slice;
+  request.slices.add(order.slices);
   request.base = base;
   request.length = remote.length;
   request.remote = remote;

@@ -42,7 +42,7 @@ ReceiveRequest* Messenger::match(Channel& channel, bool tagged, std::uint64_t ta
 void Messenger::fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from) {
   receive.context = order.context;
   for (const Bytes& slice : order.slices) {
-    receive.slices[receive.slice_count++] = slice;
+    receive.slices.add(slice);
     receive.capacity += slice.size();
   }
   receive.from = from;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/fault.h"
@@ -20,6 +21,29 @@ struct PullRange {
   std::uint64_t offset = 0;
   std::uint64_t end = 0;
   std::uint64_t address = 0;  ///< not 0: where the bytes belong in the receiver's memory
+};
+
+/// The pieces of a buffer, copied from an order. Only those in use are ever written: a request is made for
+/// every message, and clearing room for eight would cost more than all the rest of it.
+template <typename Slice>
+class Slices {
+ public:
+  Slices() {}
+  void add(const Slice& slice) { parts_[count_++] = slice; }
+  void add(std::span<const Slice> slices) {
+    for (const Slice& slice : slices) add(slice);
+  }
+  void replace(const Slice& slice) {
+    count_ = 0;
+    add(slice);
+  }
+  std::span<const Slice> all() const { return {parts_.data(), count_}; }
+
+ private:
+  std::size_t count_ = 0;
+  union {
+    std::array<Slice, kSlicesMax> parts_;
+  };
 };
 
 /// Most parts of one message that are asked for and do not touch. Pulls come in order but for those that
@@ -64,8 +88,7 @@ struct SendRequest {
   std::uint32_t id = 0;
   Channel* channel = nullptr;
   void* context = nullptr;
-  std::array<ConstBytes, kSlicesMax> slices;
-  std::size_t slice_count = 0;
+  Slices<ConstBytes> slices;
   std::size_t length = 0;
   std::size_t posted = 0;  ///< eager: bytes the carrier has taken
   std::uint64_t tag = 0;
@@ -93,7 +116,7 @@ struct SendRequest {
   Hook<SendRequest> order;            ///< Channel::waiting or Channel::streaming
   Hook<SendRequest> member;           ///< Channel::sends
 
-  std::span<const ConstBytes> payload() const { return {slices.data(), slice_count}; }
+  std::span<const ConstBytes> payload() const { return slices.all(); }
   /// The receiver asks for that. False if it is too much in pieces.
   bool asked_for(const PullRange& range) {
     for (std::size_t i = 0; i < pull_count && range.address == 0; ++i) {
@@ -120,8 +143,7 @@ struct ReceiveRequest {
   std::size_t base = 0;  ///< get: where in the slices it begins
   Group* group = nullptr;
   void* context = nullptr;
-  std::array<Bytes, kSlicesMax> slices;
-  std::size_t slice_count = 0;
+  Slices<Bytes> slices;
   std::size_t capacity = 0;
   Channel* from = nullptr;  ///< whom it waits for; null: anyone
   std::uint64_t tag = 0;    ///< what it waits for; the message's own once matched
@@ -159,8 +181,8 @@ struct ReceiveRequest {
   bool indexed = false;         ///< PostedIndex: in a view
   Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
 
-  std::span<const Bytes> buffers() const { return {slices.data(), slice_count}; }
-  void* first_byte() const { return slice_count == 0 ? nullptr : slices[0].data(); }
+  std::span<const Bytes> buffers() const { return slices.all(); }
+  void* first_byte() const { return buffers().empty() ? nullptr : buffers()[0].data(); }
 };
 
 /// A message that came before its receive, or the announcement of one.

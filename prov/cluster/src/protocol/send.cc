@@ -101,7 +101,7 @@ Fault Messenger::enqueue(Channel& channel, const SendOrder& order) {
   if (order.inject) {
     keep_injected(*request, {order.slices, 0, order.length});
   } else {
-    for (const ConstBytes& slice : order.slices) request->slices[request->slice_count++] = slice;
+    request->slices.add(order.slices);
   }
   counters_.bytes_sent += order.length;
   channel.waiting.push_back(*request);
@@ -114,8 +114,7 @@ Fault Messenger::enqueue(Channel& channel, const SendOrder& order) {
 void Messenger::keep_injected(SendRequest& request, const Gather& payload) {
   request.copy = std::make_unique_for_overwrite<std::byte[]>(payload.length);
   payload.copy_to(request.copy.get());
-  request.slices[0] = {request.copy.get(), payload.length};
-  request.slice_count = 1;
+  request.slices.replace({request.copy.get(), payload.length});
   request.base = 0;
 }
 
