@@ -40,8 +40,7 @@ ReceiveRequest* Messenger::cut(ReceiveRequest& buffer, std::size_t total) {
   piece->from = buffer.from;
   piece->report = buffer.report;
   piece->capacity = std::min(total, buffer.capacity - buffer.used);
-  piece->slices[0] = buffer.slices[0].subspan(buffer.used, piece->capacity);
-  piece->slice_count = 1;
+  piece->slices.add(buffer.slices.all().front().subspan(buffer.used, piece->capacity));
   ++buffer.pieces;
   buffer.used += piece->capacity;
   if (buffer.capacity - buffer.used < buffer.least_room) {
