@@ -9,6 +9,9 @@ namespace {
 // What every kernel with UDP_SEGMENT takes, headers left room for.
 constexpr std::size_t kSegmentsMax = 64;
 constexpr std::size_t kSuperBytesMax = 65000;
+/// So often is "no room" for a super-datagram believed: by a device of unknown abilities, by a proven one.
+constexpr unsigned kRefusalsUnproven = 3;
+constexpr unsigned kRefusalsProven = 1000;
 
 }  // namespace
 
@@ -56,7 +59,11 @@ SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
   while (done < messages_) {
     const int sent = sendmmsg(socket, &headers_[done], static_cast<unsigned>(messages_ - done), MSG_DONTWAIT);
     if (sent > 0) {
-      for (int i = 0; i < sent; ++i) outcome.frames += frames_[done++];
+      for (int i = 0; i < sent; ++i) {
+        proven_ = proven_ || frames_[done] > 1;
+        outcome.frames += frames_[done++];
+      }
+      refusals_ = 0;
       repeated = doubtful_ = false;
       continue;
     }
@@ -73,11 +80,20 @@ SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
   return outcome;
 }
 
+bool SendBatch::out_of_patience(std::size_t frames) {
+  if (frames == 1 || !offload_) return false;
+  return ++refusals_ >= (proven_ ? kRefusalsProven : kRefusalsUnproven);
+}
+
 SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated, Counters& counters) {
   switch (error) {
     case EINTR: return Verdict::repeat;
-    case EAGAIN:
     case ENOBUFS:
+      if (!out_of_patience(frames)) return Verdict::stop;
+      offload_ = false;
+      counters.link_offload_refused += 1;
+      return Verdict::rebuild;
+    case EAGAIN:
     case ENOMEM: return Verdict::stop;
     case EMSGSIZE:
       // The frame itself is too long for the way out. Nothing is wrong with the offload then.

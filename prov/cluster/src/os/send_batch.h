@@ -4,7 +4,10 @@
 //
 // Offload is given up when the kernel or device refuses a super-datagram but takes its frames one
 // by one. Some kernels refuse with the same error when a segment exceeds the MTU: then the single
-// frame is refused too (EMSGSIZE) and the offload is not to blame.
+// frame is refused too (EMSGSIZE) and the offload is not to blame. And past the queueing discipline
+// (PACKET_QDISC_BYPASS) a device that cannot segment drops every super-datagram with the same error as
+// one that has no room (ENOBUFS): so a device that has never taken one is believed to be full only a few
+// times, and one that has, for long.
 #pragma once
 
 #include <sys/socket.h>
@@ -48,6 +51,7 @@ class SendBatch {
 
  private:
   enum class Verdict { repeat, stop, drop, rebuild };
+  bool out_of_patience(std::size_t frames);
   Verdict judge(int error, std::size_t frames, bool repeated, Counters& counters);
 
   // One header part per message besides the pieces.
@@ -59,6 +63,8 @@ class SendBatch {
   std::size_t messages_ = 0;
   std::size_t parts_ = 0;
   bool offload_;
+  bool proven_ = false;    ///< a super-datagram has been taken
+  unsigned refusals_ = 0;  ///< of super-datagrams for want of room, in a row
   bool doubtful_ = false;  ///< offload was refused and no single frame has told yet why
 };
 

@@ -1,7 +1,12 @@
 #include "conformance/two_hosts.h"
 
 #include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
@@ -82,6 +87,20 @@ void TwoHosts::on(int host, const std::function<void()>& action) const {
   enter(hosts_[host]);
   action();
   enter(home);
+}
+
+bool TwoHosts::forbid_segmentation(int host) const {
+  bool done = false;
+  on(host, [&] {
+    const os::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    // Who computes no checksums can segment nothing: the kernel takes both back.
+    ethtool_value no_checksums{ETHTOOL_STXCSUM, 0};
+    ifreq request{};
+    device(host).copy(request.ifr_name, sizeof request.ifr_name - 1);
+    request.ifr_data = reinterpret_cast<char*>(&no_checksums);
+    done = ::ioctl(socket.number(), SIOCETHTOOL, &request) == 0;
+  });
+  return done;
 }
 
 SocketAddress TwoHosts::address(int host, SocketAddress::Family family) const {

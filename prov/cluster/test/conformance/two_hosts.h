@@ -23,6 +23,8 @@ class TwoHosts {
   void on(int host, const std::function<void()>& action) const;
   /// Port 0.
   SocketAddress address(int host, SocketAddress::Family family) const;
+  /// From now on the host's end of the cable takes no super-frames, like many a simple card.
+  bool forbid_segmentation(int host) const;
   /// The host's end of the cable.
   os::Interface interface(int host) const;
 
