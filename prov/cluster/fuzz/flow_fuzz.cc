@@ -4,6 +4,7 @@
 
 #include "fuzz/forge.h"
 #include "reliability/flow.h"
+#include "reliability/frame_body.h"
 #include "support/fake_network.h"
 
 namespace {
@@ -28,7 +29,7 @@ class Victim {
         name_(SocketAddress::v4(kIpA, 1)),
         peer_(SocketAddress::v4(kIpB, 2)),
         link_(network_, name_),
-        flow_({.window = 16}, {name_, 1, kSession}, {peer_, {}, false}, environment(), world_.clock.now()) {}
+        flow_({.window = 16}, {name_, 1, kSession}, {peer_, {}, false}, environment(), bodies_) {}
 
   void step() {
     switch (input_.ConsumeIntegralInRange<int>(0, 5)) {
@@ -145,6 +146,7 @@ class Victim {
   SocketAddress name_;
   SocketAddress peer_;
   test::FakeLink link_;
+  reliability::BodyPool bodies_{reliability::FlowSettings{}.frame_max};
   reliability::Flow flow_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(65536);
   std::uint64_t posted_ = 0;

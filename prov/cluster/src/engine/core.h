@@ -42,7 +42,7 @@ class Core final : public protocol::Directory {
   bool cancel(void* context) { return messenger_.cancel(context); }
   /// One turn of everything; or of the network only if something is due there. True if something came in.
   enum class Look : std::uint8_t { everywhere, where_due };
-  bool poll(Look look = Look::everywhere);
+  bool poll();
   int descriptor();
   bool arm_for_others() {
     others_sleep_ = true;
@@ -61,7 +61,6 @@ class Core final : public protocol::Directory {
 
  private:
   // poll.cc
-  bool network_due() const;
   bool poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
@@ -153,8 +152,6 @@ class Core final : public protocol::Directory {
   bool said_store_full_ = false;
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
-  std::uint32_t local_turn_ = 0;        ///< when a peer of this node last had something for us
-  std::uint32_t silent_turns_ = 0;      ///< looks at the network since it last brought something
   std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit
   std::uint64_t frames_attended_ = 0;   ///< frames received until then
   bool by_itself_ = false;              ///< FI_PROGRESS_AUTO

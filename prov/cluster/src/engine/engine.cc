@@ -94,7 +94,7 @@ void Engine::poll(bool wait) {
   std::unique_lock door(door_, std::defer_lock);
   if (!wait && !door.try_lock()) return;
   if (wait) door.lock();
-  core_->poll(wait ? Core::Look::everywhere : Core::Look::where_due);
+  core_->poll();
 }
 
 }  // namespace cluster::engine

@@ -36,7 +36,6 @@ bool Core::drain(Peer& peer, std::size_t limit) {
   shm::Arrival arrival;
   std::size_t count = 0;
   for (; count < limit && peer.inbox->look(arrival); ++count) {
-    local_turn_ = turns_;
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
     peer.inbox->take();
   }

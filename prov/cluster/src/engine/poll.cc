@@ -9,12 +9,6 @@ namespace {
 constexpr std::uint32_t kTurnsPerAccept = 64;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
 constexpr std::uint32_t kTurnsPerKnock = 128;
-/// While peers of this node keep us busy (something came within kBusyTurns) and the network has been
-/// silent for kSilentTurns, it gets only every eighth turn of a reader who comes again at once: to look
-/// there costs a clock reading and a cold line or a system call, more than all the rest.
-constexpr std::uint32_t kBusyTurns = 64;
-constexpr std::uint32_t kSilentTurns = 1000;
-constexpr std::uint32_t kTurnsPerGlance = 8;
 
 }  // namespace
 
@@ -88,7 +82,7 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
 }
 
 /// True if something came in.
-bool Core::poll(Look look) {
+bool Core::poll() {
   ++turns_;
   bool news = false;
   if (self_in_use_) news |= receive_self();
@@ -100,7 +94,7 @@ bool Core::poll(Look look) {
   }
   if (parts_.link == nullptr) {
     if (messenger_.busy()) messenger_.pump();
-  } else if (look == Look::everywhere || network_due()) {
+  } else {
     news |= poll_network();
   }
   if (!doomed_.empty()) {
@@ -109,12 +103,6 @@ bool Core::poll(Look look) {
   }
   mind_sleepers();
   return news;
-}
-
-/// May somebody over there wait for us, or be waited for? Never said no for long.
-bool Core::network_due() const {
-  return turns_ - local_turn_ > kBusyTurns || silent_turns_ < kSilentTurns || next_timer_ != kNever ||
-         messenger_.busy() || messenger_.spoke() || turns_ % kTurnsPerGlance == 0;
 }
 
 bool Core::poll_network() {

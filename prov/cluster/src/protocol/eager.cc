@@ -44,7 +44,8 @@ void Messenger::on_eager_next(Channel& channel, ConstBytes payload) {
     if (receive->arrived == receive->total) assembled(channel);
   } else if (Unexpected* message = channel.assembling_unexpected) {
     if (payload.size() > message->total - message->arrived) return refuse();
-    std::memcpy(message->bytes.get() + message->arrived, payload.data(), payload.size());
+    if (!payload.empty())
+      std::memcpy(message->bytes.get() + message->arrived, payload.data(), payload.size());
     message->arrived += payload.size();
     if (message->arrived == message->total) assembled(channel);
   } else {

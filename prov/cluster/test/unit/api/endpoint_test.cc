@@ -139,7 +139,7 @@ TEST_F(EndpointTest, RefusesOtherTypesSharedContextsAndPromisesItCannotKeep) {
   info.tx.op_flags = FI_COMMIT_COMPLETE;
   EXPECT_EQ(fi_endpoint(domain, &info.info, &other, nullptr), -FI_EBADFLAGS);
   info.tx.op_flags = 0;
-  info.rx.op_flags = FI_DELIVERY_COMPLETE;
+  info.rx.op_flags = FI_TRIGGER;
   EXPECT_EQ(fi_endpoint(domain, &info.info, &other, nullptr), -FI_EBADFLAGS);
 }
 

@@ -346,32 +346,5 @@ TEST_F(CoreTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   EXPECT_GT(looks, 0u);
 }
 
-TEST_F(CoreTest, ASilentNetworkGetsFewLooksWhilePeersOfTheNodeTalk) {
-  constexpr std::size_t kTurns = 20'000;
-  const auto looks_at_network = [&](bool talks, bool wait) {
-    std::size_t looks = 0;
-    Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, talks));
-    network.looks = 0;
-    for (std::size_t turn = 0; turn < kTurns; ++turn) a.engine.poll(wait);
-    return network.looks;
-  };
-  EXPECT_LT(looks_at_network(true, false), kTurns / 5);
-  EXPECT_GT(looks_at_network(true, false), kTurns / 10);
-  EXPECT_EQ(looks_at_network(false, false), kTurns) << "the peer is there, but says nothing";
-  EXPECT_EQ(looks_at_network(true, true), kTurns) << "who waits wants everything looked at";
-}
-
-TEST_F(CoreTest, AFrameFromTheNetworkBringsItsTurnsBack) {
-  std::size_t looks = 0;
-  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, true));
-  Node b(network, kB, kA, 2000);
-  for (int turn = 0; turn < 5'000; ++turn) a.engine.poll(false);
-  b.send();
-  network.clock().advance(1ms);
-  network.looks = 0;
-  for (int turn = 0; turn < 500; ++turn) a.engine.poll(false);
-  EXPECT_GT(network.looks, 490U);
-}
-
 }  // namespace
 }  // namespace cluster::engine
