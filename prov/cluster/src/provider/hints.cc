@@ -3,6 +3,7 @@
 #include <rdma/fi_endpoint.h>
 
 #include <cstdio>
+#include <cstring>
 
 #include "provider/new_constants.h"
 #include "provider/offer.h"
@@ -78,7 +79,11 @@ void check_endpoint(Check& check, const Offer& offer, const fi_ep_attr& hint, st
   if (!old_registration(version)) check.at_most("ep_attr->auth_key_size", hint.auth_key_size, 0);
 }
 
-bool is_progress(int level) {
+/// Callers may say anything: it is read as a number, not as an enumeration that it may not belong to.
+bool is_progress(const fi_progress& field) {
+  static_assert(sizeof field == sizeof(int));
+  int level;
+  std::memcpy(&level, &field, sizeof level);
   return level == FI_PROGRESS_UNSPEC || level == FI_PROGRESS_AUTO || level == FI_PROGRESS_MANUAL ||
          level == kProgressControlUnified;
 }
