@@ -22,7 +22,7 @@ TIMEOUT_S = 120
 
 def main():
     options = parse_arguments()
-    library = options.library or from_wheel(options.core, options.cache)
+    library = options.libfabric or from_wheel(options.core, options.cache)
     check = Check(options, Path(library).resolve())
     steps = [check.all_questions, check.bad_option, check.no_such_interface, check.found_twice,
              check.under_another_name, check.beside_another_core]
@@ -41,7 +41,7 @@ def main():
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--core", required=True, help="what to call it: system, " + ", ".join(WHEELS))
-    parser.add_argument("--library", help="path of a libfabric; without it the core is a wheel's")
+    parser.add_argument("--libfabric", help="path of a libfabric; without it the core is a wheel's")
     parser.add_argument("--plugin", required=True, type=Path, help="libcluster-fi.so")
     parser.add_argument("--probe", required=True, type=Path, help="getinfo_probe")
     parser.add_argument("--options", required=True, type=Path, help="options.def")
@@ -76,7 +76,7 @@ def from_wheel(core, cache):
 class Check:
     def __init__(self, options, library):
         self.options = options
-        self.library = library
+        self.libfabric = library
         self.failures = []
 
     def run(self, command, **settings):
@@ -94,7 +94,7 @@ class Check:
             print(f"--- {' '.join(map(str, result.args))} exits {result.returncode}\n{result.stdout}{result.stderr}---")
 
     def probe(self, *arguments, **settings):
-        return self.run([self.options.probe, self.library, *arguments], **settings)
+        return self.run([self.options.probe, self.libfabric, *arguments], **settings)
 
     def all_questions(self):
         result = self.probe()
@@ -128,7 +128,7 @@ class Check:
         directory.mkdir(parents=True, exist_ok=True)
         copy = directory / "libembedded-f00d.so.9"
         if not copy.exists():
-            shutil.copyfile(self.library, copy)
+            shutil.copyfile(self.libfabric, copy)
         return copy
 
     def under_another_name(self):
@@ -140,14 +140,14 @@ class Check:
         self.expect(result.stdout.split() == ["2", "0"], "a second core in one process is refused", result)
 
     def fi_info(self):
-        result = self.run(["fi_info", "-p", "cluster"], LD_LIBRARY_PATH=str(self.library.parent))
+        result = self.run(["fi_info", "-p", "cluster"], LD_LIBRARY_PATH=str(self.libfabric.parent))
         self.expect(result.returncode == 0 and result.stdout.count("provider: cluster\n") == 2, "fi_info -p cluster", result)
         self.expect("FI_EP_RDM" in result.stdout, "fi_info shows the endpoint type", result)
         self.expect("ofi_" not in result.stdout, "no layered provider slips in front", result)
 
     def fi_info_lists_options(self):
         names = re.findall(r"^OPTION\((\w+)", self.options.options.read_text(), re.MULTILINE)
-        result = self.run(["fi_info", "-g", "FI_CLUSTER"], LD_LIBRARY_PATH=str(self.library.parent))
+        result = self.run(["fi_info", "-g", "FI_CLUSTER"], LD_LIBRARY_PATH=str(self.libfabric.parent))
         listed = set(re.findall(r"\bFI_CLUSTER_\w+", result.stdout))
         missing = [name for name in names if f"FI_CLUSTER_{name.upper()}" not in listed]
         self.expect(names and not missing, f"fi_info -g lists every option, not all but {missing}", result)
