@@ -47,8 +47,10 @@ def _check_data(runner):
     if not runner.cluster:
         checks = [("vader", 2, True), ("cluster", 4, True)]
     for transport, ranks, inside in checks:
-        # Open MPI 4.1 itself writes behind the buffer of a large truncated message without a matching transport.
-        skip = ["--skip", "truncation"] if transport in ("tcp", "vader") else []
+        # Faults of Open MPI 4.1.4 itself: it sends the bytes of a repeated buffered send only once, and, without a
+        # matching transport, writes behind the buffer of a large truncated message.
+        skip = ["--skip", "persistent_buffered"]
+        skip += ["--skip", "truncation"] if transport in ("tcp", "vader") else []
         text = runner.run(transport, ranks, inside, "mpi_check", "--rounds", "1", *skip)
         _progress(f"      {transport:<7} {text.strip().splitlines()[-1]}")
 
