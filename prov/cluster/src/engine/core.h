@@ -78,6 +78,9 @@ class Core final : public protocol::Directory {
   void dispatch(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
+  static bool comes_from_its_name(const wire::FrameView& view, const link::Path& from);
+  SocketAddress known_as(const wire::FrameView& view);
+  link::Path way_back(const Peer& peer, const link::Path& from) const;
   void hand_up(Peer& peer);
   void on_reset(const wire::FrameView& view, const link::Path& from);
   void send_control(ConstBytes frame, const link::Path& to);
@@ -97,6 +100,7 @@ class Core final : public protocol::Directory {
   void on_datagram(const wire::FrameView& view, const link::Path& from);
   // contact.cc
   bool contact(Peer& peer);
+  bool is_own(const SocketAddress& name) const;
   bool contact_locally(Peer& peer, std::string& reason);
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
   void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);

@@ -7,6 +7,7 @@
 #include "engine/core.h"
 #include "reliability/handshake.h"
 #include "wire/control.h"
+#include "wire/opening.h"
 
 namespace cluster::engine {
 namespace {
@@ -55,7 +56,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   if (view.kind == FrameKind::reset) return on_reset(view, from);
   if (view.kind == FrameKind::alive) {
     // The answer echoes what only we and the peer's keeper know: our session.
-    if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now);
+    if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now, from);
     return;
   }
   if (view.kind == FrameKind::datagram || parts_.service == Service::datagram) {
@@ -67,6 +68,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   if (verdict == reliability::Flow::Verdict::refused) return;
   peer->heard_at = now;
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
+  if (!peer->aliased && peer->flow->confirmed()) peers_.alias(*peer, peer->flow->peer_addresses());
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
   touch(*peer);
 }
@@ -83,19 +85,43 @@ Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& f
   return nullptr;
 }
 
+/// Who has several addresses may call from any of them.
+bool Core::comes_from_its_name(const wire::FrameView& view, const link::Path& from) {
+  if (view.opening.name == from.to) return true;
+  if (view.rails.empty()) return false;
+  const std::vector<SocketAddress> further = wire::read_rails(view.rails);
+  return std::find(further.begin(), further.end(), from.to) != further.end();
+}
+
+/// The name under which the application knows the caller: its own, or another address of it.
+SocketAddress Core::known_as(const wire::FrameView& view) {
+  const SocketAddress& name = view.opening.name;
+  if (view.rails.empty() || peers_.expected(name)) return name;
+  for (const SocketAddress& other : wire::read_rails(view.rails)) {
+    if (other != parts_.name && peers_.expected(other)) return other;
+  }
+  return name;
+}
+
+/// Answers go to the name by which the application knows the peer: who is not there does not hear them.
+link::Path Core::way_back(const Peer& peer, const link::Path& from) const {
+  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return from;
+  return {peer.name(), {}, false, rails::link_towards(parts_.rails, peer.name())};
+}
+
 /// A frame that opens a session: the peer's first, a repeated one, or one of an earlier life.
 Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from) {
-  const bool honest = view.has_opening && view.opening.name == from.to && view.opening.name != parts_.name;
-  if (!honest) {
+  if (!view.has_opening || view.opening.name == parts_.name || !comes_from_its_name(view, from)) {
     ++parts_.environment.counters.refused_garbage;
     return nullptr;
   }
+  const SocketAddress name = known_as(view);
   // Anybody can call, and a flow costs some 5 KB.
-  if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(view.opening.name)) {
+  if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(name)) {
     ++parts_.environment.counters.refused_stale;
     return nullptr;
   }
-  Peer& peer = peers_.named(view.opening.name);
+  Peer& peer = peers_.named(name);
   std::optional<reliability::Known> known;
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
     known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
@@ -119,7 +145,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     return nullptr;
   }
   if (peer.flow == nullptr) {
-    use_flow(peer, make_flow(peer, from));
+    use_flow(peer, make_flow(peer, way_back(peer, from)));
     half_open_ = true;
     parts_.environment.log.info("path to %s: %s link (it called first)", peer.name().text().c_str(),
                                 parts_.link->name());
@@ -263,7 +289,7 @@ void Core::hear_complaints(Time now) {
   for (std::size_t i = 0; i < count; ++i) {
     Peer* peer = peers_.find(complaints[i].peer);
     if (peer == nullptr || peer->flow == nullptr) continue;
-    peer->flow->on_complaint(now, complaints[i].fault);
+    peer->flow->on_complaint(now, complaints[i].fault, complaints[i].peer);
     touch(*peer);
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -53,6 +54,7 @@ struct Peer {
   Time heard_at{};  ///< last frame of its session over the network
   PastSessions past;
   bool self = false;
+  bool aliased = false;  ///< all its addresses lead here
   bool touched = false;  ///< its flow has something to do before this turn ends
 
   const SocketAddress& name() const { return channel.name; }
@@ -65,6 +67,10 @@ class Peers {
   /// The peer of that name, made if need be.
   Peer& named(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
+  /// While its session lasts, other addresses lead to the peer, too, unless somebody has them already.
+  void alias(Peer& peer, std::span<const SocketAddress> addresses);
+  void forget_aliases(Peer& peer);
+  bool is_alias(const SocketAddress& address, const Peer& peer) const;
   /// True if it is in the address vector or has a flow already.
   bool expected(const SocketAddress& name);
   /// Null if the handle names nobody. Constant time once the handle has been used.

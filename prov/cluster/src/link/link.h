@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
+  std::uint8_t link = 0;  ///< by which of this side's links, where there are several (link/bundle.h)
 };
 
 inline constexpr std::size_t kPiecesMax = 12;

@@ -35,6 +35,7 @@ struct Interface {
   bool loopback = false;
   bool point_to_point = false;
   bool has_ethernet = false;
+  bool shaped = false;   ///< a queueing discipline limits what leaves it
   long speed_mbit = -1;  ///< -1: unknown
   Kind kind = Kind::physical;
   std::vector<SocketAddress> addresses;  ///< port 0; usable unicast, v4 first, link-local v6 last

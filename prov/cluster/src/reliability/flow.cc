@@ -20,17 +20,24 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   return opening;
 }
 
+std::vector<SocketAddress> further_addresses(const Identity& identity) {
+  std::vector<SocketAddress> further;
+  for (const rails::OwnRail& rail : identity.rails) {
+    if (rail.address != identity.name) further.push_back(rail.address);
+  }
+  return further;
+}
+
 }  // namespace
 
 Flow::Rooms::Rooms(const FlowSettings& settings, const Identity& identity, const link::Path& path_to_peer,
                    const Environment& world, BodyPool& pool)
     : environment(world),
-      path(path_to_peer),
-      handshake(opening_of(settings, identity)),
+      rails(identity.rails, path_to_peer, std::clamp(settings.window, kWindowMin, kWindowMax), world.log),
+      handshake(opening_of(settings, identity), further_addresses(identity)),
       bodies(pool),
       frames(handshake.ours().window),
       builder(bodies, frames),
-      congestion(handshake.ours().window),
       timer(settings.ack_delay),
       arrivals(handshake.ours().window),
       acks(settings.ack_delay),
@@ -70,9 +77,14 @@ Time Flow::deadline() const { return rooms_->deadline(); }
 
 void Flow::on_time(Time now) { rooms_->on_time(now); }
 
-void Flow::on_alive(Time now) { rooms_->liveness.heard(now); }
+void Flow::on_alive(Time now, const link::Path& from) {
+  rooms_->liveness.heard(now);
+  rooms_->rails.answered(from);
+}
 
-void Flow::on_complaint(Time now, Fault complaint) { rooms_->on_complaint(now, complaint); }
+void Flow::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
+  rooms_->on_complaint(now, complaint, about);
+}
 
 bool Flow::wants_probe(Time now) { return rooms_->alive() && rooms_->liveness.wants_probe(now); }
 
@@ -92,7 +104,15 @@ std::uint32_t Flow::peer_session() const { return rooms_->handshake.peer_session
 
 std::uint64_t Flow::peer_epoch() const { return rooms_->handshake.peer_epoch(); }
 
-const link::Path& Flow::path() const { return rooms_->path; }
+std::span<const SocketAddress> Flow::peer_addresses() const { return rooms_->handshake.peer_addresses(); }
+
+const link::Path& Flow::path() { return rooms_->rails.in_turn(); }
+
+std::size_t Flow::rails_up() const {
+  std::size_t up = 0;
+  for (std::size_t i = 0; i < rooms_->rails.size(); ++i) up += rooms_->rails[i].health.up() ? 1 : 0;
+  return up;
+}
 
 bool Flow::quoted_by(const wire::ResetBlock& block) const {
   // Before the peer's session is known frames carry 0; afterwards a quotation of 0 would be one that a
@@ -103,7 +123,7 @@ bool Flow::quoted_by(const wire::ResetBlock& block) const {
   const Sequence transmission{block.transmission};
   if (!addressed || !rooms_->frames.is_outstanding(sequence)) return false;
   return rooms_->frames.at(sequence).transmission == transmission ||
-         rooms_->losses.remembers(transmission, sequence);
+         rooms_->rails.remember(transmission, sequence);
 }
 
 }  // namespace cluster::reliability

@@ -8,6 +8,7 @@
 //   loss_detector    which of them are lost (RACK: RFC 8985), by transmission order and time
 //   rtt, congestion  round trip in ns; how many frames may be in flight
 //   pacer            how fast they may leave
+//   rail_set         the ways to the peer: each has these four of its own; which is next, which has failed
 //   receive_window   what has arrived, in which order it is handed on
 //   ack_builder      when and what to acknowledge
 //
@@ -17,12 +18,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/environment.h"
 #include "base/fault.h"
 #include "link/link.h"
 #include "protocol/carrier.h"
+#include "rails/pairing.h"
 #include "wire/admit.h"
 
 namespace cluster::reliability {
@@ -41,6 +44,8 @@ struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< of this flow: larger than that of every earlier one of this name
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
+  /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
+  std::span<const rails::OwnRail> rails = {};
 };
 
 class Flow final : public protocol::Carrier {
@@ -85,10 +90,10 @@ class Flow final : public protocol::Carrier {
   void on_time(Time now);
 
   // --- life ---
-  /// The peer's keeper or any other witness says it lives (its engine may be busy computing).
-  void on_alive(Time now);
-  /// The network says that nothing is there (port or host unreachable).
-  void on_complaint(Time now, Fault fault);
+  /// The peer's keeper says, over this way, that it lives (its engine may be busy computing).
+  void on_alive(Time now, const link::Path& from);
+  /// The network says that nothing is at this address of the peer (port or host unreachable).
+  void on_complaint(Time now, Fault fault, const SocketAddress& about);
   /// True if it is time to ask the peer's keeper for a sign of life; asked again each second.
   bool wants_probe(Time now);
   /// none while it lives; else why it is over. A dead flow takes and sends nothing.
@@ -105,7 +110,12 @@ class Flow final : public protocol::Carrier {
   std::uint32_t session() const;       ///< the one in `Identity`
   std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
   std::uint64_t peer_epoch() const;    ///< 0 until then
-  const link::Path& path() const;
+  /// Its name and its further addresses; empty until its opening was seen.
+  std::span<const SocketAddress> peer_addresses() const;
+  /// Where to ask for a sign of life: another rail each time.
+  const link::Path& path();
+  /// How many ways to the peer are believed in.
+  std::size_t rails_up() const;
   /// True if `block` quotes a frame this flow has in flight: the reset is genuine.
   bool quoted_by(const wire::ResetBlock& block) const;
 

@@ -27,7 +27,8 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
   // An introduction: what was sent before has not been taken, and will be now.
   if (!knew_peer && !view.sequenced() && !view.acknowledges()) timer.hurry(now);
   const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
-  if (verdict != Verdict::refused && from.to == path.to && from.mac_known) path = from;
+  if (verdict != Verdict::refused) rails.learn(from);
+  if (view.sequenced()) rails.heard(from);
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
   liveness.expect(now, !drained());
   return verdict;
@@ -44,7 +45,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
       return Verdict::known;
     case ReceiveWindow::Arrival::fresh: break;
   }
-  const bool news = gap_before || arrivals.has_gap();
+  const bool news = (gap_before || arrivals.has_gap()) && !rails.many_arrive();
   acks.arrived(now, view.transmission, view.in_order(),
                news             ? Urgency::now
                : view.ack_now() ? Urgency::soon
@@ -54,11 +55,11 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
 
 void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   const wire::Ack* ranges = view.has_ranges ? &view.ranges : nullptr;
-  const std::size_t travelling = frames.travelling();
   std::size_t arrived = 0;
+  rails.word_begins(frames);
   frames.acknowledge(view.ack, ranges, [&](Sequence s, Flight& flight) {
     ++arrived;
-    losses.arrived(s, flight, round_trip);
+    rails.arrived(s, flight);
     report(s, *flight.body, view.ack);
     if (path_size.is_probe(s)) probe_arrived();
     bodies.give(std::move(flight.body));
@@ -67,19 +68,14 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   // A block that is full may have left out what lies behind its last range.
   const bool partial = ranges != nullptr && ranges->count == wire::kAckRangesMax;
   const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
-  const std::optional<Time> sent_at = losses.newest_arrived(view.newest, known_end);
   constexpr std::uint64_t saturated = std::numeric_limits<std::uint16_t>::max() * wire::kAckDelayUnit;
-  Congestion::News news{arrived, travelling, view.newest, transmission + 1, std::nullopt};
-  if (sent_at && view.ack_delay_ns < saturated) {
-    round_trip.sample(now - *sent_at - Duration(view.ack_delay_ns));
-    news.round_trip = round_trip.latest();
-  }
+  RailSet::Word word{view.newest, known_end, transmission + 1, std::nullopt, 0};
+  if (view.ack_delay_ns < saturated) word.delay = Duration(view.ack_delay_ns);
   if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - in_vain) > 0) {
-    congestion.repaired_in_vain(ranges->duplicates - in_vain);
-    losses.repaired_in_vain(now, round_trip);
+    word.in_vain = ranges->duplicates - in_vain;
     in_vain = ranges->duplicates;
   }
-  congestion.acknowledged(now, news);
+  rails.word_ends(now, word);
   if (arrived == 0) return;
   timer.progress(now, frames.outstanding() != 0);
 }
@@ -104,7 +100,7 @@ void Flow::Rooms::probe_arrived() {
     case PathSize::Answer::no:
       environment.log.warn(
           "path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
-          path.to.text().c_str(), handshake.longest(), handshake.frame_max());
+          rails[0].path.to.text().c_str(), handshake.longest(), handshake.frame_max());
   }
 }
 
@@ -134,29 +130,31 @@ bool Flow::Rooms::next(ConstBytes& segments) {
   return false;
 }
 
-void Flow::Rooms::detect_losses(Time now) { congestion.lost(losses.detect(now, round_trip, frames)); }
-
 void Flow::Rooms::on_time(Time now) {
   if (!alive()) return;
   fault = now >= fin_patience ? Fault::reset : liveness.verdict(now);
   if (!alive()) return;
-  detect_losses(now);
-  switch (timer.on_time(now, round_trip)) {
-    case RetransmissionTimer::Event::none: return;
-    case RetransmissionTimer::Event::probe:
-      // If the peer is known to miss something, that; else the last one, which tells about the rest.
-      urgent = frames.has_gap() ? frames.first() : frames.next() + ~std::uint32_t{0};
-      return;
-    case RetransmissionTimer::Event::timeout:
-      ++environment.counters.timeouts;
-      congestion.timed_out();
-      urgent = frames.first();
-      return;
-  }
+  rails.detect(now, frames);
+  const RetransmissionTimer::Event event = timer.on_time(now, rails.round_trip(frames));
+  if (event != RetransmissionTimer::Event::none)
+    on_silence(now, event == RetransmissionTimer::Event::timeout);
 }
 
-void Flow::Rooms::on_complaint(Time now, Fault complaint) {
-  if (!alive()) return;
+void Flow::Rooms::on_silence(Time now, bool timeout) {
+  // If the peer is known to miss something, that; else the last one, which tells about the rest.
+  const bool oldest = timeout || frames.has_gap();
+  urgent = oldest ? frames.first() : frames.next() + ~std::uint32_t{0};
+  const Flight& flight = frames.at(*urgent);
+  if (timeout) {
+    ++environment.counters.timeouts;
+    rails[flight.rail].congestion.timed_out();
+    if (!handshake.knows_peer()) rails.try_another_link();
+  }
+  if (frames.is_outstanding(*urgent)) rails.strike(now, flight);
+}
+
+void Flow::Rooms::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
+  if (!alive() || rails.complaint(now, about)) return;
   if (liveness.complaint(now, complaint)) {
     timer.hurry(now + Liveness::kRetryAfter);
     return;
@@ -168,8 +166,8 @@ void Flow::Rooms::on_complaint(Time now, Fault complaint) {
 
 Time Flow::Rooms::deadline() const {
   if (!alive()) return kNever;
-  return std::min({acks.deadline(), losses.deadline(), timer.deadline(round_trip), liveness.deadline(),
-                   fin_patience, retry_at, resume_at});
+  return std::min({acks.deadline(), rails.deadline(), timer.deadline(rails.round_trip(frames)),
+                   liveness.deadline(), fin_patience, retry_at, resume_at});
 }
 
 }  // namespace cluster::reliability

@@ -58,4 +58,7 @@ struct Label {
 Word::Said seal(const Label& label, const Handshake& handshake, const Word& word, FrameBody& body,
                 link::OutFrame& out);
 
+/// The question whether a rail works: `padding` behind a header that the peer's keeper understands.
+void seal_probe(std::uint32_t nonce, FrameBody& padding, link::OutFrame& out);
+
 }  // namespace cluster::reliability

@@ -62,7 +62,7 @@ void copy_header(const FrameHeader& header, FrameView& out) {
 /// Takes the blocks that the flags promise off the front of `rest`.
 bool read_blocks(ConstBytes& rest, FrameView& out) {
   if ((out.flags & kOpening) != 0) {
-    const std::size_t size = decode(rest, out.opening);
+    const std::size_t size = decode(rest, out.opening, out.rails);
     if (size == 0) return false;
     out.has_opening = true;
     rest = rest.subspan(size);
@@ -98,6 +98,7 @@ Refusal admit(ConstBytes bytes, FrameView& out) {
   ConstBytes rest = whole.subspan(sizeof header);
   if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::garbage;
   if (!read_blocks(rest, out)) return Refusal::garbage;
+  if (out.kind == FrameKind::probe) return Refusal::none;  // the rest is padding
   const bool carries = out.sequenced() || out.kind == FrameKind::datagram;
   if (carries == rest.empty()) return Refusal::garbage;
   out.segments = rest;

@@ -169,7 +169,7 @@ TEST(Admit, RefusesNonsenseWithARightChecksum) {
   EXPECT_TRUE(refused(kind, segments));
   kind.kind = 0;
   EXPECT_TRUE(refused(kind, segments));
-  EXPECT_TRUE(refused(header_of(FrameKind::probe, 0), segments));
+  EXPECT_TRUE(refused(header_of(FrameKind::alive, 0), segments));
   EXPECT_TRUE(refused(header_of(FrameKind::fin, kSequenced), segments));
   EXPECT_TRUE(refused(header_of(FrameKind::reset, 0), Page(24))) << "a reset without a reason";
   EXPECT_TRUE(refused(header_of(FrameKind::reset, 0), {}));
