@@ -56,7 +56,7 @@ LIBRARIES = {
     "openmpi5": _open_mpi("openmpi", "opal_common_ofi_provider_include"),
     # This MPICH contains UCX as well and prefers it.
     "mpich": _mpich_like("mpich", {"MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}),
-    "intel": _mpich_like("impi", {"I_MPI_FABRICS": "ofi", "MPIR_CVAR_CH4_OFI_ENABLE_AM": "0"}),
+    "intel": _mpich_like("impi", {"I_MPI_FABRICS": "ofi"}),
 }
 
 

@@ -22,8 +22,8 @@ from libraries import LIBRARIES  # noqa: E402
 _NOT_ALL = {  # what a library cannot do over this provider, or at all: see the README
     "openmpi4": ["--skip", "persistent_buffered"],
     "openmpi5": [],
-    "mpich": ["--skip", "window", "--skip", "accumulate", "--skip", "part"],
-    "intel": ["--skip", "window", "--skip", "accumulate", "--skip", "part"]}
+    "mpich": [],
+    "intel": []}
 _PATHS = {"packet": (2, "packet"), "udp": (2, "udp"), "inside": (1, "")}
 _IMB = {"IMB-MPI1": ["-npmin", "4", "-iter", "20", "-msglog", "18", "-time", "2"],
         "IMB-NBC": ["-npmin", "4", "-iter", "10", "-msglog", "16", "-time", "2"],
