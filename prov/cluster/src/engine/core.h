@@ -65,6 +65,7 @@ class Core final : public protocol::Directory {
   bool poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
+  void linger();
   void close();
   // local.cc
   bool receive_self();
