@@ -1,4 +1,5 @@
-// For loops of tests that wait for another process or thread.
+// For loops of tests that wait for another process or thread: they have nothing to sleep on, and must not
+// keep the processor from whom they wait for.
 #pragma once
 
 #include "os/give_way.h"
