@@ -7,6 +7,7 @@
 //   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
 //   attend.cc    turns taken while the application does something else
+//   insight.cc   what can be seen of it from outside
 //   sleep.cc     what wakes whoever sleeps until there is something to do
 //
 // Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/insight.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
 #include "os/wait_set.h"
@@ -56,6 +58,7 @@ class Core final : public protocol::Directory {
   const Counters& counters() const { return parts_.environment.counters; }
   std::size_t unexpected_messages() const { return messenger_.stored(); }
   const char* path_to(std::uint64_t handle);
+  Insight insight() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
@@ -106,6 +109,9 @@ class Core final : public protocol::Directory {
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
   void lose(Peer& peer, Fault fault);
+  // insight.cc
+  const char* path_of(const Peer& peer) const;
+  PeerInsight look_at(const Peer& peer) const;
   // attend.cc
   os::Rest attend_seldom();
   void stand_by();

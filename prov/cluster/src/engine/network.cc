@@ -121,8 +121,9 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   if (peer.flow == nullptr) {
     use_flow(peer, make_flow(peer, from));
     half_open_ = true;
-    parts_.environment.log.info("path to %s: %s link (it called first)", peer.name().text().c_str(),
-                                parts_.link->name());
+    peer.why = "it called first";
+    parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
+                                peer.why.c_str());
   }
   return &peer;
 }

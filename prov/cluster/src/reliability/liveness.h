@@ -22,6 +22,8 @@ class Liveness {
   /// none, unreachable (silence, or the network says so) or refused (the port is closed).
   Fault verdict(Time now) const;
   Time deadline() const;
+  /// The last sign of life; Time{}: none yet.
+  Time heard_at() const { return heard_at_; }
 
   static constexpr Duration kRetryAfter = 20ms;
 
