@@ -1,5 +1,7 @@
 // The agenda. One turn: take in what has arrived, go on with what waited for room, send what that
 // made ready. A peer's answers so leave in the turn in which its question came in.
+#include <thread>
+
 #include "engine/core.h"
 
 namespace cluster::engine {
@@ -9,6 +11,8 @@ namespace {
 constexpr std::uint32_t kTurnsPerAccept = 64;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
 constexpr std::uint32_t kTurnsPerKnock = 128;
+
+constexpr Duration kTurnMax = 100ms;
 
 }  // namespace
 
@@ -136,17 +140,28 @@ bool Core::settled() const {
   return true;
 }
 
-void Core::close() {
+/// Peers get what they are owed, if they take it in time. Time in which this process was not running is not
+/// theirs: between two turns no more than kTurnMax counts.
+void Core::linger() {
   Clock& clock = parts_.environment.clock;
-  const Time end = clock.now() + parts_.settings.linger;
-  while (!settled() && clock.now() < end) poll();
+  Duration waited{};
+  for (Time last = clock.now(); !settled() && waited < parts_.settings.linger;) {
+    if (!poll()) std::this_thread::yield();
+    const Time now = clock.now();
+    waited += std::min(now - last, kTurnMax);
+    last = now;
+  }
+}
+
+void Core::close() {
+  linger();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     if (peer->outbox != nullptr) {
       wire::Segment farewell;
       farewell.kind = wire::SegmentKind::farewell;
       peer->outbox->post(farewell, {}, protocol::Hold::copy, 0);
     }
-    if (peer->flow != nullptr) peer->flow->close(clock.now(), *parts_.link);
+    if (peer->flow != nullptr) peer->flow->close(parts_.environment.clock.now(), *parts_.link);
   }
 }
 
