@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Endpoints on two virtual nodes with several rails, whose application does nothing: what cluster-info says of them is what
 is the case."""
+import ipaddress
+import json
 import os
 import signal
+import subprocess
 import sys
 import unittest
 
@@ -110,6 +113,43 @@ class Endpoints(unittest.TestCase):
         self.assertEqual((peer["path"], peer["why"]), ("none", "lost: peer went away"))
         one.process.kill()
 
+    def ip(self, number, *words):
+        subprocess.run([*self.node(number), "ip", *words], check=True, timeout=60)
+
+    def test_different_mtus(self):
+        self.ip(2, "link", "set", "eth1", "mtu", "1300")
+        self.addCleanup(self.ip, 2, "link", "set", "eth1", "mtu", "1500")
+        for link in ("packet", "udp"):
+            with self.subTest(link):
+                settings = {"FI_CLUSTER_LINK": link, "FI_CLUSTER_IFACE": "eth1", "FI_LOG_LEVEL": "warn"}
+                one, other = (self.talker(number, **settings) for number in (1, 2))
+                introduce(one, other)
+                for size in (8, 100_000):
+                    talk(one, other, 3, size)
+                    talk(other, one, 3, size)
+                self.assertEqual(self.peer(self.endpoint(1, one)[0], other)["frame_max_bytes"], 1272)
+                for talker in (one, other):
+                    lines = [line for line in talker.log().splitlines() if "MTU" in line]
+                    self.assertEqual(len(lines), 1, lines)
+                    self.assertTrue("1300" in lines[0] and "1500" in lines[0], lines[0])
+
+    def test_ipv6_only(self):
+        for number in (1, 2):
+            old = json.loads(subprocess.run([*self.node(number), "ip", "-json", "-4", "addr", "show", "eth1"], check=True,
+                                            capture_output=True, text=True, timeout=60).stdout)[0]["addr_info"][0]
+            self.ip(number, "-4", "addr", "flush", "dev", "eth1")
+            self.addCleanup(self.ip, number, "addr", "add", f"{old['local']}/{old['prefixlen']}", "dev", "eth1")
+            self.ip(number, "-6", "addr", "add", f"fd00:77::{number}/64", "dev", "eth1", "nodad")
+            self.addCleanup(self.ip, number, "-6", "addr", "del", f"fd00:77::{number}/64", "dev", "eth1")
+        for link in ("packet", "udp"):
+            with self.subTest(link):
+                one, other = (self.talker(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE="eth1") for number in (1, 2))
+                self.assertTrue(one.address.startswith("[fd00:77::1]:"), one.address)
+                introduce(one, other)
+                talk(one, other, 3, 100_000)
+                peer = self.peer(self.endpoint(1, one)[0], other)
+                self.assertEqual((peer["path"], peer["frame_max_bytes"]), (link, 1452))
+
     def test_strangers_learn_nothing(self):
         one = self.talker(1)
         nobody = [*self.node(1), "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -126,12 +166,16 @@ class Endpoints(unittest.TestCase):
         self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
         for word in (other.address, third.address, "why packet: no shared memory", "why shm: it lives on this node"):
             self.assertIn(word, text)
+        self.assertEqual(sum(" eth0 " in line for line in text.splitlines()), 1, "one rail to one peer is one line")
 
 
 def text_of(digits):
-    """The address in a sockaddr_in, as text."""
+    """The address in a sockaddr_in or sockaddr_in6, as text."""
     raw = bytes.fromhex(digits)
-    return ".".join(map(str, raw[4:8])) + ":" + str(int.from_bytes(raw[2:4], "big"))
+    port = int.from_bytes(raw[2:4], "big")
+    if len(raw) == 16:
+        return f"{ipaddress.ip_address(raw[4:8])}:{port}"
+    return f"[{ipaddress.ip_address(raw[8:24])}]:{port}"
 
 
 if __name__ == "__main__":

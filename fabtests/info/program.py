@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(_HERE, ".."))
@@ -55,8 +56,9 @@ class Talker:
     """An endpoint, perhaps on another node."""
 
     def __init__(self, before=(), **settings):
+        self.said = tempfile.TemporaryFile("w+")  # its log
         self.process = subprocess.Popen([*before, Options.talker], env=environment(**settings), text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said)
 
     def begin(self, order):
         self.process.stdin.write(order + "\n")
@@ -68,6 +70,10 @@ class Talker:
             raise RuntimeError(f"the talker ended with status {self.process.wait(SECONDS_MAX)}")
         return answer
 
+    def log(self):
+        self.said.seek(0)
+        return self.said.read()
+
     def do(self, order):
         self.begin(order)
         return self.end()
@@ -75,6 +81,7 @@ class Talker:
     def close(self):
         self.process.stdin.close()
         self.process.stdout.close()
+        self.said.close()
         return self.process.wait(SECONDS_MAX)
 
 
@@ -83,7 +90,7 @@ def introduce(one, other):
     other.do("peer " + one.do("name"))
 
 
-def talk(sender, receiver, count):
+def talk(sender, receiver, count, size=8):
     receiver.begin(f"receive {count}")
-    sender.do(f"send {count}")
+    sender.do(f"send {count} {size}")
     receiver.end()

@@ -3,7 +3,7 @@
 //
 //   name           prints the endpoint's address, as hex digits
 //   peer HEX       the one to talk to from now on
-//   send N         sends N messages and waits until the peer's library has them
+//   send N B       sends N messages of B bytes and waits until the peer's library has them
 //   receive N      takes N messages
 //
 // Each is answered by one line. It ends with its input.
@@ -13,6 +13,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,8 @@
 #include <vector>
 
 namespace {
+
+constexpr std::size_t kBytesMax = 1 << 20;
 
 void must(long status, const char* what) {
   if (status >= 0) return;
@@ -86,15 +89,17 @@ class Talker {
     if (fi_av_insert(av_, bytes.data(), 1, &peer_, 0, nullptr) != 1) must(-FI_EINVAL, "fi_av_insert");
   }
 
-  void send(int count) {
+  void send(int count, std::size_t bytes) {
     for (int i = 0; i < count; ++i) {
-      complete([&] { return fi_send(endpoint_, &word_, sizeof word_, nullptr, peer_, nullptr); });
+      complete([&] { return fi_send(endpoint_, buffer_.data(), bytes, nullptr, peer_, nullptr); });
     }
   }
 
   void receive(int count) {
     for (int i = 0; i < count; ++i) {
-      complete([&] { return fi_recv(endpoint_, &word_, sizeof word_, nullptr, FI_ADDR_UNSPEC, nullptr); });
+      complete([&] {
+        return fi_recv(endpoint_, buffer_.data(), buffer_.size(), nullptr, FI_ADDR_UNSPEC, nullptr);
+      });
     }
   }
 
@@ -116,7 +121,7 @@ class Talker {
   fid_cq* cq_ = nullptr;
   fid_ep* endpoint_ = nullptr;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
-  std::uint64_t word_ = 1;
+  std::vector<unsigned char> buffer_ = std::vector<unsigned char>(kBytesMax);
 };
 
 }  // namespace
@@ -127,9 +132,10 @@ int main() {
   while (std::getline(std::cin, line)) {
     std::istringstream words(line);
     std::string order, argument;
-    words >> order >> argument;
+    std::size_t bytes = 0;
+    words >> order >> argument >> bytes;
     if (order == "peer") talker.peer(argument);
-    if (order == "send") talker.send(std::atoi(argument.c_str()));
+    if (order == "send") talker.send(std::atoi(argument.c_str()), std::min(bytes, kBytesMax));
     if (order == "receive") talker.receive(std::atoi(argument.c_str()));
     std::cout << (order == "name" ? talker.name() : "done") << std::endl;
   }

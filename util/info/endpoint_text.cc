@@ -68,7 +68,8 @@ std::string setup_text(const Report& report) {
                      ", open for " + duration_text(endpoint["open_ns"]) + "\n";
   std::string ways = endpoint["link"] + " link, frames of at most " + endpoint["frame_max_bytes"] + " bytes";
   if (!endpoint["why_link"].empty()) ways += " (no better link: " + endpoint["why_link"] + ")";
-  ways += endpoint["shm"] == "yes" ? "; shared memory" : "; no shared memory: " + endpoint["why_no_shm"];
+  ways += endpoint["shm"] == "yes" ? "; shared memory on this node"
+                                   : "; no shared memory: " + endpoint["why_no_shm"];
   text += paragraph(ways);
   std::string counted = "counted:";
   for (const Fact& fact : counters.facts()) {
@@ -84,25 +85,29 @@ std::string setup_text(const Report& report) {
   return options.empty() ? text : text + paragraph("set:" + options);
 }
 
+/// Name, round trip and frames in flight of a rail; nothing of each if there is none.
+std::vector<std::string> rail_cells(const Record& rail) {
+  if (rail.kind() != "rail") return {"", "", ""};
+  return {rail["interface"] + (rail["up"] == "no" ? " (down)" : ""), duration_text(rail["rtt_ns"]),
+          rail["in_flight_frames"] + "/" + rail["window_frames"]};
+}
+
 /// The first of the peer's rails stands in the peer's line, others below it.
 void add_peer(const Report& report, std::size_t at, Table& table) {
   const Record& peer = report[at];
-  std::vector<std::string> ends = {peer["sent_frames"], peer["lost_frames"], peer["retransmitted_frames"],
-                                   size_text(peer["state_bytes"]), duration_text(peer["silent_ns"])};
   std::vector<std::string> row = {peer["peer"], peer["path"]};
-  std::size_t next = at + 1;
-  do {
-    const bool has_rail = next < report.size() && report[next].kind() == "rail";
-    const Record& rail = has_rail ? report[next] : nothing;
-    const std::string name = rail["interface"] + (rail["up"] == "no" ? " (down)" : "");
-    const std::string flying = has_rail ? rail["in_flight_frames"] + "/" + rail["window_frames"] : "";
-    row.insert(row.end(), {name, duration_text(rail["rtt_ns"]), flying});
-    row.insert(row.end(), ends.begin(), ends.end());
-    table.add(std::move(row));
+  const bool has_rail = at + 1 < report.size() && report[at + 1].kind() == "rail";
+  for (std::string& cell : rail_cells(has_rail ? report[at + 1] : nothing)) row.push_back(std::move(cell));
+  for (const char* fact : {"sent_frames", "lost_frames", "retransmitted_frames"}) row.push_back(peer[fact]);
+  row.push_back(size_text(peer["state_bytes"]));
+  row.push_back(duration_text(peer["silent_ns"]));
+  table.add(std::move(row));
+  for (std::size_t i = at + 2; has_rail && i < report.size() && report[i].kind() == "rail"; ++i) {
     row = {" ", " "};
-    ends.assign(ends.size(), " ");
-    ++next;
-  } while (next < report.size() && report[next].kind() == "rail");
+    for (std::string& cell : rail_cells(report[i])) row.push_back(std::move(cell));
+    row.insert(row.end(), 5, " ");
+    table.add(std::move(row));
+  }
 }
 
 std::string peers_text(const Report& report) {

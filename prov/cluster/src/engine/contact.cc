@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/core.h"
+#include "os/udp_link.h"
 #include "reliability/handshake.h"
 
 namespace cluster::engine {
@@ -98,6 +99,17 @@ void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::
     half_open_ = true;
   }
   peer.suitor->introduce(view, *parts_.link);
+}
+
+/// Nodes of one network are set up alike, or by somebody who knows: so it is said once.
+void Core::compare_mtu(const Peer& peer, const wire::Opening& opening) {
+  const std::size_t ours = std::min(parts_.link->frame_max(), wire::kFrameMax);
+  if (said_mtu_differs_ || ours == opening.frame_max) return;
+  said_mtu_differs_ = true;
+  const SocketAddress::Family family = parts_.name.family();
+  parts_.environment.log.warn(
+      "path to %s: its interface has MTU %zu, this node's has %zu; the smaller is used (ip link set mtu)",
+      peer.name().text().c_str(), os::mtu_for(opening.frame_max, family), os::mtu_for(ours, family));
 }
 
 void Core::drop_suitor(Peer& peer) {

@@ -107,6 +107,7 @@ class Core final : public protocol::Directory {
   void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   void drop_suitor(Peer& peer);
+  void compare_mtu(const Peer& peer, const wire::Opening& opening);
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
@@ -158,6 +159,7 @@ class Core final : public protocol::Directory {
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
   bool said_store_full_ = false;
+  bool said_mtu_differs_ = false;
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
   std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit

@@ -66,6 +66,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
   if (verdict == reliability::Flow::Verdict::refused) return;
   peer->heard_at = now;
+  if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
   touch(*peer);

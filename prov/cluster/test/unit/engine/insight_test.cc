@@ -6,55 +6,13 @@
 
 #include <thread>
 
-#include "engine/engine.h"
-#include "shm/host.h"
-#include "support/fake_network.h"
+#include "support/engine_node.h"
 
 namespace cluster::engine {
 namespace {
 
-SocketAddress node(int last) {
-  const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(last)};
-  return SocketAddress::v4(ip, 9228);
-}
-
-/// An endpoint that knows one peer, under handle 0.
-struct Node {
-  Node(test::FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer,
-       Service service = Service::reliable)
-      : clock(network.clock()),
-        random(peer.port()),
-        engine(Parts{.environment = {clock, random, log, counters},
-                     .settings = {.linger = 0s},
-                     .name = name,
-                     .epoch = 1000,
-                     .link = std::make_unique<test::FakeLink>(network, name),
-                     .host = nullptr,
-                     .keeper = nullptr,
-                     .service = service}) {
-    book.insert(peer);
-    engine.attach(book, {.sends = &sent, .receives = &received});
-  }
-  void send() {
-    const ConstBytes slice = as_bytes(&word, sizeof word);
-    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Fault::none);
-  }
-  PeerInsight peer() {
-    const std::optional<Insight> seen = engine.insight();
-    EXPECT_TRUE(seen && seen->peers.size() == 1);
-    return seen && seen->peers.size() == 1 ? seen->peers[0] : PeerInsight{};
-  }
-
-  test::FakeClock& clock;
-  test::FakeRandom random;
-  test::FakeLog log;
-  Counters counters;
-  AddressBook book;
-  protocol::CompletionQueue sent;
-  protocol::CompletionQueue received;
-  std::uint64_t word = 0x1234;
-  Engine engine;
-};
+using test::EngineNode;
+using test::node_name;
 
 class EngineInsightTest : public ::testing::Test {
  protected:
@@ -71,7 +29,7 @@ class EngineInsightTest : public ::testing::Test {
 };
 
 TEST_F(EngineInsightTest, NobodyYet) {
-  Node a(network, node(1), node(2));
+  EngineNode a(network, node_name(1), node_name(2));
   clock.advance(3s);
   const std::optional<Insight> seen = a.engine.insight();
   ASSERT_TRUE(seen);
@@ -80,14 +38,14 @@ TEST_F(EngineInsightTest, NobodyYet) {
 }
 
 TEST_F(EngineInsightTest, APeerOverTheNetwork) {
-  Node a(network, node(1), node(2));
-  Node b(network, node(2), node(1));
+  EngineNode a(network, node_name(1), node_name(2));
+  EngineNode b(network, node_name(2), node_name(1));
   for (int i = 0; i < 10; ++i) {
     a.send();
     pass(40, a, b);
   }
   const PeerInsight seen = a.peer();
-  EXPECT_EQ(seen.name, node(2));
+  EXPECT_EQ(seen.name, node_name(2));
   EXPECT_STREQ(seen.path, "fake");
   EXPECT_EQ(seen.why, "no shared memory: switched off");
   EXPECT_FALSE(seen.rings);
@@ -95,7 +53,7 @@ TEST_F(EngineInsightTest, APeerOverTheNetwork) {
   EXPECT_EQ(seen.flow->sent, a.counters.frames_sent);
   EXPECT_EQ(seen.flow->lost, 0u);
   EXPECT_EQ(seen.flow->frame_max, 1472u);
-  EXPECT_EQ(seen.flow->rails[0].to, node(2));
+  EXPECT_EQ(seen.flow->rails[0].to, node_name(2));
   EXPECT_GE(seen.flow->rails[0].round_trip, 20us) << "ten each way";
   EXPECT_LT(seen.flow->rails[0].round_trip, 100us);
   EXPECT_GE(seen.flow->rails[0].window, 32u);
@@ -107,8 +65,8 @@ TEST_F(EngineInsightTest, APeerOverTheNetwork) {
 }
 
 TEST_F(EngineInsightTest, WhatIsLostAndSentAgainIsCountedForItsPeer) {
-  Node a(network, node(1), node(2));
-  Node b(network, node(2), node(1));
+  EngineNode a(network, node_name(1), node_name(2));
+  EngineNode b(network, node_name(2), node_name(1));
   a.send();
   pass(100, a, b);
   network.conditions.loss = 0.3;
@@ -125,9 +83,9 @@ TEST_F(EngineInsightTest, WhatIsLostAndSentAgainIsCountedForItsPeer) {
 }
 
 TEST_F(EngineInsightTest, APeerThatHasGone) {
-  Node a(network, node(1), node(2));
+  EngineNode a(network, node_name(1), node_name(2));
   {
-    Node b(network, node(2), node(1));
+    EngineNode b(network, node_name(2), node_name(1));
     a.send();
     pass(100, a, b);
   }
@@ -139,19 +97,19 @@ TEST_F(EngineInsightTest, APeerThatHasGone) {
 }
 
 TEST_F(EngineInsightTest, OneselfAndDatagrams) {
-  Node a(network, node(1), node(1));
+  EngineNode a(network, node_name(1), node_name(1));
   a.send();
   EXPECT_STREQ(a.peer().path, "self");
   EXPECT_EQ(a.peer().why, "it is this endpoint");
-  Node d(network, node(3), node(1), Service::datagram);
+  EngineNode d(network, node_name(3), node_name(1), Service::datagram);
   d.send();
   EXPECT_STREQ(d.peer().path, "fake");
   EXPECT_FALSE(d.peer().flow);
 }
 
 TEST_F(EngineInsightTest, LookingFromAnotherThreadNeverWaits) {
-  Node a(network, node(1), node(2));
-  Node b(network, node(2), node(1));
+  EngineNode a(network, node_name(1), node_name(2));
+  EngineNode b(network, node_name(2), node_name(1));
   std::size_t looks = 0;
   std::jthread looker([&](const std::stop_token& end) {
     while (!end.stop_requested()) looks += a.engine.insight() ? 1 : 0;
