@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/core.h"
+#include "os/udp_link.h"
 #include "reliability/handshake.h"
 
 namespace cluster::engine {
@@ -17,12 +18,14 @@ bool Core::contact(Peer& peer) {
   Log& log = parts_.environment.log;
   if (peer.name() == parts_.name) {
     self_in_use_ = peer.self = true;
+    peer.why = "it is this endpoint";
     peer.channel.carrier = &self_;
     peer.channel.eager_max = parts_.settings.shm_eager_max;
     return true;
   }
   std::string reason = "switched off";
   if (contact_locally(peer, reason)) {
+    peer.why = "it lives on this node";
     log.info("path to %s: shared memory (it lives on this node)", peer.name().text().c_str());
     return true;
   }
@@ -34,8 +37,8 @@ bool Core::contact(Peer& peer) {
     return false;
   }
   use_flow(peer, make_flow(peer, {peer.name(), {}, false}));
-  log.info("path to %s: %s link (no shared memory: %s)", peer.name().text().c_str(), parts_.link->name(),
-           reason.c_str());
+  peer.why = "no shared memory: " + reason;
+  log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(), peer.why.c_str());
   return true;
 }
 
@@ -98,6 +101,17 @@ void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::
   peer.suitor->introduce(view, *parts_.link);
 }
 
+/// Nodes of one network are set up alike, or by somebody who knows: so it is said once.
+void Core::compare_mtu(const Peer& peer, const wire::Opening& opening) {
+  const std::size_t ours = std::min(parts_.link->frame_max(), wire::kFrameMax);
+  if (said_mtu_differs_ || ours == opening.frame_max) return;
+  said_mtu_differs_ = true;
+  const SocketAddress::Family family = parts_.name.family();
+  parts_.environment.log.warn(
+      "path to %s: its interface has MTU %zu, this node's has %zu; the smaller is used (ip link set mtu)",
+      peer.name().text().c_str(), os::mtu_for(opening.frame_max, family), os::mtu_for(ours, family));
+}
+
 void Core::drop_suitor(Peer& peer) {
   peers_.remove_session(peer.suitor->session());
   peer.suitor.reset();
@@ -108,15 +122,6 @@ std::uint64_t Core::next_epoch(Time now) {
   const auto age = static_cast<std::uint64_t>((now - started_).count());
   last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
   return last_epoch_;
-}
-
-const char* Core::path_to(std::uint64_t handle) {
-  const Peer* peer = peers_.by_handle(handle);
-  if (peer == nullptr) return nullptr;
-  if (parts_.service == Service::datagram) return parts_.link->name();
-  if (peer->channel.carrier == nullptr) return "none";
-  if (peer->self) return "self";
-  return peer->outbox != nullptr ? "shm" : parts_.link->name();
 }
 
 void Core::doom(Peer& peer, Fault fault) {
@@ -143,6 +148,7 @@ void Core::lose(Peer& peer, Fault fault) {
     log.warn("peer %s is lost: %s; operations under way with it end with an error",
              peer.name().text().c_str(), describe(fault));
   }
+  peer.why = in_peace ? "it has closed" : std::string("lost: ") + describe(fault);
   messenger_.fail(peer.channel, fault, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
@@ -160,7 +166,10 @@ void Core::lose(Peer& peer, Fault fault) {
     std::erase(locals_, &peer);
     peer.inbox.reset();
   }
-  if (peer.suitor != nullptr) use_flow(peer, std::move(peer.suitor));
+  if (peer.suitor != nullptr) {
+    use_flow(peer, std::move(peer.suitor));
+    peer.why = "it began anew, and called";
+  }
 }
 
 }  // namespace cluster::engine

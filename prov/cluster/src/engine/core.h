@@ -7,6 +7,7 @@
 //   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
 //   attend.cc    turns taken while the application does something else
+//   insight.cc   what can be seen of it from outside
 //   sleep.cc     what wakes whoever sleeps until there is something to do
 //
 // Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/insight.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
 #include "os/wait_set.h"
@@ -57,6 +59,7 @@ class Core final : public protocol::Directory {
   std::size_t room_for_sends() const { return messenger_.room_for_sends(); }
   std::size_t unexpected_messages() const { return messenger_.stored(); }
   const char* path_to(std::uint64_t handle);
+  Insight insight() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
@@ -104,10 +107,14 @@ class Core final : public protocol::Directory {
   void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   void drop_suitor(Peer& peer);
+  void compare_mtu(const Peer& peer, const wire::Opening& opening);
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
   void lose(Peer& peer, Fault fault);
+  // insight.cc
+  const char* path_of(const Peer& peer) const;
+  PeerInsight look_at(const Peer& peer) const;
   // attend.cc
   os::Rest attend_seldom();
   void stand_by();
@@ -152,6 +159,7 @@ class Core final : public protocol::Directory {
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
   bool said_store_full_ = false;
+  bool said_mtu_differs_ = false;
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;
   std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit

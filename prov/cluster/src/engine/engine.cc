@@ -90,6 +90,12 @@ const char* Engine::path_to(std::uint64_t handle) const {
   return core_->path_to(handle);
 }
 
+std::optional<Insight> Engine::insight() const {
+  const std::unique_lock door(door_, std::try_to_lock);
+  if (!door.owns_lock()) return std::nullopt;
+  return core_->insight();
+}
+
 bool Engine::settled() const {
   const std::lock_guard door(door_);
   return core_->settled();

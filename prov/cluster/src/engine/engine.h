@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/environment.h"
 #include "base/fault.h"
 #include "base/lock.h"
 #include "engine/address_book.h"
+#include "engine/insight.h"
 #include "engine/settings.h"
 #include "link/link.h"
 #include "os/attendant.h"
@@ -80,6 +82,8 @@ class Engine {
   /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
   /// names nobody.
   const char* path_to(std::uint64_t handle) const;
+  /// What can be seen of it now; nothing if another thread is inside.
+  std::optional<Insight> insight() const;
   /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
   bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.

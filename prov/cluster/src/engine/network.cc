@@ -66,6 +66,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
   if (verdict == reliability::Flow::Verdict::refused) return;
   peer->heard_at = now;
+  if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
   touch(*peer);
@@ -121,8 +122,9 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   if (peer.flow == nullptr) {
     use_flow(peer, make_flow(peer, from));
     half_open_ = true;
-    parts_.environment.log.info("path to %s: %s link (it called first)", peer.name().text().c_str(),
-                                parts_.link->name());
+    peer.why = "it called first";
+    parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
+                                peer.why.c_str());
   }
   return &peer;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -47,6 +48,7 @@ struct Peer {
   Time suitor_since{};
   std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;    ///< and from it
+  std::string why;                      ///< this path, in words
   link::Path way;                       ///< endpoints of datagrams: how it is reached
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};

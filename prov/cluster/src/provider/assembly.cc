@@ -9,10 +9,10 @@
 
 #include "os/attendant.h"
 #include "os/keeper.h"
-#include "os/packet_link.h"
 #include "os/process_fence.h"
-#include "os/udp_link.h"
+#include "provider/account.h"
 #include "provider/addressing.h"
+#include "provider/inquiry.h"
 #include "shm/host.h"
 
 namespace cluster::provider {
@@ -66,8 +66,6 @@ const char* cure_for(int error) {
   }
 }
 
-bool can_do_packets(const os::Interface& interface) { return interface.has_ethernet && !interface.loopback; }
-
 }  // namespace
 
 Counters& CounterPool::take() {
@@ -98,27 +96,16 @@ std::shared_ptr<os::UdpPort> Machine::open_port(const Place& place, const Socket
   return port;
 }
 
-/// Null only if a link was asked for by name and cannot be had.
-std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
-                                               const Environment& environment) {
-  const std::string& choice = options_.text(Options::Name::link);
-  std::string reason = "FI_CLUSTER_LINK=udp";
-  if (choice != "udp") {
-    std::unique_ptr<link::Link> link;
-    if (can_do_packets(place.interface)) {
-      link = os::open_packet_link(port, place.interface, options_.packet_settings(), environment, reason);
-    } else {
-      reason = place.interface.name + " is no Ethernet interface";
-    }
-    if (link != nullptr) return link;
-    if (choice == "packet") {
-      log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
-                reason.c_str());
-      return nullptr;
-    }
+LinkChoice Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+                              const Environment& environment) {
+  LinkChoice choice = choose_link(port, place.interface, options_, environment);
+  if (choice.link == nullptr) {
+    log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
+              choice.reason.c_str());
+  } else if (!choice.reason.empty()) {
+    log_.info("frames from %s go by udp: %s", port->name().text().c_str(), choice.reason.c_str());
   }
-  log_.info("frames from %s go by udp: %s", port->name().text().c_str(), reason.c_str());
-  return os::open_udp_link(port, place.interface.mtu, environment);
+  return choice;
 }
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::Service service,
@@ -142,7 +129,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   // kernel.
   os::join_fences();
   const Environment environment{clock_, random_, log_, lease->counters};
-  std::unique_ptr<link::Link> link = open_link(port, *place, environment);
+  auto [link, why_link] = open_link(port, *place, environment);
   if (link == nullptr) {
     error = FI_EOPNOTSUPP;
     return nullptr;
@@ -160,13 +147,46 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
+  const EndpointSetup setup{port->name(),      {place->interface.name}, link->name(), why_link,
+                            link->frame_max(), host != nullptr,         reason,       datagrams};
   auto engine = std::make_unique<engine::Engine>(engine::Parts{environment, settings, port->name(), epoch,
                                                                std::move(link), std::move(host),
                                                                std::move(lease), service});
-  engine->attended_by(os::start_attendant({[visited = engine.get()] { return visited->attend(); },
-                                           [visited = engine.get()] { return visited->descriptor(); }},
-                                          log_));
+  engine->attended_by(attend(*engine, setup));
   return engine;
+}
+
+/// From now on the library's own thread looks after the engine, and answers who asks about it, until the
+/// handle is dropped.
+std::shared_ptr<void> Machine::attend(engine::Engine& engine, const EndpointSetup& setup) {
+  struct Attention {
+    std::shared_ptr<void> attendant;
+    std::unique_ptr<Inquiry> inquiry;
+    std::shared_ptr<void> answering;
+  };
+  auto attention = std::make_shared<Attention>();
+  attention->attendant = os::start_attendant(
+      {[&engine] { return engine.attend(); }, [&engine] { return engine.descriptor(); }}, log_);
+  if (attention->attendant == nullptr) return nullptr;
+  std::string reason;
+  attention->inquiry = Inquiry::open(
+      setup.name,
+      [this, &engine, setup](Report& report) {
+        const std::optional<engine::Insight> seen = engine.insight();
+        if (!seen) return false;
+        report_endpoint(setup, *seen, report);
+        report_options(options_, report);
+        return true;
+      },
+      reason);
+  if (attention->inquiry == nullptr) {
+    log_.info("nobody can ask about %s: %s", setup.name.text().c_str(), reason.c_str());
+    return attention;
+  }
+  Inquiry* const inquiry = attention->inquiry.get();
+  attention->answering = os::start_attendant(
+      {[inquiry] { return inquiry->visit(); }, [inquiry] { return inquiry->descriptor(); }}, log_);
+  return attention;
 }
 
 std::vector<SocketAddress> Machine::resolve(const char* node, const char* service) {

@@ -12,6 +12,8 @@
 #include "os/system_clock.h"
 #include "os/system_random.h"
 #include "os/udp_port.h"
+#include "provider/account.h"
+#include "provider/links.h"
 #include "provider/options.h"
 #include "provider/places.h"
 
@@ -46,8 +48,9 @@ class Machine final : public api::Assembly {
 
  private:
   std::shared_ptr<os::UdpPort> open_port(const Place& place, const SocketAddress& wanted, int& error);
-  std::unique_ptr<link::Link> open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
-                                        const Environment& environment);
+  LinkChoice open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+                       const Environment& environment);
+  std::shared_ptr<void> attend(engine::Engine& engine, const EndpointSetup& setup);
 
   Log& log_;
   const Options& options_;

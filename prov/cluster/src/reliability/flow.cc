@@ -94,6 +94,24 @@ std::uint64_t Flow::peer_epoch() const { return rooms_->handshake.peer_epoch(); 
 
 const link::Path& Flow::path() const { return rooms_->path; }
 
+FlowState Flow::state() const {
+  const Rooms& r = *rooms_;
+  const RailState rail{.to = r.path.to,
+                       .round_trip = r.round_trip.smoothed(),
+                       .round_trip_longest = r.round_trip.likely_longest(),
+                       .window = r.congestion.window(),
+                       .travelling = r.frames.travelling()};
+  return {.rails = {rail},
+          .frame_max = r.handshake.frame_max(),
+          .queued = r.frames.queued(),
+          .sent = r.tally.sent,
+          .repaired = r.tally.repaired,
+          .lost = r.tally.lost,
+          .heard_at = r.liveness.heard_at(),
+          .footprint =
+              sizeof *this + sizeof r + r.frames.footprint() + r.arrivals.footprint() + r.losses.footprint()};
+}
+
 bool Flow::quoted_by(const wire::ResetBlock& block) const {
   // Before the peer's session is known frames carry 0; afterwards a quotation of 0 would be one that a
   // stranger can make up, since sequences begin at 0. What was refused meanwhile is repaired, and refused

@@ -43,6 +43,29 @@ struct Identity {
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
 };
 
+/// One way to the peer, for whoever asks.
+struct RailState {
+  std::size_t link = 0;    ///< by which of this side's links
+  SocketAddress to;        ///< the peer's address there
+  Duration round_trip{0};  ///< smoothed; 0: not measured yet
+  Duration round_trip_longest{0};
+  std::size_t window = 0;      ///< frames that may travel at once...
+  std::size_t travelling = 0;  ///< ...and that do
+  bool up = true;              ///< believed in
+};
+
+/// What a flow knows and has done, for whoever asks.
+struct FlowState {
+  std::vector<RailState> rails;
+  std::size_t frame_max = 0;   ///< longest frame it sends, bytes
+  std::size_t queued = 0;      ///< frames that wait to be sent
+  std::uint64_t sent = 0;      ///< frames, repairs included
+  std::uint64_t repaired = 0;  ///< frames sent again
+  std::uint64_t lost = 0;      ///< frames held for lost
+  Time heard_at{};             ///< the peer's last sign of life; Time{}: none yet
+  std::size_t footprint = 0;   ///< bytes of memory held for the peer
+};
+
 class Flow final : public protocol::Carrier {
  public:
   enum class Verdict : std::uint8_t {
@@ -106,6 +129,7 @@ class Flow final : public protocol::Carrier {
   std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
   std::uint64_t peer_epoch() const;    ///< 0 until then
   const link::Path& path() const;
+  FlowState state() const;
   /// True if `block` quotes a frame this flow has in flight: the reset is genuine.
   bool quoted_by(const wire::ResetBlock& block) const;
 

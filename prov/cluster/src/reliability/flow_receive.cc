@@ -134,7 +134,11 @@ bool Flow::Rooms::next(ConstBytes& segments) {
   return false;
 }
 
-void Flow::Rooms::detect_losses(Time now) { congestion.lost(losses.detect(now, round_trip, frames)); }
+void Flow::Rooms::detect_losses(Time now) {
+  const std::size_t lost = losses.detect(now, round_trip, frames);
+  congestion.lost(lost);
+  tally.lost += lost;
+}
 
 void Flow::Rooms::on_time(Time now) {
   if (!alive()) return;

@@ -94,6 +94,12 @@ struct Flow::Rooms {
   AckBuilder acks;
   Liveness liveness;
 
+  /// For state() alone.
+  struct Tally {
+    std::uint64_t sent = 0;
+    std::uint64_t repaired = 0;
+    std::uint64_t lost = 0;
+  } tally;
   FrameBody bare{0};               ///< for frames without segments
   Sequence transmission;           ///< number of the last sending
   std::optional<Sequence> urgent;  ///< to be sent again whatever the windows say

@@ -140,6 +140,7 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
     }
   }
   environment.counters.frames_sent += taken;
+  tally.sent += taken;
   return taken == choice.count;
 }
 
@@ -147,6 +148,7 @@ void Flow::Rooms::gone_out(Time now, const Pick& pick) {
   ++transmission;
   if (pick.repair) {
     ++environment.counters.frames_retransmitted;
+    ++tally.repaired;
     congestion.repaired();
   }
   pacer.sent(now);
@@ -161,6 +163,7 @@ std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link&
   const Word::Said said = seal(label, handshake, word, bare, out);
   if (link.send_burst({&out, 1}) == 0) return std::nullopt;
   ++environment.counters.frames_sent;
+  ++tally.sent;
   return said;
 }
 

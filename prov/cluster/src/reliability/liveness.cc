@@ -16,6 +16,7 @@ void Liveness::listen(Time now) {
 }
 
 void Liveness::heard(Time now) {
+  heard_at_ = now;
   begin_listening(now);
   troubled_ = false;
 }

@@ -24,6 +24,8 @@ class Liveness {
   /// none, unreachable (silence, or the network says so) or refused (the port is closed).
   Fault verdict(Time now);
   Time deadline() const;
+  /// The last sign of life; Time{}: none yet.
+  Time heard_at() const { return heard_at_; }
 
   static constexpr Duration kRetryAfter = 20ms;
 
@@ -42,6 +44,7 @@ class Liveness {
 
   Duration peer_timeout_;
   bool expecting_ = false;
+  Time heard_at_{};     ///< for who asks: verdicts go by silence that was listened to
   Duration silence_{};  ///< listened to, while expecting
   Time listened_at_{};
   Time probe_at_{};

@@ -43,6 +43,8 @@ class LossDetector {
   /// When the next frame becomes overdue; kNever if none has been overtaken.
   Time deadline() const { return deadline_; }
   std::size_t remembered() const { return transmissions_.size(); }
+  /// Bytes of memory it holds.
+  std::size_t footprint() const { return transmissions_.footprint(); }
   bool remembers(Sequence transmission, Sequence sequence) const;
   Duration reorder_window(const RoundTrip& round_trip) const;
 

@@ -96,4 +96,11 @@ void ReceiveWindow::describe(wire::Ack& ack) const {
   }
 }
 
+std::size_t ReceiveWindow::footprint() const {
+  std::size_t bytes = slots_.capacity() * sizeof(Slot) + arrived_.footprint() + handed_.capacity();
+  for (const Slot& slot : slots_) bytes += slot.segments.capacity();
+  for (const std::vector<std::byte>& spare : spares_) bytes += spare.capacity();
+  return bytes;
+}
+
 }  // namespace cluster::reliability

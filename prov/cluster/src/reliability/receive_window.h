@@ -41,6 +41,8 @@ class ReceiveWindow {
   bool has_gap() const { return highest_end_ != expected_; }
   /// True if next() has nothing to give.
   bool handed_on() const { return current_.empty() && cursor_ == expected_; }
+  /// Bytes of memory it holds, those of what waits included.
+  std::size_t footprint() const;
   /// Frames that came again although they were here.
   std::uint32_t in_vain() const { return in_vain_; }
   /// The runs beyond `expected`, lowest first, as many as a block takes.

@@ -94,4 +94,10 @@ Ring<Sequence>& SendWindow::skip_overtaken() {
   return lost_;
 }
 
+std::size_t SendWindow::footprint() const {
+  std::size_t bytes = flights_.capacity() * sizeof(Flight) + outstanding_.footprint() + lost_.footprint();
+  for (const Flight& flight : flights_) bytes += flight.body == nullptr ? 0 : flight.body->footprint();
+  return bytes;
+}
+
 }  // namespace cluster::reliability

@@ -52,6 +52,8 @@ class SendWindow {
   std::size_t outstanding() const { return outstanding_count_; }
   /// True if the peer has a frame beyond one that it misses.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first_); }
+  /// Bytes of memory it holds, those of the frames included.
+  std::size_t footprint() const;
   bool has_lost() { return !skip_overtaken().empty(); }
   /// Frames with tokens among the outstanding ones: somebody waits for their acknowledgement.
   bool awaited() const { return awaited_ != 0; }

@@ -31,6 +31,8 @@ class Doorbell {
  public:
   virtual ~Doorbell() = default;
   virtual int descriptor() const = 0;
+  /// Bytes of memory that this end has mapped; only those in use are there.
+  virtual std::size_t footprint() const = 0;
   /// From now on the descriptor becomes readable when there is something to do: a segment for an inbox,
   /// room for an outbox. True if that is news to the other side: then os::fence_processes() and one more
   /// look are due before it can be relied on.

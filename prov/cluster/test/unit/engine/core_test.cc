@@ -312,6 +312,7 @@ class EndlessInbox final : public shm::Inbox {
   protocol::ForeignMemory* memory() override { return nullptr; }
   bool peer_gone() override { return dead_; }
   int descriptor() const override { return -1; }
+  std::size_t footprint() const override { return 0; }
   bool ask() override { return false; }
   void hush() override {}
 
