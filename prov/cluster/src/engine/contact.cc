@@ -158,6 +158,7 @@ void Core::lose(Peer& peer, Fault fault) {
   if (peer.inbox != nullptr) {
     unwatch(*peer.inbox);
     std::erase(locals_, &peer);
+    lively_ = locals_.size();
     peer.inbox.reset();
   }
   if (peer.suitor != nullptr) use_flow(peer, std::move(peer.suitor));

@@ -9,7 +9,7 @@
 
 #include "base/environment.h"
 #include "base/fault.h"
-#include "base/lock.h"
+#include "base/owned_lock.h"
 #include "engine/address_book.h"
 #include "engine/settings.h"
 #include "link/link.h"
@@ -89,7 +89,7 @@ class Engine {
   bool arm();
 
  private:
-  mutable SpinLock door_;
+  mutable OwnedLock door_;
   std::unique_ptr<Core> core_;
   std::shared_ptr<void> attendant_;
 };

@@ -137,7 +137,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted, error);
   if (port == nullptr) return nullptr;
   auto lease = std::make_shared<Lease>(counters_, port->name(), log_);
-  const Environment environment{clock_, random_, log_, lease->counters};
+  const Environment environment{clock_, random_, log_, lease->counters, fence()};
   std::unique_ptr<link::Link> link = open_link(port, *place, environment);
   if (link == nullptr) {
     error = FI_EOPNOTSUPP;
