@@ -87,6 +87,7 @@ fi_ops_cq* ops_for(fi_cq_format format) {
 
 Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context)
     : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table},
+      queue_(domain.assembly().fence()),
       progress_(domain.assembly()),
       wait_object_(attributes.wait_obj),
       threshold_wanted_(attributes.wait_cond == FI_CQ_COND_THRESHOLD),

@@ -164,6 +164,7 @@ void Core::lose(Peer& peer, Fault fault) {
   if (peer.inbox != nullptr) {
     unwatch(*peer.inbox);
     std::erase(locals_, &peer);
+    lively_ = locals_.size();
     peer.inbox.reset();
   }
   if (peer.suitor != nullptr) {

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <vector>
 
 #include "engine/engine.h"
@@ -44,15 +45,19 @@ class Core final : public protocol::Directory {
   bool cancel(void* context) { return messenger_.cancel(context); }
   /// One turn of everything; or of the network only if something is due there. True if something came in.
   enum class Look : std::uint8_t { everywhere, where_due };
-  bool poll();
+  bool poll(Look look = Look::everywhere);
   int descriptor();
   bool arm_for_others() {
     others_sleep_ = true;
     return arm();
   }
   os::Rest attend();
-  void progress_by_itself() { by_itself_ = true; }
+  /// For the attendant, outside the door: true if the application has polled since this was last asked, and
+  /// so does what there is to do. Whoever uses the door alone must not be made to share it.
+  bool looked_after();
+  void progress_by_itself() { by_itself_.store(true, std::memory_order_relaxed); }
   static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
+  static constexpr os::Rest kAtLeisure{10ms};     ///< nobody misses us
   Time next_deadline() const;
   bool settled() const;
   const Counters& counters() const { return parts_.environment.counters; }
@@ -65,6 +70,8 @@ class Core final : public protocol::Directory {
 
  private:
   // poll.cc
+  void do_chores(std::uint64_t ticks);
+  bool network_due(std::uint64_t ticks) const;
   bool poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
@@ -72,7 +79,9 @@ class Core final : public protocol::Directory {
   void close();
   // local.cc
   bool receive_self();
-  bool receive_local();
+  bool receive_local(Look look);
+  bool hear(Peer& peer);
+  void review_locals();
   bool drain(Peer& peer, std::size_t limit);
   void accept_local();
   void adopt(std::unique_ptr<shm::Inbox> inbox);
@@ -145,8 +154,10 @@ class Core final : public protocol::Directory {
   protocol::Messenger messenger_;
   SelfCarrier self_;
   bool self_in_use_ = false;
-  std::vector<Peer*> locals_;   ///< peers with an inbox
-  std::vector<Peer*> remotes_;  ///< peers with a flow
+  std::vector<Peer*> locals_;    ///< peers with an inbox, those that have spoken lately in front
+  std::size_t lively_ = 0;       ///< how many those are; before the first review all
+  std::size_t next_silent_ = 0;  ///< which of the others was heard last
+  std::vector<Peer*> remotes_;   ///< peers with a flow
   std::vector<Peer*> touched_;
   std::vector<Doom> doomed_;
   std::vector<protocol::Token> tokens_;
@@ -161,10 +172,14 @@ class Core final : public protocol::Directory {
   bool said_store_full_ = false;
   bool said_mtu_differs_ = false;
   std::uint64_t last_epoch_ = 0;
-  std::uint32_t turns_ = 0;
+  std::atomic<std::uint32_t> turns_{0};  ///< written by whoever is inside the door
+  std::uint32_t silent_looks_ = 0;       ///< looks at the network since it last brought something
+  std::uint64_t glance_ = 0;             ///< when the last was, in ticks
+  std::uint64_t accepted_ = 0;           ///< when connections were last accepted, likewise
+  std::uint64_t deaths_checked_ = 0;
   std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit
   std::uint64_t frames_attended_ = 0;   ///< frames received until then
-  bool by_itself_ = false;              ///< FI_PROGRESS_AUTO
+  std::atomic<bool> by_itself_{false};  ///< FI_PROGRESS_AUTO
   bool others_sleep_ = false;           ///< not only the attendant has ever slept on this engine
   std::unique_ptr<os::WaitSet> watch_;  ///< made when somebody wants to sleep
   std::unique_ptr<os::Alarm> alarm_clock_;

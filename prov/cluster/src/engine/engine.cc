@@ -4,7 +4,8 @@
 
 namespace cluster::engine {
 
-Engine::Engine(Parts parts) : core_(std::make_unique<Core>(std::move(parts))) {}
+Engine::Engine(Parts parts)
+    : door_(parts.environment.fence), core_(std::make_unique<Core>(std::move(parts))) {}
 
 Engine::~Engine() { attendant_.reset(); }
 
@@ -46,6 +47,7 @@ bool Engine::cancel(void* context) {
 }
 
 os::Rest Engine::attend() {
+  if (core_->looked_after()) return Core::kAtLeisure;
   const std::unique_lock door(door_, std::try_to_lock);
   return door.owns_lock() ? core_->attend() : Core::kAfterOthers;
 }
@@ -105,7 +107,7 @@ void Engine::poll(bool wait) {
   std::unique_lock door(door_, std::defer_lock);
   if (!wait && !door.try_lock()) return;
   if (wait) door.lock();
-  core_->poll();
+  core_->poll(wait ? Core::Look::everywhere : Core::Look::where_due);
 }
 
 }  // namespace cluster::engine

@@ -10,7 +10,7 @@
 
 #include "base/environment.h"
 #include "base/fault.h"
-#include "base/lock.h"
+#include "base/owned_lock.h"
 #include "engine/address_book.h"
 #include "engine/insight.h"
 #include "engine/settings.h"
@@ -95,7 +95,7 @@ class Engine {
   bool arm();
 
  private:
-  mutable SpinLock door_;
+  mutable OwnedLock door_;
   std::unique_ptr<Core> core_;
   std::shared_ptr<void> attendant_;
 };

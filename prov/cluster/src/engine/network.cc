@@ -29,6 +29,7 @@ bool Core::receive_network(Time now) {
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
     news |= count != 0;
+    silent_looks_ = count > 0 ? 0 : silent_looks_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
       while (!bytes.empty()) {

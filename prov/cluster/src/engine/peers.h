@@ -55,6 +55,7 @@ struct Peer {
   Time heard_at{};  ///< last frame of its session over the network
   PastSessions past;
   bool self = false;
+  bool spoke = false;    ///< something has come through its inbox since the last review
   bool touched = false;  ///< its flow has something to do before this turn ends
 
   const SocketAddress& name() const { return channel.name; }

@@ -6,10 +6,18 @@
 namespace cluster::engine {
 namespace {
 
-/// Rare chores cost system calls: once per so many turns (powers of two).
-constexpr std::uint32_t kTurnsPerAccept = 64;
-constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
-constexpr std::uint32_t kTurnsPerKnock = 128;
+/// A turn that has brought something from this node goes back at once; of the others each looks at the time,
+/// in ticks. What costs a system call comes once in so many of them (a few microseconds, some ten, some
+/// thousand), and however busy we are once in so many turns.
+constexpr std::uint64_t kTicksPerGlance = 1 << 13;
+constexpr std::uint64_t kTicksPerAccept = 1 << 16;
+constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
+constexpr std::uint32_t kTurnsPerGlance = 1 << 8;
+constexpr std::uint32_t kTurnsPerAccept = 1 << 10;
+constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
+/// The network is only glanced at (a clock reading, and a cold line or a system call) by who has peers on
+/// this node, and has found it silent so many times.
+constexpr std::uint32_t kSilentLooks = 1 << 10;
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerNap = 256;  ///< of one who lingers
@@ -86,20 +94,20 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
 }
 
 /// True if something came in.
-bool Core::poll() {
-  ++turns_;
+bool Core::poll(Look look) {
+  const std::uint32_t turn = turns_.load(std::memory_order_relaxed) + 1;
+  turns_.store(turn, std::memory_order_relaxed);
   bool news = false;
   if (self_in_use_) news |= receive_self();
-  if (!locals_.empty()) news |= receive_local();
-  if (parts_.host != nullptr) {
-    if (turns_ % kTurnsPerAccept == 0) accept_local();
-    if (turns_ % kTurnsPerDeathCheck == 0) check_local_deaths();
-    if (turns_ % kTurnsPerKnock == 0 && messenger_.under_way()) knock_where_unheard();
-  }
-  if (parts_.link == nullptr) {
-    if (messenger_.busy()) messenger_.pump();
-  } else {
+  if (!locals_.empty()) news |= receive_local(look);
+  const bool hurry = news && look == Look::where_due && turn % kTurnsPerGlance != 0;
+  const std::uint64_t ticks = hurry ? glance_ : parts_.environment.clock.ticks();
+  if (parts_.host != nullptr && !hurry) do_chores(ticks);
+  if (parts_.link != nullptr && (look == Look::everywhere || network_due(ticks))) {
+    glance_ = ticks;
     news |= poll_network();
+  } else if (messenger_.busy()) {
+    messenger_.pump();
   }
   if (!doomed_.empty()) {
     lose_doomed();
@@ -107,6 +115,25 @@ bool Core::poll() {
   }
   mind_sleepers();
   return news;
+}
+
+void Core::do_chores(std::uint64_t ticks) {
+  if (ticks - accepted_ > kTicksPerAccept || turns_ % kTurnsPerAccept == 0) {
+    accepted_ = ticks;
+    accept_local();
+    if (messenger_.under_way()) knock_where_unheard();
+  }
+  if (ticks - deaths_checked_ > kTicksPerDeathCheck || turns_ % kTurnsPerDeathCheck == 0) {
+    deaths_checked_ = ticks;
+    check_local_deaths();
+  }
+}
+
+/// May somebody over there wait for us, or be waited for? Never denied for long.
+bool Core::network_due(std::uint64_t ticks) const {
+  const bool silent = silent_looks_ >= kSilentLooks && next_timer_ == kNever && !messenger_.spoke() &&
+                      touched_.empty() && (remotes_.empty() || !messenger_.busy());
+  return !silent || locals_.empty() || ticks - glance_ > kTicksPerGlance || turns_ % kTurnsPerGlance == 0;
 }
 
 bool Core::poll_network() {

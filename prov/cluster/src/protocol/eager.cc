@@ -1,5 +1,6 @@
 // Small messages arrive. Their parts come in order and undisturbed, so one message at most is being
 // assembled per channel: straight into its receive if one is posted, else into the store.
+#include "base/short_copy.h"
 #include "protocol/messenger.h"
 
 namespace cluster::protocol {
@@ -22,7 +23,12 @@ void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBy
     receive->sender_id = segment.id;
     receive->total = total;
     receive->arrived = payload.size();
-    scatter(receive->buffers(), 0, payload);
+    scatter_short(receive->buffers(), payload);
+    if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
+      release(channel, total + kMessageCharge);
+      report_message(*receive, Fault::none);
+      return receives_.give_back(*receive);
+    }
     channel.assembling = receive;
   } else {
     Unexpected* message = store(channel, segment, total);

@@ -18,7 +18,7 @@ Token token_of(const SendRequest& request) { return Token{1} << 32 | request.id;
 bool waits(const Carrier& carrier, Promise promise, bool report, bool inject) {
   if (promise == Promise::delivered) return true;
   // Without a report errors still have to be, unless it was injected.
-  return !carrier.immediate() && promise == Promise::transmitted && (report || !inject);
+  return promise == Promise::transmitted && (report || !inject) && !carrier.immediate();
 }
 
 bool may_be_eager(const Channel& channel, std::size_t length) {

@@ -128,7 +128,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   // Before there are threads of ours: in a process of one thread it costs nothing, later it waits for the
   // kernel.
   os::join_fences();
-  const Environment environment{clock_, random_, log_, lease->counters};
+  const Environment environment{clock_, random_, log_, lease->counters, fence()};
   auto [link, why_link] = open_link(port, *place, environment);
   if (link == nullptr) {
     error = FI_EOPNOTSUPP;

@@ -11,6 +11,7 @@
 #include "api/assembly.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
+#include "os/thread_fence.h"
 #include "os/udp_port.h"
 #include "provider/account.h"
 #include "provider/links.h"
@@ -40,6 +41,7 @@ class Machine final : public api::Assembly {
 
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }
+  ThreadFence fence() override { return os::thread_fence(); }
   std::uint32_t core_version() const override { return core_version_; }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
                                                int& error) override;
