@@ -1,0 +1,163 @@
+// A flow whose peer is hostile: it gets frames that pass the gate and say what the fuzzer likes, while it
+// sends, waits and repairs. Tokens are reported once at most, and only of what was posted.
+#include <set>
+
+#include "fuzz/forge.h"
+#include "reliability/flow.h"
+#include "support/fake_network.h"
+
+namespace {
+
+using namespace cluster;
+
+constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
+constexpr std::uint32_t kSession = 1000;
+constexpr std::uint32_t kPeerSession = 2000;
+
+template <typename Block>
+void append(std::vector<std::byte>& frame, const Block& block, std::size_t size = sizeof(Block)) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(&block);
+  frame.insert(frame.end(), bytes, bytes + size);
+}
+
+class Victim {
+ public:
+  explicit Victim(FuzzedDataProvider& input)
+      : input_(input),
+        name_(SocketAddress::v4(kIpA, 1)),
+        peer_(SocketAddress::v4(kIpB, 2)),
+        link_(network_, name_),
+        flow_({.window = 16}, {name_, 1, kSession}, {peer_, {}, false}, environment(), world_.clock.now()) {}
+
+  void step() {
+    switch (input_.ConsumeIntegralInRange<int>(0, 5)) {
+      case 0: post(); break;
+      case 1:
+        world_.clock.advance(Duration(input_.ConsumeIntegralInRange<std::int64_t>(0, 3'000'000)));
+        break;
+      case 2: network_.conditions.burst = input_.ConsumeIntegralInRange<std::size_t>(0, 8); break;
+      default: take(forge()); break;
+    }
+    const Time now = world_.clock.now();
+    if (flow_.deadline() <= now) flow_.on_time(now);
+    static_cast<void>(flow_.wants_probe(now));
+    flow_.transmit(now, link_);
+    check_tokens();
+  }
+
+ private:
+  Environment environment() { return {world_.clock, world_.random, world_.log, world_.counters}; }
+
+  void post() {
+    wire::Segment segment;
+    const std::size_t most = flow_.payload_max(segment);
+    segment.length = static_cast<std::uint32_t>(input_.ConsumeIntegralInRange<std::size_t>(0, most));
+    const ConstBytes slice(payload_.data(), segment.length);
+    const bool refer = input_.ConsumeBool();
+    if (flow_.post(segment, {{&slice, 1}, 0, slice.size()},
+                   refer ? protocol::Hold::reference : protocol::Hold::copy, posted_ + 1)) {
+      ++posted_;
+    }
+  }
+
+  std::vector<std::byte> forge() {
+    wire::FrameHeader header{};
+    header.magic = wire::kMagic;
+    header.version = wire::kVersion;
+    header.kind = input_.ConsumeIntegralInRange<std::uint8_t>(1, 5);
+    header.flags = input_.ConsumeIntegralInRange<std::uint8_t>(0, wire::frame_flag::kAll);
+    header.ack_delay = input_.ConsumeIntegral<std::uint16_t>();
+    header.session = input_.PickValueInArray({0u, kSession, kSession, kSession, 77u});
+    header.sequence = fuzz::near(input_, expected_);
+    header.transmission = fuzz::near(input_, expected_ + 1);
+    const std::uint32_t ack = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_ / 2));
+    header.ack = ack;
+    header.newest = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_));
+    std::vector<std::byte> frame;
+    append(frame, header);
+    if ((header.flags & wire::frame_flag::kOpening) != 0) append(frame, opening());
+    if ((header.flags & wire::frame_flag::kAckBlock) != 0) append_ranges(frame, ack);
+    if ((header.flags & wire::frame_flag::kSequenced) != 0) append_segments(frame);
+    const wire::Le16 length = static_cast<std::uint16_t>(frame.size());
+    std::memcpy(frame.data() + 4, &length, sizeof length);
+    fuzz::seal(frame);
+    return frame;
+  }
+  wire::OpeningBlock opening() {
+    wire::Opening opening;
+    opening.session = input_.PickValueInArray({kPeerSession, kPeerSession, 7u});
+    opening.epoch = input_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
+    opening.name = peer_;
+    opening.frame_max = input_.PickValueInArray<std::uint16_t>({512, 1472, 65535});
+    opening.window = input_.PickValueInArray<std::uint16_t>({1, 8, 512, 65535});
+    wire::OpeningBlock block;
+    wire::encode(opening, block);
+    return block;
+  }
+  void append_ranges(std::vector<std::byte>& frame, std::uint32_t ack) {
+    wire::Ack block;
+    block.duplicates = fuzz::near<std::uint32_t>(input_, 0);
+    block.count = input_.ConsumeIntegralInRange<std::size_t>(0, wire::kAckRangesMax);
+    std::uint32_t at = ack;
+    for (std::size_t i = 0; i < block.count; ++i) {
+      block.ranges[i].first = {at += input_.ConsumeIntegralInRange<std::uint32_t>(0, 4)};
+      block.ranges[i].end = {at += input_.ConsumeIntegralInRange<std::uint32_t>(0, 4)};
+    }
+    std::array<std::byte, wire::ack_block_size(wire::kAckRangesMax)> bytes;
+    const std::size_t size = wire::encode(block, bytes.data());
+    frame.insert(frame.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+  }
+  void append_segments(std::vector<std::byte>& frame) {
+    for (int left = input_.ConsumeIntegralInRange<int>(1, 3); left > 0; --left) {
+      const wire::Segment segment = fuzz::segment(input_);
+      std::array<std::byte, wire::kSegmentHeaderMax + 64> bytes;
+      const std::size_t size = wire::encode(segment, bytes.data());
+      frame.insert(frame.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    }
+  }
+
+  void take(const std::vector<std::byte>& frame) {
+    wire::FrameView view;
+    if (wire::admit(frame, view) != wire::Refusal::none) return;
+    const auto verdict = flow_.receive(world_.clock.now(), view, {peer_, {}, true});
+    if (verdict != reliability::Flow::Verdict::accepted) return;
+    ++expected_;
+    ConstBytes segments;
+    std::size_t sum = 0;
+    while (flow_.next(segments)) {
+      for (const std::byte byte : segments) sum += std::to_integer<std::size_t>(byte);
+    }
+    touched_ = touched_ + sum;
+  }
+
+  void check_tokens() {
+    std::vector<protocol::Token> tokens;
+    flow_.take_delivered(tokens);
+    for (const protocol::Token token : tokens) {
+      if (token == 0 || token > posted_ || !reported_.insert(token).second) __builtin_trap();
+    }
+  }
+
+  FuzzedDataProvider& input_;
+  test::FakeWorld world_;
+  test::FakeNetwork network_{world_.clock, 1};
+  SocketAddress name_;
+  SocketAddress peer_;
+  test::FakeLink link_;
+  reliability::Flow flow_;
+  std::vector<std::byte> payload_ = std::vector<std::byte>(65536);
+  std::uint64_t posted_ = 0;
+  std::uint32_t expected_ = 0;
+  volatile std::size_t touched_ = 0;  ///< every byte handed on has been looked at
+  std::set<protocol::Token> reported_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  FuzzedDataProvider input(data, size);
+  Victim victim(input);
+  while (input.remaining_bytes() > 0) victim.step();
+  return 0;
+}

@@ -1,0 +1,168 @@
+// A messenger whose peer is hostile: segments of every kind with any fields arrive while the application
+// sends, receives, reads, writes and cancels. Buffers and regions are exactly as long as they were said to
+// be; every operation ends once at most.
+#include <deque>
+#include <map>
+
+#include "fuzz/forge.h"
+#include "protocol/messenger.h"
+#include "support/queue_carrier.h"
+
+namespace {
+
+using namespace cluster;
+using namespace cluster::protocol;
+
+struct NoDirectory final : Directory {
+  std::uint64_t handle_of(const Channel&) override { return 0; }
+};
+
+class Victim {
+ public:
+  explicit Victim(FuzzedDataProvider& input) : input_(input) {
+    regions_.add(1, {region_.data(), 0, region_.size(), true, true, nullptr, nullptr});
+    regions_.add(2, {region_.data(), 0, region_.size(), true, false, nullptr, nullptr});
+    Sinks sinks;
+    sinks.sends = sinks.receives = &completions_;
+    sinks.regions = &regions_;
+    sinks.want_source = true;
+    messenger_.attach(sinks);
+    connect();
+    carrier_.at_once = input_.ConsumeBool();
+  }
+
+  void step() {
+    switch (input_.ConsumeIntegralInRange<int>(0, 12)) {
+      case 0: send(); break;
+      case 1: receive(); break;
+      case 2: access(); break;
+      case 3: deliver(); break;
+      case 4: messenger_.cancel(pick_context()); break;
+      case 5: peek(); break;
+      case 6: carrier_.room = input_.ConsumeIntegralInRange<std::size_t>(0, 8); break;
+      case 7: fail(); break;
+      default: arrive(); break;
+    }
+    messenger_.pump();
+    messenger_.take_spoken([](Channel&) {});
+    completions_.drain(
+        ~std::size_t{0}, [](const Completion&) { return true; }, [this](const Completion& c) { ended(c); });
+  }
+
+ private:
+  void connect() {
+    channel_.carrier = &carrier_;
+    channel_.eager_max = 3000;
+  }
+  void* begin() {
+    auto* context = reinterpret_cast<void*>(++contexts_);
+    alive_[context] = true;
+    return context;
+  }
+  void* pick_context() {
+    return reinterpret_cast<void*>(input_.ConsumeIntegralInRange<std::uint64_t>(0, contexts_));
+  }
+  void ended(const Completion& completion) {
+    if (completion.kind == Completion::Kind::remote_write || completion.fault == Fault::no_message) return;
+    const auto found = alive_.find(completion.context);
+    if (found == alive_.end()) __builtin_trap();
+    if (!found->second) __builtin_trap();
+    found->second = peeks_.contains(completion.context);
+  }
+  std::size_t size() { return input_.PickValueInArray<std::size_t>({0, 1, 100, 1001, 4000, 300'000}); }
+  Bytes buffer(std::size_t length) {
+    buffers_.emplace_back(length);
+    return buffers_.back();
+  }
+
+  void send() {
+    const ConstBytes slice = buffer(size());
+    SendOrder order{.slices = {&slice, 1}, .length = slice.size(), .context = begin()};
+    order.tagged = input_.ConsumeBool();
+    order.tag = input_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
+    order.promise = input_.PickValueInArray({Promise::buffer_free, Promise::transmitted, Promise::delivered});
+    if (messenger_.send(channel_, order) != Fault::none) alive_.erase(order.context);
+  }
+  void receive() {
+    const Bytes slice = buffer(size());
+    ReceiveOrder order{.slices = {&slice, 1}, .context = begin()};
+    order.tagged = input_.ConsumeBool();
+    order.tag = input_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
+    order.ignore = input_.ConsumeBool() ? ~std::uint64_t{0} : 0;
+    messenger_.receive(input_.ConsumeBool() ? &channel_ : nullptr, order);
+  }
+  void peek() {
+    ReceiveOrder order{.slices = {}, .context = begin()};
+    peeks_[order.context] = true;
+    order.tagged = input_.ConsumeBool();
+    order.ignore = ~std::uint64_t{0};
+    order.peek = input_.PickValueInArray({Peek::look, Peek::claim, Peek::discard});
+    messenger_.receive(nullptr, order);
+  }
+  void access() {
+    const Bytes bytes = buffer(size() + 1);
+    const RemoteRange range{0, 1, bytes.size()};
+    if (input_.ConsumeBool()) {
+      const ConstBytes slice = bytes;
+      PutOrder order;
+      fill(order, range);
+      order.slices = {&slice, 1};
+      if (messenger_.put(channel_, order) != Fault::none) alive_.erase(order.context);
+    } else {
+      GetOrder order;
+      fill(order, range);
+      order.slices = {&bytes, 1};
+      if (messenger_.get(channel_, order) != Fault::none) alive_.erase(order.context);
+    }
+  }
+  void fill(RemoteOrder& order, const RemoteRange& range) {
+    order.remote = {&range, 1};
+    order.length = range.length;
+    order.context = begin();
+    order.fence = input_.ConsumeBool();
+  }
+  void deliver() {
+    if (carrier_.items.empty()) return;
+    const Token token = carrier_.items.front().token;
+    carrier_.items.pop_front();
+    if (token != 0) messenger_.delivered(token);
+  }
+  void fail() {
+    if (input_.ConsumeProbability<float>() < 0.8f) return;
+    carrier_.items.clear();
+    messenger_.fail(channel_, Fault::reset, input_.ConsumeBool());
+    connect();
+  }
+  void arrive() {
+    wire::Segment segment;
+    if (!fuzz::admitted(fuzz::segment(input_), segment)) return;
+    const std::vector<std::byte> payload(segment.length);
+    messenger_.arrive(channel_, segment, payload);
+  }
+
+  FuzzedDataProvider& input_;
+  std::vector<std::byte> region_ = std::vector<std::byte>(70'000);
+  std::deque<std::vector<std::byte>> buffers_;
+  Regions regions_;
+  Counters counters_;
+  NoDirectory directory_;
+  CompletionQueue completions_;
+  test::QueueCarrier carrier_;
+  Channel channel_;
+  Messenger messenger_{{.send_requests_max = 64, .eager_credit = kFirstCredit, .pull_window = 512 * 1024},
+                       counters_,
+                       directory_};
+  std::map<void*, bool> alive_;
+  std::map<void*, bool> peeks_;
+  std::uint64_t contexts_ = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  constexpr std::size_t kInputMax = 4096;  // every send keeps its buffer
+  FuzzedDataProvider input(data, size < kInputMax ? size : kInputMax);
+  Victim victim(input);
+  while (input.remaining_bytes() > 0) victim.step();
+  return 0;
+}

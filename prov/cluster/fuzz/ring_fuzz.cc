@@ -1,0 +1,65 @@
+// A ring of shared memory whose other end scribbles: the reader while anything is written anywhere between
+// its looks, the writer while its head is anything, and the words with which a ring is introduced.
+#include <fuzzer/FuzzedDataProvider.h>
+
+#include "shm/hello.h"
+#include "shm/ring_reader.h"
+#include "shm/ring_writer.h"
+#include "unit/shm/ring_memory.h"
+
+namespace {
+
+using namespace cluster;
+using namespace cluster::shm;
+
+void scribble(FuzzedDataProvider& input, RingMemory& memory) {
+  const Bytes bytes = memory.bytes();
+  // Mostly where it matters: the control page and the first slots.
+  const std::size_t most =
+      input.ConsumeBool() ? memory.geometry.slots_begin() + 8 * sizeof(Slot) : bytes.size();
+  const auto at = input.ConsumeIntegralInRange<std::size_t>(0, most - 1);
+  const auto words = input.ConsumeBytes<std::uint8_t>(input.ConsumeIntegralInRange<std::size_t>(1, 64));
+  if (!words.empty()) std::memcpy(bytes.data() + at, words.data(), std::min(words.size(), bytes.size() - at));
+}
+
+std::size_t look(RingReader& reader) {
+  wire::Segment segment;
+  ConstBytes payload;
+  if (!reader.look(segment, payload)) return 0;
+  if (payload.size() != segment.length) __builtin_trap();
+  std::size_t sum = 0;
+  for (const std::byte byte : payload) sum += std::to_integer<std::size_t>(byte);
+  return sum + 1;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  FuzzedDataProvider input(data, size);
+  HelloMessage words{};
+  const auto raw = input.ConsumeBytes<std::uint8_t>(sizeof words);
+  if (!raw.empty()) std::memcpy(&words, raw.data(), raw.size());
+  if (const auto hello = decode(words); hello && !hello->geometry.valid()) __builtin_trap();
+
+  RingMemory memory;
+  RingWriter writer(memory.bytes(), memory.geometry);
+  RingReader reader(memory.bytes(), memory.geometry);
+  volatile std::size_t seen = 0;
+  for (std::uint64_t number = 0; input.remaining_bytes() > 0; ++number) {
+    switch (input.ConsumeIntegralInRange<int>(0, 4)) {
+      case 0:
+      case 1: {
+        const Message message(number, input.ConsumeIntegralInRange<std::size_t>(0, writer.payload_max()));
+        static_cast<void>(writer.post(message.segment, message.gather()));
+        break;
+      }
+      case 2: scribble(input, memory); break;
+      default: {
+        const std::size_t sum = look(reader);
+        seen = seen + sum;
+        if (sum != 0) reader.take();
+      }
+    }
+  }
+  return 0;
+}
