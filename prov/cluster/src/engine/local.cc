@@ -48,11 +48,20 @@ void Core::accept_local() {
   arrivals_.clear();
 }
 
-/// A ring towards us was opened. A second one from the same name is the peer's next life.
+/// A ring towards us was opened. A second one from the same name is the peer's next life, if the present
+/// one is over: while its socket is open, whoever else calls itself so lies.
 void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
+  Counters& counters = parts_.environment.counters;
+  if (locals_.size() >= parts_.settings.flows_max && !peers_.expected(inbox->peer())) {
+    ++counters.shm_refused;
+    return;
+  }
   Peer& peer = peers_.named(inbox->peer());
   if (peer.inbox != nullptr) {
-    if (inbox->peer_epoch() <= peer.inbox->peer_epoch()) return;
+    if (!peer.inbox->peer_gone() || inbox->peer_epoch() <= peer.inbox->peer_epoch()) {
+      ++counters.shm_refused;
+      return;
+    }
     drain(peer, kRingFull);
     lose(peer, Fault::reset);
   }
