@@ -158,6 +158,7 @@ RunReport Simulation::run() {
   cluster_.oracle.check_complete();
   cluster_.remote.check_complete();
   check_memory();
+  check_windows();
   for (const auto& host : cluster_.hosts) {
     host->leave();
     cluster_.run_for(dice_.between(0us, 200us));
@@ -179,6 +180,13 @@ void Simulation::check_memory() const {
                         std::to_string(cluster_.hosts[host]->account().peak()) +
                         " bytes of memory, more than its bound of " + std::to_string(bound));
   }
+}
+
+/// Honest peers keep within each other's windows, and acknowledge only what was sent.
+void Simulation::check_windows() const {
+  const std::uint64_t refused = cluster_.counters().refused_window;
+  if (refused == 0) return;
+  throw SafetyFailure(std::to_string(refused) + " frames lay outside their receiver's window");
 }
 
 RunReport Simulation::report() const {
