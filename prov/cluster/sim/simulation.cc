@@ -75,6 +75,7 @@ HostProfile Simulation::draw_profile() {
   settings.net_eager_max = dice_.pick(std::array<std::size_t, 6>{0, 256, 1024, 4096, 16384, 16384});
   settings.eager_credit = dice_.pick(std::array<std::size_t, 3>{256 * 1024, 1024 * 1024, 1024 * 1024});
   settings.pull_window = dice_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
+  settings.stored_max = dice_.pick(std::array<std::size_t, 4>{16, 256, 1 << 20, 1 << 20});
   settings.send_requests_max = dice_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
   settings.flow_window = dice_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
   settings.ack_delay = dice_.between(5us, 100us);

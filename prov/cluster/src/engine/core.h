@@ -63,6 +63,7 @@ class Core final : public protocol::Directory {
  private:
   // poll.cc
   bool poll_network();
+  void take_held_back();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void close();
@@ -70,6 +71,7 @@ class Core final : public protocol::Directory {
   bool receive_self();
   bool receive_local();
   bool drain(Peer& peer, std::size_t limit);
+  bool takes(Peer& peer, const wire::Segment& segment);
   void accept_local();
   void adopt(std::unique_ptr<shm::Inbox> inbox);
   void check_local_deaths();
@@ -80,6 +82,8 @@ class Core final : public protocol::Directory {
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
   void hand_up(Peer& peer);
+  void count_held();
+  void resume_held(Time now);
   void on_reset(const wire::FrameView& view, const link::Path& from);
   void send_control(ConstBytes frame, const link::Path& to);
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
@@ -103,6 +107,8 @@ class Core final : public protocol::Directory {
   void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   void drop_suitor(Peer& peer);
+  bool room_for(Time now, const SocketAddress& name, std::size_t carried);
+  bool forgettable(Time now, const Peer& peer) const;
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
@@ -125,6 +131,8 @@ class Core final : public protocol::Directory {
     if (alarm_ != Time::min()) [[unlikely]]
       tell_sleepers();
   }
+
+  static constexpr std::size_t kPeersFew = 64;
 
   struct Doom {
     Peer* peer;
@@ -150,6 +158,10 @@ class Core final : public protocol::Directory {
   bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
+  Time next_forgetting_ = Time{};
+  std::size_t peers_enough_ = kPeersFew;  ///< remembered; beyond it strangers who are gone are forgotten
+  bool flows_held_ = false;               ///< messages wait in flows for room in the store...
+  bool rings_held_ = false;               ///< ...and in rings, or in the queue to oneself
   bool said_store_full_ = false;
   std::uint64_t last_epoch_ = 0;
   std::uint32_t turns_ = 0;

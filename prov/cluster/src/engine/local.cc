@@ -1,4 +1,6 @@
 // Peers of this node: their rings are read directly, their death is an end-of-file.
+#include <utility>
+
 #include "engine/core.h"
 #include "shm/layout.h"
 
@@ -15,11 +17,22 @@ constexpr std::size_t kRingFull = shm::Geometry::kSlotsMax;
 bool Core::receive_self() {
   SelfCarrier::Entry entry;
   std::size_t count = 0;
-  for (; count < kRingBurst && self_.next(entry); ++count) {
-    messenger_.arrive(peers_.named(parts_.name).channel, entry.segment,
-                      {entry.payload.get(), entry.segment.length});
+  Peer& peer = peers_.named(parts_.name);
+  for (; count < kRingBurst && self_.waiting() && takes(peer, self_.front()); ++count) {
+    self_.next(entry);
+    messenger_.arrive(peer.channel, entry.segment, {entry.payload.get(), entry.segment.length});
   }
   return count != 0;
+}
+
+/// May the segment be taken out of where it waits?
+bool Core::takes(Peer& peer, const wire::Segment& segment) {
+  const bool waited = std::exchange(peer.held_back, !messenger_.ready(peer.channel, segment));
+  if (!peer.held_back) [[likely]]
+    return true;
+  rings_held_ = true;
+  if (!waited) count_held();
+  return false;
 }
 
 bool Core::receive_local() {
@@ -35,7 +48,7 @@ bool Core::receive_local() {
 bool Core::drain(Peer& peer, std::size_t limit) {
   shm::Arrival arrival;
   std::size_t count = 0;
-  for (; count < limit && peer.inbox->look(arrival); ++count) {
+  for (; count < limit && peer.inbox->look(arrival) && takes(peer, arrival.segment); ++count) {
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
     peer.inbox->take();
   }
@@ -52,7 +65,7 @@ void Core::accept_local() {
 /// one is over: while its socket is open, whoever else calls itself so lies.
 void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
   Counters& counters = parts_.environment.counters;
-  if (locals_.size() >= parts_.settings.flows_max && !peers_.expected(inbox->peer())) {
+  if (!room_for(parts_.environment.clock.now(), inbox->peer(), locals_.size())) {
     ++counters.shm_refused;
     return;
   }
@@ -63,6 +76,10 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
       return;
     }
     drain(peer, kRingFull);
+    if (peer.held_back) {
+      ++counters.shm_refused;
+      return;
+    }
     lose(peer, Fault::reset);
   }
   peer.inbox = std::move(inbox);
@@ -81,6 +98,7 @@ void Core::check_local_death(Peer& peer) {
                     (peer.outbox != nullptr && peer.outbox->peer_gone());
   if (!gone) return;
   if (peer.inbox != nullptr) drain(peer, kRingFull);
+  if (peer.held_back) return;  // what it left behind waits for room
   doom(peer, Fault::reset);
 }
 

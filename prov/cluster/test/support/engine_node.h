@@ -1,4 +1,5 @@
-// Whole engines between fake links, and what a test of them needs.
+// Whole engines between fake links, and what a test of them needs: a node that numbers what it sends, and
+// time that moves for all of them. Who talks to whom, and who lies, is for the test to say.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,9 +32,9 @@ inline engine::Settings node_settings() {
 /// An endpoint that knows one peer, under handle 0.
 struct Node {
   Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
-       std::unique_ptr<shm::Host> host = nullptr)
+       std::unique_ptr<shm::Host> host = nullptr, const engine::Settings& settings = node_settings())
       : engine(engine::Parts{.environment = world(network, epoch).environment(),
-                             .settings = node_settings(),
+                             .settings = settings,
                              .name = name,
                              .epoch = epoch,
                              .link = std::make_unique<FakeLink>(network, name),
@@ -43,8 +44,14 @@ struct Node {
     engine.attach(book, {.sends = &sent, .receives = &received});
   }
   void send() {
+    ++word;
     const ConstBytes slice = as_bytes(&word, sizeof word);
     EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Fault::none);
+  }
+
+  void receive() {
+    const Bytes slice = as_bytes(&got, sizeof got);
+    EXPECT_EQ(engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Fault::none);
   }
 
   /// Engines of one test share nothing but the network's clock.
@@ -66,7 +73,8 @@ struct Node {
   engine::AddressBook book;
   protocol::CompletionQueue sent;
   protocol::CompletionQueue received;
-  std::uint64_t word = 0x1234;
+  std::uint64_t word = 0;  ///< of the last message: they are numbered
+  std::uint64_t got = 0;   ///< of the last message received
   engine::Engine engine;
 };
 
