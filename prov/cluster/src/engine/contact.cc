@@ -9,6 +9,8 @@ namespace cluster::engine {
 namespace {
 
 constexpr Duration kCourtship = 1s;
+/// Looking for those who can be forgotten takes long if there are many peers.
+constexpr Duration kForgetEvery = 100ms;
 
 }  // namespace
 
@@ -112,6 +114,29 @@ void Core::compare_mtu(const Peer& peer, const wire::Opening& opening) {
       peer.name().text().c_str(), os::mtu_for(opening.frame_max, family), os::mtu_for(ours, family));
 }
 
+/// Anybody can call, and each costs some 5 KB while it is there and something to remember it by afterwards.
+/// Peers in the address vector are always let in; of strangers only so many are, and so many remembered.
+/// `carried` is how many are there on this way already.
+bool Core::room_for(Time now, const SocketAddress& name, std::size_t carried) {
+  if (peers_.expected(name)) return true;
+  if (carried >= parts_.settings.flows_max) return false;
+  if (peers_.find(name) != nullptr) return true;
+  const std::size_t limit = 2 * parts_.settings.flows_max;
+  if (peers_.all().size() >= std::min(peers_enough_, limit) && now >= next_forgetting_) {
+    next_forgetting_ = now + kForgetEvery;
+    peers_.forget([&](const Peer& peer) { return forgettable(now, peer); });
+    peers_enough_ = std::max(kPeersFew, 2 * peers_.all().size());
+  }
+  return peers_.all().size() < limit;
+}
+
+/// A stranger of whom nothing is left, and whose last session ended so long ago that no frame of it can come.
+bool Core::forgettable(Time now, const Peer& peer) const {
+  const bool gone = peer.flow == nullptr && peer.suitor == nullptr && peer.outbox == nullptr &&
+                    peer.inbox == nullptr && !peer.self && now >= peer.lost_at + parts_.settings.peer_timeout;
+  return gone && !peers_.known(peer.name()) && !messenger_.remembers(peer.channel);
+}
+
 void Core::drop_suitor(Peer& peer) {
   peers_.remove_session(peer.suitor->session());
   peer.suitor.reset();
@@ -140,6 +165,7 @@ void Core::lose_doomed() {
 void Core::lose(Peer& peer, Fault fault) {
   // Its verdict is carried out herewith: it must not fall on the life that may begin before the turn ends.
   std::erase_if(doomed_, [&](const Doom& doom) { return doom.peer == &peer; });
+  peer.lost_at = parts_.environment.clock.now();
   const bool in_peace = peer.channel.farewell;
   Log& log = parts_.environment.log;
   if (in_peace) {
@@ -167,6 +193,7 @@ void Core::lose(Peer& peer, Fault fault) {
     lively_ = locals_.size();
     peer.inbox.reset();
   }
+  peer.held_back = false;
   if (peer.suitor != nullptr) {
     use_flow(peer, std::move(peer.suitor));
     peer.why = "it began anew, and called";

@@ -73,6 +73,7 @@ class Core final : public protocol::Directory {
   void do_chores(std::uint64_t ticks);
   bool network_due(std::uint64_t ticks) const;
   bool poll_network();
+  void take_held_back();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
   void linger();
@@ -83,6 +84,7 @@ class Core final : public protocol::Directory {
   bool hear(Peer& peer);
   void review_locals();
   bool drain(Peer& peer, std::size_t limit);
+  bool takes(Peer& peer, const wire::Segment& segment);
   void accept_local();
   void adopt(std::unique_ptr<shm::Inbox> inbox);
   void check_local_deaths();
@@ -93,6 +95,8 @@ class Core final : public protocol::Directory {
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
   void hand_up(Peer& peer);
+  void count_held();
+  void resume_held(Time now);
   void on_reset(const wire::FrameView& view, const link::Path& from);
   void send_control(ConstBytes frame, const link::Path& to);
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
@@ -117,6 +121,8 @@ class Core final : public protocol::Directory {
   void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   void drop_suitor(Peer& peer);
   void compare_mtu(const Peer& peer, const wire::Opening& opening);
+  bool room_for(Time now, const SocketAddress& name, std::size_t carried);
+  bool forgettable(Time now, const Peer& peer) const;
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
@@ -142,6 +148,8 @@ class Core final : public protocol::Directory {
     if (alarm_ != Time::min()) [[unlikely]]
       tell_sleepers();
   }
+
+  static constexpr std::size_t kPeersFew = 64;
 
   struct Doom {
     Peer* peer;
@@ -169,6 +177,10 @@ class Core final : public protocol::Directory {
   bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
+  Time next_forgetting_ = Time{};
+  std::size_t peers_enough_ = kPeersFew;  ///< remembered; beyond it strangers who are gone are forgotten
+  bool flows_held_ = false;               ///< messages wait in flows for room in the store...
+  bool rings_held_ = false;               ///< ...and in rings, or in the queue to oneself
   bool said_store_full_ = false;
   bool said_mtu_differs_ = false;
   std::uint64_t last_epoch_ = 0;

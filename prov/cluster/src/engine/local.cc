@@ -1,5 +1,6 @@
 // Peers of this node: their rings are read directly, their death is an end-of-file.
 #include <algorithm>
+#include <utility>
 
 #include "engine/core.h"
 #include "shm/layout.h"
@@ -21,11 +22,22 @@ constexpr std::size_t kRingFull = shm::Geometry::kSlotsMax;
 bool Core::receive_self() {
   SelfCarrier::Entry entry;
   std::size_t count = 0;
-  for (; count < kRingBurst && self_.next(entry); ++count) {
-    messenger_.arrive(peers_.named(parts_.name).channel, entry.segment,
-                      {entry.payload.get(), entry.segment.length});
+  Peer& peer = peers_.named(parts_.name);
+  for (; count < kRingBurst && self_.waiting() && takes(peer, self_.front()); ++count) {
+    self_.next(entry);
+    messenger_.arrive(peer.channel, entry.segment, {entry.payload.get(), entry.segment.length});
   }
   return count != 0;
+}
+
+/// May the segment be taken out of where it waits?
+bool Core::takes(Peer& peer, const wire::Segment& segment) {
+  const bool waited = std::exchange(peer.held_back, !messenger_.ready(peer.channel, segment));
+  if (!peer.held_back) [[likely]]
+    return true;
+  rings_held_ = true;
+  if (!waited) count_held();
+  return false;
 }
 
 /// Who has spoken lately is looked at in every turn, the others one after another: an idle peer costs
@@ -67,7 +79,7 @@ bool Core::drain(Peer& peer, std::size_t limit) {
   std::size_t count = 0;
   // Behind the last segment nobody looks for another in vain: the application waits for this one.
   bool more = true;
-  for (; more && count < limit && peer.inbox->look(arrival); ++count) {
+  for (; more && count < limit && peer.inbox->look(arrival) && takes(peer, arrival.segment); ++count) {
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
     peer.inbox->take();
     more = peer.inbox->more();
@@ -81,12 +93,25 @@ void Core::accept_local() {
   arrivals_.clear();
 }
 
-/// A ring towards us was opened. A second one from the same name is the peer's next life.
+/// A ring towards us was opened. A second one from the same name is the peer's next life, if the present
+/// one is over: while its socket is open, whoever else calls itself so lies.
 void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
+  Counters& counters = parts_.environment.counters;
+  if (!room_for(parts_.environment.clock.now(), inbox->peer(), locals_.size())) {
+    ++counters.shm_refused;
+    return;
+  }
   Peer& peer = peers_.named(inbox->peer());
   if (peer.inbox != nullptr) {
-    if (inbox->peer_epoch() <= peer.inbox->peer_epoch()) return;
+    if (!peer.inbox->peer_gone() || inbox->peer_epoch() <= peer.inbox->peer_epoch()) {
+      ++counters.shm_refused;
+      return;
+    }
     drain(peer, kRingFull);
+    if (peer.held_back) {
+      ++counters.shm_refused;
+      return;
+    }
     lose(peer, Fault::reset);
   }
   peer.inbox = std::move(inbox);
@@ -106,6 +131,7 @@ void Core::check_local_death(Peer& peer) {
                     (peer.outbox != nullptr && peer.outbox->peer_gone());
   if (!gone) return;
   if (peer.inbox != nullptr) drain(peer, kRingFull);
+  if (peer.held_back) return;  // what it left behind waits for room
   doom(peer, Fault::reset);
 }
 

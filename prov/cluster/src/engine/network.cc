@@ -92,8 +92,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     ++parts_.environment.counters.refused_garbage;
     return nullptr;
   }
-  // Anybody can call, and a flow costs some 5 KB.
-  if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(view.opening.name)) {
+  if (!room_for(now, view.opening.name, remotes_.size())) {
     ++parts_.environment.counters.refused_stale;
     return nullptr;
   }
@@ -140,13 +139,40 @@ void Core::hand_up(Peer& peer) {
         ++parts_.environment.counters.refused_segment;
         break;
       }
+      if (!messenger_.ready(peer.channel, segment)) [[unlikely]] {
+        peer.flow->hold(segments);
+        flows_held_ = true;
+        return count_held();
+      }
       messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length));
       segments = segments.subspan(header + segment.length);
     }
   }
-  if (parts_.environment.counters.store_full != 0 && !std::exchange(said_store_full_, true)) {
-    parts_.environment.log.warn(
-        "messages are lost: more wait for a receive than can be remembered; from now on counted");
+}
+
+/// What has come does not fit into the store: it waits where it is, and its sender with it.
+void Core::count_held() {
+  ++parts_.environment.counters.store_full;
+  if (std::exchange(said_store_full_, true)) return;
+  parts_.environment.log.warn(
+      "senders are made to wait: no more messages can be stored until receives take some; from now on "
+      "counted");
+}
+
+/// Flows go on whose messages found no room and find it now.
+void Core::resume_held(Time now) {
+  flows_held_ = false;
+  for (Peer* peer : remotes_) {
+    if (!peer->flow->holding()) continue;
+    wire::Segment segment;
+    wire::decode(peer->flow->held(), segment);
+    if (!messenger_.ready(peer->channel, segment)) {
+      flows_held_ = true;
+      continue;
+    }
+    peer->flow->resume(now);
+    hand_up(*peer);
+    touch(*peer);
   }
 }
 

@@ -29,6 +29,7 @@ Core::Core(Parts parts)
       bodies_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_({.send_requests_max = parts_.settings.send_requests_max,
                   .eager_credit = parts_.settings.eager_credit,
+                  .stored_max = parts_.settings.stored_max,
                   .pull_window = parts_.settings.pull_window},
                  parts_.environment.counters, *this),
       started_(parts_.environment.clock.now()) {}
@@ -88,6 +89,8 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
   }
   if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
   const Fault fault = messenger_.receive(from, order);
+  if (flows_held_ || rings_held_) [[unlikely]]
+    take_held_back();
   if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
   mind_sleepers();
   return fault;
@@ -136,9 +139,22 @@ bool Core::network_due(std::uint64_t ticks) const {
   return !silent || locals_.empty() || ticks - glance_ > kTicksPerGlance || turns_ % kTurnsPerGlance == 0;
 }
 
+/// Messages that found no room may find it now.
+void Core::take_held_back() {
+  rings_held_ = false;
+  if (self_in_use_) receive_self();
+  receive_local(Look::everywhere);
+  if (parts_.link == nullptr) return;
+  const Time now = parts_.environment.clock.now();
+  resume_held(now);
+  if (!touched_.empty()) transmit_touched(now);
+}
+
 bool Core::poll_network() {
   const Time now = parts_.environment.clock.now();
   messenger_.tell_time(now);
+  if (flows_held_) [[unlikely]]
+    resume_held(now);
   const bool news = receive_network(now);
   messenger_.mind_pulls(now);
   if (now >= next_timer_) run_timers(now);

@@ -37,6 +37,7 @@ struct Channel {
   List<SendRequest, &SendRequest::member> sends;           ///< every send request of this channel
   List<ReceiveRequest, &ReceiveRequest::member> receives;  ///< every receive that pulls from it
   List<Unexpected, &Unexpected::member> unexpected;        ///< everything unexpected from it
+  std::size_t stored = 0;                                  ///< how much that is
   Ring<wire::Segment> control;                             ///< pulls, dones and credits that found no room
 
   std::uint64_t charged = 0;  ///< by this side, since the session began

@@ -15,7 +15,7 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       directory_(directory),
       sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(settings.stored_max),
+      messages_(settings.stored_most),
       groups_(kNoLimit),
       atomics_(kNoLimit),
       far_(settings.pull_window, PullBudget::Size::found),
@@ -240,8 +240,17 @@ void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
 void Messenger::drop(Unexpected& message) {
   queue(message.tagged).drop(message);
   message.channel->unexpected.remove(message);
+  --message.channel->stored;
+  if (message.bytes != nullptr) stored_bytes_ -= message.total;
   message.bytes.reset();
   messages_.give_back(message);
+  note_store();
+}
+
+bool Messenger::remembers(const Channel& channel) const {
+  return !channel.sends.empty() || !channel.receives.empty() || !channel.serving.empty() ||
+         !channel.unexpected.empty() || channel.busy || channel.spoken ||
+         tagged_.find_directed(&channel) != nullptr || untagged_.find_directed(&channel) != nullptr;
 }
 
 void Messenger::fail(Channel& channel, Fault fault, bool directed) {

@@ -41,9 +41,11 @@ class Directory {
 
 struct MessengerSettings {
   std::size_t send_requests_max = 4096;
-  std::uint64_t eager_credit = 1024 * 1024;  ///< what one sender may have waiting here, charged bytes
-  std::size_t stored_max = 2 * 1024 * 1024;  ///< messages that wait for their receive
-  std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
+  std::uint64_t eager_credit = 1024 * 1024;   ///< what one sender may have waiting here, charged bytes
+  std::size_t stored_max = 1024 * 1024;       ///< messages that wait for their receive
+  std::size_t stored_most = 2 * 1024 * 1024;  ///< the same with those of peers who are waited for
+  std::size_t stored_bytes_max = 1024 * 1024 * 1024;  ///< what they hold of bytes
+  std::size_t pull_window = 1024 * 1024;              ///< bytes pulled and not arrived yet, over all senders
 };
 
 class Messenger {
@@ -64,6 +66,12 @@ class Messenger {
   Fault atomic(Channel& channel, const AtomicOrder& order);
 
   // --- from the carriers, by the engine ---
+  /// False if the segment begins a message that no receive waits for and the store has no room left: then it
+  /// is left with its carrier, and all behind it whose order means something, until there is.
+  bool ready(const Channel& channel, const wire::Segment& segment) {
+    return !scarce_ || ready_though_scarce(channel, segment);
+  }
+  /// `segment` is one that ready() was true for.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void delivered(Token token);
   /// Goes on with everything that waited for room.
@@ -107,6 +115,8 @@ class Messenger {
   }
   /// Messages that wait for their receive.
   std::size_t stored() const { return messages_.alive(); }
+  /// True if anything here still names the channel.
+  bool remembers(const Channel& channel) const;
 
   bool busy() const { return !busy_.empty() || !direct_.empty(); }
   bool spoke() const { return !spoken_.empty(); }
@@ -136,8 +146,10 @@ class Messenger {
   // eager.cc
   void on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_eager_next(Channel& channel, ConstBytes payload);
-  /// Null if the store is full, which is counted. Credit ends long before unless there are very many
-  /// senders; announcements have none.
+  bool ready_though_scarce(const Channel& channel, const wire::Segment& segment);
+  void note_store();
+  void keep_bytes(Unexpected& message);
+  /// Null if the store is full.
   Unexpected* store(Channel& channel, const wire::Segment& segment, std::size_t total);
   void assembled(Channel& channel);
   void release(Channel& channel, std::uint64_t charge);
@@ -238,6 +250,8 @@ class Messenger {
   MatchQueue tagged_;
   MatchQueue untagged_;
   List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
+  std::size_t stored_bytes_ = 0;                          ///< of messages_
+  bool scarce_ = false;                                   ///< somebody may have filled its part of the store
   PullBudget far_;                                        ///< of what is pulled across the network...
   PullBudget near_;                                       ///< ...and from this node
   std::vector<Channel*> busy_;

@@ -12,7 +12,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = match(channel, segment.tagged(), segment.tag, segment.total);
   if (receive == nullptr) {
     Unexpected* message = store(channel, segment, segment.total);
-    if (message == nullptr) return;
+    if (message == nullptr) return refuse();
     message->announced = true;
     message->source = segment.address;
     return;

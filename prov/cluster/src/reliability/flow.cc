@@ -61,6 +61,14 @@ Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::P
 
 bool Flow::next(ConstBytes& segments) { return rooms_->next(segments); }
 
+void Flow::hold(ConstBytes rest) { rooms_->arrivals.hold(rest); }
+
+bool Flow::holding() const { return rooms_->arrivals.holding(); }
+
+ConstBytes Flow::held() const { return rooms_->arrivals.held(); }
+
+void Flow::resume(Time now) { rooms_->resume(now); }
+
 void Flow::take_delivered(std::vector<protocol::Token>& tokens) {
   tokens.insert(tokens.end(), rooms_->delivered.begin(), rooms_->delivered.end());
   rooms_->delivered.clear();

@@ -98,6 +98,13 @@ class Flow final : public protocol::Carrier {
   /// The next run of segments to hand to the protocol, in the order that was promised. The bytes
   /// stay valid until the next call of next() or receive().
   bool next(ConstBytes& segments);
+  /// There is no room for `rest`, the end of what next() gave last, which begins with an ordered segment: the
+  /// peer is told of neither that frame nor what lies behind it, and what matters in any order comes on.
+  /// Until resume(), which is for when there is room for the first segment of held().
+  void hold(ConstBytes rest);
+  bool holding() const;
+  ConstBytes held() const;
+  void resume(Time now);
   /// Appends the tokens of segments that the peer has by now.
   void take_delivered(std::vector<protocol::Token>& tokens);
 

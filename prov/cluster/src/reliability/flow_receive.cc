@@ -38,6 +38,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
   const bool gap_before = arrivals.has_gap();
   switch (arrivals.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
     case ReceiveWindow::Arrival::outside: ++environment.counters.refused_window; return Verdict::refused;
+    case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
       acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
@@ -134,6 +135,15 @@ bool Flow::Rooms::next(ConstBytes& segments) {
   return false;
 }
 
+/// The peer may have repeated the frame for long and given up hope: it hears of it at once.
+void Flow::Rooms::resume(Time now) {
+  const Sequence brought_by = arrivals.resume();
+  acks.arrived(now, brought_by, true, AckBuilder::Urgency::now);
+}
+
+/// What this side holds back is not missing.
+Time Flow::Rooms::fin_deadline() const { return arrivals.holding() ? kNever : fin_patience; }
+
 void Flow::Rooms::detect_losses(Time now) {
   const std::size_t lost = losses.detect(now, round_trip, frames);
   congestion.lost(lost);
@@ -142,7 +152,7 @@ void Flow::Rooms::detect_losses(Time now) {
 
 void Flow::Rooms::on_time(Time now) {
   if (!alive()) return;
-  fault = now >= fin_patience ? Fault::reset : liveness.verdict(now);
+  fault = now >= fin_deadline() ? Fault::reset : liveness.verdict(now);
   if (!alive()) return;
   detect_losses(now);
   switch (timer.on_time(now, round_trip)) {
@@ -173,7 +183,7 @@ void Flow::Rooms::on_complaint(Time now, Fault complaint) {
 Time Flow::Rooms::deadline() const {
   if (!alive()) return kNever;
   return std::min({acks.deadline(), losses.deadline(), timer.deadline(round_trip), liveness.deadline(),
-                   fin_patience, retry_at, resume_at});
+                   fin_deadline(), retry_at, resume_at});
 }
 
 }  // namespace cluster::reliability

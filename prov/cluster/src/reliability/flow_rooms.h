@@ -71,6 +71,8 @@ struct Flow::Rooms {
   Verdict take_frame(Time now, const wire::FrameView& view);
   void take_fin(Time now, Sequence end);
   bool next(ConstBytes& segments);
+  void resume(Time now);
+  Time fin_deadline() const;
   void finish_if_complete();
   void detect_losses(Time now);
   void on_time(Time now);

@@ -111,6 +111,7 @@ class SendWindow {
   void widen();
 
   static constexpr std::size_t kFirstFlights = 16;
+  static constexpr std::int32_t kOldest = 65536;
 
   std::size_t capacity_;
   std::vector<Flight> flights_;

@@ -75,6 +75,7 @@ TEST_F(EndpointTest, TakesOneQueueAndOneCounterPerEvent) {
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_SEND), -FI_EINVAL);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_RECV), 0);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_READ | FI_WRITE), 0);
+  EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_REMOTE_WRITE), 0);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_REMOTE_WRITE), -FI_EINVAL);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, 0), 0);
   ASSERT_EQ(fi_enable(endpoint), 0);

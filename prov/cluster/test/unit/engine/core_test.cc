@@ -1,28 +1,27 @@
 // Whole engines between fake links: what strangers, liars and restarted peers may do to one.
 #include <gtest/gtest.h>
 
-#include "unit/engine/node.h"
+#include <memory>
+#include <vector>
+
+#include "support/node.h"
 #include "wire/control.h"
 
 namespace cluster::engine {
 namespace {
 
-constexpr std::byte kIpC[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{3}};
-const SocketAddress kStranger = SocketAddress::v4(kIpC, 666);
+using test::FakeNetwork;
+using test::kA;
+using test::kB;
+using test::kFlowsMax;
+using test::kStranger;
+using test::Node;
 
 /// Epoch of a process that began an hour after those that began at 1000 ns.
 constexpr std::uint64_t kLater = 3'600'000'000'000;
 
-class CoreTest : public ::testing::Test {
+class CoreTest : public test::EngineTest {
  protected:
-  /// Moves time on, and all engines with it.
-  template <typename... Nodes>
-  void pass(Nodes&... nodes) {
-    for (int i = 0; i < 200; ++i) {
-      clock.advance(5us);
-      (nodes.engine.poll(), ...);
-    }
-  }
   void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
     const link::Path path{to, {}, false};
     link::OutFrame frame;
@@ -42,9 +41,6 @@ class CoreTest : public ::testing::Test {
       }
     }
   }
-
-  test::FakeClock clock;
-  FakeNetwork network{clock, 1};
 };
 
 TEST_F(CoreTest, AResetIsTakenOnlyFromWhomTheFrameWasSentTo) {

@@ -4,10 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "unit/engine/node.h"
+#include "support/node.h"
 
 namespace cluster::engine {
 namespace {
+
+using test::FakeLink;
+using test::FakeNetwork;
+using test::kA;
+using test::kB;
+using test::kIpB;
+using test::Node;
 
 /// A peer of this node that writes on and on, alive or reported dead.
 class EndlessInbox final : public shm::Inbox {
