@@ -10,11 +10,11 @@
 #include <rdma/fi_eq.h>
 
 #include <atomic>
-#include <thread>
 
 #include "api/cq_entry.h"
 #include "api/domain.h"
 #include "api/progress.h"
+#include "engine/sleeper.h"
 #include "protocol/completion.h"
 
 namespace cluster::api {
@@ -49,6 +49,7 @@ class Cq : public fid_cq {
  private:
   static constexpr std::uint32_t kReadsPerPoll = 16;
   static constexpr std::uint32_t kEmptyReadsPerYield = 1000;
+  static constexpr std::uint32_t kEmptyReadsPerNap = 8 * kEmptyReadsPerYield;
 
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
   bool ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold);
@@ -63,7 +64,7 @@ class Cq : public fid_cq {
   ssize_t nothing() {
     const std::uint32_t reads = empty_reads_.load(std::memory_order_relaxed) + 1;
     empty_reads_.store(reads, std::memory_order_relaxed);
-    if (reads % kEmptyReadsPerYield == 0) std::this_thread::yield();
+    if (reads % kEmptyReadsPerYield == 0) engine::Sleeper::give_way(reads, kEmptyReadsPerNap);
     return -FI_EAGAIN;
   }
   void describe_peer(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized);

@@ -62,10 +62,10 @@ int Endpoint::bind_cq(Cq& cq, std::uint64_t flags) {
   return 0;
 }
 
-/// One counter per kind of event; events of remote memory have to be granted by fi_info first.
+/// One counter per kind of event. Events of remote memory are counted for whoever binds a counter, also if
+/// FI_RMA_EVENT was not asked for: programs bind one counter to everything that may arrive.
 int Endpoint::bind_cntr(Cntr& cntr, std::uint64_t flags) {
   if (flags & ~(kCntrFlags | kRemoteEvents)) return -FI_EBADFLAGS;
-  if ((flags & kRemoteEvents) && !(caps_ & FI_RMA_EVENT)) return -FI_EINVAL;
   if (&cntr.domain() != domain_.get()) return -FI_EINVAL;
   const std::pair<std::uint64_t, Cntr**> places[] = {
       {FI_SEND, &send_cntr_},

@@ -1,8 +1,7 @@
 // The agenda. One turn: take in what has arrived, go on with what waited for room, send what that
 // made ready. A peer's answers so leave in the turn in which its question came in.
-#include <thread>
-
 #include "engine/core.h"
+#include "os/give_way.h"
 
 namespace cluster::engine {
 namespace {
@@ -13,6 +12,7 @@ constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
 constexpr std::uint32_t kTurnsPerKnock = 128;
 
 constexpr Duration kTurnMax = 100ms;
+constexpr std::uint32_t kTurnsPerNap = 256;  ///< of one who lingers
 
 }  // namespace
 
@@ -145,8 +145,9 @@ bool Core::settled() const {
 void Core::linger() {
   Clock& clock = parts_.environment.clock;
   Duration waited{};
+  std::uint32_t idle = 0;
   for (Time last = clock.now(); !settled() && waited < parts_.settings.linger;) {
-    if (!poll()) std::this_thread::yield();
+    if (!poll()) os::give_way(++idle, kTurnsPerNap);
     const Time now = clock.now();
     waited += std::min(now - last, kTurnMax);
     last = now;
