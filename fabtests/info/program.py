@@ -10,7 +10,7 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path.insert(0, os.path.join(_HERE, ".."))
 sys.path.insert(0, os.path.join(_HERE, "..", "vcluster"))
 
-SECONDS_MAX = 60
+SECONDS_MAX = 120
 SKIPPED = 77
 
 

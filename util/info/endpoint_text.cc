@@ -85,6 +85,12 @@ std::string setup_text(const Report& report) {
   return options.empty() ? text : text + paragraph("set:" + options);
 }
 
+/// In the place of a rail, for a peer on this node: how large messages travel there.
+std::string copies_text(const Record& peer) {
+  if (peer["single_copy"].empty()) return "";
+  return peer["single_copy"] == "yes" ? "1 copy" : "2 copies";
+}
+
 /// Name, round trip and frames in flight of a rail; nothing of each if there is none.
 std::vector<std::string> rail_cells(const Record& rail) {
   if (rail.kind() != "rail") return {"", "", ""};
@@ -97,14 +103,17 @@ void add_peer(const Report& report, std::size_t at, Table& table) {
   const Record& peer = report[at];
   std::vector<std::string> row = {peer["peer"], peer["path"]};
   const bool has_rail = at + 1 < report.size() && report[at + 1].kind() == "rail";
-  for (std::string& cell : rail_cells(has_rail ? report[at + 1] : nothing)) row.push_back(std::move(cell));
+  std::vector<std::string> rail = rail_cells(has_rail ? report[at + 1] : nothing);
+  if (!has_rail) rail[0] = copies_text(peer);
+  row.insert(row.end(), rail.begin(), rail.end());
   for (const char* fact : {"sent_frames", "lost_frames", "retransmitted_frames"}) row.push_back(peer[fact]);
   row.push_back(size_text(peer["state_bytes"]));
   row.push_back(duration_text(peer["silent_ns"]));
   table.add(std::move(row));
   for (std::size_t i = at + 2; has_rail && i < report.size() && report[i].kind() == "rail"; ++i) {
     row = {" ", " "};
-    for (std::string& cell : rail_cells(report[i])) row.push_back(std::move(cell));
+    rail = rail_cells(report[i]);
+    row.insert(row.end(), rail.begin(), rail.end());
     row.insert(row.end(), 5, " ");
     table.add(std::move(row));
   }

@@ -19,7 +19,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 /// A process that is stopped, or a forked child that only holds what it inherited, answers nothing.
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kPatience{5};
 constexpr unsigned kListens = 0x10000;  // __SO_ACCEPTCON: connections carry the same name
 
 /// Names without the zero byte that the kernel shows as '@'.
