@@ -19,7 +19,8 @@ bool uses(std::uint64_t caps, std::uint64_t direction) {
 }  // namespace
 
 Endpoint::~Endpoint() {
-  if (enabled_) {
+  if (original_) std::erase(original_->aliases_, this);
+  if (engine_ != nullptr && enabled_) {
     if (send_cq_) send_cq_->progress().remove(*engine_);
     if (receive_cq_) receive_cq_->progress().remove(*engine_);
     for (const auto& cntr : cntrs_) (*cntr)->progress().remove(*engine_);
@@ -133,16 +134,28 @@ int Endpoint::enable() {
   sinks.want_strangers = (caps_ & FI_SOURCE) && (caps_ & FI_SOURCE_ERR);
   sinks.ordering = ordering_;
   engine_->attach(av_->book(), sinks);
-  enabled_ = true;
   if (send_cq_) send_cq_->progress().add(*engine_);
   if (receive_cq_) receive_cq_->progress().add(*engine_);
   for (const auto& cntr : cntrs_) (*cntr)->progress().add(*engine_);
-  running_ = engine_.get();
+  go_live(*engine_);
+  for (Endpoint* alias : aliases_) alias->go_live(*engine_);
+  return 0;
+}
+
+/// From now on the calls that matter lead to the engine. An alias may be older than the queues.
+void Endpoint::go_live(engine::Engine& engine) {
+  if (original_) {
+    send_selective_ = original_->send_selective_;
+    receive_selective_ = original_->receive_selective_;
+    send_cntr_ = original_->send_cntr_;
+    update_manners();
+  }
+  enabled_ = true;
+  running_ = &engine;
   if (caps_ & FI_MSG) msg = &message_ops;
   if (caps_ & FI_TAGGED) tagged = &tagged_ops;
   if (caps_ & FI_RMA) rma = &rma_ops;
   if (caps_ & FI_ATOMIC) atomic = &atomic_ops;
-  return 0;
 }
 
 /// A receive that cannot be found has been matched already: that is no error, its completion comes.

@@ -5,7 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <thread>
+
+#include "engine/sleeper.h"
 
 namespace cluster::api {
 
@@ -15,13 +16,14 @@ class Patience {
   void wear() {
     const std::uint32_t looks = looks_.load(std::memory_order_relaxed) + 1;
     looks_.store(looks, std::memory_order_relaxed);
-    if (looks % kLooksPerYield == 0) std::this_thread::yield();
+    if (looks % kLooksPerYield == 0) engine::Sleeper::give_way(looks, kLooksPerNap);
   }
   /// Something.
   void renew() { looks_.store(0, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t kLooksPerYield = 1000;
+  static constexpr std::uint32_t kLooksPerNap = 32 * kLooksPerYield;
   std::atomic<std::uint32_t> looks_{
       0};  ///< in vain, in a row; imprecise if several threads look: it is a rhythm
 };

@@ -59,6 +59,7 @@ class Core final : public protocol::Directory {
   Time next_deadline() const;
   bool settled() const;
   const Counters& counters() const { return parts_.environment.counters; }
+  std::size_t room_for_sends() const { return messenger_.room_for_sends(); }
   std::size_t unexpected_messages() const { return messenger_.stored(); }
   const char* path_to(std::uint64_t handle);
 
@@ -71,6 +72,7 @@ class Core final : public protocol::Directory {
   bool poll_network();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
+  void linger();
   void close();
   // local.cc
   bool receive_self();

@@ -77,6 +77,11 @@ Counters Engine::counters() const {
   return core_->counters();
 }
 
+std::size_t Engine::room_for_sends() const {
+  const std::lock_guard door(door_);
+  return core_->room_for_sends();
+}
+
 std::size_t Engine::unexpected_messages() const {
   const std::lock_guard door(door_);
   return core_->unexpected_messages();

@@ -73,6 +73,8 @@ class Engine {
   Time next_deadline() const;
   /// What it has counted so far.
   Counters counters() const;
+  /// So many more operations find room for certain.
+  std::size_t room_for_sends() const;
   /// How many messages wait for their receive.
   std::size_t unexpected_messages() const;
   /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle

@@ -1,6 +1,7 @@
 // The agenda. One turn: take in what has arrived, go on with what waited for room, send what that
 // made ready. A peer's answers so leave in the turn in which its question came in.
 #include "engine/core.h"
+#include "os/give_way.h"
 
 namespace cluster::engine {
 namespace {
@@ -17,6 +18,9 @@ constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
 /// The network is only glanced at (a clock reading, and a cold line or a system call) by who has peers on
 /// this node, and has found it silent so many times.
 constexpr std::uint32_t kSilentLooks = 1 << 10;
+
+constexpr Duration kTurnMax = 100ms;
+constexpr std::uint32_t kTurnsPerNap = 256;  ///< of one who lingers
 
 }  // namespace
 
@@ -163,17 +167,29 @@ bool Core::settled() const {
   return true;
 }
 
-void Core::close() {
+/// Peers get what they are owed, if they take it in time. Time in which this process was not running is not
+/// theirs: between two turns no more than kTurnMax counts.
+void Core::linger() {
   Clock& clock = parts_.environment.clock;
-  const Time end = clock.now() + parts_.settings.linger;
-  while (!settled() && clock.now() < end) poll();
+  Duration waited{};
+  std::uint32_t idle = 0;
+  for (Time last = clock.now(); !settled() && waited < parts_.settings.linger;) {
+    if (!poll()) os::give_way(++idle, kTurnsPerNap);
+    const Time now = clock.now();
+    waited += std::min(now - last, kTurnMax);
+    last = now;
+  }
+}
+
+void Core::close() {
+  linger();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     if (peer->outbox != nullptr) {
       wire::Segment farewell;
       farewell.kind = wire::SegmentKind::farewell;
       peer->outbox->post(farewell, {}, protocol::Hold::copy, 0);
     }
-    if (peer->flow != nullptr) peer->flow->close(clock.now(), *parts_.link);
+    if (peer->flow != nullptr) peer->flow->close(parts_.environment.clock.now(), *parts_.link);
   }
 }
 

@@ -18,6 +18,7 @@
 // them. Nothing here blocks: what finds no room is kept in its channel and tried again by pump().
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/counters.h"
@@ -100,6 +101,10 @@ class Messenger {
     untagged_.each_directed(visit);
   }
 
+  /// Requests that are free.
+  std::size_t room_for_sends() const {
+    return settings_.send_requests_max - std::min(sends_.alive(), settings_.send_requests_max);
+  }
   /// Messages that wait for their receive.
   std::size_t stored() const { return messages_.alive(); }
 

@@ -10,6 +10,7 @@
 #include "os/attendant.h"
 #include "os/keeper.h"
 #include "os/packet_link.h"
+#include "os/process_fence.h"
 #include "os/udp_link.h"
 #include "provider/addressing.h"
 #include "shm/host.h"
@@ -137,6 +138,9 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted, error);
   if (port == nullptr) return nullptr;
   auto lease = std::make_shared<Lease>(counters_, port->name(), log_);
+  // Before there are threads of ours: in a process of one thread it costs nothing, later it waits for the
+  // kernel.
+  os::join_fences();
   const Environment environment{clock_, random_, log_, lease->counters, fence()};
   std::unique_ptr<link::Link> link = open_link(port, *place, environment);
   if (link == nullptr) {
