@@ -161,7 +161,9 @@ TEST_F(LocalTest, AFrameFromTheNetworkBringsItsTurnsBack) {
 TEST_F(LocalTest, PeersThatSayNothingTakeTurns) {
   constexpr std::size_t kPeers = 200, kTurns = 10'000;
   std::vector<CountedInbox::Account> accounts(kPeers);
-  Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(accounts));
+  Settings settings = test::node_settings();
+  settings.flows_max = kPeers;
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(accounts), settings);
   a.engine.poll();
   accounts[3].talks = true;
   for (std::size_t turn = 0; turn < kTurns; ++turn) a.engine.poll(false);
