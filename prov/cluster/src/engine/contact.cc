@@ -96,7 +96,7 @@ void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::
     if (another) drop_suitor(peer);
   }
   if (peer.suitor == nullptr) {
-    peer.suitor = make_flow(peer, from);
+    peer.suitor = make_flow(peer, by_name(from));
     peer.suitor_since = now;
     half_open_ = true;
   }

@@ -120,7 +120,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     return nullptr;
   }
   if (peer.flow == nullptr) {
-    use_flow(peer, make_flow(peer, from));
+    use_flow(peer, make_flow(peer, by_name(from)));
     half_open_ = true;
     peer.why = "it called first";
     parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
@@ -139,6 +139,7 @@ void Core::hand_up(Peer& peer) {
         ++parts_.environment.counters.refused_segment;
         break;
       }
+      segment.address = 0;  // memory is named between processes of one node, and by rings only
       if (!messenger_.ready(peer.channel, segment)) [[unlikely]] {
         peer.flow->hold(segments);
         flows_held_ = true;

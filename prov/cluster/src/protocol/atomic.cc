@@ -22,7 +22,7 @@ Access access_for(const wire::AtomicCode& code) {
 }  // namespace
 
 Fault Messenger::atomic(Channel& channel, const AtomicOrder& order) {
-  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  if (room_for_sends() < order.remote.size()) return Fault::again;
   Group* group = group_for(order);
   std::size_t base = 0;
   for (const RemoteRange& remote : order.remote) {
@@ -148,7 +148,9 @@ void Messenger::answer(Channel& channel, const wire::Segment& part, ConstBytes b
   segment.offset = part.offset;
   segment.length = static_cast<std::uint32_t>(before.size());
   if (channel.carrier->post(segment, {{&before, 1}, 0, before.size()}, Hold::copy, 0)) return speak(channel);
-  SendRequest& request = *sends_.take();
+  SendRequest* const kept = sends_.take();
+  if (kept == nullptr) return refuse_put(channel, part.id);
+  SendRequest& request = *kept;
   request.verb = SendRequest::Verb::serve;
   request.channel = &channel;
   request.receiver_id = part.id;
@@ -157,6 +159,7 @@ void Messenger::answer(Channel& channel, const wire::Segment& part, ConstBytes b
   request.copy = std::make_unique_for_overwrite<std::byte[]>(before.size());
   std::memcpy(request.copy.get(), before.data(), before.size());
   ++channel.serves;
+  ++serves_;
   channel.serving.push_back(request);
   channel.streaming.push_back(request);
   mark_busy(channel);

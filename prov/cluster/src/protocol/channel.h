@@ -25,6 +25,10 @@ inline constexpr std::uint64_t kMessageCharge = 64;
 /// Most answers to one peer's reads and atomics that wait for room. An honest peer has far fewer
 /// pieces of reads under way (its budget), and half as many parts of atomics (atomic.cc).
 inline constexpr std::size_t kServesMax = 8192;
+/// Most reads of this side under way with one peer: its pieces and kPartsMax stay below what the peer keeps.
+inline constexpr std::size_t kReadsMax = 2048;
+/// Most answers without room in the carrier; each belongs to something the peer has under way.
+inline constexpr std::size_t kControlMax = 4 * kServesMax;
 
 struct Channel {
   SocketAddress name;
@@ -59,6 +63,7 @@ struct Channel {
   } landing;
   std::size_t puts_announced = 0;  ///< of this side: later messages wait until they have landed
   std::size_t reads = 0;           ///< of this side, begun and not complete
+  std::size_t lands = 0;           ///< large writes of the peer that are being pulled
   std::size_t atomic_parts = 0;    ///< of this side, posted and not answered
   List<SendRequest, &SendRequest::member> serving;  ///< answers to the peer's reads and atomics
   std::size_t serves = 0;                           ///< how many

@@ -8,7 +8,10 @@
 namespace cluster::protocol {
 
 Fault Messenger::get(Channel& channel, const GetOrder& order) {
-  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  if (channel.reads + order.remote.size() > kReadsMax || room_for_sends() < order.remote.size() ||
+      !receives_.has_room(order.remote.size())) {
+    return Fault::again;
+  }
   Group* group = group_for(order);
   std::size_t base = 0;
   for (const RemoteRange& remote : order.remote) {
@@ -76,6 +79,7 @@ void Messenger::on_get(Channel& channel, const wire::Segment& segment) {
   request->base = segment.data;
   request->length = segment.total;
   ++channel.serves;
+  ++serves_;
   channel.serving.push_back(*request);
   channel.streaming.push_back(*request);
   mark_busy(channel);

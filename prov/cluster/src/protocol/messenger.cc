@@ -93,6 +93,7 @@ void Messenger::say(Channel& channel, const wire::Segment& segment) {
   if (channel.carrier == nullptr) return;  // lost: nobody to tell, nothing that waits for it
   speak(channel);
   if (channel.control.empty() && channel.carrier->post(segment, {}, Hold::copy, 0)) return;
+  if (channel.control.size() >= kControlMax) return refuse();  // no honest peer causes so many answers
   channel.control.push_back(segment);
   mark_busy(channel);
 }
@@ -122,6 +123,7 @@ void Messenger::complete(SendRequest& request, Fault fault) {
   if (request.verb == Verb::serve) {
     channel.serving.remove(request);
     --channel.serves;
+    --serves_;
   } else {
     channel.sends.remove(request);
   }
@@ -194,6 +196,7 @@ void Messenger::complete(ReceiveRequest& receive, Fault fault) {
   if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
     receive.channel->receives.remove(receive);
     if (receive.verb == ReceiveRequest::Verb::get) --receive.channel->reads;
+    if (receive.verb == ReceiveRequest::Verb::land) --receive.channel->lands;
   }
   if (direct_.contains(receive)) direct_.remove(receive);
   if (receive.buffer != nullptr) {

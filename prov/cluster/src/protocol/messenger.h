@@ -109,9 +109,9 @@ class Messenger {
     untagged_.each_directed(visit);
   }
 
-  /// Requests that are free.
+  /// Operations of this side that find room yet. What is kept to answer peers does not count.
   std::size_t room_for_sends() const {
-    return settings_.send_requests_max - std::min(sends_.alive(), settings_.send_requests_max);
+    return settings_.send_requests_max - std::min(sends_.alive() - serves_, settings_.send_requests_max);
   }
   /// Messages that wait for their receive.
   std::size_t stored() const { return messages_.alive(); }
@@ -243,6 +243,7 @@ class Messenger {
   Directory& directory_;
   Sinks sinks_;
   Pool<SendRequest> sends_;
+  std::size_t serves_ = 0;  ///< of them, answers to peers' reads and atomics
   Pool<ReceiveRequest> receives_;
   Pool<Unexpected> messages_;
   Pool<Group> groups_;

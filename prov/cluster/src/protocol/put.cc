@@ -20,7 +20,7 @@ Group* Messenger::group_for(const RemoteOrder& order) {
 }
 
 Fault Messenger::put(Channel& channel, const PutOrder& order) {
-  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  if (room_for_sends() < order.remote.size()) return Fault::again;
   Group* group = group_for(order);
   std::size_t base = 0;
   for (const RemoteRange& remote : order.remote) {
@@ -135,8 +135,10 @@ void Messenger::on_put_announce(Channel& channel, const wire::Segment& segment) 
   const bool allowed =
       sinks_.regions != nullptr && sinks_.regions->with(segment.key, segment.offset, segment.total,
                                                         Access::write, [](std::byte*, const Region&) {});
-  ReceiveRequest* receive = allowed && segment.total > 0 ? receives_.take() : nullptr;
+  const bool welcome = allowed && segment.total > 0 && channel.lands < kServesMax;
+  ReceiveRequest* receive = welcome ? receives_.take() : nullptr;
   if (receive == nullptr) return refuse_put(channel, segment.id);
+  ++channel.lands;
   receive->verb = ReceiveRequest::Verb::land;
   receive->channel = &channel;
   receive->remote = {segment.offset, segment.key, segment.total};

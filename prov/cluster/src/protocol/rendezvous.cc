@@ -141,7 +141,8 @@ bool Messenger::stream(SendRequest& request) {
 
 void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   ReceiveRequest* receive = receives_.find(segment.peer_id);
-  const bool known = receive != nullptr && receive->channel == &channel && receive->requested > 0;
+  const bool known =
+      receive != nullptr && receive->channel == &channel && receive->requested > 0 && !payload.empty();
   const bool sane = known && segment.offset <= receive->requested &&
                     payload.size() <= receive->requested - segment.offset &&
                     payload.size() <= receive->requested - receive->arrived;

@@ -78,7 +78,7 @@ bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& ou
 }
 
 SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
-  if (sends_.alive() >= settings_.send_requests_max) return nullptr;
+  if (room_for_sends() == 0) return nullptr;
   SendRequest* request = sends_.take();
   request->channel = &channel;
   request->context = order.context;
@@ -141,6 +141,7 @@ bool Messenger::must_wait(const SendRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.group != nullptr && request.has_data && request.group->left > 1) return true;
   if (request.fence && (channel.sends.front() != &request || channel.reads > 0)) return true;
+  if (request.verb == SendRequest::Verb::launch && channel.reads >= kReadsMax) return true;
   return held_up(channel, request.verb);
 }
 

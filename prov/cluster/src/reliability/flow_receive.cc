@@ -27,7 +27,8 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
   // An introduction: what was sent before has not been taken, and will be now.
   if (!knew_peer && !view.sequenced() && !view.acknowledges()) timer.hurry(now);
   const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
-  if (verdict != Verdict::refused && from.to == path.to && from.mac_known) path = from;
+  // The way back is believed from who has been told the session, not from who only calls.
+  if (verdict != Verdict::refused && view.session != 0 && from.to == path.to && from.mac_known) path = from;
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
   liveness.expect(now, !drained());
   return verdict;
