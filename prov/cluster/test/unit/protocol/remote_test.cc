@@ -288,5 +288,55 @@ TEST_F(RemoteTest, AFencedWriteWaitsForWhatWasBefore) {
   EXPECT_EQ(left.take().size(), 2u);
 }
 
+/// The target keeps so many answers for lack of room; more are never asked for, and none fails for it.
+TEST_F(RemoteTest, MoreReadsThanThePeerKeepsAnswersForWaitAtTheirCaller) {
+  std::vector<std::byte> words(8 * 3 * kServesMax);
+  std::size_t begun = 0;
+  Fault fault = Fault::none;
+  for (; begun < 3 * kServesMax; ++begun) {
+    fault = get({words.data() + 8 * begun, 8}, 8 * (begun % 1000));
+    if (fault != Fault::none) break;
+  }
+  EXPECT_EQ(fault, Fault::again);
+  EXPECT_EQ(begun, kReadsMax);
+  right.carrier.room = 0;  // the target has no room for an answer
+  run();
+  right.carrier.room = ~std::size_t{0};
+  run();
+  const auto outcomes = left.take();
+  EXPECT_EQ(outcomes.size(), begun);
+  for (const Completion& outcome : outcomes) ASSERT_EQ(outcome.fault, Fault::none);
+  EXPECT_EQ(get({words.data(), 8}, 0), Fault::none) << "there is room again";
+}
+
+/// What is kept to answer a peer is not taken from what the application may have under way.
+TEST_F(RemoteTest, AnswersThatFindNoRoomLeaveTheApplicationItsOwn) {
+  std::vector<std::byte> words(8 * 2 * settings.send_requests_max);
+  right.carrier.room = 0;
+  for (std::size_t i = 0; i < 2 * settings.send_requests_max; ++i) {
+    ASSERT_EQ(get({words.data() + 8 * i, 8}, 0), Fault::none);
+  }
+  run();
+  EXPECT_EQ(right.messenger.room_for_sends(), settings.send_requests_max);
+  right.carrier.room = ~std::size_t{0};
+  run();
+  EXPECT_EQ(left.take().size(), 2 * settings.send_requests_max);
+}
+
+/// An empty piece would show that the peer is at work while it holds back what was asked for.
+TEST_F(RemoteTest, EmptyPiecesAreRefused) {
+  std::vector<std::byte> bytes(100'000);
+  ASSERT_EQ(get(bytes, 0), Fault::none);
+  wire::Segment piece;
+  piece.kind = wire::SegmentKind::bulk;
+  ASSERT_FALSE(left.carrier.items.empty());
+  piece.peer_id = left.carrier.items.front().segment.peer_id;
+  const auto refused = left.counters.refused_segment;
+  left.messenger.arrive(left.channel, piece, {});
+  EXPECT_EQ(left.counters.refused_segment, refused + 1);
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::none);
+}
+
 }  // namespace
 }  // namespace cluster::protocol
