@@ -127,6 +127,7 @@ bool Flow::quoted_by(const wire::ResetBlock& block) const {
   const bool addressed = block.session == peer_session();
   const Sequence sequence{block.sequence};
   const Sequence transmission{block.transmission};
+  if (addressed && rooms_->asked == transmission) return true;
   if (!addressed || !rooms_->frames.is_outstanding(sequence)) return false;
   return rooms_->frames.at(sequence).transmission == transmission ||
          rooms_->losses.remembers(transmission, sequence);

@@ -57,6 +57,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
 void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   const wire::Ack* ranges = view.has_ranges ? &view.ranges : nullptr;
   const std::size_t travelling = frames.travelling();
+  const Sequence complete_before = frames.first();
   std::size_t arrived = 0;
   frames.acknowledge(view.ack, ranges, [&](Sequence s, Flight& flight) {
     ++arrived;
@@ -82,8 +83,8 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
     in_vain = ranges->duplicates;
   }
   congestion.acknowledged(now, news);
-  if (arrived == 0) return;
-  timer.progress(now, frames.outstanding() != 0);
+  if (arrived == 0 && frames.first() == complete_before) return;
+  timer.progress(now, frames.first() != frames.next());
 }
 
 /// The peer has a frame. But what is in order and lies behind a gap is of no use to it if this side is
@@ -156,7 +157,12 @@ void Flow::Rooms::on_time(Time now) {
   fault = now >= fin_deadline() ? Fault::reset : liveness.verdict(now);
   if (!alive()) return;
   detect_losses(now);
-  switch (timer.on_time(now, round_trip)) {
+  const RetransmissionTimer::Event event = timer.on_time(now, round_trip);
+  if (event != RetransmissionTimer::Event::none && frames.outstanding() == 0) {
+    asks_again = true;  // the peer holds a frame that it had before: nothing is left to repeat
+    return;
+  }
+  switch (event) {
     case RetransmissionTimer::Event::none: return;
     case RetransmissionTimer::Event::probe:
       // If the peer is known to miss something, that; else the last one, which tells about the rest.

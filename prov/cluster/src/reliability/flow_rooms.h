@@ -52,6 +52,8 @@ struct Flow::Rooms {
   /// How many frames window and pace let go now.
   std::size_t allowance(Time now);
   void probe_path();
+  /// Sends padding in the place of the last frame: a duplicate, which the peer answers.
+  void ask_again(Time now, link::Link& link, const Word& word);
   /// The probe's body: padding of so many bytes.
   static void pad(FrameBody& body, std::size_t length);
   bool ack_wanted(const Choice& choice) const;
@@ -105,6 +107,8 @@ struct Flow::Rooms {
   FrameBody bare{0};               ///< for frames without segments
   Sequence transmission;           ///< number of the last sending
   std::optional<Sequence> urgent;  ///< to be sent again whatever the windows say
+  bool asks_again = false;         ///< all has arrived but not all is complete, and the peer is silent
+  std::optional<Sequence> asked;   ///< the transmission that asked so last
   std::uint32_t in_vain = 0;       ///< as the peer last reported it
   std::vector<protocol::Token> delivered;
   /// Tokens of frames that have arrived and wait for others before them.

@@ -1,6 +1,7 @@
 // The way down: choose which frames go, seal them, hand them to the link, remember what went.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "reliability/flow_rooms.h"
 
@@ -24,6 +25,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   detect_losses(now);
   if (handshake.peer_knows_us() && path_size.wants_probe(handshake.longest())) probe_path();
   const Word word(now, acks, arrivals);
+  if (std::exchange(asks_again, false)) ask_again(now, link, word);
   Word::Said told = Word::Said::nothing;
   bool taken = true;
   for (bool more = true; more && taken;) {
@@ -165,6 +167,20 @@ std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link&
   ++environment.counters.frames_sent;
   ++tally.sent;
   return said;
+}
+
+void Flow::Rooms::ask_again(Time now, link::Link& link, const Word& word) {
+  FrameBody padding{wire::kSegmentHeaderMax};
+  pad(padding, 0);
+  const Label label{wire::FrameKind::flow, kSequenced, frames.next() + ~std::uint32_t{0}, transmission + 1};
+  link::OutFrame out;
+  out.path = &path;
+  seal(label, handshake, word, padding, out);
+  if (link.send_burst({&out, 1}) == 0) return;
+  asked = ++transmission;
+  ++environment.counters.frames_sent;
+
+  timer.sent(now);
 }
 
 void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
