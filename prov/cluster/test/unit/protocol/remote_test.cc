@@ -301,7 +301,7 @@ TEST_F(RemoteTest, MoreReadsThanThePeerKeepsAnswersForWaitAtTheirCaller) {
   EXPECT_EQ(begun, kReadsMax);
   right.carrier.room = 0;  // the target has no room for an answer
   run();
-  right.carrier.room = ~std::size_t{0};
+  right.carrier.room = 1000;
   run();
   const auto outcomes = left.take();
   EXPECT_EQ(outcomes.size(), begun);
@@ -318,7 +318,7 @@ TEST_F(RemoteTest, AnswersThatFindNoRoomLeaveTheApplicationItsOwn) {
   }
   run();
   EXPECT_EQ(right.messenger.room_for_sends(), settings.send_requests_max);
-  right.carrier.room = ~std::size_t{0};
+  right.carrier.room = 1000;
   run();
   EXPECT_EQ(left.take().size(), 2 * settings.send_requests_max);
 }
