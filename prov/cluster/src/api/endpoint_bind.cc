@@ -24,6 +24,7 @@ Endpoint::~Endpoint() {
     if (send_cq_) send_cq_->progress().remove(*engine_);
     if (receive_cq_) receive_cq_->progress().remove(*engine_);
     for (const auto& cntr : cntrs_) (*cntr)->progress().remove(*engine_);
+    domain_->watch().leave(*engine_);
   }
   engine_.reset();  // while all it reports to is still held
 }
@@ -137,6 +138,7 @@ int Endpoint::enable() {
   if (send_cq_) send_cq_->progress().add(*engine_);
   if (receive_cq_) receive_cq_->progress().add(*engine_);
   for (const auto& cntr : cntrs_) (*cntr)->progress().add(*engine_);
+  if (sinks.regions != nullptr) domain_->watch().join(*engine_);
   go_live(*engine_);
   for (Endpoint* alias : aliases_) alias->go_live(*engine_);
   return 0;
