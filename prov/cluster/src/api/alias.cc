@@ -33,8 +33,10 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   if (handle == nullptr) return -FI_EINVAL;
   auto alias = std::unique_ptr<Endpoint>(new Endpoint(*this));
   if (const int error = alias->set_operation_flags(&flags)) return error;
-  std::vector<Endpoint*>& siblings = original().aliases_;
-  siblings.push_back(alias.get());
+  {
+    const std::lock_guard guard(original().aliases_lock_);
+    original().aliases_.push_back(alias.get());
+  }
   if (enabled_) alias->go_live(*running_);
   *handle = &alias.release()->fid;
   return 0;

@@ -138,6 +138,7 @@ bool Cq::ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
 
 int Cq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  if (signaled_.exchange(false)) return -FI_EAGAIN;  // told by this; nobody else would take it away
   engine::Sleeper* const sleeper = wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper();
   return sleeper != nullptr && ready_to_sleep(*sleeper, 1) ? 0 : -FI_EAGAIN;
 }

@@ -10,12 +10,13 @@
 //   fold.h, msg.cc, tagged.cc   the calls that matter
 //
 // libfabric demands that calls that change an endpoint (bind, enable, options, close) are not made
-// while others use it; so nothing here is locked. The engine has its own door.
+// while others use it; so nothing here is locked but the list of its aliases. The engine has its own door.
 #pragma once
 
 #include <rdma/fi_endpoint.h>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "api/av.h"
@@ -136,6 +137,7 @@ class Endpoint : public fid_ep {
   Use<Endpoint> original_;          ///< set in an alias
   std::vector<Endpoint*> aliases_;  ///< those of an original
   std::unique_ptr<engine::Engine> engine_;
+  std::mutex aliases_lock_;  ///< faces come and go in several threads
 };
 
 /// No room: one turn of the engine may make some, also for callers that only ever repeat the call.

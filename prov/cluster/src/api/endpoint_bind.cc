@@ -16,14 +16,24 @@ bool uses(std::uint64_t caps, std::uint64_t direction) {
   return (caps & (FI_MSG | FI_TAGGED)) && ((caps & direction) || !(caps & (FI_SEND | FI_RECV)));
 }
 
+/// Does it read or write the memory of peers? Who names no direction goes every way.
+bool reaches_out(std::uint64_t caps) {
+  constexpr std::uint64_t kOutward = FI_READ | FI_WRITE;
+  return (caps & (FI_RMA | FI_ATOMIC)) && ((caps & kOutward) || !(caps & (kOutward | kRemoteEvents)));
+}
+
 }  // namespace
 
 Endpoint::~Endpoint() {
-  if (original_) std::erase(original_->aliases_, this);
+  if (original_) {
+    const std::lock_guard guard(original_->aliases_lock_);
+    std::erase(original_->aliases_, this);
+  }
   if (engine_ != nullptr && enabled_) {
     if (send_cq_) send_cq_->progress().remove(*engine_);
     if (receive_cq_) receive_cq_->progress().remove(*engine_);
     for (const auto& cntr : cntrs_) (*cntr)->progress().remove(*engine_);
+    domain_->watch().leave(*engine_);
   }
   engine_.reset();  // while all it reports to is still held
 }
@@ -92,8 +102,8 @@ int Endpoint::check_complete() const {
     log.warn("fi_enable: no address vector is bound; call fi_ep_bind with one first");
     return -FI_ENOAV;
   }
-  if (uses(caps_, FI_SEND) && !send_cq_) {
-    log.warn("fi_enable: no completion queue is bound for sends; call fi_ep_bind with FI_TRANSMIT first");
+  if ((uses(caps_, FI_SEND) || reaches_out(caps_)) && !send_cq_) {
+    log.warn("fi_enable: no completion queue is bound for transmits; call fi_ep_bind with FI_TRANSMIT first");
     return -FI_ENOCQ;
   }
   // Who has asked for events of remote memory hears of arrivals by counters and may never receive.
@@ -137,7 +147,9 @@ int Endpoint::enable() {
   if (send_cq_) send_cq_->progress().add(*engine_);
   if (receive_cq_) receive_cq_->progress().add(*engine_);
   for (const auto& cntr : cntrs_) (*cntr)->progress().add(*engine_);
+  if (sinks.regions != nullptr) domain_->watch().join(*engine_);
   go_live(*engine_);
+  const std::lock_guard guard(aliases_lock_);
   for (Endpoint* alias : aliases_) alias->go_live(*engine_);
   return 0;
 }

@@ -14,11 +14,11 @@ std::uint8_t flags_of(bool tagged, bool has_data, bool confirm) {
 /// Tokens name requests; the high bit keeps them apart from 0.
 Token token_of(const SendRequest& request) { return Token{1} << 32 | request.id; }
 
-/// Must the library hear of this message again before it is complete?
-bool waits(const Carrier& carrier, Promise promise, bool report, bool inject) {
+/// Must the library hear of this message again before it is complete? Whoever is told that the buffer is free
+/// has been told all; a message whose success is not told may still fail, which is.
+bool waits(const Carrier& carrier, Promise promise, bool report) {
   if (promise == Promise::delivered) return true;
-  // Without a report errors still have to be, unless it was injected.
-  return promise == Promise::transmitted && (report || !inject) && !carrier.immediate();
+  return (promise == Promise::transmitted || !report) && !carrier.immediate();
 }
 
 bool may_be_eager(const Channel& channel, std::size_t length) {
@@ -48,7 +48,7 @@ bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& ou
 
   SendRequest* request = nullptr;
   Token token = 0;
-  if (waits(carrier, order.promise, order.report, order.inject)) {
+  if (waits(carrier, order.promise, order.report)) {
     request = take_request(channel, order);
     if (request == nullptr) {
       outcome = Fault::again;
@@ -88,7 +88,6 @@ SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
   request->promise = order.promise;
   request->tagged = order.tagged;
   request->has_data = order.has_data;
-  request->inject = order.inject;
   request->report = order.report;
   request->fence = order.fence;
   channel.sends.push_back(*request);
@@ -179,8 +178,7 @@ bool Messenger::advance_eager(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   const bool confirm = request.promise == Promise::delivered;
-  const bool wants_token =
-      !carrier.immediate() && waits(carrier, request.promise, request.report, request.inject);
+  const bool wants_token = !carrier.immediate() && waits(carrier, request.promise, request.report);
   bool first = request.posted == 0;
   while (first || request.posted < request.length) {
     wire::Segment segment;

@@ -241,6 +241,36 @@ TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
   EXPECT_TRUE(left.take().empty());
 }
 
+TEST_F(MessengerTest, AnInjectedMessageThatIsLostOnTheWayIsAnErrorAndNoSuccess) {
+  const auto data = pattern(64);
+  const ConstBytes slices[] = {data};
+  SendOrder order{.slices = slices, .length = data.size()};
+  order.inject = true;
+  order.report = false;
+  for (const Promise promise : {Promise::buffer_free, Promise::transmitted}) {
+    order.promise = promise;
+    left.channel.carrier = &left.carrier;
+    ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+    EXPECT_EQ(left.sent.value(), 0u);
+    left.carrier.items.clear();
+    left.messenger.fail(left.channel, Fault::unreachable, true);
+    const auto told = left.take();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].fault, Fault::unreachable);
+    EXPECT_EQ(told[0].context, nullptr);
+  }
+  EXPECT_EQ(left.sent.errors(), 2u);
+  left.channel.carrier = &left.carrier;
+  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  run();
+  EXPECT_EQ(left.sent.value(), 1u);
+  EXPECT_TRUE(left.take().empty());
+  left.carrier.at_once = true;
+  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  EXPECT_EQ(left.sent.value(), 2u) << "memory that the peer reads loses nothing";
+  EXPECT_FALSE(left.messenger.under_way());
+}
+
 TEST_F(MessengerTest, NarrowCarrierOnlyDelays) {
   left.carrier.room = right.carrier.room = 1;
   std::vector<std::vector<std::byte>> targets;
