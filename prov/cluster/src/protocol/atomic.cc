@@ -49,6 +49,7 @@ void Messenger::atomic_one(Channel& channel, const AtomicOrder& order, const Rem
   request.base = base;
   request.length = remote.length;
   request.remote = remote;
+  request.more = &remote != &order.remote.back();
   request.report = order.report;
   request.fence = order.fence;
   request.group = group;
@@ -84,6 +85,7 @@ bool Messenger::advance_atomic(SendRequest& request) {
     if (channel.atomic_parts >= kPartsMax) return false;
     wire::Segment segment;
     segment.kind = wire::SegmentKind::atomic;
+    segment.flags = request.more ? wire::segment_flag::kMore : 0;
     segment.detail = call.code.packed();
     segment.id = request.id;
     segment.offset = request.remote.address + request.posted;
@@ -123,12 +125,12 @@ void Messenger::on_atomic(Channel& channel, const wire::Segment& segment, ConstB
       sinks_.regions != nullptr &&
       sinks_.regions->with(segment.key, segment.offset, segment.total, access_for(code), change);
   if (!allowed) return refuse_put(channel, segment.id);
-  if (part == segment.total) was_changed(segment, code.fetch);
+  if (part == segment.total && !segment.more()) was_changed(segment, code.fetch);
   if (!code.fetch) return confirm(channel, segment.id);
   answer(channel, segment, {before.data(), part});
 }
 
-/// The last part of an atomic has been executed: whoever counts them is told.
+/// The last part of an atomic has been executed, that of its last range: whoever counts them is told.
 void Messenger::was_changed(const wire::Segment& segment, bool fetch) {
   Counter* const counter = fetch ? sinks_.remote_read_counter : sinks_.remote_write_counter;
   if (counter != nullptr) counter->count(Fault::none);

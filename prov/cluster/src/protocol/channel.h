@@ -58,13 +58,15 @@ struct Channel {
   struct Landing {
     wire::Segment first;  ///< kind put; what it says holds for all parts
     std::uint64_t arrived = 0;
+    std::uint64_t whole = 0;  ///< length of the write so far, all ranges
     bool open = false;
     bool allowed = false;
   } landing;
-  std::size_t puts_announced = 0;  ///< of this side: later messages wait until they have landed
-  std::size_t reads = 0;           ///< of this side, begun and not complete
-  std::size_t lands = 0;           ///< large writes of the peer that are being pulled
-  std::size_t atomic_parts = 0;    ///< of this side, posted and not answered
+  std::uint64_t ranges_length = 0;  ///< of the peer's write whose ranges are coming
+  std::size_t puts_announced = 0;   ///< of this side: later messages wait until they have landed
+  std::size_t reads = 0;            ///< of this side, begun and not complete
+  std::size_t lands = 0;            ///< large writes of the peer that are being pulled
+  std::size_t atomic_parts = 0;     ///< of this side, posted and not answered
   List<SendRequest, &SendRequest::member> serving;  ///< answers to the peer's reads and atomics
   std::size_t serves = 0;                           ///< how many
 

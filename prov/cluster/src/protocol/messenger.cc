@@ -283,6 +283,7 @@ void Messenger::fail(Channel& channel, Fault fault, bool directed) {
   channel.assembling = nullptr;
   channel.assembling_unexpected = nullptr;
   channel.landing = {};
+  channel.ranges_length = 0;
   channel.farewell = false;
   channel.carrier = nullptr;
   channel.memory = nullptr;

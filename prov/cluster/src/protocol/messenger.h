@@ -157,7 +157,7 @@ class Messenger {
   // rendezvous.cc
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
-  static wire::Segment pull_for(const ReceiveRequest& receive);
+  static wire::Segment pull_for(const ReceiveRequest& receive, std::size_t piece);
   PullBudget& budget_of(const Channel& channel);
   static std::size_t next_pull(const ReceiveRequest& receive, const PullBudget& budget);
   void schedule_pulls(PullBudget& budget);
@@ -180,13 +180,14 @@ class Messenger {
   void on_placed(Channel& channel, const wire::Segment& segment);
   // put.cc
   void put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
-               bool last, Group* group);
+               Group* group);
+  static std::uint64_t whole_length(Channel& channel, const wire::Segment& range);
   bool advance_put(SendRequest& request);
   void on_put(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_put_next(Channel& channel, ConstBytes payload);
   void on_put_announce(Channel& channel, const wire::Segment& segment);
   void write_landing(Channel& channel, ConstBytes payload);
-  void landed(const wire::Segment& first);
+  void landed(const Channel& channel, const wire::Segment& first, std::uint64_t whole);
   void refuse_put(Channel& channel, std::uint32_t id);
   void on_failed(Channel& channel, const wire::Segment& segment);
   // get.cc

@@ -134,11 +134,14 @@ bool Messenger::held_up(const Channel& channel, SendRequest::Verb verb) const {
          (writes && order.write_after_read);
 }
 
-/// A fenced operation begins when all before it are complete; the range that carries a write's data when all
-/// other ranges have landed.
+/// A fenced operation begins when all before it are complete; the last range of a write, by which the target
+/// knows that it is whole, when the others have landed. Small ranges land in order anyway: only data, which
+/// may not tell of a write that failed, waits for the word that they have.
 bool Messenger::must_wait(const SendRequest& request) const {
   const Channel& channel = *request.channel;
-  if (request.group != nullptr && request.has_data && request.group->left > 1) return true;
+  if (request.continues && !request.more) {
+    if (request.has_data ? request.group->left > 1 : channel.puts_announced > 0) return true;
+  }
   if (request.fence && (channel.sends.front() != &request || channel.reads > 0)) return true;
   if (request.verb == SendRequest::Verb::launch && channel.reads >= kReadsMax) return true;
   return held_up(channel, request.verb);
