@@ -39,6 +39,7 @@ class Node:
 
     def close(self):
         self.holder.stdin.close()
+        self.holder.stdout.close()
         self.holder.wait()
 
 

@@ -1,7 +1,5 @@
 #include "fabric.h"
 
-#include <sched.h>
-
 #include <cstring>
 
 namespace conformance {
@@ -163,7 +161,7 @@ ssize_t Endpoint::post(const std::function<ssize_t()>& post) {
     if (result != -FI_EAGAIN || deadline.passed()) return result;
     collect(tx_.get());
     collect(rx_.get());
-    sched_yield();
+    give_way();
   }
 }
 
@@ -183,7 +181,7 @@ std::optional<Outcome> Endpoint::await(const void* context, std::chrono::millise
     if (last) return std::nullopt;
     collect(tx_.get());
     collect(rx_.get());
-    if (looked == outcomes_.size()) sched_yield();
+    if (looked == outcomes_.size()) give_way();
   }
 }
 
@@ -209,7 +207,7 @@ std::optional<Outcome> Endpoint::next(std::chrono::milliseconds limit) {
   while (outcomes_.empty() && !deadline.passed()) {
     collect(rx_.get());
     collect(tx_.get());
-    if (outcomes_.empty()) sched_yield();
+    if (outcomes_.empty()) give_way();
   }
   if (outcomes_.empty()) return std::nullopt;
   const Outcome outcome = outcomes_.front();
@@ -222,7 +220,7 @@ bool Endpoint::silent(std::chrono::milliseconds length) {
   while (outcomes_.empty() && !deadline.passed()) {
     collect(tx_.get());
     collect(rx_.get());
-    sched_yield();
+    give_way();
   }
   return outcomes_.empty();
 }

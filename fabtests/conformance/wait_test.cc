@@ -237,7 +237,7 @@ PAIR_TEST(Wait, EverySleeperOfOneQueueIsServed) {
   const Deadline deadline{milliseconds(kPatience)};
   for (int i = 0; i < kThreads * kEach; ++i) {
     side.tell(0, {1});
-    while (got.load() <= i && !deadline.passed()) std::this_thread::yield();
+    while (got.load() <= i && !deadline.passed()) give_way();
   }
   for (std::thread& sleeper : sleepers) sleeper.join();
   EXPECT_EQ(got.load(), kThreads * kEach);

@@ -30,6 +30,25 @@ LONE_TEST(Wait, ASignalEndsABlockedRead) {
   }
 }
 
+LONE_TEST(Wait, ASignalIsReportedOnceToWhoeverSleepsOnTheDescriptor) {
+  Endpoint e(waiting(FI_WAIT_FD));
+  fid* object = &e.rx()->fid;
+  const auto may_sleep = [&] { return fi_trywait(e.domain().fabric(), &object, 1); };
+  const auto comes_to_rest = [&] {
+    const auto until = std::chrono::steady_clock::now() + milliseconds(kPatience);
+    while (may_sleep() != 0) {
+      if (std::chrono::steady_clock::now() > until) return false;
+    }
+    return true;
+  };
+  ASSERT_TRUE(comes_to_rest());
+  pollfd watch{descriptor_of(object), POLLIN, 0};
+  ASSERT_EQ(fi_cq_signal(e.rx()), 0);
+  EXPECT_EQ(poll(&watch, 1, kPatience), 1);
+  EXPECT_EQ(may_sleep(), -FI_EAGAIN);
+  EXPECT_TRUE(comes_to_rest()) << "it has been told";
+}
+
 PAIR_TEST(Wait, TheDeathOfAPeerWakesASleeper) {
   Endpoint e(waiting(FI_WAIT_UNSPEC));
   const std::vector<Blob> names = side.exchange(e.name());

@@ -42,6 +42,8 @@ extern const struct test kGroupTests[];
 extern const struct test kInterTests[];
 extern const struct test kWindowTests[];
 extern const struct test kAccumulateTests[];
+extern const struct test kRemoteTests[];
+extern const struct test kManyTests[];
 
 void* allocate(size_t bytes);
 

@@ -78,8 +78,7 @@ class Ends:
         self.clean("finalize")
 
     def side_by_side(self):
-        self.options.program = [self.check, "--rounds", "1", "--only", "point", "--only", "match", "--only", "collective",
-                                "--skip", "truncation"]
+        self.options.program = [self.check, "--rounds", "1", "--only", "point", "--only", "match", "--only", "collective"]
         words, program = on_nodes.command(self.options, self.name)
         jobs = [subprocess.Popen([sys.executable, nodes.VCLUSTER, *words, *program], text=True,
                                  env={**on_nodes.environment(self.options), "FI_LOG_LEVEL": "warn"},

@@ -27,7 +27,8 @@ class Library:
     compiler: str  # wheel whose mpicc builds the programs
     words: dict  # path -> options of mpirun
     variables: dict  # path -> environment
-    defaults: tuple = ()  # parameters of Open MPI on every path
+    windows: dict = dataclasses.field(default_factory=dict)  # path -> Open MPI's parameter osc
+    lacks: dict = dataclasses.field(default_factory=dict)  # path -> tests of mpi_check that it fails by itself
 
     def prefix(self, cache):
         return wheels.install(self.wheel, cache) if self.wheel else None
@@ -35,20 +36,27 @@ class Library:
 
 def _open_mpi(wheel, include):
     # osc pt2pt: left to itself, 4.1.4 chooses osc rdma for windows and fails where no transport has atomic operations,
-    # over TCP as well.
+    # over TCP as well. Version 5 makes windows by TCP, in silence, unless it is told osc rdma over btl ofi. Neither gets
+    # osc sm, which would take the windows of one node for itself; only it knows windows that share memory.
+    ours, own = ["shared_by_a_node"], []
+    if not wheel:
+        ours.append("persistent_buffered")  # sends the bytes of the first start for ever, on every path
+        own = [*ours, "truncation"]  # pml ob1 writes behind the buffer
     return Library(wheel, wheel, {
-        # osc rdma over btl ofi: windows, too. Without that, Open MPI 5 makes them by TCP, in silence.
         "cluster": ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", include, "cluster",
-                    *(["--mca", "osc", "rdma", "--mca", "btl", "self,ofi"] if wheel else [])],
+                    *(["--mca", "btl", "self,ofi"] if wheel else [])],
         "tcp": ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
         "memory": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader" if not wheel else "self,sm"]}, {
-            "cluster": {"FI_PROVIDER": "cluster"}}, () if wheel else ("osc=pt2pt",))
+            "cluster": {"FI_PROVIDER": "cluster"}}, {
+                "cluster": "rdma" if wheel else "pt2pt", "tcp": "" if wheel else "pt2pt",
+                "memory": "" if wheel else "pt2pt"}, {"cluster": ours, "tcp": own, "memory": own})
 
 
-def _mpich_like(wheel, common):
+def _mpich_like(wheel, common, lacks=()):
     # NOLOCAL: through libfabric inside a node, too.
     return Library(wheel, "mpich", {}, {
-        "cluster": {**common, "FI_PROVIDER": "cluster"}, "tcp": {**common, "FI_PROVIDER": "tcp"}})
+        "cluster": {**common, "FI_PROVIDER": "cluster"}, "tcp": {**common, "FI_PROVIDER": "tcp"}}, {},
+        {"cluster": lacks, "tcp": lacks})
 
 
 LIBRARIES = {
@@ -56,7 +64,8 @@ LIBRARIES = {
     "openmpi5": _open_mpi("openmpi", "opal_common_ofi_provider_include"),
     # This MPICH contains UCX as well and prefers it.
     "mpich": _mpich_like("mpich", {"MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}),
-    "intel": _mpich_like("impi", {"I_MPI_FABRICS": "ofi", "MPIR_CVAR_CH4_OFI_ENABLE_AM": "0"}),
+    # Without its own shared memory it writes to windows that share memory by a key which it never registered.
+    "intel": _mpich_like("impi", {"I_MPI_FABRICS": "ofi"}, ("shared_by_a_node",)),
 }
 
 

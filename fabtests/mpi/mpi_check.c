@@ -35,7 +35,8 @@ static const struct suite {
                {"mode", kModeTests},     {"part", kPartTests},
                {"type", kTypeTests},     {"collective", kCollectiveTests},
                {"group", kGroupTests},   {"inter", kInterTests},
-               {"window", kWindowTests}, {"accumulate", kAccumulateTests}};
+               {"window", kWindowTests}, {"accumulate", kAccumulateTests},
+               {"remote", kRemoteTests}, {"many", kManyTests}};
 enum { kSuiteCount = sizeof kSuites / sizeof kSuites[0] };
 
 static void on_alarm(int number) {

@@ -1,6 +1,7 @@
 // mpi_dynamic: processes that find each other after the start. `mpi_dynamic spawn` starts a copy of itself
 // and talks to it; `mpi_dynamic connect` splits the job in two, one half opens a port and the other connects
-// to it.
+// to it. Each rank says when it is `connected` and when it has `talked`, so that it is known where a job that
+// fails got stuck.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +20,15 @@ static void on_alarm(int number) {
   _exit(3);
 }
 
+static void say(const char* word) {
+  puts(word);
+  fflush(stdout);
+}
+
 // Every rank of one side exchanges with every rank of the other; then both sides agree on a sum.
 static void talk(MPI_Comm between, int side) {
   int rank = 0, size = 0, others = 0;
+  say("connected");
   MPI_Comm_rank(between, &rank);
   MPI_Comm_size(between, &size);
   MPI_Comm_remote_size(between, &others);
@@ -40,6 +47,7 @@ static void talk(MPI_Comm between, int side) {
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, both);
   expect_equal("members of both sides", sum, size + others);
   MPI_Comm_free(&both);
+  say("talked");
   free(out);
   free(in);
 }

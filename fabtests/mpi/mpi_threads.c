@@ -15,8 +15,12 @@ enum { kThreadsMax = 32, kLargest = 200000 };
 static const size_t kThreadSizes[] = {0, 8, 700, 5000, 17000, 40000, kLargest};
 enum { kThreadSizeCount = sizeof kThreadSizes / sizeof kThreadSizes[0] };
 
+enum { kRoom = 6000 };  // of each thread of each rank, in every window
+
 static int threads = 8, rounds = 20;
 static MPI_Comm own[kThreadsMax];
+static MPI_Win window = MPI_WIN_NULL;
+static char* memory;
 
 static void on_alarm(int number) {
   (void)number;
@@ -47,11 +51,45 @@ static void exchange(int thread, int round, int distance, char* out, char* in) {
   expect_bytes(in, bytes, from, job.rank, serial);
 }
 
+// What comes is claimed first: between that and the receive no other thread can take it.
+static void claim(int thread, int round, char* out, char* in) {
+  const int next = (job.rank + 1) % job.size, previous = (job.rank + job.size - 1) % job.size;
+  const size_t bytes = kThreadSizes[(round + thread) % kThreadSizeCount];
+  const int tag = 100000 + thread;
+  MPI_Request request;
+  MPI_Message message;
+  MPI_Status status;
+  fill(out, bytes, job.rank, next, tag + round);
+  MPI_Isend(out, (int)bytes, MPI_BYTE, next, tag, job.comm, &request);
+  MPI_Mprobe(MPI_ANY_SOURCE, tag, job.comm, &message, &status);
+  MPI_Mrecv(in, kLargest, MPI_BYTE, &message, &status);
+  expect_status(&status, previous, tag, bytes);
+  expect_bytes(in, bytes, previous, job.rank, tag + round);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+static MPI_Aint room_of(int rank, int thread) { return ((MPI_Aint)rank * threads + thread) * kRoom; }
+
+// Written to every rank, flushed and read back; the rooms of two threads never touch.
+static void write_into_windows(int thread, int round, char* out, char* in) {
+  const int bytes = kRoom >> (round % 4);
+  for (int peer = 0; peer < job.size; ++peer) {
+    fill(out, (size_t)bytes, job.rank, peer, round);
+    MPI_Put(out, bytes, MPI_BYTE, peer, room_of(job.rank, thread), bytes, MPI_BYTE, window);
+    MPI_Win_flush(peer, window);
+    MPI_Get(in, bytes, MPI_BYTE, peer, room_of(job.rank, thread), bytes, MPI_BYTE, window);
+    MPI_Win_flush(peer, window);
+    expect_bytes(in, (size_t)bytes, job.rank, peer, round);
+  }
+}
+
 static void* work(void* argument) {
   const int thread = (int)(intptr_t)argument;
   char *out = allocate(kLargest), *in = allocate(kLargest);
   for (int round = 0; round < rounds; ++round) {
     for (int distance = 0; distance < job.size; ++distance) exchange(thread, round, distance, out, in);
+    if (thread % 4 == 2) claim(thread, round, out, in);
+    if (window != MPI_WIN_NULL) write_into_windows(thread, round, out, in);
     if (thread % 4 == 3) {  // a communicator of its own may be used for everything
       int sum = 0;
       MPI_Allreduce(&job.rank, &sum, 1, MPI_INT, MPI_SUM, own[thread]);
@@ -68,7 +106,7 @@ int main(int argc, char** argv) {
   if (argc > 1) threads = atoi(argv[1]);
   if (argc > 2) rounds = atoi(argv[2]);
   if (threads < 1 || threads > kThreadsMax || rounds < 1) {
-    fprintf(stderr, "usage: mpi_threads [threads, 1 to %d [rounds]]\n", kThreadsMax);
+    fprintf(stderr, "usage: mpi_threads [threads, 1 to %d [rounds [windows]]]\n", kThreadsMax);
     return 2;
   }
   job.test = "threads";
@@ -84,9 +122,17 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (int i = 0; i < threads; ++i) MPI_Comm_dup(job.comm, &own[i]);
+  if (argc > 3 && strcmp(argv[3], "windows") == 0) {
+    MPI_Win_allocate(room_of(job.size, 0), 1, MPI_INFO_NULL, job.comm, &memory, &window);
+    MPI_Win_lock_all(0, window);
+  }
   pthread_t started[kThreadsMax];
   for (int i = 0; i < threads; ++i) pthread_create(&started[i], NULL, work, (void*)(intptr_t)i);
   for (int i = 0; i < threads; ++i) pthread_join(started[i], NULL);
+  if (window != MPI_WIN_NULL) {
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+  }
   for (int i = 0; i < threads; ++i) MPI_Comm_free(&own[i]);
   unsigned long long mine = compared_bytes(), all = 0;
   MPI_Reduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, job.comm);

@@ -68,6 +68,8 @@ def command(options, name):
     library = LIBRARIES[options.library]
     words = ["mpirun", "--name", name]
     program = list(options.program)
+    if os.path.basename(program[0]) == "mpi_check" and "--only" not in program:
+        program += [word for test in library.lacks.get(options.path, ()) for word in ("--skip", test)]
     if library.wheel:
         words += ["--mpi", str(library.prefix(options.cache).resolve())]
         if os.sep not in program[0]:
@@ -76,8 +78,9 @@ def command(options, name):
         words += ["--slots", str(options.slots)]
     words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
     if library.words:
-        chosen = [] if any(setting.startswith("osc=") for setting in options.mca) else library.defaults
-        for setting in ["mpi_yield_when_idle=1", *chosen, *options.mca]:
+        windows = library.windows.get(options.path)
+        default = [f"osc={windows}"] if windows and not any(word.startswith("osc=") for word in options.mca) else []
+        for setting in ["mpi_yield_when_idle=1", *default, *options.mca]:
             words += ["--mca", *setting.split("=", 1)]
     return words, program
 

@@ -6,6 +6,8 @@ import sys
 # Exit statuses; some programs leave out the sign.
 NOT_OFFERED = tuple((error, 256 - error) for error in (errno.ENODATA, errno.ENOSYS))
 
+LOST_THE_OTHER = tuple(form for error in (errno.ENOTCONN, errno.ECONNRESET) for form in (error, 256 - error))
+
 PASSED, FAILED, NOT_RUN, EXCLUDED, MISSING = "pass", "FAIL", "not run", "excluded", "not built"
 
 
@@ -30,7 +32,7 @@ def verdict(kind, statuses, outputs):
         return FAILED, "no end in time"
     if kind == "refused":
         return (PASSED, "") if statuses == [errno.ENODATA] else (FAILED, f"exit status {statuses[0]}")
-    if any(all(status in forms for status in statuses) for forms in NOT_OFFERED):
+    if any(_all_or_gone(statuses, forms) for forms in NOT_OFFERED):
         return NOT_RUN, "not offered"
     if any(statuses):
         if any("invalid option" in output or "unrecognized option" in output for output in outputs):
@@ -39,6 +41,12 @@ def verdict(kind, statuses, outputs):
     if kind == "uber":
         return _count_cases(outputs[-1])
     return PASSED, ""
+
+
+def _all_or_gone(statuses, forms):
+    """True if every process says so, or one does and the others have lost it."""
+    said = [status for status in statuses if status in forms]
+    return bool(said) and all(status in forms + LOST_THE_OTHER for status in statuses)
 
 
 def _count_cases(output):

@@ -59,6 +59,11 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOSYS)), outcome.FAILED)
         self.assertEqual(self.judge("pair", (errno.ENODATA, 0)), outcome.FAILED)
 
+    def test_who_has_lost_the_one_that_says_so_need_not(self):
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOTCONN)), outcome.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENOTCONN, 256 - errno.ENOSYS)), outcome.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENOTCONN, errno.ENOTCONN)), outcome.FAILED)
+
     def test_who_asks_for_nobody_must_be_refused(self):
         self.assertEqual(self.judge("refused", (errno.ENODATA,)), outcome.PASSED)
         self.assertEqual(self.judge("refused", (0,)), outcome.FAILED)

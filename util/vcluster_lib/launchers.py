@@ -101,12 +101,14 @@ def _open_mpi(kind, base, request, labels, slots, ranks):
     return line
 
 
-def _hydra(kind, base, request, labels, slots, _ranks):
+def _hydra(kind, base, request, labels, slots, ranks):
     word = "bootstrap" if kind == "intel" else "launcher"
     line = [f"-{word}", "ssh", f"-{word}-exec", os.path.join(base, "agent")]
     if kind == "intel":
         # None of mpirun's own variables go to the ranks: those of the agent do, the same but for the node's name.
         line.append("-genvnone")
+        if ranks > len(os.sched_getaffinity(0)) and "I_MPI_THREAD_YIELD" not in os.environ:
+            line += ["-genv", "I_MPI_THREAD_YIELD", "2"]  # ranks that wait give way
     if not request.decides(_PLACE):
         line += ["-hosts", ",".join(labels)]
         if not request.decides(_PER_NODE):
@@ -156,8 +158,11 @@ def find(wish=None):
     if os.path.exists(hydra):  # Intel's mpirun is a script that asks for batch systems first
         program = hydra
     kind = _recognise(program, environment)
-    if kind == "intel" and prefix:
-        environment["I_MPI_ROOT"] = prefix
+    if kind == "intel":
+        # Every node believes that it owns all cores: pinned, the first rank of each would share core 0.
+        environment["I_MPI_PIN"] = os.environ.get("I_MPI_PIN", "off")
+        if prefix:
+            environment["I_MPI_ROOT"] = prefix
     if kind == "mpich":
         # Its mpirun would give the first node's name to the ranks of all others; told to give nothing, it cannot spawn.
         environment["VCLUSTER_NODE"] = None

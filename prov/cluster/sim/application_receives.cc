@@ -219,8 +219,12 @@ void Application::give_up_receives() {
 bool Application::take_in_the_rest() {
   bool acted = false;
   while (!claims_.empty() && deal_with_claim()) acted = true;
+  const std::array awaited{around_.oracle.undelivered(around_.self, false),
+                           around_.oracle.undelivered(around_.self, true)};
   for (const bool tagged : {false, true}) {
-    const std::size_t wanted = std::min(around_.oracle.undelivered(around_.self, tagged), kRestAtOnce);
+    // What nobody waits for may fill the store in front of what somebody does.
+    const std::size_t least = awaited[0] + awaited[1] != 0 ? 1 : 0;
+    const std::size_t wanted = std::clamp(awaited[tagged ? 1 : 0], least, kRestAtOnce);
     while (any_posted_[tagged ? 1 : 0] < wanted && post_any(tagged)) acted = true;
   }
   return acted;

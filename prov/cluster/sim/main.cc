@@ -52,7 +52,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
   app.add_flag("--goodput", line.goodput, "print the table of goodput against loss");
   app.add_option("--against", line.against,
-                 "with --goodput: compare with this table and fail if something is worse");
+                 "with --goodput or --scale: compare with this table and fail if something is worse");
   app.add_option("--scale", line.scale, "print what becomes of many hosts, up to so many");
   app.add_flag("--quiet", line.batch.quiet, "no progress");
   app.footer(
@@ -84,8 +84,10 @@ int report_goodput(const std::string& against) {
 int run_all(CommandLine& line) {
   if (line.goodput) return report_goodput(line.against);
   if (line.scale != 0) {
-    print_scale(line.scale);
-    return 0;
+    const std::string table = scale_table(line.scale);
+    const std::string worse = line.against.empty() ? "" : compare_scale(table, line.against);
+    if (!worse.empty()) std::printf("WORSE than the table:\n%s", worse.c_str());
+    return static_cast<int>(worse.empty() ? ExitStatus::good : ExitStatus::liveness);
   }
   if (!line.seed_of.empty()) line.seed = seed_of_text(line.seed_of);
   line.batch.run.seed = line.seed;

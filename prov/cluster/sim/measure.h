@@ -47,7 +47,10 @@ std::string goodput_table();
 /// or nothing; `notes` tells what is better.
 std::string compare_goodput(const std::string& fresh, const std::string& path, std::string& notes);
 
-/// All-to-all and many-to-one with up to so many hosts, as a table, row by row to standard output.
-void print_scale(std::uint32_t most_hosts);
+/// All-to-all and many-to-one with up to so many hosts: rows of a table, each also to standard output as soon
+/// as it is known.
+std::string scale_table(std::uint32_t most_hosts);
+/// Compares fresh rows with those in the file. Returns what is worse, or nothing.
+std::string compare_scale(const std::string& fresh, const std::string& path);
 
 }  // namespace cluster::sim

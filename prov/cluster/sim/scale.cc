@@ -1,5 +1,10 @@
 // Scale: many hosts at once, all to all and all to one.
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "sim/measure.h"
 
@@ -10,20 +15,48 @@ constexpr std::size_t kSmall = 8;
 constexpr std::size_t kLarge = 64 * 1024;
 constexpr std::size_t kHuge = 1024 * 1024;
 
-void print_row(const char* what, const Scenario& scenario) {
+/// What may be lost of a row's goodput before it counts as worse.
+constexpr double kGoodputTolerance = 0.10;
+constexpr std::size_t kNameWidth = 22;
+
+struct Row {
+  std::string what;  ///< with hosts and bytes: the name of the row
+  double gigabits = 0;
+};
+
+/// Rows of a table by the columns that say what was measured; lines that are none are skipped.
+std::vector<Row> rows_in(std::istream& text) {
+  std::vector<Row> rows;
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty() || line.front() == '#' || line.size() < kNameWidth) continue;
+    std::istringstream words(line.substr(kNameWidth));
+    std::string hosts, bytes;
+    Row row;
+    words >> hosts >> bytes >> row.gigabits;
+    row.what = line.substr(0, line.find_last_not_of(' ', kNameWidth - 1) + 1) + ", " + hosts + " hosts, " +
+               bytes + " bytes";
+    if (words) rows.push_back(row);
+  }
+  return rows;
+}
+
+void append_row(std::string& table, const char* what, const Scenario& scenario) {
   const Measured measured = measure(scenario);
   const double port = static_cast<double>(scenario.port.bits_per_second) / 1e9;
   const bool incast = scenario.plan.pattern == Pattern::incast;
   const double ports = incast ? 1 : scenario.hosts;
-  std::printf("%-22s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what, scenario.hosts,
-              scenario.plan.sizes.fixed, measured.gigabits(), 100 * measured.gigabits() / (port * ports),
-              100 * measured.lost_share(), 100 * measured.retransmitted_share(),
-              static_cast<double>(measured.worst_stall.count()) / 1e6,
-              static_cast<double>(measured.duration.count()) / 1e6, measured.bytes_per_peer);
+  char line[200];
+  std::snprintf(line, sizeof line, "%-22s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what,
+                scenario.hosts, scenario.plan.sizes.fixed, measured.gigabits(),
+                100 * measured.gigabits() / (port * ports), 100 * measured.lost_share(),
+                100 * measured.retransmitted_share(), static_cast<double>(measured.worst_stall.count()) / 1e6,
+                static_cast<double>(measured.duration.count()) / 1e6, measured.bytes_per_peer);
+  table += line;
+  std::fputs(line, stdout);  // at once: the next row may take minutes
   std::fflush(stdout);
 }
 
-void incast(std::uint32_t senders, std::size_t size, std::uint32_t messages) {
+void incast(std::string& table, std::uint32_t senders, std::size_t size, std::uint32_t messages) {
   Scenario scenario;
   scenario.hosts = senders + 1;
   scenario.plan = plain_plan(Pattern::incast, size, messages);
@@ -33,38 +66,60 @@ void incast(std::uint32_t senders, std::size_t size, std::uint32_t messages) {
   scenario.port.switch_queue_bytes = 64 * 1024;
   scenario.port.delay = 5us;
   const std::string what = std::to_string(senders) + " to one, 64 KB buffer";
-  print_row(what.c_str(), scenario);
+  append_row(table, what.c_str(), scenario);
 }
 
-void all_to_all(std::uint32_t hosts, std::size_t size) {
+void all_to_all(std::string& table, std::uint32_t hosts, std::size_t size) {
   Scenario scenario;
   scenario.hosts = hosts;
   scenario.plan = plain_plan(Pattern::all_to_all, size, hosts - 1);
   scenario.plan.in_flight = 16;
   scenario.plan.receive_depth = 32;
   scenario.port.delay = 5us;
-  print_row("all to all", scenario);
+  append_row(table, "all to all", scenario);
 }
 
 }  // namespace
 
-void print_scale(std::uint32_t most_hosts) {
+std::string scale_table(std::uint32_t most_hosts) {
+  std::string table;
   std::printf(
       "# All to all: 10 Gbit/s ports with 512 KB, one message to each other host. Many to one: 1 Gbit/s\n"
       "# ports with 64 KB. Simulated time; state: the largest memory of an engine by its peers.\n"
+      "# Made by cluster-sim --scale; the same on every machine.\n"
       "#\n"
       "# what                  hosts     bytes    Gbit/s   port %%  lost %%  again %%   stall ms    took ms "
       " state/peer\n");
   for (const std::uint32_t senders : {16u, 64u, 256u}) {
     if (senders >= most_hosts) continue;
-    incast(senders, kHuge, std::max(2u, 64u / senders));
-    incast(senders, kLarge, 8);
+    incast(table, senders, kHuge, std::max(2u, 64u / senders));
+    incast(table, senders, kLarge, 8);
   }
   for (const std::uint32_t hosts : {50u, 200u, 500u, 1000u}) {
     if (hosts > most_hosts) continue;
-    all_to_all(hosts, kSmall);
-    if (hosts <= 200) all_to_all(hosts, kLarge);
+    all_to_all(table, hosts, kSmall);
+    if (hosts <= 200) all_to_all(table, hosts, kLarge);
   }
+  return table;
+}
+
+std::string compare_scale(const std::string& fresh, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return "cannot read " + path + "\n";
+  std::istringstream text(fresh);
+  const std::vector<Row> before = rows_in(file);
+  std::string worse;
+  for (const Row& row : rows_in(text)) {
+    const auto same =
+        std::find_if(before.begin(), before.end(), [&](const Row& other) { return other.what == row.what; });
+    if (same == before.end()) {
+      worse += path + " has no row for " + row.what + "\n";
+    } else if (row.gigabits < same->gigabits * (1 - kGoodputTolerance)) {
+      worse += row.what + ": from " + std::to_string(same->gigabits) + " to " + std::to_string(row.gigabits) +
+               " Gbit/s\n";
+    }
+  }
+  return worse;
 }
 
 }  // namespace cluster::sim

@@ -75,6 +75,7 @@ HostProfile Simulation::draw_profile() {
   settings.net_eager_max = dice_.pick(std::array<std::size_t, 6>{0, 256, 1024, 4096, 16384, 16384});
   settings.eager_credit = dice_.pick(std::array<std::size_t, 3>{256 * 1024, 1024 * 1024, 1024 * 1024});
   settings.pull_window = dice_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
+  settings.stored_max = dice_.pick(std::array<std::size_t, 4>{16, 256, 1 << 20, 1 << 20});
   settings.send_requests_max = dice_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
   settings.flow_window = dice_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
   settings.ack_delay = dice_.between(5us, 100us);
@@ -158,6 +159,7 @@ RunReport Simulation::run() {
   cluster_.oracle.check_complete();
   cluster_.remote.check_complete();
   check_memory();
+  check_windows();
   for (const auto& host : cluster_.hosts) {
     host->leave();
     cluster_.run_for(dice_.between(0us, 200us));
@@ -179,6 +181,13 @@ void Simulation::check_memory() const {
                         std::to_string(cluster_.hosts[host]->account().peak()) +
                         " bytes of memory, more than its bound of " + std::to_string(bound));
   }
+}
+
+/// Honest peers keep within each other's windows, and acknowledge only what was sent.
+void Simulation::check_windows() const {
+  const std::uint64_t refused = cluster_.counters().refused_window;
+  if (refused == 0) return;
+  throw SafetyFailure(std::to_string(refused) + " frames lay outside their receiver's window");
 }
 
 RunReport Simulation::report() const {

@@ -59,6 +59,7 @@ class Simulation {
   bool silent() { return cluster_.timetable.empty(); }
   bool all_gone();
   void check_memory() const;
+  void check_windows() const;
   RunReport report() const;
 
   Dice dice_;

@@ -17,6 +17,8 @@ class Assembly {
   virtual ~Assembly() = default;
   virtual Log& log() = 0;
   virtual Clock& clock() = 0;
+  /// For locks that are nearly always taken by one thread; null: they do without.
+  virtual ThreadFence fence() { return nullptr; }
   /// The version of the libfabric that loaded us, FI_VERSION(major, minor).
   virtual std::uint32_t core_version() const = 0;
   /// Builds an engine of this service bound to `wanted` (port 0: any; empty: the best interface). On failure

@@ -88,18 +88,24 @@ void Cntr::go_on() noexcept {
   });
 }
 
+std::uint64_t Cntr::shown(std::uint64_t now, std::atomic<std::uint64_t>& before) {
+  if (now == before.load(std::memory_order_relaxed)) {
+    patience_.wear();
+  } else {
+    patience_.renew();
+    before.store(now, std::memory_order_relaxed);
+  }
+  return now;
+}
+
 std::uint64_t Cntr::value() {
   go_on();
-  const std::uint64_t value = counter_.value();
-  value_seen_.store(value, std::memory_order_relaxed);
-  return value;
+  return shown(counter_.value(), value_seen_);
 }
 
 std::uint64_t Cntr::errors() {
   go_on();
-  const std::uint64_t errors = counter_.errors();
-  errors_seen_.store(errors, std::memory_order_relaxed);
-  return errors;
+  return shown(counter_.errors(), errors_seen_);
 }
 
 int Cntr::wait(std::uint64_t threshold, int timeout) {

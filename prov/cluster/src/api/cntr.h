@@ -5,6 +5,7 @@
 #include <rdma/fi_eq.h>
 
 #include "api/domain.h"
+#include "api/patience.h"
 #include "api/progress.h"
 #include "protocol/completion.h"
 
@@ -33,12 +34,14 @@ class Cntr : public fid_cntr {
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
   void go_on() noexcept;
+  std::uint64_t shown(std::uint64_t now, std::atomic<std::uint64_t>& before);
   bool sleeps() const { return wait_object_ != FI_WAIT_YIELD; }
 
   protocol::Counter counter_;
   Progress progress_;
   std::atomic<std::uint64_t> value_seen_{0};
   std::atomic<std::uint64_t> errors_seen_{0};
+  Patience patience_;
   std::atomic<int> waiting_{0};  ///< threads in wait()
   Use<Domain> domain_;
   Users users_;

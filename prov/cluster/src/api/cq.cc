@@ -87,6 +87,7 @@ fi_ops_cq* ops_for(fi_cq_format format) {
 
 Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context)
     : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table},
+      queue_(domain.assembly().fence()),
       progress_(domain.assembly()),
       wait_object_(attributes.wait_obj),
       threshold_wanted_(attributes.wait_cond == FI_CQ_COND_THRESHOLD),
@@ -137,6 +138,7 @@ bool Cq::ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
 
 int Cq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  if (signaled_.exchange(false)) return -FI_EAGAIN;  // told by this; nobody else would take it away
   engine::Sleeper* const sleeper = wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper();
   return sleeper != nullptr && ready_to_sleep(*sleeper, 1) ? 0 : -FI_EAGAIN;
 }

@@ -10,11 +10,12 @@
 #include <rdma/fi_eq.h>
 
 #include <atomic>
-#include <thread>
 
 #include "api/cq_entry.h"
 #include "api/domain.h"
+#include "api/patience.h"
 #include "api/progress.h"
+#include "base/lock.h"
 #include "protocol/completion.h"
 
 namespace cluster::api {
@@ -48,7 +49,6 @@ class Cq : public fid_cq {
 
  private:
   static constexpr std::uint32_t kReadsPerPoll = 16;
-  static constexpr std::uint32_t kEmptyReadsPerYield = 1000;
 
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
   bool ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold);
@@ -58,20 +58,16 @@ class Cq : public fid_cq {
     reads_.store(reads, std::memory_order_relaxed);
     return reads % kReadsPerPoll == 0;
   }
-  /// A reader that finds nothing for so long shares its processor: with more ranks than processors the
-  /// one that has something to say would else wait for the end of this one's time slice.
   ssize_t nothing() {
-    const std::uint32_t reads = empty_reads_.load(std::memory_order_relaxed) + 1;
-    empty_reads_.store(reads, std::memory_order_relaxed);
-    if (reads % kEmptyReadsPerYield == 0) std::this_thread::yield();
+    patience_.wear();
     return -FI_EAGAIN;
   }
   void describe_peer(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized);
 
   protocol::CompletionQueue queue_;
   Progress progress_;
-  std::atomic<std::uint32_t> reads_{0};        ///< imprecise if several threads read: it is a rhythm
-  std::atomic<std::uint32_t> empty_reads_{0};  ///< in a row; as imprecise
+  std::atomic<std::uint32_t> reads_{0};  ///< imprecise if several threads read: it is a rhythm
+  Patience patience_;
   std::atomic<bool> signaled_{false};
   fi_wait_obj wait_object_;
   bool threshold_wanted_;
@@ -90,7 +86,7 @@ template <typename Entry>
 ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   if (queue_.empty() || count == 0 || due()) progress_.poll();
   if (queue_.empty()) return nothing();
-  empty_reads_.store(0, std::memory_order_relaxed);
+  patience_.renew();
   auto* entry = static_cast<Entry*>(buffer);
   bool failed = false;
   const std::size_t taken = queue_.drain(

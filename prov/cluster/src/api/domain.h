@@ -6,6 +6,7 @@
 
 #include "api/eq.h"
 #include "api/fabric.h"
+#include "api/region_watch.h"
 #include "protocol/regions.h"
 
 namespace cluster::api {
@@ -27,6 +28,8 @@ class Domain : public fid_domain {
   /// FI_PROGRESS_AUTO: endpoints serve their peers though nobody reads.
   bool automatic() const { return automatic_; }
   protocol::Regions& regions() { return regions_; }
+  /// Who counts what peers do to the regions, and the engines by which they do it.
+  RegionWatch& watch() { return watch_; }
   /// The old model: keys are the provider's, remote addresses are virtual ones. Otherwise keys are
   /// the application's and addresses count from 0.
   bool basic_registration() const { return basic_registration_; }
@@ -43,6 +46,7 @@ class Domain : public fid_domain {
   bool basic_registration_;
   bool automatic_;
   std::atomic<std::uint64_t> last_key_{0};
+  RegionWatch watch_;
 };
 
 }  // namespace cluster::api

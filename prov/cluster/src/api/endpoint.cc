@@ -13,13 +13,17 @@ namespace {
 constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info says nothing
 
 int bind(fid* endpoint, fid* object, std::uint64_t flags) noexcept {
-  return guarded([&] { return object_of<Endpoint>(endpoint).bind(object, flags); });
+  return guarded([&] { return object_of<Endpoint>(endpoint).original().bind(object, flags); });
 }
 
 int control(fid* endpoint, int command, void* argument) noexcept {
   Endpoint& object = object_of<Endpoint>(endpoint);
   switch (command) {
-    case FI_ENABLE: return guarded([&] { return object.enable(); });
+    case FI_ENABLE: return guarded([&] { return object.original().enable(); });
+    case FI_ALIAS: {
+      const auto* alias = static_cast<const struct fi_alias*>(argument);
+      return guarded([&] { return object.open_alias(alias->fid, alias->flags); });
+    }
     case FI_GETOPSFLAG: return object.get_operation_flags(static_cast<std::uint64_t*>(argument));
     case FI_SETOPSFLAG: return object.set_operation_flags(static_cast<const std::uint64_t*>(argument));
     default: return -FI_ENOSYS;
@@ -27,7 +31,7 @@ int control(fid* endpoint, int command, void* argument) noexcept {
 }
 
 ssize_t cancel(fid* endpoint, void* context) noexcept {
-  return guarded([&] { return object_of<Endpoint>(endpoint).cancel(context); });
+  return guarded([&] { return object_of<Endpoint>(endpoint).original().cancel(context); });
 }
 
 int get_option(fid* endpoint, int level, int name, void* value, std::size_t* size) noexcept {
@@ -42,9 +46,10 @@ int set_option(fid* endpoint, int level, int name, const void* value, std::size_
 
 ssize_t room_for_sends(fid_ep* endpoint) noexcept {
   const Endpoint& object = static_cast<Endpoint&>(*endpoint);
-  return object.enabled() ? static_cast<ssize_t>(object.send_size()) : -FI_EOPBADSTATE;
+  return object.enabled() ? static_cast<ssize_t>(object.room_for_sends()) : -FI_EOPBADSTATE;
 }
 
+/// Receives find room as long as there is memory.
 ssize_t room_for_receives(fid_ep* endpoint) noexcept {
   const Endpoint& object = static_cast<Endpoint&>(*endpoint);
   return object.enabled() ? static_cast<ssize_t>(object.receive_size()) : -FI_EOPBADSTATE;

@@ -4,17 +4,19 @@
 //   endpoint.cc            open, close, control
 //   endpoint_bind.cc       bind, enable, the engine's beginning and end
 //   endpoint_options.cc    getopt, setopt, operation flags
+//   alias.cc               a second face with operation flags of its own (fi_ep_alias)
 //   insight.cc             what it has counted, and its peers' paths
 //   name.cc                getname, setname
 //   fold.h, msg.cc, tagged.cc   the calls that matter
 //
 // libfabric demands that calls that change an endpoint (bind, enable, options, close) are not made
-// while others use it; so nothing here is locked. The engine has its own door.
+// while others use it; so nothing here is locked but the list of its aliases. The engine has its own door.
 #pragma once
 
 #include <rdma/fi_endpoint.h>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "api/av.h"
@@ -49,6 +51,11 @@ class Endpoint : public fid_ep {
   ssize_t access(const protocol::GetOrder& order) noexcept;
   ssize_t access(const protocol::AtomicOrder& order) noexcept;
 
+  // --- alias.cc ---
+  int open_alias(fid_t* handle, std::uint64_t flags);
+  /// Itself, or what it is an alias of: whoever has the engine, the queues and the name.
+  Endpoint& original() { return original_ ? *original_ : *this; }
+
   // --- endpoint_bind.cc ---
   int bind(fid_t object, std::uint64_t flags);
   int enable();
@@ -60,7 +67,7 @@ class Endpoint : public fid_ep {
   int set_option(int name, const void* value, std::size_t size);
   int get_operation_flags(std::uint64_t* flags) const;
   int set_operation_flags(const std::uint64_t* flags);
-  std::size_t send_size() const { return send_size_; }
+  std::size_t room_for_sends() const;
   std::size_t receive_size() const { return receive_size_; }
 
   // --- insight.cc ---
@@ -81,11 +88,13 @@ class Endpoint : public fid_ep {
   };
 
   Endpoint(Domain& domain, const fi_info& info, void* context);
+  explicit Endpoint(Endpoint& original);
 
   int bind_cq(Cq& cq, std::uint64_t flags);
   int bind_cntr(Cntr& cntr, std::uint64_t flags);
   int check_complete() const;
   int have_engine();
+  void go_live(engine::Engine& engine);
   void update_manners();
   std::size_t* limit_for(int option);
   template <typename Act>
@@ -125,7 +134,10 @@ class Endpoint : public fid_ep {
   Cntr* remote_write_cntr_ = nullptr;
   Cntr* remote_read_cntr_ = nullptr;
   Users users_;
+  Use<Endpoint> original_;          ///< set in an alias
+  std::vector<Endpoint*> aliases_;  ///< those of an original
   std::unique_ptr<engine::Engine> engine_;
+  std::mutex aliases_lock_;  ///< faces come and go in several threads
 };
 
 /// No room: one turn of the engine may make some, also for callers that only ever repeat the call.

@@ -16,13 +16,24 @@ bool uses(std::uint64_t caps, std::uint64_t direction) {
   return (caps & (FI_MSG | FI_TAGGED)) && ((caps & direction) || !(caps & (FI_SEND | FI_RECV)));
 }
 
+/// Does it read or write the memory of peers? Who names no direction goes every way.
+bool reaches_out(std::uint64_t caps) {
+  constexpr std::uint64_t kOutward = FI_READ | FI_WRITE;
+  return (caps & (FI_RMA | FI_ATOMIC)) && ((caps & kOutward) || !(caps & (kOutward | kRemoteEvents)));
+}
+
 }  // namespace
 
 Endpoint::~Endpoint() {
-  if (enabled_) {
+  if (original_) {
+    const std::lock_guard guard(original_->aliases_lock_);
+    std::erase(original_->aliases_, this);
+  }
+  if (engine_ != nullptr && enabled_) {
     if (send_cq_) send_cq_->progress().remove(*engine_);
     if (receive_cq_) receive_cq_->progress().remove(*engine_);
     for (const auto& cntr : cntrs_) (*cntr)->progress().remove(*engine_);
+    domain_->watch().leave(*engine_);
   }
   engine_.reset();  // while all it reports to is still held
 }
@@ -61,10 +72,10 @@ int Endpoint::bind_cq(Cq& cq, std::uint64_t flags) {
   return 0;
 }
 
-/// One counter per kind of event; events of remote memory have to be granted by fi_info first.
+/// One counter per kind of event. Events of remote memory are counted for whoever binds a counter, also if
+/// FI_RMA_EVENT was not asked for: programs bind one counter to everything that may arrive.
 int Endpoint::bind_cntr(Cntr& cntr, std::uint64_t flags) {
   if (flags & ~(kCntrFlags | kRemoteEvents)) return -FI_EBADFLAGS;
-  if ((flags & kRemoteEvents) && !(caps_ & FI_RMA_EVENT)) return -FI_EINVAL;
   if (&cntr.domain() != domain_.get()) return -FI_EINVAL;
   const std::pair<std::uint64_t, Cntr**> places[] = {
       {FI_SEND, &send_cntr_},
@@ -91,8 +102,8 @@ int Endpoint::check_complete() const {
     log.warn("fi_enable: no address vector is bound; call fi_ep_bind with one first");
     return -FI_ENOAV;
   }
-  if (uses(caps_, FI_SEND) && !send_cq_) {
-    log.warn("fi_enable: no completion queue is bound for sends; call fi_ep_bind with FI_TRANSMIT first");
+  if ((uses(caps_, FI_SEND) || reaches_out(caps_)) && !send_cq_) {
+    log.warn("fi_enable: no completion queue is bound for transmits; call fi_ep_bind with FI_TRANSMIT first");
     return -FI_ENOCQ;
   }
   // Who has asked for events of remote memory hears of arrivals by counters and may never receive.
@@ -133,16 +144,30 @@ int Endpoint::enable() {
   sinks.want_strangers = (caps_ & FI_SOURCE) && (caps_ & FI_SOURCE_ERR);
   sinks.ordering = ordering_;
   engine_->attach(av_->book(), sinks);
-  enabled_ = true;
   if (send_cq_) send_cq_->progress().add(*engine_);
   if (receive_cq_) receive_cq_->progress().add(*engine_);
   for (const auto& cntr : cntrs_) (*cntr)->progress().add(*engine_);
-  running_ = engine_.get();
+  if (sinks.regions != nullptr) domain_->watch().join(*engine_);
+  go_live(*engine_);
+  const std::lock_guard guard(aliases_lock_);
+  for (Endpoint* alias : aliases_) alias->go_live(*engine_);
+  return 0;
+}
+
+/// From now on the calls that matter lead to the engine. An alias may be older than the queues.
+void Endpoint::go_live(engine::Engine& engine) {
+  if (original_) {
+    send_selective_ = original_->send_selective_;
+    receive_selective_ = original_->receive_selective_;
+    send_cntr_ = original_->send_cntr_;
+    update_manners();
+  }
+  enabled_ = true;
+  running_ = &engine;
   if (caps_ & FI_MSG) msg = &message_ops;
   if (caps_ & FI_TAGGED) tagged = &tagged_ops;
   if (caps_ & FI_RMA) rma = &rma_ops;
   if (caps_ & FI_ATOMIC) atomic = &atomic_ops;
-  return 0;
 }
 
 /// A receive that cannot be found has been matched already: that is no error, its completion comes.

@@ -69,6 +69,8 @@ int Endpoint::set_option(int name, const void* value, std::size_t size) {
   return 0;
 }
 
+std::size_t Endpoint::room_for_sends() const { return std::min(send_size_, running_->room_for_sends()); }
+
 int Endpoint::get_operation_flags(std::uint64_t* flags) const {
   if (flags == nullptr) return -FI_EINVAL;
   const std::uint64_t direction = *flags & (FI_TRANSMIT | FI_RECV);

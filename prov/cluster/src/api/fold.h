@@ -46,7 +46,7 @@ inline ssize_t send_one(fid_ep* handle, ConstBytes bytes, protocol::SendOrder or
   return send_as(endpoint, endpoint.send_manner(), order);
 }
 
-/// fi_inject and the like: the buffer is free on return, and success is not told.
+/// fi_inject and the like: the buffer is free on return, and success is not told; failure is.
 inline ssize_t inject_one(fid_ep* handle, ConstBytes bytes, protocol::SendOrder order) noexcept {
   Endpoint& endpoint = static_cast<Endpoint&>(*handle);
   order.slices = {&bytes, 1};

@@ -14,7 +14,7 @@ namespace {
 ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noexcept {
   if (out == nullptr && count > 0) return -FI_EINVAL;
   Counters counted;
-  if (const int error = static_cast<Endpoint&>(*handle).read_counters(counted)) return error;
+  if (const int error = static_cast<Endpoint&>(*handle).original().read_counters(counted)) return error;
   std::size_t total = 0;
   counted.each([&](const char* name, std::uint64_t value, const char* help) {
     if (total < count) out[total] = {name, help, value};
@@ -25,7 +25,7 @@ ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noe
 
 int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
   if (out == nullptr) return -FI_EINVAL;
-  return guarded([&] { return static_cast<Endpoint&>(*handle).path_to(peer, *out); });
+  return guarded([&] { return static_cast<Endpoint&>(*handle).original().path_to(peer, *out); });
 }
 
 constinit fi_cluster_ops_insight insight_ops = {

@@ -11,7 +11,7 @@ bool fold_look(std::uint64_t flags, protocol::ReceiveOrder& order) {
     order.report = true;  // the completion is all there is to a look
     return true;
   }
-  if (!claim) return false;
+  if (!claim || order.least_room != 0) return false;
   order.take_claimed = !discard;
   order.drop_claimed = discard;
   order.from = protocol::kAnyPeer;  // the context says which message

@@ -1,6 +1,7 @@
 #include "api/mr.h"
 
 #include <cstring>
+#include <memory>
 
 #include "api/cntr.h"
 #include "api/tables.h"
@@ -84,14 +85,18 @@ Mr::Mr(Domain& domain, void* context) noexcept
 
 Mr::~Mr() {
   if (listed_) domain_->regions().remove(key);
+  for (const Use<Cntr>* cntr : {&reads_, &writes_}) {
+    if (*cntr) domain_->watch().end((*cntr)->progress());
+  }
 }
 
 int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle) {
-  // Unknown flags may change what the fields mean, so they come first.
-  if (flags != 0) return -FI_EBADFLAGS;
+  // Unknown flags may change what the fields mean, so they come first. That events will be counted is worth
+  // knowing only to those who must prepare for it.
+  if (flags & ~FI_RMA_EVENT) return -FI_EBADFLAGS;
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
-  auto* const mr = new Mr(domain, attributes.context);
+  auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
   mr->key = domain.basic_registration() ? domain.next_key() : attributes.requested_key;
   if (domain.basic_registration())
     mr->start_ = reinterpret_cast<std::uintptr_t>(attributes.mr_iov[0].iov_base);
@@ -104,24 +109,29 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
     region.length = memory.iov_len;
     region.readable = attributes.access & FI_REMOTE_READ;
     region.writable = attributes.access & FI_REMOTE_WRITE;
-    if (!domain.regions().add(mr->key, region)) {
-      delete mr;
-      return -FI_ENOKEY;
-    }
+    if (!domain.regions().add(mr->key, region)) return -FI_ENOKEY;
     mr->listed_ = true;
   }
-  *handle = mr;
+  *handle = mr.release();
   return 0;
 }
 
-/// A counter hears of what peers do to the region; an endpoint needs no introduction.
+void Mr::count_by(Use<Cntr>& place, Cntr& cntr) {
+  domain_->watch().begin(cntr.progress());
+  if (place) domain_->watch().end(place->progress());
+  place.set(cntr);
+}
+
+/// A counter hears of what peers do to the region; an endpoint needs no introduction. Nobody does anything to
+/// what is not in the table, though another region may have the same key there.
 int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
   if (object->fclass == FI_CLASS_EP) return 0;
   if (object->fclass != FI_CLASS_CNTR || (flags & ~kRemoteAccess)) return -FI_EINVAL;
   Cntr& cntr = object_of<Cntr>(object);
-  if (flags & FI_REMOTE_READ) reads_.set(cntr);
-  if (flags & FI_REMOTE_WRITE) writes_.set(cntr);
+  if (flags & FI_REMOTE_READ) count_by(reads_, cntr);
+  if (flags & FI_REMOTE_WRITE) count_by(writes_, cntr);
+  if (!listed_) return 0;
   domain_->regions().count(key, (flags & FI_REMOTE_READ) ? &cntr.counter() : nullptr,
                            (flags & FI_REMOTE_WRITE) ? &cntr.counter() : nullptr);
   return 0;

@@ -23,6 +23,7 @@ class Mr : public fid_mr {
 
  private:
   Mr(Domain& domain, void* context) noexcept;
+  void count_by(Use<Cntr>& place, Cntr& cntr);
 
   Use<Domain> domain_;
   Use<Cntr> reads_;

@@ -8,12 +8,12 @@ namespace cluster::api {
 namespace {
 
 int set_name(fid* endpoint, void* address, std::size_t size) noexcept {
-  return object_of<Endpoint>(endpoint).set_name(address, size);
+  return object_of<Endpoint>(endpoint).original().set_name(address, size);
 }
 
 int get_name(fid* endpoint, void* address, std::size_t* size) noexcept {
   if (size == nullptr) return -FI_EINVAL;
-  return guarded([&] { return object_of<Endpoint>(endpoint).get_name(address, size); });
+  return guarded([&] { return object_of<Endpoint>(endpoint).original().get_name(address, size); });
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ Profile::Profile(Endpoint& endpoint, void* context)
 }  // namespace
 
 int open(fid* plain, Ops*** out, void* context) noexcept {
-  Endpoint& endpoint = object_of<Endpoint>(plain);
+  Endpoint& endpoint = object_of<Endpoint>(plain).original();
   if (!endpoint.enabled()) return -FI_EOPBADSTATE;
   return guarded([&] {
     *out = &(new Profile(endpoint, context))->ops;

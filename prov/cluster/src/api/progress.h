@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "api/assembly.h"
-#include "base/lock.h"
+#include "base/owned_lock.h"
 #include "engine/engine.h"
 #include "engine/sleeper.h"
 
@@ -20,7 +20,7 @@ namespace cluster::api {
 
 class Progress {
  public:
-  explicit Progress(Assembly& assembly) : assembly_(assembly) {}
+  explicit Progress(Assembly& assembly) : assembly_(assembly), lock_(assembly.fence()) {}
 
   /// An engine may be added more than once; it takes as many removals.
   void add(engine::Engine& engine);
@@ -49,7 +49,7 @@ class Progress {
   };
 
   Assembly& assembly_;
-  SpinLock lock_;
+  OwnedLock lock_;
   std::vector<Member> members_;
   std::unique_ptr<engine::Sleeper> owned_;
   std::atomic<engine::Sleeper*> sleeper_{nullptr};

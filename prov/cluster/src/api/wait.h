@@ -10,7 +10,6 @@
 #include <rdma/fi_eq.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "api/object.h"
 #include "base/environment.h"
@@ -48,6 +47,7 @@ int control_wait(int command, void* argument, fi_wait_obj object, MakeSleeper&& 
 /// How long a thread looks before it sleeps: about what a sleep costs.
 inline constexpr Duration kLookBeforeSleep = 20us;
 inline constexpr unsigned kLooksBeforeYield = 64;
+inline constexpr unsigned kLooksPerNap = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
@@ -69,7 +69,7 @@ ssize_t wait_until(Clock& clock, int timeout, Attempt&& attempt, MakeSleeper&& s
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
       if (bed->slumber(std::min(safe, left)) == engine::Sleeper::Wake::interrupted) return -FI_EINTR;
     } else if (looks > kLooksBeforeYield) {
-      std::this_thread::yield();
+      engine::Sleeper::give_way(looks, kLooksPerNap);
     }
     result = attempt();
     if (result != -FI_EAGAIN) return result;

@@ -6,6 +6,7 @@
 
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/owned_lock.h"
 #include "base/units.h"
 
 namespace cluster {
@@ -15,6 +16,8 @@ class Clock {
   virtual ~Clock() = default;
   /// Monotonic; read once per poll by engine/ and passed down from there.
   virtual Time now() = 0;
+  /// Counts on by itself, about one a nanosecond, and may jump: for rhythms, where now() is too dear.
+  virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };
 
 class Random {
@@ -30,6 +33,7 @@ struct Environment {
   Random& random;
   Log& log;
   Counters& counters;
+  ThreadFence fence = nullptr;  ///< for locks; null: they do without
 };
 
 }  // namespace cluster

@@ -49,6 +49,7 @@ class Pool {
   }
 
   std::size_t alive() const { return alive_; }
+  bool has_room(std::size_t count) const { return limit_ - alive_ >= count; }
 
  private:
   static constexpr std::uint32_t kSlotBits = 21;

@@ -14,6 +14,8 @@ class Ring {
  public:
   bool empty() const { return head_ == tail_; }
   std::size_t size() const { return tail_ - head_; }
+  /// Bytes of memory it holds.
+  std::size_t footprint() const { return capacity_ * sizeof(Item); }
   Item& front() { return items_[head_ & mask()]; }
   const Item& front() const { return items_[head_ & mask()]; }
   /// The i-th item from the head.

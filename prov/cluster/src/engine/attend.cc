@@ -16,10 +16,16 @@ namespace cluster::engine {
 namespace {
 
 constexpr Duration kSoon = 1ms;
-constexpr Duration kAtLeisure = 10ms;
 constexpr Duration kStandBy = 1ms;
 
 }  // namespace
+
+bool Core::looked_after() {
+  const std::uint32_t turns = turns_.load(std::memory_order_relaxed);
+  if (by_itself_.load(std::memory_order_relaxed) || turns == turns_attended_) return false;
+  turns_attended_ = turns;
+  return true;
+}
 
 os::Rest Core::attend() {
   if (!by_itself_) return attend_seldom();
@@ -40,13 +46,11 @@ os::Rest Core::attend() {
   return rest;
 }
 
-/// The application may have turned to something else: if it has not polled since the last visit,
-/// take the turn in its place.
+/// The application may have turned to something else: the turn is taken in its place.
 os::Rest Core::attend_seldom() {
-  const bool polled = turns_ != turns_attended_;
-  if (!polled) poll();
+  poll();
   turns_attended_ = turns_;
-  return {!polled && (next_timer_ != kNever || messenger_.busy()) ? kSoon : kAtLeisure};
+  return next_timer_ != kNever || messenger_.busy() ? os::Rest{kSoon} : kAtLeisure;
 }
 
 /// Nobody else sleeps here, so knocks may be taken out without asking for more, and deadlines are the

@@ -2,12 +2,15 @@
 #include <algorithm>
 
 #include "engine/core.h"
+#include "os/udp_link.h"
 #include "reliability/handshake.h"
 
 namespace cluster::engine {
 namespace {
 
 constexpr Duration kCourtship = 1s;
+/// Looking for those who can be forgotten takes long if there are many peers.
+constexpr Duration kForgetEvery = 100ms;
 
 }  // namespace
 
@@ -17,12 +20,14 @@ bool Core::contact(Peer& peer) {
   Log& log = parts_.environment.log;
   if (is_own(peer.name())) {
     self_in_use_ = peer.self = true;
+    peer.why = "it is this endpoint";
     peer.channel.carrier = &self_;
     peer.channel.eager_max = parts_.settings.shm_eager_max;
     return true;
   }
   std::string reason = "switched off";
   if (contact_locally(peer, reason)) {
+    peer.why = "it lives on this node";
     log.info("path to %s: shared memory (it lives on this node)", peer.name().text().c_str());
     return true;
   }
@@ -35,8 +40,8 @@ bool Core::contact(Peer& peer) {
   }
   const std::uint8_t link = rails::link_towards(parts_.rails, peer.name());
   use_flow(peer, make_flow(peer, {peer.name(), {}, false, link}));
-  log.info("path to %s: %s link (no shared memory: %s)", peer.name().text().c_str(), parts_.link->name(),
-           reason.c_str());
+  peer.why = "no shared memory: " + reason;
+  log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(), peer.why.c_str());
   return true;
 }
 
@@ -104,6 +109,40 @@ void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::
   peer.suitor->introduce(view, *parts_.link);
 }
 
+/// Nodes of one network are set up alike, or by somebody who knows: so it is said once.
+void Core::compare_mtu(const Peer& peer, const wire::Opening& opening) {
+  const std::size_t ours = std::min(parts_.link->frame_max(), wire::kFrameMax);
+  if (said_mtu_differs_ || ours == opening.frame_max) return;
+  said_mtu_differs_ = true;
+  const SocketAddress::Family family = parts_.name.family();
+  parts_.environment.log.warn(
+      "path to %s: its interface has MTU %zu, this node's has %zu; the smaller is used (ip link set mtu)",
+      peer.name().text().c_str(), os::mtu_for(opening.frame_max, family), os::mtu_for(ours, family));
+}
+
+/// Anybody can call, and each costs some 5 KB while it is there and something to remember it by afterwards.
+/// Peers in the address vector are always let in; of strangers only so many are, and so many remembered.
+/// `carried` is how many are there on this way already.
+bool Core::room_for(Time now, const SocketAddress& name, std::size_t carried) {
+  if (peers_.expected(name)) return true;
+  if (carried >= parts_.settings.flows_max) return false;
+  if (peers_.find(name) != nullptr) return true;
+  const std::size_t limit = 2 * parts_.settings.flows_max;
+  if (peers_.all().size() >= std::min(peers_enough_, limit) && now >= next_forgetting_) {
+    next_forgetting_ = now + kForgetEvery;
+    peers_.forget([&](const Peer& peer) { return forgettable(now, peer); });
+    peers_enough_ = std::max(kPeersFew, 2 * peers_.all().size());
+  }
+  return peers_.all().size() < limit;
+}
+
+/// A stranger of whom nothing is left, and whose last session ended so long ago that no frame of it can come.
+bool Core::forgettable(Time now, const Peer& peer) const {
+  const bool gone = peer.flow == nullptr && peer.suitor == nullptr && peer.outbox == nullptr &&
+                    peer.inbox == nullptr && !peer.self && now >= peer.lost_at + parts_.settings.peer_timeout;
+  return gone && !peers_.known(peer.name()) && !messenger_.remembers(peer.channel);
+}
+
 void Core::drop_suitor(Peer& peer) {
   peers_.remove_session(peer.suitor->session());
   peer.suitor.reset();
@@ -114,15 +153,6 @@ std::uint64_t Core::next_epoch(Time now) {
   const auto age = static_cast<std::uint64_t>((now - started_).count());
   last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
   return last_epoch_;
-}
-
-const char* Core::path_to(std::uint64_t handle) {
-  const Peer* peer = peers_.by_handle(handle);
-  if (peer == nullptr) return nullptr;
-  if (parts_.service == Service::datagram) return parts_.link->name();
-  if (peer->channel.carrier == nullptr) return "none";
-  if (peer->self) return "self";
-  return peer->outbox != nullptr ? "shm" : parts_.link->name();
 }
 
 void Core::doom(Peer& peer, Fault fault) {
@@ -141,6 +171,7 @@ void Core::lose_doomed() {
 void Core::lose(Peer& peer, Fault fault) {
   // Its verdict is carried out herewith: it must not fall on the life that may begin before the turn ends.
   std::erase_if(doomed_, [&](const Doom& doom) { return doom.peer == &peer; });
+  peer.lost_at = parts_.environment.clock.now();
   const bool in_peace = peer.channel.farewell;
   Log& log = parts_.environment.log;
   if (in_peace) {
@@ -149,6 +180,7 @@ void Core::lose(Peer& peer, Fault fault) {
     log.warn("peer %s is lost: %s; operations under way with it end with an error",
              peer.name().text().c_str(), describe(fault));
   }
+  peer.why = in_peace ? "it has closed" : std::string("lost: ") + describe(fault);
   messenger_.fail(peer.channel, fault, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
@@ -165,9 +197,14 @@ void Core::lose(Peer& peer, Fault fault) {
   if (peer.inbox != nullptr) {
     unwatch(*peer.inbox);
     std::erase(locals_, &peer);
+    lively_ = locals_.size();
     peer.inbox.reset();
   }
-  if (peer.suitor != nullptr) use_flow(peer, std::move(peer.suitor));
+  peer.held_back = false;
+  if (peer.suitor != nullptr) {
+    use_flow(peer, std::move(peer.suitor));
+    peer.why = "it began anew, and called";
+  }
 }
 
 }  // namespace cluster::engine

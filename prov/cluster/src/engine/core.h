@@ -7,6 +7,7 @@
 //   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
 //   attend.cc    turns taken while the application does something else
+//   insight.cc   what can be seen of it from outside
 //   sleep.cc     what wakes whoever sleeps until there is something to do
 //
 // Invariants: a channel has a carrier exactly while its peer can be posted to. Peers are lost only
@@ -15,9 +16,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/insight.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
 #include "os/wait_set.h"
@@ -42,33 +45,46 @@ class Core final : public protocol::Directory {
   bool cancel(void* context) { return messenger_.cancel(context); }
   /// One turn of everything; or of the network only if something is due there. True if something came in.
   enum class Look : std::uint8_t { everywhere, where_due };
-  bool poll();
+  bool poll(Look look = Look::everywhere);
   int descriptor();
   bool arm_for_others() {
     others_sleep_ = true;
     return arm();
   }
   os::Rest attend();
-  void progress_by_itself() { by_itself_ = true; }
+  /// For the attendant, outside the door: true if the application has polled since this was last asked, and
+  /// so does what there is to do. Whoever uses the door alone must not be made to share it.
+  bool looked_after();
+  void progress_by_itself() { by_itself_.store(true, std::memory_order_relaxed); }
   static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
+  static constexpr os::Rest kAtLeisure{10ms};     ///< nobody misses us
   Time next_deadline() const;
   bool settled() const;
   const Counters& counters() const { return parts_.environment.counters; }
+  std::size_t room_for_sends() const { return messenger_.room_for_sends(); }
   std::size_t unexpected_messages() const { return messenger_.stored(); }
   const char* path_to(std::uint64_t handle);
+  Insight insight() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
  private:
   // poll.cc
+  void do_chores(std::uint64_t ticks);
+  bool network_due(std::uint64_t ticks) const;
   bool poll_network();
+  void take_held_back();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
+  void linger();
   void close();
   // local.cc
   bool receive_self();
-  bool receive_local();
+  bool receive_local(Look look);
+  bool hear(Peer& peer);
+  void review_locals();
   bool drain(Peer& peer, std::size_t limit);
+  bool takes(Peer& peer, const wire::Segment& segment);
   void accept_local();
   void adopt(std::unique_ptr<shm::Inbox> inbox);
   void check_local_deaths();
@@ -82,6 +98,8 @@ class Core final : public protocol::Directory {
   SocketAddress known_as(const wire::FrameView& view);
   link::Path way_back(const Peer& peer, const link::Path& from) const;
   void hand_up(Peer& peer);
+  void count_held();
+  void resume_held(Time now);
   void on_reset(const wire::FrameView& view, const link::Path& from);
   void send_control(ConstBytes frame, const link::Path& to);
   void refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
@@ -106,10 +124,16 @@ class Core final : public protocol::Directory {
   void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   void drop_suitor(Peer& peer);
+  void compare_mtu(const Peer& peer, const wire::Opening& opening);
+  bool room_for(Time now, const SocketAddress& name, std::size_t carried);
+  bool forgettable(Time now, const Peer& peer) const;
   std::uint64_t next_epoch(Time now);
   void doom(Peer& peer, Fault fault);
   void lose_doomed();
   void lose(Peer& peer, Fault fault);
+  // insight.cc
+  const char* path_of(const Peer& peer) const;
+  PeerInsight look_at(const Peer& peer) const;
   // attend.cc
   os::Rest attend_seldom();
   void stand_by();
@@ -129,6 +153,8 @@ class Core final : public protocol::Directory {
       tell_sleepers();
   }
 
+  static constexpr std::size_t kPeersFew = 64;
+
   struct Doom {
     Peer* peer;
     Fault fault;
@@ -140,8 +166,10 @@ class Core final : public protocol::Directory {
   protocol::Messenger messenger_;
   SelfCarrier self_;
   bool self_in_use_ = false;
-  std::vector<Peer*> locals_;   ///< peers with an inbox
-  std::vector<Peer*> remotes_;  ///< peers with a flow
+  std::vector<Peer*> locals_;    ///< peers with an inbox, those that have spoken lately in front
+  std::size_t lively_ = 0;       ///< how many those are; before the first review all
+  std::size_t next_silent_ = 0;  ///< which of the others was heard last
+  std::vector<Peer*> remotes_;   ///< peers with a flow
   std::vector<Peer*> touched_;
   std::vector<Doom> doomed_;
   std::vector<protocol::Token> tokens_;
@@ -153,12 +181,21 @@ class Core final : public protocol::Directory {
   bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};
   Time next_reset_ = Time{};
+  Time next_forgetting_ = Time{};
+  std::size_t peers_enough_ = kPeersFew;  ///< remembered; beyond it strangers who are gone are forgotten
+  bool flows_held_ = false;               ///< messages wait in flows for room in the store...
+  bool rings_held_ = false;               ///< ...and in rings, or in the queue to oneself
   bool said_store_full_ = false;
+  bool said_mtu_differs_ = false;
   std::uint64_t last_epoch_ = 0;
-  std::uint32_t turns_ = 0;
+  std::atomic<std::uint32_t> turns_{0};  ///< written by whoever is inside the door
+  std::uint32_t silent_looks_ = 0;       ///< looks at the network since it last brought something
+  std::uint64_t glance_ = 0;             ///< when the last was, in ticks
+  std::uint64_t accepted_ = 0;           ///< when connections were last accepted, likewise
+  std::uint64_t deaths_checked_ = 0;
   std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit
   std::uint64_t frames_attended_ = 0;   ///< frames received until then
-  bool by_itself_ = false;              ///< FI_PROGRESS_AUTO
+  std::atomic<bool> by_itself_{false};  ///< FI_PROGRESS_AUTO
   bool others_sleep_ = false;           ///< not only the attendant has ever slept on this engine
   std::unique_ptr<os::WaitSet> watch_;  ///< made when somebody wants to sleep
   std::unique_ptr<os::Alarm> alarm_clock_;

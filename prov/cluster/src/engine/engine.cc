@@ -4,7 +4,8 @@
 
 namespace cluster::engine {
 
-Engine::Engine(Parts parts) : core_(std::make_unique<Core>(std::move(parts))) {}
+Engine::Engine(Parts parts)
+    : door_(parts.environment.fence), core_(std::make_unique<Core>(std::move(parts))) {}
 
 Engine::~Engine() { attendant_.reset(); }
 
@@ -46,6 +47,7 @@ bool Engine::cancel(void* context) {
 }
 
 os::Rest Engine::attend() {
+  if (core_->looked_after()) return Core::kAtLeisure;
   const std::unique_lock door(door_, std::try_to_lock);
   return door.owns_lock() ? core_->attend() : Core::kAfterOthers;
 }
@@ -75,6 +77,11 @@ Counters Engine::counters() const {
   return core_->counters();
 }
 
+std::size_t Engine::room_for_sends() const {
+  const std::lock_guard door(door_);
+  return core_->room_for_sends();
+}
+
 std::size_t Engine::unexpected_messages() const {
   const std::lock_guard door(door_);
   return core_->unexpected_messages();
@@ -83,6 +90,12 @@ std::size_t Engine::unexpected_messages() const {
 const char* Engine::path_to(std::uint64_t handle) const {
   const std::lock_guard door(door_);
   return core_->path_to(handle);
+}
+
+std::optional<Insight> Engine::insight() const {
+  const std::unique_lock door(door_, std::try_to_lock);
+  if (!door.owns_lock()) return std::nullopt;
+  return core_->insight();
 }
 
 bool Engine::settled() const {
@@ -94,7 +107,7 @@ void Engine::poll(bool wait) {
   std::unique_lock door(door_, std::defer_lock);
   if (!wait && !door.try_lock()) return;
   if (wait) door.lock();
-  core_->poll();
+  core_->poll(wait ? Core::Look::everywhere : Core::Look::where_due);
 }
 
 }  // namespace cluster::engine

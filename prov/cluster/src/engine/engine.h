@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/environment.h"
 #include "base/fault.h"
-#include "base/lock.h"
+#include "base/owned_lock.h"
 #include "engine/address_book.h"
+#include "engine/insight.h"
 #include "engine/settings.h"
 #include "link/link.h"
 #include "os/attendant.h"
@@ -76,11 +78,15 @@ class Engine {
   Time next_deadline() const;
   /// What it has counted so far.
   Counters counters() const;
+  /// So many more operations find room for certain.
+  std::size_t room_for_sends() const;
   /// How many messages wait for their receive.
   std::size_t unexpected_messages() const;
   /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
   /// names nobody.
   const char* path_to(std::uint64_t handle) const;
+  /// What can be seen of it now; nothing if another thread is inside.
+  std::optional<Insight> insight() const;
   /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
   bool settled() const;
   /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
@@ -92,7 +98,7 @@ class Engine {
   bool arm();
 
  private:
-  mutable SpinLock door_;
+  mutable OwnedLock door_;
   std::unique_ptr<Core> core_;
   std::shared_ptr<void> attendant_;
 };

@@ -30,6 +30,7 @@ bool Core::receive_network(Time now) {
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
     news |= count != 0;
+    silent_looks_ = count > 0 ? 0 : silent_looks_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
       while (!bytes.empty()) {
@@ -67,6 +68,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
   if (verdict == reliability::Flow::Verdict::refused) return;
   peer->heard_at = now;
+  if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
   if (!peer->aliased && peer->flow->confirmed()) peers_.alias(*peer, peer->flow->peer_addresses());
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
@@ -105,7 +107,7 @@ SocketAddress Core::known_as(const wire::FrameView& view) {
 
 /// Answers go to the name by which the application knows the peer: who is not there does not hear them.
 link::Path Core::way_back(const Peer& peer, const link::Path& from) const {
-  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return from;
+  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return by_name(from);
   return {peer.name(), {}, false, rails::link_towards(parts_.rails, peer.name())};
 }
 
@@ -116,8 +118,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     return nullptr;
   }
   const SocketAddress name = known_as(view);
-  // Anybody can call, and a flow costs some 5 KB.
-  if (remotes_.size() >= parts_.settings.flows_max && !peers_.expected(name)) {
+  if (!room_for(now, name, remotes_.size())) {
     ++parts_.environment.counters.refused_stale;
     return nullptr;
   }
@@ -147,8 +148,9 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   if (peer.flow == nullptr) {
     use_flow(peer, make_flow(peer, way_back(peer, from)));
     half_open_ = true;
-    parts_.environment.log.info("path to %s: %s link (it called first)", peer.name().text().c_str(),
-                                parts_.link->name());
+    peer.why = "it called first";
+    parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
+                                peer.why.c_str());
   }
   return &peer;
 }
@@ -163,13 +165,41 @@ void Core::hand_up(Peer& peer) {
         ++parts_.environment.counters.refused_segment;
         break;
       }
+      segment.address = 0;  // memory is named between processes of one node, and by rings only
+      if (!messenger_.ready(peer.channel, segment)) [[unlikely]] {
+        peer.flow->hold(segments);
+        flows_held_ = true;
+        return count_held();
+      }
       messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length));
       segments = segments.subspan(header + segment.length);
     }
   }
-  if (parts_.environment.counters.store_full != 0 && !std::exchange(said_store_full_, true)) {
-    parts_.environment.log.warn(
-        "messages are lost: more wait for a receive than can be remembered; from now on counted");
+}
+
+/// What has come does not fit into the store: it waits where it is, and its sender with it.
+void Core::count_held() {
+  ++parts_.environment.counters.store_full;
+  if (std::exchange(said_store_full_, true)) return;
+  parts_.environment.log.warn(
+      "senders are made to wait: no more messages can be stored until receives take some; from now on "
+      "counted");
+}
+
+/// Flows go on whose messages found no room and find it now.
+void Core::resume_held(Time now) {
+  flows_held_ = false;
+  for (Peer* peer : remotes_) {
+    if (!peer->flow->holding()) continue;
+    wire::Segment segment;
+    wire::decode(peer->flow->held(), segment);
+    if (!messenger_.ready(peer->channel, segment)) {
+      flows_held_ = true;
+      continue;
+    }
+    peer->flow->resume(now);
+    hand_up(*peer);
+    touch(*peer);
   }
 }
 

@@ -37,7 +37,7 @@ bool Peers::is_alias(const SocketAddress& address, const Peer& peer) const {
 
 bool Peers::expected(const SocketAddress& name) {
   const Peer* peer = find(name);
-  return (peer != nullptr && peer->flow != nullptr) || (book_ != nullptr && book_->find(name));
+  return (peer != nullptr && peer->flow != nullptr) || known(name);
 }
 
 Peer* Peers::look_up(std::uint64_t handle) {

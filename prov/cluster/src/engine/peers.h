@@ -1,12 +1,14 @@
-// Peers: everyone this endpoint has had to do with, by name, by address handle and by session. A
-// peer is remembered for the life of the endpoint (its channel may be named by receives and stored
-// messages); what is expensive about it, its ring or its flow, comes and goes.
+// Peers: everyone this endpoint has had to do with, by name, by address handle and by session. Whoever is
+// in the address vector is remembered for the life of the endpoint, others as long as something names
+// them (a stored message) or late frames of their last session may come; what is expensive about a peer, its
+// ring or its flow, comes and goes.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -48,14 +50,18 @@ struct Peer {
   Time suitor_since{};
   std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;    ///< and from it
+  std::string why;                      ///< this path, in words
   link::Path way;                       ///< endpoints of datagrams: how it is reached
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
   Time heard_at{};  ///< last frame of its session over the network
+  Time lost_at{};   ///< end of its last session
   PastSessions past;
   bool self = false;
-  bool aliased = false;  ///< all its addresses lead here
-  bool touched = false;  ///< its flow has something to do before this turn ends
+  bool aliased = false;    ///< all its addresses lead here
+  bool spoke = false;      ///< something has come through its inbox since the last review
+  bool touched = false;    ///< its flow has something to do before this turn ends
+  bool held_back = false;  ///< on this node: its next segment waits for room in the store
 
   const SocketAddress& name() const { return channel.name; }
 };
@@ -71,8 +77,19 @@ class Peers {
   void alias(Peer& peer, std::span<const SocketAddress> addresses);
   void forget_aliases(Peer& peer);
   bool is_alias(const SocketAddress& address, const Peer& peer) const;
+  /// True if it is in the address vector.
+  bool known(const SocketAddress& name) const { return book_ != nullptr && book_->find(name).has_value(); }
   /// True if it is in the address vector or has a flow already.
   bool expected(const SocketAddress& name);
+  /// Forgets those for whom gone(peer) is true; nothing may name them.
+  template <typename Gone>
+  void forget(Gone&& gone) {
+    std::erase_if(all_, [&](const std::unique_ptr<Peer>& peer) {
+      if (!gone(*peer)) return false;
+      by_name_.erase(peer->name());
+      return true;
+    });
+  }
   /// Null if the handle names nobody. Constant time once the handle has been used.
   Peer* by_handle(std::uint64_t handle) {
     if (generation_ == book_->generation() && handle < by_handle_.size() && by_handle_[handle] != nullptr) {

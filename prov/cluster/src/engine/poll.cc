@@ -1,14 +1,26 @@
 // The agenda. One turn: take in what has arrived, go on with what waited for room, send what that
 // made ready. A peer's answers so leave in the turn in which its question came in.
 #include "engine/core.h"
+#include "os/give_way.h"
 
 namespace cluster::engine {
 namespace {
 
-/// Rare chores cost system calls: once per so many turns (powers of two).
-constexpr std::uint32_t kTurnsPerAccept = 64;
-constexpr std::uint32_t kTurnsPerDeathCheck = 1024;
-constexpr std::uint32_t kTurnsPerKnock = 128;
+/// A turn that has brought something from this node goes back at once; of the others each looks at the time,
+/// in ticks. What costs a system call comes once in so many of them (a few microseconds, some ten, some
+/// thousand), and however busy we are once in so many turns.
+constexpr std::uint64_t kTicksPerGlance = 1 << 13;
+constexpr std::uint64_t kTicksPerAccept = 1 << 16;
+constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
+constexpr std::uint32_t kTurnsPerGlance = 1 << 8;
+constexpr std::uint32_t kTurnsPerAccept = 1 << 10;
+constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
+/// The network is only glanced at (a clock reading, and a cold line or a system call) by who has peers on
+/// this node, and has found it silent so many times.
+constexpr std::uint32_t kSilentLooks = 1 << 10;
+
+constexpr Duration kTurnMax = 100ms;
+constexpr std::uint32_t kTurnsPerNap = 256;  ///< of one who lingers
 
 }  // namespace
 
@@ -17,6 +29,7 @@ Core::Core(Parts parts)
       bodies_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_({.send_requests_max = parts_.settings.send_requests_max,
                   .eager_credit = parts_.settings.eager_credit,
+                  .stored_max = parts_.settings.stored_max,
                   .pull_window = parts_.settings.pull_window},
                  parts_.environment.counters, *this),
       started_(parts_.environment.clock.now()) {}
@@ -76,26 +89,28 @@ Fault Core::receive(const protocol::ReceiveOrder& order) {
   }
   if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
   const Fault fault = messenger_.receive(from, order);
+  if (flows_held_ || rings_held_) [[unlikely]]
+    take_held_back();
   if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
   mind_sleepers();
   return fault;
 }
 
 /// True if something came in.
-bool Core::poll() {
-  ++turns_;
+bool Core::poll(Look look) {
+  const std::uint32_t turn = turns_.load(std::memory_order_relaxed) + 1;
+  turns_.store(turn, std::memory_order_relaxed);
   bool news = false;
   if (self_in_use_) news |= receive_self();
-  if (!locals_.empty()) news |= receive_local();
-  if (parts_.host != nullptr) {
-    if (turns_ % kTurnsPerAccept == 0) accept_local();
-    if (turns_ % kTurnsPerDeathCheck == 0) check_local_deaths();
-    if (turns_ % kTurnsPerKnock == 0 && messenger_.under_way()) knock_where_unheard();
-  }
-  if (parts_.link == nullptr) {
-    if (messenger_.busy()) messenger_.pump();
-  } else {
+  if (!locals_.empty()) news |= receive_local(look);
+  const bool hurry = news && look == Look::where_due && turn % kTurnsPerGlance != 0;
+  const std::uint64_t ticks = hurry ? glance_ : parts_.environment.clock.ticks();
+  if (parts_.host != nullptr && !hurry) do_chores(ticks);
+  if (parts_.link != nullptr && (look == Look::everywhere || network_due(ticks))) {
+    glance_ = ticks;
     news |= poll_network();
+  } else if (messenger_.busy()) {
+    messenger_.pump();
   }
   if (!doomed_.empty()) {
     lose_doomed();
@@ -105,9 +120,41 @@ bool Core::poll() {
   return news;
 }
 
+void Core::do_chores(std::uint64_t ticks) {
+  if (ticks - accepted_ > kTicksPerAccept || turns_ % kTurnsPerAccept == 0) {
+    accepted_ = ticks;
+    accept_local();
+    if (messenger_.under_way()) knock_where_unheard();
+  }
+  if (ticks - deaths_checked_ > kTicksPerDeathCheck || turns_ % kTurnsPerDeathCheck == 0) {
+    deaths_checked_ = ticks;
+    check_local_deaths();
+  }
+}
+
+/// May somebody over there wait for us, or be waited for? Never denied for long.
+bool Core::network_due(std::uint64_t ticks) const {
+  const bool silent = silent_looks_ >= kSilentLooks && next_timer_ == kNever && !messenger_.spoke() &&
+                      touched_.empty() && (remotes_.empty() || !messenger_.busy());
+  return !silent || locals_.empty() || ticks - glance_ > kTicksPerGlance || turns_ % kTurnsPerGlance == 0;
+}
+
+/// Messages that found no room may find it now.
+void Core::take_held_back() {
+  rings_held_ = false;
+  if (self_in_use_) receive_self();
+  receive_local(Look::everywhere);
+  if (parts_.link == nullptr) return;
+  const Time now = parts_.environment.clock.now();
+  resume_held(now);
+  if (!touched_.empty()) transmit_touched(now);
+}
+
 bool Core::poll_network() {
   const Time now = parts_.environment.clock.now();
   messenger_.tell_time(now);
+  if (flows_held_) [[unlikely]]
+    resume_held(now);
   const bool news = receive_network(now);
   messenger_.mind_pulls(now);
   if (now >= next_timer_) run_timers(now);
@@ -136,17 +183,29 @@ bool Core::settled() const {
   return true;
 }
 
-void Core::close() {
+/// Peers get what they are owed, if they take it in time. Time in which this process was not running is not
+/// theirs: between two turns no more than kTurnMax counts.
+void Core::linger() {
   Clock& clock = parts_.environment.clock;
-  const Time end = clock.now() + parts_.settings.linger;
-  while (!settled() && clock.now() < end) poll();
+  Duration waited{};
+  std::uint32_t idle = 0;
+  for (Time last = clock.now(); !settled() && waited < parts_.settings.linger;) {
+    if (!poll()) os::give_way(++idle, kTurnsPerNap);
+    const Time now = clock.now();
+    waited += std::min(now - last, kTurnMax);
+    last = now;
+  }
+}
+
+void Core::close() {
+  linger();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     if (peer->outbox != nullptr) {
       wire::Segment farewell;
       farewell.kind = wire::SegmentKind::farewell;
       peer->outbox->post(farewell, {}, protocol::Hold::copy, 0);
     }
-    if (peer->flow != nullptr) peer->flow->close(clock.now(), *parts_.link);
+    if (peer->flow != nullptr) peer->flow->close(parts_.environment.clock.now(), *parts_.link);
   }
 }
 

@@ -23,6 +23,8 @@ class SelfCarrier final : public protocol::Carrier {
   /// Takes the oldest segment out; false if there is none.
   bool next(Entry& entry);
   bool waiting() const { return !queue_.empty(); }
+  /// There must be one.
+  const wire::Segment& front() const { return queue_.front().segment; }
 
  private:
   Ring<Entry> queue_;

@@ -19,6 +19,7 @@ struct Settings {
   std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
   std::size_t send_requests_max = 4096;      ///< sends under way before -FI_EAGAIN
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
+  std::size_t stored_max = 1024 * 1024;      ///< messages that wait for their receive; then senders wait
   std::uint16_t flow_window = 512;           ///< frames in flight in one flow
   Duration ack_delay = 25us;                 ///< longest silence before an acknowledgement is sent
   Duration peer_timeout = 10s;               ///< a peer that answers nothing for so long is dead

@@ -1,5 +1,7 @@
 #include "engine/sleeper.h"
 
+#include "os/give_way.h"
+
 namespace cluster::engine {
 
 std::unique_ptr<Sleeper> Sleeper::open() {
@@ -27,6 +29,10 @@ Sleeper::Wake Sleeper::slumber(std::chrono::milliseconds limit) const {
     case os::WaitSet::Wake::event: break;
   }
   return Wake::event;
+}
+
+void Sleeper::give_way(std::uint32_t times, std::uint32_t times_per_nap) {
+  os::give_way(times, times_per_nap);
 }
 
 }  // namespace cluster::engine

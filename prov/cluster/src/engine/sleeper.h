@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 
 #include "base/waker.h"
@@ -24,6 +25,8 @@ class Sleeper final : public Waker {
 
   void wake() override { signal_->raise(); }
   void rest() override { signal_->lower(); }
+  /// For who may not sleep, but has found nothing for a while (os/give_way.h).
+  static void give_way(std::uint32_t times, std::uint32_t times_per_nap);
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
   /// At most that long. Every engine must be armed.
   Wake slumber(std::chrono::milliseconds limit) const;

@@ -31,6 +31,7 @@ Interface::Kind kind_named(std::string_view name) {
   if (name == "bridge" || name == "openvswitch") return Kind::bridge;
   if (name == "bond" || name == "team") return Kind::bond;
   if (name == "vlan") return Kind::vlan;
+  if (name == "dummy" || name == "nlmon") return Kind::dummy;
   if (name == "macvlan" || name == "ipvlan") return Kind::macvlan;
   for (const char* tunnel : {"tun", "gre", "gretap", "ip6gre", "ip6gretap", "erspan", "ipip", "ip6tnl", "sit",
                              "vti", "vti6", "vxlan", "geneve", "wireguard", "xfrm", "gtp", "bareudp"}) {
@@ -73,6 +74,9 @@ Interface read_link(ConstBytes message) {
       std::copy(value.begin(), value.end(), interface.mac.begin());
     }
     if (type == IFLA_QDISC) interface.shaped = is_shaper(text_of(value));
+    if (type == IFLA_MASTER && value.size() >= sizeof interface.master) {
+      std::memcpy(&interface.master, value.data(), sizeof interface.master);
+    }
     if (type == IFLA_LINKINFO) read_link_info(value, interface);
   });
   if (interface.loopback) interface.kind = Interface::Kind::loopback;
@@ -94,6 +98,20 @@ void read_device(int socket, Interface& interface) {
   const std::uint32_t speed = (static_cast<std::uint32_t>(command.speed_hi) << 16) | command.speed;
   // SPEED_UNKNOWN is all ones; drivers of old fill 16 bits of it only.
   if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
+}
+
+/// A port that leads out of this node makes a bridge something else than those that containers and virtual
+/// machines are joined by.
+void note_hardware_ports(std::vector<Interface>& interfaces) {
+  using Kind = Interface::Kind;
+  for (const Interface& port : interfaces) {
+    if (port.master == 0 ||
+        (port.kind != Kind::physical && port.kind != Kind::bond && port.kind != Kind::vlan))
+      continue;
+    for (Interface& interface : interfaces) {
+      if (interface.index == port.master) interface.hardware_port = true;
+    }
+  }
 }
 
 bool link_local_v6(const SocketAddress& address) {
@@ -149,6 +167,7 @@ std::vector<Interface> list_interfaces() {
     std::stable_sort(interface.addresses.begin(), interface.addresses.end(),
                      [](const auto& a, const auto& b) { return rank_of(a) < rank_of(b); });
   }
+  note_hardware_ports(interfaces);
   return interfaces;
 }
 

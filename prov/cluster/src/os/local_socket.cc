@@ -110,9 +110,12 @@ LocalSocket LocalSocket::accept(std::string& reason) const {
   return LocalSocket(std::move(socket));
 }
 
-bool LocalSocket::same_user() const {
+bool LocalSocket::same_user() const { return peer_user() == ::geteuid(); }
+
+std::optional<unsigned> LocalSocket::peer_user() const {
   ucred credentials;
-  return peer_credentials(socket_, credentials) && credentials.uid == ::geteuid();
+  if (!peer_credentials(socket_, credentials)) return std::nullopt;
+  return credentials.uid;
 }
 
 int LocalSocket::peer_process() const {

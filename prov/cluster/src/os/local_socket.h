@@ -4,6 +4,7 @@
 // Nothing here blocks.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,9 @@ class LocalSocket {
   /// True if the other side runs (for a listener's client: was listening) as the effective user that
   /// this process runs as.
   bool same_user() const;
+
+  /// That user, as this one's namespace of users numbers it; nothing if the kernel does not say.
+  std::optional<unsigned> peer_user() const;
 
   /// The process on the other side, as this one's namespace of processes numbers it; 0 if it has no number
   /// there.

@@ -28,6 +28,7 @@ class PacketLink final : public link::Link {
         ring_(std::move(ring)),
         sender_(std::move(sender)),
         own_(std::move(own)),
+        counters_(counters),
         socket_sender_(port, counters),
         socket_receiver_(std::move(port), kSocketBuffers, counters) {}
 
@@ -44,10 +45,10 @@ class PacketLink final : public link::Link {
 
  private:
   /// True if frames on this path are written to the wire here.
-  bool raw(const link::Path& path) const {
-    return path.mac_known && std::none_of(own_.begin(), own_.end(), [&](const SocketAddress& address) {
-             return address.same_host(path.to);
-           });
+  bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
+  bool own(const SocketAddress& name) const {
+    return std::any_of(own_.begin(), own_.end(),
+                       [&](const SocketAddress& address) { return address.same_host(name); });
   }
   bool socket_is_due();
 
@@ -56,6 +57,7 @@ class PacketLink final : public link::Link {
   std::unique_ptr<PacketRing> ring_;
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
+  Counters& counters_;
   UdpSender socket_sender_;
   UdpReceiver socket_receiver_;
   unsigned eager_polls_ = kEagerPolls;  ///< left to ask the socket each time
@@ -91,7 +93,12 @@ std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   const bool due = socket_is_due();
   // Even a ring that is never empty leaves the socket its turn.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
-  const std::size_t count = ring_->receive(frames.first(frames.size() - reserved));
+  const std::size_t taken = ring_->receive(frames.first(frames.size() - reserved));
+  // What this node sends to itself comes by the socket; on the wire its name is forged.
+  const auto genuine = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
+                                      [&](const link::InFrame& frame) { return own(frame.from.to); });
+  const auto count = static_cast<std::size_t>(genuine - frames.begin());
+  counters_.refused_garbage += taken - count;
   if (!due || count == frames.size()) return count;
   quiet_polls_ = 0;
   const std::size_t more = socket_receiver_.receive(frames.subspan(count));

@@ -14,6 +14,10 @@ constexpr std::size_t kFrameMax = 65000;
 constexpr std::size_t kHeadersV4 = 20 + 8;
 constexpr std::size_t kHeadersV6 = 40 + 8;
 
+std::size_t headers_of(SocketAddress::Family family) {
+  return family == SocketAddress::Family::v6 ? kHeadersV6 : kHeadersV4;
+}
+
 class UdpLink final : public link::Link {
  public:
   UdpLink(std::shared_ptr<UdpPort> port, unsigned mtu, Counters& counters)
@@ -41,8 +45,12 @@ class UdpLink final : public link::Link {
 }  // namespace
 
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family) {
-  const std::size_t headers = family == SocketAddress::Family::v6 ? kHeadersV6 : kHeadersV4;
+  const std::size_t headers = headers_of(family);
   return mtu <= headers ? 0 : std::min(mtu - headers, kFrameMax);
+}
+
+std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family) {
+  return frame_max + headers_of(family);
 }
 
 std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,

@@ -16,5 +16,7 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 
 /// The largest frame behind IP and UDP headers in a packet of `mtu` bytes.
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
+/// The other way round.
+std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family);
 
 }  // namespace cluster::os

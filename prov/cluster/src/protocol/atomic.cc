@@ -22,7 +22,7 @@ Access access_for(const wire::AtomicCode& code) {
 }  // namespace
 
 Fault Messenger::atomic(Channel& channel, const AtomicOrder& order) {
-  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  if (room_for_sends() < order.remote.size()) return Fault::again;
   Group* group = group_for(order);
   std::size_t base = 0;
   for (const RemoteRange& remote : order.remote) {
@@ -49,6 +49,7 @@ void Messenger::atomic_one(Channel& channel, const AtomicOrder& order, const Rem
   request.base = base;
   request.length = remote.length;
   request.remote = remote;
+  request.more = &remote != &order.remote.back();
   request.report = order.report;
   request.fence = order.fence;
   request.group = group;
@@ -84,6 +85,7 @@ bool Messenger::advance_atomic(SendRequest& request) {
     if (channel.atomic_parts >= kPartsMax) return false;
     wire::Segment segment;
     segment.kind = wire::SegmentKind::atomic;
+    segment.flags = request.more ? wire::segment_flag::kMore : 0;
     segment.detail = call.code.packed();
     segment.id = request.id;
     segment.offset = request.remote.address + request.posted;
@@ -123,12 +125,12 @@ void Messenger::on_atomic(Channel& channel, const wire::Segment& segment, ConstB
       sinks_.regions != nullptr &&
       sinks_.regions->with(segment.key, segment.offset, segment.total, access_for(code), change);
   if (!allowed) return refuse_put(channel, segment.id);
-  if (part == segment.total) was_changed(segment, code.fetch);
+  if (part == segment.total && !segment.more()) was_changed(segment, code.fetch);
   if (!code.fetch) return confirm(channel, segment.id);
   answer(channel, segment, {before.data(), part});
 }
 
-/// The last part of an atomic has been executed: whoever counts them is told.
+/// The last part of an atomic has been executed, that of its last range: whoever counts them is told.
 void Messenger::was_changed(const wire::Segment& segment, bool fetch) {
   Counter* const counter = fetch ? sinks_.remote_read_counter : sinks_.remote_write_counter;
   if (counter != nullptr) counter->count(Fault::none);
@@ -148,7 +150,9 @@ void Messenger::answer(Channel& channel, const wire::Segment& part, ConstBytes b
   segment.offset = part.offset;
   segment.length = static_cast<std::uint32_t>(before.size());
   if (channel.carrier->post(segment, {{&before, 1}, 0, before.size()}, Hold::copy, 0)) return speak(channel);
-  SendRequest& request = *sends_.take();
+  SendRequest* const kept = sends_.take();
+  if (kept == nullptr) return refuse_put(channel, part.id);
+  SendRequest& request = *kept;
   request.verb = SendRequest::Verb::serve;
   request.channel = &channel;
   request.receiver_id = part.id;
@@ -157,6 +161,7 @@ void Messenger::answer(Channel& channel, const wire::Segment& part, ConstBytes b
   request.copy = std::make_unique_for_overwrite<std::byte[]>(before.size());
   std::memcpy(request.copy.get(), before.data(), before.size());
   ++channel.serves;
+  ++serves_;
   channel.serving.push_back(request);
   channel.streaming.push_back(request);
   mark_busy(channel);

@@ -25,6 +25,10 @@ inline constexpr std::uint64_t kMessageCharge = 64;
 /// Most answers to one peer's reads and atomics that wait for room. An honest peer has far fewer
 /// pieces of reads under way (its budget), and half as many parts of atomics (atomic.cc).
 inline constexpr std::size_t kServesMax = 8192;
+/// Most reads of this side under way with one peer: its pieces and kPartsMax stay below what the peer keeps.
+inline constexpr std::size_t kReadsMax = 2048;
+/// Most answers without room in the carrier; each belongs to something the peer has under way.
+inline constexpr std::size_t kControlMax = 4 * kServesMax;
 
 struct Channel {
   SocketAddress name;
@@ -37,6 +41,7 @@ struct Channel {
   List<SendRequest, &SendRequest::member> sends;           ///< every send request of this channel
   List<ReceiveRequest, &ReceiveRequest::member> receives;  ///< every receive that pulls from it
   List<Unexpected, &Unexpected::member> unexpected;        ///< everything unexpected from it
+  std::size_t stored = 0;                                  ///< how much that is
   Ring<wire::Segment> control;                             ///< pulls, dones and credits that found no room
 
   std::uint64_t charged = 0;  ///< by this side, since the session began
@@ -53,12 +58,15 @@ struct Channel {
   struct Landing {
     wire::Segment first;  ///< kind put; what it says holds for all parts
     std::uint64_t arrived = 0;
+    std::uint64_t whole = 0;  ///< length of the write so far, all ranges
     bool open = false;
     bool allowed = false;
   } landing;
-  std::size_t puts_announced = 0;  ///< of this side: later messages wait until they have landed
-  std::size_t reads = 0;           ///< of this side, begun and not complete
-  std::size_t atomic_parts = 0;    ///< of this side, posted and not answered
+  std::uint64_t ranges_length = 0;  ///< of the peer's write whose ranges are coming
+  std::size_t puts_announced = 0;   ///< of this side: later messages wait until they have landed
+  std::size_t reads = 0;            ///< of this side, begun and not complete
+  std::size_t lands = 0;            ///< large writes of the peer that are being pulled
+  std::size_t atomic_parts = 0;     ///< of this side, posted and not answered
   List<SendRequest, &SendRequest::member> serving;  ///< answers to the peer's reads and atomics
   std::size_t serves = 0;                           ///< how many
 

@@ -8,7 +8,7 @@
 
 #include "base/address.h"
 #include "base/fault.h"
-#include "base/lock.h"
+#include "base/owned_lock.h"
 #include "base/ring.h"
 #include "base/waker.h"
 #include "protocol/order.h"
@@ -48,6 +48,8 @@ struct Completion {
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
 class CompletionQueue {
  public:
+  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) {}
+
   void push(const Completion& completion);
   /// Takes completions from the head while `wanted(completion)` holds, at most `count`, and hands
   /// each to `take`. Returns how many.
@@ -86,7 +88,7 @@ class CompletionQueue {
   }
 
  private:
-  SpinLock lock_;
+  OwnedLock lock_;
   Waker* waker_ = nullptr;  ///< to be woken by the next completion
   std::size_t failed_ = 0;  ///< entries that are failures
   Ring<Completion> entries_;

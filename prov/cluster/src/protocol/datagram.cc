@@ -31,10 +31,8 @@ void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, 
     ++counters_.datagrams_dropped;
     return;
   }
-  if (!payload.empty()) {
-    message->bytes = std::make_unique_for_overwrite<std::byte[]>(payload.size());
-    std::memcpy(message->bytes.get(), payload.data(), payload.size());
-  }
+  keep_bytes(*message);
+  if (!payload.empty()) std::memcpy(message->bytes.get(), payload.data(), payload.size());
   message->arrived = payload.size();
 }
 

@@ -118,7 +118,8 @@ bool Messenger::place(SendRequest& request, const PullRange& range) {
 
 void Messenger::on_placed(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = receives_.find(segment.peer_id);
-  const bool known = receive != nullptr && receive->channel == &channel && direct_.contains(*receive);
+  const bool known =
+      receive != nullptr && receive->channel == &channel && direct_.contains(*receive) && segment.total > 0;
   const bool sane = known && segment.offset <= receive->requested &&
                     segment.total <= receive->requested - segment.offset &&
                     segment.total <= receive->requested - receive->arrived;

@@ -1,8 +1,17 @@
 // Small messages arrive. Their parts come in order and undisturbed, so one message at most is being
 // assembled per channel: straight into its receive if one is posted, else into the store.
+#include "base/short_copy.h"
 #include "protocol/messenger.h"
 
 namespace cluster::protocol {
+namespace {
+
+/// One peer's part of the store; far more than credit and an honest sender's announcements come to.
+constexpr std::size_t kPartOfOne = 8;
+/// All strangers together get half, so that friends always find room.
+constexpr std::size_t kPartOfStrangers = 2;
+
+}  // namespace
 
 void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   const bool whole = segment.kind == wire::SegmentKind::eager;
@@ -22,13 +31,18 @@ void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBy
     receive->sender_id = segment.id;
     receive->total = total;
     receive->arrived = payload.size();
-    scatter(receive->buffers(), 0, payload);
+    scatter_short(receive->buffers(), payload);
+    if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
+      release(channel, total + kMessageCharge);
+      report_message(*receive, Fault::none);
+      return receives_.give_back(*receive);
+    }
     channel.assembling = receive;
   } else {
     Unexpected* message = store(channel, segment, total);
-    if (message == nullptr) return;
+    if (message == nullptr) return refuse();
     message->charge = total + kMessageCharge;
-    if (total > 0) message->bytes = std::make_unique_for_overwrite<std::byte[]>(total);
+    keep_bytes(*message);
     if (!payload.empty()) std::memcpy(message->bytes.get(), payload.data(), payload.size());
     message->arrived = payload.size();
     channel.assembling_unexpected = message;
@@ -55,10 +69,7 @@ void Messenger::on_eager_next(Channel& channel, ConstBytes payload) {
 
 Unexpected* Messenger::store(Channel& channel, const wire::Segment& segment, std::size_t total) {
   Unexpected* message = messages_.take();
-  if (message == nullptr) {
-    ++counters_.store_full;
-    return nullptr;
-  }
+  if (message == nullptr) return nullptr;
   message->channel = &channel;
   message->tag = segment.tag;
   message->data = segment.data;
@@ -69,8 +80,38 @@ Unexpected* Messenger::store(Channel& channel, const wire::Segment& segment, std
   message->total = total;
   queue(message->tagged).store(*message);
   channel.unexpected.push_back(*message);
+  ++channel.stored;
   ++counters_.unexpected;
+  note_store();
   return message;
+}
+
+/// Room for a stored message's own.
+void Messenger::keep_bytes(Unexpected& message) {
+  if (message.total == 0) return;
+  message.bytes = std::make_unique_for_overwrite<std::byte[]>(message.total);
+  stored_bytes_ += message.total;
+  note_store();
+}
+
+/// The store has lost or won a message. Below the smallest part of it nobody needs to be looked at.
+void Messenger::note_store() {
+  scarce_ = messages_.alive() >= settings_.stored_max / kPartOfOne ||
+            stored_bytes_ >= settings_.stored_bytes_max / kPartOfStrangers;
+}
+
+bool Messenger::ready_though_scarce(const Channel& channel, const wire::Segment& segment) {
+  using wire::SegmentKind;
+  const bool begins = segment.kind == SegmentKind::eager || segment.kind == SegmentKind::eager_first ||
+                      segment.kind == SegmentKind::announce;
+  if (!begins) return true;
+  const std::size_t part = directory_.handle_of(channel) == kNoHandle ? kPartOfStrangers : 1;
+  const bool room = messages_.alive() < settings_.stored_max / part &&
+                    stored_bytes_ < settings_.stored_bytes_max / part &&
+                    channel.stored < settings_.stored_max / kPartOfOne;
+  // What it owes us may lie behind this message: whoever made it wait for a receive could wait for itself.
+  const bool owes = channel.waits() && messages_.alive() < settings_.stored_most / part;
+  return room || owes || queue(segment.tagged()).would_match(&channel, segment.tag);
 }
 
 /// The last part of a message is here.

@@ -8,7 +8,10 @@
 namespace cluster::protocol {
 
 Fault Messenger::get(Channel& channel, const GetOrder& order) {
-  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  if (channel.reads + order.remote.size() > kReadsMax || room_for_sends() < order.remote.size() ||
+      !receives_.has_room(order.remote.size())) {
+    return Fault::again;
+  }
   Group* group = group_for(order);
   std::size_t base = 0;
   for (const RemoteRange& remote : order.remote) {
@@ -65,7 +68,8 @@ void Messenger::on_get(Channel& channel, const wire::Segment& segment) {
   const RemoteRange range{segment.offset, segment.key, segment.total};
   if (posted) {
     speak(channel);
-    return was_read(range);
+    if (!segment.more()) was_read(range);
+    return;
   }
   SendRequest* request = sends_.take();
   if (request == nullptr) return refuse_get(channel, segment.peer_id);
@@ -75,7 +79,9 @@ void Messenger::on_get(Channel& channel, const wire::Segment& segment) {
   request->remote = range;
   request->base = segment.data;
   request->length = segment.total;
+  request->more = segment.more();
   ++channel.serves;
+  ++serves_;
   channel.serving.push_back(*request);
   channel.streaming.push_back(*request);
   mark_busy(channel);
@@ -108,12 +114,12 @@ bool Messenger::serve(SendRequest& request) {
     if (!posted) return false;
     request.posted += part;
   }
-  was_read(request.remote);
+  if (!request.more) was_read(request.remote);
   complete(request, Fault::none);
   return true;
 }
 
-/// All bytes of a remote read have left: whoever counts them is told.
+/// All bytes of a remote read have left: whoever counts reads is told.
 void Messenger::was_read(const RemoteRange& range) {
   if (sinks_.remote_read_counter != nullptr) sinks_.remote_read_counter->count(Fault::none);
   sinks_.regions->with(range.key, range.address, range.length, Access::read,

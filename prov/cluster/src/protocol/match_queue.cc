@@ -27,16 +27,17 @@ void MatchQueue::withdraw(ReceiveRequest& receive) {
   if (posted_index_.in_use()) posted_index_.remove(receive);
 }
 
-ReceiveRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
-  ReceiveRequest* receive = nullptr;
-  if (posted_index_.in_use()) {
-    receive = posted_index_.find(channel, tag);
-  } else {
-    receive = posted_.front();
-    while (receive != nullptr && !fits(receive->from, receive->tag, receive->ignore, channel, tag)) {
-      receive = posted_.after(*receive);
-    }
+ReceiveRequest* MatchQueue::first_fit(const Channel* channel, std::uint64_t tag) {
+  if (posted_index_.in_use()) return posted_index_.find(channel, tag);
+  ReceiveRequest* receive = posted_.front();
+  while (receive != nullptr && !fits(receive->from, receive->tag, receive->ignore, channel, tag)) {
+    receive = posted_.after(*receive);
   }
+  return receive;
+}
+
+ReceiveRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
+  ReceiveRequest* const receive = first_fit(channel, tag);
   if (receive != nullptr && receive->least_room == 0) withdraw(*receive);
   return receive;
 }

@@ -22,6 +22,8 @@ class MatchQueue {
   /// The first posted receive that takes this message, or null. It leaves the queue, unless it is a buffer
   /// for many messages.
   ReceiveRequest* match(const Channel* channel, std::uint64_t tag);
+  /// Is there one?
+  bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
   /// The first posted receive with this context; stays in the queue.
   ReceiveRequest* find_context(const void* context) const;
   /// The first posted receive that waits for this channel and no other; stays in the queue.
@@ -44,6 +46,7 @@ class MatchQueue {
   ReceiveRequest* first_posted() const { return posted_.front(); }
 
  private:
+  ReceiveRequest* first_fit(const Channel* channel, std::uint64_t tag);
   Unexpected* search(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
 
   List<ReceiveRequest, &ReceiveRequest::order> posted_;

@@ -15,7 +15,7 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       directory_(directory),
       sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(settings.stored_max),
+      messages_(settings.stored_most),
       groups_(kNoLimit),
       atomics_(kNoLimit),
       far_(settings.pull_window, PullBudget::Size::found),
@@ -93,6 +93,7 @@ void Messenger::say(Channel& channel, const wire::Segment& segment) {
   if (channel.carrier == nullptr) return;  // lost: nobody to tell, nothing that waits for it
   speak(channel);
   if (channel.control.empty() && channel.carrier->post(segment, {}, Hold::copy, 0)) return;
+  if (channel.control.size() >= kControlMax) return refuse();  // no honest peer causes so many answers
   channel.control.push_back(segment);
   mark_busy(channel);
 }
@@ -122,6 +123,7 @@ void Messenger::complete(SendRequest& request, Fault fault) {
   if (request.verb == Verb::serve) {
     channel.serving.remove(request);
     --channel.serves;
+    --serves_;
   } else {
     channel.sends.remove(request);
   }
@@ -194,6 +196,7 @@ void Messenger::complete(ReceiveRequest& receive, Fault fault) {
   if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
     receive.channel->receives.remove(receive);
     if (receive.verb == ReceiveRequest::Verb::get) --receive.channel->reads;
+    if (receive.verb == ReceiveRequest::Verb::land) --receive.channel->lands;
   }
   if (direct_.contains(receive)) direct_.remove(receive);
   if (receive.buffer != nullptr) {
@@ -240,8 +243,17 @@ void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
 void Messenger::drop(Unexpected& message) {
   queue(message.tagged).drop(message);
   message.channel->unexpected.remove(message);
+  --message.channel->stored;
+  if (message.bytes != nullptr) stored_bytes_ -= message.total;
   message.bytes.reset();
   messages_.give_back(message);
+  note_store();
+}
+
+bool Messenger::remembers(const Channel& channel) const {
+  return !channel.sends.empty() || !channel.receives.empty() || !channel.serving.empty() ||
+         !channel.unexpected.empty() || channel.busy || channel.spoken ||
+         tagged_.find_directed(&channel) != nullptr || untagged_.find_directed(&channel) != nullptr;
 }
 
 void Messenger::fail(Channel& channel, Fault fault, bool directed) {
@@ -271,6 +283,7 @@ void Messenger::fail(Channel& channel, Fault fault, bool directed) {
   channel.assembling = nullptr;
   channel.assembling_unexpected = nullptr;
   channel.landing = {};
+  channel.ranges_length = 0;
   channel.farewell = false;
   channel.carrier = nullptr;
   channel.memory = nullptr;

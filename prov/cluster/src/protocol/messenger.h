@@ -18,6 +18,7 @@
 // them. Nothing here blocks: what finds no room is kept in its channel and tried again by pump().
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/counters.h"
@@ -40,9 +41,11 @@ class Directory {
 
 struct MessengerSettings {
   std::size_t send_requests_max = 4096;
-  std::uint64_t eager_credit = 1024 * 1024;  ///< what one sender may have waiting here, charged bytes
-  std::size_t stored_max = 2 * 1024 * 1024;  ///< messages that wait for their receive
-  std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
+  std::uint64_t eager_credit = 1024 * 1024;   ///< what one sender may have waiting here, charged bytes
+  std::size_t stored_max = 1024 * 1024;       ///< messages that wait for their receive
+  std::size_t stored_most = 2 * 1024 * 1024;  ///< the same with those of peers who are waited for
+  std::size_t stored_bytes_max = 1024 * 1024 * 1024;  ///< what they hold of bytes
+  std::size_t pull_window = 1024 * 1024;              ///< bytes pulled and not arrived yet, over all senders
 };
 
 class Messenger {
@@ -63,6 +66,12 @@ class Messenger {
   Fault atomic(Channel& channel, const AtomicOrder& order);
 
   // --- from the carriers, by the engine ---
+  /// False if the segment begins a message that no receive waits for and the store has no room left: then it
+  /// is left with its carrier, and all behind it whose order means something, until there is.
+  bool ready(const Channel& channel, const wire::Segment& segment) {
+    return !scarce_ || ready_though_scarce(channel, segment);
+  }
+  /// `segment` is one that ready() was true for.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void delivered(Token token);
   /// Goes on with everything that waited for room.
@@ -100,8 +109,14 @@ class Messenger {
     untagged_.each_directed(visit);
   }
 
+  /// Operations of this side that find room yet. What is kept to answer peers does not count.
+  std::size_t room_for_sends() const {
+    return settings_.send_requests_max - std::min(sends_.alive() - serves_, settings_.send_requests_max);
+  }
   /// Messages that wait for their receive.
   std::size_t stored() const { return messages_.alive(); }
+  /// True if anything here still names the channel.
+  bool remembers(const Channel& channel) const;
 
   bool busy() const { return !busy_.empty() || !direct_.empty(); }
   bool spoke() const { return !spoken_.empty(); }
@@ -131,8 +146,10 @@ class Messenger {
   // eager.cc
   void on_eager(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_eager_next(Channel& channel, ConstBytes payload);
-  /// Null if the store is full, which is counted. Credit ends long before unless there are very many
-  /// senders; announcements have none.
+  bool ready_though_scarce(const Channel& channel, const wire::Segment& segment);
+  void note_store();
+  void keep_bytes(Unexpected& message);
+  /// Null if the store is full.
   Unexpected* store(Channel& channel, const wire::Segment& segment, std::size_t total);
   void assembled(Channel& channel);
   void release(Channel& channel, std::uint64_t charge);
@@ -140,7 +157,7 @@ class Messenger {
   // rendezvous.cc
   void on_announce(Channel& channel, const wire::Segment& segment);
   void start_pulling(ReceiveRequest& receive);
-  static wire::Segment pull_for(const ReceiveRequest& receive);
+  static wire::Segment pull_for(const ReceiveRequest& receive, std::size_t piece);
   PullBudget& budget_of(const Channel& channel);
   static std::size_t next_pull(const ReceiveRequest& receive, const PullBudget& budget);
   void schedule_pulls(PullBudget& budget);
@@ -163,13 +180,14 @@ class Messenger {
   void on_placed(Channel& channel, const wire::Segment& segment);
   // put.cc
   void put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
-               bool last, Group* group);
+               Group* group);
+  static std::uint64_t whole_length(Channel& channel, const wire::Segment& range);
   bool advance_put(SendRequest& request);
   void on_put(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_put_next(Channel& channel, ConstBytes payload);
   void on_put_announce(Channel& channel, const wire::Segment& segment);
   void write_landing(Channel& channel, ConstBytes payload);
-  void landed(const wire::Segment& first);
+  void landed(const Channel& channel, const wire::Segment& first, std::uint64_t whole);
   void refuse_put(Channel& channel, std::uint32_t id);
   void on_failed(Channel& channel, const wire::Segment& segment);
   // get.cc
@@ -226,6 +244,7 @@ class Messenger {
   Directory& directory_;
   Sinks sinks_;
   Pool<SendRequest> sends_;
+  std::size_t serves_ = 0;  ///< of them, answers to peers' reads and atomics
   Pool<ReceiveRequest> receives_;
   Pool<Unexpected> messages_;
   Pool<Group> groups_;
@@ -233,6 +252,8 @@ class Messenger {
   MatchQueue tagged_;
   MatchQueue untagged_;
   List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
+  std::size_t stored_bytes_ = 0;                          ///< of messages_
+  bool scarce_ = false;                                   ///< somebody may have filled its part of the store
   PullBudget far_;                                        ///< of what is pulled across the network...
   PullBudget near_;                                       ///< ...and from this node
   std::vector<Channel*> busy_;

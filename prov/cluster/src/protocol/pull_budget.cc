@@ -34,10 +34,11 @@ void PullBudget::arrived(ReceiveRequest& receive, std::size_t offset, std::size_
 
 void PullBudget::given_up(Channel& channel, std::size_t bytes) {
   timed_.armed = false;
-  if (bytes != 0) take_back(channel, bytes);
+  take_back(channel, bytes);
 }
 
 void PullBudget::take_back(Channel& channel, std::size_t bytes) {
+  if (bytes == 0) return;
   channel.pulled -= bytes;
   if (!channel.pull_stalled) out_ -= bytes;
   if (channel.pulled != 0) return;

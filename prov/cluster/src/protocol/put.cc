@@ -15,16 +15,17 @@ Group* Messenger::group_for(const RemoteOrder& order) {
   Group* group = groups_.take();
   group->context = order.context;
   group->left = order.remote.size();
+  for (const RemoteRange& remote : order.remote) group->unasked += remote.length > 0;
   group->report = order.report;
   return group;
 }
 
 Fault Messenger::put(Channel& channel, const PutOrder& order) {
-  if (sends_.alive() + order.remote.size() > settings_.send_requests_max) return Fault::again;
+  if (room_for_sends() < order.remote.size()) return Fault::again;
   Group* group = group_for(order);
   std::size_t base = 0;
   for (const RemoteRange& remote : order.remote) {
-    put_one(channel, order, remote, base, &remote == &order.remote.back(), group);
+    put_one(channel, order, remote, base, group);
     base += remote.length;
   }
   counters_.bytes_sent += order.length;
@@ -33,7 +34,7 @@ Fault Messenger::put(Channel& channel, const PutOrder& order) {
 }
 
 void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
-                        bool last, Group* group) {
+                        Group* group) {
   SendRequest& request = *sends_.take();
   request.verb = SendRequest::Verb::put;
   request.channel = &channel;
@@ -43,7 +44,9 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
   request.length = remote.length;
   request.remote = remote;
   request.data = order.data;
-  request.has_data = order.has_data && last;
+  request.more = &remote != &order.remote.back();
+  request.continues = &remote != &order.remote.front();
+  request.has_data = order.has_data && !request.more;
   request.report = order.report;
   request.fence = order.fence;
   request.group = group;
@@ -60,13 +63,15 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
 
 bool Messenger::advance_put(SendRequest& request) {
   Channel& channel = *request.channel;
-  if (request.group != nullptr && request.has_data && request.group->fault != Fault::none) {
-    complete(request, request.group->fault);  // data tells of a whole write or does not come
+  if (request.group != nullptr && !request.more && request.group->fault != Fault::none) {
+    complete(request, request.group->fault);  // the last range tells of a whole write or does not come
     return true;
   }
   Carrier& carrier = *channel.carrier;
   wire::Segment segment;
-  segment.flags = request.has_data ? wire::segment_flag::kData : 0;
+  segment.flags = static_cast<std::uint8_t>((request.has_data ? wire::segment_flag::kData : 0) |
+                                            (request.more ? wire::segment_flag::kMore : 0) |
+                                            (request.continues ? wire::segment_flag::kContinues : 0));
   segment.id = request.id;
   segment.offset = request.remote.address;
   segment.key = request.remote.key;
@@ -99,10 +104,17 @@ bool Messenger::advance_put(SendRequest& request) {
   return true;
 }
 
+/// How long a peer's write is with this range of it, which comes behind the others.
+std::uint64_t Messenger::whole_length(Channel& channel, const wire::Segment& range) {
+  const std::uint64_t whole = (range.continues() ? channel.ranges_length : 0) + range.total;
+  channel.ranges_length = range.more() ? whole : 0;
+  return whole;
+}
+
 void Messenger::on_put(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   Channel::Landing& landing = channel.landing;
   if (landing.open || payload.size() > segment.total) return refuse();
-  landing = {segment, 0, true, false};
+  landing = {segment, 0, whole_length(channel, segment), true, false};
   landing.allowed =
       sinks_.regions != nullptr && sinks_.regions->with(segment.key, segment.offset, segment.total,
                                                         Access::write, [](std::byte*, const Region&) {});
@@ -127,19 +139,23 @@ void Messenger::write_landing(Channel& channel, ConstBytes payload) {
   if (landing.arrived < landing.first.total) return;
   landing.open = false;
   if (!landing.allowed) return refuse_put(channel, landing.first.id);
-  landed(landing.first);
+  landed(channel, landing.first, landing.whole);
   confirm(channel, landing.first.id);
 }
 
 void Messenger::on_put_announce(Channel& channel, const wire::Segment& segment) {
+  const std::uint64_t whole = whole_length(channel, segment);
   const bool allowed =
       sinks_.regions != nullptr && sinks_.regions->with(segment.key, segment.offset, segment.total,
                                                         Access::write, [](std::byte*, const Region&) {});
-  ReceiveRequest* receive = allowed && segment.total > 0 ? receives_.take() : nullptr;
+  const bool welcome = allowed && segment.total > 0 && channel.lands < kServesMax;
+  ReceiveRequest* receive = welcome ? receives_.take() : nullptr;
   if (receive == nullptr) return refuse_put(channel, segment.id);
+  ++channel.lands;
   receive->verb = ReceiveRequest::Verb::land;
   receive->channel = &channel;
-  receive->remote = {segment.offset, segment.key, segment.total};
+  receive->remote = {segment.offset, segment.key, whole};
+  receive->last = !segment.more();
   receive->data = segment.data;
   receive->has_data = segment.has_data();
   receive->sender_id = segment.id;
@@ -147,20 +163,23 @@ void Messenger::on_put_announce(Channel& channel, const wire::Segment& segment) 
   start_pulling(*receive);
 }
 
-/// All bytes of a remote write are in place: whoever asked to know is told.
-void Messenger::landed(const wire::Segment& first) {
+/// All bytes of a remote write, or of one range of it, are in place: whoever asked to know of the write is
+/// told with its last range.
+void Messenger::landed(const Channel& channel, const wire::Segment& first, std::uint64_t whole) {
+  counters_.bytes_received += first.total;
+  if (first.more()) return;
   if (sinks_.remote_write_counter != nullptr) sinks_.remote_write_counter->count(Fault::none);
   sinks_.regions->with(first.key, first.offset, first.total, Access::write,
                        [](std::byte*, const Region& region) {
                          if (region.writes != nullptr) region.writes->count(Fault::none);
                        });
-  counters_.bytes_received += first.total;
   if (!first.has_data() || sinks_.receives == nullptr) return;
   Completion completion;
   completion.kind = Completion::Kind::remote_write;
   completion.has_data = true;
   completion.data = first.data;
-  completion.length = first.total;
+  completion.length = whole;
+  if (sinks_.want_source) completion.source = directory_.handle_of(channel);
   sinks_.receives->push(completion);
 }
 

@@ -23,6 +23,7 @@ Fault Messenger::receive(Channel* from, const ReceiveOrder& order) {
   if (message == nullptr) {
     messages.post(*receive);
   } else if (order.drop_claimed) {
+    receive->channel = message->channel;
     receive->tag = message->tag;
     receive->capacity = receive->total = 0;
     discard(*message);

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "base/lock.h"
+#include "base/owned_lock.h"
 
 namespace cluster::protocol {
 
@@ -30,6 +30,8 @@ struct Region {
 
 class Regions {
  public:
+  explicit Regions(ThreadFence fence = nullptr) : lock_(fence) {}
+
   /// False if the key is in use.
   bool add(std::uint64_t key, const Region& region) {
     const std::lock_guard guard(lock_);
@@ -65,7 +67,7 @@ class Regions {
   }
 
  private:
-  SpinLock lock_;
+  OwnedLock lock_;
   std::unordered_map<std::uint64_t, Region> regions_;
 };
 

@@ -12,7 +12,7 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   ReceiveRequest* receive = match(channel, segment.tagged(), segment.tag, segment.total);
   if (receive == nullptr) {
     Unexpected* message = store(channel, segment, segment.total);
-    if (message == nullptr) return;
+    if (message == nullptr) return refuse();
     message->announced = true;
     message->source = segment.address;
     return;
@@ -42,13 +42,18 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
   schedule_pulls(budget);
 }
 
-/// The next piece of it, in the words its sender understands.
-wire::Segment Messenger::pull_for(const ReceiveRequest& receive) {
+/// The next piece of it, in the words its sender understands. The piece of a read with which all of it has
+/// been asked for is the one by which the target counts the read.
+wire::Segment Messenger::pull_for(const ReceiveRequest& receive, std::size_t piece) {
   wire::Segment pull;
   pull.peer_id = receive.id;
+  pull.total = piece;
   if (receive.verb == ReceiveRequest::Verb::get) {
     pull.kind = wire::SegmentKind::get;
-    pull.flags = wire::segment_flag::kData;
+    const bool ends = receive.requested + piece == receive.end &&
+                      (receive.group == nullptr || --receive.group->unasked == 0);
+    pull.flags =
+        static_cast<std::uint8_t>(wire::segment_flag::kData | (ends ? 0 : wire::segment_flag::kMore));
     pull.key = receive.remote.key;
     pull.offset = receive.remote.address + receive.requested;
     pull.data = receive.requested;
@@ -76,8 +81,7 @@ void Messenger::schedule_pulls(PullBudget& budget) {
   while (receive != nullptr && budget.room()) {
     ReceiveRequest* next = budget.waiting.after(*receive);
     if (const std::size_t piece = next_pull(*receive, budget)) {
-      wire::Segment pull = pull_for(*receive);
-      pull.total = piece;
+      wire::Segment pull = pull_for(*receive, piece);
       if (receive->source != 0) offer_place(*receive, pull);
       budget.pulled(*receive, piece);
       budget.waiting.remove(*receive);
@@ -141,7 +145,8 @@ bool Messenger::stream(SendRequest& request) {
 
 void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   ReceiveRequest* receive = receives_.find(segment.peer_id);
-  const bool known = receive != nullptr && receive->channel == &channel && receive->requested > 0;
+  const bool known =
+      receive != nullptr && receive->channel == &channel && receive->requested > 0 && !payload.empty();
   const bool sane = known && segment.offset <= receive->requested &&
                     payload.size() <= receive->requested - segment.offset &&
                     payload.size() <= receive->requested - receive->arrived;
@@ -174,12 +179,13 @@ void Messenger::account_for(ReceiveRequest& receive, std::size_t offset, std::si
 void Messenger::arrived_whole(ReceiveRequest& receive) {
   if (receive.verb == ReceiveRequest::Verb::land) {
     wire::Segment first;
-    first.flags = receive.has_data ? wire::segment_flag::kData : 0;
+    first.flags = static_cast<std::uint8_t>((receive.has_data ? wire::segment_flag::kData : 0) |
+                                            (receive.last ? 0 : wire::segment_flag::kMore));
     first.key = receive.remote.key;
     first.offset = receive.remote.address;
     first.total = receive.total;
     first.data = receive.data;
-    landed(first);
+    landed(*receive.channel, first, receive.remote.length);
   }
   if (receive.verb != ReceiveRequest::Verb::get) confirm(*receive.channel, receive.sender_id);
   complete(receive, Fault::none);

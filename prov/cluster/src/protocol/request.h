@@ -55,6 +55,7 @@ struct Group {
   std::uint32_t id = 0;
   void* context = nullptr;
   std::size_t left = 0;
+  std::size_t unasked = 0;  ///< reads: ranges of which something has not been asked for yet
   Fault fault = Fault::none;
   bool report = true;
 };
@@ -106,7 +107,8 @@ struct SendRequest {
   Promise promise = Promise::transmitted;
   bool tagged = false;
   bool has_data = false;
-  bool inject = false;
+  bool more = false;       ///< puts, atomics: another range of it follows; serves: another piece of the read
+  bool continues = false;  ///< puts: another range came before it
   bool report = true;
   bool by_announcement = false;  ///< decided once: rendezvous, not eager
   bool done = false;             ///< the receiver has said so
@@ -139,7 +141,7 @@ struct ReceiveRequest {
 
   std::uint32_t id = 0;
   Verb verb = Verb::message;
-  RemoteRange remote;    ///< get: where to read; land: where to write
+  RemoteRange remote;    ///< get: where to read; land: where to write, and how long the whole write is
   std::size_t base = 0;  ///< get: where in the slices it begins
   Group* group = nullptr;
   void* context = nullptr;
@@ -172,7 +174,7 @@ struct ReceiveRequest {
   bool closed = false;               ///< buffer: takes no more; ends with its last piece
   Fault ending = Fault::none;        ///< buffer: why it was closed, if not for being full
   ReceiveRequest* buffer = nullptr;  ///< piece: of what
-  bool last = false;                 ///< piece: its completion gives the buffer back
+  bool last = false;                 ///< piece: its completion gives the buffer back; land: ends the write
 
   Hook<ReceiveRequest> order;   ///< the match queue, or PullBudget::waiting
   Hook<ReceiveRequest> direct;  ///< Messenger::direct_

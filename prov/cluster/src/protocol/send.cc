@@ -14,11 +14,11 @@ std::uint8_t flags_of(bool tagged, bool has_data, bool confirm) {
 /// Tokens name requests; the high bit keeps them apart from 0.
 Token token_of(const SendRequest& request) { return Token{1} << 32 | request.id; }
 
-/// Must the library hear of this message again before it is complete?
-bool waits(const Carrier& carrier, Promise promise, bool report, bool inject) {
+/// Must the library hear of this message again before it is complete? Whoever is told that the buffer is free
+/// has been told all; a message whose success is not told may still fail, which is.
+bool waits(const Carrier& carrier, Promise promise, bool report) {
   if (promise == Promise::delivered) return true;
-  // Without a report errors still have to be, unless it was injected.
-  return !carrier.immediate() && promise == Promise::transmitted && (report || !inject);
+  return (promise == Promise::transmitted || !report) && !carrier.immediate();
 }
 
 bool may_be_eager(const Channel& channel, std::size_t length) {
@@ -48,7 +48,7 @@ bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& ou
 
   SendRequest* request = nullptr;
   Token token = 0;
-  if (waits(carrier, order.promise, order.report, order.inject)) {
+  if (waits(carrier, order.promise, order.report)) {
     request = take_request(channel, order);
     if (request == nullptr) {
       outcome = Fault::again;
@@ -78,7 +78,7 @@ bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& ou
 }
 
 SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
-  if (sends_.alive() >= settings_.send_requests_max) return nullptr;
+  if (room_for_sends() == 0) return nullptr;
   SendRequest* request = sends_.take();
   request->channel = &channel;
   request->context = order.context;
@@ -88,7 +88,6 @@ SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
   request->promise = order.promise;
   request->tagged = order.tagged;
   request->has_data = order.has_data;
-  request->inject = order.inject;
   request->report = order.report;
   request->fence = order.fence;
   channel.sends.push_back(*request);
@@ -135,12 +134,16 @@ bool Messenger::held_up(const Channel& channel, SendRequest::Verb verb) const {
          (writes && order.write_after_read);
 }
 
-/// A fenced operation begins when all before it are complete; the range that carries a write's data when all
-/// other ranges have landed.
+/// A fenced operation begins when all before it are complete; the last range of a write, by which the target
+/// knows that it is whole, when the others have landed. Small ranges land in order anyway: only data, which
+/// may not tell of a write that failed, waits for the word that they have.
 bool Messenger::must_wait(const SendRequest& request) const {
   const Channel& channel = *request.channel;
-  if (request.group != nullptr && request.has_data && request.group->left > 1) return true;
+  if (request.continues && !request.more) {
+    if (request.has_data ? request.group->left > 1 : channel.puts_announced > 0) return true;
+  }
   if (request.fence && (channel.sends.front() != &request || channel.reads > 0)) return true;
+  if (request.verb == SendRequest::Verb::launch && channel.reads >= kReadsMax) return true;
   return held_up(channel, request.verb);
 }
 
@@ -178,8 +181,7 @@ bool Messenger::advance_eager(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   const bool confirm = request.promise == Promise::delivered;
-  const bool wants_token =
-      !carrier.immediate() && waits(carrier, request.promise, request.report, request.inject);
+  const bool wants_token = !carrier.immediate() && waits(carrier, request.promise, request.report);
   bool first = request.posted == 0;
   while (first || request.posted < request.length) {
     wire::Segment segment;

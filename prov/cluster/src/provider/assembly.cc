@@ -10,9 +10,10 @@
 #include "link/bundle.h"
 #include "os/attendant.h"
 #include "os/keeper.h"
-#include "os/packet_link.h"
-#include "os/udp_link.h"
+#include "os/process_fence.h"
+#include "provider/account.h"
 #include "provider/addressing.h"
+#include "provider/inquiry.h"
 #include "provider/rail_choice.h"
 #include "shm/host.h"
 
@@ -72,13 +73,11 @@ std::unique_ptr<link::Link> one_of(std::vector<std::unique_ptr<link::Link>> link
   return std::make_unique<link::Bundle>(std::move(links));
 }
 
-std::string labels(std::span<const rails::OwnRail> rails) {
+std::string listed(const std::vector<std::string>& words) {
   std::string text;
-  for (const rails::OwnRail& rail : rails) text.append(text.empty() ? "" : ", ").append(rail.label);
+  for (const std::string& word : words) text.append(text.empty() ? "" : ", ").append(word);
   return text;
 }
-
-bool can_do_packets(const os::Interface& interface) { return interface.has_ethernet && !interface.loopback; }
 
 }  // namespace
 
@@ -110,35 +109,25 @@ std::shared_ptr<os::UdpPort> Machine::open_port(const Place& place, const Socket
   return port;
 }
 
-/// Null only if a link was asked for by name and cannot be had.
-std::unique_ptr<link::Link> Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
-                                               const Environment& environment) {
-  const std::string& choice = options_.text(Options::Name::link);
-  std::string reason = "FI_CLUSTER_LINK=udp";
-  if (choice != "udp") {
-    std::unique_ptr<link::Link> link;
-    if (can_do_packets(place.interface)) {
-      link = os::open_packet_link(port, place.interface, options_.packet_settings(), environment, reason);
-    } else {
-      reason = place.interface.name + " is no Ethernet interface";
-    }
-    if (link != nullptr) return link;
-    if (choice == "packet") {
-      log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
-                reason.c_str());
-      return nullptr;
-    }
+LinkChoice Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+                              const Environment& environment) {
+  LinkChoice choice = choose_link(port, place.interface, options_, environment);
+  if (choice.link == nullptr) {
+    log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
+              choice.reason.c_str());
+  } else if (!choice.reason.empty()) {
+    log_.info("frames from %s go by udp: %s", port->name().text().c_str(), choice.reason.c_str());
   }
-  log_.info("frames from %s go by udp: %s", port->name().text().c_str(), reason.c_str());
-  return os::open_udp_link(port, place.interface.mtu, environment);
+  return choice;
 }
 
 bool Machine::add_rail(const Place& place, std::shared_ptr<os::UdpPort> port, const Environment& environment,
                        Ground& ground) {
-  std::unique_ptr<link::Link> link = open_link(port, place, environment);
-  if (link == nullptr) return false;
+  LinkChoice choice = open_link(port, place, environment);
+  if (choice.link == nullptr) return false;
+  if (ground.links.empty()) ground.why_link = choice.reason;
   ground.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
-  ground.links.push_back(std::move(link));
+  ground.links.push_back(std::move(choice.link));
   ground.ports.push_back(std::move(port));
   return true;
 }
@@ -157,11 +146,13 @@ void Machine::add_rails(std::span<const Place> places, const Place& named, const
     const SocketAddress wanted = place->address.with_port(ground.ports.front()->name().port());
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
     if (port == nullptr) port = os::UdpPort::open(place->address, error);
-    if (port != nullptr) port->leave_by(place->interface.index);
-    if (port == nullptr || !add_rail(*place, std::move(port), environment, ground)) {
+    if (port == nullptr) {
       log_.warn("no rail on %s: %s", place->interface.name.c_str(),
                 std::generic_category().message(error).c_str());
+      continue;
     }
+    port->leave_by(place->interface.index);
+    add_rail(*place, std::move(port), environment, ground);
   }
 }
 
@@ -182,7 +173,10 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted, error);
   if (port == nullptr) return nullptr;
   auto lease = std::make_shared<Lease>(counters_, port->name(), log_);
-  const Environment environment{clock_, random_, log_, lease->counters};
+  // Before there are threads of ours: in a process of one thread it costs nothing, later it waits for the
+  // kernel.
+  os::join_fences();
+  const Environment environment{clock_, random_, log_, lease->counters, fence()};
   Ground ground;
   if (!add_rail(*place, port, environment, ground)) {
     error = FI_EOPNOTSUPP;
@@ -200,16 +194,51 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   }
   for (const auto& each : ground.ports) lease->keepers.push_back(os::start_keeper(each, log_));
   std::unique_ptr<link::Link> link = one_of(std::move(ground.links));
+  std::vector<std::string> interfaces;
+  for (const rails::OwnRail& rail : ground.rails) interfaces.push_back(rail.label);
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
-            port->name().text().c_str(), labels(ground.rails).c_str(), link->name(), link->frame_max(),
+            port->name().text().c_str(), listed(interfaces).c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
+  const EndpointSetup setup{port->name(),      interfaces,      link->name(), ground.why_link,
+                            link->frame_max(), host != nullptr, reason,       datagrams};
   auto engine = std::make_unique<engine::Engine>(
       engine::Parts{environment, settings, port->name(), epoch, std::move(link), std::move(host),
                     std::move(lease), service, std::move(ground.rails)});
-  engine->attended_by(os::start_attendant({[visited = engine.get()] { return visited->attend(); },
-                                           [visited = engine.get()] { return visited->descriptor(); }},
-                                          log_));
+  engine->attended_by(attend(*engine, setup));
   return engine;
+}
+
+/// From now on the library's own thread looks after the engine, and answers who asks about it, until the
+/// handle is dropped.
+std::shared_ptr<void> Machine::attend(engine::Engine& engine, const EndpointSetup& setup) {
+  struct Attention {
+    std::shared_ptr<void> attendant;
+    std::unique_ptr<Inquiry> inquiry;
+    std::shared_ptr<void> answering;
+  };
+  auto attention = std::make_shared<Attention>();
+  attention->attendant = os::start_attendant(
+      {[&engine] { return engine.attend(); }, [&engine] { return engine.descriptor(); }}, log_);
+  if (attention->attendant == nullptr) return nullptr;
+  std::string reason;
+  attention->inquiry = Inquiry::open(
+      setup.name,
+      [this, &engine, setup](Report& report) {
+        const std::optional<engine::Insight> seen = engine.insight();
+        if (!seen) return false;
+        report_endpoint(setup, *seen, report);
+        report_options(options_, report);
+        return true;
+      },
+      reason);
+  if (attention->inquiry == nullptr) {
+    log_.info("nobody can ask about %s: %s", setup.name.text().c_str(), reason.c_str());
+    return attention;
+  }
+  Inquiry* const inquiry = attention->inquiry.get();
+  attention->answering = os::start_attendant(
+      {[inquiry] { return inquiry->visit(); }, [inquiry] { return inquiry->descriptor(); }}, log_);
+  return attention;
 }
 
 std::vector<SocketAddress> Machine::resolve(const char* node, const char* service) {

@@ -12,7 +12,10 @@
 #include "api/assembly.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
+#include "os/thread_fence.h"
 #include "os/udp_port.h"
+#include "provider/account.h"
+#include "provider/links.h"
 #include "provider/options.h"
 #include "provider/places.h"
 #include "rails/pairing.h"
@@ -40,6 +43,7 @@ class Machine final : public api::Assembly {
 
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }
+  ThreadFence fence() override { return os::thread_fence(); }
   std::uint32_t core_version() const override { return core_version_; }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
                                                int& error) override;
@@ -53,13 +57,15 @@ class Machine final : public api::Assembly {
     std::vector<std::shared_ptr<os::UdpPort>> ports;
     std::vector<std::unique_ptr<link::Link>> links;
     std::vector<rails::OwnRail> rails;
+    std::string why_link;  ///< the first is no packet link
   };
   void add_rails(std::span<const Place> places, const Place& named, const Environment& environment,
                  Ground& ground);
   bool add_rail(const Place& place, std::shared_ptr<os::UdpPort> port, const Environment& environment,
                 Ground& ground);
-  std::unique_ptr<link::Link> open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
-                                        const Environment& environment);
+  LinkChoice open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+                       const Environment& environment);
+  std::shared_ptr<void> attend(engine::Engine& engine, const EndpointSetup& setup);
 
   Log& log_;
   const Options& options_;

@@ -58,18 +58,6 @@ bool name_place(fi_info& info, const Place& place, const Addresses& addresses) {
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
 }
 
-/// Why choose() found nothing, with the cure if it is ours to tell.
-std::string no_place(const Wish& wish, bool any) {
-  if (!any) return "no network interface is up and has an address (ip addr shows them)";
-  if (!wish.source.empty() && !wish.source.wildcard()) {
-    return "no interface of this node has the address " + wish.source.ip_text();
-  }
-  if (!wish.interface.empty()) {
-    return "FI_CLUSTER_IFACE=" + wish.interface + " names no interface that is up and has a fitting address";
-  }
-  return "no interface is the one that is asked for";
-}
-
 /// True if what failed is the node's set-up and not what this caller asks for.
 bool concerns_everybody(const Wish& wish, std::span<const Place> places) {
   Wish plain;
@@ -109,7 +97,7 @@ const Place* Informer::choose_place(std::span<const Place> places, const fi_info
   }
   const Place* place = choose(places, wish);
   if (place != nullptr) return place;
-  const std::string reason = no_place(wish, !places.empty());
+  const std::string reason = why_no_place(wish, places);
   if (concerns_everybody(wish, places) && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
   } else {

@@ -78,13 +78,15 @@ std::string printable(std::string_view said) {
 }
 
 std::string complaint(const OptionRow& row, std::string_view said) {
-  return "FI_CLUSTER_" + upper(row.name) + "=" + printable(said) + " is refused, allowed: " + allowed(row) +
+  return variable(row) + "=" + printable(said) + " is refused, allowed: " + allowed(row) +
          "; cluster offers nothing until it is corrected";
 }
 
 }  // namespace
 
 std::span<const OptionRow> option_rows() { return kRows; }
+
+std::string variable(const OptionRow& row) { return "FI_CLUSTER_" + upper(row.name); }
 
 std::string allowed(const OptionRow& row) {
   switch (row.kind) {
@@ -114,17 +116,17 @@ std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_v
   switch (row.kind) {
     case OptionKind::text:
       if (said.size() > kTextMax) return std::nullopt;
-      return Value{std::string(said), 0};
+      return Value{std::string(said), 0, {}};
     case OptionKind::choice:
       if (!listed(row.unit, lower(said))) return std::nullopt;
-      return Value{lower(said), 0};
+      return Value{lower(said), 0, {}};
     case OptionKind::boolean: number = parse_boolean(said); break;
     case OptionKind::number:
     case OptionKind::duration: number = parse_number(said, false); break;
     case OptionKind::size: number = parse_number(said, true); break;
   }
   if (!number || *number < row.min || *number > row.max) return std::nullopt;
-  return Value{{}, *number};
+  return Value{{}, *number, {}};
 }
 
 Options::Options() {
@@ -139,6 +141,7 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
     if (!said || said->empty()) continue;  // set to nothing is how scripts unset
     if (std::optional<Value> parsed = parse(kRows[i], *said)) {
       values_[i] = std::move(*parsed);
+      values_[i].written = *said;
     } else {
       complaints.push_back(complaint(kRows[i], *said));
     }

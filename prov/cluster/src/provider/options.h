@@ -32,6 +32,8 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_rows();
+/// The environment variable by which users set it.
+std::string variable(const OptionRow& row);
 /// What a user may say: "auto, packet or udp", "64k to 64m bytes".
 std::string allowed(const OptionRow& row);
 /// The help with unit, default and range, for `fi_info -g`.
@@ -57,6 +59,16 @@ class Options {
   std::uint64_t number(Name name) const { return value(name).number; }
   bool boolean(Name name) const { return value(name).number != 0; }
 
+  /// Calls visit(row, value, said) for every option in the order of the table: its value as the user wrote
+  /// it, or the default, and whether he did.
+  template <typename Visitor>
+  void each(Visitor&& visit) const {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const bool said = !values_[i].written.empty();
+      visit(option_rows()[i], said ? values_[i].written : std::string(option_rows()[i].fallback), said);
+    }
+  }
+
   engine::Settings settings() const;
   os::PacketSettings packet_settings() const;
 
@@ -64,6 +76,7 @@ class Options {
   struct Value {
     std::string text;  ///< text and choice
     std::uint64_t number = 0;
+    std::string written;  ///< by the user, if he did
   };
 
   static std::optional<Value> parse(const OptionRow& row, std::string_view said);

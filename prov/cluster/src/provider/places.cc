@@ -118,4 +118,13 @@ const Place* choose(std::span<const Place> places, const Wish& wish) {
   return first;
 }
 
+std::string why_no_place(const Wish& wish, std::span<const Place> places) {
+  if (places.empty()) return "no network interface is up and has an address (ip addr shows them)";
+  if (names_a_host(wish.source)) return "no interface of this node has the address " + wish.source.ip_text();
+  if (!wish.interface.empty()) {
+    return "FI_CLUSTER_IFACE=" + wish.interface + " names no interface that is up and has a fitting address";
+  }
+  return "no interface is the one that is asked for";
+}
+
 }  // namespace cluster::provider

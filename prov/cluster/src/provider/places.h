@@ -40,5 +40,7 @@ struct Wish {
 
 /// The best place that fulfils the wish; null if there is none.
 const Place* choose(std::span<const Place> places, const Wish& wish);
+/// Why it found none, with the cure if it is ours to tell.
+std::string why_no_place(const Wish& wish, std::span<const Place> places);
 
 }  // namespace cluster::provider

@@ -10,7 +10,7 @@ namespace {
 
 bool equals(const os::Interface& one, const os::Interface& other) {
   return one.kind == other.kind && one.speed_mbit == other.speed_mbit && one.mtu == other.mtu &&
-         one.running == other.running && one.up == other.up;
+         one.hardware_port == other.hardware_port && one.running == other.running && one.up == other.up;
 }
 
 struct Rule {

@@ -17,25 +17,27 @@ int class_of(const Interface& interface) {
     case Interface::Kind::macvlan: return 2;
     case Interface::Kind::veth: return 3;
     case Interface::Kind::virtual_other: return 4;
-    case Interface::Kind::bridge: return 5;
+    case Interface::Kind::bridge: return interface.hardware_port ? 1 : 5;
     case Interface::Kind::wireless: return 6;
     case Interface::Kind::tunnel: return 7;
-    case Interface::Kind::loopback: return 8;
+    case Interface::Kind::dummy: return 8;
+    case Interface::Kind::loopback: return 9;
   }
-  return 9;
+  return 10;
 }
 
-const char* words_for(Interface::Kind kind) {
-  switch (kind) {
+const char* words_for(const Interface& interface) {
+  switch (interface.kind) {
     case Interface::Kind::physical: return "network adapter";
     case Interface::Kind::veth: return "virtual Ethernet pair";
-    case Interface::Kind::bridge: return "bridge";
+    case Interface::Kind::bridge: return interface.hardware_port ? "bridge over an adapter" : "bridge";
     case Interface::Kind::bond: return "bond";
     case Interface::Kind::vlan: return "VLAN";
     case Interface::Kind::macvlan: return "MACVLAN";
     case Interface::Kind::tunnel: return "tunnel";
     case Interface::Kind::wireless: return "wireless";
     case Interface::Kind::virtual_other: return "virtual interface";
+    case Interface::Kind::dummy: return "dummy, leads nowhere";
     case Interface::Kind::loopback: return "loopback, reaches this node only";
   }
   return "interface";
@@ -47,7 +49,7 @@ bool link_local_v6(const SocketAddress& address) {
 }
 
 std::string describe(const Interface& interface) {
-  std::string words = words_for(interface.kind);
+  std::string words = words_for(interface);
   if (!interface.loopback) {
     words += interface.running ? ", carrier" : ", no carrier";
     words += interface.speed_mbit > 0 ? ", " + std::to_string(interface.speed_mbit) + " Mbit/s"
@@ -65,6 +67,12 @@ const SocketAddress* first_of(const Interface& interface, SocketAddress::Family 
   return nullptr;
 }
 
+/// What nodes give themselves that found nobody to give them one. It works as long as all do.
+bool self_given(const SocketAddress& address) {
+  return address.family() == SocketAddress::Family::v4 && address.ip()[0] == std::byte{169} &&
+         address.ip()[1] == std::byte{254};
+}
+
 std::string obstacle(const Interface& interface) {
   if (!interface.up) return "is down";
   if (interface.addresses.empty()) return "has no address";
@@ -73,8 +81,8 @@ std::string obstacle(const Interface& interface) {
 
 auto order_of(const Ranked& entry) {
   const Interface& interface = *entry.interface;
-  return std::tuple(!entry.usable, interface.loopback, !interface.running, class_of(interface),
-                    -interface.speed_mbit);
+  return std::tuple(!entry.usable, interface.loopback, !interface.running, self_given(entry.address),
+                    class_of(interface), -interface.speed_mbit);
 }
 
 }  // namespace
@@ -85,7 +93,9 @@ std::vector<Ranked> rank(std::span<const Interface> interfaces) {
     const std::size_t before = ranked.size();
     for (const auto family : {SocketAddress::Family::v4, SocketAddress::Family::v6}) {
       const SocketAddress* address = interface.up ? first_of(interface, family) : nullptr;
-      if (address != nullptr) ranked.push_back({&interface, *address, describe(interface), true});
+      if (address == nullptr) continue;
+      const char* given = self_given(*address) ? ", an address it gave itself" : "";
+      ranked.push_back({&interface, *address, describe(interface) + given, true});
     }
     if (ranked.size() == before) {
       ranked.push_back({&interface, {}, obstacle(interface) + " (" + describe(interface) + ")", false});

@@ -1,7 +1,8 @@
 // Which interface names this node best: a pure ranking of what os/ found. One entry per interface
 // and address family, each with its reason in words, so that fi_info and the log can say why.
-// Order: something to reach others with before loopback, a carrier before none, real hardware
-// before what containers and tunnels build, speed, the kernel's order; v4 before v6.
+// Order: something to reach others with before loopback, a carrier before none, an address that somebody gave
+// before one it gave itself, real hardware (and a bridge that has it for a port) before what containers and
+// tunnels build, speed, the kernel's order; v4 before v6.
 #pragma once
 
 #include <span>

@@ -68,6 +68,14 @@ Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::P
 
 bool Flow::next(ConstBytes& segments) { return rooms_->next(segments); }
 
+void Flow::hold(ConstBytes rest) { rooms_->arrivals.hold(rest); }
+
+bool Flow::holding() const { return rooms_->arrivals.holding(); }
+
+ConstBytes Flow::held() const { return rooms_->arrivals.held(); }
+
+void Flow::resume(Time now) { rooms_->resume(now); }
+
 void Flow::take_delivered(std::vector<protocol::Token>& tokens) {
   tokens.insert(tokens.end(), rooms_->delivered.begin(), rooms_->delivered.end());
   rooms_->delivered.clear();
@@ -108,10 +116,17 @@ std::span<const SocketAddress> Flow::peer_addresses() const { return rooms_->han
 
 const link::Path& Flow::path() { return rooms_->rails.in_turn(); }
 
-std::size_t Flow::rails_up() const {
-  std::size_t up = 0;
-  for (std::size_t i = 0; i < rooms_->rails.size(); ++i) up += rooms_->rails[i].health.up() ? 1 : 0;
-  return up;
+FlowState Flow::state() const {
+  const Rooms& r = *rooms_;
+  return {.rails = r.rails.state(r.frames),
+          .frame_max = r.handshake.frame_max(),
+          .queued = r.frames.queued(),
+          .sent = r.tally.sent,
+          .repaired = r.tally.repaired,
+          .lost = r.tally.lost,
+          .heard_at = r.liveness.heard_at(),
+          .footprint =
+              sizeof *this + sizeof r + r.frames.footprint() + r.arrivals.footprint() + r.rails.footprint()};
 }
 
 bool Flow::quoted_by(const wire::ResetBlock& block) const {
@@ -121,6 +136,7 @@ bool Flow::quoted_by(const wire::ResetBlock& block) const {
   const bool addressed = block.session == peer_session();
   const Sequence sequence{block.sequence};
   const Sequence transmission{block.transmission};
+  if (addressed && rooms_->asked == transmission) return true;
   if (!addressed || !rooms_->frames.is_outstanding(sequence)) return false;
   return rooms_->frames.at(sequence).transmission == transmission ||
          rooms_->rails.remember(transmission, sequence);

@@ -26,6 +26,7 @@
 #include "link/link.h"
 #include "protocol/carrier.h"
 #include "rails/pairing.h"
+#include "reliability/rail_state.h"
 #include "wire/admit.h"
 
 namespace cluster::reliability {
@@ -46,6 +47,18 @@ struct Identity {
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
   /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
   std::span<const rails::OwnRail> rails = {};
+};
+
+/// What a flow knows and has done, for whoever asks.
+struct FlowState {
+  std::vector<RailState> rails;
+  std::size_t frame_max = 0;   ///< longest frame it sends, bytes
+  std::size_t queued = 0;      ///< frames that wait to be sent
+  std::uint64_t sent = 0;      ///< frames, repairs included
+  std::uint64_t repaired = 0;  ///< frames sent again
+  std::uint64_t lost = 0;      ///< frames held for lost
+  Time heard_at{};             ///< the peer's last sign of life; Time{}: none yet
+  std::size_t footprint = 0;   ///< bytes of memory held for the peer
 };
 
 class Flow final : public protocol::Carrier {
@@ -80,6 +93,13 @@ class Flow final : public protocol::Carrier {
   /// The next run of segments to hand to the protocol, in the order that was promised. The bytes
   /// stay valid until the next call of next() or receive().
   bool next(ConstBytes& segments);
+  /// There is no room for `rest`, the end of what next() gave last, which begins with an ordered segment: the
+  /// peer is told of neither that frame nor what lies behind it, and what matters in any order comes on.
+  /// Until resume(), which is for when there is room for the first segment of held().
+  void hold(ConstBytes rest);
+  bool holding() const;
+  ConstBytes held() const;
+  void resume(Time now);
   /// Appends the tokens of segments that the peer has by now.
   void take_delivered(std::vector<protocol::Token>& tokens);
 
@@ -114,8 +134,7 @@ class Flow final : public protocol::Carrier {
   std::span<const SocketAddress> peer_addresses() const;
   /// Where to ask for a sign of life: another rail each time.
   const link::Path& path();
-  /// How many ways to the peer are believed in.
-  std::size_t rails_up() const;
+  FlowState state() const;
   /// True if `block` quotes a frame this flow has in flight: the reset is genuine.
   bool quoted_by(const wire::ResetBlock& block) const;
 

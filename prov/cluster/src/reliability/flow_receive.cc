@@ -27,8 +27,8 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
   // An introduction: what was sent before has not been taken, and will be now.
   if (!knew_peer && !view.sequenced() && !view.acknowledges()) timer.hurry(now);
   const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
-  if (verdict != Verdict::refused) rails.learn(from);
-  if (view.sequenced()) rails.heard(from);
+  // The way back is believed from who has been told the session, not from who only calls.
+  if (verdict != Verdict::refused && view.session != 0) rails.learn(from, view.sequenced());
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
   liveness.expect(now, !drained());
   return verdict;
@@ -39,6 +39,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
   const bool gap_before = arrivals.has_gap();
   switch (arrivals.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
     case ReceiveWindow::Arrival::outside: ++environment.counters.refused_window; return Verdict::refused;
+    case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
       acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
@@ -55,6 +56,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
 
 void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   const wire::Ack* ranges = view.has_ranges ? &view.ranges : nullptr;
+  const Sequence complete_before = frames.first();
   std::size_t arrived = 0;
   rails.word_begins(frames);
   frames.acknowledge(view.ack, ranges, [&](Sequence s, Flight& flight) {
@@ -76,8 +78,8 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
     in_vain = ranges->duplicates;
   }
   rails.word_ends(now, word);
-  if (arrived == 0) return;
-  timer.progress(now, frames.outstanding() != 0);
+  if (arrived == 0 && frames.first() == complete_before) return;
+  timer.progress(now, frames.first() != frames.next());
 }
 
 /// The peer has a frame. But what is in order and lies behind a gap is of no use to it if this side is
@@ -130,27 +132,43 @@ bool Flow::Rooms::next(ConstBytes& segments) {
   return false;
 }
 
-void Flow::Rooms::on_time(Time now) {
-  if (!alive()) return;
-  fault = now >= fin_patience ? Fault::reset : liveness.verdict(now);
-  if (!alive()) return;
-  rails.detect(now, frames);
-  const RetransmissionTimer::Event event = timer.on_time(now, rails.round_trip(frames));
-  if (event != RetransmissionTimer::Event::none)
-    on_silence(now, event == RetransmissionTimer::Event::timeout);
+/// The peer may have repeated the frame for long and given up hope: it hears of it at once.
+void Flow::Rooms::resume(Time now) {
+  const Sequence brought_by = arrivals.resume();
+  acks.arrived(now, brought_by, true, AckBuilder::Urgency::now);
 }
 
+/// What this side holds back is not missing.
+Time Flow::Rooms::fin_deadline() const { return arrivals.holding() ? kNever : fin_patience; }
+
+void Flow::Rooms::detect_losses(Time now) { tally.lost += rails.detect(now, frames); }
+
+void Flow::Rooms::on_time(Time now) {
+  if (!alive()) return;
+  fault = now >= fin_deadline() ? Fault::reset : liveness.verdict(now);
+  if (!alive()) return;
+  detect_losses(now);
+  const RetransmissionTimer::Event event = timer.on_time(now, rails.round_trip(frames));
+  if (event == RetransmissionTimer::Event::none) return;
+  if (frames.outstanding() == 0) {
+    asks_again = true;  // the peer holds a frame that it had before: nothing is left to repeat
+  } else {
+    on_silence(now, event == RetransmissionTimer::Event::timeout);
+  }
+}
+
+/// Something is outstanding, and nobody says anything.
 void Flow::Rooms::on_silence(Time now, bool timeout) {
   // If the peer is known to miss something, that; else the last one, which tells about the rest.
   const bool oldest = timeout || frames.has_gap();
-  urgent = oldest ? frames.first() : frames.next() + ~std::uint32_t{0};
+  urgent = oldest ? frames.oldest() : frames.next() + ~std::uint32_t{0};
   const Flight& flight = frames.at(*urgent);
   if (timeout) {
     ++environment.counters.timeouts;
     rails[flight.rail].congestion.timed_out();
-    if (!handshake.knows_peer()) rails.try_another_link();
+    if (!handshake.peer_knows_us()) rails.try_another_link();
   }
-  if (frames.is_outstanding(*urgent)) rails.strike(now, flight);
+  rails.strike(now, flight);
 }
 
 void Flow::Rooms::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
@@ -167,7 +185,7 @@ void Flow::Rooms::on_complaint(Time now, Fault complaint, const SocketAddress& a
 Time Flow::Rooms::deadline() const {
   if (!alive()) return kNever;
   return std::min({acks.deadline(), rails.deadline(), timer.deadline(rails.round_trip(frames)),
-                   liveness.deadline(), fin_patience, retry_at, resume_at});
+                   liveness.deadline(), fin_deadline(), retry_at, resume_at});
 }
 
 }  // namespace cluster::reliability

@@ -52,6 +52,8 @@ struct Flow::Rooms {
   void probe_path();
   void look_for_rails();
   void ask_rails(Time now, link::Link& link);
+  /// Sends padding in the place of the last frame: a duplicate, which the peer answers.
+  void ask_again(Time now, link::Link& link, const Word& word);
   /// The probe's body: padding of so many bytes.
   static void pad(FrameBody& body, std::size_t length);
   bool ack_wanted(const Choice& choice) const;
@@ -72,7 +74,10 @@ struct Flow::Rooms {
   Verdict take_frame(Time now, const wire::FrameView& view);
   void take_fin(Time now, Sequence end);
   bool next(ConstBytes& segments);
+  void resume(Time now);
+  Time fin_deadline() const;
   void finish_if_complete();
+  void detect_losses(Time now);
   void on_time(Time now);
   void on_silence(Time now, bool timeout);
   void on_complaint(Time now, Fault complaint, const SocketAddress& about);
@@ -91,9 +96,17 @@ struct Flow::Rooms {
   AckBuilder acks;
   Liveness liveness;
 
+  /// For state() alone.
+  struct Tally {
+    std::uint64_t sent = 0;
+    std::uint64_t repaired = 0;
+    std::uint64_t lost = 0;
+  } tally;
   FrameBody bare{0};               ///< for frames without segments
   Sequence transmission;           ///< number of the last sending
   std::optional<Sequence> urgent;  ///< to be sent again whatever the windows say
+  bool asks_again = false;         ///< all has arrived but not all is complete, and the peer is silent
+  std::optional<Sequence> asked;   ///< the transmission that asked so last
   std::uint32_t in_vain = 0;       ///< as the peer last reported it
   std::vector<protocol::Token> delivered;
   /// Tokens of frames that have arrived and wait for others before them.

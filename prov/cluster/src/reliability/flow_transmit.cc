@@ -1,6 +1,7 @@
 // The way down: choose which frames go, seal them, hand them to the link, remember what went.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "reliability/flow_rooms.h"
 
@@ -21,10 +22,11 @@ bool Flow::Rooms::post(const wire::Segment& segment, const Gather& payload, prot
 void Flow::Rooms::transmit(Time now, link::Link& link) {
   if (!alive()) return;
   retry_at = resume_at = kNever;
-  rails.detect(now, frames);
+  detect_losses(now);
   if (handshake.peer_knows_us()) look_for_rails();
   const Sequence before = transmission;
   const Word word(now, acks, arrivals);
+  if (std::exchange(asks_again, false)) ask_again(now, link, word);
   Word::Said told = Word::Said::nothing;
   bool taken = true;
   rails.turn_begins();
@@ -170,6 +172,7 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
     }
   }
   environment.counters.frames_sent += taken;
+  tally.sent += taken;
   return taken == choice.count;
 }
 
@@ -177,6 +180,7 @@ void Flow::Rooms::gone_out(Time now, const Pick& pick, std::size_t rail) {
   ++transmission;
   if (pick.repair) {
     ++environment.counters.frames_retransmitted;
+    ++tally.repaired;
     rails[frames.at(pick.sequence).rail].congestion.repaired();
   }
   frames.sent(pick.sequence, transmission, now, static_cast<std::uint8_t>(rail));
@@ -191,7 +195,22 @@ std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, const link:
   const Word::Said said = seal(label, handshake, word, bare, out);
   if (link.send_burst({&out, 1}) == 0) return std::nullopt;
   ++environment.counters.frames_sent;
+  ++tally.sent;
   return said;
+}
+
+void Flow::Rooms::ask_again(Time now, link::Link& link, const Word& word) {
+  FrameBody padding{wire::kSegmentHeaderMax};
+  pad(padding, 0);
+  const Label label{wire::FrameKind::flow, kSequenced, frames.next() + ~std::uint32_t{0}, transmission + 1};
+  link::OutFrame out;
+  out.path = &rails.in_turn();
+  seal(label, handshake, word, padding, out);
+  if (link.send_burst({&out, 1}) == 0) return;
+  asked = ++transmission;
+  ++environment.counters.frames_sent;
+  ++tally.sent;
+  timer.sent(now);
 }
 
 void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {

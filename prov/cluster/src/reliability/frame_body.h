@@ -33,6 +33,10 @@ struct FrameBody {
   std::size_t left() const { return capacity - filled; }
   /// Bytes of segments, those in user memory included.
   std::size_t size() const { return filled + payload_size; }
+  /// Bytes of memory it holds.
+  std::size_t footprint() const {
+    return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(protocol::Token);
+  }
   void refer_to(ConstBytes piece) {
     payload[payload_pieces++] = piece;
     payload_size += piece.size();

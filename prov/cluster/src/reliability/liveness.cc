@@ -4,13 +4,25 @@
 
 namespace cluster::reliability {
 
+void Liveness::begin_listening(Time now) {
+  silence_ = Duration{};
+  listened_at_ = now;
+}
+
+void Liveness::listen(Time now) {
+  if (now <= listened_at_) return;
+  silence_ += std::min({now - listened_at_, kLookMax, peer_timeout_ / 2});
+  listened_at_ = now;
+}
+
 void Liveness::heard(Time now) {
   heard_at_ = now;
+  begin_listening(now);
   troubled_ = false;
 }
 
 void Liveness::expect(Time now, bool owed) {
-  if (owed && !expecting_) expecting_since_ = now;
+  if (owed && !expecting_) begin_listening(now);
   if (!owed) troubled_ = false;
   expecting_ = owed;
 }
@@ -31,21 +43,23 @@ bool Liveness::complaint(Time now, Fault fault) {
 }
 
 bool Liveness::wants_probe(Time now) {
-  if (!expecting_ || now < std::max(silent_since() + kSilenceBeforeProbe, probe_at_)) return false;
+  listen(now);
+  if (!expecting_ || silence_ < kSilenceBeforeProbe || now < probe_at_) return false;
   probe_at_ = now + kProbeEvery;
   return true;
 }
 
-Fault Liveness::verdict(Time now) const {
+Fault Liveness::verdict(Time now) {
   if (condemned_ != Fault::none) return condemned_;
-  if (expecting_ && now - silent_since() >= peer_timeout_) return Fault::unreachable;
+  listen(now);
+  if (expecting_ && silence_ >= peer_timeout_) return Fault::unreachable;
   return Fault::none;
 }
 
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
-  const Time probe = std::max(silent_since() + kSilenceBeforeProbe, probe_at_);
-  return std::min(probe, silent_since() + peer_timeout_);
+  const Time probe = std::max(listened_at_ + std::max(kSilenceBeforeProbe - silence_, Duration{}), probe_at_);
+  return std::min(probe, listened_at_ + (peer_timeout_ - silence_));
 }
 
 }  // namespace cluster::reliability

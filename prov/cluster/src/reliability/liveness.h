@@ -1,5 +1,7 @@
 // Is the peer still there? Asked only while it owes an answer. Half a second of complete silence
 // makes the engine ask the peer's keeper, then every second; silence of `peer_timeout` is the end.
+// Only silence that somebody listened to counts: a host that was suspended, or a process that was stopped,
+// finds its clock far ahead and has asked nobody meanwhile.
 // Complaints of the network end it sooner, but not at once: a peer may be on its way up or back.
 #pragma once
 
@@ -20,25 +22,31 @@ class Liveness {
   bool complaint(Time now, Fault fault);
   bool wants_probe(Time now);
   /// none, unreachable (silence, or the network says so) or refused (the port is closed).
-  Fault verdict(Time now) const;
+  Fault verdict(Time now);
   Time deadline() const;
+  /// The last sign of life; Time{}: none yet.
+  Time heard_at() const { return heard_at_; }
 
   static constexpr Duration kRetryAfter = 20ms;
 
  private:
   static constexpr Duration kSilenceBeforeProbe = 500ms;
   static constexpr Duration kProbeEvery = 1s;
+  /// Longest silence between two looks that counts; somebody who listens looks at each kProbeEvery.
+  static constexpr Duration kLookMax = 2s;
   static constexpr Duration kRefusalsTolerated = 1s;
   static constexpr Duration kUnreachableTolerated = 3s;
   /// Complaints further apart than this are not about the same trouble (kernels send one a second).
   static constexpr Duration kSameTrouble = 2500ms;
 
-  Time silent_since() const { return heard_at_ > expecting_since_ ? heard_at_ : expecting_since_; }
+  void listen(Time now);
+  void begin_listening(Time now);
 
   Duration peer_timeout_;
   bool expecting_ = false;
-  Time expecting_since_{};
-  Time heard_at_{};
+  Time heard_at_{};     ///< for who asks: verdicts go by silence that was listened to
+  Duration silence_{};  ///< listened to, while expecting
+  Time listened_at_{};
   Time probe_at_{};
   bool troubled_ = false;
   Time trouble_since_{};

@@ -49,6 +49,8 @@ class LossDetector {
   std::size_t remembered() const { return transmissions_.size(); }
   bool knows(Sequence transmission) const { return find(transmission).has_value(); }
   Sequence newest() const { return newest_; }
+  /// Bytes of memory it holds.
+  std::size_t footprint() const { return transmissions_.footprint(); }
   bool remembers(Sequence transmission, Sequence sequence) const;
   Duration reorder_window(const RoundTrip& round_trip) const;
 

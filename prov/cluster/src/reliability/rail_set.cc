@@ -39,20 +39,18 @@ std::optional<std::size_t> RailSet::find(const link::Path& from) const {
   return std::nullopt;
 }
 
-void RailSet::learn(const link::Path& from) {
+void RailSet::learn(const link::Path& from, bool owed) {
   if (const auto number = find(from)) {
     if (from.mac_known) rails_[*number]->path = from;
+    if (owed && rails_.size() > 1) answer_by(*number);
   } else if (rails_.size() == 1 && from.to == rails_.front()->path.to) {
     rails_.front()->path = from;  // it was reached by another interface than was tried last
   }
 }
 
-void RailSet::heard(const link::Path& from) {
-  if (rails_.size() == 1) return;
-  const auto number = find(from);
-  if (!number) return;
-  since_switch_ = *number == reply_ ? std::min(since_switch_ + 1, kSwitches) : 0;
-  reply_ = *number;
+void RailSet::answer_by(std::size_t number) {
+  since_switch_ = number == reply_ ? std::min(since_switch_ + 1, kSwitches) : 0;
+  reply_ = number;
 }
 
 // --- what goes out ---
@@ -254,20 +252,24 @@ bool RailSet::complaint(Time now, const SocketAddress& about) {
 
 // --- what time brings ---
 
-void RailSet::detect(Time now, SendWindow& frames) {
+std::size_t RailSet::detect(Time now, SendWindow& frames) {
+  std::size_t lost = 0;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     Rail& rail = *rails_[i];
-    rail.congestion.lost(rail.losses.detect(now, rail.round_trip, frames));
+    const std::size_t overdue = rail.losses.detect(now, rail.round_trip, frames);
+    rail.congestion.lost(overdue);
+    lost += overdue;
     if (frames.travelling_on(i) == 0) rail.passed_at = kNever;
-    if (rails_.size() > 1 && rail.failed_at() <= now) fail(now, rail, frames);
+    if (rails_.size() > 1 && rail.failed_at() <= now) lost += fail(now, rail, frames);
   }
+  return lost;
 }
 
-void RailSet::fail(Time now, Rail& rail, SendWindow& frames) {
-  rail.losses.give_up(frames);
+std::size_t RailSet::fail(Time now, Rail& rail, SendWindow& frames) {
   rail.congestion.timed_out();
   rail.passed_at = kNever;
   rail.health.doubt(now);
+  return rail.losses.give_up(frames);
 }
 
 Time RailSet::deadline() const {
@@ -300,6 +302,28 @@ bool RailSet::remember(Sequence transmission, Sequence sequence) const {
   return false;
 }
 
+std::vector<RailState> RailSet::state(const SendWindow& frames) const {
+  std::vector<RailState> states;
+  states.reserve(rails_.size());
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    const Rail& rail = *rails_[i];
+    states.push_back({.link = rail.path.link,
+                      .to = rail.path.to,
+                      .round_trip = rail.round_trip.smoothed(),
+                      .round_trip_longest = rail.round_trip.likely_longest(),
+                      .window = rail.congestion.window(),
+                      .travelling = frames.travelling_on(i),
+                      .up = rail.health.up()});
+  }
+  return states;
+}
+
+std::size_t RailSet::footprint() const {
+  std::size_t bytes = peer_.capacity() * sizeof(SocketAddress);
+  for (const auto& rail : rails_) bytes += sizeof *rail + rail->losses.footprint();
+  return bytes;
+}
+
 void RailSet::tell(const Rail& rail, News news) const {
   if (news == News::none) return;
   const std::string& label = rail.path.link < own_.size() ? own_[rail.path.link].label : std::string();
@@ -312,7 +336,6 @@ void RailSet::tell(const Rail& rail, News news) const {
   } else {
     log_.warn(
         "rail %s does not reach %s and is left out: cabled to another network, or a firewall or smaller MTU "
-        "is "
         "between; see FI_CLUSTER_RAILS",
         label.c_str(), to.c_str());
   }

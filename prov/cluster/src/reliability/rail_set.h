@@ -17,6 +17,7 @@
 #include "base/fault.h"
 #include "rails/pairing.h"
 #include "reliability/rail.h"
+#include "reliability/rail_state.h"
 #include "reliability/send_window.h"
 
 namespace cluster::reliability {
@@ -35,10 +36,8 @@ class RailSet {
   void try_another_link();
   /// The peer's addresses are known: further rails. Takes effect once.
   void join(std::span<const SocketAddress> peer);
-  /// A genuine frame came this way: what it tells about the way back.
-  void learn(const link::Path& from);
-  /// It carried something that is to be acknowledged.
-  void heard(const link::Path& from);
+  /// A genuine frame came this way: what it tells about the way back. `owed`: it is to be acknowledged.
+  void learn(const link::Path& from, bool owed);
   /// The rail for what answers the last arrival.
   const link::Path& reply() const { return rails_[reply_]->path; }
   /// True while the peer's frames come over several rails: gaps mean nothing then.
@@ -81,8 +80,8 @@ class RailSet {
   bool complaint(Time now, const SocketAddress& about);
 
   // --- what time brings ---
-  /// Marks what is lost by now.
-  void detect(Time now, SendWindow& frames);
+  /// Marks what is lost by now, returns how many.
+  std::size_t detect(Time now, SendWindow& frames);
   Time deadline() const;
   /// A frame has waited in vain on this rail, and now goes again.
   void strike(Time now, const Flight& flight);
@@ -90,12 +89,18 @@ class RailSet {
   const RoundTrip& round_trip(const SendWindow& frames) const;
   bool remember(Sequence transmission, Sequence sequence) const;
 
+  // --- for whoever asks ---
+  std::vector<RailState> state(const SendWindow& frames) const;
+  /// Bytes of memory they hold.
+  std::size_t footprint() const;
+
  private:
   std::optional<std::size_t> find(const link::Path& from) const;
+  void answer_by(std::size_t rail);
   void take_word(Time now, const Word& word, Rail& rail, bool overtaken);
   void sample(Time now, Rail& rail, Duration measured);
   void compare(Time now);
-  void fail(Time now, Rail& rail, SendWindow& frames);
+  std::size_t fail(Time now, Rail& rail, SendWindow& frames);
   void tell(const Rail& rail, rails::Health::News news) const;
   std::size_t least_recent(std::size_t except) const;
 

@@ -30,6 +30,7 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, 
   if (ahead >= static_cast<std::int32_t>(size_)) return Arrival::outside;
   if (ahead >= static_cast<std::int32_t>(slots_.size()))
     widen(std::bit_ceil(static_cast<std::size_t>(ahead) + 1));
+  if (holding_ && s == expected_) return Arrival::held;
   Slot& slot = at(s);
   if (came_before(s)) {
     const bool copied_by_network = slot.sequence == s && slot.transmission == transmission;
@@ -42,13 +43,36 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, 
   if (!s.before(highest_end_)) highest_end_ = s + 1;
   if (!ordered || s == expected_) {
     current_ = segments;
+    given_ = s;
   } else {
     keep(slot, segments);
   }
   arrived_.insert(s);
-  // Members are taken out as the window moves over them, so that bits are clean for the next lap.
-  for (; arrived_.contains(expected_); ++expected_) arrived_.erase(expected_);
+  advance();
   return Arrival::fresh;
+}
+
+/// Members are taken out as the window moves over them, so that bits are clean for the next lap.
+void ReceiveWindow::advance() {
+  for (; arrived_.contains(expected_); ++expected_) arrived_.erase(expected_);
+}
+
+void ReceiveWindow::hold(ConstBytes rest) {
+  assert(!holding_ && given_.before(expected_));
+  keep(at(given_), rest);
+  for (Sequence s = given_ + 1; s != expected_; ++s) arrived_.insert(s);
+  expected_ = cursor_ = given_;
+  if (arrived_.next_member(expected_, highest_end_) == highest_end_) highest_end_ = expected_;
+  holding_ = true;
+}
+
+Sequence ReceiveWindow::resume() {
+  assert(holding_ && handed_on());
+  holding_ = false;
+  if (highest_end_ == expected_) ++highest_end_;
+  arrived_.insert(expected_);
+  advance();
+  return at(cursor_).transmission;
 }
 
 void ReceiveWindow::keep(Slot& slot, ConstBytes segments) {
@@ -77,6 +101,7 @@ bool ReceiveWindow::next(ConstBytes& segments) {
     ++cursor_;
     if (!slot.kept) continue;
     slot.kept = false;
+    given_ = slot.sequence;
     handed_ = std::move(slot.segments);
     slot.segments = {};
     segments = handed_;
@@ -94,6 +119,13 @@ void ReceiveWindow::describe(wire::Ack& ack) const {
     ack.ranges[ack.count++] = {from, end};
     from = arrived_.next_member(end, highest_end_);
   }
+}
+
+std::size_t ReceiveWindow::footprint() const {
+  std::size_t bytes = slots_.capacity() * sizeof(Slot) + arrived_.footprint() + handed_.capacity();
+  for (const Slot& slot : slots_) bytes += slot.segments.capacity();
+  for (const std::vector<std::byte>& spare : spares_) bytes += spare.capacity();
+  return bytes;
 }
 
 }  // namespace cluster::reliability

@@ -5,6 +5,9 @@
 // it has arrived: at once and without a copy if it is the expected one, else from a copy that waits
 // here (at most `size` of them).
 //
+// What its owner has no room for is held: hold() puts the rest of the frame back, which from then on counts
+// as not arrived, so that nobody is told of it or of what lies behind it in order. resume() lets it arrive.
+//
 // A frame that comes twice is either the network's doing (the same transmission twice) or a repair
 // in vain (another transmission); only the second kind is told to the sender, who learns from it.
 #pragma once
@@ -25,6 +28,7 @@ class ReceiveWindow {
   enum class Arrival : std::uint8_t {
     fresh,  ///< call next() until it is false
     duplicate,
+    held,     ///< the very frame that is held
     outside,  ///< further ahead than the window
   };
 
@@ -34,6 +38,14 @@ class ReceiveWindow {
   Arrival arrive(Sequence s, Sequence transmission, bool ordered, ConstBytes segments);
   /// The next run of segments; valid until the next call of next() or arrive().
   bool next(ConstBytes& segments);
+  /// Takes back `rest`, the end of what next() gave last out of an ordered frame. Until resume() only
+  /// unordered frames are handed on.
+  void hold(ConstBytes rest);
+  bool holding() const { return holding_; }
+  /// What is held; nothing if nothing is.
+  ConstBytes held() const { return holding_ ? ConstBytes(at(expected_).segments) : ConstBytes{}; }
+  /// next() goes on with what was held. Returns the sending that had brought it.
+  Sequence resume();
 
   std::size_t size() const { return size_; }
   Sequence expected() const { return expected_; }
@@ -41,6 +53,8 @@ class ReceiveWindow {
   bool has_gap() const { return highest_end_ != expected_; }
   /// True if next() has nothing to give.
   bool handed_on() const { return current_.empty() && cursor_ == expected_; }
+  /// Bytes of memory it holds, those of what waits included.
+  std::size_t footprint() const;
   /// Frames that came again although they were here.
   std::uint32_t in_vain() const { return in_vain_; }
   /// The runs beyond `expected`, lowest first, as many as a block takes.
@@ -58,9 +72,11 @@ class ReceiveWindow {
   static constexpr std::size_t kFirstSlots = 64;
 
   Slot& at(Sequence s) { return slots_[s.value & mask_]; }
+  const Slot& at(Sequence s) const { return slots_[s.value & mask_]; }
   bool came_before(Sequence s) const { return s.before(expected_) || arrived_.contains(s); }
   void widen(std::size_t slots);
   void keep(Slot& slot, ConstBytes segments);
+  void advance();
   void release_handed();
 
   std::size_t size_;
@@ -70,6 +86,8 @@ class ReceiveWindow {
   Sequence expected_;
   Sequence highest_end_;  ///< one after the highest that arrived
   Sequence cursor_;       ///< ordered frames before this one have been handed on
+  Sequence given_;        ///< the frame that next() gave last
+  bool holding_ = false;  ///< `expected_` is here, but there is no room for it
   std::uint32_t in_vain_ = 0;
   ConstBytes current_;             ///< arrived and can be handed on as it lies
   std::vector<std::byte> handed_;  ///< copy that the caller is looking at

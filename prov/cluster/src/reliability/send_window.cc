@@ -77,8 +77,8 @@ Sequence SendWindow::take_lost() {
 
 bool SendWindow::plausible(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
-  // An old acknowledgement is plausible as long as nobody can have reordered it by a whole window.
-  if (first_ - ack > static_cast<std::int32_t>(capacity_)) return false;
+  // An old one may have been under way for long.
+  if (first_ - ack > kOldest) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
   // The ranges ascend from `ack`, each step less than 2^31: none may leave the window on the way.
   for (std::size_t i = 0; i < ranges->count; ++i) {
@@ -102,6 +102,12 @@ Ring<Sequence>& SendWindow::skip_overtaken() {
     lost_.pop_front();
   }
   return lost_;
+}
+
+std::size_t SendWindow::footprint() const {
+  std::size_t bytes = flights_.capacity() * sizeof(Flight) + outstanding_.footprint() + lost_.footprint();
+  for (const Flight& flight : flights_) bytes += flight.body == nullptr ? 0 : flight.body->footprint();
+  return bytes;
 }
 
 }  // namespace cluster::reliability

@@ -54,8 +54,12 @@ class SendWindow {
   std::size_t travelling_on(std::size_t rail) const { return on_rail_[rail]; }
   /// Frames sent and not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
+  /// The first of them, if there is one. Not first() if the peer has that one but has no room for it.
+  Sequence oldest() const { return outstanding_.next_member(first_, next_); }
   /// True if the peer has a frame beyond one that it misses.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first_); }
+  /// Bytes of memory it holds, those of the frames included.
+  std::size_t footprint() const;
   bool has_lost() { return !skip_overtaken().empty(); }
   /// Frames with tokens among the outstanding ones: somebody waits for their acknowledgement.
   bool awaited() const { return awaited_ != 0; }
@@ -114,6 +118,7 @@ class SendWindow {
   void widen();
 
   static constexpr std::size_t kFirstFlights = 16;
+  static constexpr std::int32_t kOldest = 65536;
 
   std::size_t capacity_;
   std::vector<Flight> flights_;

@@ -7,6 +7,7 @@
 // Outbox: the sending end, a protocol::Carrier. Inbox: the receiving end.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -31,6 +32,8 @@ class Doorbell {
  public:
   virtual ~Doorbell() = default;
   virtual int descriptor() const = 0;
+  /// Bytes of memory that this end has mapped; only those in use are there.
+  virtual std::size_t footprint() const = 0;
   /// From now on the descriptor becomes readable when there is something to do: a segment for an inbox,
   /// room for an outbox. True if that is news to the other side: then os::fence_processes() and one more
   /// look are due before it can be relied on.
@@ -57,6 +60,10 @@ struct Arrival {
 
 class Inbox : public Doorbell {
  public:
+  /// True if look() would find what it found last: nothing. One load, for whoever has many inboxes.
+  bool quiet() const { return std::atomic_ref(*watched_).load(std::memory_order_relaxed) == unchanged_; }
+  /// True, behind take(), if look() would find something. One load likewise.
+  bool more() const { return std::atomic_ref(*next_).load(std::memory_order_relaxed) == ready_; }
   virtual const SocketAddress& peer() const = 0;
   /// Orders the lives of one peer name: a larger one is a later life.
   virtual std::uint64_t peer_epoch() const = 0;
@@ -70,6 +77,26 @@ class Inbox : public Doorbell {
   virtual protocol::ForeignMemory* memory() = 0;
   /// True once the peer is gone (a system call). What it wrote before can still be looked at.
   virtual bool peer_gone() = 0;
+
+ protected:
+  /// Nothing will come before this word is other than it is now.
+  void settle(std::uint32_t& word, std::uint32_t value) {
+    watched_ = &word;
+    unchanged_ = value;
+  }
+  void stir() { settle(restless_, 0); }
+  /// There is something once this word has that value.
+  void expect(std::uint32_t& word, std::uint32_t value) {
+    next_ = &word;
+    ready_ = value;
+  }
+
+ private:
+  std::uint32_t restless_ = 1;
+  std::uint32_t* watched_ = &restless_;
+  std::uint32_t unchanged_ = 0;
+  std::uint32_t* next_ = &restless_;
+  std::uint32_t ready_ = 1;
 };
 
 /// Why a peer is not reached by shared memory, in words for the log; or the outbox.

@@ -12,8 +12,12 @@ RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemor
       hello_(hello) {}
 
 bool RingInbox::look(Arrival& arrival) {
-  if (reader_.look(arrival.segment, arrival.payload)) return true;
+  if (reader_.look(arrival.segment, arrival.payload)) {
+    stir();
+    return true;
+  }
   if (reader_.owes_knock()) socket_.knock();
+  if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
   if (reader_.broken()) [[unlikely]]
     complain();
   return false;
@@ -21,6 +25,7 @@ bool RingInbox::look(Arrival& arrival) {
 
 void RingInbox::take() {
   reader_.take();
+  expect(reader_.next_word(), reader_.next_value());
   if (reader_.owes_knock()) socket_.knock();
   ++environment_.counters.shm_received;
 }

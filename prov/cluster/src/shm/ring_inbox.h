@@ -23,6 +23,7 @@ class RingInbox final : public Inbox {
   void take() override;
   bool broken() const override { return reader_.broken(); }
   int descriptor() const override { return socket_.descriptor(); }
+  std::size_t footprint() const override { return memory_.bytes().size(); }
   bool ask() override { return reader_.ask_for_segments(); }
   void hush() override { socket_.hush(); }
   protocol::ForeignMemory* memory() override {

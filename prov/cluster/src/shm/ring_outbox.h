@@ -20,6 +20,7 @@ class RingOutbox final : public Outbox {
             protocol::Token token) override;
   bool immediate() const override { return true; }
   int descriptor() const override { return socket_.descriptor(); }
+  std::size_t footprint() const override { return memory_.bytes().size(); }
   bool ask() override { return writer_.ask_for_room(); }
   void hush() override { socket_.hush(); }
   bool peer_gone() override;

@@ -31,10 +31,11 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
 }
 
 bool RingReader::rest(std::uint32_t sequence) {
+  idle_word_ = sequence;
   if (position_ != published_) publish();
   // Messages that just miss the slot cost two lines. If the last one was such, the next is expected to
   // be: then its second line comes together with the first instead of after it.
-  if (block_ == kLineBytes) __builtin_prefetch(arena_ + arena_place_);
+  if (expects_two_lines()) __builtin_prefetch(arena_ + arena_place_);
   // The slot still carries the segment of the lap before, or nothing in the first lap.
   const std::uint32_t lap_before = position_ + 1 - slot_count_;
   const bool first_lap = position_ - kFirstNumber < slot_count_;

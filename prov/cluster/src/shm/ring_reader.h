@@ -27,6 +27,15 @@ class RingReader {
     return read(slot, segment, payload);
   }
 
+  /// True if every look is worth while, for it fetches in advance what probably comes with the next segment.
+  bool expects_two_lines() const { return block_ == kLineBytes; }
+  /// Where look() has found nothing: the word that changes when there is something.
+  std::uint32_t& next_word() const { return slots_[position_ & (slot_count_ - 1)].sequence; }
+  /// What it will be.
+  std::uint32_t next_value() const { return position_ + 1; }
+  /// What it was.
+  std::uint32_t idle_word() const { return idle_word_; }
+
   /// Gives back what look() showed.
   void take() {
     ++position_;
@@ -68,6 +77,7 @@ class RingReader {
   std::uint32_t arena_place_ = 0;           ///< where the newest block seen ends, in the arena
   std::uint32_t arena_taken_ = 0;           ///< bytes taken since published_
   std::uint32_t block_ = 0;                 ///< bytes of the arena that the segment shown occupies
+  std::uint32_t idle_word_ = 0;             ///< what look() saw where it found nothing
   bool shown_ = false;                      ///< look() has shown the segment at position_
   bool knock_due_ = false;
   bool broken_ = false;

@@ -3,6 +3,8 @@
 #include <cassert>
 #include <utility>
 
+#include "base/short_copy.h"
+
 namespace cluster::shm {
 
 RingWriter::RingWriter(Bytes memory, const Geometry& geometry)
@@ -28,7 +30,7 @@ bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {
   const std::size_t header_size = wire::encode(segment, slot.room);
   std::uint32_t offset = Slot::kInline;
   if (header_size + length <= Slot::kRoom) {
-    payload.copy_to(slot.room + header_size);
+    gather_short(payload, slot.room + header_size);
   } else {
     if (!reserve(block_bytes(length), offset)) return false;
     payload.copy_to(arena_ + offset);

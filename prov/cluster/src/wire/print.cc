@@ -125,6 +125,8 @@ std::string print(const Segment& segment) {
   if ((segment.flags & segment_flag::kAddress) != 0) text += hexadecimal("address", segment.address);
   if (segment.has_data()) text += hexadecimal("data", segment.data);
   if (segment.confirm()) text += " confirm";
+  if (segment.more()) text += " more";
+  if (segment.continues()) text += " continues";
   return text;
 }
 

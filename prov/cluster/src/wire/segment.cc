@@ -18,26 +18,26 @@ struct Shape {
 using namespace segment_flag;
 
 constexpr Shape kShapes[kSegmentKindLast + 1] = {
-    {0, 0, false, false},                                        // no kind 0
-    {0, kTagged | kData | kConfirm, true, true},                 // eager
-    {kTotal, kTagged | kData | kConfirm, true, true},            // eager_first
-    {0, 0, true, true},                                          // eager_next
-    {kId | kTotal, kTagged | kData | kAddress, true, false},     // announce
-    {kId | kPeerId | kOffset | kTotal, kAddress, false, false},  // pull
-    {kPeerId | kOffset, 0, false, true},                         // bulk
-    {kId, 0, false, false},                                      // done
-    {kTotal, 0, false, false},                                   // credit
-    {0, 0, false, false},                                        // farewell
-    {kId | kOffset | kTotal | kKey, kData, true, true},          // put
-    {0, 0, true, true},                                          // put_next
-    {kId | kOffset | kTotal | kKey, kData, true, false},         // put_announce
-    {kPeerId | kOffset | kTotal | kKey, kData, true, false},     // get
-    {kId | kTotal, 0, false, false},                             // failed
-    {kPeerId | kTotal, 0, false, false},                         // get_failed
-    {kPeerId | kOffset | kTotal, 0, false, false},               // placed
-    {kId | kOffset | kTotal | kKey, 0, true, true},              // atomic
-    {kId | kOffset, 0, false, true},                             // fetched
-    {0, 0, false, true},                                         // padding
+    {0, 0, false, false},                                                      // no kind 0
+    {0, kTagged | kData | kConfirm, true, true},                               // eager
+    {kTotal, kTagged | kData | kConfirm, true, true},                          // eager_first
+    {0, 0, true, true},                                                        // eager_next
+    {kId | kTotal, kTagged | kData | kAddress, true, false},                   // announce
+    {kId | kPeerId | kOffset | kTotal, kAddress, false, false},                // pull
+    {kPeerId | kOffset, 0, false, true},                                       // bulk
+    {kId, 0, false, false},                                                    // done
+    {kTotal, 0, false, false},                                                 // credit
+    {0, 0, false, false},                                                      // farewell
+    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, true},   // put
+    {0, 0, true, true},                                                        // put_next
+    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, false},  // put_announce
+    {kPeerId | kOffset | kTotal | kKey, kData | kMore, true, false},           // get
+    {kId | kTotal, 0, false, false},                                           // failed
+    {kPeerId | kTotal, 0, false, false},                                       // get_failed
+    {kPeerId | kOffset | kTotal, 0, false, false},                             // placed
+    {kId | kOffset | kTotal | kKey, kMore, true, true},                        // atomic
+    {kId | kOffset, 0, false, true},                                           // fetched
+    {0, 0, false, true},                                                       // padding
 };
 
 struct Common {

@@ -43,7 +43,10 @@ inline constexpr std::uint8_t kData = 2;     ///< `data` (remote completion data
 inline constexpr std::uint8_t kConfirm = 4;  ///< the sender waits for `done` for its request `id`
 inline constexpr std::uint8_t kAddress =
     8;  ///< `address` is present: an announcement's bytes lie there, a pull's belong there
-inline constexpr std::uint8_t kAll = 15;
+inline constexpr std::uint8_t kMore = 16;  ///< its operation goes on: nobody counts it yet
+inline constexpr std::uint8_t kContinues =
+    32;  ///< its operation began with the segment of this kind before it
+inline constexpr std::uint8_t kAll = 63;
 }  // namespace segment_flag
 
 /// A segment in host terms; fields its kind does not have are zero.
@@ -64,6 +67,8 @@ struct Segment {
   bool tagged() const { return (flags & segment_flag::kTagged) != 0; }
   bool has_data() const { return (flags & segment_flag::kData) != 0; }
   bool confirm() const { return (flags & segment_flag::kConfirm) != 0; }
+  bool more() const { return (flags & segment_flag::kMore) != 0; }
+  bool continues() const { return (flags & segment_flag::kContinues) != 0; }
 };
 
 /// Most bytes encode() ever writes.

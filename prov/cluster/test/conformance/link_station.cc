@@ -6,6 +6,8 @@
 #include <cstring>
 #include <thread>
 
+#include "support/give_way.h"
+
 namespace cluster::test {
 namespace {
 
@@ -95,7 +97,7 @@ bool eventually(const std::function<bool()>& done) {
   for (;;) {
     if (done()) return true;
     if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
+    give_way();
   }
 }
 

@@ -1,7 +1,6 @@
 // Both ends of a ring at full speed: as two threads over plain memory (what ThreadSanitizer can judge)
 // and as processes that are killed in the middle or write rubbish.
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "shm/ring_host.h"
 #include "shm/ring_reader.h"
 #include "shm/ring_writer.h"
+#include "support/give_way.h"
 #include "unit/shm/ring_memory.h"
 
 namespace cluster::shm {
@@ -127,7 +127,7 @@ void run_threads(const Geometry& geometry, std::uint64_t count, std::uint64_t se
       const auto post = [&](const auto& segment, const auto& payload) {
         return writer.post(segment, payload);
       };
-      if (!sender.send(post)) ::sched_yield();
+      if (!sender.send(post)) test::give_way();
     }
   });
   Receiver receiver(seed, geometry.payload_max());
@@ -136,7 +136,7 @@ void run_threads(const Geometry& geometry, std::uint64_t count, std::uint64_t se
   bool right = true;
   while (receiver.number() < count && !reader.broken()) {
     if (!reader.look(segment, payload)) {
-      ::sched_yield();
+      test::give_way();
       continue;
     }
     right = right && receiver.right(segment, payload);
@@ -184,7 +184,7 @@ class ShmProcesses : public ::testing::Test {
     std::vector<std::unique_ptr<Inbox>> inboxes;
     while (inboxes.empty()) {
       host.accept(inboxes);
-      ::sched_yield();
+      test::give_way();
     }
     return std::move(inboxes[0]);
   }
@@ -222,7 +222,7 @@ int exchange(Host& host, Outbox& outbox, std::size_t most, std::uint64_t count, 
       moved = true;
     }
     if (!inboxes.empty() && inboxes[0]->broken()) return 4;
-    if (!moved) ::sched_yield();
+    if (!moved) test::give_way();
   }
   // The look that finds nothing also gives back the last segments, for which the peer waits.
   return inboxes[0]->look(arrival) ? 5 : 0;
@@ -238,7 +238,7 @@ TEST_F(ShmProcesses, ExchangeBothWaysAtOnce) {
   });
   Connection connection;
   while (!connection.outbox) {
-    ::sched_yield();  // until the child listens
+    test::give_way();  // until the child listens
     connection = host->connect(theirs);
   }
   EXPECT_EQ(exchange(*host, *connection.outbox, most, kCount, 6, 5), 0);
@@ -253,7 +253,7 @@ TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
       const Connection connection = other->connect(mine);
       Sender sender(seed, most);
       for (;;) {
-        if (!send_some(*connection.outbox, sender)) ::sched_yield();
+        if (!send_some(*connection.outbox, sender)) test::give_way();
       }
       return 0;
     });
@@ -271,7 +271,7 @@ TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
       } else if (gone) {
         break;
       } else {
-        ::sched_yield();
+        test::give_way();
       }
       if (!killed && receiver.number() >= kill_at) {
         ::kill(child, SIGKILL);
@@ -300,7 +300,7 @@ TEST_F(ShmProcesses, AKilledReaderIsNoticedByAWriterThatWaitsForRoom) {
   });
   Connection connection;
   while (!connection.outbox) {
-    ::sched_yield();
+    test::give_way();
     connection = host->connect(theirs);
   }
   Sender sender(1, most);
@@ -347,7 +347,7 @@ TEST_F(ShmProcesses, AScribblerHurtsNobodyButItself) {
     unsigned sum = 0;
     for (int i = 0; i < 200'000 && !inbox->broken(); ++i) {
       if (!inbox->look(arrival)) {
-        ::sched_yield();
+        test::give_way();
         continue;
       }
       ASSERT_EQ(arrival.payload.size(), arrival.segment.length);

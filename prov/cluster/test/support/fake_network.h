@@ -36,6 +36,7 @@ class FakeNetwork {
   };
 
   Conditions conditions;
+  std::size_t looks = 0;      ///< how often links were asked what had arrived
   std::uint64_t carried = 0;  ///< frames handed in
   std::uint64_t lost = 0;
   std::uint64_t lost_data = 0;  ///< of those: not mere acknowledgements
@@ -105,6 +106,7 @@ class FakeLink final : public link::Link {
     return taken;
   }
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
+    ++network_.looks;
     inbox_.clear();
     FakeNetwork::Cargo cargo;
     while (inbox_.size() < frames.size() && network_.arrived(name_, cargo)) {

@@ -16,7 +16,8 @@ namespace cluster::protocol {
 using test::QueueCarrier;
 
 struct NoDirectory final : Directory {
-  std::uint64_t handle_of(const Channel&) override { return 7; }
+  std::uint64_t handle = 7;
+  std::uint64_t handle_of(const Channel&) override { return handle; }
 };
 
 struct Side {

@@ -1,6 +1,8 @@
 // The life of an endpoint: what has to be bound, in which state what is allowed, what can be set.
 #include <rdma/fi_rma.h>
 
+#include <thread>
+
 #include "api/newer.h"
 #include "unit/api/api_world.h"
 
@@ -75,6 +77,7 @@ TEST_F(EndpointTest, TakesOneQueueAndOneCounterPerEvent) {
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_SEND), -FI_EINVAL);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_RECV), 0);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_READ | FI_WRITE), 0);
+  EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_REMOTE_WRITE), 0);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_REMOTE_WRITE), -FI_EINVAL);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, 0), 0);
   ASSERT_EQ(fi_enable(endpoint), 0);
@@ -160,6 +163,42 @@ TEST_F(EndpointTest, WhoHearsOfRemoteMemoryByCountersNeedsNoQueueForReceives) {
   EXPECT_EQ(fi_ep_bind(another, &cq->fid, FI_TRANSMIT), 0);
   EXPECT_EQ(fi_enable(another), 0);
   EXPECT_EQ(fi_close(&another->fid), 0);
+}
+
+TEST_F(EndpointTest, WhoReadsOrWritesTheMemoryOfPeersNeedsAQueueForThat) {
+  const auto enable_with = [&](std::uint64_t caps) {
+    info.info.caps = caps;
+    reopen();
+    EXPECT_EQ(fi_ep_bind(endpoint, &av->fid, 0), 0);
+    return fi_enable(endpoint);
+  };
+  for (const std::uint64_t kind : {FI_RMA, FI_ATOMIC}) {
+    EXPECT_EQ(enable_with(kind), -FI_ENOCQ) << "no direction named: every one";
+    EXPECT_EQ(enable_with(kind | FI_READ), -FI_ENOCQ);
+    EXPECT_EQ(enable_with(kind | FI_WRITE | FI_REMOTE_WRITE), -FI_ENOCQ);
+    EXPECT_EQ(enable_with(kind | FI_REMOTE_READ), 0);
+    EXPECT_EQ(enable_with(kind | FI_REMOTE_WRITE), 0);
+  }
+}
+
+TEST_F(EndpointTest, FacesComeAndGoInSeveralThreads) {
+  constexpr int kThreads = 4;
+  constexpr int kLives = 5000;
+  bind_all();
+  ASSERT_EQ(fi_enable(endpoint), 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&] {
+      for (int life = 0; life < kLives; ++life) {
+        fid_ep* face = nullptr;
+        ASSERT_EQ(fi_ep_alias(endpoint, &face, FI_TRANSMIT), 0);
+        ASSERT_EQ(fi_close(&face->fid), 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(fi_close(&endpoint->fid), 0) << "no face holds it any more";
+  endpoint = open_endpoint();
 }
 
 TEST_F(EndpointTest, RemoteAccessHasLimitsOfItsOwn) {

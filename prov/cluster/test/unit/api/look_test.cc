@@ -102,5 +102,13 @@ TEST_F(LookTest, ClaimAndDiscardAtOnceMakeNoSense) {
   EXPECT_EQ(look(FI_DISCARD, 1, &context), -FI_EINVAL);
 }
 
+TEST_F(LookTest, AClaimedMessageIsNoBufferForMany) {
+  start();
+  iovec part{buffer, sizeof buffer};
+  const fi_msg message{&part, nullptr, 1, FI_ADDR_UNSPEC, &context, 0};
+  EXPECT_EQ(fi_recvmsg(right.endpoint, &message, FI_CLAIM | FI_MULTI_RECV), -FI_EINVAL);
+  EXPECT_EQ(fi_recvmsg(right.endpoint, &message, FI_CLAIM | FI_DISCARD | FI_MULTI_RECV), -FI_EINVAL);
+}
+
 }  // namespace
 }  // namespace cluster::api::test

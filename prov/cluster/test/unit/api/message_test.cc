@@ -271,6 +271,23 @@ TEST_F(MessageTest, NobodyThereEndsInAnErrorThatNamesThem) {
             std::string::npos);
 }
 
+TEST_F(MessageTest, NobodyThereIsAnErrorForInjectedMessagesToo) {
+  start();
+  const sockaddr_in nowhere = raw(host(200, 1));
+  fi_addr_t to_nobody = 0;
+  assembly.clock().step = 100us;
+  ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &to_nobody, 0, nullptr), 1);
+  ASSERT_EQ(fi_inject(left.endpoint, "u", 1, to_nobody), 0);
+  ASSERT_EQ(fi_tinject(left.endpoint, "t", 1, to_nobody, 1), 0);
+  ASSERT_EQ(fi_tinjectdata(left.endpoint, "d", 1, 3, to_nobody, 1), 0);
+  for (int i = 0; i < 3; ++i) {
+    fi_cq_err_entry error{};
+    ASSERT_EQ(await_error(left.sends, error), 1);
+    EXPECT_EQ(error.err, FI_ECONNREFUSED);
+    EXPECT_EQ(error.op_context, nullptr);
+  }
+}
+
 TEST_F(MessageTest, SendsAreHeldBackAndGoOnAfterReading) {
   assembly.settings.send_requests_max = 8;
   start();

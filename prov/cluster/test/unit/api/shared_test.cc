@@ -2,6 +2,7 @@
 #include <atomic>
 #include <thread>
 
+#include "support/give_way.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -107,7 +108,7 @@ TEST_F(SharedTest, EndpointsComeAndGoWhileTheirQueueIsRead) {
       while (!over) {
         fi_cq_tagged_entry got{};
         if (fi_cq_read(cq, &got, 1) == 1) ++seen;
-        std::this_thread::yield();
+        cluster::test::give_way();
       }
     });
   }
@@ -118,7 +119,7 @@ TEST_F(SharedTest, EndpointsComeAndGoWhileTheirQueueIsRead) {
     EXPECT_EQ(fi_enable(endpoint), 0);
     EXPECT_EQ(fi_trecv(endpoint, buffer, sizeof buffer, nullptr, to_self, 5, 0, nullptr), 0);
     EXPECT_EQ(fi_tsend(endpoint, "self", 5, nullptr, to_self, 5, nullptr), 0);
-    while (seen < 2 * life && !HasFailure()) std::this_thread::yield();
+    while (seen < 2 * life && !HasFailure()) cluster::test::give_way();
     EXPECT_EQ(fi_close(&endpoint->fid), 0);
   }
   over = true;

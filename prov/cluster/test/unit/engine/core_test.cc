@@ -2,90 +2,26 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "engine/engine.h"
-#include "shm/host.h"
-#include "support/fake_network.h"
+#include "support/node.h"
 #include "wire/control.h"
 
 namespace cluster::engine {
 namespace {
 
-using test::FakeLink;
 using test::FakeNetwork;
+using test::kA;
+using test::kB;
+using test::kFlowsMax;
+using test::kStranger;
+using test::Node;
 
-constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
-constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
-constexpr std::byte kIpC[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{3}};
-const SocketAddress kA = SocketAddress::v4(kIpA, 9228);
-const SocketAddress kB = SocketAddress::v4(kIpB, 9228);
-const SocketAddress kStranger = SocketAddress::v4(kIpC, 666);
-
-constexpr std::size_t kFlowsMax = 4;
 /// Epoch of a process that began an hour after those that began at 1000 ns.
 constexpr std::uint64_t kLater = 3'600'000'000'000;
 
-Settings settings() {
-  Settings settings;
-  settings.flows_max = kFlowsMax;
-  settings.linger = 0s;  // nobody moves the clock while an engine closes
-  return settings;
-}
-
-/// An endpoint that knows one peer, under handle 0.
-struct Node {
-  Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
-       std::unique_ptr<shm::Host> host = nullptr)
-      : engine(Parts{.environment = world(network, epoch).environment(),
-                     .settings = settings(),
-                     .name = name,
-                     .epoch = epoch,
-                     .link = std::make_unique<FakeLink>(network, name),
-                     .host = std::move(host),
-                     .keeper = nullptr}) {
-    book.insert(peer);
-    engine.attach(book, {.sends = &sent, .receives = &received});
-  }
-  void send() {
-    const ConstBytes slice = as_bytes(&word, sizeof word);
-    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Fault::none);
-  }
-
-  /// Engines of one test share nothing but the network's clock.
-  struct World final {
-    World(test::FakeClock& shared, std::uint64_t seed) : clock(shared), random(seed) {}
-    Environment environment() { return {clock, random, log, counters}; }
-    test::FakeClock& clock;
-    test::FakeRandom random;
-    test::FakeLog log;
-    Counters counters;
-  };
-  World& world(FakeNetwork& network, std::uint64_t seed) {
-    world_ = std::make_unique<World>(network.clock(), seed);
-    return *world_;
-  }
-  Counters& counters() { return world_->counters; }
-
-  std::unique_ptr<World> world_;
-  AddressBook book;
-  protocol::CompletionQueue sent;
-  protocol::CompletionQueue received;
-  std::uint64_t word = 0x1234;
-  Engine engine;
-};
-
-class CoreTest : public ::testing::Test {
+class CoreTest : public test::EngineTest {
  protected:
-  /// Moves time on, and all engines with it.
-  template <typename... Nodes>
-  void pass(Nodes&... nodes) {
-    for (int i = 0; i < 200; ++i) {
-      clock.advance(5us);
-      (nodes.engine.poll(), ...);
-    }
-  }
   void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
     const link::Path path{to, {}, false};
     link::OutFrame frame;
@@ -105,9 +41,6 @@ class CoreTest : public ::testing::Test {
       }
     }
   }
-
-  test::FakeClock clock;
-  FakeNetwork network{clock, 1};
 };
 
 TEST_F(CoreTest, AResetIsTakenOnlyFromWhomTheFrameWasSentTo) {
@@ -294,56 +227,6 @@ TEST_F(CoreTest, AnEpochThatLeavesNoRoomAboveItIsNotMadeOurs) {
   a.send();
   pass(a, b);
   EXPECT_EQ(b.counters().unexpected, 1u);
-}
-
-/// A peer of this node that writes on and on, alive or reported dead.
-class EndlessInbox final : public shm::Inbox {
- public:
-  EndlessInbox(std::size_t& looks, bool dead, bool talks) : looks_(looks), dead_(dead), talks_(talks) {}
-  const SocketAddress& peer() const override { return kB; }
-  std::uint64_t peer_epoch() const override { return 1; }
-  bool look(shm::Arrival& arrival) override {
-    arrival = {};
-    arrival.segment.kind = wire::SegmentKind::done;
-    return ++looks_ < 10'000'000 && talks_;
-  }
-  void take() override {}
-  bool broken() const override { return false; }
-  protocol::ForeignMemory* memory() override { return nullptr; }
-  bool peer_gone() override { return dead_; }
-  int descriptor() const override { return -1; }
-  bool ask() override { return false; }
-  void hush() override {}
-
- private:
-  std::size_t& looks_;
-  bool dead_, talks_;
-};
-
-class HostOfOne final : public shm::Host {
- public:
-  explicit HostOfOne(std::size_t& looks, bool dead = true, bool talks = true)
-      : looks_(looks), dead_(dead), talks_(talks) {}
-  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
-  void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
-    if (!std::exchange(came_, true))
-      arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
-  }
-  int descriptor() const override { return -1; }
-  bool expecting() const override { return false; }
-
- private:
-  std::size_t& looks_;
-  bool dead_, talks_;
-  bool came_ = false;
-};
-
-TEST_F(CoreTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
-  std::size_t looks = 0;
-  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks));
-  for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
-  EXPECT_LT(looks, 9'000'000u);
-  EXPECT_GT(looks, 0u);
 }
 
 }  // namespace

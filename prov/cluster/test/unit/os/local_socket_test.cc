@@ -109,6 +109,7 @@ TEST_F(LocalSocketTest, BothSidesAreThisUser) {
   const LocalSocket server = listener.accept(reason);
   EXPECT_TRUE(client.same_user());
   EXPECT_TRUE(server.same_user());
+  EXPECT_EQ(server.peer_user(), ::geteuid());
 }
 
 TEST_F(LocalSocketTest, AnotherUserIsSeenFromBothSides) {

@@ -107,6 +107,26 @@ TEST_F(AtomicTest, EveryLengthWithAndWithoutAnAnswer) {
   }
 }
 
+TEST_F(AtomicTest, SeveralRangesAreCountedOnce) {
+  const ConstBytes operand[] = {{bytes_of(operands), 48}};
+  const Bytes result[] = {{bytes_of(results), 48}};
+  const RemoteRange ranges[] = {{0, kKey, 16}, {64, kKey, 32}};
+  for (const bool fetch : {false, true}) {
+    AtomicOrder order;
+    order.code = {AtomicOp::sum, AtomicType::uint64, fetch};
+    order.slices = operand;
+    if (fetch) order.results = result;
+    order.remote = ranges;
+    order.length = 48;
+    ASSERT_EQ(left.messenger.atomic(left.channel, order), Fault::none);
+    run();
+    EXPECT_EQ(outcome().fault, Fault::none);
+  }
+  for (const Counter* counter : {&writes, &reads, &remote_writes, &remote_reads}) {
+    EXPECT_EQ(counter->value(), 1u);
+  }
+}
+
 TEST_F(AtomicTest, ReadsAndCompares) {
   ASSERT_EQ(atomic(AtomicOp::read, true, 0, 40), Fault::none);
   run();

@@ -47,19 +47,79 @@ INSTANTIATE_TEST_SUITE_P(Sizes, MessengerSizes,
                                                           256 * 1024, 256 * 1024 + 1, 3000001),
                                           testing::Bool()));
 
-TEST_F(MessengerTest, AFullStoreIsCountedAndTheReceiverGoesOn) {
-  settings.stored_max = 3;
+wire::Segment beginning(wire::SegmentKind kind, std::uint64_t tag) {
+  wire::Segment segment;
+  segment.kind = kind;
+  segment.flags = wire::segment_flag::kTagged;
+  segment.tag = tag;
+  return segment;
+}
+
+TEST_F(MessengerTest, WhoHasFilledItsPartOfTheStoreWaitsUntilReceivesTakeSome) {
+  using wire::SegmentKind;
+  settings.stored_max = 16;
   Side narrow(settings);
-  for (std::uint64_t tag = 0; tag < 5; ++tag) send(left, pattern(tag < 4 ? 8 : 5000), tag);
+  Channel other;
+  for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(8), tag);
   carry(left, narrow);
-  EXPECT_EQ(narrow.counters.unexpected, 3u);
-  EXPECT_EQ(narrow.counters.store_full, 2u) << "a small and a large one";
-  EXPECT_EQ(narrow.counters.refused_segment, 0u);
+  for (const SegmentKind kind : {SegmentKind::eager, SegmentKind::eager_first, SegmentKind::announce}) {
+    EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(kind, 9)));
+    EXPECT_TRUE(narrow.messenger.ready(other, beginning(kind, 9))) << "there is room for others";
+  }
+  for (const SegmentKind kind : {SegmentKind::eager_next, SegmentKind::pull, SegmentKind::put}) {
+    EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(kind, 0)));
+  }
   std::byte target[8];
+  receive(narrow, target, 9);
+  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(SegmentKind::eager, 9)));
+  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(SegmentKind::eager, 8)));
   receive(narrow, target, 0);
-  send(left, pattern(8), 9);
+  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(SegmentKind::eager, 8)));
+}
+
+TEST_F(MessengerTest, WhoOwesSomethingIsNotMadeToWait) {
+  settings.stored_max = 16;
+  settings.stored_most = 3;
+  Side narrow(settings);
+  for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(8), tag);
   carry(left, narrow);
-  EXPECT_EQ(narrow.counters.unexpected, 4u);
+  ASSERT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  ASSERT_EQ(send(narrow, pattern(8), 1, nullptr, Promise::delivered), Fault::none);
+  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  send(left, pattern(8), 2);
+  carry(left, narrow);
+  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)))
+      << "not without end";
+}
+
+TEST_F(MessengerTest, BytesFillTheStoreAsMessagesDo) {
+  settings.stored_bytes_max = 8000;
+  Side narrow(settings);
+  for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(4000), tag);
+  carry(left, narrow);
+  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  std::vector<std::byte> target(4000);
+  receive(narrow, target, 0);
+  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+}
+
+TEST_F(MessengerTest, StrangersGetHalfOfTheStore) {
+  settings.stored_bytes_max = 8000;
+  Side narrow(settings);
+  send(left, pattern(4000), 0);
+  carry(left, narrow);
+  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  narrow.directory.handle = kNoHandle;
+  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+}
+
+TEST_F(MessengerTest, WhatNobodyAskedIfThereWasRoomForIsRefused) {
+  settings.stored_most = 2;
+  Side narrow(settings);
+  for (std::uint64_t tag = 0; tag < 4; ++tag) send(left, pattern(tag < 3 ? 8 : 5000), tag);
+  carry(left, narrow);
+  EXPECT_EQ(narrow.counters.unexpected, 2u);
+  EXPECT_EQ(narrow.counters.refused_segment, 2u) << "a small and a large one";
 }
 
 TEST_F(MessengerTest, MatchesInPostingOrderWildcardAndDirectedAlike) {
@@ -179,6 +239,36 @@ TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
   run();
   EXPECT_EQ(target, original);
   EXPECT_TRUE(left.take().empty());
+}
+
+TEST_F(MessengerTest, AnInjectedMessageThatIsLostOnTheWayIsAnErrorAndNoSuccess) {
+  const auto data = pattern(64);
+  const ConstBytes slices[] = {data};
+  SendOrder order{.slices = slices, .length = data.size()};
+  order.inject = true;
+  order.report = false;
+  for (const Promise promise : {Promise::buffer_free, Promise::transmitted}) {
+    order.promise = promise;
+    left.channel.carrier = &left.carrier;
+    ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+    EXPECT_EQ(left.sent.value(), 0u);
+    left.carrier.items.clear();
+    left.messenger.fail(left.channel, Fault::unreachable, true);
+    const auto told = left.take();
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].fault, Fault::unreachable);
+    EXPECT_EQ(told[0].context, nullptr);
+  }
+  EXPECT_EQ(left.sent.errors(), 2u);
+  left.channel.carrier = &left.carrier;
+  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  run();
+  EXPECT_EQ(left.sent.value(), 1u);
+  EXPECT_TRUE(left.take().empty());
+  left.carrier.at_once = true;
+  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  EXPECT_EQ(left.sent.value(), 2u) << "memory that the peer reads loses nothing";
+  EXPECT_FALSE(left.messenger.under_way());
 }
 
 TEST_F(MessengerTest, NarrowCarrierOnlyDelays) {

@@ -53,6 +53,25 @@ TEST_F(MessengerTest, DiscardedMessagesStillCompleteAtTheSender) {
   }
 }
 
+TEST_F(MessengerTest, AClaimedMessageThatIsDiscardedHasASenderToo) {
+  Sinks sinks;
+  sinks.receives = &right.completions;
+  sinks.want_source = sinks.want_strangers = true;
+  right.messenger.attach(sinks);
+  int context;
+  send(left, pattern(8), 9);
+  run();
+  peek(right, 9, Peek::claim, &context);
+  ReceiveOrder drop{.slices = {}, .context = &context, .tagged = true};
+  drop.drop_claimed = true;
+  ASSERT_EQ(right.messenger.receive(nullptr, drop), Fault::none);
+  const auto got = right.take();
+  ASSERT_EQ(got.size(), 2u);
+  EXPECT_EQ(got[1].context, &context);
+  EXPECT_EQ(got[1].fault, Fault::none);
+  EXPECT_EQ(got[1].source, 7u);
+}
+
 TEST_F(MessengerTest, CancelTakesOneWaitingReceive) {
   std::byte target[8];
   int one, two;

@@ -17,6 +17,8 @@ class RemoteTest : public MessengerTest {
     sinks.sends = sinks.receives = &right.completions;
     sinks.regions = &regions;
     sinks.remote_write_counter = &remote_writes;
+    sinks.remote_read_counter = &remote_reads;
+    sinks.want_source = true;
     right.messenger.attach(sinks);
     Sinks mine;
     mine.sends = mine.receives = &left.completions;
@@ -57,7 +59,7 @@ class RemoteTest : public MessengerTest {
   static constexpr std::uint64_t kKey = 0x8000000000000007;
   static constexpr std::size_t kMemory = 1 << 20;
   Regions regions;
-  Counter reads, writes, remote_writes, written, read;
+  Counter reads, writes, remote_writes, remote_reads, written, read;
   std::vector<std::byte> memory, expected;
 };
 
@@ -86,6 +88,8 @@ TEST_P(RemoteSizes, WritesAndReadsBackIntact) {
   EXPECT_EQ(done.kind, Completion::Kind::read);
   EXPECT_EQ(read.value(), 1u);
   EXPECT_EQ(written.value(), 1u);
+  EXPECT_EQ(reads.value(), size > 0 ? 1u : 0u) << "however many pieces were asked for";
+  EXPECT_EQ(remote_reads.value(), reads.value());
   EXPECT_TRUE(right.take().empty());
 }
 
@@ -102,6 +106,7 @@ TEST_F(RemoteTest, DataIsToldToTheTargetOnceTheBytesAreThere) {
     EXPECT_EQ(told.kind, Completion::Kind::remote_write);
     EXPECT_EQ(told.data, 0x123456789abcdef0u);
     EXPECT_EQ(told.length, size);
+    EXPECT_EQ(told.source, 7u) << "what the directory says of whoever wrote";
     outcome(left);
   }
 }
@@ -188,6 +193,8 @@ TEST_F(RemoteTest, SeveralRangesAreOneOperation) {
   run();
   EXPECT_EQ(outcome(left).fault, Fault::none);
   EXPECT_EQ(written.value(), 1u);
+  EXPECT_EQ(writes.value(), 1u) << "and so it is for the target";
+  EXPECT_EQ(remote_writes.value(), 1u);
   std::vector<std::byte> back(10000);
   const Bytes in[] = {Bytes(back).first(7000), Bytes(back).subspan(7000)};
   GetOrder read_order;
@@ -198,6 +205,28 @@ TEST_F(RemoteTest, SeveralRangesAreOneOperation) {
   run();
   EXPECT_EQ(outcome(left).fault, Fault::none);
   EXPECT_EQ(back, data);
+  EXPECT_EQ(reads.value(), 1u);
+  EXPECT_EQ(remote_reads.value(), 1u);
+}
+
+TEST_F(RemoteTest, TheTargetCountsAWriteWhenAllItsRangesAreThere) {
+  const auto data = pattern(300008);
+  const ConstBytes slice[] = {keep(data)};
+  const RemoteRange ranges[] = {{8, kKey, 300000}, {0, kKey, 8}};
+  PutOrder order;
+  order.slices = slice;
+  order.remote = ranges;
+  order.length = data.size();
+  left.messenger.put(left.channel, order);
+  for (int turn = 0; turn < 10000 && writes.value() == 0; ++turn) {
+    left.messenger.pump();
+    right.messenger.pump();
+    carry(left, right);
+    if (writes.value() == 0) carry(right, left);
+  }
+  EXPECT_TRUE(std::equal(data.begin(), data.begin() + 300000, memory.begin() + 8));
+  run();
+  EXPECT_EQ(writes.value(), 1u);
 }
 
 TEST_F(RemoteTest, DataOfSeveralRangesComesBehindTheLastOfThem) {
@@ -217,7 +246,9 @@ TEST_F(RemoteTest, DataOfSeveralRangesComesBehindTheLastOfThem) {
     carry(left, right);
     if (right.completions.empty()) carry(right, left);
   }
-  ASSERT_EQ(outcome(right).data, 7u);
+  const Completion told = outcome(right);
+  ASSERT_EQ(told.data, 7u);
+  EXPECT_EQ(told.length, data.size());
   EXPECT_TRUE(std::equal(data.begin(), data.begin() + 300000, memory.begin() + 8));
   EXPECT_TRUE(std::equal(data.begin() + 300000, data.begin() + 300008, memory.begin()));
   EXPECT_TRUE(std::equal(data.begin() + 300008, data.end(), memory.begin() + 700000));
@@ -238,6 +269,10 @@ TEST_F(RemoteTest, DataOfAWriteThatFailsInPartDoesNotCome) {
   run();
   EXPECT_EQ(outcome(left).fault, Fault::access);
   EXPECT_TRUE(right.take().empty());
+  EXPECT_EQ(remote_writes.value(), 0u);
+  put(pattern(5), 0, kKey, true);
+  run();
+  EXPECT_EQ(outcome(right).length, 5u) << "nothing of the one that failed is added to the next";
 }
 
 TEST_F(RemoteTest, AnInjectedWriteKeepsItsBytesWhenItIsAnnounced) {
@@ -286,6 +321,56 @@ TEST_F(RemoteTest, AFencedWriteWaitsForWhatWasBefore) {
   run();
   EXPECT_TRUE(std::equal(second.begin(), second.end(), memory.begin()));
   EXPECT_EQ(left.take().size(), 2u);
+}
+
+/// The target keeps so many answers for lack of room; more are never asked for, and none fails for it.
+TEST_F(RemoteTest, MoreReadsThanThePeerKeepsAnswersForWaitAtTheirCaller) {
+  std::vector<std::byte> words(8 * 3 * kServesMax);
+  std::size_t begun = 0;
+  Fault fault = Fault::none;
+  for (; begun < 3 * kServesMax; ++begun) {
+    fault = get({words.data() + 8 * begun, 8}, 8 * (begun % 1000));
+    if (fault != Fault::none) break;
+  }
+  EXPECT_EQ(fault, Fault::again);
+  EXPECT_EQ(begun, kReadsMax);
+  right.carrier.room = 0;  // the target has no room for an answer
+  run();
+  right.carrier.room = 1000;
+  run();
+  const auto outcomes = left.take();
+  EXPECT_EQ(outcomes.size(), begun);
+  for (const Completion& outcome : outcomes) ASSERT_EQ(outcome.fault, Fault::none);
+  EXPECT_EQ(get({words.data(), 8}, 0), Fault::none) << "there is room again";
+}
+
+/// What is kept to answer a peer is not taken from what the application may have under way.
+TEST_F(RemoteTest, AnswersThatFindNoRoomLeaveTheApplicationItsOwn) {
+  std::vector<std::byte> words(8 * 2 * settings.send_requests_max);
+  right.carrier.room = 0;
+  for (std::size_t i = 0; i < 2 * settings.send_requests_max; ++i) {
+    ASSERT_EQ(get({words.data() + 8 * i, 8}, 0), Fault::none);
+  }
+  run();
+  EXPECT_EQ(right.messenger.room_for_sends(), settings.send_requests_max);
+  right.carrier.room = 1000;
+  run();
+  EXPECT_EQ(left.take().size(), 2 * settings.send_requests_max);
+}
+
+/// An empty piece would show that the peer is at work while it holds back what was asked for.
+TEST_F(RemoteTest, EmptyPiecesAreRefused) {
+  std::vector<std::byte> bytes(100'000);
+  ASSERT_EQ(get(bytes, 0), Fault::none);
+  wire::Segment piece;
+  piece.kind = wire::SegmentKind::bulk;
+  ASSERT_FALSE(left.carrier.items.empty());
+  piece.peer_id = left.carrier.items.front().segment.peer_id;
+  const auto refused = left.counters.refused_segment;
+  left.messenger.arrive(left.channel, piece, {});
+  EXPECT_EQ(left.counters.refused_segment, refused + 1);
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::none);
 }
 
 }  // namespace

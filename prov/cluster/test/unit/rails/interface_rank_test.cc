@@ -45,6 +45,27 @@ TEST(InterfaceRank, HardwareBeforeWhatContainersBuild) {
             "eth0 veth1 docker0 wlan0 tun0 lo ");
 }
 
+TEST(InterfaceRank, ABridgeOverAnAdapterStandsForIt) {
+  using Kind = Interface::Kind;
+  std::vector<Interface> interfaces = {
+      make("dummy0", Kind::dummy, -1, {v4(1)}),       make("docker0", Kind::bridge, 10000, {v4(2)}),
+      make("ifb0", Kind::virtual_other, -1, {v4(3)}), make("br0", Kind::bridge, 1000, {v4(4)}),
+      make("tun0", Kind::tunnel, -1, {v4(5)}),        make("eno1", Kind::physical, 1000, {})};
+  interfaces[3].hardware_port = true;
+  EXPECT_EQ(order(interfaces), "br0 ifb0 docker0 tun0 dummy0 !eno1 ");
+  EXPECT_NE(rank(interfaces)[0].reason.find("over an adapter"), std::string::npos);
+}
+
+TEST(InterfaceRank, AnAddressThatItGaveItselfComesBehindThoseGiven) {
+  const std::byte ip[4] = {std::byte{169}, std::byte{254}, std::byte{1}, std::byte{1}};
+  const std::vector<Interface> interfaces = {
+      make("usb0", Interface::Kind::physical, 1000, {SocketAddress::v4(ip, 0)}),
+      make("veth0", Interface::Kind::veth, 10000, {v4(2)}),
+      make("lo", Interface::Kind::loopback, -1, {v4(3)})};
+  EXPECT_EQ(order(interfaces), "veth0 usb0 lo ");
+  EXPECT_NE(rank(interfaces)[1].reason.find("gave itself"), std::string::npos);
+}
+
 TEST(InterfaceRank, SpeedDecidesAmongEquals) {
   using Kind = Interface::Kind;
   EXPECT_EQ(order({make("a", Kind::physical, 1000, {v4(1)}), make("b", Kind::physical, -1, {v4(2)}),

@@ -50,6 +50,56 @@ TEST_F(ReceiveWindowTest, OrderedFramesWaitForAllBeforeThem) {
   EXPECT_EQ(window.expected(), (Sequence{5}));
 }
 
+TEST_F(ReceiveWindowTest, WhatIsHeldDoesNotCountAsArrivedNorWhatLiesBehindIt) {
+  arrive(0, true);
+  arrive(2, true);
+  arrive(3, false);
+  arrive(4, true);
+  const std::string text = "1 ";
+  const std::vector<std::byte> bytes(as_bytes(text.data(), text.size()).begin(),
+                                     as_bytes(text.data(), text.size()).end());
+  EXPECT_EQ(window.arrive({1}, {77}, true, bytes), Arrival::fresh);
+  ConstBytes segments;
+  ASSERT_TRUE(window.next(segments));
+  window.hold(segments.subspan(1));
+  EXPECT_TRUE(window.holding());
+  EXPECT_FALSE(window.next(segments));
+  EXPECT_EQ(window.expected(), (Sequence{1}));
+  EXPECT_EQ(gaps(), "2-5 ");
+  EXPECT_EQ(arrive(1, true, Arrival::held), "");
+  EXPECT_EQ(arrive(5, false), "5 ") << "what matters in any order is not held up";
+  EXPECT_EQ(arrive(6, true), "");
+  EXPECT_EQ(window.held().size(), 1u);
+  EXPECT_EQ(window.resume(), (Sequence{77}));
+  std::string handed;
+  while (window.next(segments))
+    handed.append(reinterpret_cast<const char*>(segments.data()), segments.size());
+  EXPECT_EQ(handed, " 2 4 6 ") << "the rest of it first";
+  EXPECT_EQ(window.expected(), (Sequence{7}));
+  EXPECT_EQ(gaps(), "");
+  EXPECT_EQ(window.in_vain(), 0u);
+}
+
+TEST_F(ReceiveWindowTest, AHeldFrameWithNothingBehindItLeavesNoGap) {
+  arrive(0, true);
+  const std::byte word[4] = {};
+  EXPECT_EQ(window.arrive({1}, {1}, true, word), Arrival::fresh);
+  ConstBytes segments;
+  ASSERT_TRUE(window.next(segments));
+  window.hold(segments);
+  EXPECT_FALSE(window.has_gap());
+  EXPECT_EQ(window.expected(), (Sequence{1}));
+  window.resume();
+  ASSERT_TRUE(window.next(segments));
+  window.hold(segments);
+  EXPECT_FALSE(window.has_gap());
+  window.resume();
+  ASSERT_TRUE(window.next(segments));
+  EXPECT_EQ(segments.size(), 4u);
+  EXPECT_FALSE(window.next(segments));
+  EXPECT_EQ(arrive(2, true), "2 ");
+}
+
 TEST_F(ReceiveWindowTest, DuplicatesAreRecognisedOnBothSidesOfTheGap) {
   arrive(0, true);
   arrive(2, true);

@@ -107,6 +107,33 @@ TEST_F(RingHostTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
   EXPECT_EQ(inboxes.size(), 1u);
 }
 
+TEST_F(RingHostTest, AnInboxIsQuietFromAVainLookUntilSomethingComes) {
+  const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  Inbox& inbox = *inboxes[0];
+  Arrival arrival;
+  EXPECT_FALSE(inbox.quiet()) << "nobody has looked";
+  EXPECT_FALSE(inbox.look(arrival));
+  EXPECT_TRUE(inbox.quiet());
+  ASSERT_TRUE(post(*outbox, 1, 8) && post(*outbox, 2, 8));
+  EXPECT_FALSE(inbox.quiet());
+  EXPECT_TRUE(shows(inbox, 1, 8));
+  inbox.take();
+  EXPECT_TRUE(inbox.more());
+  EXPECT_TRUE(shows(inbox, 2, 8));
+  inbox.take();
+  EXPECT_FALSE(inbox.more());
+  EXPECT_FALSE(inbox.quiet() || outbox->drained()) << "what was taken has not been given back";
+  EXPECT_FALSE(inbox.look(arrival));
+  EXPECT_TRUE(inbox.quiet() && outbox->drained());
+  ASSERT_TRUE(post(*outbox, 3, 48));
+  EXPECT_TRUE(shows(inbox, 3, 48));
+  inbox.take();
+  EXPECT_FALSE(inbox.look(arrival));
+  EXPECT_FALSE(inbox.quiet()) << "looks fetch the second line of the next";
+}
+
 TEST_F(RingHostTest, AnEndpointReachesItself) {
   const std::unique_ptr<Outbox> outbox = connect_to(alice_name);
   ASSERT_TRUE(post(*outbox, 1, 100));

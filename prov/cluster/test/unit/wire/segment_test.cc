@@ -22,6 +22,7 @@ struct Rule {
 };
 
 constexpr std::uint8_t kMessageFlags = segment_flag::kTagged | segment_flag::kData | segment_flag::kConfirm;
+constexpr std::uint8_t kRangeFlags = segment_flag::kData | segment_flag::kMore | segment_flag::kContinues;
 constexpr Rule kRules[] = {
     {SegmentKind::eager, kMessageFlags, true, true},
     {SegmentKind::eager_first, kMessageFlags, true, true},
@@ -33,14 +34,14 @@ constexpr Rule kRules[] = {
     {SegmentKind::done, 0, false, false},
     {SegmentKind::credit, 0, false, false},
     {SegmentKind::farewell, 0, false, false},
-    {SegmentKind::put, segment_flag::kData, true, true},
+    {SegmentKind::put, kRangeFlags, true, true},
     {SegmentKind::put_next, 0, true, true},
-    {SegmentKind::put_announce, segment_flag::kData, true, false},
-    {SegmentKind::get, segment_flag::kData, true, false},
+    {SegmentKind::put_announce, kRangeFlags, true, false},
+    {SegmentKind::get, segment_flag::kData | segment_flag::kMore, true, false},
     {SegmentKind::failed, 0, false, false},
     {SegmentKind::get_failed, 0, false, false},
     {SegmentKind::placed, 0, false, false},
-    {SegmentKind::atomic, 0, true, true},
+    {SegmentKind::atomic, segment_flag::kMore, true, true},
     {SegmentKind::fetched, 0, false, true},
     {SegmentKind::padding, 0, false, true},
 };

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Endpoints on two virtual nodes with several rails, whose application does nothing: what cluster-info says of them is what
+is the case."""
+import ipaddress
+import json
+import os
+import signal
+import subprocess
+import sys
+import unittest
+
+import program
+from program import Talker, introduce, talk
+
+import nodes
+
+MESSAGES = 25
+
+
+class Endpoints(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.name = nodes.make(2, "--rails", "2")
+
+    def node(self, number):
+        return [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name, f"node{number}"]
+
+    def talker(self, number, **settings):
+        made = Talker(self.node(number), **settings)
+        self.addCleanup(made.close)
+        made.address = text_of(made.do("name"))
+        return made
+
+    def ask(self, number, *words):
+        return program.ask("--all", *words, before=self.node(number))["processes"]
+
+    def endpoint(self, number, talker):
+        """What is said of the talker's endpoint, and the number of its process."""
+        found = [(process, endpoint) for process in self.ask(number) for endpoint in process["endpoints"]
+                 if endpoint["endpoint"]["endpoint"] == talker.address]
+        self.assertEqual(len(found), 1, talker.address)
+        self.assertEqual(found[0][0]["command"], "info_talker")
+        return found[0][1], found[0][0]["pid"]
+
+    def peer(self, endpoint, talker):
+        return next(peer for peer in endpoint["peers"] if peer["peer"] == talker.address)
+
+    def test_two_nodes_and_two_links(self):
+        for link, rail in (("packet", "eth0"), ("udp", "eth1")):
+            with self.subTest(link):
+                one, other = (self.talker(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE=rail) for number in (1, 2))
+                introduce(one, other)
+                talk(one, other, MESSAGES)
+                seen, _ = self.endpoint(1, one)
+                self.assertEqual((seen["endpoint"]["link"], seen["endpoint"]["interface"]), (link, rail))
+                self.assertEqual(seen["endpoint"]["frame_max_bytes"], 1472)
+                options = {entry["option"]: entry for entry in seen["options"]}
+                self.assertEqual((options["FI_CLUSTER_LINK"]["value"], options["FI_CLUSTER_LINK"]["from"]),
+                                 (link, "environment"))
+                self.assertEqual(seen["counters"]["bytes_sent"], 8 * MESSAGES)
+                peer = self.peer(seen, other)
+                self.assertEqual((peer["path"], peer["lost_frames"]), (link, 0))
+                way = peer["rails"][0]
+                self.assertEqual((way["interface"], way["to"], way["up"]), (rail, other.address, True))
+                self.assertIn("no shared memory: nobody listens on this node", peer["why"])
+                self.assertGreater(peer["sent_frames"], 0)
+                self.assertEqual(peer["sent_frames"], seen["counters"]["frames_sent"])
+                self.assertLess(0, way["rtt_ns"])
+                self.assertLessEqual(way["in_flight_frames"], way["window_frames"])
+                self.assertGreater(peer["state_bytes"], 1000)
+                self.assertLess(peer["silent_ns"], 60e9)
+                back = self.peer(self.endpoint(2, other)[0], one)
+                self.assertEqual(back["path"], link)
+                self.assertIn("called first", back["why"])
+                # What is not asked for does not change: nobody is counted for being looked at.
+                again, _ = self.endpoint(1, one)
+                self.assertEqual(again["counters"]["bytes_sent"], 8 * MESSAGES)
+                self.assertGreater(self.peer(again, other)["silent_ns"], peer["silent_ns"])
+
+    def test_one_node(self):
+        one, other = self.talker(1), self.talker(1)
+        introduce(one, other)
+        talk(one, other, MESSAGES)
+        peer = self.peer(self.endpoint(1, one)[0], other)
+        self.assertEqual((peer["path"], peer["why"]), ("shm", "it lives on this node"))
+        self.assertNotIn("rails", peer)
+        seen, _ = self.endpoint(1, other)
+        self.assertEqual(seen["counters"]["shm_received"], MESSAGES)
+        self.assertEqual(self.ask(2), [], "another node's are not seen")
+
+    def test_by_number_and_stopped(self):
+        one, other = self.talker(1), self.talker(1)
+        _, pid = self.endpoint(1, one)
+        self.assertEqual([process["pid"] for process in self.ask(1, "--pid", str(pid))], [pid])
+        _, stopped = self.endpoint(1, other)
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            said = self.ask(1, "--pid", str(stopped))[0]["endpoints"][0]
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        self.assertIn("does not answer", said["trouble"])
+
+    def test_a_peer_that_has_gone(self):
+        one, other = self.talker(1), self.talker(1)
+        introduce(one, other)
+        talk(one, other, 1)
+        other.process.kill()
+        one.begin("receive 1")  # nothing comes, but it looks around
+        for _ in range(200):
+            peer = self.peer(self.endpoint(1, one)[0], other)
+            if peer["path"] == "none":
+                break
+        self.assertEqual((peer["path"], peer["why"]), ("none", "lost: peer went away"))
+        one.process.kill()
+
+    def ip(self, number, *words):
+        subprocess.run([*self.node(number), "ip", *words], check=True, timeout=60)
+
+    def test_different_mtus(self):
+        self.ip(2, "link", "set", "eth1", "mtu", "1300")
+        self.addCleanup(self.ip, 2, "link", "set", "eth1", "mtu", "1500")
+        for link in ("packet", "udp"):
+            with self.subTest(link):
+                settings = {"FI_CLUSTER_LINK": link, "FI_CLUSTER_IFACE": "eth1", "FI_LOG_LEVEL": "warn"}
+                one, other = (self.talker(number, **settings) for number in (1, 2))
+                introduce(one, other)
+                for size in (8, 100_000):
+                    talk(one, other, 3, size)
+                    talk(other, one, 3, size)
+                self.assertEqual(self.peer(self.endpoint(1, one)[0], other)["frame_max_bytes"], 1272)
+                for talker in (one, other):
+                    lines = [line for line in talker.log().splitlines() if "MTU" in line]
+                    self.assertEqual(len(lines), 1, lines)
+                    self.assertTrue("1300" in lines[0] and "1500" in lines[0], lines[0])
+
+    def test_ipv6_only(self):
+        for number in (1, 2):
+            old = json.loads(subprocess.run([*self.node(number), "ip", "-json", "-4", "addr", "show", "eth1"], check=True,
+                                            capture_output=True, text=True, timeout=60).stdout)[0]["addr_info"][0]
+            self.ip(number, "-4", "addr", "flush", "dev", "eth1")
+            self.addCleanup(self.ip, number, "addr", "add", f"{old['local']}/{old['prefixlen']}", "dev", "eth1")
+            self.ip(number, "-6", "addr", "add", f"fd00:77::{number}/64", "dev", "eth1", "nodad")
+            self.addCleanup(self.ip, number, "-6", "addr", "del", f"fd00:77::{number}/64", "dev", "eth1")
+        for link in ("packet", "udp"):
+            with self.subTest(link):
+                one, other = (self.talker(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE="eth1") for number in (1, 2))
+                self.assertTrue(one.address.startswith("[fd00:77::1]:"), one.address)
+                introduce(one, other)
+                talk(one, other, 3, 100_000)
+                peer = self.peer(self.endpoint(1, one)[0], other)
+                self.assertEqual((peer["path"], peer["frame_max_bytes"]), (link, 1452))
+
+    def test_strangers_learn_nothing(self):
+        one = self.talker(1)
+        nobody = [*self.node(1), "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        said = program.ask("--all", before=nobody)
+        self.assertEqual((said["processes"], said["foreign_endpoints"]), ([], 1))
+        self.assertTrue(self.endpoint(1, one), "root still sees it")
+
+    def test_text_is_readable(self):
+        one, other, third = self.talker(1), self.talker(2), self.talker(1)
+        for friend in (other, third):
+            introduce(one, friend)
+            talk(one, friend, MESSAGES)
+        text = program.run("--all", before=self.node(1)).stdout
+        self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
+        for word in (other.address, third.address, "why packet: no shared memory", "why shm: it lives on this node"):
+            self.assertIn(word, text)
+        self.assertEqual(sum(" eth0 " in line for line in text.splitlines()), 1, "one rail to one peer is one line")
+
+
+def text_of(digits):
+    """The address in a sockaddr_in or sockaddr_in6, as text."""
+    raw = bytes.fromhex(digits)
+    port = int.from_bytes(raw[2:4], "big")
+    if len(raw) == 16:
+        return f"{ipaddress.ip_address(raw[4:8])}:{port}"
+    return f"[{ipaddress.ip_address(raw[8:24])}]:{port}"
+
+
+if __name__ == "__main__":
+    program.prepare(__doc__)
+    nodes.prepare()
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,62 @@
+// A report: what somebody is told who asks about this node or a running endpoint. Records of named facts,
+// so that a program which prints them need not know all of them, nor those of a later version.
+//
+// As text, which is how a report travels between processes, a line each:
+//
+//   [peer                       a record of this kind begins
+//   =peer 10.0.0.2:9228         a text: printable ASCII
+//   #window_frames 32           a number: digits, perhaps behind a minus
+//   ?confirmed yes              yes or no
+//
+// read() believes nothing: a report that breaks these rules, or is larger than the limits, is no report.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cluster {
+
+struct Fact {
+  enum class Kind : char { text = '=', number = '#', flag = '?' };
+
+  std::string name;  ///< lower case, digits, underscores; a number's ends with its unit
+  Kind kind = Kind::text;
+  std::string value;
+};
+
+class Record {
+ public:
+  explicit Record(std::string_view kind) : kind_(kind) {}
+
+  /// What cannot be printed becomes a question mark; what is too long is cut.
+  Record& text(std::string_view name, std::string_view value);
+  Record& number(std::string_view name, std::uint64_t value);
+  Record& flag(std::string_view name, bool value);
+
+  const std::string& kind() const { return kind_; }
+  const std::vector<Fact>& facts() const { return facts_; }
+  /// The value of that name; empty if there is none.
+  const std::string& operator[](std::string_view name) const;
+
+ private:
+  friend std::optional<std::vector<Record>> read_report(std::string_view text);
+
+  std::string kind_;
+  std::vector<Fact> facts_;
+};
+
+using Report = std::vector<Record>;
+
+std::string write_report(const Report& report);
+/// Nothing if the text is no report.
+std::optional<Report> read_report(std::string_view text);
+
+inline constexpr std::size_t kReportBytesMax = 64u << 20;
+inline constexpr std::size_t kFactNameMax = 48;
+inline constexpr std::size_t kFactValueMax = 1000;
+
+}  // namespace cluster

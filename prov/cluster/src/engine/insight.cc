@@ -1,0 +1,50 @@
+#include "engine/insight.h"
+
+#include "engine/core.h"
+
+namespace cluster::engine {
+
+const char* Core::path_of(const Peer& peer) const {
+  if (parts_.service == Service::datagram) return parts_.link->name();
+  if (peer.channel.carrier == nullptr) return "none";
+  if (peer.self) return "self";
+  return peer.outbox != nullptr ? "shm" : parts_.link->name();
+}
+
+const char* Core::path_to(std::uint64_t handle) {
+  const Peer* peer = peers_.by_handle(handle);
+  return peer == nullptr ? nullptr : path_of(*peer);
+}
+
+PeerInsight Core::look_at(const Peer& peer) const {
+  PeerInsight seen;
+  seen.name = peer.name();
+  seen.path = path_of(peer);
+  seen.why = parts_.service == Service::datagram ? "datagrams always go by the link" : peer.why;
+  seen.footprint = sizeof peer + peer.why.capacity() + peer.channel.control.footprint();
+  if (peer.flow != nullptr) {
+    seen.flow = peer.flow->state();
+    seen.footprint += seen.flow->footprint;
+  }
+  if (peer.suitor != nullptr) seen.footprint += peer.suitor->state().footprint;
+  if (peer.outbox != nullptr || peer.inbox != nullptr) {
+    seen.rings = {.single_copy = peer.channel.memory != nullptr,
+                  .unread = peer.outbox != nullptr && !peer.outbox->drained()};
+    if (peer.outbox != nullptr) seen.footprint += peer.outbox->footprint();
+    if (peer.inbox != nullptr) seen.footprint += peer.inbox->footprint();
+  }
+  return seen;
+}
+
+Insight Core::insight() const {
+  Insight seen{.now = parts_.environment.clock.now(),
+               .since = started_,
+               .counters = parts_.environment.counters,
+               .unexpected = messenger_.stored(),
+               .peers = {}};
+  seen.peers.reserve(peers_.all().size());
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) seen.peers.push_back(look_at(*peer));
+  return seen;
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,15 @@
+// What a loop does that has found nothing for a while and shares its processor. Yielding alone is not
+// enough: some kernels (seen with 6.18) let threads that do nothing but yield keep a processor for seconds
+// from everybody else, the one they wait for and the kernel's own threads included. Who sleeps, however
+// shortly, has let go for certain.
+#pragma once
+
+#include <cstdint>
+
+namespace cluster::os {
+
+/// Yields; each time that `times`, a count of the caller's, is a multiple of `times_per_nap`, sleeps for the
+/// shortest time there is (some 50 us) instead.
+void give_way(std::uint32_t times, std::uint32_t times_per_nap);
+
+}  // namespace cluster::os

@@ -1,0 +1,12 @@
+// A full fence in all threads of this process, for locks that have an owner (base/owned_lock.h): whoever takes
+// such a lock from its owner pays for it (membarrier), so that the owner need not.
+#pragma once
+
+#include "base/owned_lock.h"
+
+namespace cluster::os {
+
+/// Null where the kernel does not have it, or forbids it. Cheap.
+ThreadFence thread_fence();
+
+}  // namespace cluster::os

@@ -1,0 +1,96 @@
+// Whole engines between fake links, and what a test of them needs: a node that numbers what it sends, and
+// time that moves for all of them. Who talks to whom, and who lies, is for the test to say.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+
+#include "engine/engine.h"
+#include "shm/host.h"
+#include "support/fake_network.h"
+
+namespace cluster::test {
+
+inline constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+inline constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
+inline constexpr std::byte kIpC[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{3}};
+inline const SocketAddress kA = SocketAddress::v4(kIpA, 9228);
+inline const SocketAddress kB = SocketAddress::v4(kIpB, 9228);
+inline const SocketAddress kStranger = SocketAddress::v4(kIpC, 666);
+
+inline constexpr std::size_t kFlowsMax = 4;
+
+inline engine::Settings node_settings() {
+  engine::Settings settings;
+  settings.flows_max = kFlowsMax;
+  settings.linger = 0s;  // nobody moves the clock while an engine closes
+  return settings;
+}
+
+/// An endpoint that knows one peer, under handle 0.
+struct Node {
+  Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
+       std::unique_ptr<shm::Host> host = nullptr, const engine::Settings& settings = node_settings())
+      : engine(engine::Parts{.environment = world(network, epoch).environment(),
+                             .settings = settings,
+                             .name = name,
+                             .epoch = epoch,
+                             .link = std::make_unique<FakeLink>(network, name),
+                             .host = std::move(host),
+                             .keeper = nullptr}) {
+    book.insert(peer);
+    engine.attach(book, {.sends = &sent, .receives = &received});
+  }
+  void send() {
+    ++word;
+    const ConstBytes slice = as_bytes(&word, sizeof word);
+    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Fault::none);
+  }
+
+  void receive() {
+    const Bytes slice = as_bytes(&got, sizeof got);
+    EXPECT_EQ(engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Fault::none);
+  }
+
+  /// Engines of one test share nothing but the network's clock.
+  struct World final {
+    World(FakeClock& shared, std::uint64_t seed) : clock(shared), random(seed) {}
+    Environment environment() { return {clock, random, log, counters}; }
+    FakeClock& clock;
+    FakeRandom random;
+    FakeLog log;
+    Counters counters;
+  };
+  World& world(FakeNetwork& network, std::uint64_t seed) {
+    world_ = std::make_unique<World>(network.clock(), seed);
+    return *world_;
+  }
+  Counters& counters() { return world_->counters; }
+
+  std::unique_ptr<World> world_;
+  engine::AddressBook book;
+  protocol::CompletionQueue sent;
+  protocol::CompletionQueue received;
+  std::uint64_t word = 0;  ///< of the last message: they are numbered
+  std::uint64_t got = 0;   ///< of the last message received
+  engine::Engine engine;
+};
+
+class EngineTest : public ::testing::Test {
+ protected:
+  /// Moves time on, and all engines with it.
+  template <typename... Nodes>
+  void pass(Nodes&... nodes) {
+    for (int i = 0; i < 200; ++i) {
+      clock.advance(5us);
+      (nodes.engine.poll(), ...);
+    }
+  }
+
+  FakeClock clock;
+  FakeNetwork network{clock, 1};
+};
+
+}  // namespace cluster::test

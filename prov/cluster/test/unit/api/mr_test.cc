@@ -1,0 +1,79 @@
+// Memory regions: how they are registered, and who is told of what peers do to them.
+#include <rdma/fi_rma.h>
+
+#include <array>
+
+#include "unit/api/api_world.h"
+
+namespace cluster::api::test {
+namespace {
+
+/// Two endpoints; the left one writes into and reads out of the memory of the right one.
+class MrTest : public PairTest {
+ protected:
+  void begin() {
+    info.info.caps |= FI_RMA | FI_RMA_EVENT;
+    start();
+  }
+  int expose(std::uint64_t key, std::uint64_t access, std::uint64_t flags, fid_mr*& region) {
+    return fi_mr_reg(domain, memory.data(), memory.size(), access, 0, key, flags, &region, nullptr);
+  }
+  void write(std::uint64_t key) {
+    ASSERT_EQ(fi_write(left.endpoint, memory.data(), 8, nullptr, to_right, 0, key, nullptr), 0);
+    fi_cq_tagged_entry entry{};
+    ASSERT_EQ(await(left.sends, entry), 1);
+  }
+
+  std::array<char, 64> memory{};
+};
+
+TEST_F(MrTest, MayBeTakenForEventsAndForNothingElse) {
+  fid_mr* region = nullptr;
+  ASSERT_EQ(expose(5, FI_REMOTE_WRITE, FI_RMA_EVENT, region), 0);
+  EXPECT_EQ(fi_close(&region->fid), 0);
+  EXPECT_EQ(expose(5, FI_REMOTE_WRITE, FI_RMA_PMEM, region), -FI_EBADFLAGS);
+  EXPECT_EQ(expose(5, FI_REMOTE_WRITE, FI_RMA_EVENT | FI_RMA_PMEM, region), -FI_EBADFLAGS);
+}
+
+TEST_F(MrTest, ALocalRegionsCounterHearsNothingOfAnotherRegionWithItsKey) {
+  begin();
+  fid_cntr* counter = open_cntr();
+  fid_mr* exposed = nullptr;
+  fid_mr* local = nullptr;
+  ASSERT_EQ(expose(5, FI_REMOTE_WRITE, 0, exposed), 0);
+  ASSERT_EQ(expose(5, FI_SEND | FI_RECV, 0, local), 0);
+  ASSERT_EQ(fi_mr_bind(local, &counter->fid, FI_REMOTE_WRITE), 0);
+  write(5);
+  EXPECT_EQ(fi_cntr_read(counter), 0u);
+  EXPECT_EQ(fi_close(&local->fid), 0);
+  EXPECT_EQ(fi_close(&counter->fid), 0);
+  EXPECT_EQ(fi_close(&exposed->fid), 0);
+}
+
+TEST_F(MrTest, WhoReadsARegionsCounterMovesTheEndpointsThatServeIt) {
+  fid_cntr* early = open_cntr();
+  fid_cntr* late = open_cntr();
+  fid_mr* one = nullptr;
+  fid_mr* other = nullptr;
+  ASSERT_EQ(expose(5, FI_REMOTE_WRITE, FI_RMA_EVENT, one), 0);
+  ASSERT_EQ(fi_mr_bind(one, &early->fid, FI_REMOTE_WRITE), 0);
+  begin();
+  ASSERT_EQ(expose(6, FI_REMOTE_WRITE, FI_RMA_EVENT, other), 0);
+  ASSERT_EQ(fi_mr_bind(other, &late->fid, FI_REMOTE_WRITE), 0);
+  std::uint64_t key = 5;
+  for (fid_cntr* counter : {early, late}) {
+    ASSERT_EQ(fi_write(left.endpoint, memory.data(), 8, nullptr, to_right, 0, key++, nullptr), 0);
+    for (int turn = 0; turn < 100000 && fi_cntr_read(counter) == 0; ++turn)
+      fi_cq_read(left.sends, nullptr, 0);
+    EXPECT_EQ(fi_cntr_read(counter), 1u);
+    fi_cq_tagged_entry entry{};
+    EXPECT_EQ(await(left.sends, entry), 1);
+  }
+  EXPECT_EQ(fi_close(&one->fid), 0);
+  EXPECT_EQ(fi_close(&early->fid), 0);
+  EXPECT_EQ(fi_close(&other->fid), 0);
+  EXPECT_EQ(fi_close(&late->fid), 0);
+}
+
+}  // namespace
+}  // namespace cluster::api::test

@@ -1,0 +1,62 @@
+// First contact: what two nodes learn of each other that were not set up alike.
+#include <gtest/gtest.h>
+
+#include "support/engine_node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::EngineNode;
+using test::node_name;
+
+class ContactTest : public ::testing::Test {
+ protected:
+  void talk(EngineNode& a, EngineNode& b) {
+    for (int i = 0; i < 5; ++i) {
+      a.send();
+      b.send();
+      for (int turn = 0; turn < 100; ++turn) {
+        clock.advance(5us);
+        a.engine.poll();
+        b.engine.poll();
+      }
+    }
+    EXPECT_GE(b.engine.unexpected_messages(), 5u);
+  }
+  static std::size_t warnings(const EngineNode& node) {
+    std::size_t count = 0;
+    for (const std::string& line : node.log.lines) count += line.find("MTU") != std::string::npos ? 1 : 0;
+    return count;
+  }
+
+  test::FakeClock clock;
+  test::FakeNetwork network{clock, 1};
+};
+
+TEST_F(ContactTest, DifferentMtusAreSaidOnceAndTheSmallerIsUsed) {
+  EngineNode a(network, node_name(1), node_name(2), Service::reliable, 8972);
+  EngineNode b(network, node_name(2), node_name(1), Service::reliable, 1472);
+  talk(a, b);
+  EXPECT_EQ(a.peer().flow->frame_max, 1472u);
+  EXPECT_EQ(b.peer().flow->frame_max, 1472u);
+  for (const EngineNode* node : {&a, &b}) {
+    ASSERT_EQ(warnings(*node), 1u);
+    EXPECT_NE(node->log.lines.back().find("1500"), std::string::npos) << node->log.lines.back();
+    EXPECT_NE(node->log.lines.back().find("9000"), std::string::npos) << node->log.lines.back();
+  }
+  EngineNode c(network, node_name(3), node_name(1), Service::reliable, 1472);
+  talk(c, a);
+  EXPECT_EQ(warnings(a), 1u) << "not once per peer";
+}
+
+TEST_F(ContactTest, EqualMtusAreNoNews) {
+  for (const std::size_t frame_max : {std::size_t{1472}, std::size_t{65000}}) {
+    EngineNode a(network, node_name(1), node_name(2), Service::reliable, frame_max);
+    EngineNode b(network, node_name(2), node_name(1), Service::reliable, frame_max);
+    talk(a, b);
+    EXPECT_EQ(warnings(a) + warnings(b), 0u);
+  }
+}
+
+}  // namespace
+}  // namespace cluster::engine

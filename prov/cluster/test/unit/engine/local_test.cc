@@ -1,0 +1,184 @@
+// What an engine looks at, and how often, when peers live on its node.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FakeLink;
+using test::FakeNetwork;
+using test::kA;
+using test::kB;
+using test::kIpB;
+using test::Node;
+
+/// A peer of this node that writes on and on, alive or reported dead.
+class EndlessInbox final : public shm::Inbox {
+ public:
+  EndlessInbox(std::size_t& looks, bool dead, bool talks) : looks_(looks), dead_(dead), talks_(talks) {}
+  const SocketAddress& peer() const override { return kB; }
+  std::uint64_t peer_epoch() const override { return 1; }
+  bool look(shm::Arrival& arrival) override {
+    arrival = {};
+    arrival.segment.kind = wire::SegmentKind::done;
+    return ++looks_ < 10'000'000 && talks_;
+  }
+  void take() override {}
+  bool broken() const override { return false; }
+  protocol::ForeignMemory* memory() override { return nullptr; }
+  bool peer_gone() override { return dead_; }
+  int descriptor() const override { return -1; }
+  std::size_t footprint() const override { return 0; }
+  bool ask() override { return false; }
+  void hush() override {}
+
+ private:
+  std::size_t& looks_;
+  bool dead_, talks_;
+};
+
+class HostOfOne final : public shm::Host {
+ public:
+  explicit HostOfOne(std::size_t& looks, bool dead = true, bool talks = true)
+      : looks_(looks), dead_(dead), talks_(talks) {}
+  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
+  void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
+    if (!std::exchange(came_, true))
+      arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
+  }
+  int descriptor() const override { return -1; }
+  bool expecting() const override { return false; }
+
+ private:
+  std::size_t& looks_;
+  bool dead_, talks_;
+  bool came_ = false;
+};
+
+/// Peers that say something when they are told to, and count who looks at them.
+class CountedInbox final : public shm::Inbox {
+ public:
+  struct Account {
+    std::size_t looks = 0;
+    bool talks = false;
+  };
+  CountedInbox(const SocketAddress& peer, Account& account) : peer_(peer), account_(account) {}
+  const SocketAddress& peer() const override { return peer_; }
+  std::uint64_t peer_epoch() const override { return 1; }
+  bool look(shm::Arrival& arrival) override {
+    arrival = {};
+    arrival.segment.kind = wire::SegmentKind::padding;
+    shown_ = account_.talks && !shown_;
+    account_.looks += !shown_;
+    return shown_;
+  }
+  void take() override {}
+  bool broken() const override { return false; }
+  protocol::ForeignMemory* memory() override { return nullptr; }
+  bool peer_gone() override { return false; }
+  int descriptor() const override { return -1; }
+  std::size_t footprint() const override { return 0; }
+  bool ask() override { return false; }
+  void hush() override {}
+
+ private:
+  SocketAddress peer_;
+  Account& account_;
+  bool shown_ = false;
+};
+
+class HostOfMany final : public shm::Host {
+ public:
+  explicit HostOfMany(std::vector<CountedInbox::Account>& accounts) : accounts_(accounts) {}
+  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
+  void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
+    for (std::uint16_t port = 1; !came_ && port <= accounts_.size(); ++port) {
+      arrivals.push_back(std::make_unique<CountedInbox>(kB.with_port(port), accounts_[port - 1u]));
+    }
+    came_ = true;
+  }
+  int descriptor() const override { return -1; }
+  bool expecting() const override { return false; }
+
+ private:
+  std::vector<CountedInbox::Account>& accounts_;
+  bool came_ = false;
+};
+
+class LocalTest : public ::testing::Test {
+ protected:
+  test::FakeClock clock;
+  FakeNetwork network{clock, 1};
+};
+
+TEST_F(LocalTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
+  std::size_t looks = 0;
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks));
+  for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
+  EXPECT_LT(looks, 9'000'000u);
+  EXPECT_GT(looks, 0u);
+}
+
+TEST_F(LocalTest, ASilentNetworkGetsFewLooksFromWhoHasPeersOnTheNode) {
+  constexpr std::size_t kTurns = 20'000, kFew = kTurns / 10;
+  const auto looks_at_network = [&](bool talks, Duration between_turns, bool wait) {
+    std::size_t looks = 0;
+    Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, talks));
+    network.looks = 0;
+    for (std::size_t turn = 0; turn < kTurns; ++turn) {
+      a.engine.poll(wait);
+      network.clock().advance(between_turns);
+    }
+    return network.looks;
+  };
+  EXPECT_LT(looks_at_network(true, 20ns, false), kFew);
+  EXPECT_LT(looks_at_network(false, 20ns, false), kFew);
+  EXPECT_GT(looks_at_network(false, 1us, false), kFew) << "time decides";
+  EXPECT_EQ(looks_at_network(false, 1ms, false), kTurns) << "a turn now and then misses nothing";
+  EXPECT_EQ(looks_at_network(true, 20ns, true), kTurns) << "who waits wants everything looked at";
+  Node alone(network, kA, kB, 1000);
+  network.looks = 0;
+  for (std::size_t turn = 0; turn < kTurns; ++turn) alone.engine.poll(false);
+  EXPECT_EQ(network.looks, kTurns) << "there is nothing else to look at";
+}
+
+TEST_F(LocalTest, AFrameFromTheNetworkBringsItsTurnsBack) {
+  std::size_t looks = 0;
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, true));
+  Node b(network, kB, kA, 2000);
+  for (int turn = 0; turn < 5'000; ++turn) a.engine.poll(false);
+  b.send();
+  network.clock().advance(1ms);
+  network.looks = 0;
+  for (int turn = 0; turn < 500; ++turn) a.engine.poll(false);
+  EXPECT_GT(network.looks, 240U);
+}
+
+TEST_F(LocalTest, PeersThatSayNothingTakeTurns) {
+  constexpr std::size_t kPeers = 200, kTurns = 10'000;
+  std::vector<CountedInbox::Account> accounts(kPeers);
+  Settings settings = test::node_settings();
+  settings.flows_max = kPeers;
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(accounts), settings);
+  a.engine.poll();
+  accounts[3].talks = true;
+  for (std::size_t turn = 0; turn < kTurns; ++turn) a.engine.poll(false);
+  const auto looks_at = [&](std::size_t peer, std::size_t turns, bool wait) {
+    const std::size_t before = accounts[peer].looks;
+    for (std::size_t turn = 0; turn < turns; ++turn) a.engine.poll(wait);
+    return accounts[peer].looks - before;
+  };
+  EXPECT_GE(looks_at(3, 100, false), 100u) << "it talks";
+  EXPECT_LT(looks_at(4, 1000, false), 100u) << "it does not";
+  EXPECT_GT(looks_at(4, 1000, false), 10u) << "but may begin to";
+  accounts[4].talks = true;
+  EXPECT_GT(looks_at(4, 200, false), 100u) << "and is heard soon, and often from then on";
+  EXPECT_EQ(looks_at(5, 10, true), 10u) << "who waits wants everything looked at";
+}
+
+}  // namespace
+}  // namespace cluster::engine

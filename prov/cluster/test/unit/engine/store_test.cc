@@ -1,0 +1,128 @@
+// Messages that no receive waits for: when no more can be stored their senders wait, and nothing is lost.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::kA;
+using test::kB;
+using test::kFlowsMax;
+using test::kStranger;
+using test::Node;
+
+constexpr std::size_t kOfOne = 4;  ///< what one peer may have stored
+constexpr std::uint64_t kMessages = 300;
+
+class StoreTest : public test::EngineTest {
+ protected:
+  static Settings narrow() {
+    Settings settings = test::node_settings();
+    settings.stored_max = 8 * kOfOne;
+    return settings;
+  }
+  /// What `node` has received since the last call.
+  static std::size_t received(Node& node) {
+    std::size_t count = 0;
+    node.received.drain(
+        ~std::size_t{0}, [](const protocol::Completion&) { return true; },
+        [&](const protocol::Completion& completion) { count += completion.fault == Fault::none ? 1 : 0; });
+    return count;
+  }
+};
+
+TEST_F(StoreTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
+  Node a(network, kA, kB, 1000, nullptr, narrow());
+  Node b(network, kB, kA, 1000);
+  for (std::uint64_t i = 0; i < kMessages; ++i) b.send();
+  pass(a, b);
+  EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
+  EXPECT_GT(a.counters().store_full, 0u);
+  for (int second = 0; second < 30; ++second) {
+    clock.advance(1s);
+    pass(a, b);
+  }
+  EXPECT_EQ(b.counters().sessions_reset, 0u) << "who waits is not dead";
+  for (std::uint64_t i = 1; i <= kMessages; ++i) {
+    a.receive();
+    clock.advance(10us);
+    a.engine.poll();
+    b.engine.poll();
+    EXPECT_EQ(a.got, i);
+  }
+  EXPECT_EQ(received(a), kMessages);
+  EXPECT_EQ(b.counters().refused_window + a.counters().refused_window, 0u);
+}
+
+TEST_F(StoreTest, AReceiveThatWaitsIsServedThoughTheStoreIsFull) {
+  Node a(network, kA, kB, 1000, nullptr, narrow());
+  Node b(network, kB, kA, 1000);
+  for (std::uint64_t i = 0; i < kOfOne; ++i) b.send();
+  pass(a, b);
+  for (std::uint64_t i = 0; i < kOfOne + 1; ++i) a.receive();
+  for (std::uint64_t i = 0; i < kOfOne + 2; ++i) b.send();
+  pass(a, b);
+  EXPECT_EQ(received(a), kOfOne + 1);
+  EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
+}
+
+TEST_F(StoreTest, MessagesOfAPeerThatClosedWhileTheyWaitedStillCome) {
+  Node a(network, kA, kB, 1000, nullptr, narrow());
+  auto b = std::make_unique<Node>(network, kB, kA, 1000);
+  for (std::uint64_t i = 0; i < 2 * kOfOne; ++i) b->send();
+  pass(a, *b);
+  b.reset();
+  clock.advance(1s);
+  pass(a);
+  for (std::uint64_t i = 1; i <= 2 * kOfOne; ++i) {
+    a.receive();
+    pass(a);
+    EXPECT_EQ(a.got, i);
+  }
+  EXPECT_EQ(a.counters().sessions_reset, 1u) << "then its session ends";
+}
+
+TEST_F(StoreTest, MessagesToOneselfWaitToo) {
+  Node a(network, kA, kA, 1000, nullptr, narrow());
+  for (std::uint64_t i = 0; i < 2 * kOfOne; ++i) a.send();
+  pass(a);
+  EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
+  for (std::uint64_t i = 1; i <= 2 * kOfOne; ++i) {
+    a.receive();
+    EXPECT_EQ(a.got, i) << "at once: whoever posts a receive may go to sleep behind it";
+  }
+  EXPECT_GT(a.counters().store_full, 0u);
+}
+
+TEST_F(StoreTest, StrangersWhoAreGoneAreForgottenUnlessAMessageNamesThem) {
+  Node a(network, kA, kB, 1000);
+  std::uint16_t port = 0;
+  const auto call = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      Node stranger(network, kStranger.with_port(++port), kA, 1000);
+      stranger.send();
+      pass(a, stranger);
+    }
+    pass(a);
+    return a.counters().sessions_opened;
+  };
+  constexpr std::size_t kRemembered = 2 * kFlowsMax;
+  EXPECT_EQ(call(kRemembered + 1), kRemembered) << "they are gone, but late frames of theirs may come";
+  clock.advance(test::node_settings().peer_timeout);
+  EXPECT_EQ(call(1), kRemembered) << "their messages are there";
+  for (std::size_t i = 0; i < kRemembered; ++i) a.receive();
+  EXPECT_EQ(received(a), kRemembered);
+  clock.advance(1s);
+  EXPECT_EQ(call(1), kRemembered + 1);
+  Node b(network, kB, kA, 1000);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_opened, kRemembered + 2);
+}
+
+}  // namespace
+}  // namespace cluster::engine

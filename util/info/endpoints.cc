@@ -1,0 +1,107 @@
+#include "endpoints.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "os/local_socket.h"
+#include "provider/inquiry.h"
+
+namespace cluster::info {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// A process that is stopped, or a forked child that only holds what it inherited, answers nothing.
+constexpr std::chrono::seconds kPatience{5};
+constexpr unsigned kListens = 0x10000;  // __SO_ACCEPTCON: connections carry the same name
+
+/// Names without the zero byte that the kernel shows as '@'.
+std::set<std::string> listeners() {
+  std::ifstream table("/proc/net/unix");
+  std::set<std::string> names;
+  std::string line;
+  while (std::getline(table, line)) {
+    std::istringstream words(line);
+    std::string number, references, protocol, flags, type, state, node, name;
+    words >> number >> references >> protocol >> flags >> type >> state >> node >> name;
+    const std::string prefix = "@" + std::string(provider::kInquiryPrefix);
+    if (!name.starts_with(prefix) || flags.size() > 8) continue;
+    if ((std::strtoul(flags.c_str(), nullptr, 16) & kListens) != 0) names.insert(name.substr(1));
+  }
+  return names;
+}
+
+std::string command_of(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string command;
+  std::getline(file, command);
+  return command;
+}
+
+struct Question {
+  os::LocalSocket socket;
+  Answer answer;
+  bool open = true;
+};
+
+/// Connecting is asking.
+Question ask(const std::string& name) {
+  Question question;
+  question.answer.endpoint = name.substr(provider::kInquiryPrefix.size());
+  question.socket = os::LocalSocket::connect(name, question.answer.trouble);
+  question.open = static_cast<bool>(question.socket);
+  if (question.open) question.answer.process = question.socket.peer_process();
+  if (question.answer.process != 0) question.answer.command = command_of(question.answer.process);
+  return question;
+}
+
+void hear(Question& question, SteadyClock::time_point end) {
+  while (question.open) {
+    std::optional<Report> report = provider::receive_answer(question.socket, question.answer.trouble);
+    question.open = !report && question.answer.trouble.empty();
+    if (report) question.answer.report = std::move(*report);
+    if (!question.open) return;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - SteadyClock::now()).count();
+    pollfd watch{question.socket.descriptor(), POLLIN, 0};
+    if (left <= 0 || ::poll(&watch, 1, static_cast<int>(left)) == 0) {
+      question.answer.trouble = "it does not answer: is the process stopped?";
+      question.open = false;
+    }
+  }
+}
+
+}  // namespace
+
+Answers ask_endpoints(const std::vector<int>& processes) {
+  Answers result;
+  std::vector<Question> questions;
+  for (const std::string& name : listeners()) {
+    Question question = ask(name);
+    const bool wanted = processes.empty() || std::find(processes.begin(), processes.end(),
+                                                       question.answer.process) != processes.end();
+    if (!wanted) continue;
+    if (question.open && !question.socket.same_user() && ::geteuid() != 0) {
+      ++result.foreign;
+      continue;
+    }
+    questions.push_back(std::move(question));
+  }
+  const auto end = SteadyClock::now() + kPatience;
+  for (Question& question : questions) {
+    hear(question, end);
+    result.answers.push_back(std::move(question.answer));
+  }
+  std::sort(result.answers.begin(), result.answers.end(), [](const Answer& a, const Answer& b) {
+    return std::tie(a.process, a.endpoint) < std::tie(b.process, b.endpoint);
+  });
+  return result;
+}
+
+}  // namespace cluster::info

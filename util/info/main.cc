@@ -1,0 +1,95 @@
+// cluster-info: what this node offers, and what the endpoints of running processes do.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "endpoint_text.h"
+#include "endpoints.h"
+#include "host.h"
+#include "host_text.h"
+#include "json.h"
+
+namespace {
+
+using namespace cluster;
+using namespace cluster::info;
+
+struct CommandLine {
+  bool json = false;
+  bool host = false;
+  bool processes = false;
+  std::vector<int> pids;
+};
+
+void declare(CLI::App& app, CommandLine& line) {
+  app.add_flag("-H,--host", line.host, "only what this node offers");
+  app.add_flag("-a,--all", line.processes,
+               "only the running processes, all of this user (root: of everybody)");
+  app.add_option("-p,--pid", line.pids, "only this process; may be given several times")
+      ->check(CLI::PositiveNumber)
+      ->allow_extra_args(false);
+  app.add_flag("-j,--json", line.json, "for programs");
+  app.footer(
+      "Without options: what this node offers, and all running processes. Seen are the endpoints of this\n"
+      "network namespace; options count as this command finds them in its environment.\n\n"
+      "  FI_CLUSTER_IFACE=eth1 cluster-info --host\n"
+      "  vcluster exec node1 cluster-info --pid 4711 --json");
+}
+
+/// Those that were named and have no endpoint.
+bool all_there(const CommandLine& line, const Answers& answers) {
+  bool there = true;
+  for (const int pid : line.pids) {
+    const bool found = std::any_of(answers.answers.begin(), answers.answers.end(),
+                                   [pid](const Answer& answer) { return answer.process == pid; });
+    if (!found)
+      std::fprintf(stderr, "cluster-info: process %d has no endpoint that this user may see\n", pid);
+    there = there && found;
+  }
+  return there;
+}
+
+int run(const CommandLine& line) {
+  const bool processes = line.processes || !line.pids.empty();
+  const bool host = line.host || !processes;
+  const bool running = processes || !line.host;
+  std::string text;
+  std::string json;
+  Answers answers;
+  if (host) {
+    const Report report = host_report();
+    text += host_text(report);
+    json += json_members(report);
+  }
+  if (running) {
+    answers = ask_endpoints(line.pids);
+    text += endpoints_text(answers);
+    json += (json.empty() ? "" : ",\n") + endpoints_json(answers);
+  }
+  if (line.json) {
+    text = "{" + json + "}\n";
+  } else if (text.starts_with('\n')) {
+    text.erase(0, 1);
+  }
+  std::fputs(text.c_str(), stdout);
+  return all_there(line, answers) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  CLI::App app("What this node offers to the cluster provider, and what running endpoints do.",
+               "cluster-info");
+  CommandLine line;
+  declare(app, line);
+  try {
+    app.parse(count, words);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    std::fprintf(stderr, "cluster-info: %s (see cluster-info --help)\n", error.what());
+    return 2;
+  }
+  return run(line);
+}
