@@ -96,6 +96,7 @@ class Core final : public protocol::Directory {
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
   static bool comes_from_its_name(const wire::FrameView& view, const link::Path& from);
   SocketAddress known_as(const wire::FrameView& view);
+  void note_addresses(Peer& peer);
   link::Path way_back(const Peer& peer, const link::Path& from) const;
   void hand_up(Peer& peer);
   void count_held();

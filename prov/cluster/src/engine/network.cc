@@ -70,7 +70,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   peer->heard_at = now;
   if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
-  if (!peer->aliased && peer->flow->confirmed()) peers_.alias(*peer, peer->flow->peer_addresses());
+  if (!peer->aliased && peer->flow->confirmed()) note_addresses(*peer);
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
   touch(*peer);
 }
@@ -100,9 +100,17 @@ SocketAddress Core::known_as(const wire::FrameView& view) {
   const SocketAddress& name = view.opening.name;
   if (view.rails.empty() || peers_.expected(name)) return name;
   for (const SocketAddress& other : wire::read_rails(view.rails)) {
-    if (other != parts_.name && peers_.expected(other)) return other;
+    if (!is_own(other) && peers_.expected(other)) return other;
   }
   return name;
+}
+
+/// From now on it is found by each of its addresses.
+void Core::note_addresses(Peer& peer) {
+  peer.aliased = true;
+  for (const SocketAddress& address : peer.flow->peer_addresses()) {
+    if (!is_own(address)) peers_.alias(peer, address);
+  }
 }
 
 /// Answers go to the name by which the application knows the peer: who is not there does not hear them.

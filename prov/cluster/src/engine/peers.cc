@@ -18,11 +18,6 @@ Peer* Peers::find(const SocketAddress& name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-void Peers::alias(Peer& peer, std::span<const SocketAddress> addresses) {
-  peer.aliased = true;
-  for (const SocketAddress& address : addresses) by_name_.try_emplace(address, &peer);
-}
-
 void Peers::forget_aliases(Peer& peer) {
   std::erase_if(by_name_,
                 [&](const auto& entry) { return entry.second == &peer && entry.first != peer.name(); });

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -73,8 +72,8 @@ class Peers {
   /// The peer of that name, made if need be.
   Peer& named(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
-  /// While its session lasts, other addresses lead to the peer, too, unless somebody has them already.
-  void alias(Peer& peer, std::span<const SocketAddress> addresses);
+  /// While its session lasts another address leads to the peer, too, unless somebody has it already.
+  void alias(Peer& peer, const SocketAddress& address) { by_name_.try_emplace(address, &peer); }
   void forget_aliases(Peer& peer);
   bool is_alias(const SocketAddress& address, const Peer& peer) const;
   /// True if it is in the address vector.

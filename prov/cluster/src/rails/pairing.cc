@@ -75,6 +75,12 @@ std::uint8_t link_towards(std::span<const OwnRail> own, const SocketAddress& add
   return 0;
 }
 
+bool is_ours(std::span<const OwnRail> own, const SocketAddress& address) {
+  return std::any_of(own.begin(), own.end(), [&](const OwnRail& rail) {
+    return rail.address.with_port(0) == address.with_port(0);
+  });
+}
+
 std::vector<Way> further_ways(std::span<const OwnRail> own, std::span<const SocketAddress> peer,
                               const Way& first) {
   return own.empty() ? std::vector<Way>{} : Matching(own, peer, first).ways();

@@ -36,6 +36,10 @@ bool in_network(const OwnRail& rail, const SocketAddress& address);
 /// The interface that `address` is best reached by: one of its network, else the first.
 std::uint8_t link_towards(std::span<const OwnRail> own, const SocketAddress& address);
 
+/// True if an interface of this side has the same address, whatever the port: then it leads no further than
+/// this node, be it that the peer lives here or that both sides have a private network of the same numbers.
+bool is_ours(std::span<const OwnRail> own, const SocketAddress& address);
+
 /// The ways besides `first`, at most kRailsMax - 1. `peer` are the addresses of the other side in its own
 /// order.
 std::vector<Way> further_ways(std::span<const OwnRail> own, std::span<const SocketAddress> peer,

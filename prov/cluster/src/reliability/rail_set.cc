@@ -23,8 +23,11 @@ void RailSet::try_another_link() {
 }
 
 void RailSet::join(std::span<const SocketAddress> peer) {
-  if (!peer_.empty() || peer.empty()) return;
-  peer_.assign(peer.begin(), peer.end());
+  if (joined_ || peer.empty()) return;
+  joined_ = true;
+  for (const SocketAddress& address : peer) {
+    if (!rails::is_ours(own_, address)) peer_.push_back(address);
+  }
   const link::Path& first = rails_.front()->path;
   for (const rails::Way& way : rails::further_ways(own_, peer_, {first.link, first.to})) {
     link::Path path{way.to, {}, false, way.link};

@@ -111,7 +111,8 @@ class RailSet {
   std::size_t window_max_;
   Log& log_;
   std::vector<std::unique_ptr<Rail>> rails_;
-  std::vector<SocketAddress> peer_;
+  std::vector<SocketAddress> peer_;  ///< where the peer may be reached, once it has said so
+  bool joined_ = false;
   std::size_t reply_ = 0;
   std::size_t turn_ = 0;
   unsigned since_switch_ = kSwitches;  ///< arrivals since one came over another rail than that before it

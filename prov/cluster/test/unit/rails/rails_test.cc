@@ -40,6 +40,14 @@ TEST(Pairing, OneInterfaceReachesEveryAddress) {
   EXPECT_TRUE(further_ways({}, peer, {0, peer[0]}).empty());
 }
 
+TEST(Pairing, WhatBothSidesHaveIsNotThePeers) {
+  const std::vector<OwnRail> own{{v4("10.0.0.1"), 24, "eth0"}, {v4("172.17.0.1"), 16, "eth1"}};
+  EXPECT_TRUE(is_ours(own, v4("172.17.0.1")));
+  EXPECT_TRUE(is_ours(own, v4("172.17.0.1").with_port(1))) << "another process of this node";
+  EXPECT_FALSE(is_ours(own, v4("172.17.0.2")));
+  EXPECT_FALSE(is_ours({}, v4("172.17.0.1")));
+}
+
 TEST(Health, AFreshRailIsAskedAtGrowingDistancesAndTalkedAboutOnce) {
   Health health(false);
   Time now{};

@@ -160,6 +160,18 @@ TEST_F(FlowRails, ACutRailCostsAShortDipAndComesBack) {
   }
 }
 
+TEST_F(FlowRails, AComplaintCostsARailAndNotThePeer) {
+  carry(2000);
+  ASSERT_EQ(a.rails_up(), kRails);
+  for (const Fault complaint : {Fault::refused, Fault::unreachable}) {
+    a.flow().on_complaint(clock.now(), complaint, address(1, 2));
+    EXPECT_EQ(a.rails_up(), 1u);
+    EXPECT_EQ(a.flow().fault(), Fault::none);
+    for (int i = 0; i < 10 && a.rails_up() < kRails; ++i) carry(200);
+    EXPECT_EQ(a.rails_up(), kRails) << "it answers, so it is taken again";
+  }
+}
+
 TEST_F(FlowRails, OneThatNeverReachesThePeerIsLeftOutWithOneLine) {
   cut[1] = true;
   for (int i = 0; i < 20; ++i) {
