@@ -23,7 +23,7 @@ from mutations import MUTATIONS
 HERE = pathlib.Path(__file__).resolve().parent
 PROVIDER = HERE.parent
 # What the simulator is made of: the rooms below the interface, and itself.
-ROOMS = ("base", "wire", "reliability", "protocol", "engine")
+ROOMS = ("base", "wire", "rails", "reliability", "protocol", "engine")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
 
 

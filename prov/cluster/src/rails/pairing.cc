@@ -76,9 +76,8 @@ std::uint8_t link_towards(std::span<const OwnRail> own, const SocketAddress& add
 }
 
 bool is_ours(std::span<const OwnRail> own, const SocketAddress& address) {
-  return std::any_of(own.begin(), own.end(), [&](const OwnRail& rail) {
-    return rail.address.with_port(0) == address.with_port(0);
-  });
+  return std::any_of(own.begin(), own.end(),
+                     [&](const OwnRail& rail) { return rail.address.same_host(address); });
 }
 
 std::vector<Way> further_ways(std::span<const OwnRail> own, std::span<const SocketAddress> peer,
