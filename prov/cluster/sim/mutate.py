@@ -23,8 +23,10 @@ from mutations import MUTATIONS
 HERE = pathlib.Path(__file__).resolve().parent
 PROVIDER = HERE.parent
 # What the simulator is made of: the rooms below the interface, and itself.
-ROOMS = ("base", "wire", "rails", "reliability", "protocol", "engine")
+ROOMS = ("base", "wire", "rails", "reliability", "protocol", "engine", "os")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
+# That the sources as they are pass is for other tests to prove; here it only shows that the copy is sound.
+UNHARMED_SEEDS = 20
 
 
 def sources(tree):
@@ -34,14 +36,16 @@ def sources(tree):
 
 
 def write_rules(tree, launcher):
-    lines = [f"cxx = {launcher}{COMPILER} -I{tree}/src -I{tree}",
+    # Relative paths: what was compiled in another scratch directory need not be compiled again.
+    lines = [f"cxx = {launcher}{COMPILER} -Isrc -I.",
              "rule compile", "  command = $cxx -MMD -MF $out.d -c $in -o $out", "  depfile = $out.d", "  deps = gcc",
              "rule link", f"  command = {COMPILER} $in -o $out -lpthread"]
     objects = []
     for source in sources(tree):
-        name = str(source.relative_to(tree)).replace("/", "_") + ".o"
+        path = source.relative_to(tree)
+        name = str(path).replace("/", "_") + ".o"
         objects.append(name)
-        lines.append(f"build {name}: compile {source}")
+        lines.append(f"build {name}: compile {path}")
     lines.append("build cluster-sim: link " + " ".join(objects))
     (tree / "build.ninja").write_text("\n".join(lines) + "\n")
 
@@ -103,7 +107,7 @@ def run(tree, options):
     if wrong:
         print("mutate: the sources do not compile:\n" + wrong, file=sys.stderr)
         return 1
-    said = first_failure(tree, 20 if options.self_test else options.seeds, options.jobs)
+    said = first_failure(tree, UNHARMED_SEEDS, options.jobs)
     if said:
         print("mutate: the simulator complains without any mistake planted: " + said, file=sys.stderr)
         return 1

@@ -81,10 +81,18 @@ Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& f
   Peer* peer = peers_.by_session(view.session);
   const bool courted = peer != nullptr && peer->suitor != nullptr && peer->suitor->session() == view.session;
   if (courted) lose(*peer, Fault::reset);
-  if (peer != nullptr) return peer;
+  if (peer != nullptr && !answers_in_next_life(*peer, view)) return peer;
   ++parts_.environment.counters.refused_stale;
   if (view.sequenced()) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
   return nullptr;
+}
+
+/// The peer had answered our call, has begun anew, and answers a copy of the call that came late. This
+/// session is not for that life: told so, it forgets the answer.
+bool Core::answers_in_next_life(const Peer& peer, const wire::FrameView& view) {
+  if (!view.has_opening || peer.flow->peer_session() == 0) return false;
+  const reliability::Known known{peer.flow->peer_epoch(), peer.flow->peer_session()};
+  return reliability::judge(known, view.opening) == reliability::Contact::newer;
 }
 
 /// Who has several addresses may call from any of them.

@@ -113,6 +113,36 @@ TEST_F(CoreTest, ASessionThatIsOverDoesNotBeginAgain) {
   EXPECT_EQ(a.counters().unexpected, 1u);
 }
 
+/// Found by the simulator (seed 910001961): two processes that talked past each other for ever.
+TEST_F(CoreTest, ALateCopyOfACallDoesNotBindThePeersNextLife) {
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kB && call.empty()) call = cargo.bytes;
+    return false;
+  };
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 1000);
+    a.send();
+    pass(a, b);
+    network.conditions.blackout = true;  // dies without a word
+  }
+  network.conditions.blackout = false;
+  Node reborn(network, kB, kA, 2000);
+  inject(kA, kB, call);
+  pass(reborn);
+  ASSERT_EQ(reborn.counters().sessions_opened, 1u);
+  reborn.send();
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  EXPECT_EQ(reborn.counters().sessions_reset, 1u) << "it answers a session that is not for it";
+  const std::uint64_t carried = network.carried;
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  EXPECT_EQ(network.carried, carried) << "they go on and on";
+  reborn.send();
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  EXPECT_EQ(a.counters().unexpected, 1u);
+}
+
 TEST_F(CoreTest, StrangersFindALimitThatExpectedPeersDoNot) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
