@@ -166,12 +166,12 @@ void Flow::Rooms::on_time(Time now) {
     case RetransmissionTimer::Event::none: return;
     case RetransmissionTimer::Event::probe:
       // If the peer is known to miss something, that; else the last one, which tells about the rest.
-      urgent = frames.has_gap() ? frames.first() : frames.next() + ~std::uint32_t{0};
+      urgent = frames.has_gap() ? frames.oldest() : frames.next() + ~std::uint32_t{0};
       return;
     case RetransmissionTimer::Event::timeout:
       ++environment.counters.timeouts;
       congestion.timed_out();
-      urgent = frames.first();
+      urgent = frames.oldest();
       return;
   }
 }
