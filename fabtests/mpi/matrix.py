@@ -86,7 +86,7 @@ class Matrix:
             self.run("intel", path, [program, *arguments], "All processes entering MPI_Finalize")
 
     def all(self):
-        for library in self.options.library or sorted(LIBRARIES):
+        for library in self.options.libraries or sorted(LIBRARIES):
             for path in _PATHS:
                 if not self.wanted(path, _PATHS):
                     continue
@@ -107,7 +107,7 @@ def main():
     parser.add_argument("--binaries", type=Path, default=Path("build/release/fabtests/mpi"),
                         help="directory of the programs built for the system's MPI (default: %(default)s)")
     parser.add_argument("--cache", type=Path, default=Path("build/cores"), help="(default: %(default)s)")
-    parser.add_argument("--library", action="append", choices=sorted(LIBRARIES), help="(default: all)")
+    parser.add_argument("--library", dest="libraries", action="append", choices=sorted(LIBRARIES), help="(default: all)")
     parser.add_argument("--only", action="append", default=[], choices=(*_PATHS, *_WORK))
     parser.add_argument("--ranks", type=int, default=4, help="(default: %(default)s)")
     matrix = Matrix(parser.parse_args())

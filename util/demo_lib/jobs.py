@@ -13,7 +13,7 @@ _JOB_SECONDS = 120
 
 # name: (options of mpirun, environment)
 # Left to itself, Open MPI 4.1.4 makes windows of what its transport cannot do, and crashes or refuses.
-_WINDOWS = ["--mca", "osc", "pt2pt"]
+_WINDOWS = ["--mca", "osc", "pt2pt,sm"]
 TRANSPORTS = {
     "cluster": (_CLUSTER, {}),
     "packet": (_CLUSTER, {"FI_CLUSTER_LINK": "packet"}),

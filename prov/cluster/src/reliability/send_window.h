@@ -54,7 +54,7 @@ class SendWindow {
   std::size_t travelling_on(std::size_t rail) const { return on_rail_[rail]; }
   /// Frames sent and not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
-  /// The first of them, if there is one. Not first() if the peer has that one but has no room for it.
+  /// The first of them; next() if there is none. Not first() where the peer has that one but no room for it.
   Sequence oldest() const { return outstanding_.next_member(first_, next_); }
   /// True if the peer has a frame beyond one that it misses.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first_); }

@@ -2,6 +2,7 @@
 // lines. Real time and real chance have no way in.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,10 +18,10 @@ class FakeClock final : public Clock {
  public:
   Time now() override { return now_; }
   void set(Time now) { now_ = now; }
-  void advance(Duration by) { now_ += by; }
+  void advance(Duration by) { now_ = now_.load() + by; }
 
  private:
-  Time now_ = Time(1s);
+  std::atomic<Time> now_ = Time(1s);  ///< looked at by other threads, moved by one
 };
 
 /// The same seed gives the same numbers for ever (an xorshift generator, whitened).

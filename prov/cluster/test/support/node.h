@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/engine.h"
@@ -12,13 +13,6 @@
 #include "support/fake_network.h"
 
 namespace cluster::test {
-
-inline constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
-inline constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
-inline constexpr std::byte kIpC[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{3}};
-inline const SocketAddress kA = SocketAddress::v4(kIpA, 9228);
-inline const SocketAddress kB = SocketAddress::v4(kIpB, 9228);
-inline const SocketAddress kStranger = SocketAddress::v4(kIpC, 666);
 
 inline constexpr std::size_t kFlowsMax = 4;
 
@@ -29,17 +23,34 @@ inline engine::Settings node_settings() {
   return settings;
 }
 
+inline SocketAddress node_name(int last) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(last)};
+  return SocketAddress::v4(ip, 9228);
+}
+
+inline const SocketAddress kA = node_name(1);
+inline const SocketAddress kB = node_name(2);
+inline const SocketAddress kStranger = node_name(3).with_port(666);
+
+/// What few nodes have otherwise than most.
+struct NodeKind {
+  engine::Service service = engine::Service::reliable;
+  std::size_t frame_max = 1472;
+};
+
 /// An endpoint that knows one peer, under handle 0.
 struct Node {
   Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
-       std::unique_ptr<shm::Host> host = nullptr, const engine::Settings& settings = node_settings())
+       std::unique_ptr<shm::Host> host = nullptr, const engine::Settings& settings = node_settings(),
+       const NodeKind& kind = {})
       : engine(engine::Parts{.environment = world(network, epoch).environment(),
                              .settings = settings,
                              .name = name,
                              .epoch = epoch,
-                             .link = std::make_unique<FakeLink>(network, name),
+                             .link = std::make_unique<FakeLink>(network, name, kind.frame_max),
                              .host = std::move(host),
-                             .keeper = nullptr}) {
+                             .keeper = nullptr,
+                             .service = kind.service}) {
     book.insert(peer);
     engine.attach(book, {.sends = &sent, .receives = &received});
   }
@@ -52,6 +63,13 @@ struct Node {
   void receive() {
     const Bytes slice = as_bytes(&got, sizeof got);
     EXPECT_EQ(engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Fault::none);
+  }
+
+  /// What is seen of the only peer.
+  engine::PeerInsight peer() {
+    const std::optional<engine::Insight> seen = engine.insight();
+    EXPECT_TRUE(seen && seen->peers.size() == 1);
+    return seen && seen->peers.size() == 1 ? seen->peers[0] : engine::PeerInsight{};
   }
 
   /// Engines of one test share nothing but the network's clock.
@@ -68,6 +86,7 @@ struct Node {
     return *world_;
   }
   Counters& counters() { return world_->counters; }
+  const FakeLog& log() const { return world_->log; }
 
   std::unique_ptr<World> world_;
   engine::AddressBook book;

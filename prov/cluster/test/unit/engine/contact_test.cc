@@ -1,17 +1,17 @@
 // First contact: what two nodes learn of each other that were not set up alike.
 #include <gtest/gtest.h>
 
-#include "support/engine_node.h"
+#include "support/node.h"
 
 namespace cluster::engine {
 namespace {
 
-using test::EngineNode;
+using test::Node;
 using test::node_name;
 
 class ContactTest : public ::testing::Test {
  protected:
-  void talk(EngineNode& a, EngineNode& b) {
+  void talk(Node& a, Node& b) {
     for (int i = 0; i < 5; ++i) {
       a.send();
       b.send();
@@ -23,9 +23,9 @@ class ContactTest : public ::testing::Test {
     }
     EXPECT_GE(b.engine.unexpected_messages(), 5u);
   }
-  static std::size_t warnings(const EngineNode& node) {
+  static std::size_t warnings(const Node& node) {
     std::size_t count = 0;
-    for (const std::string& line : node.log.lines) count += line.find("MTU") != std::string::npos ? 1 : 0;
+    for (const std::string& line : node.log().lines) count += line.find("MTU") != std::string::npos ? 1 : 0;
     return count;
   }
 
@@ -34,25 +34,27 @@ class ContactTest : public ::testing::Test {
 };
 
 TEST_F(ContactTest, DifferentMtusAreSaidOnceAndTheSmallerIsUsed) {
-  EngineNode a(network, node_name(1), node_name(2), Service::reliable, 8972);
-  EngineNode b(network, node_name(2), node_name(1), Service::reliable, 1472);
+  Node a(network, node_name(1), node_name(2), 1000, nullptr, test::node_settings(), {.frame_max = 8972});
+  Node b(network, node_name(2), node_name(1), 1000, nullptr, test::node_settings(), {.frame_max = 1472});
   talk(a, b);
   EXPECT_EQ(a.peer().flow->frame_max, 1472u);
   EXPECT_EQ(b.peer().flow->frame_max, 1472u);
-  for (const EngineNode* node : {&a, &b}) {
+  for (const Node* node : {&a, &b}) {
     ASSERT_EQ(warnings(*node), 1u);
-    EXPECT_NE(node->log.lines.back().find("1500"), std::string::npos) << node->log.lines.back();
-    EXPECT_NE(node->log.lines.back().find("9000"), std::string::npos) << node->log.lines.back();
+    EXPECT_NE(node->log().lines.back().find("1500"), std::string::npos) << node->log().lines.back();
+    EXPECT_NE(node->log().lines.back().find("9000"), std::string::npos) << node->log().lines.back();
   }
-  EngineNode c(network, node_name(3), node_name(1), Service::reliable, 1472);
+  Node c(network, node_name(3), node_name(1), 1000, nullptr, test::node_settings(), {.frame_max = 1472});
   talk(c, a);
   EXPECT_EQ(warnings(a), 1u) << "not once per peer";
 }
 
 TEST_F(ContactTest, EqualMtusAreNoNews) {
   for (const std::size_t frame_max : {std::size_t{1472}, std::size_t{65000}}) {
-    EngineNode a(network, node_name(1), node_name(2), Service::reliable, frame_max);
-    EngineNode b(network, node_name(2), node_name(1), Service::reliable, frame_max);
+    Node a(network, node_name(1), node_name(2), 1000, nullptr, test::node_settings(),
+           {.frame_max = frame_max});
+    Node b(network, node_name(2), node_name(1), 1000, nullptr, test::node_settings(),
+           {.frame_max = frame_max});
     talk(a, b);
     EXPECT_EQ(warnings(a) + warnings(b), 0u);
   }

@@ -6,12 +6,12 @@
 
 #include <thread>
 
-#include "support/engine_node.h"
+#include "support/node.h"
 
 namespace cluster::engine {
 namespace {
 
-using test::EngineNode;
+using test::Node;
 using test::node_name;
 
 class EngineInsightTest : public ::testing::Test {
@@ -29,7 +29,7 @@ class EngineInsightTest : public ::testing::Test {
 };
 
 TEST_F(EngineInsightTest, NobodyYet) {
-  EngineNode a(network, node_name(1), node_name(2));
+  Node a(network, node_name(1), node_name(2), 1000);
   clock.advance(3s);
   const std::optional<Insight> seen = a.engine.insight();
   ASSERT_TRUE(seen);
@@ -38,8 +38,8 @@ TEST_F(EngineInsightTest, NobodyYet) {
 }
 
 TEST_F(EngineInsightTest, APeerOverTheNetwork) {
-  EngineNode a(network, node_name(1), node_name(2));
-  EngineNode b(network, node_name(2), node_name(1));
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
   for (int i = 0; i < 10; ++i) {
     a.send();
     pass(40, a, b);
@@ -50,7 +50,7 @@ TEST_F(EngineInsightTest, APeerOverTheNetwork) {
   EXPECT_EQ(seen.why, "no shared memory: switched off");
   EXPECT_FALSE(seen.rings);
   ASSERT_TRUE(seen.flow && seen.flow->rails.size() == 1);
-  EXPECT_EQ(seen.flow->sent, a.counters.frames_sent);
+  EXPECT_EQ(seen.flow->sent, a.counters().frames_sent);
   EXPECT_EQ(seen.flow->lost, 0u);
   EXPECT_EQ(seen.flow->frame_max, 1472u);
   EXPECT_EQ(seen.flow->rails[0].to, node_name(2));
@@ -65,8 +65,8 @@ TEST_F(EngineInsightTest, APeerOverTheNetwork) {
 }
 
 TEST_F(EngineInsightTest, WhatIsLostAndSentAgainIsCountedForItsPeer) {
-  EngineNode a(network, node_name(1), node_name(2));
-  EngineNode b(network, node_name(2), node_name(1));
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
   a.send();
   pass(100, a, b);
   network.conditions.loss = 0.3;
@@ -78,14 +78,14 @@ TEST_F(EngineInsightTest, WhatIsLostAndSentAgainIsCountedForItsPeer) {
   pass(20'000, a, b);
   const PeerInsight seen = a.peer();
   EXPECT_GT(seen.flow->lost, 10u);
-  EXPECT_EQ(seen.flow->repaired, a.counters.frames_retransmitted);
-  EXPECT_EQ(seen.flow->sent, a.counters.frames_sent);
+  EXPECT_EQ(seen.flow->repaired, a.counters().frames_retransmitted);
+  EXPECT_EQ(seen.flow->sent, a.counters().frames_sent);
 }
 
 TEST_F(EngineInsightTest, APeerThatHasGone) {
-  EngineNode a(network, node_name(1), node_name(2));
+  Node a(network, node_name(1), node_name(2), 1000);
   {
-    EngineNode b(network, node_name(2), node_name(1));
+    Node b(network, node_name(2), node_name(1), 1000);
     a.send();
     pass(100, a, b);
   }
@@ -97,19 +97,20 @@ TEST_F(EngineInsightTest, APeerThatHasGone) {
 }
 
 TEST_F(EngineInsightTest, OneselfAndDatagrams) {
-  EngineNode a(network, node_name(1), node_name(1));
+  Node a(network, node_name(1), node_name(1), 1000);
   a.send();
   EXPECT_STREQ(a.peer().path, "self");
   EXPECT_EQ(a.peer().why, "it is this endpoint");
-  EngineNode d(network, node_name(3), node_name(1), Service::datagram);
+  Node d(network, node_name(3), node_name(1), 1000, nullptr, test::node_settings(),
+         {.service = Service::datagram});
   d.send();
   EXPECT_STREQ(d.peer().path, "fake");
   EXPECT_FALSE(d.peer().flow);
 }
 
 TEST_F(EngineInsightTest, LookingFromAnotherThreadNeverWaits) {
-  EngineNode a(network, node_name(1), node_name(2));
-  EngineNode b(network, node_name(2), node_name(1));
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
   std::size_t looks = 0;
   std::jthread looker([&](const std::stop_token& end) {
     while (!end.stop_requested()) looks += a.engine.insight() ? 1 : 0;
@@ -121,7 +122,7 @@ TEST_F(EngineInsightTest, LookingFromAnotherThreadNeverWaits) {
   while (!a.engine.insight()) std::this_thread::yield();
   looker.request_stop();
   looker.join();
-  EXPECT_EQ(a.peer().flow->sent, a.counters.frames_sent);
+  EXPECT_EQ(a.peer().flow->sent, a.counters().frames_sent);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support/node.h"
+#include "support/quiet_local.h"
 
 namespace cluster::engine {
 namespace {
@@ -19,45 +20,30 @@ using test::Node;
 using LocalLimitTest = test::EngineTest;
 
 /// A peer of this node that says nothing.
-class SilentInbox final : public shm::Inbox {
+class SilentInbox final : public test::QuietInbox {
  public:
   SilentInbox(const SocketAddress& peer, std::uint64_t epoch, const bool& gone)
-      : peer_(peer), epoch_(epoch), gone_(gone) {
+      : QuietInbox(peer, epoch), gone_(gone) {
     ++alive;
   }
   ~SilentInbox() override { --alive; }
-  const SocketAddress& peer() const override { return peer_; }
-  std::uint64_t peer_epoch() const override { return epoch_; }
-  bool look(shm::Arrival&) override { return false; }
-  void take() override {}
-  bool broken() const override { return false; }
-  protocol::ForeignMemory* memory() override { return nullptr; }
   bool peer_gone() override { return gone_; }
-  int descriptor() const override { return -1; }
-  std::size_t footprint() const override { return 0; }
-  bool ask() override { return false; }
-  void hush() override {}
 
   static inline int alive = 0;
 
  private:
-  SocketAddress peer_;
-  std::uint64_t epoch_;
   const bool& gone_;
 };
 
 /// Lets in whoever the test says.
-class HostOfMany final : public shm::Host {
+class HostOfMany final : public test::QuietHost {
  public:
   using Queue = std::vector<std::unique_ptr<shm::Inbox>>;
   explicit HostOfMany(Queue& queue) : queue_(queue) {}
-  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
   void accept(Queue& arrivals) override {
     for (auto& inbox : queue_) arrivals.push_back(std::move(inbox));
     queue_.clear();
   }
-  int descriptor() const override { return -1; }
-  bool expecting() const override { return false; }
 
  private:
   Queue& queue_;

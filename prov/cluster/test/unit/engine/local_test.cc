@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "support/node.h"
+#include "support/quiet_local.h"
 
 namespace cluster::engine {
 namespace {
@@ -13,45 +14,33 @@ using test::FakeLink;
 using test::FakeNetwork;
 using test::kA;
 using test::kB;
-using test::kIpB;
 using test::Node;
 
 /// A peer of this node that writes on and on, alive or reported dead.
-class EndlessInbox final : public shm::Inbox {
+class EndlessInbox final : public test::QuietInbox {
  public:
-  EndlessInbox(std::size_t& looks, bool dead, bool talks) : looks_(looks), dead_(dead), talks_(talks) {}
-  const SocketAddress& peer() const override { return kB; }
-  std::uint64_t peer_epoch() const override { return 1; }
+  EndlessInbox(std::size_t& looks, bool dead, bool talks)
+      : QuietInbox(kB), looks_(looks), dead_(dead), talks_(talks) {}
   bool look(shm::Arrival& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::done;
     return ++looks_ < 10'000'000 && talks_;
   }
-  void take() override {}
-  bool broken() const override { return false; }
-  protocol::ForeignMemory* memory() override { return nullptr; }
   bool peer_gone() override { return dead_; }
-  int descriptor() const override { return -1; }
-  std::size_t footprint() const override { return 0; }
-  bool ask() override { return false; }
-  void hush() override {}
 
  private:
   std::size_t& looks_;
   bool dead_, talks_;
 };
 
-class HostOfOne final : public shm::Host {
+class HostOfOne final : public test::QuietHost {
  public:
   explicit HostOfOne(std::size_t& looks, bool dead = true, bool talks = true)
       : looks_(looks), dead_(dead), talks_(talks) {}
-  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
   void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
     if (!std::exchange(came_, true))
       arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
   }
-  int descriptor() const override { return -1; }
-  bool expecting() const override { return false; }
 
  private:
   std::size_t& looks_;
@@ -60,15 +49,13 @@ class HostOfOne final : public shm::Host {
 };
 
 /// Peers that say something when they are told to, and count who looks at them.
-class CountedInbox final : public shm::Inbox {
+class CountedInbox final : public test::QuietInbox {
  public:
   struct Account {
     std::size_t looks = 0;
     bool talks = false;
   };
-  CountedInbox(const SocketAddress& peer, Account& account) : peer_(peer), account_(account) {}
-  const SocketAddress& peer() const override { return peer_; }
-  std::uint64_t peer_epoch() const override { return 1; }
+  CountedInbox(const SocketAddress& peer, Account& account) : QuietInbox(peer), account_(account) {}
   bool look(shm::Arrival& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::padding;
@@ -76,33 +63,21 @@ class CountedInbox final : public shm::Inbox {
     account_.looks += !shown_;
     return shown_;
   }
-  void take() override {}
-  bool broken() const override { return false; }
-  protocol::ForeignMemory* memory() override { return nullptr; }
-  bool peer_gone() override { return false; }
-  int descriptor() const override { return -1; }
-  std::size_t footprint() const override { return 0; }
-  bool ask() override { return false; }
-  void hush() override {}
 
  private:
-  SocketAddress peer_;
   Account& account_;
   bool shown_ = false;
 };
 
-class HostOfMany final : public shm::Host {
+class HostOfMany final : public test::QuietHost {
  public:
   explicit HostOfMany(std::vector<CountedInbox::Account>& accounts) : accounts_(accounts) {}
-  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
   void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
     for (std::uint16_t port = 1; !came_ && port <= accounts_.size(); ++port) {
       arrivals.push_back(std::make_unique<CountedInbox>(kB.with_port(port), accounts_[port - 1u]));
     }
     came_ = true;
   }
-  int descriptor() const override { return -1; }
-  bool expecting() const override { return false; }
 
  private:
   std::vector<CountedInbox::Account>& accounts_;

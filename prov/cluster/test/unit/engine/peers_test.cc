@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/engine_node.h"
+#include "support/node.h"
 
 namespace cluster::engine {
 namespace {

@@ -1,0 +1,40 @@
+// The shared-memory side of a fake node: an inbox through which nothing comes and a host whom nobody calls.
+// Tests derive from them and override what they are about.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "shm/host.h"
+
+namespace cluster::test {
+
+class QuietInbox : public shm::Inbox {
+ public:
+  explicit QuietInbox(const SocketAddress& peer, std::uint64_t epoch = 1) : peer_(peer), epoch_(epoch) {}
+  const SocketAddress& peer() const override { return peer_; }
+  std::uint64_t peer_epoch() const override { return epoch_; }
+  bool look(shm::Arrival&) override { return false; }
+  void take() override {}
+  bool broken() const override { return false; }
+  protocol::ForeignMemory* memory() override { return nullptr; }
+  bool peer_gone() override { return false; }
+  int descriptor() const override { return -1; }
+  std::size_t footprint() const override { return 0; }
+  bool ask() override { return false; }
+  void hush() override {}
+
+ private:
+  SocketAddress peer_;
+  std::uint64_t epoch_;
+};
+
+class QuietHost : public shm::Host {
+ public:
+  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
+  void accept(std::vector<std::unique_ptr<shm::Inbox>>&) override {}
+  int descriptor() const override { return -1; }
+  bool expecting() const override { return false; }
+};
+
+}  // namespace cluster::test
