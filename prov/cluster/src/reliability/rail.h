@@ -66,7 +66,8 @@ struct Rail {
   rails::Health health;
   Tally tally;
   Time sent_at{};           ///< the last frame that went out on it
-  Time measured_at{};       ///< the last exact sample of its round trip
+  Time sampled_at{};        ///< the last sample of its round trip...
+  Time measured_at{};       ///< ...and the last exact one
   Time heard_at{};          ///< something on it arrived, or was the first to travel on it
   Time passed_at = kNever;  ///< since when a later sending on another rail is known to have arrived
   bool full = false;        ///< its link has no room in this turn

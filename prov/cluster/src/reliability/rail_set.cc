@@ -217,6 +217,10 @@ void RailSet::take_word(Time now, const Word& word, Rail& rail, bool overtaken) 
 }
 
 void RailSet::sample(Time now, Rail& rail, Duration measured) {
+  // A rail that was slow, and is tried again after a while, is not to be judged by how it was.
+  const bool stale = rails_.size() > 1 && now > rail.sampled_at + Rail::kStale;
+  if (stale && measured < rail.round_trip.smoothed()) rail.round_trip = {};
+  rail.sampled_at = now;
   rail.round_trip.sample(measured);
   rail.shortest.sample(now, rail.round_trip.latest());
 }

@@ -30,7 +30,7 @@ std::size_t rail_of(const SocketAddress& address) { return std::to_integer<std::
 
 class End {
  public:
-  End(FakeNetwork& network, std::size_t node, std::size_t peer) : network_(network) {
+  End(FakeNetwork& network, std::size_t node, std::size_t peer) {
     std::vector<std::unique_ptr<link::Link>> links;
     for (std::size_t i = 0; i < kRails; ++i) {
       rails_.push_back({address(i, node), 24, "rail" + std::to_string(i)});
@@ -95,7 +95,6 @@ class End {
     bundle_->send_burst({&out, 1});
   }
 
-  FakeNetwork& network_;
   test::FakeRandom random_{7};
   std::vector<rails::OwnRail> rails_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(kFrame);

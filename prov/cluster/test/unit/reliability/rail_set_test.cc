@@ -75,7 +75,7 @@ TEST_F(RailSetTest, AnAnswerFromAnotherAddressCorrectsTheGuess) {
 }
 
 TEST_F(RailSetTest, UntilThePeerIsKnownEveryLinkIsTried) {
-  for (const std::uint8_t link : {1, 2, 0}) {
+  for (const unsigned link : {1u, 2u, 0u}) {
     rails.try_another_link();
     EXPECT_EQ(rails[0].path.link, link);
     EXPECT_EQ(rails[0].path.to, address(0, kPeer));
