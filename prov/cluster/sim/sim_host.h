@@ -83,6 +83,7 @@ class SimHost final : public Actor, public Station {
  private:
   struct Process;
 
+  std::unique_ptr<link::Link> make_link(std::uint32_t life, std::vector<rails::OwnRail>& rails);
   void turn();
   void attend();
   bool drain();
