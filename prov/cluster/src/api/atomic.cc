@@ -211,11 +211,11 @@ ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_io
 
 /// fi_atomicvalid and its sisters: how many elements one call takes.
 template <Form form>
-int valid(fid_ep*, fi_datatype type, fi_op op, std::size_t* count) noexcept {
+int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   AtomicCode code;
   if (!code_for(form, type, op, code)) return -FI_EOPNOTSUPP;
   if (count == nullptr) return -FI_EINVAL;
-  *count = protocol::kAtomicMax / size_of(code.type);
+  *count = static_cast<Endpoint*>(endpoint)->longest_atomic() / size_of(code.type);
   return 0;
 }
 
