@@ -254,7 +254,8 @@ int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attrib
                  std::uint64_t flags) noexcept {
   const bool compare = flags & FI_COMPARE_ATOMIC;
   const bool fetch = flags & FI_FETCH_ATOMIC;
-  if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC)) || (compare && fetch)) return -FI_EBADFLAGS;
+  if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC | FI_TAGGED)) || (compare && fetch)) return -FI_EBADFLAGS;
+  if (flags & FI_TAGGED) return -FI_EOPNOTSUPP;  // on buffers of tagged receives
   AtomicCode code;
   const Form form = compare ? Form::compare : fetch ? Form::fetch : Form::base;
   if (!code_for(form, type, op, code)) return -FI_EOPNOTSUPP;
