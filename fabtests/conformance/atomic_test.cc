@@ -221,6 +221,39 @@ PAIR_TEST(Atomic, VectorsRangesAndInjection) {
   team.meet();
 }
 
+PAIR_TEST(Atomic, ElementsMayLieAnywhere) {
+  Team team(side, atomic_options());
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  if (side.first()) {
+    for (std::uint64_t offset = 1; offset < 8; ++offset) {
+      const std::uint64_t address = 64 * offset + offset;
+      std::int64_t value = 0x0102030405060708, before = 0;
+      const auto act = [&](fi_op op) {
+        e.must([&] {
+          return fi_fetch_atomic(e.ep(), &value, 1, nullptr, &before, nullptr, team.peer(), address, kKey,
+                                 FI_INT64, op, &value);
+        });
+        e.finish(&value);
+      };
+      act(FI_ATOMIC_WRITE);
+      act(FI_SUM);
+      EXPECT_EQ(before, 0x0102030405060708);
+      act(FI_ATOMIC_READ);
+      EXPECT_EQ(before, 2 * 0x0102030405060708);
+    }
+  }
+  team.meet();
+}
+
+LONE_TEST(Atomic, QueriesOfTaggedBuffersAndOfBothKindsAreRefused) {
+  Domain domain(atomic_options());
+  fi_atomic_attr attr{};
+  fid_domain* d = domain.domain();
+  EXPECT_EQ(fi_query_atomic(d, FI_INT64, FI_SUM, &attr, FI_TAGGED), -FI_EOPNOTSUPP);
+  EXPECT_LT(fi_query_atomic(d, FI_INT64, FI_CSWAP, &attr, FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC), 0);
+}
+
 PAIR_TEST(Atomic, WhatIsNotAllowedFailsHereAndChangesNothingThere) {
   Team team(side, atomic_options());
   Shared shared(team, FI_REMOTE_READ);

@@ -134,6 +134,56 @@ LONE_TEST(AddressVector, ResolvesNamesAndServices) {
   EXPECT_LE(fi_av_insertsvc(domain.av(), "300.1.1.1", "4711", &handle, 0, nullptr), 0);
 }
 
+LONE_TEST(AddressVector, TakesAnAddressAsTextForANode) {
+  Domain domain;
+  fi_addr_t handle = FI_ADDR_NOTAVAIL;
+  ASSERT_EQ(fi_av_insertsvc(domain.av(), "fi_sockaddr_in://10.1.2.3:4711", nullptr, &handle, 0, nullptr), 1);
+  char text[64];
+  sockaddr_in out{};
+  std::size_t size = sizeof out;
+  EXPECT_EQ(fi_av_lookup(domain.av(), handle, &out, &size), 0);
+  size = sizeof text;
+  ASSERT_NE(fi_av_straddr(domain.av(), &out, text, &size), nullptr);
+  EXPECT_STREQ(text, "fi_sockaddr_in://10.1.2.3:4711") << "the same form both ways";
+}
+
+LONE_TEST(AddressVector, CountsNodesAndServicesUp) {
+  Domain domain;
+  fi_addr_t handles[6];
+  int errors[6] = {-1, -1, -1, -1, -1, -1};
+  ASSERT_EQ(fi_av_insertsym(domain.av(), "10.1.1.1", 3, "5000", 2, handles, FI_SYNC_ERR, errors), 6);
+  for (unsigned i = 0; i < 6; ++i) {
+    EXPECT_EQ(errors[i], 0);
+    EXPECT_EQ(handles[i], i);
+    sockaddr_in out{};
+    std::size_t size = sizeof out;
+    ASSERT_EQ(fi_av_lookup(domain.av(), handles[i], &out, &size), 0);
+    EXPECT_EQ(ntohl(out.sin_addr.s_addr), 0x0A010101 + i / 2);
+    EXPECT_EQ(ntohs(out.sin_port), 5000 + i % 2);
+  }
+}
+
+LONE_TEST(AddressVector, RefusesFlagsAndKindsThatAreNotOffered) {
+  Domain domain;
+  const sockaddr_in in = node(1);
+  fi_addr_t handle = 0;
+  EXPECT_EQ(fi_av_insert(domain.av(), &in, 1, &handle, 1ull << 50, nullptr), -FI_EBADFLAGS);
+  EXPECT_EQ(fi_av_insert(domain.av(), nullptr, 1, &handle, 0, nullptr), -FI_EINVAL);
+  EXPECT_EQ(fi_av_insert(domain.av(), &in, 0, &handle, 0, nullptr), 0);
+  EXPECT_EQ(fi_av_insert(domain.av(), &in, 1, &handle, FI_SYNC_ERR, nullptr), -FI_EINVAL);
+  fid_av* av = nullptr;
+  fi_av_attr attr{};
+  attr.name = "shared";
+  EXPECT_EQ(fi_av_open(domain.domain(), &attr, &av, nullptr), -FI_ENOSYS);
+  attr = {};
+  attr.flags = FI_EVENT;
+  EXPECT_EQ(fi_av_open(domain.domain(), &attr, &av, nullptr), -FI_ENOSYS);
+  attr = {};
+  EXPECT_EQ(fi_av_open(domain.domain(), &attr, &av, nullptr), 0);
+  EXPECT_NE(attr.type, FI_AV_UNSPEC) << "the choice is told";
+  EXPECT_EQ(fi_close(&av->fid), 0);
+}
+
 PAIR_TEST(AddressVector, AnOldHandleWithANewMeaningReachesTheNewPeer) {
   // Side 1 has two endpoints; side 0 frees the handle of the first and gives it to the second.
   Endpoint first;

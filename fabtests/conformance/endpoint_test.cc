@@ -192,6 +192,76 @@ LONE_TEST(Endpoint, KnowsItsOptions) {
   EXPECT_EQ(fi_getopt(&e.ep()->fid, FI_OPT_ENDPOINT, 9999, &value, &size), -FI_ENOPROTOOPT);
 }
 
+LONE_TEST(Endpoint, RefusesWhatItIsNotMadeFor) {
+  Domain domain;
+  fid_stx* stx = nullptr;
+  fid_ep* ep = nullptr;
+  EXPECT_EQ(fi_stx_context(domain.domain(), domain.info()->tx_attr, &stx, nullptr), -FI_ENOSYS);
+  EXPECT_EQ(fi_srx_context(domain.domain(), domain.info()->rx_attr, &ep, nullptr), -FI_ENOSYS);
+  EXPECT_EQ(fi_scalable_ep(domain.domain(), domain.info(), &ep, nullptr), -FI_ENOSYS);
+  fid_pep* passive = nullptr;
+  EXPECT_EQ(fi_passive_ep(domain.fabric(), domain.info(), &passive, nullptr), -FI_ENOSYS);
+  const Info changed(fi_dupinfo(domain.info()));
+  changed->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
+  EXPECT_LT(fi_endpoint(domain.domain(), changed.get(), &ep, nullptr), 0);
+  changed->ep_attr->tx_ctx_cnt = 1;
+  changed->ep_attr->type = FI_EP_MSG;
+  EXPECT_LT(fi_endpoint(domain.domain(), changed.get(), &ep, nullptr), 0);
+  Endpoint e(domain);
+  EXPECT_EQ(fi_tx_context(e.ep(), 0, nullptr, &ep, nullptr), -FI_ENOSYS);
+  EXPECT_EQ(fi_rx_context(e.ep(), 0, nullptr, &ep, nullptr), -FI_ENOSYS);
+  EXPECT_EQ(fi_connect(e.ep(), e.name().data(), nullptr, 0), -FI_ENOSYS);
+  EXPECT_EQ(fi_shutdown(e.ep(), 0), -FI_ENOSYS);
+  fid_mc* group = nullptr;
+  EXPECT_EQ(fi_join(e.ep(), e.name().data(), 0, &group, nullptr), -FI_ENOSYS);
+  void* ops = nullptr;
+  EXPECT_EQ(fi_open_ops(&domain.domain()->fid, "unheard of", 0, &ops, nullptr), -FI_ENOSYS);
+  EXPECT_EQ(fi_open_ops(&e.ep()->fid, "unheard of", 0, &ops, nullptr), -FI_ENOSYS);
+  EXPECT_EQ(fi_control(&e.ep()->fid, FI_ALIAS, nullptr), -FI_EINVAL);
+  EXPECT_EQ(fi_ep_bind(e.ep(), &domain.av()->fid, 0), -FI_EOPBADSTATE) << "it is enabled";
+  EXPECT_EQ(fi_enable(e.ep()), 0) << "it is enabled already";
+}
+
+LONE_TEST(Endpoint, TakesANameUntilItHasOne) {
+  Domain domain;
+  const Owned<fid_cq> cq(open_queue(domain));
+  sockaddr_in wish{};
+  {
+    const Endpoint any(domain);
+    wish = name_of(any.name());
+  }
+  const Owned<fid_ep> ep(open_bare(domain));
+  EXPECT_EQ(fi_setname(&ep->fid, &wish, 3), -FI_EINVAL);
+  EXPECT_EQ(fi_setname(&ep->fid, &wish, sizeof wish), 0);
+  sockaddr_in name{};
+  std::size_t size = sizeof name;
+  EXPECT_EQ(fi_getname(&ep->fid, &name, &size), 0);
+  EXPECT_EQ(name.sin_port, wish.sin_port);
+  EXPECT_EQ(name.sin_addr.s_addr, wish.sin_addr.s_addr);
+  EXPECT_EQ(fi_setname(&ep->fid, &wish, sizeof wish), -FI_EOPBADSTATE);
+  EXPECT_EQ(fi_ep_bind(ep.get(), &domain.av()->fid, 0), 0);
+  EXPECT_EQ(fi_ep_bind(ep.get(), &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+  EXPECT_EQ(fi_enable(ep.get()), 0);
+}
+
+LONE_TEST(Endpoint, AnEventQueueIsHeldByEndpointAndDomain) {
+  Domain domain;
+  fi_eq_attr attr{};
+  fid_eq* eq = nullptr;
+  ASSERT_EQ(fi_eq_open(domain.fabric(), &attr, &eq, nullptr), 0);
+  fid_ep* ep = open_bare(domain);
+  EXPECT_EQ(fi_ep_bind(ep, &eq->fid, 0), 0);
+  EXPECT_EQ(fi_close(&eq->fid), -FI_EBUSY);
+  EXPECT_EQ(fi_close(&ep->fid), 0);
+  fid_domain* another = nullptr;
+  ASSERT_EQ(fi_domain(domain.fabric(), domain.info(), &another, nullptr), 0);
+  EXPECT_EQ(fi_domain_bind(another, &eq->fid, FI_REG_MR), -FI_ENOSYS) << "no registration is asynchronous";
+  EXPECT_EQ(fi_domain_bind(another, &eq->fid, 0), 0);
+  EXPECT_EQ(fi_close(&eq->fid), -FI_EBUSY);
+  EXPECT_EQ(fi_close(&another->fid), 0);
+  EXPECT_EQ(fi_close(&eq->fid), 0);
+}
+
 LONE_TEST(Endpoint, ManyLiveTogetherAndTalk) {
   constexpr std::size_t kCount = 48;
   Domain domain;

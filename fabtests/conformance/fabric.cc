@@ -112,15 +112,14 @@ void Endpoint::open(const Options& options) {
   EXPECT_EQ(fi_ep_bind(ep, &domain_->av()->fid, 0), 0);
   EXPECT_EQ(fi_ep_bind(ep, &tx_->fid, FI_TRANSMIT | options.bind_flags), 0);
   EXPECT_EQ(fi_ep_bind(ep, &rx_->fid, FI_RECV | options.bind_flags), 0);
-  if (options.counters) {
+  for (std::uint64_t left = options.counted; left != 0; left &= left - 1) {
+    const std::uint64_t kind = left & ~(left - 1);
     fi_cntr_attr counting{};
     counting.wait_obj = options.wait;
-    fid_cntr* counters[2] = {};
-    for (fid_cntr*& counter : counters) EXPECT_EQ(fi_cntr_open(domain, &counting, &counter, nullptr), 0);
-    sent_.reset(counters[0]);
-    received_.reset(counters[1]);
-    EXPECT_EQ(fi_ep_bind(ep, &sent_->fid, FI_SEND), 0);
-    EXPECT_EQ(fi_ep_bind(ep, &received_->fid, FI_RECV), 0);
+    fid_cntr* counter = nullptr;
+    EXPECT_EQ(fi_cntr_open(domain, &counting, &counter, nullptr), 0);
+    EXPECT_EQ(fi_ep_bind(ep, &counter->fid, kind), 0);
+    counters_[kind].reset(counter);
   }
   EXPECT_EQ(fi_enable(ep), 0);
 }

@@ -13,6 +13,7 @@
 
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,7 +55,7 @@ struct Options {
   std::uint64_t rx_op_flags = 0;
   std::uint64_t order = FI_ORDER_NONE;  ///< asked for beside FI_ORDER_SAS
   std::uint64_t bind_flags = 0;         ///< added when the queues are bound (FI_SELECTIVE_COMPLETION)
-  bool counters = false;                ///< bind counters for sends and receives, too
+  std::uint64_t counted = 0;            ///< kinds of events (FI_SEND, FI_REMOTE_READ...) with a counter each
   std::string service;                  ///< the endpoint's port; empty: any
 };
 
@@ -101,8 +102,8 @@ class Endpoint {
   fid_ep* ep() const { return ep_.get(); }
   fid_cq* tx() const { return tx_.get(); }
   fid_cq* rx() const { return rx_.get(); }
-  fid_cntr* sent() const { return sent_.get(); }
-  fid_cntr* received() const { return received_.get(); }
+  /// The counter of one kind of event that Options::counted names.
+  fid_cntr* counter(std::uint64_t kind) const { return counters_.at(kind).get(); }
   Blob name() const;
   fi_addr_t insert(const Blob& name) { return domain_->insert(name); }
 
@@ -133,8 +134,7 @@ class Endpoint {
   fi_cq_format format_ = FI_CQ_FORMAT_TAGGED;
   Owned<fid_cq> tx_;
   Owned<fid_cq> rx_;
-  Owned<fid_cntr> sent_;
-  Owned<fid_cntr> received_;
+  std::map<std::uint64_t, Owned<fid_cntr>> counters_;
   Owned<fid_ep> ep_;
   std::deque<Outcome> outcomes_;
 };

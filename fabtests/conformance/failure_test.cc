@@ -230,6 +230,37 @@ SIDES_TEST(Restart, APeerThatCrashedComesBackUnderItsName, 4) { Restart{false, f
 
 SIDES_TEST(Restart, APeerThatCrashedComesBackAndSpeaksFirst, 4) { Restart{false, true}.play(side); }
 
+LONE_TEST(Close, WhatIsOutstandingIsDroppedWithoutAWord) {
+  Domain domain;
+  fi_cq_attr attr{};
+  attr.format = FI_CQ_FORMAT_CONTEXT;
+  fid_cq* raw = nullptr;
+  ASSERT_EQ(fi_cq_open(domain.domain(), &attr, &raw, nullptr), 0);
+  const Owned<fid_cq> cq(raw);
+  fid_ep* ep = nullptr;
+  ASSERT_EQ(fi_endpoint(domain.domain(), domain.info(), &ep, nullptr), 0);
+  ASSERT_EQ(fi_ep_bind(ep, &domain.av()->fid, 0), 0);
+  ASSERT_EQ(fi_ep_bind(ep, &raw->fid, FI_TRANSMIT | FI_RECV), 0);
+  ASSERT_EQ(fi_enable(ep), 0);
+  char buffers[100];
+  for (char& buffer : buffers) {
+    ASSERT_EQ(fi_recv(ep, &buffer, 1, nullptr, FI_ADDR_UNSPEC, &buffer), 0);
+    ASSERT_EQ(fi_trecv(ep, &buffer, 1, nullptr, FI_ADDR_UNSPEC, 7, 0, &buffer), 0);
+  }
+  EXPECT_EQ(fi_close(&ep->fid), 0);
+  fi_cq_entry entry;
+  EXPECT_EQ(fi_cq_read(raw, &entry, 1), -FI_EAGAIN);
+}
+
+LONE_TEST(Close, AQueueMayBeClosedWithWhatItHolds) {
+  Endpoint e;
+  const fi_addr_t self = e.insert(e.name());
+  char byte = 0;
+  e.must([&] { return fi_recv(e.ep(), &byte, 1, nullptr, self, &byte); });
+  e.must([&] { return fi_send(e.ep(), &byte, 1, nullptr, self, &byte); });
+  for (int turn = 0; turn < 100; ++turn) e.progress();
+}
+
 PAIR_TEST(Close, WhatThePeerIsOwedStillGoesOut) {
   // The receiver closes and leaves the moment it has the message: the sender must see success.
   for (int round = 0; round < 10; ++round) {

@@ -187,7 +187,7 @@ void many_threads(Side& side, fi_progress progress) {
   Options options;
   options.progress = progress;
   options.wait = FI_WAIT_UNSPEC;
-  options.counters = true;
+  options.counted = FI_SEND | FI_RECV;
   Team team(side, options);
   Endpoint& e = team.endpoint;
   constexpr int kThreads = 3;
@@ -214,7 +214,7 @@ void many_threads(Side& side, fi_progress progress) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(taken.load(), kThreads * kEach);
-  EXPECT_EQ(fi_cntr_read(side.first() ? e.sent() : e.received()),
+  EXPECT_EQ(fi_cntr_read(side.first() ? e.counter(FI_SEND) : e.counter(FI_RECV)),
             static_cast<std::uint64_t>(kThreads * kEach));
 }
 

@@ -197,13 +197,13 @@ LONE_TEST(CompletionQueue, WithoutAWaitObjectThereIsNoBlockedRead) {
 
 PAIR_TEST(Counter, CountsSendsReceivesAndInjects) {
   Options options;
-  options.counters = true;
+  options.counted = FI_SEND | FI_RECV;
   Team team(side, options);
   Endpoint& e = team.endpoint;
   char buffer = 0;
   int context = 0;
   constexpr std::uint64_t kCount = 30;
-  fid_cntr* counter = side.first() ? e.sent() : e.received();
+  fid_cntr* counter = side.first() ? e.counter(FI_SEND) : e.counter(FI_RECV);
   for (std::uint64_t i = 0; i < kCount; ++i) {
     if (!side.first()) {
       e.must([&] { return fi_recv(e.ep(), &buffer, 1, nullptr, team.peer(), &context); });
@@ -219,7 +219,7 @@ PAIR_TEST(Counter, CountsSendsReceivesAndInjects) {
   }
   EXPECT_EQ(fi_cntr_read(counter), kCount);
   EXPECT_EQ(fi_cntr_readerr(counter), 0u);
-  EXPECT_EQ(fi_cntr_read(side.first() ? e.received() : e.sent()), 0u);
+  EXPECT_EQ(fi_cntr_read(side.first() ? e.counter(FI_RECV) : e.counter(FI_SEND)), 0u);
 }
 
 LONE_TEST(Counter, CanBeSetAndWaitedFor) {

@@ -144,6 +144,47 @@ PAIR_TEST(Rma, SeveralRangesOnBothSides) {
   team.meet();
 }
 
+PAIR_TEST(Rma, EightRangesOfEachSideInEveryCall) {
+  Team team(side, rma_options());
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  constexpr std::size_t kPieces = 8;
+  for (const std::size_t size : {std::size_t{8}, std::size_t{999}, std::size_t{40001}}) {
+    SCOPED_TRACE(size);
+    if (side.first()) {
+      auto data = pattern(size * kPieces, size);
+      std::vector<unsigned char> back(data.size());
+      iovec source[kPieces], target[kPieces];
+      fi_rma_iov there[kPieces];
+      for (std::size_t i = 0; i < kPieces; ++i) {
+        source[i] = {data.data() + i * size, size};
+        target[i] = {back.data() + i * size, size};
+        there[i] = {(kPieces - 1 - i) * 2 * size, size, kKey};
+      }
+      fi_msg_rma message{source, nullptr, kPieces, team.peer(), there, kPieces, &message, 0};
+      e.must([&] { return fi_writemsg(e.ep(), &message, FI_DELIVERY_COMPLETE); });
+      e.finish(&message);
+      message.msg_iov = target;
+      e.must([&] { return fi_readmsg(e.ep(), &message, 0); });
+      e.finish(&message);
+      EXPECT_TRUE(has_pattern(back, size));
+      e.must([&] { return fi_writev(e.ep(), source, nullptr, kPieces, team.peer(), 0, kKey, &message); });
+      e.finish(&message);
+      std::fill(back.begin(), back.end(), static_cast<unsigned char>(0));
+      e.must([&] { return fi_readv(e.ep(), target, nullptr, kPieces, team.peer(), 0, kKey, &message); });
+      e.finish(&message);
+      EXPECT_TRUE(has_pattern(back, size));
+      const iovec nine[kPieces + 1] = {};
+      EXPECT_EQ(fi_writev(e.ep(), nine, nullptr, kPieces + 1, team.peer(), 0, kKey, nullptr), -FI_EINVAL);
+      const fi_rma_iov too_many[kPieces + 1] = {};
+      message.rma_iov = too_many;
+      message.rma_iov_count = kPieces + 1;
+      EXPECT_EQ(fi_writemsg(e.ep(), &message, 0), -FI_EINVAL);
+    }
+    team.meet();
+  }
+}
+
 PAIR_TEST(Rma, WhatIsNotAllowedFailsHereAndTouchesNothingThere) {
   Team team(side, rma_options());
   Shared shared(team, FI_REMOTE_READ);

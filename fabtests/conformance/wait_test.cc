@@ -274,12 +274,12 @@ LONE_TEST(Wait, AMessageToOneselfWakesASleeper) {
 
 PAIR_TEST(Wait, CountersMissNoMessage) {
   Options options = waiting(FI_WAIT_UNSPEC);
-  options.counters = true;
+  options.counted = FI_SEND | FI_RECV;
   Team team(side, options);
   Endpoint& e = team.endpoint;
   std::uint64_t expected = 0;
   play(team, 1000, [&](fi_cq_tagged_entry& entry) -> ssize_t {
-    if (fi_cntr_wait(e.received(), ++expected, kPatience) != 0) return -1;
+    if (fi_cntr_wait(e.counter(FI_RECV), ++expected, kPatience) != 0) return -1;
     return fi_cq_read(e.rx(), &entry, 1);
   });
 }

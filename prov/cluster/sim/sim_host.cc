@@ -240,6 +240,10 @@ void SimHost::attend() {
 void SimHost::turn() {
   const Time now = world_.timetable.now();
   Process& process = *process_;
+  if (now >= attend_at_) {
+    attend();
+    attend_at_ = now + dice_.between(kAttendGapMin, kAttendGapMax);
+  }
   const std::uint64_t frames_before = process.counters.frames_received + process.counters.frames_sent;
   {
     const MemoryAccount::Scope scope(&account_);

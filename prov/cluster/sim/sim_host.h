@@ -103,6 +103,7 @@ class SimHost final : public Actor, public Station {
   std::uint64_t poll_number_ = 0;
   Time busy_until_{};
   Time frozen_until_{};
+  Time attend_at_{};
   Absence absence_ = Absence::computing;
   bool leaving_ = false;
   Time leave_by_ = kNever;

@@ -15,6 +15,7 @@ Endpoint::Endpoint(Endpoint& original)
       undirected_(original.undirected_),
       limits_{original.limits_[0], original.limits_[1]},
       remote_limits_(original.remote_limits_),
+      atomic_limits_(original.atomic_limits_),
       caps_(original.caps_),
       ordering_(original.ordering_),
       send_flags_(original.send_flags_),

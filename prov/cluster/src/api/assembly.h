@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "base/address.h"
 #include "base/environment.h"
@@ -28,11 +27,12 @@ class Assembly {
                                                        int& error) = 0;
   /// What a queue can sleep on; null if there is nothing to be had: then waiting means looking.
   virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
-  /// What a node and a service are called on the network, best first; nothing if there is no such
-  /// name, or if there is no resolver here.
-  virtual std::vector<SocketAddress> resolve(const char* node, const char* service) {
+  /// What a node and a service (null: none, or the node names one) are called on the network in this
+  /// family (none: in any); empty if there is no such name, or no resolver here.
+  virtual SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) {
     static_cast<void>(node);
     static_cast<void>(service);
+    static_cast<void>(family);
     return {};
   }
 };

@@ -211,11 +211,11 @@ ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_io
 
 /// fi_atomicvalid and its sisters: how many elements one call takes.
 template <Form form>
-int valid(fid_ep*, fi_datatype type, fi_op op, std::size_t* count) noexcept {
+int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   AtomicCode code;
   if (!code_for(form, type, op, code)) return -FI_EOPNOTSUPP;
   if (count == nullptr) return -FI_EINVAL;
-  *count = protocol::kAtomicMax / size_of(code.type);
+  *count = static_cast<Endpoint*>(endpoint)->longest_atomic() / size_of(code.type);
   return 0;
 }
 
@@ -254,7 +254,8 @@ int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attrib
                  std::uint64_t flags) noexcept {
   const bool compare = flags & FI_COMPARE_ATOMIC;
   const bool fetch = flags & FI_FETCH_ATOMIC;
-  if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC)) || (compare && fetch)) return -FI_EBADFLAGS;
+  if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC | FI_TAGGED)) || (compare && fetch)) return -FI_EBADFLAGS;
+  if (flags & FI_TAGGED) return -FI_EOPNOTSUPP;  // on buffers of tagged receives
   AtomicCode code;
   const Form form = compare ? Form::compare : fetch ? Form::fetch : Form::base;
   if (!code_for(form, type, op, code)) return -FI_EOPNOTSUPP;

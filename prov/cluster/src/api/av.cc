@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "api/raw_address.h"
+#include "base/enumeration.h"
 
 namespace cluster::api {
 namespace {
@@ -41,7 +42,10 @@ int insert_symmetric(fid_av* av, const char* node, std::size_t nodes, const char
 
 int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                    void* context) noexcept {
-  return insert_symmetric(av, node, 1, service, 1, handle, flags, context);
+  int* error = nullptr;
+  if (const int refusal = sync_errors(flags, context, error)) return refusal;
+  if (node == nullptr) return -FI_EINVAL;
+  return guarded([&] { return static_cast<Av&>(*av).insert_name(node, service, handle, error); });
 }
 
 int remove(fid_av* av, fi_addr_t* handles, std::size_t count, std::uint64_t flags) noexcept {
@@ -116,15 +120,6 @@ bool usable(const SocketAddress& address) {
   return !address.empty() && !address.wildcard() && address.port() != 0;
 }
 
-/// Of all addresses of a name, the best one that this address vector can hold.
-SocketAddress first_fitting(const std::vector<SocketAddress>& addresses, std::uint32_t address_format) {
-  for (const SocketAddress& address : addresses) {
-    const bool v4 = address.family() == SocketAddress::Family::v4;
-    if (address_format == FI_SOCKADDR_IN6 ? !v4 : v4 || address_format != FI_SOCKADDR_IN) return address;
-  }
-  return {};
-}
-
 }  // namespace
 
 Av::Av(Domain& domain, void* context)
@@ -135,7 +130,7 @@ int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* cont
   if (attributes->name != nullptr) return -FI_ENOSYS;  // shared between processes
   if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
   if (attributes->flags & ~FI_SYMMETRIC) return -FI_ENOSYS;
-  switch (attributes->type) {
+  switch (number_of(attributes->type)) {
     case FI_AV_UNSPEC: attributes->type = FI_AV_TABLE; break;
     case FI_AV_MAP:
     case FI_AV_TABLE: break;
@@ -165,6 +160,10 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int
   return inserted;
 }
 
+int Av::insert_name(const char* node, const char* service, fi_addr_t* handle, int* error) {
+  return insert_one(domain_->assembly().resolve(node, service, domain_->address_family()), handle, error);
+}
+
 int Av::insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
                      fi_addr_t* handles, int* errors) {
   constexpr auto kCountMax = static_cast<std::size_t>(std::numeric_limits<int>::max());
@@ -177,10 +176,9 @@ int Av::insert_names(const char* node, std::size_t nodes, const char* service, s
   std::size_t slot = 0;
   for (std::size_t host = 0; host < nodes; ++host) {
     for (std::size_t port = 0; port < services; ++port, ++slot) {
-      const auto found = domain_->assembly().resolve(hosts.name(host).c_str(), ports.name(port).c_str());
-      inserted += insert_one(first_fitting(found, domain_->address_format()),
-                             handles != nullptr ? handles + slot : nullptr,
-                             errors != nullptr ? errors + slot : nullptr);
+      inserted += insert_name(hosts.name(host).c_str(), ports.name(port).c_str(),
+                              handles != nullptr ? handles + slot : nullptr,
+                              errors != nullptr ? errors + slot : nullptr);
     }
   }
   return inserted;

@@ -17,6 +17,8 @@ class Av : public fid_av {
 
   /// `errors` (may be null) gets one positive error number or 0 per address.
   int insert(const void* addresses, std::size_t count, fi_addr_t* handles, int* errors);
+  /// A name and a service, or (`service` null) an address as text: "fi_sockaddr_in://10.0.0.1:9228".
+  int insert_name(const char* node, const char* service, fi_addr_t* handle, int* error);
   /// All names "base<n>", n counting up from the digits `node` ends with, times all services.
   int insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
                    fi_addr_t* handles, int* errors);

@@ -62,6 +62,16 @@ constinit fi_ops_cntr cntr_ops = {
     .seterr = set_errors,
 };
 
+/// A thread in Cntr::wait.
+struct Waiting {
+  explicit Waiting(std::atomic<int>& waiting) : threads(waiting), first(waiting.fetch_add(1) == 0) {}
+  ~Waiting() { threads.fetch_sub(1); }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+  std::atomic<int>& threads;
+  const bool first;
+};
+
 }  // namespace
 
 Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
@@ -74,7 +84,7 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
   if (handle == nullptr) return -FI_EINVAL;
   const fi_cntr_attr defaults{};
   const fi_cntr_attr& wanted = attributes != nullptr ? *attributes : defaults;
-  if (wanted.events != FI_CNTR_EVENTS_COMP || wanted.flags != 0) return -FI_ENOSYS;
+  if (number_of(wanted.events) != FI_CNTR_EVENTS_COMP || wanted.flags != 0) return -FI_ENOSYS;
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   *handle = new Cntr(domain, wanted.wait_obj, context);
   return 0;
@@ -109,6 +119,7 @@ std::uint64_t Cntr::errors() {
 }
 
 int Cntr::wait(std::uint64_t threshold, int timeout) {
+  const Waiting waiting(waiting_);
   const std::uint64_t errors = counter_.errors();
   const auto verdict = [&]() -> ssize_t {
     if (counter_.value() >= threshold) return 0;
@@ -116,10 +127,9 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
   };
   // A change wakes one sleeper of the counter for sure. Who comes second sleeps on its own, and looks.
   std::unique_ptr<engine::Sleeper> own;
-  const bool first = waiting_.fetch_add(1) == 0;
   const auto sleeper = [&]() -> engine::Sleeper* {
     if (!sleeps()) return nullptr;
-    if (first) return progress_.sleeper();
+    if (waiting.first) return progress_.sleeper();
     own = domain_->assembly().open_sleeper();
     return own.get();
   };
@@ -133,12 +143,11 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
       },
       sleeper,
       [&](engine::Sleeper& bed) {
-        if (!first) return kLookAgain;
+        if (!waiting.first) return kLookAgain;
         counter_.wake_at_next(bed);
         const bool ready = verdict() == -FI_EAGAIN && progress_.arm() && verdict() == -FI_EAGAIN;
         return ready ? kForever : 0ms;
       });
-  waiting_.fetch_sub(1);
   return result == -FI_EAGAIN ? -FI_ETIMEDOUT : static_cast<int>(result);
 }
 

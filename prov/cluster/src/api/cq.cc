@@ -72,8 +72,8 @@ constinit fi_ops_cq cq_ops = {
     .strerror = error_text,
 };
 
-fi_ops_cq* ops_for(fi_cq_format format) {
-  switch (format) {
+fi_ops_cq* ops_for(const fi_cq_format& format) {
+  switch (number_of(format)) {
     case FI_CQ_FORMAT_UNSPEC:
     case FI_CQ_FORMAT_CONTEXT: return &cq_ops<fi_cq_entry>;
     case FI_CQ_FORMAT_MSG: return &cq_ops<fi_cq_msg_entry>;
@@ -107,7 +107,7 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
 }
 
 /// What does not fit into the caller's array need not be there. Once there is nothing to wait for any
-/// more (time is up, somebody signals), fewer entries are taken as they are.
+/// more (time is up, somebody signals, the thread gets a signal), fewer entries are taken as they are.
 template <typename Entry>
 ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_t threshold, int timeout) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
@@ -126,7 +126,7 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_
       },
       [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); },
       [&](engine::Sleeper& sleeper) { return ready_to_sleep(sleeper, enough) ? kForever : 0ms; });
-  if (result != -FI_EAGAIN && !signaled) return result;
+  if (result != -FI_EAGAIN && result != -FI_EINTR && !signaled) return result;
   return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
 }
 

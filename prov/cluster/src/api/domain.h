@@ -25,6 +25,10 @@ class Domain : public fid_domain {
   Users& users() { return users_; }
   /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or anything else for "each address says it".
   std::uint32_t address_format() const { return address_format_; }
+  SocketAddress::Family address_family() const {
+    if (address_format_ == FI_SOCKADDR_IN) return SocketAddress::Family::v4;
+    return address_format_ == FI_SOCKADDR_IN6 ? SocketAddress::Family::v6 : SocketAddress::Family::none;
+  }
   /// FI_PROGRESS_AUTO: endpoints serve their peers though nobody reads.
   bool automatic() const { return automatic_; }
   protocol::Regions& regions() { return regions_; }

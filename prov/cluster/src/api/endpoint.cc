@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "api/tables.h"
+#include "base/enumeration.h"
 
 namespace cluster::api {
 namespace {
@@ -22,6 +23,7 @@ int control(fid* endpoint, int command, void* argument) noexcept {
     case FI_ENABLE: return guarded([&] { return object.original().enable(); });
     case FI_ALIAS: {
       const auto* alias = static_cast<const struct fi_alias*>(argument);
+      if (alias == nullptr) return -FI_EINVAL;
       return guarded([&] { return object.open_alias(alias->fid, alias->flags); });
     }
     case FI_GETOPSFLAG: return object.get_operation_flags(static_cast<std::uint64_t*>(argument));
@@ -97,7 +99,7 @@ protocol::Ordering ordering_for(std::uint64_t order) {
 
 int check_info(const fi_info& info) {
   if (const fi_ep_attr* attributes = info.ep_attr) {
-    const fi_ep_type type = attributes->type;
+    const int type = number_of(attributes->type);
     if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
     if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
     if (attributes->tx_ctx_cnt == FI_SHARED_CONTEXT || attributes->rx_ctx_cnt == FI_SHARED_CONTEXT) {
@@ -136,6 +138,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
       std::min(wish(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
                protocol::kInjectMax);
   limits_[0] = limits_[1] = remote_limits_ = {message, std::min(inject, message)};
+  atomic_limits_ = {std::min(message, protocol::kAtomicMax), remote_limits_.inject};
   update_manners();
 }
 

@@ -45,6 +45,7 @@ class Endpoint : public fid_ep {
   bool report_receive(std::uint64_t flags) const { return !receive_selective_ || (flags & FI_COMPLETION); }
   /// The sender to receive from: anyone, unless the endpoint was opened for directed receives.
   std::uint64_t sender(fi_addr_t address) const { return address | undirected_; }
+  std::size_t longest_atomic() const { return atomic_limits_.message; }
   ssize_t send(const protocol::SendOrder& order) noexcept;
   ssize_t receive(const protocol::ReceiveOrder& order) noexcept;
   ssize_t access(const protocol::PutOrder& order) noexcept;
@@ -105,6 +106,7 @@ class Endpoint : public fid_ep {
   std::uint64_t undirected_;           ///< all ones: the sender of a receive is not looked at
   Limits limits_[2];                   ///< untagged, tagged
   Limits remote_limits_;               ///< remote writes and reads
+  Limits atomic_limits_;
   SendManner send_manner_;
   protocol::Promise inject_promise_ = protocol::Promise::buffer_free;
   bool report_receives_ = true;
@@ -182,8 +184,8 @@ inline ssize_t Endpoint::access(const protocol::GetOrder& order) noexcept {
 }
 
 inline ssize_t Endpoint::access(const protocol::AtomicOrder& order) noexcept {
-  const bool too_long = order.length > protocol::kAtomicMax;
-  const bool not_injectable = order.inject && order.length * order.code.operands() > protocol::kInjectMax;
+  const bool too_long = order.length > atomic_limits_.message;
+  const bool not_injectable = order.inject && order.length * order.code.operands() > atomic_limits_.inject;
   if (too_long || not_injectable) [[unlikely]]
     return too_long ? -FI_EMSGSIZE : -FI_EINVAL;
   return try_twice([&] { return running_->atomic(order); });

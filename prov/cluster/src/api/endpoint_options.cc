@@ -27,27 +27,17 @@ std::size_t* Endpoint::limit_for(int option) {
     case newer::kOptionInjectTaggedSize: return &limits_[1].inject;
     case newer::kOptionMaxRmaSize: return &remote_limits_.message;
     case newer::kOptionInjectRmaSize: return &remote_limits_.inject;
+    case newer::kOptionMaxAtomicSize: return &atomic_limits_.message;
+    case newer::kOptionInjectAtomicSize: return &atomic_limits_.inject;
     case FI_OPT_TX_SIZE: return &send_size_;
     case FI_OPT_RX_SIZE: return &receive_size_;
     default: return nullptr;
   }
 }
 
-namespace {
-
-int unknown(int option) {
-  switch (option) {
-    case newer::kOptionMaxAtomicSize:
-    case newer::kOptionInjectAtomicSize: return -FI_EOPNOTSUPP;
-    default: return -FI_ENOPROTOOPT;
-  }
-}
-
-}  // namespace
-
 int Endpoint::get_option(int name, void* value, std::size_t* size) const {
   const std::size_t* limit = const_cast<Endpoint*>(this)->limit_for(name);
-  if (limit == nullptr) return unknown(name);
+  if (limit == nullptr) return -FI_ENOPROTOOPT;
   if (value == nullptr || size == nullptr) return -FI_EINVAL;
   const bool fits = *size >= sizeof *limit;
   *size = sizeof *limit;
@@ -59,7 +49,7 @@ int Endpoint::get_option(int name, void* value, std::size_t* size) const {
 /// Sizes can be made smaller than they are; the least room of a multi-receive is for the caller to say.
 int Endpoint::set_option(int name, const void* value, std::size_t size) {
   std::size_t* limit = limit_for(name);
-  if (limit == nullptr) return unknown(name);
+  if (limit == nullptr) return -FI_ENOPROTOOPT;
   std::size_t wanted = 0;
   if (value == nullptr || size != sizeof wanted) return -FI_EINVAL;
   std::memcpy(&wanted, value, sizeof wanted);

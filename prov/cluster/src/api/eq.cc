@@ -71,10 +71,11 @@ Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* co
 
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
   if (handle == nullptr) return -FI_EINVAL;
-  const fi_wait_obj wait_object = attributes != nullptr ? attributes->wait_obj : FI_WAIT_NONE;
-  if (const int error = check_wait_object(wait_object)) return error;
-  const std::size_t size = attributes != nullptr ? attributes->size : 0;
-  *handle = new Eq(fabric, std::max(size, kEventsMin), wait_object, context);
+  const fi_eq_attr defaults{};
+  const fi_eq_attr& wanted = attributes != nullptr ? *attributes : defaults;
+  if (wanted.flags & ~(FI_WRITE | FI_AFFINITY)) return -FI_ENOSYS;
+  if (const int error = check_wait_object(wanted.wait_obj)) return error;
+  *handle = new Eq(fabric, std::max(wanted.size, kEventsMin), wanted.wait_obj, context);
   return 0;
 }
 
@@ -103,10 +104,11 @@ ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size) {
 
 ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  return wait_until(
+  const ssize_t result = wait_until(
       fabric_->assembly().clock(), timeout, [&] { return read(event, buffer, size, flags); },
       [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : sleeper(); },
       [](engine::Sleeper&) { return kForever; });
+  return result == -FI_EINTR ? -FI_EAGAIN : result;
 }
 
 engine::Sleeper* Eq::sleeper() {

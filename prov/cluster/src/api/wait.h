@@ -12,14 +12,15 @@
 #include <algorithm>
 
 #include "api/object.h"
+#include "base/enumeration.h"
 #include "base/environment.h"
 #include "engine/sleeper.h"
 
 namespace cluster::api {
 
 /// 0 if objects can be opened with this wait object.
-inline int check_wait_object(fi_wait_obj object) {
-  switch (object) {
+inline int check_wait_object(const fi_wait_obj& object) {
+  switch (number_of(object)) {
     case FI_WAIT_NONE:
     case FI_WAIT_UNSPEC:
     case FI_WAIT_FD:
@@ -51,8 +52,8 @@ inline constexpr unsigned kLooksPerNap = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
-/// Repeats `attempt` until it answers anything but -FI_EAGAIN or until `timeout` milliseconds have
-/// passed (negative: never; 0: one attempt). `sleeper()` is what to sleep on, or null; `arm(sleeper)` says
+/// Repeats `attempt` until it answers anything but -FI_EAGAIN, until `timeout` milliseconds have
+/// passed (negative: never; 0: one attempt), or until a signal interrupts its sleep (-FI_EINTR). `sleeper()` is what to sleep on, or null; `arm(sleeper)` says
 /// how long that is safe: kForever if it is sure to wake when another attempt is worth while.
 template <typename Attempt, typename MakeSleeper, typename Arm>
 ssize_t wait_until(Clock& clock, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {

@@ -98,6 +98,11 @@ Family family_of_format(std::uint32_t format) {
   return format == FI_SOCKADDR_IN6 ? Family::v6 : Family::none;
 }
 
+std::uint32_t format_of_family(Family family) {
+  if (family == Family::none) return FI_FORMAT_UNSPEC;
+  return family == Family::v4 ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+}
+
 std::optional<AddressText> parse_address_text(std::string_view text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos) return std::nullopt;

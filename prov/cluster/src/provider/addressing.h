@@ -35,7 +35,8 @@ struct AddressText {
 };
 std::optional<AddressText> parse_address_text(std::string_view text);
 
-/// The family that an addr_format stands for.
+/// The family that an addr_format stands for, and the other way round.
 SocketAddress::Family family_of_format(std::uint32_t format);
+std::uint32_t format_of_family(SocketAddress::Family family);
 
 }  // namespace cluster::provider

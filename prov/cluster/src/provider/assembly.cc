@@ -241,15 +241,13 @@ std::shared_ptr<void> Machine::attend(engine::Engine& engine, const EndpointSetu
   return attention;
 }
 
-std::vector<SocketAddress> Machine::resolve(const char* node, const char* service) {
+SocketAddress Machine::resolve(const char* node, const char* service, SocketAddress::Family family) {
+  fi_info hints{};
+  hints.addr_format = format_of_family(family);
   Addresses addresses;
   std::string reason;
-  if (read_addresses(node, service, 0, nullptr, addresses, reason) != 0) {
-    log_.info("%s", reason.c_str());
-    return {};
-  }
-  if (addresses.destination.empty()) return {};
-  return {addresses.destination};
+  if (read_addresses(node, service, 0, &hints, addresses, reason) != 0) log_.info("%s", reason.c_str());
+  return addresses.destination;
 }
 
 }  // namespace cluster::provider

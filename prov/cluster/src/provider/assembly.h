@@ -48,7 +48,7 @@ class Machine final : public api::Assembly {
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
                                                int& error) override;
   std::unique_ptr<engine::Sleeper> open_sleeper() override { return engine::Sleeper::open(); }
-  std::vector<SocketAddress> resolve(const char* node, const char* service) override;
+  SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override;
 
  private:
   std::shared_ptr<os::UdpPort> open_port(const Place& place, const SocketAddress& wanted, int& error);

@@ -3,8 +3,8 @@
 #include <rdma/fi_endpoint.h>
 
 #include <cstdio>
-#include <cstring>
 
+#include "base/enumeration.h"
 #include "provider/new_constants.h"
 #include "provider/offer.h"
 
@@ -68,7 +68,7 @@ void check_receive(Check& check, const Offer& offer, const fi_rx_attr& hint) {
 }
 
 void check_endpoint(Check& check, const Offer& offer, const fi_ep_attr& hint, std::uint32_t version) {
-  check.that(hint.type == FI_EP_UNSPEC || hint.type == offer.type,
+  check.that(number_of(hint.type) == FI_EP_UNSPEC || number_of(hint.type) == offer.type,
              "only FI_EP_RDM and FI_EP_DGRAM endpoints are offered");
   check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
              "another wire protocol is asked for");
@@ -79,11 +79,8 @@ void check_endpoint(Check& check, const Offer& offer, const fi_ep_attr& hint, st
   if (!old_registration(version)) check.at_most("ep_attr->auth_key_size", hint.auth_key_size, 0);
 }
 
-/// Callers may say anything: it is read as a number, not as an enumeration that it may not belong to.
 bool is_progress(const fi_progress& field) {
-  static_assert(sizeof field == sizeof(int));
-  int level;
-  std::memcpy(&level, &field, sizeof level);
+  const int level = number_of(field);
   return level == FI_PROGRESS_UNSPEC || level == FI_PROGRESS_AUTO || level == FI_PROGRESS_MANUAL ||
          level == kProgressControlUnified;
 }
@@ -92,8 +89,10 @@ void check_domain(Check& check, const fi_domain_attr& hint, const Asker& asker) 
   // Control operations are over when their call returns: nobody has to progress them.
   check.that(is_progress(hint.control_progress), "unknown control_progress");
   check.that(is_progress(hint.data_progress), "unknown data_progress");
-  check.that(hint.threading >= FI_THREAD_UNSPEC && hint.threading <= FI_THREAD_ENDPOINT, "unknown threading");
-  check.that(hint.av_type >= FI_AV_UNSPEC && hint.av_type <= FI_AV_TABLE, "unknown av_type");
+  check.that(number_of(hint.threading) >= FI_THREAD_UNSPEC && number_of(hint.threading) <= FI_THREAD_ENDPOINT,
+             "unknown threading");
+  check.that(number_of(hint.av_type) >= FI_AV_UNSPEC && number_of(hint.av_type) <= FI_AV_TABLE,
+             "unknown av_type");
   check.at_most("mr_key_size", hint.mr_key_size, kKeySize);
   check.at_most("cq_data_size", hint.cq_data_size, kCompletionDataSize);
   check.at_most("cq_cnt", hint.cq_cnt, kObjectsMax);

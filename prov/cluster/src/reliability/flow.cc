@@ -58,6 +58,11 @@ bool Flow::post(const wire::Segment& segment, const Gather& payload, protocol::H
   return rooms_->post(segment, payload, hold, token);
 }
 
+bool Flow::open_to_more() const {
+  const Rooms& r = *rooms_;
+  return r.frames.outstanding() != 0 && r.frames.queued() == 0 && r.builder.takes_another(r.handshake.room());
+}
+
 void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
 
 void Flow::introduce(const wire::FrameView& opening, link::Link& link) { rooms_->introduce(opening, link); }

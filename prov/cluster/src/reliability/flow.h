@@ -82,6 +82,9 @@ class Flow final : public protocol::Carrier {
   /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
   /// to that session it is genuine.
   void introduce(const wire::FrameView& opening, link::Link& link);
+  /// True if frames are unanswered, none waits to be sent, and another segment like the last would find room in
+  /// the open one: it may wait for that.
+  bool open_to_more() const;
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);

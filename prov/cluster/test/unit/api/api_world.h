@@ -139,20 +139,23 @@ class MemoryAssembly final : public Assembly {
     const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), 9000) : wanted;
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
-    engine::Parts parts{{clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, service};
+    engine::Parts parts{
+        {clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, service};
     parts.epoch = static_cast<std::uint64_t>(built);
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
     return std::make_unique<engine::Engine>(std::move(parts));
   }
-  std::vector<SocketAddress> resolve(const char* node, const char* service) override {
-    const auto found = names.find(std::string(node) + ":" + service);
-    return found != names.end() ? found->second : std::vector<SocketAddress>{};
+  SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override {
+    const auto found = names.find(service == nullptr ? node : std::string(node) + ":" + service);
+    const bool fits =
+        found != names.end() && (family == SocketAddress::Family::none || family == found->second.family());
+    return fits ? found->second : SocketAddress{};
   }
 
   KeptLog kept;
   Network network;
   engine::Settings settings;
-  std::map<std::string, std::vector<SocketAddress>> names;
+  std::map<std::string, SocketAddress> names;
   SocketAddress last_wanted;
   int fail_with = 0;
   int built = 0;

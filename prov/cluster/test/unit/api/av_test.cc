@@ -92,7 +92,7 @@ TEST_F(AvTest, InsertsNamesInOrderOfNodesThenServices) {
     for (std::uint16_t port = 99; port < 101; ++port) {
       const std::string number = std::to_string(node);
       const std::string name = "node" + std::string(3 - number.size(), '0') + number;
-      assembly.names[name + ":" + std::to_string(port)] = {host(node, port)};
+      assembly.names[name + ":" + std::to_string(port)] = host(node, port);
     }
   }
   fi_addr_t handles[6];
@@ -106,6 +106,15 @@ TEST_F(AvTest, InsertsNamesInOrderOfNodesThenServices) {
   int error = 0;
   EXPECT_EQ(fi_av_insertsvc(av, "nowhere", "99", handles, FI_SYNC_ERR, &error), 0);
   EXPECT_EQ(error, FI_EINVAL);
+}
+
+TEST_F(AvTest, InsertsAnAddressInTextForm) {
+  assembly.names["fi_sockaddr_in://10.0.0.9:77"] = host(9, 77);
+  fi_addr_t handle = FI_ADDR_NOTAVAIL;
+  EXPECT_EQ(fi_av_insertsvc(av, "fi_sockaddr_in://10.0.0.9:77", nullptr, &handle, 0, nullptr), 1);
+  EXPECT_EQ(handle, 0u);
+  EXPECT_EQ(fi_av_insertsvc(av, nullptr, "77", &handle, 0, nullptr), -FI_EINVAL);
+  EXPECT_EQ(fi_av_insertsym(av, "node1", 1, nullptr, 1, &handle, 0, nullptr), -FI_EINVAL);
 }
 
 TEST_F(AvTest, SymmetricNamesMustBeCountableAndFew) {

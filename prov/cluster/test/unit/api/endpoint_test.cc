@@ -252,8 +252,6 @@ TEST_F(EndpointTest, UnknownOptionsAndSmallBuffersAreRefused) {
   EXPECT_EQ(fi_getopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &size), -FI_ENOPROTOOPT);
   EXPECT_EQ(fi_getopt(&endpoint->fid, FI_OPT_ENDPOINT, 4711, &value, &size), -FI_ENOPROTOOPT);
   EXPECT_EQ(fi_getopt(&endpoint->fid, 1234, FI_OPT_MIN_MULTI_RECV, &value, &size), -FI_ENOPROTOOPT);
-  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, newer::kOptionMaxAtomicSize, &value, size),
-            -FI_EOPNOTSUPP);
   EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, 4), -FI_EINVAL);
 }
 

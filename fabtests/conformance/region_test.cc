@@ -1,0 +1,244 @@
+// Memory regions: keys and addresses in the model of today and in those that libfabric has left behind, the
+// raw form of keys, what may be bound, and what becomes of accesses to a region that is closed. fi_mr(3)
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
+#include "fabric.h"
+
+namespace conformance {
+namespace {
+
+constexpr std::uint64_t kKey = 0xF000000000000041;
+constexpr std::uint64_t kRemote = FI_REMOTE_READ | FI_REMOTE_WRITE;
+
+Options remote_options() {
+  Options options;
+  options.caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
+  return options;
+}
+
+Owned<fid_mr> reg(fid_domain* domain, void* start, std::size_t size, std::uint64_t access,
+                  std::uint64_t key) {
+  fid_mr* opened = nullptr;
+  EXPECT_EQ(fi_mr_reg(domain, start, size, access, 0, key, 0, &opened, &opened), 0);
+  if (opened != nullptr) {
+    EXPECT_EQ(opened->fid.context, &opened);
+  }
+  return Owned<fid_mr>(opened);
+}
+
+LONE_TEST(Region, ComesFromEachCallOfTheFamily) {
+  Domain domain(remote_options());
+  char memory[32];
+  const iovec vector[2] = {{memory, 16}, {memory + 16, 16}};
+  fid_mr* opened = nullptr;
+  ASSERT_EQ(fi_mr_regv(domain.domain(), vector, 1, FI_REMOTE_READ, 0, kKey, 0, &opened, nullptr), 0);
+  EXPECT_EQ(fi_mr_key(opened), kKey);
+  EXPECT_EQ(fi_close(&opened->fid), 0);
+  fi_mr_attr attributes{};
+  attributes.mr_iov = vector;
+  attributes.iov_count = 1;
+  attributes.access = kRemote;
+  attributes.requested_key = kKey;
+  attributes.context = memory;
+  ASSERT_EQ(fi_mr_regattr(domain.domain(), &attributes, 0, &opened), 0);
+  EXPECT_EQ(opened->fid.context, memory);
+  EXPECT_EQ(fi_mr_key(opened), kKey);
+  EXPECT_EQ(fi_close(&opened->fid), 0);
+  ASSERT_LT(domain.info()->domain_attr->mr_iov_limit, 2u);
+  EXPECT_EQ(fi_mr_regv(domain.domain(), vector, 2, FI_REMOTE_READ, 0, kKey, 0, &opened, nullptr), -FI_EINVAL);
+  EXPECT_EQ(fi_mr_reg(domain.domain(), memory, 1, 1ull << 60, 0, kKey, 0, &opened, nullptr), -FI_EINVAL);
+}
+
+LONE_TEST(Region, MayBeBoundEnabledAndRefreshedThoughNoneIsNeeded) {
+  Endpoint e(remote_options());
+  char memory[16];
+  const auto region = reg(e.domain().domain(), memory, sizeof memory, kRemote, kKey);
+  EXPECT_EQ(fi_mr_bind(region.get(), &e.ep()->fid, 0), 0);
+  EXPECT_EQ(fi_mr_enable(region.get()), 0);
+  const iovec vector{memory, sizeof memory};
+  EXPECT_EQ(fi_mr_refresh(region.get(), &vector, 1, 0), 0);
+  EXPECT_EQ(fi_mr_bind(region.get(), &e.rx()->fid, 0), -FI_EINVAL);
+  const auto nothing = reg(e.domain().domain(), nullptr, 0, 0, kKey);
+}
+
+LONE_TEST(Region, HasARawKeyThatMapsToItself) {
+  Domain domain(remote_options());
+  char memory[16];
+  const auto region = reg(domain.domain(), memory, sizeof memory, kRemote, kKey);
+  std::uint64_t base = 77;
+  std::uint8_t raw[16] = {};
+  std::size_t size = 4;
+  EXPECT_EQ(fi_mr_raw_attr(region.get(), &base, raw, &size, 0), -FI_ETOOSMALL);
+  EXPECT_EQ(size, domain.info()->domain_attr->mr_key_size);
+  size = sizeof raw;
+  ASSERT_EQ(fi_mr_raw_attr(region.get(), &base, raw, &size, 0), 0);
+  EXPECT_EQ(base, 0u);
+  std::uint64_t key = 0;
+  ASSERT_EQ(fi_mr_map_raw(domain.domain(), base, raw, size, &key, 0), 0);
+  EXPECT_EQ(key, kKey);
+  EXPECT_EQ(fi_mr_unmap_key(domain.domain(), key), 0);
+  EXPECT_EQ(fi_mr_map_raw(domain.domain(), base, raw, 3, &key, 0), -FI_EINVAL);
+}
+
+PAIR_TEST(Region, ReachesAllMemoryAtOnce) {
+  Team team(side, remote_options());
+  Endpoint& e = team.endpoint;
+  std::vector<unsigned char> bytes(100000);
+  const auto everything = reg(e.domain().domain(), nullptr, SIZE_MAX, kRemote, kKey);
+  Blob mine(sizeof(std::uintptr_t));
+  const auto here = reinterpret_cast<std::uintptr_t>(bytes.data());
+  std::memcpy(mine.data(), &here, sizeof here);
+  const auto all = side.exchange(mine, [&] { e.progress(); });
+  if (side.first()) {
+    std::uintptr_t there = 0;
+    std::memcpy(&there, all[1].data(), sizeof there);
+    const auto data = pattern(bytes.size(), 3);
+    e.must([&] { return fi_write(e.ep(), data.data(), data.size(), nullptr, team.peer(), there, kKey, &e); });
+    e.finish(&e);
+    e.must(
+        [&] { return fi_read(e.ep(), bytes.data(), bytes.size(), nullptr, team.peer(), there, kKey, &e); });
+    e.finish(&e);
+  }
+  team.meet();
+  EXPECT_TRUE(has_pattern(bytes, 3));
+}
+
+PAIR_TEST(Region, ThatIsClosedIsNotTouchedAnyMore) {
+  Team team(side, remote_options());
+  Endpoint& e = team.endpoint;
+  std::vector<unsigned char> bytes(300000, 0);
+  const auto other = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kKey + 1);
+  auto region = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kKey);
+  team.meet();
+  if (!side.first()) region.reset();
+  team.meet();
+  if (side.first()) {
+    const std::vector<unsigned char> data(bytes.size(), 9);
+    for (const std::size_t size : {std::size_t{8}, std::size_t{5000}, bytes.size()}) {
+      e.must([&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kKey, &e); });
+      e.fail(&e, FI_EACCES);
+      e.must([&] { return fi_read(e.ep(), bytes.data(), size, nullptr, team.peer(), 0, kKey, &e); });
+      e.fail(&e, FI_EACCES);
+    }
+    e.must([&] { return fi_write(e.ep(), data.data(), 1, nullptr, team.peer(), 8, kKey + 1, &e); });
+    e.finish(&e);  // the endpoints have not suffered
+  }
+  team.meet();
+  if (!side.first()) {
+    EXPECT_EQ(bytes[0], 0);
+    EXPECT_EQ(bytes[8], 9);
+  }
+  team.meet();
+}
+
+PAIR_TEST(Region, ClosedInTheMidstOfTransfersLeavesEveryOneWithAnEnd) {
+  Team team(side, remote_options());
+  Endpoint& e = team.endpoint;
+  constexpr std::size_t kSize = 2 << 20;
+  constexpr int kTransfers = 12;
+  std::vector<unsigned char> bytes(kSize, 0);
+  auto region = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kKey);
+  team.meet();
+  if (side.first()) {
+    int contexts[kTransfers];
+    std::vector<unsigned char> data(kSize, 5);
+    for (int i = 0; i < kTransfers; ++i) {
+      e.must([&] {
+        return i % 2 == 0 ? fi_write(e.ep(), data.data(), kSize, nullptr, team.peer(), 0, kKey, &contexts[i])
+                          : fi_read(e.ep(), bytes.data(), kSize, nullptr, team.peer(), 0, kKey, &contexts[i]);
+      });
+      if (i == 0) e.progress();
+    }
+    for (int& context : contexts) {
+      const auto outcome = e.await(&context);
+      ASSERT_TRUE(outcome.has_value()) << "no completion in time";
+      if (outcome->error) {
+        EXPECT_EQ(outcome->failure.err, FI_EACCES);
+      }
+    }
+  } else {
+    for (int turn = 0; turn < 3; ++turn) e.progress();
+    region.reset();
+    std::vector<unsigned char>().swap(bytes);  // whoever writes there now dies
+  }
+  team.meet();
+}
+
+/// The models of before 1.5, and what they say of keys and addresses.
+struct OldSide {
+  explicit OldSide(int mode) {
+    Options options = remote_options();
+    const Info hints = make_hints(options);
+    hints->domain_attr->mr_mode = mode;
+    hints->mode = FI_LOCAL_MR;
+    fi_info* list = nullptr;
+    EXPECT_EQ(fi_getinfo(FI_VERSION(1, 4), nullptr, nullptr, 0, hints.get(), &list), 0);
+    info.reset(list);
+  }
+  Info info;
+};
+
+LONE_TEST(Region, OldModelsAreWhatOldCallersAreTold) {
+  EXPECT_EQ(OldSide(FI_MR_BASIC).info->domain_attr->mr_mode, FI_MR_BASIC);
+  EXPECT_EQ(OldSide(FI_MR_SCALABLE).info->domain_attr->mr_mode, FI_MR_SCALABLE);
+  const int unspecified = OldSide(FI_MR_UNSPEC).info->domain_attr->mr_mode;
+  EXPECT_TRUE(unspecified == FI_MR_BASIC || unspecified == FI_MR_SCALABLE);
+}
+
+LONE_TEST(Region, OfTheBasicModelHasTheProvidersKeyAndItsOwnAddress) {
+  const OldSide old(FI_MR_BASIC);
+  fid_fabric* raw_fabric = nullptr;
+  ASSERT_EQ(fi_fabric(old.info->fabric_attr, &raw_fabric, nullptr), 0);
+  const Owned<fid_fabric> fabric(raw_fabric);
+  fid_domain* raw_domain = nullptr;
+  ASSERT_EQ(fi_domain(raw_fabric, old.info.get(), &raw_domain, nullptr), 0);
+  const Owned<fid_domain> domain(raw_domain);
+  fi_av_attr av_attr{};
+  fid_av* raw_av = nullptr;
+  ASSERT_EQ(fi_av_open(raw_domain, &av_attr, &raw_av, nullptr), 0);
+  const Owned<fid_av> av(raw_av);
+  fi_cq_attr cq_attr{};
+  cq_attr.format = FI_CQ_FORMAT_CONTEXT;
+  fid_cq* raw_cq = nullptr;
+  ASSERT_EQ(fi_cq_open(raw_domain, &cq_attr, &raw_cq, nullptr), 0);
+  const Owned<fid_cq> cq(raw_cq);
+  fid_ep* raw_ep = nullptr;
+  ASSERT_EQ(fi_endpoint(raw_domain, old.info.get(), &raw_ep, nullptr), 0);
+  const Owned<fid_ep> ep(raw_ep);
+  ASSERT_EQ(fi_ep_bind(raw_ep, &raw_av->fid, 0), 0);
+  ASSERT_EQ(fi_ep_bind(raw_ep, &raw_cq->fid, FI_TRANSMIT | FI_RECV), 0);
+  ASSERT_EQ(fi_enable(raw_ep), 0);
+  char name[64];
+  std::size_t size = sizeof name;
+  ASSERT_EQ(fi_getname(&raw_ep->fid, name, &size), 0);
+  fi_addr_t self = FI_ADDR_NOTAVAIL;
+  ASSERT_EQ(fi_av_insert(raw_av, name, 1, &self, 0, nullptr), 1);
+
+  char memory[64] = {};
+  const auto first = reg(raw_domain, memory, 32, kRemote, kKey);
+  const auto second = reg(raw_domain, memory + 32, 32, kRemote, kKey);
+  EXPECT_NE(fi_mr_key(first.get()), fi_mr_key(second.get()));
+  const auto act = [&](std::uint64_t address) -> ssize_t {
+    char word[8] = "written";
+    EXPECT_EQ(fi_write(raw_ep, word, sizeof word, nullptr, self, address, fi_mr_key(second.get()), word), 0);
+    fi_cq_entry entry{};
+    ssize_t got = -FI_EAGAIN;
+    for (const Deadline deadline(std::chrono::seconds(20)); got == -FI_EAGAIN && !deadline.passed();) {
+      got = fi_cq_read(raw_cq, &entry, 1);
+    }
+    return got;
+  };
+  EXPECT_EQ(act(reinterpret_cast<std::uintptr_t>(memory + 40)), 1);
+  EXPECT_STREQ(memory + 40, "written");
+  EXPECT_EQ(act(8), -FI_EAVAIL) << "an offset is no address here";
+  union {
+    fi_cq_err_entry entry;
+    char room[128];
+  } failure{};
+  EXPECT_EQ(fi_cq_readerr(raw_cq, &failure.entry, 0), 1);
+  EXPECT_EQ(failure.entry.err, FI_EACCES);
+}
+
+}  // namespace
+}  // namespace conformance
