@@ -62,7 +62,7 @@ class Core final : public protocol::Directory {
   void progress_by_itself() { by_itself_.store(true, std::memory_order_relaxed); }
   static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
   static constexpr os::Rest kInStream{Packing::kVisit};
-  static constexpr os::Rest kAtLeisure{10ms};     ///< nobody misses us
+  static constexpr os::Rest kAtLeisure{10ms};  ///< nobody misses us
   Time next_deadline() const;
   bool settled() const;
   const Counters& counters() const { return parts_.environment.counters; }
@@ -102,7 +102,8 @@ class Core final : public protocol::Directory {
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
   static bool comes_from_its_name(const wire::FrameView& view, const link::Path& from);
   SocketAddress known_as(const wire::FrameView& view);
-  void note_addresses(Peer& peer);
+  void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
+  void on_trial(const wire::FrameView& view, const link::Path& from);
   link::Path way_back(const Peer& peer, const link::Path& from) const;
   void hand_up(Peer& peer);
   void count_held();

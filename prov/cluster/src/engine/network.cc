@@ -55,11 +55,8 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   using wire::FrameKind;
   if (view.kind == FrameKind::probe) return;  // the keeper answers
   if (view.kind == FrameKind::reset) return on_reset(view, from);
-  if (view.kind == FrameKind::alive) {
-    // The answer echoes what only we and the peer's keeper know: our session.
-    if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now, from);
-    return;
-  }
+  if (view.kind == FrameKind::alive) return on_alive(now, view, from);
+  if (view.kind == FrameKind::trial) return on_trial(view, from);
   if (view.kind == FrameKind::datagram || parts_.service == Service::datagram) {
     return dispatch_datagram(now, view, from);
   }
@@ -70,7 +67,6 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   peer->heard_at = now;
   if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
-  if (!peer->aliased && peer->flow->confirmed()) note_addresses(*peer);
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
   touch(*peer);
 }
@@ -113,12 +109,30 @@ SocketAddress Core::known_as(const wire::FrameView& view) {
   return name;
 }
 
-/// From now on it is found by each of its addresses.
-void Core::note_addresses(Peer& peer) {
-  peer.aliased = true;
-  for (const SocketAddress& address : peer.flow->peer_addresses()) {
-    if (!is_own(address)) peers_.alias(peer, address);
+/// The answer echoes what only we and those whom we have asked know: our session. Where the peer itself gives
+/// it, it is found from now on: that it says so is not enough, or it could claim the address of another.
+void Core::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
+  Peer* peer = peers_.by_session(view.sequence.value);
+  if (peer == nullptr || peer->flow == nullptr || peer->flow->session() != view.sequence.value) return;
+  peer->flow->on_alive(now, from, view.session == view.sequence.value);
+  for (const SocketAddress& address : peer->flow->met_at()) {
+    if (is_own(address)) continue;
+    peer->aliased = true;
+    peers_.alias(*peer, address);
   }
+}
+
+/// Whoever knows both names of a session is its peer, by whatever way it asks.
+void Core::on_trial(const wire::FrameView& view, const link::Path& from) {
+  Peer* peer = peers_.by_session(view.session);
+  const std::uint32_t asker = view.sequence.value;
+  const bool ours = peer != nullptr && peer->flow != nullptr && peer->flow->session() == view.session &&
+                    peer->flow->peer_session() == asker && asker != 0;
+  if (!ours) {
+    ++parts_.environment.counters.refused_stale;
+    return;
+  }
+  send_control(wire::ControlFrame::alive(asker, asker).bytes(), from);
 }
 
 /// Answers go to the name by which the application knows the peer: who is not there does not hear them.

@@ -57,7 +57,7 @@ struct Peer {
   Time lost_at{};   ///< end of its last session
   PastSessions past;
   bool self = false;
-  bool aliased = false;    ///< all its addresses lead here
+  bool aliased = false;    ///< further addresses lead here, too
   bool spoke = false;      ///< something has come through its inbox since the last review
   bool touched = false;    ///< its flow has something to do before this turn ends
   bool held_back = false;  ///< on this node: its next segment waits for room in the store

@@ -90,9 +90,9 @@ Time Flow::deadline() const { return rooms_->deadline(); }
 
 void Flow::on_time(Time now) { rooms_->on_time(now); }
 
-void Flow::on_alive(Time now, const link::Path& from) {
+void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
   rooms_->liveness.heard(now);
-  rooms_->rails.answered(from);
+  rooms_->rails.answered(from, by_engine);
 }
 
 void Flow::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
@@ -117,7 +117,7 @@ std::uint32_t Flow::peer_session() const { return rooms_->handshake.peer_session
 
 std::uint64_t Flow::peer_epoch() const { return rooms_->handshake.peer_epoch(); }
 
-std::span<const SocketAddress> Flow::peer_addresses() const { return rooms_->handshake.peer_addresses(); }
+std::span<const SocketAddress> Flow::met_at() const { return rooms_->rails.met_at(); }
 
 const link::Path& Flow::path() { return rooms_->rails.in_turn(); }
 

@@ -82,8 +82,8 @@ class Flow final : public protocol::Carrier {
   /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
   /// to that session it is genuine.
   void introduce(const wire::FrameView& opening, link::Link& link);
-  /// True if frames are unanswered, none waits to be sent, and another segment like the last would find room in
-  /// the open one: it may wait for that.
+  /// True if frames are unanswered, none waits to be sent, and another segment like the last would find room
+  /// in the open one: it may wait for that.
   bool open_to_more() const;
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
@@ -113,8 +113,9 @@ class Flow final : public protocol::Carrier {
   void on_time(Time now);
 
   // --- life ---
-  /// The peer's keeper says, over this way, that it lives (its engine may be busy computing).
-  void on_alive(Time now, const link::Path& from);
+  /// The peer's keeper says, over this way, that it lives (its engine may be busy computing); or its engine
+  /// says so, which shows that the way leads to the peer.
+  void on_alive(Time now, const link::Path& from, bool by_engine);
   /// The network says that nothing is at this address of the peer (port or host unreachable).
   void on_complaint(Time now, Fault fault, const SocketAddress& about);
   /// True if it is time to ask the peer's keeper for a sign of life; asked again each second.
@@ -133,8 +134,8 @@ class Flow final : public protocol::Carrier {
   std::uint32_t session() const;       ///< the one in `Identity`
   std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
   std::uint64_t peer_epoch() const;    ///< 0 until then
-  /// Its name and its further addresses; empty until its opening was seen.
-  std::span<const SocketAddress> peer_addresses() const;
+  /// Those of its further addresses at which it has been met.
+  std::span<const SocketAddress> met_at() const;
   /// Where to ask for a sign of life: another rail each time.
   const link::Path& path();
   FlowState state() const;

@@ -23,6 +23,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   if (!alive()) return;
   retry_at = resume_at = kNever;
   detect_losses(now);
+  const std::size_t rails_before = rails.size();
   if (handshake.peer_knows_us()) look_for_rails();
   const Sequence before = transmission;
   const Word word(now, acks, arrivals);
@@ -44,7 +45,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
     if (rails.size() == 1 || urgent) break;
     more = true;
   }
-  if (rails.size() > 1 && transmission != before) ask_rails(now, link);
+  if (rails.size() > 1 && (transmission != before || rails.size() != rails_before)) ask_rails(now, link);
   if (told == Word::Said::nothing && taken && acks.due(now)) {
     const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
     const auto said = send_bare(label, rails.reply(), link, word);
@@ -71,7 +72,8 @@ void Flow::Rooms::look_for_rails() {
   if (path_size.settled(longest)) rails.join(handshake.peer_addresses());
 }
 
-/// A rail has to carry what the flow sends: so the question is as long as its longest frame.
+/// A rail has to carry what the flow sends: so the question is as long as its longest frame. Of one that has
+/// worked before it is enough that anybody is there.
 void Flow::Rooms::ask_rails(Time now, link::Link& link) {
   while (const std::optional<std::size_t> rail = rails.to_ask(now)) {
     const link::Path path = rails.way_to_ask(*rail);
@@ -80,7 +82,11 @@ void Flow::Rooms::ask_rails(Time now, link::Link& link) {
     pad(padding, handshake.frame_max() - sizeof(wire::FrameHeader) - padding.filled);
     link::OutFrame out;
     out.path = &path;
-    seal_probe(handshake.ours().session, padding, out);
+    const std::uint32_t nonce = handshake.ours().session;
+    const bool proven = rails[*rail].health.proven();
+    seal_question(proven ? Question{wire::FrameKind::probe, 0, nonce}
+                         : Question{wire::FrameKind::trial, handshake.peer_session(), nonce},
+                  padding, out);
     link.send_burst({&out, 1});
     rails.asked(now, *rail);
   }

@@ -234,7 +234,7 @@ void RailSet::compare(Time now) {
   }
 }
 
-void RailSet::answered(const link::Path& from) {
+void RailSet::answered(const link::Path& from, bool by_engine) {
   auto number = find(from);
   for (std::size_t i = 0; !number && i < rails_.size(); ++i) {
     // An address that was tried instead of the one it was paired with.
@@ -243,7 +243,11 @@ void RailSet::answered(const link::Path& from) {
   }
   if (!number) return;
   Rail& rail = *rails_[*number];
+  if (!by_engine && !rail.health.proven()) return;
   if (from.mac_known || rail.path.to != from.to) rail.path = from;
+  if (by_engine && std::find(met_at_.begin(), met_at_.end(), from.to) == met_at_.end()) {
+    met_at_.push_back(from.to);  // each is a rail's
+  }
   tell(rail, rail.health.answered());
 }
 
@@ -326,7 +330,7 @@ std::vector<RailState> RailSet::state(const SendWindow& frames) const {
 }
 
 std::size_t RailSet::footprint() const {
-  std::size_t bytes = peer_.capacity() * sizeof(SocketAddress);
+  std::size_t bytes = (peer_.capacity() + met_at_.capacity()) * sizeof(SocketAddress);
   for (const auto& rail : rails_) bytes += sizeof *rail + rail->losses.footprint();
   return bytes;
 }

@@ -74,8 +74,11 @@ class RailSet {
   void word_begins(const SendWindow& frames);
   void arrived(Sequence sequence, const Flight& flight);
   void word_ends(Time now, const Word& word);
-  /// The keeper answered a probe.
-  void answered(const link::Path& from);
+  /// A question was answered. A keeper's word counts only where the peer has been met before: anybody has
+  /// one.
+  void answered(const link::Path& from, bool by_engine);
+  /// The addresses at which the peer's engine has answered.
+  std::span<const SocketAddress> met_at() const { return met_at_; }
   /// The network complains about an address of the peer. True if that is one rail's trouble, not the peer's.
   bool complaint(Time now, const SocketAddress& about);
 
@@ -112,6 +115,7 @@ class RailSet {
   Log& log_;
   std::vector<std::unique_ptr<Rail>> rails_;
   std::vector<SocketAddress> peer_;  ///< where the peer may be reached, once it has said so
+  std::vector<SocketAddress> met_at_;
   bool joined_ = false;
   std::size_t reply_ = 0;
   std::size_t turn_ = 0;

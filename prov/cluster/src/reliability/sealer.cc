@@ -76,14 +76,15 @@ Word::Said seal(const Label& label, const Handshake& handshake, const Word& word
   return fit.block != 0 ? Word::Said::all : Word::Said::main;
 }
 
-void seal_probe(std::uint32_t nonce, FrameBody& padding, link::OutFrame& out) {
+void seal_question(const Question& question, FrameBody& padding, link::OutFrame& out) {
   std::byte* start = padding.segments() - sizeof(wire::FrameHeader);
   wire::FrameHeader header{};
   header.magic = wire::kMagic;
   header.version = wire::kVersion;
-  header.kind = static_cast<std::uint8_t>(wire::FrameKind::probe);
+  header.kind = static_cast<std::uint8_t>(question.kind);
   header.length = static_cast<std::uint16_t>(sizeof header + padding.size());
-  header.sequence = nonce;
+  header.session = question.session;
+  header.sequence = question.nonce;
   std::memcpy(start, &header, sizeof header);
   out.add({start, sizeof header + padding.filled});
   for (std::size_t i = 0; i < padding.payload_pieces; ++i) out.add(padding.payload[i]);

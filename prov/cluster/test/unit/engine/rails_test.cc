@@ -22,17 +22,19 @@ SocketAddress address(int rail, int node) {
 
 /// An endpoint that is called by its address on rail 0.
 struct RailNode {
-  RailNode(FakeNetwork& network, int number)
+  /// `claimed`: whose address it takes for its own on the second rail.
+  RailNode(FakeNetwork& network, int number, int claimed)
       : world{.clock = network.clock(), .random = test::FakeRandom(static_cast<std::uint64_t>(number))},
-        engine(parts(network, number)) {
+        engine(parts(network, number, claimed)) {
     engine.attach(book, {.sends = &sent, .receives = &received});
   }
-  Parts parts(FakeNetwork& network, int number) {
+  RailNode(FakeNetwork& network, int number) : RailNode(network, number, number) {}
+  Parts parts(FakeNetwork& network, int number, int claimed) {
     std::vector<std::unique_ptr<link::Link>> links;
     std::vector<rails::OwnRail> own;
     for (int rail = 0; rail < kRails; ++rail) {
       links.push_back(std::make_unique<FakeLink>(network, address(rail, number)));
-      own.push_back({address(rail, number), 24, "eth" + std::to_string(rail)});
+      own.push_back({address(rail, rail == 0 ? number : claimed), 24, "eth" + std::to_string(rail)});
     }
     return {.environment = {world.clock, world.random, world.log, world.counters},
             .settings = {.linger = 0s},
@@ -124,6 +126,26 @@ TEST_F(EngineRails, AnAddressOfAnotherRailOpensTheSessionThere) {
   pass();
   EXPECT_EQ(b.engine.unexpected_messages(), 1u);
   EXPECT_EQ(a.peers().front().flow->rails.front().link, 1u);
+}
+
+TEST_F(EngineRails, WhoClaimsTheAddressOfAnotherDoesNotGetItsMessages) {
+  RailNode owner{network, 3};
+  RailNode impostor{network, 4, 3};
+  const auto turns = [&] {
+    for (int i = 0; i < 200; ++i) {
+      pass(1);
+      owner.engine.poll();
+      impostor.engine.poll();
+    }
+  };
+  a.send(a.book.insert(address(0, 4)));
+  turns();
+  EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
+  EXPECT_EQ(owner.world.counters.refused_stale, 1u) << "it was asked whether it is the other one";
+  a.send(a.book.insert(address(1, 3)));
+  turns();
+  EXPECT_EQ(owner.engine.unexpected_messages(), 1u);
+  EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
 }
 
 TEST_F(EngineRails, EachOfItsOwnAddressesIsTheEndpointItself) {

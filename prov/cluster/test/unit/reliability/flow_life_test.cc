@@ -294,7 +294,7 @@ TEST(FlowSilence, AWitnessKeepsABusyPeerAlive) {
   pair.a.send_small(8);
   for (int second = 0; second < 60; ++second) {
     pair.pass(1s);
-    pair.a.flow->on_alive(pair.clock.now(), {name_of(2), {}, false});
+    pair.a.flow->on_alive(pair.clock.now(), {name_of(2), {}, false}, false);
   }
   EXPECT_EQ(pair.a.flow->fault(), Fault::none);
   pair.network.conditions.blackout = false;

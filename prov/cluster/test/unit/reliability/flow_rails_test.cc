@@ -80,15 +80,17 @@ class End {
   void take(Time now, const link::InFrame& frame) {
     wire::FrameView view;
     ASSERT_EQ(wire::admit(frame.bytes, view), wire::Refusal::none);
-    if (view.kind == wire::FrameKind::probe) return answer(view, frame.from);
-    if (view.kind == wire::FrameKind::alive) return flow_->on_alive(now, frame.from);
+    const std::uint32_t nonce = view.sequence.value;
+    if (view.kind == wire::FrameKind::probe) return answer(wire::ControlFrame::alive(nonce), frame.from);
+    if (view.kind == wire::FrameKind::trial)
+      return answer(wire::ControlFrame::alive(nonce, nonce), frame.from);
+    if (view.kind == wire::FrameKind::alive) return flow_->on_alive(now, frame.from, view.session != 0);
     flow_->receive(now, view, frame.from);
     ConstBytes segments;
     while (flow_->next(segments)) ++received;
   }
-  /// As the keeper would.
-  void answer(const wire::FrameView& view, const link::Path& from) {
-    const wire::ControlFrame alive = wire::ControlFrame::alive(view.sequence.value);
+  /// As keeper and engine would.
+  void answer(const wire::ControlFrame& alive, const link::Path& from) {
     link::OutFrame out;
     out.path = &from;
     out.add(alive.bytes());

@@ -218,6 +218,9 @@ TEST(Control, FramesPassTheGateAndSayWhatTheyShould) {
   ASSERT_EQ(admit(ControlFrame::alive(0xFEED).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::alive);
   EXPECT_EQ(view.sequence.value, 0xFEEDu);
+  EXPECT_EQ(view.session, 0u);
+  ASSERT_EQ(admit(ControlFrame::alive(0xFEED, 0xFEED).bytes(), view), Refusal::none);
+  EXPECT_EQ(view.session, 0xFEEDu);
 }
 
 TEST(Print, SaysWhatIsInAFrame) {
