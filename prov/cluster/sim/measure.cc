@@ -36,9 +36,13 @@ WorkloadPlan plain_plan(Pattern pattern, std::size_t size, std::uint32_t message
 }
 
 Measured measure(const Scenario& scenario) {
-  SimCluster cluster(scenario.seed, scenario.hosts, scenario.plan);
+  const auto rails = static_cast<RailNumber>(1 + scenario.further_rails.size());
+  SimCluster cluster(scenario.seed, scenario.hosts, scenario.plan, rails);
   for (HostNumber host = 0; host < scenario.hosts; ++host) {
     cluster.network.port(host) = scenario.port;
+    for (RailNumber rail = 1; rail < rails; ++rail) {
+      cluster.network.port(host, rail) = scenario.further_rails[rail - 1];
+    }
     cluster.add_host(scenario.profile);
   }
   for (const auto& host : cluster.hosts) host->start();
@@ -47,6 +51,7 @@ Measured measure(const Scenario& scenario) {
     if (cluster.timetable.empty() || cluster.timetable.now() > Time{} + scenario.limit) {
       throw LivenessFailure("the measurement does not end: " + cluster.oracle.unfinished());
     }
+    if (cluster.timetable.now() >= scenario.cut_at) cluster.network.set_down(1, rails - 1, true);
     cluster.timetable.step();
   }
   Measured measured;

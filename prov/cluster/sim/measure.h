@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/sim_cluster.h"
 
@@ -15,7 +16,9 @@ struct Scenario {
   WorkloadPlan plan;
   HostProfile profile;
   Port port;
-  Duration limit = 600s;  ///< simulated; longer is a liveness failure
+  std::vector<Port> further_rails;  ///< besides that of `port`
+  Time cut_at = kNever;             ///< from then on nothing passes on the last rail to host 1
+  Duration limit = 600s;            ///< simulated; longer is a liveness failure
 };
 
 struct Measured {
