@@ -1,4 +1,5 @@
 // The life of an endpoint: what has to be bound, in which state what is allowed, what can be set.
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
 #include <thread>
@@ -217,6 +218,29 @@ TEST_F(EndpointTest, RemoteAccessHasLimitsOfItsOwn) {
   ASSERT_EQ(fi_enable(another), 0);
   char bytes[9] = {};
   EXPECT_EQ(fi_inject_write(another, bytes, 9, 0, 0, 0), -FI_EINVAL);
+  EXPECT_EQ(fi_close(&another->fid), 0);
+}
+
+TEST_F(EndpointTest, AtomicsHaveLimitsOfTheirOwn) {
+  info.info.caps |= FI_ATOMIC;
+  fid_ep* another = open_endpoint();
+  std::size_t value = 0;
+  std::size_t size = sizeof value;
+  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionMaxAtomicSize, &value, &size), 0);
+  EXPECT_EQ(value, protocol::kAtomicMax);
+  value = 16;
+  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionMaxAtomicSize, &value, size), 0);
+  value = 8;
+  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectAtomicSize, &value, size), 0);
+  EXPECT_EQ(fi_ep_bind(another, &av->fid, 0), 0);
+  EXPECT_EQ(fi_ep_bind(another, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+  ASSERT_EQ(fi_enable(another), 0);
+  std::size_t count = 0;
+  EXPECT_EQ(fi_atomicvalid(another, FI_UINT64, FI_SUM, &count), 0);
+  EXPECT_EQ(count, 2u);
+  const std::uint64_t operands[3] = {};
+  EXPECT_EQ(fi_atomic(another, operands, 3, nullptr, 0, 0, 0, FI_UINT64, FI_SUM, nullptr), -FI_EMSGSIZE);
+  EXPECT_EQ(fi_inject_atomic(another, operands, 2, 0, 0, 0, FI_UINT64, FI_SUM), -FI_EINVAL);
   EXPECT_EQ(fi_close(&another->fid), 0);
 }
 
