@@ -15,8 +15,8 @@ from program import Talker, introduce, talk  # noqa: E402
 import nodes  # noqa: E402
 
 MEGABYTE = 1 << 20
-MESSAGES = 64  # of a megabyte: enough for every rail to be worth it
-LONG = 200  # so that something can be cut meanwhile
+MESSAGES = 32  # of a megabyte: enough for every rail to be worth it
+LONG = 60  # so that something can be cut meanwhile
 TRIES = 100  # asked so often, a second passes: rails are asked again in that time
 
 
