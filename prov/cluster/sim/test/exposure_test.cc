@@ -1,4 +1,5 @@
-// What is watched must be seen to change: a byte of content that looks like what was there before is no exception.
+// What is watched must be seen to change: a byte of content that looks like what was there before is no
+// exception.
 #include "sim/exposure.h"
 
 #include <gtest/gtest.h>
