@@ -129,7 +129,7 @@ class Endpoints(unittest.TestCase):
                     talk(other, one, 3, size)
                 self.assertEqual(self.peer(self.endpoint(1, one)[0], other)["frame_max_bytes"], 1272)
                 for talker in (one, other):
-                    lines = [line for line in talker.log().splitlines() if "MTU" in line]
+                    lines = [line for line in talker.log().splitlines() if "has MTU" in line]
                     self.assertEqual(len(lines), 1, lines)
                     self.assertTrue("1300" in lines[0] and "1500" in lines[0], lines[0])
 

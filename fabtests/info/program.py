@@ -17,14 +17,16 @@ SKIPPED = 77
 class Options:
     """Of this run: set by prepare()."""
 
-    build = talker = None
+    build = talker = link = None
 
 
 def prepare(text):
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--build", required=True, help="the build tree")
     parser.add_argument("--talker", required=True, help="the program info_talker")
+    parser.add_argument("--link", choices=("packet", "udp"), default="udp", help="of tests that try one (default: %(default)s)")
     options = parser.parse_args()
+    Options.link = options.link
     Options.build, Options.talker = os.path.abspath(options.build), os.path.abspath(options.talker)
     if not os.path.exists(os.path.join(Options.build, "util", "info", "cluster-info")):
         print("skipped: cluster-info is not built (it needs CLI11)")

@@ -7,7 +7,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::byte kGuard{0xA5};
-constexpr std::byte kBlank{0x11};
+/// For slots whose content is all blank: it could not be seen to land.
+constexpr std::byte kOtherBlank{0x12};
 constexpr std::byte kSealed{0x77};
 constexpr std::size_t kGapMax = 32;
 /// Contents of reading parts have numbers of their own.
@@ -62,6 +63,16 @@ void Exposure::expect(std::size_t offset, MessageNumber content, std::size_t fro
   Slot& slot = slots_.at(offset);
   slot.content = content;
   slot.from = from;
+  if (slot.length == 0 || !landed(offset)) return;
+  slot.blank = kOtherBlank;
+  std::fill_n(base() + offset, slot.length, slot.blank);
+}
+
+void Exposure::disclaim(std::size_t offset) {
+  const Slot& slot = slots_.at(offset);
+  const Bytes bytes{base() + offset, slot.length};
+  if (all(bytes, slot.blank)) std::fill(bytes.begin(), bytes.end(), kBlank);
+  slots_.erase(offset);
 }
 
 bool Exposure::landed(std::size_t offset) const {
@@ -85,7 +96,7 @@ bool Exposure::honest(std::size_t offset, const Slot& slot) const {
   std::vector<std::byte> right(slot.from + slot.length);
   fill_content(slot.content, right);
   for (std::size_t i = 0; i < slot.length; ++i) {
-    if (bytes[i] != kBlank && bytes[i] != right[slot.from + i]) return false;
+    if (bytes[i] != slot.blank && bytes[i] != right[slot.from + i]) return false;
   }
   return true;
 }

@@ -49,7 +49,7 @@ class Exposure {
   /// A slot for a write: its offset in the region; nothing if too much of it is in use.
   std::optional<std::size_t> claim(std::size_t length, Dice& dice);
   /// The write was never ordered.
-  void disclaim(std::size_t offset) { slots_.erase(offset); }
+  void disclaim(std::size_t offset);
   /// The order gives its bytes: [from, from + length of the slot) of this content.
   void expect(std::size_t offset, MessageNumber content, std::size_t from);
   /// True if all bytes of the slot are in place. A slot that is sealed was.
@@ -64,10 +64,13 @@ class Exposure {
 
  private:
   enum class State : std::uint8_t { awaited, sealed, failed };
+  static constexpr std::byte kBlank{0x11};
+
   struct Slot {
     std::size_t length = 0;
     MessageNumber content = 0;
     std::size_t from = 0;
+    std::byte blank = kBlank;  ///< what it held before anything landed
     State state = State::awaited;
   };
 

@@ -37,14 +37,27 @@ Hazard draw_hazard(Dice& dice) {
   return hazard;
 }
 
+bool of_network(const Incident& incident) {
+  return incident.kind == Incident::Kind::port_down || incident.kind == Incident::Kind::cut;
+}
+
 SimNetwork::Cut draw_cut(std::uint32_t hosts, Dice& dice) {
-  SimNetwork::Cut cut{std::vector<bool>(hosts), std::vector<bool>(hosts)};
+  SimNetwork::Cut cut{0, std::vector<bool>(hosts), std::vector<bool>(hosts)};
   const bool one_way = dice.chance(500'000);
   for (std::uint32_t i = 0; i < hosts; ++i) {
     cut.from[i] = dice.chance(500'000);
     cut.to[i] = one_way ? dice.chance(500'000) : !cut.from[i];
   }
   return cut;
+}
+
+/// Of several rails each may be gone for a while, but only the last for longer than peers wait: the others
+/// are not to be missing all that time.
+void draw_rail(Incident& incident, RailNumber rails, Duration peer_timeout, Dice& dice) {
+  const bool for_long = dice.chance(400'000);
+  const RailNumber rail = for_long ? rails - 1 : static_cast<RailNumber>(dice.below(rails));
+  incident.rail = incident.cut.rail = rail;
+  if (for_long) incident.duration = dice.between(peer_timeout / 2, 2 * peer_timeout);
 }
 
 Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon, Duration peer_timeout,
@@ -77,8 +90,7 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
       break;
     default: break;
   }
-  const bool of_network = incident.kind == Kind::port_down || incident.kind == Kind::cut;
-  if (severity == Severity::silence && of_network && dice.chance(500'000)) {
+  if (severity == Severity::silence && of_network(incident) && dice.chance(500'000)) {
     incident.duration = dice.between(peer_timeout / 2, 2 * peer_timeout);
   }
   return incident;
@@ -104,14 +116,18 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
   plan.severity = severity;
   if (severity == Severity::none) return plan;
   plan.lossy = !dice.chance(150'000);
-  const bool alike = dice.chance(300'000);
-  const Hazard common = draw_hazard(dice);
-  for (HostNumber host = 0; plan.lossy && host < hosts; ++host) {
-    network.port(host).out = alike ? common : draw_hazard(dice);
-    network.port(host).in = alike ? common : draw_hazard(dice);
+  for (RailNumber rail = 0; plan.lossy && rail < network.rails(); ++rail) {
+    const bool alike = dice.chance(300'000);
+    const Hazard common = draw_hazard(dice);
+    for (HostNumber host = 0; host < hosts; ++host) {
+      network.port(host, rail).out = alike ? common : draw_hazard(dice);
+      network.port(host, rail).in = alike ? common : draw_hazard(dice);
+    }
   }
   for (std::uint64_t left = dice.below(7); left > 0; --left) {
-    plan.incidents.push_back(draw_incident(severity, hosts, horizon, peer_timeout, dice));
+    Incident incident = draw_incident(severity, hosts, horizon, peer_timeout, dice);
+    if (network.rails() > 1 && of_network(incident)) draw_rail(incident, network.rails(), peer_timeout, dice);
+    plan.incidents.push_back(std::move(incident));
   }
   return plan;
 }
@@ -143,9 +159,9 @@ void FaultSchedule::begin(const Incident& incident) {
   SimHost& host = *hosts_[incident.host];
   switch (incident.kind) {
     case Kind::port_down:
-      trace_.line("the port of host %u goes down", incident.host);
-      return network_.set_down(incident.host, true);
-    case Kind::cut: trace_.line("the network is cut"); return network_.cut(incident.cut);
+      trace_.line("the port of host %u on rail %u goes down", incident.host, incident.rail);
+      return network_.set_down(incident.host, incident.rail, true);
+    case Kind::cut: trace_.line("rail %u is cut", incident.cut.rail); return network_.cut(incident.cut);
     case Kind::computing: return host.freeze(incident.duration, SimHost::Absence::computing);
     case Kind::alone: return host.freeze(incident.duration, SimHost::Absence::alone);
     case Kind::stopped: return host.freeze(incident.duration, SimHost::Absence::stopped);
@@ -168,9 +184,11 @@ void FaultSchedule::end(const Incident& incident) {
   SimHost& host = *hosts_[incident.host];
   switch (incident.kind) {
     case Kind::port_down:
-      trace_.line("the port of host %u comes up", incident.host);
-      return network_.set_down(incident.host, false);
-    case Kind::cut: trace_.line("the network is whole again"); return network_.mend_cuts();
+      trace_.line("the port of host %u on rail %u comes up", incident.host, incident.rail);
+      return network_.set_down(incident.host, incident.rail, false);
+    case Kind::cut:
+      trace_.line("rail %u is whole again", incident.cut.rail);
+      return network_.mend_cuts(incident.cut.rail);
     case Kind::crash:
     case Kind::leave:
       if (host.running() || !returning_[incident.host]) return;

@@ -16,7 +16,8 @@ namespace cluster::sim {
 /// How bad it gets; each includes what stands before it.
 enum class Severity : std::uint8_t {
   none,     ///< perfect cables, nobody goes away
-  network,  ///< cables lose, repeat, reorder and damage frames, ports go down, the network is cut for a while
+  network,  ///< cables lose, repeat, reorder and damage frames, ports go down, the network is cut for a
+            ///< while; of several rails one may be gone for long
   hosts,    ///< processes are away or stopped, clocks jump
   lives,    ///< processes are killed or leave, and come back
   silence,  ///< the network is gone for longer than peers wait for each other
@@ -27,6 +28,7 @@ struct Incident {
   Time at{};
   Kind kind = Kind::port_down;
   HostNumber host = 0;
+  RailNumber rail = 0;         ///< port_down
   Duration duration{0};        ///< of the trouble; for crash and leave: until the next life begins
   bool comes_back = true;      ///< crash and leave: there is a next life
   Duration clock_set_back{0};  ///< the real-time clock of that life

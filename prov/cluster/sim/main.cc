@@ -49,6 +49,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("--faults", run.faults, "the worst that happens, one of: " + list(severity_names()))
       ->capture_default_str();
   app.add_option("--hosts", run.hosts, "how many hosts (0: drawn)")->capture_default_str();
+  app.add_option("--rails", run.rails, "how many between hosts (0: drawn)")->capture_default_str();
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
   app.add_flag("--goodput", line.goodput, "print the table of goodput against loss");
   app.add_option("--against", line.against,

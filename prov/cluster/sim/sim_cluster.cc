@@ -2,9 +2,10 @@
 
 namespace cluster::sim {
 
-SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload)
+SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
+                       RailNumber rails)
     : trace(timetable),
-      network(timetable, trace, run_seed, host_count),
+      network(timetable, trace, run_seed, host_count, rails),
       oracle(host_count),
       remote(oracle),
       plan(workload),

@@ -11,7 +11,8 @@ namespace cluster::sim {
 
 class SimCluster {
  public:
-  SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload);
+  SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
+             RailNumber rails = 1);
 
   /// The next host; its number is the number of those before it. Its process is yet to be started.
   SimHost& add_host(const HostProfile& profile);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "link/bundle.h"
 #include "protocol/regions.h"
 #include "shm/host.h"
 #include "wire/control.h"
@@ -35,7 +36,7 @@ class TraceLog final : public Log {
 };
 
 bool is_probe(const Packet& packet) {
-  return packet.bytes.size() == sizeof(wire::FrameHeader) &&
+  return packet.bytes.size() >= sizeof(wire::FrameHeader) &&
          packet.bytes[2] == static_cast<std::byte>(wire::FrameKind::probe);
 }
 
@@ -44,13 +45,20 @@ bool is_probe(const Packet& packet) {
 /// What dies with a process. Queues and counters outlive the engine, which writes to them.
 struct SimHost::Process {
   explicit Process(Trace& trace, HostNumber host) : log(trace, host) {}
+  void unplug() {
+    for (SimLink* link : links) link->unplug();
+  }
+  bool anything_waits() const {
+    return std::any_of(links.begin(), links.end(),
+                       [](const SimLink* link) { return link->anything_waits(); });
+  }
 
   TraceLog log;
   Counters counters;
   protocol::CompletionQueue sends;
   protocol::CompletionQueue receives;
   protocol::Regions regions;
-  SimLink* link = nullptr;  ///< the engine's
+  std::vector<SimLink*> links;  ///< the engine's, by rail
   std::unique_ptr<Application> application;
   std::unique_ptr<engine::Engine> engine;
 };
@@ -68,7 +76,7 @@ SimHost::SimHost(const World& world, HostNumber number, const HostProfile& profi
 
 /// A run that is over, or has failed: nobody judges any more.
 SimHost::~SimHost() {
-  if (process_ != nullptr) process_->link->unplug();
+  if (process_ != nullptr) process_->unplug();
 }
 
 Application& SimHost::application() { return *process_->application; }
@@ -84,8 +92,8 @@ void SimHost::start(Duration clock_set_back) {
   const auto real_time = (world_.timetable.now() - clock_set_back).time_since_epoch();
   {
     const MemoryAccount::Scope scope(&account_);
-    auto link = std::make_unique<SimLink>(world_.network, world_.oracle, number_, life, profile_.frame_max);
-    process_->link = link.get();
+    std::vector<rails::OwnRail> rails;
+    std::unique_ptr<link::Link> link = make_link(life, rails);
     process_->engine = std::make_unique<engine::Engine>(
         engine::Parts{.environment = {clock_, engine_dice_, process_->log, process_->counters},
                       .settings = profile_.settings,
@@ -93,7 +101,8 @@ void SimHost::start(Duration clock_set_back) {
                       .epoch = kRealTimeOrigin + static_cast<std::uint64_t>(real_time.count()),
                       .link = std::move(link),
                       .host = nullptr,
-                      .keeper = nullptr});
+                      .keeper = nullptr,
+                      .rails = std::move(rails)});
     process_->engine->attach(world_.book, {.sends = &process_->sends,
                                            .receives = &process_->receives,
                                            .regions = &process_->regions,
@@ -119,6 +128,20 @@ void SimHost::start(Duration clock_set_back) {
   wake_now();
 }
 
+/// As for an endpoint: several interfaces make a bundle.
+std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t life, std::vector<rails::OwnRail>& rails) {
+  std::vector<std::unique_ptr<link::Link>> links;
+  for (RailNumber rail = 0; rail < world_.network.rails(); ++rail) {
+    auto link =
+        std::make_unique<SimLink>(world_.network, world_.oracle, number_, rail, life, profile_.frame_max);
+    process_->links.push_back(link.get());
+    links.push_back(std::move(link));
+    rails.push_back({address_of(number_, rail), kNetworkBits, "rail" + std::to_string(rail)});
+  }
+  if (links.size() == 1) return std::move(links.front());
+  return std::make_unique<link::Bundle>(std::move(links));
+}
+
 void SimHost::crash() {
   if (process_ == nullptr) return;
   world_.trace.line("host %u: its process is killed", number_);
@@ -135,7 +158,7 @@ void SimHost::leave() {
 }
 
 void SimHost::end_process(bool in_peace) {
-  if (!in_peace) process_->link->unplug();
+  if (!in_peace) process_->unplug();
   const Counters& ended = process_->counters;
   {
     const MemoryAccount::Scope scope(&account_);
@@ -217,6 +240,10 @@ void SimHost::attend() {
 void SimHost::turn() {
   const Time now = world_.timetable.now();
   Process& process = *process_;
+  if (now >= attend_at_) {
+    attend();
+    attend_at_ = now + dice_.between(kAttendGapMin, kAttendGapMax);
+  }
   const std::uint64_t frames_before = process.counters.frames_received + process.counters.frames_sent;
   {
     const MemoryAccount::Scope scope(&account_);
@@ -234,7 +261,7 @@ void SimHost::turn() {
   const std::uint64_t frames =
       process.counters.frames_received + process.counters.frames_sent - frames_before;
   busy_until_ = now + profile_.frame_cost * static_cast<std::int64_t>(frames);
-  if (acted || frames != 0 || process.link->anything_waits()) {
+  if (acted || frames != 0 || process.anything_waits()) {
     wake(busy_until_ + dice_.between(Duration{1}, profile_.poll_gap));
     return;
   }
@@ -272,7 +299,7 @@ bool SimHost::take(std::unique_ptr<Packet>& packet) {
   }
   if (last_frame_ != Time{}) longest_stall_ = std::max(longest_stall_, now - last_frame_);
   last_frame_ = now;
-  process_->link->arrive(packet);
+  process_->links[packet->rail]->arrive(packet);
   if (now >= frozen_until_) wake(now + dice_.between(Duration{1}, profile_.poll_gap));
   return true;
 }
@@ -282,15 +309,15 @@ void SimHost::answer_probe(const Packet& packet) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
   const wire::ControlFrame answer = wire::ControlFrame::alive(view.sequence.value);
-  const link::Path path{address_of(packet.from), {}, false};
+  const link::Path path{address_of(packet.from, packet.rail), {}, false};
   link::OutFrame frame;
   frame.path = &path;
   frame.add(answer.bytes());
-  world_.network.send(number_, world_.oracle.life(number_), frame);
+  world_.network.send(number_, packet.rail, world_.oracle.life(number_), frame);
 }
 
 void SimHost::hear_complaint(const link::Complaint& complaint) {
-  if (process_ != nullptr) process_->link->hear(complaint);
+  if (process_ != nullptr) process_->links[rail_of(complaint.peer)]->hear(complaint);
 }
 
 }  // namespace cluster::sim

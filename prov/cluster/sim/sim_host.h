@@ -83,6 +83,7 @@ class SimHost final : public Actor, public Station {
  private:
   struct Process;
 
+  std::unique_ptr<link::Link> make_link(std::uint32_t life, std::vector<rails::OwnRail>& rails);
   void turn();
   void attend();
   bool drain();
@@ -102,6 +103,7 @@ class SimHost final : public Actor, public Station {
   std::uint64_t poll_number_ = 0;
   Time busy_until_{};
   Time frozen_until_{};
+  Time attend_at_{};
   Absence absence_ = Absence::computing;
   bool leaving_ = false;
   Time leave_by_ = kNever;

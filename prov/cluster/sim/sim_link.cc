@@ -10,9 +10,9 @@ constexpr std::size_t kComplaintsMax = 64;
 
 }  // namespace
 
-SimLink::SimLink(SimNetwork& network, Oracle& oracle, HostNumber host, std::uint32_t life,
+SimLink::SimLink(SimNetwork& network, Oracle& oracle, HostNumber host, RailNumber rail, std::uint32_t life,
                  std::size_t frame_max)
-    : network_(network), oracle_(oracle), host_(host), life_(life), frame_max_(frame_max) {}
+    : network_(network), oracle_(oracle), host_(host), rail_(rail), life_(life), frame_max_(frame_max) {}
 
 SimLink::~SimLink() = default;
 
@@ -22,7 +22,7 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
   std::size_t taken = 0;
   for (const link::OutFrame& frame : frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
-    if (!network_.send(host_, life_, frame)) break;
+    if (!network_.send(host_, rail_, life_, frame)) break;
     ++taken;
   }
   return taken;
@@ -39,7 +39,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     oracle_.frame_read(host_, packet);
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
-    frame.from = {address_of(packet.from), {}, true};
+    frame.from = {address_of(packet.from, rail_), {}, true};
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return lent_.size();
@@ -55,7 +55,7 @@ std::size_t SimLink::complaints(std::span<link::Complaint> complaints) {
 }
 
 void SimLink::arrive(std::unique_ptr<Packet>& packet) {
-  if (ring_.size() < network_.port(host_).ring_frames) ring_.push_back(std::move(packet));
+  if (ring_.size() < network_.port(host_, rail_).ring_frames) ring_.push_back(std::move(packet));
 }
 
 void SimLink::hear(const link::Complaint& complaint) {

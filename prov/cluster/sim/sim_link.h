@@ -1,4 +1,4 @@
-// One process's end of the simulated network: the link its engine is given. Dies with the process;
+// One process's end of a rail of the simulated network: a link its engine is given. Dies with the process;
 // what arrives afterwards finds nobody.
 #pragma once
 
@@ -14,7 +14,8 @@ namespace cluster::sim {
 
 class SimLink final : public link::Link {
  public:
-  SimLink(SimNetwork& network, Oracle& oracle, HostNumber host, std::uint32_t life, std::size_t frame_max);
+  SimLink(SimNetwork& network, Oracle& oracle, HostNumber host, RailNumber rail, std::uint32_t life,
+          std::size_t frame_max);
   ~SimLink() override;
 
   const char* name() const override { return "simulated"; }
@@ -34,6 +35,7 @@ class SimLink final : public link::Link {
   SimNetwork& network_;
   Oracle& oracle_;
   HostNumber host_;
+  RailNumber rail_;
   std::uint32_t life_;
   std::size_t frame_max_;
   Ring<std::unique_ptr<Packet>> ring_;

@@ -14,6 +14,7 @@ constexpr std::size_t kCableOverhead = 66;
 /// Kernels limit how often they complain to one neighbour.
 constexpr Duration kComplaintGap = 1ms;
 constexpr std::uint16_t kUdpPort = 5000;
+constexpr unsigned kFirstNetwork = 10;
 
 Duration time_on_cable(std::size_t bytes, std::uint64_t bits_per_second) {
   return Duration(static_cast<std::int64_t>((bytes + kCableOverhead) * 8'000'000'000u / bits_per_second));
@@ -26,8 +27,8 @@ std::size_t bytes_within(Duration time, std::uint64_t bits_per_second) {
 
 }  // namespace
 
-SocketAddress address_of(HostNumber host) {
-  const std::byte ip[4] = {std::byte{10}, static_cast<std::byte>(host >> 16),
+SocketAddress address_of(HostNumber host, RailNumber rail) {
+  const std::byte ip[4] = {static_cast<std::byte>(kFirstNetwork + rail), static_cast<std::byte>(host >> 16),
                            static_cast<std::byte>(host >> 8), static_cast<std::byte>(host)};
   return SocketAddress::v4(ip, kUdpPort);
 }
@@ -38,13 +39,23 @@ HostNumber host_of(const SocketAddress& address) {
          std::to_integer<HostNumber>(ip[3]);
 }
 
-SimNetwork::SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::size_t hosts)
-    : timetable_(timetable), trace_(trace) {
-  lines_.reserve(hosts);
-  for (std::size_t i = 0; i < hosts; ++i) lines_.emplace_back(Dice::stream(seed, kStreamPort, i));
+RailNumber rail_of(const SocketAddress& address) {
+  return std::to_integer<RailNumber>(address.ip()[0]) - kFirstNetwork;
+}
+
+SimNetwork::SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::uint32_t hosts,
+                       RailNumber rails)
+    : timetable_(timetable), trace_(trace), hosts_(hosts) {
+  const std::size_t count = std::size_t{rails} * hosts;
+  lines_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) lines_.emplace_back(Dice::stream(seed, kStreamPort, i));
 }
 
 SimNetwork::~SimNetwork() = default;
+
+void SimNetwork::connect(HostNumber host, Station& station) {
+  for (RailNumber rail = 0; rail < rails(); ++rail) line(host, rail).station = &station;
+}
 
 std::unique_ptr<Packet> SimNetwork::blank() {
   if (blanks_.empty()) return std::make_unique<Packet>();
@@ -67,13 +78,14 @@ std::uint64_t SimNetwork::keep(Leg leg, std::unique_ptr<Packet> packet) {
   return std::uint64_t{static_cast<std::uint8_t>(leg)} << 32 | slot;
 }
 
-bool SimNetwork::send(HostNumber from, std::uint32_t life, const link::OutFrame& frame) {
-  Line& line = lines_[from];
+bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, const link::OutFrame& frame) {
+  Line& out = line(from, rail);
   const Time now = timetable_.now();
-  const std::size_t waiting = bytes_within(line.sends_until - now, line.port.bits_per_second);
-  if (waiting > line.port.send_queue_bytes) return false;
+  const std::size_t waiting = bytes_within(out.sends_until - now, out.port.bits_per_second);
+  if (waiting > out.port.send_queue_bytes) return false;
   std::unique_ptr<Packet> packet = blank();
   packet->from = from;
+  packet->rail = rail;
   packet->life = life;
   packet->sent_at = now;
   packet->to = host_of(frame.path->to);
@@ -82,25 +94,25 @@ bool SimNetwork::send(HostNumber from, std::uint32_t life, const link::OutFrame&
   }
   ++totals_.frames;
   totals_.bytes += packet->bytes.size();
-  trace_.frame("sent", packet->from, packet->to, packet->bytes);
-  line.sends_until =
-      std::max(now, line.sends_until) + time_on_cable(packet->bytes.size(), line.port.bits_per_second);
-  if (packet->to >= lines_.size()) {
+  trace_.frame("sent", *packet);
+  out.sends_until =
+      std::max(now, out.sends_until) + time_on_cable(packet->bytes.size(), out.port.bits_per_second);
+  if (packet->to >= hosts_ || rail_of(frame.path->to) != rail) {
     lose("no-host", totals_.unreachable, std::move(packet));
     return true;
   }
   Duration late{0};
   bool twice = false;
-  if (line.down) {
+  if (out.down) {
     lose("down", totals_.cut, std::move(packet));
-  } else if (!pass(line, line.port.out, line.burst_out, *packet, late, twice)) {
+  } else if (!pass(out, out.port.out, out.burst_out, *packet, late, twice)) {
     lose("lost-out", totals_.lost, std::move(packet));
   } else {
-    const Time there = line.sends_until + line.port.delay;
+    const Time there = out.sends_until + out.port.delay;
     if (twice) {
       std::unique_ptr<Packet> copy = blank();
       *copy = *packet;
-      const Duration later = line.dice.between(Duration{0}, line.port.out.reorder_by);
+      const Duration later = out.dice.between(Duration{0}, out.port.out.reorder_by);
       timetable_.plan(there + later, *this, keep(Leg::at_switch, std::move(copy)));
     }
     timetable_.plan(there + late, *this, keep(Leg::at_switch, std::move(packet)));
@@ -108,14 +120,14 @@ bool SimNetwork::send(HostNumber from, std::uint32_t life, const link::OutFrame&
   return true;
 }
 
-bool SimNetwork::pass(Line& line, const Hazard& hazard, bool& burst, Packet& packet, Duration& late,
+bool SimNetwork::pass(Line& on, const Hazard& hazard, bool& burst, Packet& packet, Duration& late,
                       bool& twice) {
   if (!hazard.any()) return true;
-  Dice& dice = line.dice;
+  Dice& dice = on.dice;
   if (dice.chance(burst ? hazard.burst_end : hazard.burst_begin)) burst = !burst;
   if (burst && dice.chance(hazard.burst_loss)) return false;
   if (dice.chance(hazard.loss)) return false;
-  if (dice.chance(hazard.corrupt)) damage(line, packet);
+  if (dice.chance(hazard.corrupt)) damage(on, packet);
   if (dice.chance(hazard.reorder)) late = dice.between(Duration{0}, hazard.reorder_by);
   twice = dice.chance(hazard.duplicate);
   totals_.duplicated += twice ? 1 : 0;
@@ -123,10 +135,10 @@ bool SimNetwork::pass(Line& line, const Hazard& hazard, bool& burst, Packet& pac
 }
 
 /// A few bits flip, or the end is cut off.
-void SimNetwork::damage(Line& line, Packet& packet) {
+void SimNetwork::damage(Line& on, Packet& packet) {
   if (packet.bytes.empty()) return;
   ++totals_.corrupted;
-  Dice& dice = line.dice;
+  Dice& dice = on.dice;
   if (dice.below(8) == 0) {
     packet.bytes.resize(dice.below(packet.bytes.size() + 1));
     return;
@@ -136,50 +148,51 @@ void SimNetwork::damage(Line& line, Packet& packet) {
   }
 }
 
-bool SimNetwork::is_cut(HostNumber from, HostNumber to) const {
-  return std::any_of(cuts_.begin(), cuts_.end(),
-                     [&](const Cut& cut) { return cut.from[from] && cut.to[to]; });
+bool SimNetwork::is_cut(const Packet& packet) const {
+  return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
+    return cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
+  });
 }
 
 void SimNetwork::lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet) {
   ++counter;
-  trace_.frame(why, packet->from, packet->to, packet->bytes);
+  trace_.frame(why, *packet);
   recycle(std::move(packet));
 }
 
 void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
-  if (is_cut(packet->from, packet->to)) return lose("cut", totals_.cut, std::move(packet));
-  Line& line = lines_[packet->to];
+  if (is_cut(*packet)) return lose("cut", totals_.cut, std::move(packet));
+  Line& in = line(packet->to, packet->rail);
   const Time now = timetable_.now();
   const std::size_t size = packet->bytes.size();
-  const std::size_t waiting = bytes_within(line.switch_until - now, line.port.bits_per_second);
-  if (waiting + size > line.port.switch_queue_bytes) {
+  const std::size_t waiting = bytes_within(in.switch_until - now, in.port.bits_per_second);
+  if (waiting + size > in.port.switch_queue_bytes) {
     return lose("tail-drop", totals_.tail_dropped, std::move(packet));
   }
-  line.switch_until = std::max(now, line.switch_until) + time_on_cable(size, line.port.bits_per_second);
+  in.switch_until = std::max(now, in.switch_until) + time_on_cable(size, in.port.bits_per_second);
   Duration late{0};
   bool twice = false;
-  if (line.down) return lose("down", totals_.cut, std::move(packet));
-  const Hazard& hazard = line.port.in;
-  if (!pass(line, hazard, line.burst_in, *packet, late, twice)) {
+  if (in.down) return lose("down", totals_.cut, std::move(packet));
+  const Hazard& hazard = in.port.in;
+  if (!pass(in, hazard, in.burst_in, *packet, late, twice)) {
     return lose("lost-in", totals_.lost, std::move(packet));
   }
-  Time there = line.switch_until + line.port.delay;
-  if (hazard.jitter.count() != 0) there += line.dice.between(Duration{0}, hazard.jitter);
-  there = std::max(there, line.delivered_until);
-  line.delivered_until = there;
+  Time there = in.switch_until + in.port.delay;
+  if (hazard.jitter.count() != 0) there += in.dice.between(Duration{0}, hazard.jitter);
+  there = std::max(there, in.delivered_until);
+  in.delivered_until = there;
   if (twice) {
     std::unique_ptr<Packet> copy = blank();
     *copy = *packet;
-    const Duration later = line.dice.between(Duration{0}, hazard.reorder_by);
+    const Duration later = in.dice.between(Duration{0}, hazard.reorder_by);
     timetable_.plan(there + later, *this, keep(Leg::at_host, std::move(copy)));
   }
   timetable_.plan(there + late, *this, keep(Leg::at_host, std::move(packet)));
 }
 
 void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
-  Line& line = lines_[packet->to];
-  if (line.station != nullptr && line.station->take(packet)) {
+  Station* const station = line(packet->to, packet->rail).station;
+  if (station != nullptr && station->take(packet)) {
     if (packet != nullptr) lose("ring-full", totals_.ring_full, std::move(packet));
     return;
   }
@@ -189,15 +202,25 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
 
 /// "Port unreachable" travels back, unless the receiver's host has complained to this one just now.
 void SimNetwork::complain(const Packet& packet) {
-  Line& line = lines_[packet.to];
+  Line& in = line(packet.to, packet.rail);
   const Time now = timetable_.now();
-  if (line.complained_at != Time{} && now < line.complained_at + kComplaintGap) return;
-  line.complained_at = now;
+  if (in.complained_at != Time{} && now < in.complained_at + kComplaintGap) return;
+  in.complained_at = now;
   std::unique_ptr<Packet> answer = blank();
   answer->from = packet.to;
   answer->to = packet.from;
-  timetable_.plan(now + line.port.delay + lines_[packet.from].port.delay, *this,
+  answer->rail = packet.rail;
+  timetable_.plan(now + in.port.delay + line(packet.from, packet.rail).port.delay, *this,
                   keep(Leg::complaint, std::move(answer)));
+}
+
+void SimNetwork::hand_complaint(std::unique_ptr<Packet> packet) {
+  const Line& from = line(packet->from, packet->rail);
+  const Line& to = line(packet->to, packet->rail);
+  if (to.station != nullptr && !is_cut(*packet) && !from.down && !to.down) {
+    to.station->hear_complaint({address_of(packet->from, packet->rail), Fault::refused});
+  }
+  recycle(std::move(packet));
 }
 
 void SimNetwork::happen(std::uint64_t note) {
@@ -213,23 +236,16 @@ void SimNetwork::happen(std::uint64_t note) {
   switch (static_cast<Leg>(note >> 32)) {
     case Leg::at_switch: return reach_switch(std::move(packet));
     case Leg::at_host: return reach_host(std::move(packet));
-    case Leg::complaint:
-      if (is_cut(packet->from, packet->to) || lines_[packet->from].down || lines_[packet->to].down) {
-        return recycle(std::move(packet));
-      }
-      if (Station* station = lines_[packet->to].station) {
-        station->hear_complaint({address_of(packet->from), Fault::refused});
-      }
-      return recycle(std::move(packet));
+    case Leg::complaint: return hand_complaint(std::move(packet));
   }
   throw std::logic_error("a packet on no leg");
 }
 
 void SimNetwork::heal() {
   cuts_.clear();
-  for (Line& line : lines_) {
-    line.down = line.burst_out = line.burst_in = false;
-    line.port.out = line.port.in = Hazard{};
+  for (Line& each : lines_) {
+    each.down = each.burst_out = each.burst_in = false;
+    each.port.out = each.port.in = Hazard{};
   }
 }
 

@@ -1,4 +1,4 @@
-// One switch, one port per host. A frame passes, in this order:
+// A switch per rail, and at each one port per host. A frame passes, in this order:
 //
 //   the host's send queue   at the port's rate; a full queue refuses the frame, as a socket does
 //   the cable out           hazards of that direction
@@ -6,8 +6,9 @@
 //   the cable in            hazards of that direction
 //   the receiver            its ring if a process is there; if not, "port unreachable" goes back
 //
-// Hosts are numbered; host i has the address 10.x.y.z with x.y.z = i. What frames mean the network
-// does not know; the trace does.
+// Hosts are numbered; host i has the address 10.x.y.z with x.y.z = i on the first rail, 11.x.y.z on the
+// next... No rail leads to the addresses of another. What frames mean the network does not know; the trace
+// does.
 #pragma once
 
 #include <memory>
@@ -23,15 +24,20 @@
 namespace cluster::sim {
 
 using HostNumber = std::uint32_t;
+using RailNumber = std::uint32_t;
 
-SocketAddress address_of(HostNumber host);
+inline constexpr unsigned kNetworkBits = 8;  ///< of an address say which rail it belongs to
+
+SocketAddress address_of(HostNumber host, RailNumber rail = 0);
 HostNumber host_of(const SocketAddress& address);
+RailNumber rail_of(const SocketAddress& address);
 
 /// A frame between hosts.
 struct Packet {
   std::vector<std::byte> bytes;
   HostNumber from = 0;
   HostNumber to = 0;
+  RailNumber rail = 0;
   std::uint32_t life = 0;  ///< of the sender's process
   Time sent_at{};
 };
@@ -59,25 +65,30 @@ struct NetworkTotals {
 
 class SimNetwork final : public Actor {
  public:
-  SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::size_t hosts);
+  SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::uint32_t hosts, RailNumber rails);
   ~SimNetwork() override;
 
-  Port& port(HostNumber host) { return lines_[host].port; }
-  void connect(HostNumber host, Station& station) { lines_[host].station = &station; }
+  RailNumber rails() const { return static_cast<RailNumber>(lines_.size() / hosts_); }
+  Port& port(HostNumber host, RailNumber rail = 0) { return line(host, rail).port; }
+  /// To every rail.
+  void connect(HostNumber host, Station& station);
   const NetworkTotals& totals() const { return totals_; }
 
   /// False: the host's send queue is full.
-  bool send(HostNumber from, std::uint32_t life, const link::OutFrame& frame);
-  void set_down(HostNumber host, bool down) { lines_[host].down = down; }
-  /// Frames from a host with a bit of `from` to one with a bit of `to` in its group are lost.
+  bool send(HostNumber from, RailNumber rail, std::uint32_t life, const link::OutFrame& frame);
+  void set_down(HostNumber host, RailNumber rail, bool down) { line(host, rail).down = down; }
+  /// Frames of the rail from a host with a bit of `from` to one with a bit of `to` in its group are lost.
   struct Cut {
+    RailNumber rail = 0;
     std::vector<bool> from;
     std::vector<bool> to;
   };
   void cut(Cut cut) { cuts_.push_back(std::move(cut)); }
   /// Ends every partition, brings every port up, makes every cable perfect.
   void heal();
-  void mend_cuts() { cuts_.clear(); }
+  void mend_cuts(RailNumber rail) {
+    std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
+  }
 
   void happen(std::uint64_t note) override;
   void recycle(std::unique_ptr<Packet> packet);
@@ -98,20 +109,23 @@ class SimNetwork final : public Actor {
   };
   enum class Leg : std::uint8_t { at_switch, at_host, complaint };
 
+  Line& line(HostNumber host, RailNumber rail) { return lines_[std::size_t{rail} * hosts_ + host]; }
   std::unique_ptr<Packet> blank();
   std::uint64_t keep(Leg leg, std::unique_ptr<Packet> packet);
   /// True if the frame survives; may damage it. `late` is how much later than its turn it comes.
-  bool pass(Line& line, const Hazard& hazard, bool& burst, Packet& packet, Duration& late, bool& twice);
-  void damage(Line& line, Packet& packet);
-  bool is_cut(HostNumber from, HostNumber to) const;
+  bool pass(Line& on, const Hazard& hazard, bool& burst, Packet& packet, Duration& late, bool& twice);
+  void damage(Line& on, Packet& packet);
+  bool is_cut(const Packet& packet) const;
   void reach_switch(std::unique_ptr<Packet> packet);
   void reach_host(std::unique_ptr<Packet> packet);
   void complain(const Packet& packet);
+  void hand_complaint(std::unique_ptr<Packet> packet);
   void lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet);
 
   Timetable& timetable_;
   Trace& trace_;
-  std::vector<Line> lines_;
+  std::uint32_t hosts_;
+  std::vector<Line> lines_;  ///< rail by rail
   std::vector<Cut> cuts_;
   std::vector<std::unique_ptr<Packet>> travelling_;
   std::vector<std::uint32_t> free_;

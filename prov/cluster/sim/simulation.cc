@@ -7,6 +7,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamPlan = 5;
+constexpr std::uint64_t kStreamRails = 7;
+constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
 /// way at the slowest rate.
@@ -19,6 +21,13 @@ std::uint32_t draw_hosts(std::uint32_t asked, Dice& dice) {
   return asked != 0 ? asked : drawn;
 }
 
+/// Most nodes have one. Drawn apart, so that such a run does not depend on there being others.
+RailNumber draw_rails(const RunOptions& options) {
+  Dice dice = Dice::stream(options.seed, kStreamRails);
+  const auto drawn = dice.chance(600'000) ? 1 : static_cast<RailNumber>(dice.between(2, kRailsMost));
+  return options.rails != 0 ? options.rails : drawn;
+}
+
 }  // namespace
 
 Simulation::Simulation(const RunOptions& options)
@@ -27,7 +36,7 @@ Simulation::Simulation(const RunOptions& options)
       plan_(draw_workload(options.workload, dice_)),
       horizon_(dice_.chance(700'000) ? dice_.between(1ms, 30ms) : dice_.between(30ms, 3s)),
       peer_timeout_(dice_.chance(500'000) ? 3s : 10s),
-      cluster_(options.seed, host_count_, plan_) {
+      cluster_(options.seed, host_count_, plan_, draw_rails(options)) {
   if (plan_.name.empty()) throw std::invalid_argument("no workload is called " + options.workload);
   if (!draw_severity(options.faults, dice_, severity_)) {
     throw std::invalid_argument("no faults are called " + options.faults);
@@ -37,7 +46,9 @@ Simulation::Simulation(const RunOptions& options)
   }
   draw_ports();
   FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, cluster_.network, dice_);
-  description_ = std::to_string(host_count_) + " hosts, " + plan_.name +
+  const RailNumber rails = cluster_.network.rails();
+  description_ = std::to_string(host_count_) + " hosts" +
+                 (rails == 1 ? "" : " on " + std::to_string(rails) + " rails") + ", " + plan_.name +
                  ", faults: " + std::string(severity_names()[static_cast<std::size_t>(severity_)]) +
                  (faults.lossy ? ", lossy, " : ", ") + std::to_string(faults.incidents.size()) + " incidents";
   for (HostNumber host = 0; host < host_count_; ++host) {
@@ -49,18 +60,20 @@ Simulation::Simulation(const RunOptions& options)
 }
 
 void Simulation::draw_ports() {
-  constexpr std::array<std::uint64_t, 4> rates{1'000'000'000, 10'000'000'000, 40'000'000'000,
-                                               100'000'000'000};
-  const std::uint64_t common = dice_.pick(rates);
-  const Duration delay = dice_.chance(700'000) ? dice_.between(200ns, 20us) : dice_.between(20us, 500us);
-  const bool shallow = dice_.chance(300'000);
-  for (HostNumber host = 0; host < host_count_; ++host) {
-    Port& port = cluster_.network.port(host);
-    port.bits_per_second = dice_.chance(200'000) ? dice_.pick(rates) : common;
-    port.delay = delay;
-    port.send_queue_bytes = dice_.between(64, 1024) * 1024;
-    port.switch_queue_bytes = shallow ? dice_.between(20, 64) * 1024 : dice_.between(64, 1024) * 1024;
-    port.ring_frames = dice_.between(64, 2048);
+  for (RailNumber rail = 0; rail < cluster_.network.rails(); ++rail) {
+    constexpr std::array<std::uint64_t, 4> rates{1'000'000'000, 10'000'000'000, 40'000'000'000,
+                                                 100'000'000'000};
+    const std::uint64_t common = dice_.pick(rates);
+    const Duration delay = dice_.chance(700'000) ? dice_.between(200ns, 20us) : dice_.between(20us, 500us);
+    const bool shallow = dice_.chance(300'000);
+    for (HostNumber host = 0; host < host_count_; ++host) {
+      Port& port = cluster_.network.port(host, rail);
+      port.bits_per_second = dice_.chance(200'000) ? dice_.pick(rates) : common;
+      port.delay = delay;
+      port.send_queue_bytes = dice_.between(64, 1024) * 1024;
+      port.switch_queue_bytes = shallow ? dice_.between(20, 64) * 1024 : dice_.between(64, 1024) * 1024;
+      port.ring_frames = dice_.between(64, 2048);
+    }
   }
 }
 
@@ -174,7 +187,9 @@ void Simulation::check_memory() const {
   for (HostNumber host = 0; host < host_count_; ++host) {
     const engine::Settings& settings = profiles_[host].settings;
     const std::size_t window = settings.flow_window * (2 * profiles_[host].frame_max + 1024);
-    const std::size_t peer = 2 * window + 2 * settings.eager_credit + 64 * 1024;
+    // Each rail remembers what travels on it.
+    const std::size_t rails = cluster_.network.rails() * (64 * settings.flow_window + 8 * 1024);
+    const std::size_t peer = 2 * window + 2 * settings.eager_credit + rails + 64 * 1024;
     const std::size_t bound = host_count_ * peer + settings.send_requests_max * 1024 + 4 * 1024 * 1024;
     if (cluster_.hosts[host]->account().peak() <= bound) continue;
     throw SafetyFailure("host " + std::to_string(host) + " used " +

@@ -23,6 +23,7 @@ struct RunOptions {
   std::string workload = "any";
   std::string faults = "any";
   std::uint32_t hosts = 0;  ///< 0: drawn
+  std::uint32_t rails = 0;  ///< 0: drawn
   std::string trace;        ///< file; empty: none
 };
 

@@ -3,6 +3,7 @@
 #include <cstdarg>
 
 #include "sim/frame_text.h"
+#include "sim/sim_network.h"
 
 namespace cluster::sim {
 
@@ -22,8 +23,10 @@ void Trace::line(const char* format, ...) {
   std::fputc('\n', file_.get());
 }
 
-void Trace::frame(const char* fate, std::uint32_t from, std::uint32_t to, ConstBytes bytes) {
-  if (on()) line("%-9s %u > %u  %s", fate, from, to, text_of_frame(bytes).c_str());
+void Trace::frame(const char* fate, const Packet& packet) {
+  if (!on()) return;
+  const std::string by = packet.rail == 0 ? "" : "by rail " + std::to_string(packet.rail) + ": ";
+  line("%-9s %u > %u  %s%s", fate, packet.from, packet.to, by.c_str(), text_of_frame(packet.bytes).c_str());
 }
 
 }  // namespace cluster::sim

@@ -6,10 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "base/bytes.h"
 #include "sim/timetable.h"
 
 namespace cluster::sim {
+
+struct Packet;
 
 class Trace {
  public:
@@ -20,7 +21,7 @@ class Trace {
   bool on() const { return file_ != nullptr; }
   void line(const char* format, ...) __attribute__((format(printf, 2, 3)));
   /// What became of a frame between two hosts: "sent", "lost", "arrived"...
-  void frame(const char* fate, std::uint32_t from, std::uint32_t to, ConstBytes bytes);
+  void frame(const char* fate, const Packet& packet);
 
  private:
   struct Close {

@@ -1,6 +1,7 @@
 // Turns taken while the application does something else, by the library's own thread (os/attendant.h).
 //
-// With manual progress they are seldom: enough that acknowledgements and questions do not wait for ever.
+// With manual progress they are seldom: enough that acknowledgements and questions do not wait for ever, nor messages
+// that wait for others to share their frame (packing.h).
 // With automatic progress (FI_PROGRESS_AUTO) the attendant has three states, chosen anew at each visit:
 //   serving      nobody has polled since the last visit: a turn, and if nothing came in, asleep with
 //                everything armed, so that the next frame or segment calls it at once;
@@ -21,8 +22,9 @@ constexpr Duration kStandBy = 1ms;
 }  // namespace
 
 bool Core::looked_after() {
+  if (by_itself_.load(std::memory_order_relaxed) || packing_.due()) return false;
   const std::uint32_t turns = turns_.load(std::memory_order_relaxed);
-  if (by_itself_.load(std::memory_order_relaxed) || turns == turns_attended_) return false;
+  if (turns == turns_attended_) return false;
   turns_attended_ = turns;
   return true;
 }
@@ -41,6 +43,7 @@ os::Rest Core::attend() {
     stand_by();
     rest = {kStandBy, true};
   }
+  packing_.attended(rest.length <= kStandBy);
   turns_attended_ = turns_;
   frames_attended_ = parts_.environment.counters.frames_received;
   return rest;
@@ -48,8 +51,10 @@ os::Rest Core::attend() {
 
 /// The application may have turned to something else: the turn is taken in its place.
 os::Rest Core::attend_seldom() {
+  packing_.settle();
   poll();
   turns_attended_ = turns_;
+  if (packing_.attended()) return kInStream;
   return next_timer_ != kNever || messenger_.busy() ? os::Rest{kSoon} : kAtLeisure;
 }
 

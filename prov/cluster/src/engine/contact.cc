@@ -18,7 +18,7 @@ constexpr Duration kForgetEvery = 100ms;
 /// name exist among our sockets.
 bool Core::contact(Peer& peer) {
   Log& log = parts_.environment.log;
-  if (peer.name() == parts_.name) {
+  if (is_own(peer.name())) {
     self_in_use_ = peer.self = true;
     peer.why = "it is this endpoint";
     peer.channel.carrier = &self_;
@@ -38,10 +38,16 @@ bool Core::contact(Peer& peer) {
         peer.name().text().c_str(), reason.c_str());
     return false;
   }
-  use_flow(peer, make_flow(peer, {peer.name(), {}, false}));
+  const std::uint8_t link = rails::link_towards(parts_.rails, peer.name());
+  use_flow(peer, make_flow(peer, {peer.name(), {}, false, link}));
   peer.why = "no shared memory: " + reason;
   log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(), peer.why.c_str());
   return true;
+}
+
+bool Core::is_own(const SocketAddress& name) const {
+  const auto has_name = [&](const rails::OwnRail& rail) { return rail.address == name; };
+  return name == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_name);
 }
 
 bool Core::contact_locally(Peer& peer, std::string& reason) {
@@ -68,7 +74,7 @@ std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path&
                                            .frame_max = parts_.link->frame_max(),
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout};
-  const reliability::Identity identity{parts_.name, next_epoch(now), session};
+  const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};
   peers_.add_session(session, peer);
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, bodies_);
 }
@@ -96,7 +102,7 @@ void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::
     if (another) drop_suitor(peer);
   }
   if (peer.suitor == nullptr) {
-    peer.suitor = make_flow(peer, by_name(from));
+    peer.suitor = make_flow(peer, way_back(peer, from));
     peer.suitor_since = now;
     half_open_ = true;
   }
@@ -183,6 +189,7 @@ void Core::lose(Peer& peer, Fault fault) {
     std::erase(remotes_, &peer);
     if (peer.touched) std::erase(touched_, &peer);
     peer.touched = false;
+    if (peer.aliased) peers_.forget_aliases(peer);
     peer.flow.reset();
   }
   if (peer.outbox != nullptr) unwatch(*peer.outbox);

@@ -6,6 +6,7 @@
 //   network.cc   frames: the gate, sessions, control frames, timers
 //   datagram.cc  all of it for an endpoint of datagrams
 //   contact.cc   the way to a peer: chosen, opened, lost
+//   packing.h    which messages wait for others to share a frame
 //   attend.cc    turns taken while the application does something else
 //   insight.cc   what can be seen of it from outside
 //   sleep.cc     what wakes whoever sleeps until there is something to do
@@ -21,6 +22,7 @@
 
 #include "engine/engine.h"
 #include "engine/insight.h"
+#include "engine/packing.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
 #include "os/wait_set.h"
@@ -55,9 +57,12 @@ class Core final : public protocol::Directory {
   /// For the attendant, outside the door: true if the application has polled since this was last asked, and
   /// so does what there is to do. Whoever uses the door alone must not be made to share it.
   bool looked_after();
+  /// If so: when to ask again.
+  os::Rest until_next_look() const { return packing_.attended() ? kInStream : kAtLeisure; }
   void progress_by_itself() { by_itself_.store(true, std::memory_order_relaxed); }
   static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
-  static constexpr os::Rest kAtLeisure{10ms};     ///< nobody misses us
+  static constexpr os::Rest kInStream{Packing::kVisit};
+  static constexpr os::Rest kAtLeisure{10ms};  ///< nobody misses us
   Time next_deadline() const;
   bool settled() const;
   const Counters& counters() const { return parts_.environment.counters; }
@@ -95,6 +100,11 @@ class Core final : public protocol::Directory {
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   static bool answers_in_next_life(const Peer& peer, const wire::FrameView& view);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
+  static bool comes_from_its_name(const wire::FrameView& view, const link::Path& from);
+  SocketAddress known_as(const wire::FrameView& view);
+  void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
+  void on_trial(const wire::FrameView& view, const link::Path& from);
+  link::Path way_back(const Peer& peer, const link::Path& from) const;
   void hand_up(Peer& peer);
   void count_held();
   void resume_held(Time now);
@@ -116,6 +126,7 @@ class Core final : public protocol::Directory {
   void on_datagram(const wire::FrameView& view, const link::Path& from);
   // contact.cc
   bool contact(Peer& peer);
+  bool is_own(const SocketAddress& name) const;
   bool contact_locally(Peer& peer, std::string& reason);
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
   void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
@@ -169,6 +180,7 @@ class Core final : public protocol::Directory {
   std::vector<Peer*> remotes_;   ///< peers with a flow
   std::vector<Peer*> touched_;
   std::vector<Doom> doomed_;
+  Packing packing_;
   std::vector<protocol::Token> tokens_;
   std::vector<std::unique_ptr<shm::Inbox>> arrivals_;
   std::array<link::InFrame, link::kBurstMax> frames_;

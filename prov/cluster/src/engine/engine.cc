@@ -47,7 +47,7 @@ bool Engine::cancel(void* context) {
 }
 
 os::Rest Engine::attend() {
-  if (core_->looked_after()) return Core::kAtLeisure;
+  if (core_->looked_after()) return core_->until_next_look();
   const std::unique_lock door(door_, std::try_to_lock);
   return door.owns_lock() ? core_->attend() : Core::kAfterOthers;
 }

@@ -18,6 +18,7 @@
 #include "os/attendant.h"
 #include "protocol/completion.h"
 #include "protocol/order.h"
+#include "rails/pairing.h"
 
 namespace cluster::shm {
 class Host;
@@ -41,6 +42,8 @@ struct Parts {
   std::unique_ptr<shm::Host> host;
   std::shared_ptr<void> keeper;
   Service service = Service::reliable;  ///< datagrams need a link and use no host
+  /// The interfaces behind `link` by number, the first being that of the name; empty: one.
+  std::vector<rails::OwnRail> rails = {};
 };
 
 class Engine {

@@ -7,6 +7,7 @@
 #include "engine/core.h"
 #include "reliability/handshake.h"
 #include "wire/control.h"
+#include "wire/opening.h"
 
 namespace cluster::engine {
 namespace {
@@ -54,11 +55,8 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   using wire::FrameKind;
   if (view.kind == FrameKind::probe) return;  // the keeper answers
   if (view.kind == FrameKind::reset) return on_reset(view, from);
-  if (view.kind == FrameKind::alive) {
-    // The answer echoes what only we and the peer's keeper know: our session.
-    if (Peer* peer = peers_.by_session(view.sequence.value)) peer->flow->on_alive(now);
-    return;
-  }
+  if (view.kind == FrameKind::alive) return on_alive(now, view, from);
+  if (view.kind == FrameKind::trial) return on_trial(view, from);
   if (view.kind == FrameKind::datagram || parts_.service == Service::datagram) {
     return dispatch_datagram(now, view, from);
   }
@@ -93,18 +91,68 @@ bool Core::answers_in_next_life(const Peer& peer, const wire::FrameView& view) {
   return reliability::judge(known, view.opening) == reliability::Contact::newer;
 }
 
+/// Who has several addresses may call from any of them.
+bool Core::comes_from_its_name(const wire::FrameView& view, const link::Path& from) {
+  if (view.opening.name == from.to) return true;
+  if (view.rails.empty()) return false;
+  const std::vector<SocketAddress> further = wire::read_rails(view.rails);
+  return std::find(further.begin(), further.end(), from.to) != further.end();
+}
+
+/// The name under which the application knows the caller: its own, or another address of it.
+SocketAddress Core::known_as(const wire::FrameView& view) {
+  const SocketAddress& name = view.opening.name;
+  if (view.rails.empty() || peers_.expected(name)) return name;
+  for (const SocketAddress& other : wire::read_rails(view.rails)) {
+    if (!is_own(other) && peers_.expected(other)) return other;
+  }
+  return name;
+}
+
+/// The answer echoes what only we and those whom we have asked know: our session. Where the peer itself gives
+/// it, it is found from now on: that it says so is not enough, or it could claim the address of another.
+void Core::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
+  Peer* peer = peers_.by_session(view.sequence.value);
+  if (peer == nullptr || peer->flow == nullptr || peer->flow->session() != view.sequence.value) return;
+  peer->flow->on_alive(now, from, view.session == view.sequence.value);
+  for (const SocketAddress& address : peer->flow->met_at()) {
+    if (is_own(address)) continue;
+    peer->aliased = true;
+    peers_.alias(*peer, address);
+  }
+}
+
+/// Whoever knows both names of a session is its peer, by whatever way it asks.
+void Core::on_trial(const wire::FrameView& view, const link::Path& from) {
+  Peer* peer = peers_.by_session(view.session);
+  const std::uint32_t asker = view.sequence.value;
+  const bool ours = peer != nullptr && peer->flow != nullptr && peer->flow->session() == view.session &&
+                    peer->flow->peer_session() == asker && asker != 0;
+  if (!ours) {
+    ++parts_.environment.counters.refused_stale;
+    return;
+  }
+  send_control(wire::ControlFrame::alive(asker, asker).bytes(), from);
+}
+
+/// Answers go to the name by which the application knows the peer: who is not there does not hear them.
+link::Path Core::way_back(const Peer& peer, const link::Path& from) const {
+  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return by_name(from);
+  return {peer.name(), {}, false, rails::link_towards(parts_.rails, peer.name())};
+}
+
 /// A frame that opens a session: the peer's first, a repeated one, or one of an earlier life.
 Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from) {
-  const bool honest = view.has_opening && view.opening.name == from.to && view.opening.name != parts_.name;
-  if (!honest) {
+  if (!view.has_opening || view.opening.name == parts_.name || !comes_from_its_name(view, from)) {
     ++parts_.environment.counters.refused_garbage;
     return nullptr;
   }
-  if (!room_for(now, view.opening.name, remotes_.size())) {
+  const SocketAddress name = known_as(view);
+  if (!room_for(now, name, remotes_.size())) {
     ++parts_.environment.counters.refused_stale;
     return nullptr;
   }
-  Peer& peer = peers_.named(view.opening.name);
+  Peer& peer = peers_.named(name);
   std::optional<reliability::Known> known;
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
     known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
@@ -128,7 +176,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     return nullptr;
   }
   if (peer.flow == nullptr) {
-    use_flow(peer, make_flow(peer, by_name(from)));
+    use_flow(peer, make_flow(peer, way_back(peer, from)));
     half_open_ = true;
     peer.why = "it called first";
     parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
@@ -301,7 +349,7 @@ void Core::hear_complaints(Time now) {
   for (std::size_t i = 0; i < count; ++i) {
     Peer* peer = peers_.find(complaints[i].peer);
     if (peer == nullptr || peer->flow == nullptr) continue;
-    peer->flow->on_complaint(now, complaints[i].fault);
+    peer->flow->on_complaint(now, complaints[i].fault, complaints[i].peer);
     touch(*peer);
   }
 }

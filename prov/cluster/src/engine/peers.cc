@@ -18,6 +18,18 @@ Peer* Peers::find(const SocketAddress& name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
+void Peers::forget_aliases(Peer& peer) {
+  std::erase_if(by_name_,
+                [&](const auto& entry) { return entry.second == &peer && entry.first != peer.name(); });
+  by_handle_.clear();  // some may have been found by another address
+  peer.aliased = false;
+}
+
+bool Peers::is_alias(const SocketAddress& address, const Peer& peer) const {
+  const auto found = by_name_.find(address);
+  return found != by_name_.end() && found->second == &peer;
+}
+
 bool Peers::expected(const SocketAddress& name) {
   const Peer* peer = find(name);
   return (peer != nullptr && peer->flow != nullptr) || known(name);

@@ -57,6 +57,7 @@ struct Peer {
   Time lost_at{};   ///< end of its last session
   PastSessions past;
   bool self = false;
+  bool aliased = false;    ///< further addresses lead here, too
   bool spoke = false;      ///< something has come through its inbox since the last review
   bool touched = false;    ///< its flow has something to do before this turn ends
   bool held_back = false;  ///< on this node: its next segment waits for room in the store
@@ -71,6 +72,10 @@ class Peers {
   /// The peer of that name, made if need be.
   Peer& named(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
+  /// While its session lasts another address leads to the peer, too, unless somebody has it already.
+  void alias(Peer& peer, const SocketAddress& address) { by_name_.try_emplace(address, &peer); }
+  void forget_aliases(Peer& peer);
+  bool is_alias(const SocketAddress& address, const Peer& peer) const;
   /// True if it is in the address vector.
   bool known(const SocketAddress& name) const { return book_ != nullptr && book_->find(name).has_value(); }
   /// True if it is in the address vector or has a flow already.

@@ -41,7 +41,8 @@ void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
   messenger_.attach(sinks);
 }
 
-/// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once.
+/// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once, or with
+/// those that follow.
 template <typename Act>
 Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   Peer* peer = peers_.by_handle(handle);
@@ -50,7 +51,8 @@ Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   const Fault fault = act(peer->channel);
   if (peer->flow != nullptr) {
     touch(*peer);
-    if (!more) transmit_touched(parts_.environment.clock.now());
+    const bool waits = more || (peer->flow->open_to_more() && packing_.wish());
+    if (!waits) transmit_touched(parts_.environment.clock.now());
   }
   mind_sleepers();
   return fault;

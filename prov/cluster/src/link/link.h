@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -20,11 +21,12 @@ struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
+  std::uint8_t link = 0;  ///< by which of this side's links, where there are several (link/bundle.h)
 };
 
 /// Only the name, for the kernel to find the way to: a frame that anybody could have written does not say
-/// where answers go.
-inline Path by_name(const Path& path) { return {path.to, {}, false}; }
+/// where answers go. By which of our links it came nobody can make up.
+inline Path by_name(const Path& path) { return {path.to, {}, false, path.link}; }
 
 inline constexpr std::size_t kPiecesMax = 12;
 inline constexpr std::size_t kBurstMax = 32;

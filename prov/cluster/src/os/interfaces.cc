@@ -40,6 +40,14 @@ Interface::Kind kind_named(std::string_view name) {
   return Kind::virtual_other;
 }
 
+/// Queueing disciplines that somebody set up to limit, delay or lose.
+bool is_shaper(std::string_view discipline) {
+  for (const char* shaper : {"tbf", "htb", "hfsc", "cbq", "cake", "netem", "drr", "qfq"}) {
+    if (discipline == shaper) return true;
+  }
+  return false;
+}
+
 void read_link_info(ConstBytes info, Interface& interface) {
   each_attribute(info, [&](unsigned type, ConstBytes value) {
     if (type == IFLA_INFO_KIND) interface.kind = kind_named(text_of(value));
@@ -65,6 +73,7 @@ Interface read_link(ConstBytes message) {
     if (type == IFLA_ADDRESS && value.size() == interface.mac.size()) {
       std::copy(value.begin(), value.end(), interface.mac.begin());
     }
+    if (type == IFLA_QDISC) interface.shaped = is_shaper(text_of(value));
     if (type == IFLA_MASTER && value.size() >= sizeof interface.master) {
       std::memcpy(&interface.master, value.data(), sizeof interface.master);
     }

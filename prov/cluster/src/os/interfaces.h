@@ -36,6 +36,7 @@ struct Interface {
   bool loopback = false;
   bool point_to_point = false;
   bool has_ethernet = false;
+  bool shaped = false;         ///< a queueing discipline limits what leaves it
   int master = 0;              ///< index of the bridge or bond it is a port of; 0: of none
   bool hardware_port = false;  ///< a bridge with a port that leads out of this node
   long speed_mbit = -1;        ///< -1: unknown

@@ -21,11 +21,10 @@ namespace {
 constexpr std::size_t kStackBytes = 64 * 1024;
 constexpr int kEventsPerTurn = 8;
 constexpr int kProbesPerTurn = 64;  // then other endpoints, and whoever wants to leave, have their turn
-constexpr std::size_t kProbeBytesMax = 2048;
+using Buffer = std::array<std::byte, 64 * 1024>;  // probes of rails are as long as frames
 
 /// Answers one datagram; false if there was none.
-bool answer_one(int socket) {
-  std::array<std::byte, kProbeBytesMax> buffer;
+bool answer_one(int socket, Buffer& buffer) {
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
   auto* const address = reinterpret_cast<sockaddr*>(&peer);
@@ -55,6 +54,7 @@ class Keeper {
   void serve_one(std::uint64_t place);
   int watch(int operation, int socket, std::uint64_t place) const;
 
+  Buffer buffer_;     ///< of the thread
   std::mutex mutex_;  ///< held while a place is served: remove() waits for that
   std::unordered_map<std::uint64_t, int> places_;
   std::uint64_t last_place_ = 0;
@@ -70,9 +70,8 @@ Keeper* Keeper::instance(int& error) {
   error = 0;
   if (keeper != nullptr && keeper->of_this_process()) return keeper;
   auto* const fresh = new Keeper;
-  error = fresh->epoll_ < 0
-              ? errno
-              : start_background_thread("cluster-keeper", kStackBytes, &Keeper::run, fresh);
+  error =
+      fresh->epoll_ < 0 ? errno : start_background_thread("cluster-keeper", kStackBytes, &Keeper::run, fresh);
   if (error != 0) {
     if (fresh->epoll_ >= 0) close(fresh->epoll_);
     delete fresh;
@@ -82,9 +81,7 @@ Keeper* Keeper::instance(int& error) {
   return keeper;
 }
 
-void* Keeper::run(void* self) {
-  static_cast<Keeper*>(self)->serve();
-}
+void* Keeper::run(void* self) { static_cast<Keeper*>(self)->serve(); }
 
 void Keeper::serve() {
   std::array<epoll_event, kEventsPerTurn> events;
@@ -99,7 +96,7 @@ void Keeper::serve_one(std::uint64_t place) {
   const auto found = places_.find(place);
   if (found == places_.end()) return;  // left since the event
   for (int i = 0; i < kProbesPerTurn; ++i) {
-    if (!answer_one(found->second)) return;
+    if (!answer_one(found->second, buffer_)) return;
   }
   watch(EPOLL_CTL_MOD, found->second, place);  // more may wait: be told again
 }

@@ -154,10 +154,10 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   if (!reason.empty()) return nullptr;
   int error = 0;
   const Origin origin{interface.mac, port->name()};
-  auto sender = PacketSender::open(
-      interface.index, origin,
-      {settings.qdisc_bypass, settings.offload, frame_max_within(interface.mtu, port->name().family())},
-      environment.counters, error);
+  auto sender = PacketSender::open(interface.index, origin,
+                                   {settings.qdisc_bypass && !interface.shaped, settings.offload,
+                                    frame_max_within(interface.mtu, port->name().family())},
+                                   environment.counters, error);
   std::unique_ptr<PacketRing> ring;
   if (sender)
     ring = PacketRing::open(interface.index, port->name(), settings.ring_slots, environment.counters, error);

@@ -22,7 +22,7 @@ namespace cluster::os {
 
 struct PacketSettings {
   std::size_t ring_slots = 64;  ///< of 64 KiB, rounded up to whole MiB
-  bool qdisc_bypass = true;     ///< off where traffic is shaped
+  bool qdisc_bypass = true;     ///< not where the interface has a shaper
   bool offload = true;          ///< send super-frames
 };
 

@@ -1,5 +1,6 @@
 #include "os/udp_port.h"
 
+#include <arpa/inet.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -97,6 +98,16 @@ bool take_report(int socket, link::Complaint& complaint) {
   return true;
 }
 
+/// Where the kernel does not know the option, routes decide.
+void bind_way_out(int socket, SocketAddress::Family family, int interface) {
+  const auto index = static_cast<int>(htonl(static_cast<std::uint32_t>(interface)));
+  if (family == SocketAddress::Family::v6) {
+    set_option(socket, IPPROTO_IPV6, IPV6_UNICAST_IF, index);
+  } else {
+    set_option(socket, IPPROTO_IP, IP_UNICAST_IF, index);
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) {
@@ -129,6 +140,11 @@ std::size_t UdpPort::complaints(std::span<link::Complaint> complaints) {
   return count;
 }
 
+void UdpPort::leave_by(int index) {
+  interface_ = index;
+  bind_way_out(socket_.number(), name_.family(), index);
+}
+
 bool UdpPort::ignore_interface(int index) {
   FilterProgram program = all_but_interface(index);
   return attach_filter(socket_.number(), SO_ATTACH_FILTER, program) == 0;
@@ -144,6 +160,7 @@ int UdpPort::open_probe_socket(int& error) {
   }
   error = bind_to(socket.number(), name_);
   if (error != 0) return -1;
+  if (interface_ != 0) bind_way_out(socket.number(), name_.family(), interface_);
   FilterProgram program = probes_to_second();
   error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
   if (error != 0) return -1;  // unsteered, data would get lost in the second socket

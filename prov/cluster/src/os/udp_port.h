@@ -30,6 +30,10 @@ class UdpPort {
   /// kernel attributes it by port number.
   std::size_t complaints(std::span<link::Complaint> complaints);
 
+  /// From now on what is sent here leaves by this interface, whatever the routes say: two rails may lie in
+  /// one network. Local peers cannot be reached any more.
+  void leave_by(int index);
+
   /// From now on what comes in through the interface is dropped here: a ring has it already. For
   /// good: a forked child that tears down its copy must not change the parent's socket.
   bool ignore_interface(int index);
@@ -45,6 +49,7 @@ class UdpPort {
   Descriptor socket_;
   Descriptor probe_socket_;
   SocketAddress name_;
+  int interface_ = 0;  ///< 0: as routed
 };
 
 }  // namespace cluster::os

@@ -7,12 +7,14 @@
 #include <cstring>
 #include <system_error>
 
+#include "link/bundle.h"
 #include "os/attendant.h"
 #include "os/keeper.h"
 #include "os/process_fence.h"
 #include "provider/account.h"
 #include "provider/addressing.h"
 #include "provider/inquiry.h"
+#include "provider/rail_choice.h"
 #include "shm/host.h"
 
 namespace cluster::provider {
@@ -33,7 +35,7 @@ struct Lease {
   Lease(CounterPool& from, const SocketAddress& name, Log& to)
       : pool(from), counters(from.take()), owner(name), log(to) {}
   ~Lease() {
-    keeper.reset();
+    keepers.clear();
     if (log.enabled(LogLevel::info)) {
       // Past the formatting, which would cut so long a line.
       log.write(LogLevel::info, ("endpoint " + owner.text() + " ends:" + account(counters)).c_str());
@@ -47,7 +49,7 @@ struct Lease {
   Counters& counters;
   SocketAddress owner;
   Log& log;
-  std::shared_ptr<void> keeper;
+  std::vector<std::shared_ptr<void>> keepers;  ///< one for each rail
 };
 
 /// Real time orders the lives of one name across restarts of the process, even of the node.
@@ -64,6 +66,17 @@ const char* cure_for(int error) {
     case EMFILE: return "too many open files: raise ulimit -n";
     default: return "see the kernel's word for it";
   }
+}
+
+std::unique_ptr<link::Link> one_of(std::vector<std::unique_ptr<link::Link>> links) {
+  if (links.size() == 1) return std::move(links.front());
+  return std::make_unique<link::Bundle>(std::move(links));
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : ", ").append(word);
+  return text;
 }
 
 }  // namespace
@@ -108,6 +121,41 @@ LinkChoice Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Pl
   return choice;
 }
 
+bool Machine::add_rail(const Place& place, std::shared_ptr<os::UdpPort> port, const Environment& environment,
+                       Ground& ground) {
+  LinkChoice choice = open_link(port, place, environment);
+  if (choice.link == nullptr) return false;
+  if (ground.links.empty()) ground.why_link = choice.reason;
+  ground.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
+  ground.links.push_back(std::move(choice.link));
+  ground.ports.push_back(std::move(port));
+  return true;
+}
+
+/// A rail that cannot be had is done without: the one that names the endpoint is there.
+void Machine::add_rails(std::span<const Place> places, const Place& named, const Environment& environment,
+                        Ground& ground) {
+  std::vector<std::string> unknown;
+  const auto further = choose_rails(places, named, options_.text(Options::Name::rails), unknown);
+  for (const std::string& name : unknown) {
+    log_.warn("FI_CLUSTER_RAILS names %s, which is no interface that is up and has a fitting address",
+              name.c_str());
+  }
+  for (const Place* place : further) {
+    int error = 0;
+    const SocketAddress wanted = place->address.with_port(ground.ports.front()->name().port());
+    std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
+    if (port == nullptr) port = os::UdpPort::open(place->address, error);
+    if (port == nullptr) {
+      log_.warn("no rail on %s: %s", place->interface.name.c_str(),
+                std::generic_category().message(error).c_str());
+      continue;
+    }
+    port->leave_by(place->interface.index);
+    add_rail(*place, std::move(port), environment, ground);
+  }
+}
+
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::Service service,
                                                       int& error) {
   const std::vector<Place> places = find_places();
@@ -129,29 +177,33 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   // kernel.
   os::join_fences();
   const Environment environment{clock_, random_, log_, lease->counters, fence()};
-  auto [link, why_link] = open_link(port, *place, environment);
-  if (link == nullptr) {
+  Ground ground;
+  if (!add_rail(*place, port, environment, ground)) {
     error = FI_EOPNOTSUPP;
     return nullptr;
   }
+  const bool datagrams = service == engine::Service::datagram;
+  if (!datagrams) add_rails(places, *place, environment, ground);
   const engine::Settings settings = options_.settings();
   const std::uint64_t epoch = real_time_ns();
   std::unique_ptr<shm::Host> host;
-  const bool datagrams = service == engine::Service::datagram;
   std::string reason = datagrams ? "datagrams do without" : "FI_CLUSTER_SHM=no";
   if (settings.shm && !datagrams) {
     const shm::HostSettings rings{.ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy};
     host = shm::open_host(port->name(), epoch, rings, environment, reason);
   }
-  lease->keeper = os::start_keeper(port, log_);
+  for (const auto& each : ground.ports) lease->keepers.push_back(os::start_keeper(each, log_));
+  std::unique_ptr<link::Link> link = one_of(std::move(ground.links));
+  std::vector<std::string> interfaces;
+  for (const rails::OwnRail& rail : ground.rails) interfaces.push_back(rail.label);
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
-            port->name().text().c_str(), place->interface.name.c_str(), link->name(), link->frame_max(),
+            port->name().text().c_str(), listed(interfaces).c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
-  const EndpointSetup setup{port->name(),      {place->interface.name}, link->name(), why_link,
-                            link->frame_max(), host != nullptr,         reason,       datagrams};
-  auto engine = std::make_unique<engine::Engine>(engine::Parts{environment, settings, port->name(), epoch,
-                                                               std::move(link), std::move(host),
-                                                               std::move(lease), service});
+  const EndpointSetup setup{port->name(),      interfaces,      link->name(), ground.why_link,
+                            link->frame_max(), host != nullptr, reason,       datagrams};
+  auto engine = std::make_unique<engine::Engine>(
+      engine::Parts{environment, settings, port->name(), epoch, std::move(link), std::move(host),
+                    std::move(lease), service, std::move(ground.rails)});
   engine->attended_by(attend(*engine, setup));
   return engine;
 }

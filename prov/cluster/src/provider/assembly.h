@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "provider/links.h"
 #include "provider/options.h"
 #include "provider/places.h"
+#include "rails/pairing.h"
 
 namespace cluster::provider {
 
@@ -50,6 +52,17 @@ class Machine final : public api::Assembly {
 
  private:
   std::shared_ptr<os::UdpPort> open_port(const Place& place, const SocketAddress& wanted, int& error);
+  /// What an endpoint stands on, rail by rail.
+  struct Ground {
+    std::vector<std::shared_ptr<os::UdpPort>> ports;
+    std::vector<std::unique_ptr<link::Link>> links;
+    std::vector<rails::OwnRail> rails;
+    std::string why_link;  ///< the first is no packet link
+  };
+  void add_rails(std::span<const Place> places, const Place& named, const Environment& environment,
+                 Ground& ground);
+  bool add_rail(const Place& place, std::shared_ptr<os::UdpPort> port, const Environment& environment,
+                Ground& ground);
   LinkChoice open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
                        const Environment& environment);
   std::shared_ptr<void> attend(engine::Engine& engine, const EndpointSetup& setup);

@@ -90,7 +90,8 @@ std::vector<Place> find_places() {
   std::vector<Place> places;
   const auto add = [&](const os::Interface& interface, const SocketAddress& address,
                        const std::string& reason) {
-    places.push_back({interface, address, network_name(address, prefixes.of(address)), reason});
+    const unsigned bits = prefixes.of(address);
+    places.push_back({interface, address, network_name(address, bits), reason, bits});
   };
   for (const rails::Ranked& ranked : rails::rank(interfaces)) {
     if (ranked.usable) add(*ranked.interface, ranked.address, ranked.reason);

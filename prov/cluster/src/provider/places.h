@@ -18,6 +18,7 @@ struct Place {
   SocketAddress address;  ///< port 0
   std::string network;    ///< "10.88.0.0/24"
   std::string reason;     ///< why it ranks where it does
+  unsigned prefix_bits = 0;
 };
 
 /// Every address of every interface that is up; the one that names an interface best comes in rank

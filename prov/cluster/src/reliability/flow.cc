@@ -20,17 +20,24 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   return opening;
 }
 
+std::vector<SocketAddress> further_addresses(const Identity& identity) {
+  std::vector<SocketAddress> further;
+  for (const rails::OwnRail& rail : identity.rails) {
+    if (rail.address != identity.name) further.push_back(rail.address);
+  }
+  return further;
+}
+
 }  // namespace
 
 Flow::Rooms::Rooms(const FlowSettings& settings, const Identity& identity, const link::Path& path_to_peer,
                    const Environment& world, BodyPool& pool)
     : environment(world),
-      path(path_to_peer),
-      handshake(opening_of(settings, identity)),
+      rails(identity.rails, path_to_peer, std::clamp(settings.window, kWindowMin, kWindowMax), world.log),
+      handshake(opening_of(settings, identity), further_addresses(identity)),
       bodies(pool),
       frames(handshake.ours().window),
       builder(bodies, frames),
-      congestion(handshake.ours().window),
       timer(settings.ack_delay),
       arrivals(handshake.ours().window),
       acks(settings.ack_delay),
@@ -49,6 +56,11 @@ std::size_t Flow::payload_max(const wire::Segment& segment) const {
 bool Flow::post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
                 protocol::Token token) {
   return rooms_->post(segment, payload, hold, token);
+}
+
+bool Flow::open_to_more() const {
+  const Rooms& r = *rooms_;
+  return r.frames.outstanding() != 0 && r.frames.queued() == 0 && r.builder.takes_another(r.handshake.room());
 }
 
 void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
@@ -78,9 +90,14 @@ Time Flow::deadline() const { return rooms_->deadline(); }
 
 void Flow::on_time(Time now) { rooms_->on_time(now); }
 
-void Flow::on_alive(Time now) { rooms_->liveness.heard(now); }
+void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
+  rooms_->liveness.heard(now);
+  rooms_->rails.answered(from, by_engine);
+}
 
-void Flow::on_complaint(Time now, Fault complaint) { rooms_->on_complaint(now, complaint); }
+void Flow::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
+  rooms_->on_complaint(now, complaint, about);
+}
 
 bool Flow::wants_probe(Time now) { return rooms_->alive() && rooms_->liveness.wants_probe(now); }
 
@@ -100,16 +117,13 @@ std::uint32_t Flow::peer_session() const { return rooms_->handshake.peer_session
 
 std::uint64_t Flow::peer_epoch() const { return rooms_->handshake.peer_epoch(); }
 
-const link::Path& Flow::path() const { return rooms_->path; }
+std::span<const SocketAddress> Flow::met_at() const { return rooms_->rails.met_at(); }
+
+const link::Path& Flow::path() { return rooms_->rails.in_turn(); }
 
 FlowState Flow::state() const {
   const Rooms& r = *rooms_;
-  const RailState rail{.to = r.path.to,
-                       .round_trip = r.round_trip.smoothed(),
-                       .round_trip_longest = r.round_trip.likely_longest(),
-                       .window = r.congestion.window(),
-                       .travelling = r.frames.travelling()};
-  return {.rails = {rail},
+  return {.rails = r.rails.state(r.frames),
           .frame_max = r.handshake.frame_max(),
           .queued = r.frames.queued(),
           .sent = r.tally.sent,
@@ -117,7 +131,7 @@ FlowState Flow::state() const {
           .lost = r.tally.lost,
           .heard_at = r.liveness.heard_at(),
           .footprint =
-              sizeof *this + sizeof r + r.frames.footprint() + r.arrivals.footprint() + r.losses.footprint()};
+              sizeof *this + sizeof r + r.frames.footprint() + r.arrivals.footprint() + r.rails.footprint()};
 }
 
 bool Flow::quoted_by(const wire::ResetBlock& block) const {
@@ -130,7 +144,7 @@ bool Flow::quoted_by(const wire::ResetBlock& block) const {
   if (addressed && rooms_->asked == transmission) return true;
   if (!addressed || !rooms_->frames.is_outstanding(sequence)) return false;
   return rooms_->frames.at(sequence).transmission == transmission ||
-         rooms_->losses.remembers(transmission, sequence);
+         rooms_->rails.remember(transmission, sequence);
 }
 
 }  // namespace cluster::reliability

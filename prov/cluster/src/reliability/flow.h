@@ -8,6 +8,7 @@
 //   loss_detector    which of them are lost (RACK: RFC 8985), by transmission order and time
 //   rtt, congestion  round trip in ns; how many frames may be in flight
 //   pacer            how fast they may leave
+//   rail_set         the ways to the peer: each has these four of its own; which is next, which has failed
 //   receive_window   what has arrived, in which order it is handed on
 //   ack_builder      when and what to acknowledge
 //
@@ -17,12 +18,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/environment.h"
 #include "base/fault.h"
 #include "link/link.h"
 #include "protocol/carrier.h"
+#include "rails/pairing.h"
+#include "reliability/rail_state.h"
 #include "wire/admit.h"
 
 namespace cluster::reliability {
@@ -41,17 +45,8 @@ struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< of this flow: larger than that of every earlier one of this name
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
-};
-
-/// One way to the peer, for whoever asks.
-struct RailState {
-  std::size_t link = 0;    ///< by which of this side's links
-  SocketAddress to;        ///< the peer's address there
-  Duration round_trip{0};  ///< smoothed; 0: not measured yet
-  Duration round_trip_longest{0};
-  std::size_t window = 0;      ///< frames that may travel at once...
-  std::size_t travelling = 0;  ///< ...and that do
-  bool up = true;              ///< believed in
+  /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
+  std::span<const rails::OwnRail> rails = {};
 };
 
 /// What a flow knows and has done, for whoever asks.
@@ -87,6 +82,9 @@ class Flow final : public protocol::Carrier {
   /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
   /// to that session it is genuine.
   void introduce(const wire::FrameView& opening, link::Link& link);
+  /// True if frames are unanswered, none waits to be sent, and another segment like the last would find room
+  /// in the open one: it may wait for that.
+  bool open_to_more() const;
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);
@@ -115,10 +113,11 @@ class Flow final : public protocol::Carrier {
   void on_time(Time now);
 
   // --- life ---
-  /// The peer's keeper or any other witness says it lives (its engine may be busy computing).
-  void on_alive(Time now);
-  /// The network says that nothing is there (port or host unreachable).
-  void on_complaint(Time now, Fault fault);
+  /// The peer's keeper says, over this way, that it lives (its engine may be busy computing); or its engine
+  /// says so, which shows that the way leads to the peer.
+  void on_alive(Time now, const link::Path& from, bool by_engine);
+  /// The network says that nothing is at this address of the peer (port or host unreachable).
+  void on_complaint(Time now, Fault fault, const SocketAddress& about);
   /// True if it is time to ask the peer's keeper for a sign of life; asked again each second.
   bool wants_probe(Time now);
   /// none while it lives; else why it is over. A dead flow takes and sends nothing.
@@ -135,7 +134,10 @@ class Flow final : public protocol::Carrier {
   std::uint32_t session() const;       ///< the one in `Identity`
   std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
   std::uint64_t peer_epoch() const;    ///< 0 until then
-  const link::Path& path() const;
+  /// Those of its further addresses at which it has been met.
+  std::span<const SocketAddress> met_at() const;
+  /// Where to ask for a sign of life: another rail each time.
+  const link::Path& path();
   FlowState state() const;
   /// True if `block` quotes a frame this flow has in flight: the reset is genuine.
   bool quoted_by(const wire::ResetBlock& block) const;

@@ -28,7 +28,7 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
   if (!knew_peer && !view.sequenced() && !view.acknowledges()) timer.hurry(now);
   const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
   // The way back is believed from who has been told the session, not from who only calls.
-  if (verdict != Verdict::refused && view.session != 0 && from.to == path.to && from.mac_known) path = from;
+  if (verdict != Verdict::refused && view.session != 0) rails.learn(from, view.sequenced());
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
   liveness.expect(now, !drained());
   return verdict;
@@ -46,7 +46,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
       return Verdict::known;
     case ReceiveWindow::Arrival::fresh: break;
   }
-  const bool news = gap_before || arrivals.has_gap();
+  const bool news = (gap_before || arrivals.has_gap()) && !rails.many_arrive();
   acks.arrived(now, view.transmission, view.in_order(),
                news             ? Urgency::now
                : view.ack_now() ? Urgency::soon
@@ -56,12 +56,12 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
 
 void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   const wire::Ack* ranges = view.has_ranges ? &view.ranges : nullptr;
-  const std::size_t travelling = frames.travelling();
   const Sequence complete_before = frames.first();
   std::size_t arrived = 0;
+  rails.word_begins(frames);
   frames.acknowledge(view.ack, ranges, [&](Sequence s, Flight& flight) {
     ++arrived;
-    losses.arrived(s, flight, round_trip);
+    rails.arrived(s, flight);
     report(s, *flight.body, view.ack);
     if (path_size.is_probe(s)) probe_arrived();
     bodies.give(std::move(flight.body));
@@ -70,19 +70,14 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   // A block that is full may have left out what lies behind its last range.
   const bool partial = ranges != nullptr && ranges->count == wire::kAckRangesMax;
   const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
-  const std::optional<Time> sent_at = losses.newest_arrived(view.newest, known_end);
   constexpr std::uint64_t saturated = std::numeric_limits<std::uint16_t>::max() * wire::kAckDelayUnit;
-  Congestion::News news{arrived, travelling, view.newest, transmission + 1, std::nullopt};
-  if (sent_at && view.ack_delay_ns < saturated) {
-    round_trip.sample(now - *sent_at - Duration(view.ack_delay_ns));
-    news.round_trip = round_trip.latest();
-  }
+  RailSet::Word word{view.newest, known_end, transmission + 1, std::nullopt, 0};
+  if (view.ack_delay_ns < saturated) word.delay = Duration(view.ack_delay_ns);
   if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - in_vain) > 0) {
-    congestion.repaired_in_vain(ranges->duplicates - in_vain);
-    losses.repaired_in_vain(now, round_trip);
+    word.in_vain = ranges->duplicates - in_vain;
     in_vain = ranges->duplicates;
   }
-  congestion.acknowledged(now, news);
+  rails.word_ends(now, word);
   if (arrived == 0 && frames.first() == complete_before) return;
   timer.progress(now, frames.first() != frames.next());
 }
@@ -107,7 +102,7 @@ void Flow::Rooms::probe_arrived() {
     case PathSize::Answer::no:
       environment.log.warn(
           "path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
-          path.to.text().c_str(), handshake.longest(), handshake.frame_max());
+          rails[0].path.to.text().c_str(), handshake.longest(), handshake.frame_max());
   }
 }
 
@@ -146,38 +141,38 @@ void Flow::Rooms::resume(Time now) {
 /// What this side holds back is not missing.
 Time Flow::Rooms::fin_deadline() const { return arrivals.holding() ? kNever : fin_patience; }
 
-void Flow::Rooms::detect_losses(Time now) {
-  const std::size_t lost = losses.detect(now, round_trip, frames);
-  congestion.lost(lost);
-  tally.lost += lost;
-}
+void Flow::Rooms::detect_losses(Time now) { tally.lost += rails.detect(now, frames); }
 
 void Flow::Rooms::on_time(Time now) {
   if (!alive()) return;
   fault = now >= fin_deadline() ? Fault::reset : liveness.verdict(now);
   if (!alive()) return;
   detect_losses(now);
-  const RetransmissionTimer::Event event = timer.on_time(now, round_trip);
-  if (event != RetransmissionTimer::Event::none && frames.outstanding() == 0) {
+  const RetransmissionTimer::Event event = timer.on_time(now, rails.round_trip(frames));
+  if (event == RetransmissionTimer::Event::none) return;
+  if (frames.outstanding() == 0) {
     asks_again = true;  // the peer holds a frame that it had before: nothing is left to repeat
-    return;
-  }
-  switch (event) {
-    case RetransmissionTimer::Event::none: return;
-    case RetransmissionTimer::Event::probe:
-      // If the peer is known to miss something, that; else the last one, which tells about the rest.
-      urgent = frames.has_gap() ? frames.oldest() : frames.next() + ~std::uint32_t{0};
-      return;
-    case RetransmissionTimer::Event::timeout:
-      ++environment.counters.timeouts;
-      congestion.timed_out();
-      urgent = frames.oldest();
-      return;
+  } else {
+    on_silence(now, event == RetransmissionTimer::Event::timeout);
   }
 }
 
-void Flow::Rooms::on_complaint(Time now, Fault complaint) {
-  if (!alive()) return;
+/// Something is outstanding, and nobody says anything.
+void Flow::Rooms::on_silence(Time now, bool timeout) {
+  // If the peer is known to miss something, that; else the last one, which tells about the rest.
+  const bool oldest = timeout || frames.has_gap();
+  urgent = oldest ? frames.oldest() : frames.next() + ~std::uint32_t{0};
+  const Flight& flight = frames.at(*urgent);
+  if (timeout) {
+    ++environment.counters.timeouts;
+    rails[flight.rail].congestion.timed_out();
+    if (!handshake.peer_knows_us()) rails.try_another_link();
+  }
+  rails.strike(now, flight);
+}
+
+void Flow::Rooms::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
+  if (!alive() || rails.complaint(now, about)) return;
   if (liveness.complaint(now, complaint)) {
     timer.hurry(now + Liveness::kRetryAfter);
     return;
@@ -189,8 +184,8 @@ void Flow::Rooms::on_complaint(Time now, Fault complaint) {
 
 Time Flow::Rooms::deadline() const {
   if (!alive()) return kNever;
-  return std::min({acks.deadline(), losses.deadline(), timer.deadline(round_trip), liveness.deadline(),
-                   fin_deadline(), retry_at, resume_at});
+  return std::min({acks.deadline(), rails.deadline(), timer.deadline(rails.round_trip(frames)),
+                   liveness.deadline(), fin_deadline(), retry_at, resume_at});
 }
 
 }  // namespace cluster::reliability

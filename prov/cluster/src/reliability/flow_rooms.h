@@ -8,13 +8,11 @@
 
 #include "reliability/ack_builder.h"
 #include "reliability/burst.h"
-#include "reliability/congestion.h"
 #include "reliability/flow.h"
 #include "reliability/frame_builder.h"
 #include "reliability/handshake.h"
 #include "reliability/liveness.h"
-#include "reliability/loss_detector.h"
-#include "reliability/pacer.h"
+#include "reliability/rail_set.h"
 #include "reliability/receive_window.h"
 #include "reliability/retransmission_timer.h"
 #include "reliability/rtt.h"
@@ -38,6 +36,7 @@ struct Flow::Rooms {
   struct Choice {
     std::array<Pick, link::kBurstMax> picks;
     std::size_t count = 0;
+    std::size_t rail = 0;
     bool more = false;  ///< something is left that has to wait
     bool repairs = false;
     bool awaited = false;  ///< somebody waits for the acknowledgement of a frame on its way
@@ -49,9 +48,10 @@ struct Flow::Rooms {
   void close(Time now, link::Link& link);
   void choose(Choice& choice, std::size_t limit);
   void choose_new(Choice& choice, std::size_t limit);
-  /// How many frames window and pace let go now.
-  std::size_t allowance(Time now);
+  RailSet::Turn next_turn(Time now);
   void probe_path();
+  void look_for_rails();
+  void ask_rails(Time now, link::Link& link);
   /// Sends padding in the place of the last frame: a duplicate, which the peer answers.
   void ask_again(Time now, link::Link& link, const Word& word);
   /// The probe's body: padding of so many bytes.
@@ -61,8 +61,9 @@ struct Flow::Rooms {
   /// the frames that went out say of `word`.
   bool send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told);
   /// What the frame says if it went out.
-  std::optional<Word::Said> send_bare(const Label& label, link::Link& link, const Word& word);
-  void gone_out(Time now, const Pick& pick);
+  std::optional<Word::Said> send_bare(const Label& label, const link::Path& path, link::Link& link,
+                                      const Word& word);
+  void gone_out(Time now, const Pick& pick, std::size_t rail);
 
   // --- up (flow_receive.cc) ---
   Verdict receive(Time now, const wire::FrameView& view, const link::Path& from);
@@ -78,21 +79,18 @@ struct Flow::Rooms {
   void finish_if_complete();
   void detect_losses(Time now);
   void on_time(Time now);
-  void on_complaint(Time now, Fault complaint);
+  void on_silence(Time now, bool timeout);
+  void on_complaint(Time now, Fault complaint, const SocketAddress& about);
   Time deadline() const;
   bool drained() const { return !builder.open() && frames.first() == frames.end(); }
 
   Environment environment;
-  link::Path path;
+  RailSet rails;
   Handshake handshake;
   PathSize path_size;
   BodyPool& bodies;
   SendWindow frames;
   FrameBuilder builder;
-  RoundTrip round_trip;
-  LossDetector losses;
-  Congestion congestion;
-  Pacer pacer;
   RetransmissionTimer timer;
   ReceiveWindow arrivals;
   AckBuilder acks;

@@ -23,21 +23,32 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   if (!alive()) return;
   retry_at = resume_at = kNever;
   detect_losses(now);
-  if (handshake.peer_knows_us() && path_size.wants_probe(handshake.longest())) probe_path();
+  const std::size_t rails_before = rails.size();
+  if (handshake.peer_knows_us()) look_for_rails();
+  const Sequence before = transmission;
   const Word word(now, acks, arrivals);
   if (std::exchange(asks_again, false)) ask_again(now, link, word);
   Word::Said told = Word::Said::nothing;
   bool taken = true;
-  for (bool more = true; more && taken;) {
+  rails.turn_begins();
+  for (bool more = true; more;) {
+    const RailSet::Turn turn = next_turn(now);
     Choice choice;
-    choose(choice, allowance(now));
-    if (choice.count == 0 && choice.more) resume_at = pacer.ready_after(now);
+    choice.rail = turn.rail;
+    choose(choice, turn.frames);
+    if (choice.count == 0 && choice.more) resume_at = rails.resume(now);
     if (choice.count == 0) break;
-    taken = send(now, link, choice, word, told);
     more = choice.more;
+    if (send(now, link, choice, word, told)) continue;
+    taken = false;
+    rails[turn.rail].full = true;  // others may have room
+    if (rails.size() == 1 || urgent) break;
+    more = true;
   }
+  if (rails.size() > 1 && (transmission != before || rails.size() != rails_before)) ask_rails(now, link);
   if (told == Word::Said::nothing && taken && acks.due(now)) {
-    const auto said = send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, word);
+    const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
+    const auto said = send_bare(label, rails.reply(), link, word);
     taken = said.has_value();
     told = said.value_or(told);
     if (taken) ++environment.counters.acks_sent;
@@ -48,12 +59,37 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   liveness.expect(now, !drained());
 }
 
-std::size_t Flow::Rooms::allowance(Time now) {
-  const std::size_t window = congestion.window();
-  if (!round_trip.measured()) return window - std::min(window, frames.travelling());
-  // While the window looks for its limit the pace must not be what holds it back.
-  pacer.pace(round_trip.smoothed() / (congestion.exploring() ? 2 : 1), window);
-  return std::min(window - std::min(window, frames.travelling()), pacer.allowance(now));
+/// What got no answer goes by another rail than before.
+RailSet::Turn Flow::Rooms::next_turn(Time now) {
+  if (urgent && frames.is_outstanding(*urgent)) return rails.besides(now, frames.at(*urgent).rail, frames);
+  return rails.next(now, frames);
+}
+
+/// Once it is known what the peer is called and how long its frames may be.
+void Flow::Rooms::look_for_rails() {
+  const std::size_t longest = handshake.longest();
+  if (path_size.wants_probe(longest)) probe_path();
+  if (path_size.settled(longest)) rails.join(handshake.peer_addresses());
+}
+
+/// A rail has to carry what the flow sends: so the question is as long as its longest frame. Of one that has
+/// worked before it is enough that anybody is there.
+void Flow::Rooms::ask_rails(Time now, link::Link& link) {
+  while (const std::optional<std::size_t> rail = rails.to_ask(now)) {
+    const link::Path path = rails.way_to_ask(*rail);
+    FrameBody padding(wire::kSegmentHeaderMax);
+    pad(padding, 0);
+    pad(padding, handshake.frame_max() - sizeof(wire::FrameHeader) - padding.filled);
+    link::OutFrame out;
+    out.path = &path;
+    const std::uint32_t nonce = handshake.ours().session;
+    const bool proven = rails[*rail].health.proven();
+    seal_question(proven ? Question{wire::FrameKind::probe, 0, nonce}
+                         : Question{wire::FrameKind::trial, handshake.peer_session(), nonce},
+                  padding, out);
+    link.send_burst({&out, 1});
+    rails.asked(now, *rail);
+  }
 }
 
 void Flow::Rooms::pad(FrameBody& body, std::size_t length) {
@@ -109,7 +145,7 @@ void Flow::Rooms::choose_new(Choice& choice, std::size_t limit) {
 bool Flow::Rooms::ack_wanted(const Choice& choice) const {
   if (!handshake.peer_knows_us() || choice.repairs) return true;
   // With more to send, acknowledgements come by number of frames, unless the window is too small.
-  return choice.more ? congestion.window() < kSmallWindow : choice.awaited;
+  return choice.more ? rails[choice.rail].congestion.window() < kSmallWindow : choice.awaited;
 }
 
 bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told) {
@@ -126,14 +162,14 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
     if (body.ordered) label.flags |= kOrdered;
     if (i + 1 == choice.count && ack_wanted(choice)) label.flags |= kAckNow;
     link::OutFrame& out = burst.add();
-    out.path = &path;
+    out.path = &rails[choice.rail].path;
     says[i] = seal(label, handshake, word, body, out);
   }
   const std::size_t taken = link.send_burst(burst.frames());
   for (std::size_t i = 0; i < choice.count; ++i) {
     const Pick& pick = choice.picks[i];
     if (i < taken) {
-      gone_out(now, pick);
+      gone_out(now, pick, choice.rail);
       told = std::max(told, says[i]);
     } else if (pick.repair && frames.at(pick.sequence).state == Flight::State::lost) {
       frames.return_lost(pick.sequence);
@@ -146,20 +182,20 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
   return taken == choice.count;
 }
 
-void Flow::Rooms::gone_out(Time now, const Pick& pick) {
+void Flow::Rooms::gone_out(Time now, const Pick& pick, std::size_t rail) {
   ++transmission;
   if (pick.repair) {
     ++environment.counters.frames_retransmitted;
     ++tally.repaired;
-    congestion.repaired();
+    rails[frames.at(pick.sequence).rail].congestion.repaired();
   }
-  pacer.sent(now);
-  frames.sent(pick.sequence, transmission, now);
-  losses.sent(transmission, pick.sequence, now);
+  frames.sent(pick.sequence, transmission, now, static_cast<std::uint8_t>(rail));
+  rails.sent(now, rail, transmission, pick.sequence, frames);
   timer.sent(now);
 }
 
-std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, link::Link& link, const Word& word) {
+std::optional<Word::Said> Flow::Rooms::send_bare(const Label& label, const link::Path& path, link::Link& link,
+                                                 const Word& word) {
   link::OutFrame out;
   out.path = &path;
   const Word::Said said = seal(label, handshake, word, bare, out);
@@ -174,12 +210,12 @@ void Flow::Rooms::ask_again(Time now, link::Link& link, const Word& word) {
   pad(padding, 0);
   const Label label{wire::FrameKind::flow, kSequenced, frames.next() + ~std::uint32_t{0}, transmission + 1};
   link::OutFrame out;
-  out.path = &path;
+  out.path = &rails.in_turn();
   seal(label, handshake, word, padding, out);
   if (link.send_burst({&out, 1}) == 0) return;
   asked = ++transmission;
   ++environment.counters.frames_sent;
-
+  ++tally.sent;
   timer.sent(now);
 }
 
@@ -187,7 +223,7 @@ void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
   if (!handshake.knows_peer()) ++environment.counters.sessions_opened;
   if (!handshake.accept(opening)) return;
   const Word nothing(Time{}, acks, arrivals);
-  send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, link, nothing);
+  send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, rails.reply(), link, nothing);
 }
 
 void Flow::Rooms::close(Time now, link::Link& link) {
@@ -197,7 +233,8 @@ void Flow::Rooms::close(Time now, link::Link& link) {
   if (handshake.knows_peer() || transmission.value != 0) {
     const Word word(now, acks, arrivals);
     for (std::size_t i = 0; i < kFinCopies; ++i) {
-      if (!send_bare({wire::FrameKind::fin, 0, frames.next(), transmission}, link, word)) break;
+      const Label label{wire::FrameKind::fin, 0, frames.next(), transmission};
+      if (!send_bare(label, rails.in_turn(), link, word)) break;
     }
   }
   fault = Fault::canceled;

@@ -18,8 +18,9 @@
 namespace cluster::reliability {
 
 /// Room in front of the segments: the most that a header and its blocks can take.
-inline constexpr std::size_t kHeadroom =
-    sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) + wire::ack_block_size(wire::kAckRangesMax);
+inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
+                                         (wire::kRailsMax - 1) * sizeof(wire::RailBlock) +
+                                         wire::ack_block_size(wire::kAckRangesMax);
 
 /// Slices of user memory that a frame refers to; a link takes a few pieces more than that.
 inline constexpr std::size_t kPayloadPiecesMax = 8;

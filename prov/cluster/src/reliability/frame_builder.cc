@@ -41,6 +41,7 @@ void FrameBuilder::add_copy(const wire::Segment& segment, const Gather& payload,
   std::byte* at = open_->segments() + open_->filled;
   payload.copy_to(at + wire::encode(segment, at));
   open_->filled += size;
+  last_ = size;
   if (token != 0) open_->tokens.push_back(token);
 }
 

@@ -25,6 +25,8 @@ class FrameBuilder {
   void add(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token,
            std::size_t room);
   bool open() const { return open_ != nullptr; }
+  /// True if the open frame has room for another segment like the last, of `room` bytes in all.
+  bool takes_another(std::size_t room) const { return open_ != nullptr && open_->filled + last_ <= room; }
   /// Queues the open frame.
   void close();
 
@@ -38,6 +40,7 @@ class FrameBuilder {
   BodyPool& bodies_;
   SendWindow& frames_;
   std::unique_ptr<FrameBody> open_;
+  std::size_t last_ = 0;  ///< bytes of the last segment in it
 };
 
 }  // namespace cluster::reliability

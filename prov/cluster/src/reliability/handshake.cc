@@ -13,7 +13,11 @@ bool Handshake::accept(const wire::FrameView& view) {
   const bool addressed = view.session == ours_.session;
   if (!addressed && (view.session != 0 || !view.has_opening)) return false;
   if (view.has_opening) {
-    if (!peer_) peer_ = view.opening;
+    if (!peer_) {
+      peer_ = view.opening;
+      peer_addresses_ = wire::read_rails(view.rails);
+      peer_addresses_.insert(peer_addresses_.begin(), peer_->name);
+    }
     if (peer_->session != view.opening.session || peer_->epoch != view.opening.epoch) return false;
   }
   if (!peer_) return false;

@@ -10,6 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "reliability/path_size.h"
 #include "wire/admit.h"
@@ -36,9 +39,15 @@ Contact judge(const std::optional<Known>& known, const wire::Opening& opening);
 
 class Handshake {
  public:
-  explicit Handshake(const wire::Opening& ours) : ours_(ours) {}
+  /// `further` are the addresses of this side besides its name; at most wire::kRailsMax in all.
+  explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {})
+      : ours_(ours), further_(std::move(further)) {
+    if (further_.size() >= wire::kRailsMax) further_.resize(wire::kRailsMax - 1);
+    ours_.rails = static_cast<std::uint8_t>(further_.size());
+  }
 
   const wire::Opening& ours() const { return ours_; }
+  std::span<const SocketAddress> further() const { return further_; }
   /// Checks that the frame belongs to this session and learns from it. False: not of this session.
   bool accept(const wire::FrameView& view);
   /// True once the peer's opening was seen.
@@ -47,6 +56,8 @@ class Handshake {
   bool peer_knows_us() const { return peer_knows_us_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
   std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
+  /// Its name, and under which others it can be reached; empty until its opening was seen.
+  std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
 
   /// Frames that may be on their way or waiting at the peer behind a gap.
   std::size_t window() const {
@@ -62,7 +73,9 @@ class Handshake {
   void prove(std::size_t frame) { proven_ = frame; }
   /// What is left of it for segments.
   std::size_t room() const { return frame_max() - sizeof(wire::FrameHeader) - opening_size(); }
-  std::size_t opening_size() const { return peer_knows_us_ ? 0 : sizeof(wire::OpeningBlock); }
+  std::size_t opening_size() const {
+    return peer_knows_us_ ? 0 : sizeof(wire::OpeningBlock) + further_.size() * sizeof(wire::RailBlock);
+  }
 
  private:
   static constexpr std::size_t kFramesBeforeAnswer = 8;
@@ -70,7 +83,9 @@ class Handshake {
   static constexpr std::size_t kFrameBeforeAnswer = 1232;
 
   wire::Opening ours_;
+  std::vector<SocketAddress> further_;
   std::optional<wire::Opening> peer_;
+  std::vector<SocketAddress> peer_addresses_;
   bool peer_knows_us_ = false;
   std::size_t proven_ = PathSize::kCertain;
 };

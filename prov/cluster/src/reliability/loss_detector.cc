@@ -107,6 +107,18 @@ std::size_t LossDetector::detect(Time now, const RoundTrip& round_trip, SendWind
   return lost;
 }
 
+std::size_t LossDetector::give_up(SendWindow& frames) {
+  std::size_t lost = 0;
+  for (; !transmissions_.empty(); transmissions_.pop_front()) {
+    const Transmission record = transmissions_.front();
+    if (!frames.is_travelling(record.sequence, record.number)) continue;
+    frames.mark_lost(record.sequence);
+    ++lost;
+  }
+  deadline_ = kNever;
+  return lost;
+}
+
 /// A peer that acknowledges without ever naming a newer arrival must not fill our memory.
 void LossDetector::forget_settled(const SendWindow& frames) {
   while (transmissions_.size() > kRememberedMin + 2 * frames.outstanding() &&

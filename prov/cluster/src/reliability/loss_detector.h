@@ -1,5 +1,5 @@
-// Which frames are lost, after RACK (RFC 8985) but without its ambiguities: the peer names the newest
-// transmission that has arrived. A frame whose latest sending went out before that one, and that has
+// Which frames of one rail are lost, after RACK (RFC 8985) but without its ambiguities: the peer names the
+// newest transmission that has arrived. A frame whose latest sending went out before that one, and that has
 // not been acknowledged by the same word, was overtaken. It is held for lost once it is overdue:
 //
 //   sent + round trip + reorder window                       if overtaken by more than kOvertakenFew
@@ -32,6 +32,8 @@ class LossDetector {
   /// The peer says that `newest` has arrived and, up to `known_end`, which frames have. Returns when
   /// `newest` was sent if that is news and still remembered.
   std::optional<Time> newest_arrived(Sequence newest, Sequence known_end);
+  /// The peer's word covers more, and has nothing new of this rail.
+  void covered(Sequence known_end) { known_end_ = known_end; }
   /// A frame has been acknowledged for the first time; called before newest_arrived() of the same
   /// acknowledgement.
   void arrived(Sequence sequence, const Flight& flight, const RoundTrip& round_trip);
@@ -42,7 +44,11 @@ class LossDetector {
   std::size_t detect(Time now, const RoundTrip& round_trip, SendWindow& frames);
   /// When the next frame becomes overdue; kNever if none has been overtaken.
   Time deadline() const { return deadline_; }
+  /// The rail is silent: marks everything that travels on it, returns how many.
+  std::size_t give_up(SendWindow& frames);
   std::size_t remembered() const { return transmissions_.size(); }
+  bool knows(Sequence transmission) const { return find(transmission).has_value(); }
+  Sequence newest() const { return newest_; }
   /// Bytes of memory it holds.
   std::size_t footprint() const { return transmissions_.footprint(); }
   bool remembers(Sequence transmission, Sequence sequence) const;

@@ -18,6 +18,8 @@ class PathSize {
   bool wants_probe(std::size_t longest) const {
     return longest > kCertain && !probe_ && !answered_ && tries_ < kTries;
   }
+  /// True if there is nothing (more) to find out.
+  bool settled(std::size_t longest) const { return longest <= kCertain || answered_; }
   void sent(Sequence probe) {
     probe_ = probe;
     whole_ = true;

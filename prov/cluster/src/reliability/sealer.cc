@@ -60,6 +60,11 @@ Word::Said seal(const Label& label, const Handshake& handshake, const Word& word
     wire::encode(handshake.ours(), block);
     std::memcpy(at, &block, sizeof block);
     at += sizeof block;
+    for (const SocketAddress& address : handshake.further()) {
+      const wire::RailBlock further = wire::rail_block(address);
+      std::memcpy(at, &further, sizeof further);
+      at += sizeof further;
+    }
   }
   if (fit.block != 0) wire::encode(word.ack(), at);
 
@@ -69,6 +74,22 @@ Word::Said seal(const Label& label, const Handshake& handshake, const Word& word
   std::memcpy(start, &header, sizeof header);
   if (!fit.says) return Word::Said::nothing;
   return fit.block != 0 ? Word::Said::all : Word::Said::main;
+}
+
+void seal_question(const Question& question, FrameBody& padding, link::OutFrame& out) {
+  std::byte* start = padding.segments() - sizeof(wire::FrameHeader);
+  wire::FrameHeader header{};
+  header.magic = wire::kMagic;
+  header.version = wire::kVersion;
+  header.kind = static_cast<std::uint8_t>(question.kind);
+  header.length = static_cast<std::uint16_t>(sizeof header + padding.size());
+  header.session = question.session;
+  header.sequence = question.nonce;
+  std::memcpy(start, &header, sizeof header);
+  out.add({start, sizeof header + padding.filled});
+  for (std::size_t i = 0; i < padding.payload_pieces; ++i) out.add(padding.payload[i]);
+  header.checksum = wire::frame_checksum({out.pieces.data(), out.count});
+  std::memcpy(start, &header, sizeof header);
 }
 
 }  // namespace cluster::reliability

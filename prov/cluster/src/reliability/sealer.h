@@ -58,4 +58,14 @@ struct Label {
 Word::Said seal(const Label& label, const Handshake& handshake, const Word& word, FrameBody& body,
                 link::OutFrame& out);
 
+/// Whether a rail works (probe, to the peer's keeper) or is one at all (trial, to its engine).
+struct Question {
+  wire::FrameKind kind = wire::FrameKind::probe;
+  std::uint32_t session = 0;  ///< of the engine that is asked
+  std::uint32_t nonce = 0;    ///< comes back with the answer
+};
+
+/// Writes a header in front of `padding` and makes `out` refer to the whole.
+void seal_question(const Question& question, FrameBody& padding, link::OutFrame& out);
+
 }  // namespace cluster::reliability

@@ -35,7 +35,14 @@ void SendWindow::push(std::unique_ptr<FrameBody> body) {
   ++end_;
 }
 
-void SendWindow::sent(Sequence s, Sequence transmission, Time now) {
+/// It does not travel any more, or on another rail from now on.
+void SendWindow::land(const Flight& flight) {
+  if (flight.state != Flight::State::travelling) return;
+  --travelling_;
+  --on_rail_[flight.rail];
+}
+
+void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t rail) {
   Flight& flight = at(s);
   if (s == next_) {
     ++next_;
@@ -43,7 +50,10 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now) {
     ++outstanding_count_;
     if (!flight.body->tokens.empty()) ++awaited_;
   }
-  if (flight.state != Flight::State::travelling) ++travelling_;
+  land(flight);
+  ++travelling_;
+  ++on_rail_[rail];
+  flight.rail = rail;
   flight.state = Flight::State::travelling;
   flight.transmission = transmission;
   flight.sent_at = now;
@@ -53,8 +63,8 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now) {
 void SendWindow::mark_lost(Sequence s) {
   Flight& flight = at(s);
   assert(flight.state == Flight::State::travelling);
+  land(flight);
   flight.state = Flight::State::lost;
-  --travelling_;
   lost_.push_back(s);
 }
 
@@ -80,7 +90,7 @@ bool SendWindow::plausible(Sequence ack, const wire::Ack* ranges) const {
 void SendWindow::forget(Sequence s, Flight& flight) {
   outstanding_.erase(s);
   --outstanding_count_;
-  if (flight.state == Flight::State::travelling) --travelling_;
+  land(flight);
   if (!flight.body->tokens.empty()) --awaited_;
   flight.state = Flight::State::acknowledged;
 }

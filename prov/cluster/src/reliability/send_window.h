@@ -10,6 +10,7 @@
 // first; verdicts that were overtaken by an acknowledgement are skipped there.
 #pragma once
 
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "base/ring.h"
 #include "base/sequence.h"
 #include "base/units.h"
+#include "rails/pairing.h"
 #include "reliability/frame_body.h"
 #include "reliability/sequence_set.h"
 #include "wire/ack.h"
@@ -35,6 +37,7 @@ struct Flight {
   Sequence transmission;            ///< the latest sending
   std::uint32_t sendings = 0;
   State state = State::queued;
+  std::uint8_t rail = 0;  ///< of the latest sending
 };
 
 class SendWindow {
@@ -48,6 +51,7 @@ class SendWindow {
   std::size_t queued() const { return static_cast<std::size_t>(end_ - next_); }
   /// Frames sent and, as far as is known, neither arrived nor lost.
   std::size_t travelling() const { return travelling_; }
+  std::size_t travelling_on(std::size_t rail) const { return on_rail_[rail]; }
   /// Frames sent and not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
   /// The first of them; next() if there is none. Not first() where the peer has that one but no room for it.
@@ -74,7 +78,7 @@ class SendWindow {
   /// Queues a frame behind all others; there must be room.
   void push(std::unique_ptr<FrameBody> body);
   /// The frame went out (again, or as the next new one).
-  void sent(Sequence s, Sequence transmission, Time now);
+  void sent(Sequence s, Sequence transmission, Time now, std::uint8_t rail = 0);
   void mark_lost(Sequence s);
   /// Takes the next frame to repair from the queue of lost ones; there must be one.
   Sequence take_lost();
@@ -109,6 +113,7 @@ class SendWindow {
     }
   }
   void forget(Sequence s, Flight& flight);
+  void land(const Flight& flight);
   Ring<Sequence>& skip_overtaken();
   void widen();
 
@@ -124,6 +129,7 @@ class SendWindow {
   Sequence next_;
   Sequence end_;
   std::size_t travelling_ = 0;
+  std::array<std::size_t, rails::kRailsMax> on_rail_{};  ///< those that travel, by rail
   std::size_t outstanding_count_ = 0;
   std::size_t awaited_ = 0;
 };

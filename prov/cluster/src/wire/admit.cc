@@ -26,6 +26,7 @@ constexpr KindRule kRules[] = {
     {true, 0},                                     // probe
     {true, 0},                                     // alive
     {true, 0},                                     // datagram
+    {true, 0},                                     // trial
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
@@ -62,7 +63,7 @@ void copy_header(const FrameHeader& header, FrameView& out) {
 /// Takes the blocks that the flags promise off the front of `rest`.
 bool read_blocks(ConstBytes& rest, FrameView& out) {
   if ((out.flags & kOpening) != 0) {
-    const std::size_t size = decode(rest, out.opening);
+    const std::size_t size = decode(rest, out.opening, out.rails);
     if (size == 0) return false;
     out.has_opening = true;
     rest = rest.subspan(size);
@@ -98,6 +99,8 @@ Refusal admit(ConstBytes bytes, FrameView& out) {
   ConstBytes rest = whole.subspan(sizeof header);
   if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::garbage;
   if (!read_blocks(rest, out)) return Refusal::garbage;
+  const bool padded = out.kind == FrameKind::probe || out.kind == FrameKind::trial;
+  if (padded) return Refusal::none;
   const bool carries = out.sequenced() || out.kind == FrameKind::datagram;
   if (carries == rest.empty()) return Refusal::garbage;
   out.segments = rest;

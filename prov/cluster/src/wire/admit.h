@@ -18,7 +18,7 @@ namespace cluster::wire {
 struct FrameView {
   FrameKind kind = FrameKind::flow;
   std::uint8_t flags = 0;
-  std::size_t length = 0;           ///< of the whole frame
+  std::size_t length = 0;  ///< of the whole frame
   std::uint64_t ack_delay_ns = 0;
   std::uint32_t session = 0;
   Sequence sequence;
@@ -27,10 +27,11 @@ struct FrameView {
   Sequence newest;
   bool has_opening = false;
   Opening opening;
+  ConstBytes rails;  ///< the opening's RailBlocks, if there is one
   bool has_ranges = false;
   Ack ranges;
-  ResetBlock reset{};               ///< kind reset only
-  ConstBytes segments;              ///< kind flow with flag sequenced, kind datagram: not empty
+  ResetBlock reset{};   ///< kind reset only
+  ConstBytes segments;  ///< kind flow with flag sequenced, kind datagram: not empty
 
   bool sequenced() const { return (flags & frame_flag::kSequenced) != 0; }
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }

@@ -4,13 +4,15 @@
 
 namespace cluster::wire {
 
-ControlFrame::ControlFrame(FrameKind kind, std::uint32_t sequence, const ResetBlock* block) {
+ControlFrame::ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t sequence,
+                           const ResetBlock* block) {
   size_ = sizeof(FrameHeader) + (block != nullptr ? sizeof *block : 0);
   FrameHeader header{};
   header.magic = kMagic;
   header.version = kVersion;
   header.kind = static_cast<std::uint8_t>(kind);
   header.length = static_cast<std::uint16_t>(size_);
+  header.session = session;
   header.sequence = sequence;
   std::memcpy(storage_.data(), &header, sizeof header);
   if (block != nullptr) std::memcpy(storage_.data() + sizeof header, block, sizeof *block);
@@ -26,11 +28,13 @@ ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason,
   block.sequence = offending.sequence.value;
   block.transmission = offending.transmission.value;
   block.epoch = epoch;
-  return {FrameKind::reset, 0, &block};
+  return {FrameKind::reset, 0, 0, &block};
 }
 
-ControlFrame ControlFrame::probe(std::uint32_t nonce) { return {FrameKind::probe, nonce, nullptr}; }
+ControlFrame ControlFrame::probe(std::uint32_t nonce) { return {FrameKind::probe, 0, nonce, nullptr}; }
 
-ControlFrame ControlFrame::alive(std::uint32_t nonce) { return {FrameKind::alive, nonce, nullptr}; }
+ControlFrame ControlFrame::alive(std::uint32_t nonce, std::uint32_t session) {
+  return {FrameKind::alive, session, nonce, nullptr};
+}
 
 }  // namespace cluster::wire

@@ -1,5 +1,5 @@
-// Frames that belong to no flow: resets (by the engine), probes (by the engine) and the keeper's
-// answers to them. Small, of fixed size, complete with checksum.
+// Frames that belong to no flow: resets (by the engine), probes (by the engine) and the answers to
+// questions. Small, of fixed size, complete with checksum.
 #pragma once
 
 #include <array>
@@ -23,10 +23,11 @@ class ControlFrame {
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
   /// "Is anybody there?" The answer repeats `nonce`.
   static ControlFrame probe(std::uint32_t nonce);
-  static ControlFrame alive(std::uint32_t nonce);
+  /// `session` is that of the answer's reader if the engine of that session gives it; 0: a keeper does.
+  static ControlFrame alive(std::uint32_t nonce, std::uint32_t session = 0);
 
  private:
-  ControlFrame(FrameKind kind, std::uint32_t sequence, const ResetBlock* block);
+  ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t sequence, const ResetBlock* block);
 
   std::array<std::byte, sizeof(FrameHeader) + sizeof(ResetBlock)> storage_{};
   std::size_t size_ = 0;

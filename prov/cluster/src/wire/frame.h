@@ -41,8 +41,9 @@ enum class FrameKind : std::uint8_t {
   reset = 2,     ///< "that session is not mine": a ResetBlock follows
   fin = 3,       ///< the sender closes; `sequence` is the one after its last frame
   probe = 4,     ///< "is anybody there?"; answered by the keeper, never by the engine
-  alive = 5,     ///< the keeper's answer; `sequence` echoes the probe's
+  alive = 5,     ///< the answer to a probe or a trial, whose `sequence` it echoes
   datagram = 6,  ///< one message, of no session and sent once
+  trial = 7,     ///< "does this way lead to you?"; answered by the engine that has the session
 };
 
 namespace frame_flag {

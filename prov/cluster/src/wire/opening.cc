@@ -6,45 +6,96 @@
 
 namespace cluster::wire {
 
+namespace {
+
+SocketAddress address_in(std::uint8_t family, const std::uint8_t* ip, std::uint16_t port,
+                         std::uint32_t scope) {
+  const auto* bytes = reinterpret_cast<const std::byte*>(ip);
+  if (family == 4) return SocketAddress::v4(bytes, port);
+  return family == 6 ? SocketAddress::v6(bytes, port, scope) : SocketAddress{};
+}
+
+void put_ip(const SocketAddress& address, std::uint8_t* out) {
+  const ConstBytes ip = address.ip();
+  std::copy(ip.begin(), ip.end(), reinterpret_cast<std::byte*>(out));
+}
+
+std::uint8_t family_of(const SocketAddress& address) {
+  return address.family() == SocketAddress::Family::v4 ? 4 : 6;
+}
+
+bool names_somebody(const SocketAddress& address) {
+  return !address.empty() && !address.wildcard() && address.port() != 0;
+}
+
+RailBlock block_at(ConstBytes blocks, std::size_t at) {
+  RailBlock block;
+  std::memcpy(&block, blocks.data() + at, sizeof block);
+  return block;
+}
+
+bool sound(ConstBytes rails) {
+  for (std::size_t at = 0; at < rails.size(); at += sizeof(RailBlock)) {
+    const RailBlock block = block_at(rails, at);
+    if (!names_somebody(address_in(block.family, block.ip, block.port, 0))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void encode(const Opening& opening, OpeningBlock& out) {
   out = OpeningBlock{};
-  out.size = sizeof(OpeningBlock);
+  out.size = static_cast<std::uint16_t>(sizeof(OpeningBlock) + opening.rails * sizeof(RailBlock));
   out.version_min = out.version_max = kVersion;
   out.session = opening.session;
   out.epoch = opening.epoch;
-  out.family = opening.name.family() == SocketAddress::Family::v4 ? 4 : 6;
+  out.family = family_of(opening.name);
+  out.rails = opening.rails;
   out.port = opening.name.port();
   out.scope = opening.name.scope();
-  const ConstBytes ip = opening.name.ip();
-  std::copy(ip.begin(), ip.end(), reinterpret_cast<std::byte*>(out.ip));
+  put_ip(opening.name, out.ip);
   out.features = opening.features;
   out.frame_max = opening.frame_max;
   out.window = opening.window;
 }
 
-std::size_t decode(ConstBytes in, Opening& out) {
+std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   if (in.size() < sizeof(OpeningBlock)) return 0;
   OpeningBlock block;
   std::memcpy(&block, in.data(), sizeof block);
   const std::size_t size = block.size;
-  if (size < sizeof block || size > in.size()) return 0;
+  const std::size_t listed = block.rails * sizeof(RailBlock);
+  if (size < sizeof block + listed || size > in.size()) return 0;
   if (block.version_min > kVersion || block.version_max < kVersion) return 0;
-  const auto* ip = reinterpret_cast<const std::byte*>(block.ip);
-  if (block.family == 4) {
-    out.name = SocketAddress::v4(ip, block.port);
-  } else if (block.family == 6) {
-    out.name = SocketAddress::v6(ip, block.port, block.scope);
-  } else {
-    return 0;
-  }
+  out.name = address_in(block.family, block.ip, block.port, block.scope);
   out.session = block.session;
   out.epoch = block.epoch;
+  out.rails = block.rails;
   out.features = block.features;
   out.frame_max = block.frame_max;
   out.window = block.window;
-  const bool sane = out.session != 0 && out.window != 0 && !out.name.wildcard() && block.port != 0 &&
-                    out.frame_max >= 512 && out.epoch < kEpochEnd;
+  rails = in.subspan(sizeof block, listed);
+  const bool sane = out.session != 0 && out.window != 0 && names_somebody(out.name) && out.frame_max >= 512 &&
+                    out.epoch < kEpochEnd && sound(rails);
   return sane ? size : 0;
+}
+
+RailBlock rail_block(const SocketAddress& address) {
+  RailBlock block{};
+  block.family = family_of(address);
+  block.port = address.port();
+  put_ip(address, block.ip);
+  return block;
+}
+
+std::vector<SocketAddress> read_rails(ConstBytes blocks) {
+  std::vector<SocketAddress> rails;
+  for (std::size_t at = 0; at < blocks.size() && rails.size() + 1 < kRailsMax; at += sizeof(RailBlock)) {
+    const RailBlock block = block_at(blocks, at);
+    rails.push_back(address_in(block.family, block.ip, block.port, 0));
+  }
+  return rails;
 }
 
 }  // namespace cluster::wire

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/address.h"
 #include "wire/endian.h"
@@ -20,7 +21,7 @@ struct OpeningBlock {
   Le32 session;                           ///< put this into frames to the sender; never 0
   Le64 epoch;                             ///< later lives and sessions of one name have larger ones
   std::uint8_t family;                    ///< of the sender's name: 4 or 6
-  std::uint8_t reserved;
+  std::uint8_t rails;                     ///< how many RailBlocks follow these fields
   Le16 port;
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
@@ -30,18 +31,36 @@ struct OpeningBlock {
 };
 static_assert(sizeof(OpeningBlock) == 48);
 
+/// A further address of the sender, behind the OpeningBlock.
+struct RailBlock {
+  std::uint8_t family;  ///< 4 or 6
+  std::uint8_t reserved;
+  Le16 port;
+  std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
+};
+static_assert(sizeof(RailBlock) == 20);
+
+/// Addresses of one endpoint, its name included; more are not looked at.
+inline constexpr std::size_t kRailsMax = 8;
+
 /// The same, checked and in host terms.
 struct Opening {
   std::uint32_t session = 0;
   std::uint64_t epoch = 0;
   SocketAddress name;
+  std::uint8_t rails = 0;  ///< RailBlocks that follow
   std::uint32_t features = 0;
   std::uint16_t frame_max = 0;
   std::uint16_t window = 0;
 };
 
 void encode(const Opening& opening, OpeningBlock& out);
-/// Returns the bytes the block takes, or 0 if it makes no sense.
-std::size_t decode(ConstBytes in, Opening& out);
+/// Returns the bytes the block takes with all that belongs to it, or 0 if it makes no sense. `rails` becomes
+/// the RailBlocks as they lie there, for read_rails().
+std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
+
+RailBlock rail_block(const SocketAddress& address);
+/// The addresses in blocks that decode() has found to be sound.
+std::vector<SocketAddress> read_rails(ConstBytes blocks);
 
 }  // namespace cluster::wire

@@ -13,6 +13,7 @@ const char* name_of(FrameKind kind) {
     case FrameKind::fin: return "fin";
     case FrameKind::probe: return "probe";
     case FrameKind::alive: return "alive";
+    case FrameKind::trial: return "trial";
     case FrameKind::datagram: return "datagram";
   }
   return "unknown";
@@ -96,7 +97,7 @@ std::string print_segments(ConstBytes bytes) {
 std::string print(const FrameView& frame) {
   std::string text = name_of(frame.kind);
   if (frame.kind == FrameKind::reset) return text + print_reset(frame.reset);
-  if (frame.kind == FrameKind::probe || frame.kind == FrameKind::alive) {
+  if (frame.kind == FrameKind::probe || frame.kind == FrameKind::alive || frame.kind == FrameKind::trial) {
     return text + number("nonce", frame.sequence.value);
   }
   text += hexadecimal("to", frame.session);

@@ -10,7 +10,7 @@ ALLOWED = {
     "link": {"base", "wire"},
     "os": {"base", "wire", "link"},
     "rails": {"base", "link", "os/interfaces.h"},
-    "reliability": {"base", "wire", "link", "protocol/carrier.h"},
+    "reliability": {"base", "wire", "link", "rails", "protocol/carrier.h"},
     "shm": {"base", "wire", "os", "protocol/carrier.h", "protocol/foreign_memory.h"},
     "protocol": {"base", "wire"},
     "engine": {"base", "wire", "link", "os", "rails", "reliability", "shm", "protocol"},

@@ -294,7 +294,7 @@ TEST(FlowSilence, AWitnessKeepsABusyPeerAlive) {
   pair.a.send_small(8);
   for (int second = 0; second < 60; ++second) {
     pair.pass(1s);
-    pair.a.flow->on_alive(pair.clock.now());
+    pair.a.flow->on_alive(pair.clock.now(), {name_of(2), {}, false}, false);
   }
   EXPECT_EQ(pair.a.flow->fault(), Fault::none);
   pair.network.conditions.blackout = false;
@@ -309,7 +309,7 @@ TEST(FlowSilence, APeerThatIsNotUpYetIsTriedAgain) {
   pair.a.turn();
   for (int i = 0; i < 9; ++i) {
     pair.pass(100ms);
-    pair.a.flow->on_complaint(pair.clock.now(), Fault::refused);
+    pair.a.flow->on_complaint(pair.clock.now(), Fault::refused, name_of(2));
   }
   EXPECT_EQ(pair.a.flow->fault(), Fault::none);
   pair.network.conditions.blackout = false;
@@ -321,7 +321,7 @@ Fault fault_after_complaints(FlowPair& pair, Fault complaint, Duration time) {
   const Time end = pair.clock.now() + time;
   while (pair.clock.now() < end) {
     pair.pass(50ms);
-    pair.a.flow->on_complaint(pair.clock.now(), complaint);
+    pair.a.flow->on_complaint(pair.clock.now(), complaint, name_of(2));
   }
   return pair.a.flow->fault();
 }

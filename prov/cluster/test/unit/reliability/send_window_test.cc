@@ -72,6 +72,16 @@ TEST_F(SendWindowTest, EachFrameArrivesOnceHoweverOftenItIsAcknowledged) {
   EXPECT_FALSE(window.awaited());
 }
 
+TEST_F(SendWindowTest, TheOldestIsNotWhatThePeerHasAndCannotTake) {
+  send(4);
+  EXPECT_EQ(window.oldest(), (Sequence{0}));
+  acknowledge(1, {{{2}, {3}}});
+  EXPECT_EQ(window.oldest(), (Sequence{1}));
+  acknowledge(2);  // 2 is there, but held
+  EXPECT_EQ(window.first(), (Sequence{2}));
+  EXPECT_EQ(window.oldest(), (Sequence{3}));
+}
+
 TEST_F(SendWindowTest, LostFramesWaitInTheOrderOfTheirVerdicts) {
   send(6);
   window.mark_lost({3});

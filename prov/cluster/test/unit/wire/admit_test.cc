@@ -169,7 +169,7 @@ TEST(Admit, RefusesNonsenseWithARightChecksum) {
   EXPECT_TRUE(refused(kind, segments));
   kind.kind = 0;
   EXPECT_TRUE(refused(kind, segments));
-  EXPECT_TRUE(refused(header_of(FrameKind::probe, 0), segments));
+  EXPECT_TRUE(refused(header_of(FrameKind::alive, 0), segments));
   EXPECT_TRUE(refused(header_of(FrameKind::fin, kSequenced), segments));
   EXPECT_TRUE(refused(header_of(FrameKind::reset, 0), Page(24))) << "a reset without a reason";
   EXPECT_TRUE(refused(header_of(FrameKind::reset, 0), {}));
@@ -218,6 +218,9 @@ TEST(Control, FramesPassTheGateAndSayWhatTheyShould) {
   ASSERT_EQ(admit(ControlFrame::alive(0xFEED).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::alive);
   EXPECT_EQ(view.sequence.value, 0xFEEDu);
+  EXPECT_EQ(view.session, 0u);
+  ASSERT_EQ(admit(ControlFrame::alive(0xFEED, 0xFEED).bytes(), view), Refusal::none);
+  EXPECT_EQ(view.session, 0xFEEDu);
 }
 
 TEST(Print, SaysWhatIsInAFrame) {

@@ -34,6 +34,11 @@ std::vector<std::byte> encoded(const Opening& opening) {
   return bytes;
 }
 
+std::size_t decode(ConstBytes in, Opening& out) {
+  ConstBytes rails;
+  return wire::decode(in, out, rails);
+}
+
 void expect_equal(const Opening& a, const Opening& b) {
   EXPECT_EQ(a.session, b.session);
   EXPECT_EQ(a.epoch, b.epoch);
@@ -50,6 +55,28 @@ TEST(Opening, RoundTrips) {
     EXPECT_EQ(decode(bytes, out), bytes.size());
     expect_equal(out, sample(v6));
   }
+}
+
+TEST(Opening, CarriesFurtherAddresses) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{1}, std::byte{2}};
+  const std::byte ip6[16] = {std::byte{0xfd}, std::byte{1}};
+  const std::vector<SocketAddress> further{SocketAddress::v4(ip, 7), SocketAddress::v6(ip6, 8)};
+  Opening opening = sample(false);
+  opening.rails = 2;
+  auto bytes = encoded(opening);
+  for (const SocketAddress& address : further) {
+    const RailBlock block = rail_block(address);
+    const ConstBytes added = as_bytes(static_cast<const void*>(&block), sizeof block);
+    bytes.insert(bytes.end(), added.begin(), added.end());
+  }
+  Opening out;
+  ConstBytes rails;
+  ASSERT_EQ(wire::decode(bytes, out, rails), bytes.size());
+  EXPECT_EQ(out.rails, 2);
+  EXPECT_EQ(read_rails(rails), further);
+  EXPECT_EQ(wire::decode(ConstBytes(bytes).first(bytes.size() - 1), out, rails), 0u);
+  bytes[sizeof(OpeningBlock)] = std::byte{5};  // of no known family
+  EXPECT_EQ(wire::decode(bytes, out, rails), 0u);
 }
 
 TEST(Opening, SkipsWhatANewerVersionAppended) {

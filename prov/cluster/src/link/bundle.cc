@@ -1,0 +1,70 @@
+#include "link/bundle.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cluster::link {
+
+Bundle::Bundle(std::vector<std::unique_ptr<Link>> links) {
+  for (std::unique_ptr<Link>& link : links) members_.push_back({std::move(link)});
+}
+
+std::size_t Bundle::frame_max() const {
+  std::size_t least = members_.front().link->frame_max();
+  for (const Member& member : members_) least = std::min(least, member.link->frame_max());
+  return least;
+}
+
+std::size_t Bundle::send_burst(std::span<const OutFrame> frames) {
+  std::size_t gone = 0;
+  while (gone < frames.size()) {
+    const std::size_t number = frames[gone].path->link;
+    std::size_t end = gone + 1;
+    while (end < frames.size() && frames[end].path->link == number) ++end;
+    const auto run = frames.subspan(gone, end - gone);
+    const std::size_t taken = members_[number].link->send_burst(run);
+    gone += taken;
+    if (taken < run.size()) break;
+  }
+  return gone;
+}
+
+std::size_t Bundle::receive_burst(std::span<InFrame> frames) {
+  first_ = first_ + 1 == members_.size() ? 0 : first_ + 1;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const std::size_t number = (first_ + i) % members_.size();
+    Member& member = members_[number];
+    if (++member.quiet > kQuiet && member.quiet % kSeldom != 0) continue;
+    const std::size_t got = member.link->receive_burst(frames.subspan(count));
+    for (InFrame& frame : frames.subspan(count, got)) frame.from.link = static_cast<std::uint8_t>(number);
+    if (got != 0) member.quiet = 0;
+    count += got;
+  }
+  return count;
+}
+
+std::size_t Bundle::complaints(std::span<Complaint> complaints) {
+  std::size_t count = 0;
+  for (Member& member : members_) count += member.link->complaints(complaints.subspan(count));
+  return count;
+}
+
+std::vector<int> Bundle::descriptors() const {
+  std::vector<int> all;
+  for (const Member& member : members_) {
+    const std::vector<int> some = member.link->descriptors();
+    if (some.empty()) return {};
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+void Bundle::before_sleep() {
+  for (Member& member : members_) {
+    member.quiet = 0;
+    member.link->before_sleep();
+  }
+}
+
+}  // namespace cluster::link

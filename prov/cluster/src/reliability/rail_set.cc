@@ -1,0 +1,355 @@
+#include "reliability/rail_set.h"
+
+#include <algorithm>
+#include <array>
+
+namespace cluster::reliability {
+
+using News = rails::Health::News;
+
+RailSet::RailSet(std::span<const rails::OwnRail> own, const link::Path& first, std::size_t window_max,
+                 Log& log)
+    : own_(own), window_max_(window_max), log_(log) {
+  rails_.push_back(std::make_unique<Rail>(first, window_max, true));
+}
+
+// --- which there are ---
+
+void RailSet::try_another_link() {
+  link::Path& path = rails_.front()->path;
+  if (own_.size() < 2) return;
+  path.link = static_cast<std::uint8_t>((path.link + 1u) % own_.size());
+  path.mac_known = false;
+}
+
+void RailSet::join(std::span<const SocketAddress> peer) {
+  if (joined_ || peer.empty()) return;
+  joined_ = true;
+  for (const SocketAddress& address : peer) {
+    if (!rails::is_ours(own_, address)) peer_.push_back(address);
+  }
+  const link::Path& first = rails_.front()->path;
+  for (const rails::Way& way : rails::further_ways(own_, peer_, {first.link, first.to})) {
+    link::Path path{way.to, {}, false, way.link};
+    rails_.push_back(std::make_unique<Rail>(path, window_max_, false));
+  }
+}
+
+std::optional<std::size_t> RailSet::find(const link::Path& from) const {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (rails_[i]->path.link == from.link && rails_[i]->path.to == from.to) return i;
+  }
+  return std::nullopt;
+}
+
+void RailSet::learn(const link::Path& from, bool owed) {
+  if (const auto number = find(from)) {
+    if (from.mac_known) rails_[*number]->path = from;
+    if (owed && rails_.size() > 1) answer_by(*number);
+  } else if (rails_.size() == 1 && from.to == rails_.front()->path.to) {
+    rails_.front()->path = from;  // it was reached by another interface than was tried last
+  }
+}
+
+void RailSet::answer_by(std::size_t number) {
+  since_switch_ = number == reply_ ? std::min(since_switch_ + 1, kSwitches) : 0;
+  reply_ = number;
+}
+
+// --- what goes out ---
+
+void RailSet::turn_begins() {
+  for (const auto& rail : rails_) rail->full = false;
+}
+
+RailSet::Turn RailSet::next(Time now, const SendWindow& frames) {
+  if (rails_.size() == 1) return {0, rails_.front()->allowance(now, frames.travelling())};
+  std::array<rails::Estimate, rails::kRailsMax> estimates;
+  bool any_up = false;
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    estimates[i] = rails_[i]->estimate(now, frames.travelling_on(i));
+    any_up |= rails_[i]->health.up();
+  }
+  if (!any_up) {
+    // Nobody knows anything: each that has ever worked gets its turn.
+    const std::size_t last = least_recent(rails_.size());
+    return {last, rails_[last]->full ? 0 : std::min(estimates[last].allowance, kTurnFrames)};
+  }
+  const auto best = rails::soonest({estimates.data(), rails_.size()});
+  if (!best) return {};
+  return {*best, std::min(estimates[*best].allowance, kTurnFrames)};
+}
+
+RailSet::Turn RailSet::besides(Time now, std::size_t rail, const SendWindow& frames) {
+  if (rails_.size() == 1) return next(now, frames);
+  const std::size_t other = least_recent(rail);
+  return {other, std::min(rails_[other]->allowance(now, frames.travelling_on(other)), kTurnFrames)};
+}
+
+/// Of those that are up, or else have ever worked, the one that was used the longest ago.
+std::size_t RailSet::least_recent(std::size_t except) const {
+  const auto rank = [](const Rail& rail) { return rail.health.up() ? 2 : rail.health.proven() ? 1 : 0; };
+  std::size_t best = except == 0 ? 1 : 0;
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (i == except) continue;
+    const Rail& one = *rails_[i];
+    const Rail& other = *rails_[best];
+    const bool better = rank(one) > rank(other) || (rank(one) == rank(other) && one.sent_at < other.sent_at);
+    if (better) best = i;
+  }
+  const bool works = rank(*rails_[best]) > 0;
+  return works || except >= rails_.size() ? best : except;
+}
+
+void RailSet::sent(Time now, std::size_t number, Sequence transmission, Sequence sequence,
+                   const SendWindow& frames) {
+  Rail& rail = *rails_[number];
+  if (frames.travelling_on(number) == 1) {
+    rail.heard_at = now;
+    rail.passed_at = kNever;
+  }
+  rail.sent_at = now;
+  rail.pacer.sent(now);
+  rail.losses.sent(transmission, sequence, now);
+}
+
+Time RailSet::resume(Time now) const {
+  Time at = kNever;
+  for (const auto& rail : rails_) {
+    if (rail->health.up() || rails_.size() == 1) at = std::min(at, rail->pacer.ready_after(now));
+  }
+  return at;
+}
+
+std::optional<std::size_t> RailSet::to_ask(Time now) const {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (rails_[i]->health.wants_probe(now)) return i;
+  }
+  return std::nullopt;
+}
+
+link::Path RailSet::way_to_ask(std::size_t number) const {
+  const Rail& rail = *rails_[number];
+  link::Path path = rail.path;
+  const unsigned asks = rail.health.asks();
+  if (rail.health.proven() || asks % 2 == 0) return path;
+  // The pairing was a guess: every other time another address is tried.
+  const SocketAddress& other = peer_[asks / 2 % peer_.size()];
+  if (other.family() != path.to.family() || other == path.to) return path;
+  return {other, {}, false, path.link};
+}
+
+void RailSet::asked(Time now, std::size_t number) {
+  Rail& rail = *rails_[number];
+  tell(rail, rail.health.asked(now));
+}
+
+const link::Path& RailSet::in_turn() {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    turn_ = (turn_ + 1) % rails_.size();
+    if (rails_[turn_]->health.proven()) break;
+  }
+  return rails_[turn_]->path;
+}
+
+// --- what the peer says ---
+
+void RailSet::word_begins(const SendWindow& frames) {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    rails_[i]->tally = {};
+    rails_[i]->tally.travelling = frames.travelling_on(i);
+  }
+}
+
+void RailSet::arrived(Sequence sequence, const Flight& flight) {
+  Rail& rail = *rails_[flight.rail];
+  ++rail.tally.arrived;
+  rail.losses.arrived(sequence, flight, rail.round_trip);
+  // Of a frame that was sent again nobody knows which sending this was.
+  if (flight.sendings != 1) return;
+  if (rail.tally.latest && !flight.transmission.after(*rail.tally.latest)) return;
+  rail.tally.latest = flight.transmission;
+  rail.tally.latest_sent_at = flight.sent_at;
+}
+
+void RailSet::word_ends(Time now, const Word& word) {
+  const bool overtaken = any_word_ && word.newest.before(newest_word_);
+  if (!overtaken) newest_word_ = word.newest;
+  any_word_ = true;
+  for (const auto& rail : rails_) take_word(now, word, *rail, overtaken);
+  if (rails_.size() > 1) compare(now);
+}
+
+void RailSet::take_word(Time now, const Word& word, Rail& rail, bool overtaken) {
+  const bool alone = rails_.size() == 1;
+  const bool named = alone || rail.losses.knows(word.newest);
+  std::optional<Sequence> newest = rail.tally.latest;
+  if (alone || (named && (!newest || word.newest.after(*newest)))) newest = word.newest;
+  std::optional<Time> sent_at;
+  if (newest && (alone || !overtaken)) {
+    sent_at = rail.losses.newest_arrived(*newest, word.known_end);
+  } else if (!overtaken) {
+    rail.losses.covered(word.known_end);
+  }
+  std::optional<Duration> round_trip;
+  if (sent_at && named && *newest == word.newest) {
+    if (word.delay) round_trip = now - *sent_at - *word.delay;
+    rail.measured_at = now;
+  } else if (sent_at && now - rail.measured_at > 4 * rail.round_trip.smoothed()) {
+    // Frames of a slow rail are never the newest: then what the peer took to say so is in the sample.
+    round_trip = now - *sent_at;
+  }
+  if (round_trip) sample(now, rail, *round_trip);
+  if (sent_at) {
+    rail.heard_at = now;
+    rail.passed_at = kNever;
+    tell(rail, rail.health.arrived(*sent_at));
+    rail.tally.latest_sent_at = std::max(rail.tally.latest_sent_at, *sent_at);
+  }
+  if (word.in_vain != 0) {
+    rail.congestion.repaired_in_vain(word.in_vain);
+    rail.losses.repaired_in_vain(now, rail.round_trip);
+  }
+  if (!alone && rail.tally.arrived == 0 && !sent_at) return;
+  const Sequence upto = alone ? word.newest : rail.losses.newest();
+  if (round_trip) round_trip = rail.round_trip.latest();
+  rail.congestion.acknowledged(now, {rail.tally.arrived, rail.tally.travelling, upto, word.next, round_trip});
+}
+
+void RailSet::sample(Time now, Rail& rail, Duration measured) {
+  // A rail that was slow, and is tried again after a while, is not to be judged by how it was.
+  const bool stale = rails_.size() > 1 && now > rail.sampled_at + Rail::kStale;
+  if (stale && measured < rail.round_trip.smoothed()) rail.round_trip = {};
+  rail.sampled_at = now;
+  rail.round_trip.sample(measured);
+  rail.shortest.sample(now, rail.round_trip.latest());
+}
+
+/// Something that was sent later on another rail has arrived: from now on silence speaks against a rail.
+void RailSet::compare(Time now) {
+  Time latest{};
+  for (const auto& rail : rails_) latest = std::max(latest, rail->tally.latest_sent_at);
+  for (const auto& rail : rails_) {
+    if (rail->passed_at == kNever && latest > rail->heard_at) rail->passed_at = now;
+  }
+}
+
+void RailSet::answered(const link::Path& from, bool by_engine) {
+  auto number = find(from);
+  for (std::size_t i = 0; !number && i < rails_.size(); ++i) {
+    // An address that was tried instead of the one it was paired with.
+    const bool new_way = !rails_[i]->health.proven() && rails_[i]->path.link == from.link;
+    if (new_way && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) number = i;
+  }
+  if (!number) return;
+  Rail& rail = *rails_[*number];
+  if (!by_engine && !rail.health.proven()) return;
+  if (from.mac_known || rail.path.to != from.to) rail.path = from;
+  if (by_engine && std::find(met_at_.begin(), met_at_.end(), from.to) == met_at_.end()) {
+    met_at_.push_back(from.to);  // each is a rail's
+  }
+  tell(rail, rail.health.answered());
+}
+
+bool RailSet::complaint(Time now, const SocketAddress& about) {
+  bool others = false;
+  for (const auto& rail : rails_) others |= rail->health.up() && rail->path.to != about;
+  if (!others) return false;
+  for (const auto& rail : rails_) {
+    if (rail->path.to == about) rail->health.doubt(now);
+  }
+  return true;
+}
+
+// --- what time brings ---
+
+std::size_t RailSet::detect(Time now, SendWindow& frames) {
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    Rail& rail = *rails_[i];
+    const std::size_t overdue = rail.losses.detect(now, rail.round_trip, frames);
+    rail.congestion.lost(overdue);
+    lost += overdue;
+    if (frames.travelling_on(i) == 0) rail.passed_at = kNever;
+    if (rails_.size() > 1 && rail.failed_at() <= now) lost += fail(now, rail, frames);
+  }
+  return lost;
+}
+
+std::size_t RailSet::fail(Time now, Rail& rail, SendWindow& frames) {
+  rail.congestion.timed_out();
+  rail.passed_at = kNever;
+  rail.health.doubt(now);
+  return rail.losses.give_up(frames);
+}
+
+Time RailSet::deadline() const {
+  Time at = kNever;
+  for (const auto& rail : rails_) {
+    at = std::min({at, rail->losses.deadline(), rails_.size() > 1 ? rail->failed_at() : kNever});
+  }
+  return at;
+}
+
+void RailSet::strike(Time now, const Flight& flight) {
+  Rail& rail = *rails_[flight.rail];
+  if (rails_.size() > 1 && rail.heard_at <= flight.sent_at) rail.health.strike(now);
+}
+
+const RoundTrip& RailSet::round_trip(const SendWindow& frames) const {
+  const RoundTrip* longest = &rails_.front()->round_trip;
+  for (std::size_t i = 1; i < rails_.size(); ++i) {
+    const RoundTrip& other = rails_[i]->round_trip;
+    const bool slower = !longest->measured() || other.likely_longest() > longest->likely_longest();
+    if (frames.travelling_on(i) != 0 && other.measured() && slower) longest = &other;
+  }
+  return *longest;
+}
+
+bool RailSet::remember(Sequence transmission, Sequence sequence) const {
+  for (const auto& rail : rails_) {
+    if (rail->losses.remembers(transmission, sequence)) return true;
+  }
+  return false;
+}
+
+std::vector<RailState> RailSet::state(const SendWindow& frames) const {
+  std::vector<RailState> states;
+  states.reserve(rails_.size());
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    const Rail& rail = *rails_[i];
+    states.push_back({.link = rail.path.link,
+                      .to = rail.path.to,
+                      .round_trip = rail.round_trip.smoothed(),
+                      .round_trip_longest = rail.round_trip.likely_longest(),
+                      .window = rail.congestion.window(),
+                      .travelling = frames.travelling_on(i),
+                      .up = rail.health.up()});
+  }
+  return states;
+}
+
+std::size_t RailSet::footprint() const {
+  std::size_t bytes = (peer_.capacity() + met_at_.capacity()) * sizeof(SocketAddress);
+  for (const auto& rail : rails_) bytes += sizeof *rail + rail->losses.footprint();
+  return bytes;
+}
+
+void RailSet::tell(const Rail& rail, News news) const {
+  if (news == News::none) return;
+  const std::string& label = rail.path.link < own_.size() ? own_[rail.path.link].label : std::string();
+  const std::string to = rail.path.to.text();
+  if (news == News::works) {
+    log_.info("rail %s to %s works", label.c_str(), to.c_str());
+  } else if (rail.health.proven()) {
+    log_.warn("rail %s to %s is silent; frames take the others until it answers again", label.c_str(),
+              to.c_str());
+  } else {
+    log_.warn(
+        "rail %s does not reach %s and is left out: cabled to another network, or a firewall or smaller MTU "
+        "between; see FI_CLUSTER_RAILS",
+        label.c_str(), to.c_str());
+  }
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,127 @@
+// The rails of one flow (docs/protocol.md 4.8). Rail 0 is the way of first contact; the others are added once
+// the peer has said under which addresses it can be reached, and used once a probe has come through.
+//
+// The flow asks which rail is next, and tells what went out on it and what the peer said. With one rail this
+// is nothing but that rail: none of the rules below has anything to choose.
+//
+// Invariants: there is always a rail; rails are never removed, nor moved (frames on their way out refer to
+// their paths). What travels on a rail that has failed is lost at once, so no frame waits for a rail.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/environment.h"
+#include "base/fault.h"
+#include "rails/pairing.h"
+#include "reliability/rail.h"
+#include "reliability/rail_state.h"
+#include "reliability/send_window.h"
+
+namespace cluster::reliability {
+
+class RailSet {
+ public:
+  /// `own` are this side's interfaces by number of link; empty: one, of which nothing is known.
+  RailSet(std::span<const rails::OwnRail> own, const link::Path& first, std::size_t window_max, Log& log);
+
+  std::size_t size() const { return rails_.size(); }
+  Rail& operator[](std::size_t number) { return *rails_[number]; }
+  const Rail& operator[](std::size_t number) const { return *rails_[number]; }
+
+  // --- which there are ---
+  /// No answer yet to what was sent on rail 0: the next time by another interface.
+  void try_another_link();
+  /// The peer's addresses are known: further rails. Takes effect once.
+  void join(std::span<const SocketAddress> peer);
+  /// A genuine frame came this way: what it tells about the way back. `owed`: it is to be acknowledged.
+  void learn(const link::Path& from, bool owed);
+  /// The rail for what answers the last arrival.
+  const link::Path& reply() const { return rails_[reply_]->path; }
+  /// True while the peer's frames come over several rails: gaps mean nothing then.
+  bool many_arrive() const { return since_switch_ < kSwitches; }
+
+  // --- what goes out ---
+  struct Turn {
+    std::size_t rail = 0;
+    std::size_t frames = 0;
+  };
+  void turn_begins();
+  /// The rail that delivers next and how many frames may leave on it now.
+  Turn next(Time now, const SendWindow& frames);
+  /// For a frame that got no answer on its rail: another one, if there is any.
+  Turn besides(Time now, std::size_t rail, const SendWindow& frames);
+  void sent(Time now, std::size_t rail, Sequence transmission, Sequence sequence, const SendWindow& frames);
+  /// When the pace of some rail allows more.
+  Time resume(Time now) const;
+  /// The next rail to be asked whether it works, if one is due; asked() when it has been.
+  std::optional<std::size_t> to_ask(Time now) const;
+  link::Path way_to_ask(std::size_t rail) const;
+  void asked(Time now, std::size_t rail);
+  /// For what is said several times: another rail each time.
+  const link::Path& in_turn();
+
+  // --- what the peer says ---
+  struct Word {
+    Sequence newest;                ///< latest transmission that has arrived
+    Sequence known_end;             ///< it covers the frames before this one
+    Sequence next;                  ///< number of the next transmission
+    std::optional<Duration> delay;  ///< between the arrival of newest and the word, unless unknown
+    std::size_t in_vain = 0;        ///< repairs, since the last word
+  };
+  void word_begins(const SendWindow& frames);
+  void arrived(Sequence sequence, const Flight& flight);
+  void word_ends(Time now, const Word& word);
+  /// A question was answered. A keeper's word counts only where the peer has been met before: anybody has
+  /// one.
+  void answered(const link::Path& from, bool by_engine);
+  /// The addresses at which the peer's engine has answered.
+  std::span<const SocketAddress> met_at() const { return met_at_; }
+  /// The network complains about an address of the peer. True if that is one rail's trouble, not the peer's.
+  bool complaint(Time now, const SocketAddress& about);
+
+  // --- what time brings ---
+  /// Marks what is lost by now, returns how many.
+  std::size_t detect(Time now, SendWindow& frames);
+  Time deadline() const;
+  /// A frame has waited in vain on this rail, and now goes again.
+  void strike(Time now, const Flight& flight);
+  /// The round trip that says how long silence may last: of the slowest rail on which something travels.
+  const RoundTrip& round_trip(const SendWindow& frames) const;
+  bool remember(Sequence transmission, Sequence sequence) const;
+
+  // --- for whoever asks ---
+  std::vector<RailState> state(const SendWindow& frames) const;
+  /// Bytes of memory they hold.
+  std::size_t footprint() const;
+
+ private:
+  std::optional<std::size_t> find(const link::Path& from) const;
+  void answer_by(std::size_t rail);
+  void take_word(Time now, const Word& word, Rail& rail, bool overtaken);
+  void sample(Time now, Rail& rail, Duration measured);
+  void compare(Time now);
+  std::size_t fail(Time now, Rail& rail, SendWindow& frames);
+  void tell(const Rail& rail, rails::Health::News news) const;
+  std::size_t least_recent(std::size_t except) const;
+
+  static constexpr std::size_t kTurnFrames = 8;  ///< to one rail at once, where there are several
+  static constexpr unsigned kSwitches = 64;
+
+  std::span<const rails::OwnRail> own_;
+  std::size_t window_max_;
+  Log& log_;
+  std::vector<std::unique_ptr<Rail>> rails_;
+  std::vector<SocketAddress> peer_;  ///< where the peer may be reached, once it has said so
+  std::vector<SocketAddress> met_at_;
+  bool joined_ = false;
+  std::size_t reply_ = 0;
+  std::size_t turn_ = 0;
+  unsigned since_switch_ = kSwitches;  ///< arrivals since one came over another rail than that before it
+  bool any_word_ = false;
+  Sequence newest_word_;
+};
+
+}  // namespace cluster::reliability

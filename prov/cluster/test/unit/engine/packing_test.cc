@@ -1,0 +1,112 @@
+// Messages of a stream share frames; a message alone does not wait, and none waits for nobody.
+#include "engine/packing.h"
+
+#include <gtest/gtest.h>
+
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::kA;
+using test::kB;
+using test::Node;
+
+class PackingTest : public test::EngineTest {
+ protected:
+  void SetUp() override {
+    a.send();
+    pass(a, b);
+  }
+  /// So many messages, with nothing in between; how many frames left meanwhile.
+  std::uint64_t frames_of(int messages) {
+    const std::uint64_t before = a.counters().frames_sent;
+    for (int i = 0; i < messages; ++i) a.send();
+    return a.counters().frames_sent - before;
+  }
+  /// Enough small bursts for the attendant to notice.
+  void begin_stream() {
+    for (std::uint32_t wishes = 0; wishes < Packing::kStream; wishes += 7) {
+      frames_of(8);
+      pass(a, b);
+    }
+    EXPECT_EQ(a.engine.attend().length, Packing::kVisit);
+    pass(a, b);
+  }
+  void expect_everything_arrived() {
+    pass(a, b);
+    EXPECT_EQ(b.engine.unexpected_messages(), a.word);
+  }
+
+  Node a{network, kA, kB, 1000};
+  Node b{network, kB, kA, 2000};
+};
+
+TEST_F(PackingTest, EachLeavesAtOnceIfNobodyWouldSendItLater) {
+  EXPECT_EQ(frames_of(10), 10u);
+  expect_everything_arrived();
+}
+
+TEST_F(PackingTest, InAStreamTheFirstLeavesAndTheOthersShareAFrame) {
+  begin_stream();
+  EXPECT_EQ(frames_of(10), 1u);
+  a.engine.poll();
+  EXPECT_EQ(frames_of(0), 0u);
+  const std::uint64_t before = b.counters().frames_received;
+  pass(a, b);
+  EXPECT_EQ(b.counters().frames_received - before, 2u);
+  expect_everything_arrived();
+}
+
+TEST_F(PackingTest, AMessageAloneNeverWaits) {
+  begin_stream();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(frames_of(1), 1u);
+    pass(a, b);
+  }
+  expect_everything_arrived();
+}
+
+TEST_F(PackingTest, AFullFrameLeaves) {
+  begin_stream();
+  const std::uint64_t frames = frames_of(300);
+  EXPECT_GE(frames, 3u);
+  EXPECT_LE(frames, 5u);
+  expect_everything_arrived();
+}
+
+TEST_F(PackingTest, TheAttendantSendsWhatTheApplicationForgot) {
+  begin_stream();
+  a.engine.attend();
+  EXPECT_EQ(frames_of(2), 1u);
+  const std::uint64_t before = a.counters().frames_sent;
+  a.engine.attend();
+  EXPECT_EQ(a.counters().frames_sent - before, 1u);
+  expect_everything_arrived();
+}
+
+TEST_F(PackingTest, AStreamEnds) {
+  begin_stream();
+  os::Rest rest{Packing::kVisit};
+  for (std::uint32_t i = 0; i < Packing::kVisitsPerReview; ++i) {
+    EXPECT_EQ(rest.length, Packing::kVisit);
+    rest = a.engine.attend();
+  }
+  EXPECT_GT(rest.length, Packing::kVisit);
+  EXPECT_EQ(frames_of(2), 2u);
+  expect_everything_arrived();
+}
+
+TEST_F(PackingTest, WhoAsksForMoreGetsOneFrameWithoutAStream) {
+  const std::uint64_t before = a.counters().frames_sent;
+  for (int i = 0; i < 5; ++i) {
+    const ConstBytes slice = as_bytes(&a.word, sizeof a.word);
+    ++a.word;
+    EXPECT_EQ(a.engine.send({.slices = {&slice, 1}, .length = sizeof a.word, .more = i < 4}), Fault::none);
+  }
+  EXPECT_EQ(a.counters().frames_sent - before, 1u);
+  expect_everything_arrived();
+}
+
+}  // namespace
+}  // namespace cluster::engine

@@ -1,0 +1,159 @@
+// Whole engines with two interfaces each: one peer however it is named, and one session with it.
+#include <gtest/gtest.h>
+
+#include "engine/engine.h"
+#include "link/bundle.h"
+#include "shm/host.h"
+#include "support/fake_network.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FakeLink;
+using test::FakeNetwork;
+
+constexpr int kRails = 2;
+
+SocketAddress address(int rail, int node) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, static_cast<std::byte>(rail),
+                          static_cast<std::byte>(node)};
+  return SocketAddress::v4(ip, 9228);
+}
+
+/// An endpoint that is called by its address on rail 0.
+struct RailNode {
+  /// `claimed`: whose address it takes for its own on the second rail.
+  RailNode(FakeNetwork& network, int number, int claimed)
+      : world{.clock = network.clock(), .random = test::FakeRandom(static_cast<std::uint64_t>(number))},
+        engine(parts(network, number, claimed)) {
+    engine.attach(book, {.sends = &sent, .receives = &received});
+  }
+  RailNode(FakeNetwork& network, int number) : RailNode(network, number, number) {}
+  Parts parts(FakeNetwork& network, int number, int claimed) {
+    std::vector<std::unique_ptr<link::Link>> links;
+    std::vector<rails::OwnRail> own;
+    for (int rail = 0; rail < kRails; ++rail) {
+      links.push_back(std::make_unique<FakeLink>(network, address(rail, number)));
+      own.push_back({address(rail, rail == 0 ? number : claimed), 24, "eth" + std::to_string(rail)});
+    }
+    return {.environment = {world.clock, world.random, world.log, world.counters},
+            .settings = {.linger = 0s},
+            .name = address(0, number),
+            .epoch = 1000,
+            .link = std::make_unique<link::Bundle>(std::move(links)),
+            .host = nullptr,
+            .keeper = nullptr,
+            .rails = std::move(own)};
+  }
+  void send(AddressBook::Handle to) {
+    const ConstBytes slice = as_bytes(&word, sizeof word);
+    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word, .to = to}), Fault::none);
+  }
+  std::vector<PeerInsight> peers() const {
+    const std::optional<Insight> seen = engine.insight();
+    EXPECT_TRUE(seen.has_value());
+    return seen ? seen->peers : std::vector<PeerInsight>{};
+  }
+
+  struct World {
+    test::FakeClock& clock;
+    test::FakeRandom random;
+    test::FakeLog log{};
+    Counters counters{};
+  } world;
+  AddressBook book;
+  protocol::CompletionQueue sent;
+  protocol::CompletionQueue received;
+  std::uint64_t word = 0x1234;
+  Engine engine;
+};
+
+struct EngineRails : testing::Test {
+  EngineRails() {
+    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+      return cargo.from.ip()[2] != to.ip()[2] || to.ip()[2] == dead;
+    };
+  }
+  void pass(int turns = 200) {
+    for (int i = 0; i < turns; ++i) {
+      clock.advance(5us);
+      a.engine.poll();
+      b.engine.poll();
+    }
+  }
+  void expect_one_session() {
+    for (RailNode* node : {&a, &b}) {
+      EXPECT_EQ(node->world.counters.sessions_opened, 1u);
+      EXPECT_EQ(node->world.counters.sessions_reset, 0u);
+      EXPECT_EQ(node->peers().size(), 1u);
+    }
+  }
+
+  test::FakeClock clock;
+  FakeNetwork network{clock, 1};
+  std::byte dead{0xFF};  ///< a rail that carries nothing
+  RailNode a{network, 1};
+  RailNode b{network, 2};
+};
+
+TEST_F(EngineRails, OnceItIsKnownEachOfItsAddressesIsThePeer) {
+  const auto first = a.book.insert(address(0, 2));
+  const auto second = a.book.insert(address(1, 2));
+  a.send(first);
+  pass();
+  a.send(second);
+  pass();
+  EXPECT_EQ(b.engine.unexpected_messages(), 2u);
+  expect_one_session();
+}
+
+TEST_F(EngineRails, ACallerIsWhomTheApplicationKnowsByAnotherAddress) {
+  const auto caller = b.book.insert(address(1, 1));
+  a.send(a.book.insert(address(0, 2)));
+  pass();
+  b.send(caller);
+  pass();
+  EXPECT_EQ(a.engine.unexpected_messages(), 1u);
+  EXPECT_EQ(b.engine.unexpected_messages(), 1u);
+  expect_one_session();
+  EXPECT_EQ(b.peers().front().name, address(1, 1));
+}
+
+TEST_F(EngineRails, AnAddressOfAnotherRailOpensTheSessionThere) {
+  dead = std::byte{0};
+  b.book.insert(address(1, 1));  // a caller is answered where the application knows it
+  a.send(a.book.insert(address(1, 2)));
+  pass();
+  EXPECT_EQ(b.engine.unexpected_messages(), 1u);
+  EXPECT_EQ(a.peers().front().flow->rails.front().link, 1u);
+}
+
+TEST_F(EngineRails, WhoClaimsTheAddressOfAnotherDoesNotGetItsMessages) {
+  RailNode owner{network, 3};
+  RailNode impostor{network, 4, 3};
+  const auto turns = [&] {
+    for (int i = 0; i < 200; ++i) {
+      pass(1);
+      owner.engine.poll();
+      impostor.engine.poll();
+    }
+  };
+  a.send(a.book.insert(address(0, 4)));
+  turns();
+  EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
+  EXPECT_EQ(owner.world.counters.refused_stale, 1u) << "it was asked whether it is the other one";
+  a.send(a.book.insert(address(1, 3)));
+  turns();
+  EXPECT_EQ(owner.engine.unexpected_messages(), 1u);
+  EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
+}
+
+TEST_F(EngineRails, EachOfItsOwnAddressesIsTheEndpointItself) {
+  for (int rail = 0; rail < kRails; ++rail) a.send(a.book.insert(address(rail, 1)));
+  pass(1);
+  EXPECT_EQ(a.engine.unexpected_messages(), 2u);
+  EXPECT_EQ(network.carried, 0u);
+}
+
+}  // namespace
+}  // namespace cluster::engine

@@ -1,0 +1,169 @@
+// The rails of a flow, without a flow: which there are, what is learnt of them, whom a complaint concerns.
+// How frames are spread over them is tried with whole flows (flow_rails_test.cc).
+#include "reliability/rail_set.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_world.h"
+
+namespace cluster::reliability {
+namespace {
+
+constexpr int kOurs = 1;
+constexpr int kPeer = 2;
+
+SocketAddress address(int network, int node) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, static_cast<std::byte>(network),
+                          static_cast<std::byte>(node)};
+  return SocketAddress::v4(ip, 5000);
+}
+
+link::Path way(int network, std::uint8_t link) { return {address(network, kPeer), {}, false, link}; }
+
+struct RailSetTest : testing::Test {
+  /// All further rails, believed in.
+  void join_both() {
+    rails.join(addresses);
+    for (const int network : {1, 2}) rails.answered(way(network, static_cast<std::uint8_t>(network)), true);
+    ASSERT_EQ(rails.size(), 3u);
+    ASSERT_TRUE(rails[1].health.up() && rails[2].health.up());
+  }
+
+  test::FakeLog log;
+  const std::vector<rails::OwnRail> own{
+      {address(0, kOurs), 24, "eth0"}, {address(1, kOurs), 24, "eth1"}, {address(2, kOurs), 24, "eth2"}};
+  const std::vector<SocketAddress> addresses{address(0, kPeer), address(1, kPeer), address(2, kPeer)};
+  RailSet rails{own, way(0, 0), 64, log};
+};
+
+TEST_F(RailSetTest, TheFirstIsBelievedInAndOthersAreAskedBeforeTheyAreUsed) {
+  EXPECT_EQ(rails.to_ask(Time(1ms)), std::nullopt);
+  rails.join(addresses);
+  ASSERT_EQ(rails.size(), 3u);
+  EXPECT_FALSE(rails[1].health.up() || rails[2].health.up());
+  EXPECT_EQ(rails.to_ask(Time(1ms)), 1u);
+  rails.asked(Time(1ms), 1);
+  EXPECT_EQ(rails.to_ask(Time(1ms)), 2u);
+  rails.answered(way(1, 1), true);
+  EXPECT_TRUE(rails[1].health.up());
+  EXPECT_FALSE(rails[2].health.up());
+  rails.join(addresses);
+  EXPECT_EQ(rails.size(), 3u) << "it takes effect once";
+}
+
+TEST_F(RailSetTest, AnAddressThatThisSideHasTooIsNoWayToThePeer) {
+  const std::vector<SocketAddress> shared{address(0, kPeer), address(1, kOurs), address(2, kPeer)};
+  rails.join(shared);
+  for (std::size_t i = 0; i < rails.size(); ++i) EXPECT_NE(rails[i].path.to, address(1, kOurs));
+  for (int asks = 0; asks < 20; ++asks) {
+    const Time now(Duration(2s) * asks);
+    while (const auto rail = rails.to_ask(now)) {
+      EXPECT_NE(rails.way_to_ask(*rail).to, address(1, kOurs));
+      rails.asked(now, *rail);
+    }
+  }
+}
+
+TEST_F(RailSetTest, AnAnswerFromAnotherAddressCorrectsTheGuess) {
+  const std::vector<SocketAddress> crossed{address(0, kPeer), address(7, kPeer), address(8, kPeer)};
+  rails.join(crossed);
+  rails.answered({address(8, kPeer), {}, false, 1}, true);
+  ASSERT_TRUE(rails[1].health.up());
+  EXPECT_EQ(rails[1].path.to, address(8, kPeer));
+  rails.answered({address(9, kPeer), {}, false, 2}, true);
+  EXPECT_FALSE(rails[2].health.up()) << "of whom the peer has not spoken";
+}
+
+TEST_F(RailSetTest, AKeepersWordCountsWhereThePeerHasBeenMet) {
+  rails.join(addresses);
+  rails.answered(way(1, 1), false);
+  EXPECT_FALSE(rails[1].health.up()) << "it may be somebody else's";
+  EXPECT_TRUE(rails.met_at().empty());
+  rails.answered(way(1, 1), true);
+  EXPECT_TRUE(rails[1].health.up());
+  ASSERT_EQ(rails.met_at().size(), 1u);
+  EXPECT_EQ(rails.met_at()[0], address(1, kPeer));
+  rails.complaint(Time(1ms), address(1, kPeer));
+  rails.answered(way(1, 1), false);
+  EXPECT_TRUE(rails[1].health.up());
+  rails.answered(way(1, 1), true);
+  EXPECT_EQ(rails.met_at().size(), 1u);
+}
+
+TEST_F(RailSetTest, UntilThePeerIsKnownEveryLinkIsTried) {
+  for (const unsigned link : {1u, 2u, 0u}) {
+    rails.try_another_link();
+    EXPECT_EQ(rails[0].path.link, link);
+    EXPECT_EQ(rails[0].path.to, address(0, kPeer));
+  }
+  rails.learn(way(0, 2), true);
+  EXPECT_EQ(rails[0].path.link, 2) << "there it came from";
+}
+
+TEST_F(RailSetTest, AnswersTakeTheRailOfWhatIsOwedOne) {
+  join_both();
+  EXPECT_EQ(rails.reply().link, 0);
+  EXPECT_FALSE(rails.many_arrive());
+  rails.learn(way(2, 2), true);
+  EXPECT_EQ(rails.reply().link, 2);
+  EXPECT_TRUE(rails.many_arrive());
+  rails.learn(way(1, 1), false);
+  EXPECT_EQ(rails.reply().link, 2) << "a mere acknowledgement is answered by nobody";
+  for (int frame = 0; frame < 100; ++frame) rails.learn(way(2, 2), true);
+  EXPECT_FALSE(rails.many_arrive());
+}
+
+TEST_F(RailSetTest, TheHardwareAddressIsLearntForThatRailAlone) {
+  join_both();
+  link::Path from = way(1, 1);
+  from.mac = {std::byte{2}};
+  from.mac_known = true;
+  rails.learn(from, false);
+  EXPECT_TRUE(rails[1].path.mac_known);
+  EXPECT_FALSE(rails[0].path.mac_known || rails[2].path.mac_known);
+}
+
+TEST_F(RailSetTest, AComplaintAboutOneAddressIsThatRailsTroubleWhileOthersWork) {
+  join_both();
+  EXPECT_TRUE(rails.complaint(Time(1ms), address(1, kPeer)));
+  EXPECT_TRUE(rails[0].health.up() && !rails[1].health.up() && rails[2].health.up());
+  EXPECT_EQ(rails.to_ask(Time(1ms)), 1u) << "asked at once";
+  EXPECT_TRUE(rails.complaint(Time(1ms), address(0, kPeer)));
+  EXPECT_FALSE(rails.complaint(Time(1ms), address(2, kPeer))) << "the last one: it concerns the peer";
+  rails.answered(way(1, 1), true);
+  EXPECT_TRUE(rails[1].health.up());
+  EXPECT_TRUE(rails.complaint(Time(2ms), address(2, kPeer)));
+}
+
+TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
+  EXPECT_FALSE(rails.complaint(Time(1ms), address(0, kPeer)));
+  EXPECT_TRUE(rails[0].health.up());
+}
+
+TEST_F(RailSetTest, QuestionsToThePeerGoRoundTheRailsThatHaveEverWorked) {
+  rails.join(addresses);
+  rails.answered(way(2, 2), true);
+  const std::uint8_t first = rails.in_turn().link;
+  const std::uint8_t second = rails.in_turn().link;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(first + second, 0 + 2);
+  EXPECT_EQ(rails.in_turn().link, first);
+}
+
+TEST_F(RailSetTest, WhoAsksSeesAllOfThem) {
+  join_both();
+  const SendWindow frames{64};
+  rails.complaint(Time(1ms), address(1, kPeer));
+  const std::vector<RailState> states = rails.state(frames);
+  ASSERT_EQ(states.size(), 3u);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    EXPECT_EQ(states[i].link, i);
+    EXPECT_EQ(states[i].to, addresses[i]);
+    EXPECT_EQ(states[i].up, i != 1);
+    EXPECT_GT(states[i].window, 0u);
+  }
+  EXPECT_GT(rails.footprint(), 3 * sizeof(Rail));
+}
+
+}  // namespace
+}  // namespace cluster::reliability
