@@ -80,12 +80,13 @@ LONE_TEST(Failure, OthersAreNotTouched) {
   int to_alive = 0;
   int at_friend = 0;
   char byte = 0;
+  char place = 0;
   e.must([&] { return fi_send(e.ep(), &byte, 1, nullptr, dead, &to_dead); });
   std::optional<Outcome> verdict;
   const Deadline deadline(seconds(20));
   int rounds = 0;
   while (!verdict && !deadline.passed()) {
-    friendly.must([&] { return fi_recv(friendly.ep(), &byte, 1, nullptr, FI_ADDR_UNSPEC, &at_friend); });
+    friendly.must([&] { return fi_recv(friendly.ep(), &place, 1, nullptr, FI_ADDR_UNSPEC, &at_friend); });
     e.must([&] { return fi_send(e.ep(), &byte, 1, nullptr, alive, &to_alive); });
     std::optional<Outcome> arrived;
     while (!(arrived = friendly.await(&at_friend, std::chrono::milliseconds(0))) && !deadline.passed())

@@ -91,6 +91,11 @@ PAIR_TEST(Progress, AComputingTargetIsRead) {
   EXPECT_LT(times[100], milliseconds(5)) << "slower than looking in now and then";
 }
 
+/// A look at memory that a peer may be writing: the race is what is wanted, so no sanitizer is asked.
+__attribute__((noinline, no_sanitize("thread"))) unsigned char look(const unsigned char& place) {
+  return *const_cast<const volatile unsigned char*>(&place);
+}
+
 PAIR_TEST(Progress, ATargetThatWatchesItsMemorySeesAWrite) {
   Team team(side, automatic());
   Endpoint& e = team.endpoint;
@@ -103,10 +108,9 @@ PAIR_TEST(Progress, ATargetThatWatchesItsMemorySeesAWrite) {
       continue;
     }
     const Deadline deadline(std::chrono::seconds(20));
-    const std::atomic_ref<unsigned char> watched(region.bytes[0]);
-    while (watched.load() != round && !deadline.passed()) {
+    while (look(region.bytes[0]) != round && !deadline.passed()) {
     }
-    ASSERT_EQ(watched.load(), round);
+    ASSERT_EQ(look(region.bytes[0]), round);
     side.tell(1, {1});
   }
 }

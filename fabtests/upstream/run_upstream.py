@@ -107,6 +107,8 @@ class Runner:
         spelled = self.spelling(line)
         if spelled is None:
             return self.table.add(line, outcome.MISSING)
+        if self.options.completion == "counter" and any(re.match(p, line) for p in programs.NOT_COUNTING):
+            return self.table.add(line, outcome.NOT_RUN, "it cannot count")
         begin = time.monotonic()
         deadline = begin + self.options.timeout * (10 if kind == "uber" else 1)
         children, files = [], []

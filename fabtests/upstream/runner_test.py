@@ -2,6 +2,7 @@
 """The runner judges rightly, and its lists hold together; no program of libfabric's is needed."""
 import errno
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -23,6 +24,11 @@ class Lists(unittest.TestCase):
     def test_no_line_stands_twice_in_a_set(self):
         for name, (_, lines) in programs.SETS.items():
             self.assertEqual(len(lines), len(set(lines)), name)
+
+    def test_what_cannot_count_is_still_there(self):
+        lines = [line for _, _, line in programs.wanted(EVERYTHING)]
+        for pattern in programs.NOT_COUNTING:
+            self.assertTrue(any(re.match(pattern, line) for line in lines), pattern)
 
     def test_all_is_more_than_quick(self):
         self.assertGreater(set(programs.ALL), set(programs.QUICK) - {"short"})
