@@ -43,6 +43,9 @@ std::optional<std::size_t> RailSet::find(const link::Path& from) const {
 }
 
 void RailSet::learn(const link::Path& from, bool owed) {
+  const link::Path& first = rails_.front()->path;
+  const bool as_known = !from.mac_known || (first.mac_known && from.mac == first.mac);
+  if (rails_.size() == 1 && from.link == first.link && as_known) return;  // nearly every frame there is
   if (const auto number = find(from)) {
     if (from.mac_known) rails_[*number]->path = from;
     if (owed && rails_.size() > 1) answer_by(*number);
