@@ -23,6 +23,7 @@
 #include "engine/insight.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
+#include "engine/timers.h"
 #include "os/wait_set.h"
 #include "protocol/messenger.h"
 #include "reliability/frame_body.h"
@@ -96,6 +97,7 @@ class Core final : public protocol::Directory {
   static bool answers_in_next_life(const Peer& peer, const wire::FrameView& view);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
   void hand_up(Peer& peer);
+  static bool may_act(const Peer& peer, const wire::Segment& segment);
   void count_held();
   void resume_held(Time now);
   void on_reset(const wire::FrameView& view, const link::Path& from);
@@ -173,7 +175,7 @@ class Core final : public protocol::Directory {
   std::vector<std::unique_ptr<shm::Inbox>> arrivals_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   Time started_;
-  Time next_timer_ = kNever;  ///< no flow has an earlier deadline
+  Timers timers_;  ///< no flow has an earlier deadline than its peer's timer
   Time next_ask_ = Time{};
   bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};

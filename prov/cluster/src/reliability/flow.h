@@ -87,6 +87,9 @@ class Flow final : public protocol::Carrier {
   /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
   /// to that session it is genuine.
   void introduce(const wire::FrameView& opening, link::Link& link);
+  /// Somebody calls while we call: told whom to turn to, and not believed before it does. Its data will come
+  /// again.
+  void answer(const wire::FrameView& call, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);
