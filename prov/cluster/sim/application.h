@@ -114,6 +114,7 @@ class Application {
   Time impatient_at_{};
   Time wake_at_ = kNever;
   bool finishing_ = false;
+  bool gave_up_ = false;
 };
 
 }  // namespace cluster::sim

@@ -212,6 +212,7 @@ void Application::cancel(std::uint64_t context) {
 }
 
 void Application::give_up_receives() {
+  gave_up_ = true;
   for (const std::uint64_t context : waiting_) cancel(context);
 }
 
@@ -227,6 +228,8 @@ bool Application::take_in_the_rest() {
     const std::size_t wanted = std::clamp(awaited[tagged ? 1 : 0], least, kRestAtOnce);
     while (any_posted_[tagged ? 1 : 0] < wanted && post_any(tagged)) acted = true;
   }
+  // What came after the last receive had been given up needed others.
+  if (gave_up_ && awaited[0] + awaited[1] == 0) give_up_receives();
   return acted;
 }
 

@@ -34,6 +34,8 @@ Hazard draw_hazard(Dice& dice) {
     hazard.burst_end = static_cast<std::uint32_t>(dice.between(30'000, 500'000));
     hazard.burst_loss = static_cast<std::uint32_t>(dice.between(300'000, kMillion));
   }
+  hazard.straggle = rate(50'000, dice);
+  hazard.straggle_by = dice.between(1ms, 100ms);
   return hazard;
 }
 
@@ -84,6 +86,7 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
       break;
     case Kind::clock_jump: incident.duration = std::min(incident.duration, kClockJumpMax); break;
     case Kind::crash:
+    case Kind::crash_at_success:
     case Kind::leave:
       incident.comes_back = !dice.chance(200'000);
       if (dice.chance(100'000)) incident.clock_set_back = dice.between(1s, 100s);
@@ -94,6 +97,37 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
     incident.duration = dice.between(peer_timeout / 2, 2 * peer_timeout);
   }
   return incident;
+}
+
+/// Processes end and begin again within microseconds or milliseconds, while copies of what they and those
+/// before them have said are still on their way: here is decided whose words are believed.
+void draw_restlessness(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
+                       Dice& dice) {
+  using Kind = Incident::Kind;
+  constexpr std::array kinds{Kind::crash, Kind::crash, Kind::crash_at_success, Kind::crash_at_success,
+                             Kind::leave, Kind::leave};
+  const Duration time = dice.chance(500'000) ? std::min<Duration>(horizon, 3ms) : horizon;
+  const std::uint64_t restless = dice.between(1, hosts);
+  for (std::uint64_t left = dice.between(3, 15); left > 0; --left) {
+    Incident incident;
+    incident.kind = dice.pick(kinds);
+    incident.at = Time{} + dice.between(Duration{0}, time);
+    incident.host = static_cast<HostNumber>(dice.below(restless));
+    incident.duration = dice.chance(600'000) ? dice.between(1us, 300us) : dice.between(300us, 20ms);
+    incident.comes_back = !dice.chance(150'000);
+    plan.incidents.push_back(incident);
+  }
+  const auto straggle = static_cast<std::uint32_t>(dice.between(50'000, 300'000));
+  const Duration longest = dice.between(200us, 20ms);
+  const bool overtaken = dice.chance(500'000);
+  for (HostNumber host = 0; host < hosts; ++host) {
+    Hazard& hazard = network.port(host).out;
+    hazard.straggle = straggle;
+    hazard.straggle_by = longest;
+    if (!overtaken) continue;
+    hazard.reorder = static_cast<std::uint32_t>(dice.between(50'000, 300'000));
+    hazard.reorder_by = longest;
+  }
 }
 
 }  // namespace
@@ -128,6 +162,9 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
     Incident incident = draw_incident(severity, hosts, horizon, peer_timeout, dice);
     if (network.rails() > 1 && of_network(incident)) draw_rail(incident, network.rails(), peer_timeout, dice);
     plan.incidents.push_back(std::move(incident));
+  }
+  if (severity >= Severity::lives && dice.chance(600'000)) {
+    draw_restlessness(hosts, horizon, network, plan, dice);
   }
   return plan;
 }
@@ -170,6 +207,10 @@ void FaultSchedule::begin(const Incident& incident) {
       if (!host.running()) return;
       host.crash();
       break;
+    case Kind::crash_at_success:
+      if (!host.running()) return;
+      host.crash_at_success();
+      break;
     case Kind::leave:
       if (!host.running() || host.leaving()) return;
       host.leave();
@@ -190,6 +231,7 @@ void FaultSchedule::end(const Incident& incident) {
       trace_.line("rail %u is whole again", incident.cut.rail);
       return network_.mend_cuts(incident.cut.rail);
     case Kind::crash:
+    case Kind::crash_at_success:
     case Kind::leave:
       if (host.running() || !returning_[incident.host]) return;
       returning_[incident.host] = false;

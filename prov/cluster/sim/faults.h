@@ -24,13 +24,23 @@ enum class Severity : std::uint8_t {
 };
 
 struct Incident {
-  enum class Kind : std::uint8_t { port_down, cut, computing, alone, stopped, clock_jump, crash, leave };
+  enum class Kind : std::uint8_t {
+    port_down,
+    cut,
+    computing,
+    alone,
+    stopped,
+    clock_jump,
+    crash,
+    crash_at_success,
+    leave
+  };
   Time at{};
   Kind kind = Kind::port_down;
   HostNumber host = 0;
   RailNumber rail = 0;         ///< port_down
-  Duration duration{0};        ///< of the trouble; for crash and leave: until the next life begins
-  bool comes_back = true;      ///< crash and leave: there is a next life
+  Duration duration{0};        ///< of the trouble; if a process ends: until the next life begins
+  bool comes_back = true;      ///< if a process ends: there is a next life
   Duration clock_set_back{0};  ///< the real-time clock of that life
   SimNetwork::Cut cut;
 };

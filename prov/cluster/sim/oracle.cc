@@ -204,9 +204,15 @@ bool Oracle::misled(HostNumber host, HostNumber by) const {
   return lane != lanes_.end() && lane->second.misled == hosts_[host].life;
 }
 
+/// What was said to nobody in particular was answered by a life that has ended meanwhile.
+bool Oracle::outlived(HostNumber host, HostNumber by) const {
+  const auto lane = lanes_.find({by, host});
+  return lane != lanes_.end() && lane->second.outlived == hosts_[host].life;
+}
+
 bool Oracle::excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const {
   const HostState& other = hosts_[peer];
-  if (misled(self, peer) || misled(peer, self)) return true;
+  if (misled(self, peer) || misled(peer, self) || outlived(self, peer)) return true;
   return silence_ || !other.alive || other.life != known_life || other.clock_went_back ||
          hosts_[self].clock_went_back;
 }
@@ -217,6 +223,7 @@ void Oracle::life_begins(HostNumber host, Time now, bool clock_went_back) {
   state.alive = true;
   state.began = now;
   state.clock_went_back = clock_went_back;
+  state.clock_ever_went_back = state.clock_ever_went_back || clock_went_back;
 }
 
 void Oracle::life_ends(HostNumber host) {
@@ -232,7 +239,7 @@ void Oracle::life_ends(HostNumber host) {
   }
 }
 
-void Oracle::frame_read(HostNumber at, const Packet& packet) {
+void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
@@ -240,8 +247,18 @@ void Oracle::frame_read(HostNumber at, const Packet& packet) {
   const bool stale = packet.sent_at < hosts_[at].began;
   if (stale && view.session != 0) return;  // for a session of an earlier life
   if (stale) lane.misled = hosts_[at].life;
-  if (lane.known_by != hosts_[at].life) lane.known_life = 0;
+  if (lane.known_by != hosts_[at].life) lane.known_life = lane.proven_life = 0;
   lane.known_by = hosts_[at].life;
+  if (lane.known_life == 0 && packet.life < hosts_[packet.from].life) lane.outlived = hosts_[at].life;
+  if (view.has_opening) {
+    lane.sessions[view.opening.session] = packet.life;
+    if (view.opening.epoch > lane.last_epoch) lane.last_session = view.opening.session;
+    lane.last_epoch = std::max(lane.last_epoch, view.opening.epoch);
+  }
+  if (packet.life > lane.proven_life && is_last_session(at, packet.from, view.session)) {
+    lane.proven_life = packet.life;
+    lane.proven_at = now;
+  }
   // First words of a next life could be anybody's: they end nothing until they have named our session.
   const bool proven = view.session != 0 || lane.known_life == 0;
   if (proven) lane.known_life = std::max(lane.known_life, packet.life);
@@ -256,6 +273,26 @@ void Oracle::frame_read(HostNumber at, const Packet& packet) {
       (announces ? message->announced_life : message->arrived_life) = hosts_[at].life;
     }
   });
+}
+
+/// True if the session is the last that the host has told `to`, and its present life has.
+bool Oracle::is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const {
+  const auto told = lanes_.find({host, to});
+  if (session == 0 || told == lanes_.end() || told->second.last_session != session) return false;
+  const auto found = told->second.sessions.find(session);
+  return found != told->second.sessions.end() && found->second == hosts_[host].life;
+}
+
+void Oracle::introduces(HostNumber self, HostNumber to, std::uint32_t session, Time now) const {
+  const auto lane = lanes_.find({to, self});
+  if (lane == lanes_.end() || lane->second.known_by != hosts_[self].life) return;
+  const auto life = lane->second.sessions.find(session);
+  const bool over = life != lane->second.sessions.end() && life->second < lane->second.proven_life &&
+                    lane->second.proven_at < now && !hosts_[to].clock_ever_went_back;
+  if (!over) return;
+  throw SafetyFailure("host " + std::to_string(self) + " introduces itself to life " +
+                      std::to_string(life->second) + " of host " + std::to_string(to) +
+                      " though it has heard of life " + std::to_string(lane->second.proven_life));
 }
 
 bool Oracle::must_arrive(const Message& message) const {

@@ -111,7 +111,9 @@ class Oracle {
   /// From now on the network may be gone for longer than peers wait.
   void expect_silence() { silence_ = true; }
   /// An engine looks at a frame.
-  void frame_read(HostNumber at, const Packet& packet);
+  void frame_read(HostNumber at, const Packet& packet, Time now);
+  /// An engine tells whoever has that session who it would be to it, and nothing else.
+  void introduces(HostNumber self, HostNumber to, std::uint32_t session, Time now) const;
 
   // --- in the end ---
   /// Messages that must still come to this host.
@@ -140,16 +142,24 @@ class Oracle {
   struct Lane {
     std::uint32_t tags = 0;
     std::uint32_t orders[2] = {0, 0};
-    std::uint32_t known_life = 0;  ///< of the host `from`, as `to` last saw it...
-    std::uint32_t known_by = 0;    ///< ...in this life of its own
-    std::uint32_t misled = 0;      ///< life of `to` that saw a frame meant for an earlier one
+    std::uint32_t known_life = 0;   ///< of the host `from`, as `to` last saw it...
+    std::uint32_t known_by = 0;     ///< ...in this life of its own
+    std::uint32_t misled = 0;       ///< life of `to` that saw a frame meant for an earlier one
+    std::uint32_t outlived = 0;     ///< life of `to` that first heard of `from` by a life that was over then
+    std::uint32_t proven_life = 0;  ///< latest of `from` that has named the session `to` was last heard to have...
+    Time proven_at{};               ///< ...for the first time
     std::unordered_map<std::uint32_t, MessageNumber> by_tag;
+    std::unordered_map<std::uint32_t, std::uint32_t>
+        sessions;  ///< of `from` that `to` has seen, and their lives
+    std::uint32_t last_session = 0;  ///< the one with the latest epoch: those before it may be over
+    std::uint64_t last_epoch = 0;
   };
   struct HostState {
     std::uint32_t life = 0;
     Time began{};
     bool alive = false;
     bool clock_went_back = false;
+    bool clock_ever_went_back = false;
     std::vector<MessageNumber> open;  ///< sent to this host and perhaps still to come
   };
 
@@ -159,6 +169,8 @@ class Oracle {
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
   bool misled(HostNumber host, HostNumber by) const;
+  bool outlived(HostNumber host, HostNumber by) const;
+  bool is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool must_arrive(const Message& message) const;
   bool awaited(const Message& message) const;
 

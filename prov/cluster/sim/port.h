@@ -15,15 +15,19 @@ struct Hazard {
   std::uint32_t duplicate = 0;
   std::uint32_t corrupt = 0;
   std::uint32_t reorder = 0;
-  Duration reorder_by{0};  ///< at most so much later than its turn; also how late a duplicate comes
-  Duration jitter{0};      ///< on top of the port's delay, in order
+  Duration reorder_by{0};      ///< at most so much later than its turn; also how late a duplicate comes
+  Duration jitter{0};          ///< on top of the port's delay, in order
+  std::uint32_t straggle = 0;  ///< a copy comes too, when everybody has forgotten
+  Duration straggle_by{0};     ///< at most so late
   /// Losses in bursts (Gilbert and Elliott): the chances that a burst begins and ends with a frame, and
   /// of loss within one.
   std::uint32_t burst_begin = 0;
   std::uint32_t burst_end = 0;
   std::uint32_t burst_loss = 0;
 
-  bool any() const { return loss + duplicate + corrupt + reorder + burst_begin != 0 || jitter.count() != 0; }
+  bool any() const {
+    return loss + duplicate + corrupt + reorder + straggle + burst_begin != 0 || jitter.count() != 0;
+  }
 };
 
 struct Port {

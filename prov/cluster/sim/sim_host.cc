@@ -122,7 +122,7 @@ void SimHost::start(Duration clock_set_back) {
                    world_.hosts,
                    life},
       Dice::stream(world_.seed, kStreamApplication, std::uint64_t{life} << 32 | number_));
-  leaving_ = false;
+  leaving_ = fated_ = succeeded_ = false;
   frozen_until_ = busy_until_ = Time{};
   poll_at_ = kNever;
   wake_now();
@@ -179,6 +179,8 @@ void SimHost::end_process(bool in_peace) {
   }
 }
 
+engine::Insight SimHost::insight() const { return *process_->engine->insight(); }
+
 Counters SimHost::counters() const {
   Counters sum = past_;
   if (process_ == nullptr) return sum;
@@ -222,9 +224,11 @@ void SimHost::happen(std::uint64_t note) {
   if (now < frozen_until_) {
     if (absence_ != Absence::computing) return wake(frozen_until_);
     attend();
+    if (fated_ && succeeded_) return crash();
     return wake(std::min(frozen_until_, now + dice_.between(kAttendGapMin, kAttendGapMax)));
   }
   turn();
+  if (fated_ && succeeded_ && process_ != nullptr) crash();
 }
 
 /// The library's own thread takes turns while the application is away. Completions stay in their
@@ -249,6 +253,7 @@ void SimHost::turn() {
     const MemoryAccount::Scope scope(&account_);
     process.engine->poll();
   }
+  most_stored_ = std::max(most_stored_, process.engine->unexpected_messages());
   bool acted = drain();
   if (leaving_ && (process.engine->settled() || now >= leave_by_)) {
     world_.trace.line("host %u: its process ends", number_);
@@ -283,6 +288,9 @@ bool SimHost::drain() {
   process_->sends.drain(everything, all, [&](const protocol::Completion& c) { sends.push_back(c); });
   process_->receives.drain(everything, all, [&](const protocol::Completion& c) { receives.push_back(c); });
   if (sends.empty() && receives.empty()) return false;
+  succeeded_ = std::any_of(sends.begin(), sends.end(),
+                           [](const protocol::Completion& c) { return c.fault == Fault::none; }) ||
+               succeeded_;
   for (const protocol::Completion& completion : receives) process_->application->complete(completion);
   for (const protocol::Completion& completion : sends) process_->application->complete(completion);
   return true;

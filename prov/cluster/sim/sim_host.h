@@ -51,6 +51,11 @@ class SimHost final : public Actor, public Station {
   void start(Duration clock_set_back = Duration{0});
   /// The process is killed; nobody hears of it.
   void crash();
+  /// It will be killed the moment after an operation of its application has succeeded.
+  void crash_at_success() {
+    fated_ = true;
+    succeeded_ = false;
+  }
   /// The application closes its endpoint; the process ends when nothing is owed any more.
   void leave();
   bool running() const { return process_ != nullptr; }
@@ -70,6 +75,10 @@ class SimHost final : public Actor, public Station {
   void wake(Time at);
   void wake_now();
 
+  /// What its engine shows of itself; a process must be running.
+  engine::Insight insight() const;
+  /// Most messages that ever waited for their receive.
+  std::size_t most_stored() const { return most_stored_; }
   const MemoryAccount& account() const { return account_; }
   /// Sums over all lives.
   Counters counters() const;
@@ -105,8 +114,11 @@ class SimHost final : public Actor, public Station {
   Time frozen_until_{};
   Time attend_at_{};
   Absence absence_ = Absence::computing;
+  bool fated_ = false;      ///< to be killed after its next success...
+  bool succeeded_ = false;  ///< ...which it has just had
   bool leaving_ = false;
   Time leave_by_ = kNever;
+  std::size_t most_stored_ = 0;
   Time last_frame_{};
   Duration longest_stall_{0};
 };

@@ -1,7 +1,13 @@
 #include "sim/sim_link.h"
 
+#include <algorithm>
+#include <array>
+
 #include "sim/memory_account.h"
 #include "sim/verdict.h"
+#include "wire/admit.h"
+#include "wire/frame.h"
+#include "wire/opening.h"
 
 namespace cluster::sim {
 namespace {
@@ -23,9 +29,26 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
   for (const link::OutFrame& frame : frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
     if (!network_.send(host_, rail_, life_, frame)) break;
+    look_for_introduction(frame);
     ++taken;
   }
   return taken;
+}
+
+/// A frame with an opening and nothing else but whom it is for.
+void SimLink::look_for_introduction(const link::OutFrame& frame) {
+  if (frame.size != sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock)) return;
+  std::array<std::byte, sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock)> bytes;
+  std::size_t filled = 0;
+  for (std::size_t i = 0; i < frame.count; ++i) {
+    std::copy(frame.pieces[i].begin(), frame.pieces[i].end(),
+              bytes.begin() + static_cast<std::ptrdiff_t>(filled));
+    filled += frame.pieces[i].size();
+  }
+  wire::FrameView view;
+  if (wire::admit(bytes, view) != wire::Refusal::none || !view.has_opening || view.acknowledges()) return;
+  if (view.kind != wire::FrameKind::flow) return;
+  oracle_.introduces(host_, host_of(frame.path->to), view.session, network_.now());
 }
 
 std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
@@ -36,7 +59,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     lent_.push_back(std::move(ring_.front()));
     ring_.pop_front();
     const Packet& packet = *lent_.back();
-    oracle_.frame_read(host_, packet);
+    oracle_.frame_read(host_, packet, network_.now());
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};

@@ -32,6 +32,8 @@ class SimLink final : public link::Link {
   void unplug() { unplugged_ = true; }
 
  private:
+  void look_for_introduction(const link::OutFrame& frame);
+
   SimNetwork& network_;
   Oracle& oracle_;
   HostNumber host_;

@@ -109,12 +109,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, cons
     lose("lost-out", totals_.lost, std::move(packet));
   } else {
     const Time there = out.sends_until + out.port.delay;
-    if (twice) {
-      std::unique_ptr<Packet> copy = blank();
-      *copy = *packet;
-      const Duration later = out.dice.between(Duration{0}, out.port.out.reorder_by);
-      timetable_.plan(there + later, *this, keep(Leg::at_switch, std::move(copy)));
-    }
+    send_copies(out, out.port.out, twice, there, Leg::at_switch, *packet);
     timetable_.plan(there + late, *this, keep(Leg::at_switch, std::move(packet)));
   }
   return true;
@@ -128,10 +123,28 @@ bool SimNetwork::pass(Line& on, const Hazard& hazard, bool& burst, Packet& packe
   if (burst && dice.chance(hazard.burst_loss)) return false;
   if (dice.chance(hazard.loss)) return false;
   if (dice.chance(hazard.corrupt)) damage(on, packet);
-  if (dice.chance(hazard.reorder)) late = dice.between(Duration{0}, hazard.reorder_by);
+  if (dice.chance(hazard.reorder)) {
+    late = dice.between(Duration{0}, hazard.reorder_by);
+    ++totals_.reordered;
+  }
   twice = dice.chance(hazard.duplicate);
   totals_.duplicated += twice ? 1 : 0;
   return true;
+}
+
+/// What comes besides the frame itself: its twin a little later, or much later when nobody thinks of it any
+/// more.
+void SimNetwork::send_copies(Line& on, const Hazard& hazard, bool twice, Time there, Leg leg,
+                             const Packet& packet) {
+  const auto copy_within = [&](Duration longest) {
+    std::unique_ptr<Packet> copy = blank();
+    *copy = packet;
+    timetable_.plan(there + on.dice.between(Duration{0}, longest), *this, keep(leg, std::move(copy)));
+  };
+  if (twice) copy_within(hazard.reorder_by);
+  if (!on.dice.chance(hazard.straggle)) return;
+  ++totals_.duplicated;
+  copy_within(hazard.straggle_by);
 }
 
 /// A few bits flip, or the end is cut off.
@@ -181,12 +194,7 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   if (hazard.jitter.count() != 0) there += in.dice.between(Duration{0}, hazard.jitter);
   there = std::max(there, in.delivered_until);
   in.delivered_until = there;
-  if (twice) {
-    std::unique_ptr<Packet> copy = blank();
-    *copy = *packet;
-    const Duration later = in.dice.between(Duration{0}, hazard.reorder_by);
-    timetable_.plan(there + later, *this, keep(Leg::at_host, std::move(copy)));
-  }
+  send_copies(in, hazard, twice, there, Leg::at_host, *packet);
   timetable_.plan(there + late, *this, keep(Leg::at_host, std::move(packet)));
 }
 

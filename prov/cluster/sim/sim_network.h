@@ -59,8 +59,12 @@ struct NetworkTotals {
   std::uint64_t cut = 0;           ///< by partitions and ports that were down
   std::uint64_t ring_full = 0;
   std::uint64_t duplicated = 0;
+  std::uint64_t reordered = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t unreachable = 0;
+
+  /// What did not come, or not whole.
+  std::uint64_t gone() const { return lost + tail_dropped + cut + ring_full + corrupted + unreachable; }
 };
 
 class SimNetwork final : public Actor {
@@ -73,6 +77,7 @@ class SimNetwork final : public Actor {
   /// To every rail.
   void connect(HostNumber host, Station& station);
   const NetworkTotals& totals() const { return totals_; }
+  Time now() const { return timetable_.now(); }
 
   /// False: the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t life, const link::OutFrame& frame);
@@ -114,6 +119,7 @@ class SimNetwork final : public Actor {
   std::uint64_t keep(Leg leg, std::unique_ptr<Packet> packet);
   /// True if the frame survives; may damage it. `late` is how much later than its turn it comes.
   bool pass(Line& on, const Hazard& hazard, bool& burst, Packet& packet, Duration& late, bool& twice);
+  void send_copies(Line& on, const Hazard& hazard, bool twice, Time there, Leg leg, const Packet& packet);
   void damage(Line& on, Packet& packet);
   bool is_cut(const Packet& packet) const;
   void reach_switch(std::unique_ptr<Packet> packet);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "protocol/channel.h"
+
 namespace cluster::sim {
 namespace {
 
@@ -84,12 +86,15 @@ HostProfile Simulation::draw_profile() {
   profile.poll_gap = dice_.chance(800'000) ? dice_.between(100ns, 2us) : dice_.between(2us, 200us);
   profile.frame_cost = dice_.between(0ns, 400ns);
   profile.clock_ahead = dice_.between(1s, 1'000'000s);
+  if (dice_.chance(300'000)) profile.linger = dice_.between(0us, 3ms);
   engine::Settings& settings = profile.settings;
   settings.net_eager_max = dice_.pick(std::array<std::size_t, 6>{0, 256, 1024, 4096, 16384, 16384});
   settings.eager_credit = dice_.pick(std::array<std::size_t, 3>{256 * 1024, 1024 * 1024, 1024 * 1024});
   settings.pull_window = dice_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
   settings.stored_max = dice_.pick(std::array<std::size_t, 4>{16, 256, 1 << 20, 1 << 20});
   settings.send_requests_max = dice_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
+  if (plan_.stored_max != 0) settings.stored_max = plan_.stored_max;
+  if (plan_.one_frame) settings.net_eager_max = 16384;
   settings.flow_window = dice_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
   settings.ack_delay = dice_.between(5us, 100us);
   settings.peer_timeout = peer_timeout_;
@@ -173,6 +178,9 @@ RunReport Simulation::run() {
   cluster_.remote.check_complete();
   check_memory();
   check_windows();
+  check_repairs();
+  check_credit();
+  check_store();
   for (const auto& host : cluster_.hosts) {
     host->leave();
     cluster_.run_for(dice_.between(0us, 200us));
@@ -203,6 +211,59 @@ void Simulation::check_windows() const {
   const std::uint64_t refused = cluster_.counters().refused_window;
   if (refused == 0) return;
   throw SafetyFailure(std::to_string(refused) + " frames lay outside their receiver's window");
+}
+
+/// Only what is missing travels again: a frame that the network kept or damaged may cost two, one that it
+/// delayed one, and so may each timeout. The rest allows for peers that are away and answer late.
+void Simulation::check_repairs() const {
+  constexpr std::uint64_t always = 500;
+  constexpr std::uint64_t one_in = 50;
+  const NetworkTotals& network = cluster_.network.totals();
+  const Counters counters = cluster_.counters();
+  const std::uint64_t bound =
+      2 * network.gone() + network.reordered + counters.timeouts + always + network.frames / one_in;
+  // What finds no room at its receiver is sent again until it does.
+  if (counters.frames_retransmitted <= bound || counters.store_full != 0) return;
+  throw SafetyFailure(std::to_string(counters.frames_retransmitted) + " frames were sent again though of " +
+                      std::to_string(network.frames) + " only " + std::to_string(network.gone()) +
+                      " were lost and " + std::to_string(network.reordered) + " late");
+}
+
+/// When nothing is stored nobody owes credit, and each side of a session that nothing has disturbed may send
+/// again nearly all that its peer lends.
+void Simulation::check_credit() const {
+  std::vector<engine::Insight> seen;
+  for (const auto& host : cluster_.hosts) {
+    seen.push_back(host->running() ? host->insight() : engine::Insight{});
+  }
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    for (const engine::PeerInsight& peer : seen[host].peers) {
+      const std::string between = "host " + std::to_string(host) + " and " + peer.name.text();
+      if (peer.stored == 0 && peer.lent != 0) {
+        throw SafetyFailure(between + ": " + std::to_string(peer.lent) +
+                            " bytes of credit were never given back");
+      }
+      const HostNumber other = host_of(peer.name);
+      const bool undisturbed =
+          seen[host].counters.sessions_reset + seen[other].counters.sessions_reset == 0 &&
+          cluster_.hosts[other]->running() && peer.flow && other != host;
+      if (!undisturbed) continue;
+      const auto back = std::find_if(seen[other].peers.begin(), seen[other].peers.end(),
+                                     [&](const auto& p) { return p.name == address_of(host); });
+      if (back == seen[other].peers.end()) continue;
+      const std::uint64_t least = profiles_[other].settings.eager_credit / 4 * 3;
+      if (peer.spare + back->lent >= std::min(least, protocol::kFirstCredit)) continue;
+      throw SafetyFailure(between + ": only " + std::to_string(peer.spare) + " bytes of credit are left");
+    }
+  }
+}
+
+/// Who only takes in, and waits for nobody's answer, stores no more than it was told to.
+void Simulation::check_store() const {
+  constexpr HostNumber sink = 0;
+  if (!plan_.one_frame || cluster_.hosts[sink]->most_stored() <= plan_.stored_max) return;
+  throw SafetyFailure("host 0 stored " + std::to_string(cluster_.hosts[sink]->most_stored()) +
+                      " messages, and was told " + std::to_string(plan_.stored_max));
 }
 
 RunReport Simulation::report() const {

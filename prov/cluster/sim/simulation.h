@@ -61,6 +61,9 @@ class Simulation {
   bool all_gone();
   void check_memory() const;
   void check_windows() const;
+  void check_repairs() const;
+  void check_credit() const;
+  void check_store() const;
   RunReport report() const;
 
   Dice dice_;

@@ -20,8 +20,8 @@ std::size_t near(std::size_t middle, std::size_t reach, Dice& dice) {
 }
 
 using Name = std::string_view;
-constexpr std::array<Name, 9> kNames{"ping-pong",   "all-to-all", "incast", "wildcard", "sizes",
-                                     "cancel-peek", "large",      "remote", "mixed"};
+constexpr std::array<Name, 10> kNames{"ping-pong",   "all-to-all", "incast", "wildcard", "sizes",
+                                      "cancel-peek", "large",      "remote", "backlog",  "mixed"};
 
 void make_ping_pong(WorkloadPlan& plan, Dice& dice) {
   plan.pattern = Pattern::ping_pong;
@@ -63,6 +63,20 @@ void make_remote(WorkloadPlan& plan, Dice& dice) {
   plan.reads = static_cast<std::uint32_t>(dice.below(kMillion));
   plan.closing = dice.chance(300'000) ? 1'000 : 0;
   if (dice.chance(300'000)) plan.sizes = {10, 5, 10, 10, 20, 3, 0};
+}
+
+/// Receives come late and one by one: messages pile up until neither credit nor store is left.
+void make_backlog(WorkloadPlan& plan, Dice& dice) {
+  plan.pattern = Pattern::incast;
+  plan.messages = static_cast<std::uint32_t>(dice.between(50, 300));
+  plan.in_flight = static_cast<std::uint32_t>(dice.between(8, 64));
+  plan.receive_depth = static_cast<std::uint32_t>(dice.between(1, 4));
+  plan.late = dice.between(20us, 500us);
+  plan.wildcard = kMillion;
+  plan.exact = plan.classed = 0;
+  plan.stored_max = dice.pick(std::array<std::size_t, 4>{8, 16, 64, 256});
+  plan.one_frame = dice.chance(500'000);
+  plan.sizes = plan.one_frame ? SizeMix{10, 0, 0, 0, 0, 0, 0} : SizeMix{40, 0, 10, 50, 0, 0, 0};
 }
 
 void make_mixed(WorkloadPlan& plan, Dice& dice) {
@@ -132,6 +146,8 @@ WorkloadPlan draw_workload(std::string_view name, Dice& dice) {
     make_large(plan, dice);
   } else if (name == "remote") {
     make_remote(plan, dice);
+  } else if (name == "backlog") {
+    make_backlog(plan, dice);
   } else if (name == "mixed") {
     make_mixed(plan, dice);
   } else if (name != "sizes") {

@@ -51,6 +51,8 @@ struct WorkloadPlan {
   Duration think{0};                ///< longest pause between sends
   Duration late{0};                 ///< longest pause before a used receive is replaced
   SizeMix sizes;
+  std::size_t stored_max = 0;  ///< if not 0: so many messages may wait for their receive at every host
+  bool one_frame = false;      ///< every message is sent eagerly, in one frame
 
   /// Parts in a million of the messages, receives or turns of an application.
   std::uint32_t tagged = 700'000;

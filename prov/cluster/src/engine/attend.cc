@@ -55,7 +55,7 @@ os::Rest Core::attend_seldom() {
   poll();
   turns_attended_ = turns_;
   if (packing_.attended()) return kInStream;
-  return next_timer_ != kNever || messenger_.busy() ? os::Rest{kSoon} : kAtLeisure;
+  return timers_.next() != kNever || messenger_.busy() ? os::Rest{kSoon} : kAtLeisure;
 }
 
 /// Nobody else sleeps here, so knocks may be taken out without asking for more, and deadlines are the

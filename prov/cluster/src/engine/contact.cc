@@ -82,6 +82,7 @@ std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path&
 void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
   peer.flow = std::move(flow);
   remotes_.push_back(&peer);
+  timers_.plan(peer.timer, peer.flow->deadline());
   if (peer.channel.carrier == nullptr) {
     peer.channel.carrier = peer.flow.get();
     peer.channel.eager_max = parts_.settings.net_eager_max;
@@ -187,6 +188,7 @@ void Core::lose(Peer& peer, Fault fault) {
     if (peer.flow->peer_session() != 0) peer.past.note(*peer.flow);
     peers_.remove_session(peer.flow->session());
     std::erase(remotes_, &peer);
+    timers_.cancel(peer.timer);
     if (peer.touched) std::erase(touched_, &peer);
     peer.touched = false;
     if (peer.aliased) peers_.forget_aliases(peer);

@@ -25,6 +25,7 @@
 #include "engine/packing.h"
 #include "engine/peers.h"
 #include "engine/self_carrier.h"
+#include "engine/timers.h"
 #include "os/wait_set.h"
 #include "protocol/messenger.h"
 #include "reliability/frame_body.h"
@@ -106,6 +107,7 @@ class Core final : public protocol::Directory {
   void on_trial(const wire::FrameView& view, const link::Path& from);
   link::Path way_back(const Peer& peer, const link::Path& from) const;
   void hand_up(Peer& peer);
+  static bool may_act(const Peer& peer, const wire::Segment& segment);
   void count_held();
   void resume_held(Time now);
   void on_reset(const wire::FrameView& view, const link::Path& from);
@@ -185,7 +187,7 @@ class Core final : public protocol::Directory {
   std::vector<std::unique_ptr<shm::Inbox>> arrivals_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   Time started_;
-  Time next_timer_ = kNever;  ///< no flow has an earlier deadline
+  Timers timers_;  ///< no flow has an earlier deadline than its peer's timer
   Time next_ask_ = Time{};
   bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};

@@ -1,7 +1,8 @@
 // An endpoint of datagrams: each message is one frame, sent once, and the frame that comes is the
 // message. No flows, no rings; peers on this node are reached through the kernel like all others.
 // What a frame is worth that names no session, only its sender can say: a datagram is believed to
-// come from the address it carries, as in UDP.
+// come from the address it carries, as in UDP. But no way is learnt from it: where datagrams to that address go is
+// the kernel's to know, or whoever writes them could have them sent elsewhere.
 #include "wire/datagram.h"
 
 #include "engine/core.h"
@@ -47,7 +48,6 @@ void Core::on_datagram(const wire::FrameView& view, const link::Path& from) {
   // without a name.
   Peer* peer = peers_.find(from.to);
   if (peer == nullptr) peer = &peers_.named(peers_.expected(from.to) ? from.to : SocketAddress{});
-  if (!peer->name().empty()) peer->way = from;
   messenger_.arrive_datagram(peer->channel, segment, view.segments.subspan(header));
 }
 

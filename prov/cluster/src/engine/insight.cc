@@ -21,6 +21,9 @@ PeerInsight Core::look_at(const Peer& peer) const {
   seen.name = peer.name();
   seen.path = path_of(peer);
   seen.why = parts_.service == Service::datagram ? "datagrams always go by the link" : peer.why;
+  seen.stored = peer.channel.stored;
+  seen.spare = peer.channel.credit_limit - peer.channel.charged;
+  seen.lent = peer.channel.charged_by_peer - peer.channel.released;
   seen.footprint = sizeof peer + peer.why.capacity() + peer.channel.control.footprint();
   if (peer.flow != nullptr) {
     seen.flow = peer.flow->state();

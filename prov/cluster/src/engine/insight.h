@@ -24,6 +24,9 @@ struct PeerInsight {
     bool unread = false;       ///< the peer has not taken everything yet
   };
   std::optional<Rings> rings;
+  std::size_t stored = 0;     ///< messages of it that wait for their receive
+  std::uint64_t spare = 0;    ///< eager bytes, charges included, that it takes before it has to say more
+  std::uint64_t lent = 0;     ///< the same that it has used here and not been given back
   std::size_t footprint = 0;  ///< bytes of memory held for the peer; of rings, what is mapped
 };
 

@@ -163,8 +163,9 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   switch (contact) {
     case reliability::Contact::same: return &peer;
     case reliability::Contact::stale:
-      // Who has not shown yet that it hears us has no claim to the name.
-      if (known && !peer.flow->confirmed()) break;
+      // Who has not shown yet that it hears us has no claim to the name: another may, if it was not over
+      // before.
+      if (known && !peer.flow->confirmed() && !peer.past.covers(view.opening)) break;
       ++parts_.environment.counters.refused_stale;
       refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known ? known->epoch : peer.past.epoch());
       return nullptr;
@@ -175,13 +176,15 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     court(now, peer, view, from);
     return nullptr;
   }
-  if (peer.flow == nullptr) {
-    use_flow(peer, make_flow(peer, way_back(peer, from)));
-    half_open_ = true;
-    peer.why = "it called first";
-    parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
-                                peer.why.c_str());
+  if (peer.flow != nullptr) {
+    if (view.kind == wire::FrameKind::flow) peer.flow->answer(view, *parts_.link);
+    return nullptr;
   }
+  use_flow(peer, make_flow(peer, way_back(peer, from)));
+  half_open_ = true;
+  peer.why = "it called first";
+  parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
+                              peer.why.c_str());
   return &peer;
 }
 
@@ -196,6 +199,11 @@ void Core::hand_up(Peer& peer) {
         break;
       }
       segment.address = 0;  // memory is named between processes of one node, and by rings only
+      if (!may_act(peer, segment)) [[unlikely]] {
+        peer.flow->hold(segments);
+        flows_held_ = true;
+        return;
+      }
       if (!messenger_.ready(peer.channel, segment)) [[unlikely]] {
         peer.flow->hold(segments);
         flows_held_ = true;
@@ -205,6 +213,15 @@ void Core::hand_up(Peer& peer) {
       segments = segments.subspan(header + segment.length);
     }
   }
+}
+
+/// Anybody can call under a name that is not its own, and what it says may as well be a message: but memory
+/// is touched for nobody who has not shown that it hears what is sent to that name.
+bool Core::may_act(const Peer& peer, const wire::Segment& segment) {
+  using wire::SegmentKind;
+  const bool remote = segment.kind == SegmentKind::put || segment.kind == SegmentKind::put_announce ||
+                      segment.kind == SegmentKind::get || segment.kind == SegmentKind::atomic;
+  return !remote || peer.flow->confirmed();
 }
 
 /// What has come does not fit into the store: it waits where it is, and its sender with it.
@@ -223,7 +240,7 @@ void Core::resume_held(Time now) {
     if (!peer->flow->holding()) continue;
     wire::Segment segment;
     wire::decode(peer->flow->held(), segment);
-    if (!messenger_.ready(peer->channel, segment)) {
+    if (!may_act(*peer, segment) || !messenger_.ready(peer->channel, segment)) {
       flows_held_ = true;
       continue;
     }
@@ -241,7 +258,7 @@ void Core::on_reset(const wire::FrameView& view, const link::Path& from) {
     return;
   }
   // An epoch that leaves no room above it would be our last.
-  if (view.reset.epoch < wire::kEpochEnd / 2)
+  if (view.reset.epoch < wire::kEpochEnd - wire::kEpochEnd / 8)
     last_epoch_ = std::max<std::uint64_t>(last_epoch_, view.reset.epoch);
   doom(*peer, Fault::reset);
 }
@@ -291,26 +308,27 @@ void Core::transmit_touched(Time now) {
     }
     if (peer.channel.busy) messenger_.pump(peer.channel);
     flow.transmit(now, *parts_.link);
-    next_timer_ = std::min(next_timer_, flow.deadline());
+    timers_.plan(peer.timer, flow.deadline());
   }
   touched_.clear();
 }
 
 void Core::run_timers(Time now) {
-  next_timer_ = kNever;
   bool worried = false;
-  for (Peer* peer : remotes_) {
-    reliability::Flow& flow = *peer->flow;
-    if (flow.deadline() <= now) {
-      flow.on_time(now);
-      worried = true;
-      touch(*peer);
-      if (flow.wants_probe(now)) {
-        const std::uint32_t nonce = flow.session();
-        send_control(wire::ControlFrame::probe(nonce).bytes(), flow.path());
-      }
+  while (const Timer* timer = timers_.due(now)) {
+    Peer& peer = *static_cast<Peer*>(timer->owner);
+    reliability::Flow& flow = *peer.flow;
+    if (flow.deadline() > now) {
+      timers_.plan(peer.timer, flow.deadline());
+      continue;
     }
-    next_timer_ = std::min(next_timer_, flow.deadline());
+    flow.on_time(now);
+    worried = true;
+    touch(peer);
+    if (flow.wants_probe(now)) {
+      const std::uint32_t nonce = flow.session();
+      send_control(wire::ControlFrame::probe(nonce).bytes(), flow.path());
+    }
   }
   if (worried && now >= next_complaints_) hear_complaints(now);
 }

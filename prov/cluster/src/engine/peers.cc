@@ -8,7 +8,7 @@ Peer& Peers::named(const SocketAddress& name) {
     all_.push_back(std::make_unique<Peer>());
     slot = all_.back().get();
     slot->channel.name = name;
-    slot->channel.owner = slot;
+    slot->channel.owner = slot->timer.owner = slot;
   }
   return *slot;
 }

@@ -13,6 +13,7 @@
 
 #include "base/units.h"
 #include "engine/address_book.h"
+#include "engine/timers.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
 #include "reliability/flow.h"
@@ -55,6 +56,7 @@ struct Peer {
   std::uint64_t handle_generation = ~std::uint64_t{0};
   Time heard_at{};  ///< last frame of its session over the network
   Time lost_at{};   ///< end of its last session
+  Timer timer;      ///< of its flow
   PastSessions past;
   bool self = false;
   bool aliased = false;    ///< further addresses lead here, too

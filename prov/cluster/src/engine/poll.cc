@@ -136,7 +136,7 @@ void Core::do_chores(std::uint64_t ticks) {
 
 /// May somebody over there wait for us, or be waited for? Never denied for long.
 bool Core::network_due(std::uint64_t ticks) const {
-  const bool silent = silent_looks_ >= kSilentLooks && next_timer_ == kNever && !messenger_.spoke() &&
+  const bool silent = silent_looks_ >= kSilentLooks && timers_.next() == kNever && !messenger_.spoke() &&
                       touched_.empty() && (remotes_.empty() || !messenger_.busy());
   return !silent || locals_.empty() || ticks - glance_ > kTicksPerGlance || turns_ % kTurnsPerGlance == 0;
 }
@@ -155,11 +155,11 @@ void Core::take_held_back() {
 bool Core::poll_network() {
   const Time now = parts_.environment.clock.now();
   messenger_.tell_time(now);
+  const bool news = receive_network(now);
   if (flows_held_) [[unlikely]]
     resume_held(now);
-  const bool news = receive_network(now);
   messenger_.mind_pulls(now);
-  if (now >= next_timer_) run_timers(now);
+  if (now >= timers_.next()) run_timers(now);
   if (now >= next_ask_ && asks()) ask_the_silent(now);
   if (messenger_.busy()) {
     for (Peer* peer : remotes_) {
@@ -172,7 +172,7 @@ bool Core::poll_network() {
 }
 
 Time Core::next_deadline() const {
-  const Time timer = std::min(next_timer_, messenger_.deadline());
+  const Time timer = std::min(timers_.next(), messenger_.deadline());
   return asks() ? std::min(timer, next_ask_) : timer;
 }
 

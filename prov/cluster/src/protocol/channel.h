@@ -72,8 +72,9 @@ struct Channel {
 
   // What has been pulled from it (pull_budget.h).
   std::size_t pulled = 0;     ///< bytes asked for and not arrived
-  bool pull_moved = false;    ///< something was asked for or arrived since the budget looked
-  bool pull_stalled = false;  ///< nothing did: its share is lent to others
+  std::size_t brought = 0;    ///< of that, since the budget looked last
+  bool pull_asked = false;    ///< something was asked for since
+  bool pull_stalled = false;  ///< it brings too little: its share is lent to others
   Hook<Channel> pulls;
 
   bool farewell = false;  ///< the peer has closed in peace

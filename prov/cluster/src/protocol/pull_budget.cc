@@ -13,7 +13,7 @@ void PullBudget::pulled(ReceiveRequest& receive, std::size_t bytes) {
   receive.requested += bytes;
   if (channel.pulled == 0) asked_.push_back(channel);
   channel.pulled += bytes;
-  channel.pull_moved = true;
+  channel.pull_asked = true;
   out_ += bytes;
 }
 
@@ -23,11 +23,11 @@ void PullBudget::arrived(ReceiveRequest& receive, std::size_t offset, std::size_
     timed_.armed = false;
     if (timed_.sent_at != kNever) sample(now_ - timed_.sent_at);
   }
-  if (channel.pull_stalled) {
+  channel.brought += bytes;
+  if (channel.pull_stalled && moves(channel)) {
     channel.pull_stalled = false;
     out_ += channel.pulled;
   }
-  channel.pull_moved = true;
   receive.arrived += bytes;
   take_back(channel, bytes);
 }
@@ -43,6 +43,7 @@ void PullBudget::take_back(Channel& channel, std::size_t bytes) {
   if (!channel.pull_stalled) out_ -= bytes;
   if (channel.pulled != 0) return;
   channel.pull_stalled = false;
+  channel.brought = 0;
   asked_.remove(channel);
 }
 
@@ -73,11 +74,12 @@ bool PullBudget::mind(Time now) {
   mind_at_ = now + std::max(kPatience, 4 * last_taken_);
   bool lent = false;
   for (Channel* channel = asked_.front(); channel != nullptr; channel = asked_.after(*channel)) {
-    if (!channel->pull_moved && !channel->pull_stalled) {
+    if (!channel->pull_asked && !channel->pull_stalled && !moves(*channel)) {
       channel->pull_stalled = lent = true;
       out_ -= channel->pulled;
     }
-    channel->pull_moved = false;
+    channel->pull_asked = false;
+    channel->brought = 0;
   }
   return lent;
 }

@@ -10,10 +10,10 @@
 // tens of kilobytes, a memory-speed link a megabyte. It never shrinks below kLeast: that fits into the
 // smallest switch buffers (64 KB), and a slow sender must not be taken for a slow port for ever.
 //
-// A peer that has sent nothing of what was asked for while others wait is not allowed to hold the budget:
-// after kPatience (or four timed pulls, if they take that long) its share is lent out, it is asked for
-// nothing more, and its first byte makes all good. Sources: Homa (SIGCOMM 2018) for the receiver's say, Swift
-// (SIGCOMM 2020) for the delay.
+// A peer that has sent less than an eighth of what was asked for while others wait is not allowed to hold the
+// budget: after kPatience (or four timed pulls, if they take that long) its share is lent out, it is asked
+// for nothing more, and an eighth of it makes all good. Sources: Homa (SIGCOMM 2018) for the receiver's say,
+// Swift (SIGCOMM 2020) for the delay.
 #pragma once
 
 #include <algorithm>
@@ -70,8 +70,11 @@ class PullBudget {
   static constexpr Duration kTarget = 200us;
   static constexpr unsigned kQuickEnough = 4;
   static constexpr Duration kPatience = 2ms;
+  static constexpr std::size_t kLeastPart = 8;  ///< of what is out, within kPatience
   static constexpr Duration kMemory = 10s;
 
+  /// True if it brings what it is asked for, and not crumbs of it to keep its share.
+  static bool moves(const Channel& channel) { return channel.brought * kLeastPart >= channel.pulled; }
   void sample(Duration taken);
   void take_back(Channel& channel, std::size_t bytes);
 

@@ -67,6 +67,8 @@ void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
 
 void Flow::introduce(const wire::FrameView& opening, link::Link& link) { rooms_->introduce(opening, link); }
 
+void Flow::answer(const wire::FrameView& call, link::Link& link) { rooms_->answer(call, link); }
+
 Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::Path& from) {
   return rooms_->receive(now, view, from);
 }
@@ -109,7 +111,7 @@ bool Flow::drained() const { return rooms_->drained(); }
 
 void Flow::close(Time now, link::Link& link) { rooms_->close(now, link); }
 
-bool Flow::confirmed() const { return rooms_->handshake.peer_knows_us(); }
+bool Flow::confirmed() const { return rooms_->handshake.genuine(); }
 
 std::uint32_t Flow::session() const { return rooms_->handshake.ours().session; }
 
@@ -135,10 +137,10 @@ FlowState Flow::state() const {
 }
 
 bool Flow::quoted_by(const wire::ResetBlock& block) const {
-  // Before the peer's session is known frames carry 0; afterwards a quotation of 0 would be one that a
-  // stranger can make up, since sequences begin at 0. What was refused meanwhile is repaired, and refused
-  // again.
-  const bool addressed = block.session == peer_session();
+  // Before the peer's session is known frames carry 0, which a stranger can make up as well as their
+  // sequence: so ours is quoted, which stands in their opening. Afterwards that counts no more; what was
+  // refused meanwhile is repaired, and refused again.
+  const bool addressed = block.session == (peer_session() != 0 ? peer_session() : session());
   const Sequence sequence{block.sequence};
   const Sequence transmission{block.transmission};
   if (addressed && rooms_->asked == transmission) return true;

@@ -85,6 +85,9 @@ class Flow final : public protocol::Carrier {
   /// True if frames are unanswered, none waits to be sent, and another segment like the last would find room
   /// in the open one: it may wait for that.
   bool open_to_more() const;
+  /// Somebody calls while we call: told whom to turn to, and not believed before it does. Its data will come
+  /// again.
+  void answer(const wire::FrameView& call, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);

@@ -14,6 +14,10 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
     return Verdict::refused;
   }
   if (!knew_peer) ++environment.counters.sessions_opened;
+  if (view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kFramesBeforeAnswer) {
+    ++environment.counters.refused_window;
+    return Verdict::refused;
+  }
   if (view.acknowledges()) {
     const bool plausible = frames.plausible(view.ack, view.has_ranges ? &view.ranges : nullptr) &&
                            !view.newest.after(transmission);
@@ -24,8 +28,9 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
     take_acknowledgement(now, view);
   }
   liveness.heard(now);
-  // An introduction: what was sent before has not been taken, and will be now.
-  if (!knew_peer && !view.sequenced() && !view.acknowledges()) timer.hurry(now);
+  // What was sent before has not been taken, and will be now: so it is after an introduction, and where the
+  // first thing we asked for was not for strangers.
+  if (!knew_peer && !view.sequenced() && frames.first().value == 0) timer.hurry(now);
   const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
   // The way back is believed from who has been told the session, not from who only calls.
   if (verdict != Verdict::refused && view.session != 0) rails.learn(from, view.sequenced());

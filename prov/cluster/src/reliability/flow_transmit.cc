@@ -226,6 +226,17 @@ void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
   send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, rails.reply(), link, nothing);
 }
 
+void Flow::Rooms::answer(const wire::FrameView& call, link::Link& link) {
+  Handshake towards_caller(handshake.ours(), {handshake.further().begin(), handshake.further().end()});
+  if (!alive() || !towards_caller.accept(call)) return;
+  const Word nothing(Time{}, acks, arrivals);
+  link::OutFrame out;
+  out.path = &rails.reply();
+  const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
+  seal(label, towards_caller, nothing, bare, out);
+  environment.counters.frames_sent += link.send_burst({&out, 1});
+}
+
 void Flow::Rooms::close(Time now, link::Link& link) {
   if (!alive()) return;
   // A peer that was never spoken to has nothing to be told. The others would hear of it anyway when

@@ -21,7 +21,10 @@ bool Handshake::accept(const wire::FrameView& view) {
     if (peer_->session != view.opening.session || peer_->epoch != view.opening.epoch) return false;
   }
   if (!peer_) return false;
-  if (addressed) peer_knows_us_ = true;
+  if (!addressed) return true;
+  genuine_ = true;
+  // An introduction shows that the peer has read our opening, not that it keeps it.
+  if (view.sequenced() || view.acknowledges() || view.kind == wire::FrameKind::fin) peer_knows_us_ = true;
   return true;
 }
 

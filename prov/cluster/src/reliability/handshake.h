@@ -39,6 +39,9 @@ Contact judge(const std::optional<Known>& known, const wire::Opening& opening);
 
 class Handshake {
  public:
+  /// In flight while the peer is not known to have our opening: so many from the first on.
+  static constexpr std::size_t kFramesBeforeAnswer = 8;
+
   /// `further` are the addresses of this side besides its name; at most wire::kRailsMax in all.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {})
       : ours_(ours), further_(std::move(further)) {
@@ -52,6 +55,8 @@ class Handshake {
   bool accept(const wire::FrameView& view);
   /// True once the peer's opening was seen.
   bool knows_peer() const { return peer_.has_value(); }
+  /// True once the peer has addressed our session: it hears what is sent to its address.
+  bool genuine() const { return genuine_; }
   /// True once the peer is known to have our opening: it need not be said any more.
   bool peer_knows_us() const { return peer_knows_us_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
@@ -78,7 +83,6 @@ class Handshake {
   }
 
  private:
-  static constexpr std::size_t kFramesBeforeAnswer = 8;
   /// Fits where IPv6 works at all (links of 1280 bytes), so a peer's smaller MTU loses nothing.
   static constexpr std::size_t kFrameBeforeAnswer = 1232;
 
@@ -86,6 +90,7 @@ class Handshake {
   std::vector<SocketAddress> further_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
+  bool genuine_ = false;
   bool peer_knows_us_ = false;
   std::size_t proven_ = PathSize::kCertain;
 };

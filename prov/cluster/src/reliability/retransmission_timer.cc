@@ -13,8 +13,10 @@ void RetransmissionTimer::progress(Time now, bool outstanding) {
 }
 
 Duration RetransmissionTimer::silence(const RoundTrip& round_trip) const {
-  if (probing(round_trip))
-    return std::max({2 * round_trip.smoothed(), round_trip.likely_longest(), kProbeMin}) + ack_delay_;
+  if (probing(round_trip)) {
+    const Duration least = round_trip.familiar() ? kProbeMin : RoundTrip::kTimeoutUnmeasured;
+    return std::max({2 * round_trip.smoothed(), round_trip.likely_longest(), least}) + ack_delay_;
+  }
   return std::min(round_trip.timeout() * (1u << backoff_), RoundTrip::kTimeoutMax);
 }
 

@@ -7,6 +7,7 @@ namespace cluster::reliability {
 void RoundTrip::sample(Duration measured) {
   measured = std::max<Duration>(measured, 1ns);
   latest_ = measured;
+  samples_ = std::min(samples_ + 1, kFamiliar);
   if (smoothed_ == Duration::zero()) {
     smoothed_ = measured;
     deviation_ = measured / 2;
@@ -20,7 +21,7 @@ void RoundTrip::sample(Duration measured) {
 
 Duration RoundTrip::timeout() const {
   if (!measured()) return kTimeoutUnmeasured;
-  return std::clamp(likely_longest(), kTimeoutMin, kTimeoutMax);
+  return std::clamp(likely_longest(), familiar() ? kTimeoutMin : kTimeoutUnmeasured, kTimeoutMax);
 }
 
 }  // namespace cluster::reliability

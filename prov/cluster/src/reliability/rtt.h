@@ -12,6 +12,9 @@ class RoundTrip {
  public:
   void sample(Duration measured);
   bool measured() const { return smoothed_ > Duration::zero(); }
+  /// True once so much has been measured that it tells what silence means. The first samples are those of an
+  /// empty path; what follows them waits behind others, and behind itself.
+  bool familiar() const { return samples_ >= kFamiliar; }
   /// Zero until measured.
   Duration smoothed() const { return smoothed_; }
   Duration latest() const { return latest_; }
@@ -26,7 +29,9 @@ class RoundTrip {
 
  private:
   static constexpr int kOutlier = 8;
+  static constexpr unsigned kFamiliar = 8;
 
+  unsigned samples_ = 0;
   Duration smoothed_{0};
   Duration deviation_{0};
   Duration latest_{0};

@@ -24,7 +24,8 @@ ControlFrame::ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t 
 ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch) {
   ResetBlock block{};
   block.reason = static_cast<std::uint8_t>(reason);
-  block.session = offending.session;
+  block.session =
+      offending.session != 0 || !offending.has_opening ? offending.session : offending.opening.session;
   block.sequence = offending.sequence.value;
   block.transmission = offending.transmission.value;
   block.epoch = epoch;

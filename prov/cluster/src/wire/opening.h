@@ -11,8 +11,8 @@
 
 namespace cluster::wire {
 
-/// Epochs are smaller than this: real time in ns until the year 2262.
-inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 63;
+/// Epochs are smaller than this: real time in ns until the year 2116.
+inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 62;
 
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.
 struct OpeningBlock {

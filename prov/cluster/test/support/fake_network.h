@@ -23,6 +23,7 @@ struct Conditions {
   Duration delay = 10us;
   Duration jitter = 0ns;                ///< each copy takes up to so much longer: frames overtake each other
   bool blackout = false;                ///< everything is lost
+  bool macs = false;                    ///< who receives sees by which hardware address it came
   std::size_t burst = link::kBurstMax;  ///< frames a link takes per call
 };
 
@@ -33,6 +34,7 @@ class FakeNetwork {
   struct Cargo {
     SocketAddress from;
     std::vector<std::byte> bytes;
+    bool raw = false;  ///< sent to a hardware address
   };
 
   Conditions conditions;
@@ -46,7 +48,7 @@ class FakeNetwork {
 
   void carry(const SocketAddress& from, const link::OutFrame& frame) {
     ++carried;
-    Cargo cargo{from, {}};
+    Cargo cargo{from, {}, frame.path->mac_known};
     for (std::size_t i = 0; i < frame.count; ++i) {
       cargo.bytes.insert(cargo.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
     }
@@ -114,7 +116,7 @@ class FakeLink final : public link::Link {
     }
     for (std::size_t i = 0; i < inbox_.size(); ++i) {
       frames[i].bytes = inbox_[i].bytes;
-      frames[i].from = {inbox_[i].from, {}, false};
+      frames[i].from = {inbox_[i].from, {}, network_.conditions.macs};
     }
     return inbox_.size();
   }

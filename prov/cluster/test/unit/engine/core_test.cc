@@ -227,7 +227,7 @@ TEST_F(CoreTest, ACallerWhoDoesNotHearUsIsForgottenAndOneWhoDoesIsNot) {
 TEST_F(CoreTest, ANameTakenByAStrangerGoesToWhomeverHearsWhatIsSentThere) {
   Node a(network, kA, kB, 1000);
   {
-    Node squatter(network, kB, kA, (std::uint64_t{1} << 63) - 1'000'000'000'000);
+    Node squatter(network, kB, kA, wire::kEpochEnd - 1'000'000'000'000);
     squatter.send();
     network.conditions.blackout = true;
   }
@@ -242,14 +242,16 @@ TEST_F(CoreTest, ANameTakenByAStrangerGoesToWhomeverHearsWhatIsSentThere) {
 
 TEST_F(CoreTest, AnEpochThatLeavesNoRoomAboveItIsNotMadeOurs) {
   Node a(network, kA, kB, 1000);
-  network.conditions.blackout = true;
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kB) call = cargo.bytes;
+    return to == kB;
+  };
   a.send();
-  network.conditions.blackout = false;
+  network.drop = nullptr;
   wire::FrameView quoted;
-  quoted.session = 0;
-  quoted.sequence = {0};
-  quoted.transmission = {1};
-  const std::uint64_t last = (std::uint64_t{1} << 63) - 1;
+  ASSERT_EQ(wire::admit(call, quoted), wire::Refusal::none);
+  const std::uint64_t last = wire::kEpochEnd - 1;
   inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::stale_epoch, last).bytes());
   pass(a);
   ASSERT_EQ(a.counters().sessions_reset, 1u);

@@ -167,6 +167,21 @@ TEST_F(DatagramTest, StrangersAreHeardButHaveNoName) {
   EXPECT_EQ(got[0].source, protocol::kNoHandle);
 }
 
+TEST_F(DatagramTest, WhoeverWritesDatagramsDoesNotSayWhereOthersGo) {
+  Node a(network, kA, kB);
+  Node b(network, kB, kA);
+  network.conditions.macs = true;
+  ASSERT_EQ(b.send(ConstBytes(target).first(8)), Fault::none);
+  pass(a);
+  std::size_t raw = 0;
+  network.drop = [&](const test::FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    raw += cargo.raw ? 1 : 0;
+    return false;
+  };
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  EXPECT_EQ(raw, 0u);
+}
+
 TEST_F(DatagramTest, TheTwoKindsOfEndpointsDoNotTalk) {
   Node a(network, kA, kB);
   Node b(network, kB, kA, Service::reliable);

@@ -82,11 +82,26 @@ TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
   budget.arrived(lively, 0, 1000);
   EXPECT_FALSE(budget.mind(now + 6ms)) << "what moves does not stall";
   budget.arrived(silent, 0, 1000);
+  EXPECT_TRUE(budget.room()) << "crumbs buy nothing";
+  budget.arrived(silent, 1000, 9000);
   EXPECT_FALSE(budget.room()) << "its share counts again";
-  budget.arrived(silent, 1000, silent.requested - 1000);
+  budget.arrived(silent, 10'000, silent.requested - 10'000);
   budget.arrived(lively, 1000, lively.requested - 1000);
   EXPECT_TRUE(budget.may_pull(silent));
   EXPECT_EQ(channels[0].pulled + channels[1].pulled, 0u);
+}
+
+TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
+  ReceiveRequest& crumbling = message_of(channels.emplace_back());
+  while (budget.room() && budget.may_pull(crumbling)) budget.pulled(crumbling, budget.piece());
+  budget.mind(now);
+  bool lent = false;
+  for (int look = 1; look <= 5; ++look) {
+    budget.arrived(crumbling, crumbling.arrived, 1);
+    lent = budget.mind(now += 3ms) || lent;
+    EXPECT_TRUE(budget.room()) << look;
+  }
+  EXPECT_TRUE(lent);
 }
 
 TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {

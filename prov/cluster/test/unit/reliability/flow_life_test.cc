@@ -191,13 +191,15 @@ TEST(FlowLife, AResetIsGenuineIfItQuotesAFrameInFlight) {
   block.session = 0;
   block.sequence = 0;
   block.transmission = 1;
+  EXPECT_FALSE(pair.a.flow->quoted_by(block)) << "anybody could have made that up";
+  block.session = pair.a.flow->session();
   EXPECT_TRUE(pair.a.flow->quoted_by(block));
   block.transmission = 2;
   EXPECT_FALSE(pair.a.flow->quoted_by(block));
   block.transmission = 1;
   block.session = 4711;
   EXPECT_FALSE(pair.a.flow->quoted_by(block));
-  block.session = 0;
+  block.session = pair.a.flow->session();
   block.sequence = 1;
   EXPECT_FALSE(pair.a.flow->quoted_by(block));
 }

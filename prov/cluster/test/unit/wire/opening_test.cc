@@ -18,7 +18,7 @@ Opening sample(bool v6) {
   for (std::size_t i = 0; i < ip.size(); ++i) ip[i] = std::byte(i + 1);
   Opening opening;
   opening.session = 0xA1A2A3A4;
-  opening.epoch = 0x71B2B3B4B5B6B7B8;
+  opening.epoch = 0x31B2B3B4B5B6B7B8;
   opening.name = v6 ? SocketAddress::v6(ip.data(), 9228, 7) : SocketAddress::v4(ip.data(), 9228);
   opening.features = 0xC1C2C3C4;
   opening.frame_max = 8972;

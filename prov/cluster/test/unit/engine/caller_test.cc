@@ -1,0 +1,157 @@
+// First contact: what callers may do before they have shown that they hear what is sent to the name they
+// give.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+
+#include "protocol/regions.h"
+#include "support/node.h"
+#include "wire/control.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FakeNetwork;
+using test::kA;
+using test::kB;
+using test::Node;
+
+class CallerTest : public test::EngineTest {
+ protected:
+  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
+    const link::Path path{to, {}, false};
+    link::OutFrame frame;
+    frame.path = &path;
+    frame.add(bytes);
+    network.carry(from, frame);
+  }
+  /// Somebody calls a under b's name, and hears nothing of what is sent there.
+  void forge_a_call(std::uint64_t epoch) {
+    std::optional<Node> forger(std::in_place, network, kB, kA, epoch);
+    forger->send();
+    network.conditions.blackout = true;
+    forger.reset();
+    network.conditions.blackout = false;
+  }
+  static Fault put(Node& from, std::byte value) {
+    const std::array bytes{value};
+    const ConstBytes slice = bytes;
+    const protocol::RemoteRange range{0, 1, 1};
+    protocol::PutOrder order;
+    order.remote = {&range, 1};
+    order.length = 1;
+    order.slices = {&slice, 1};
+    order.inject = true;
+    return from.engine.put(order);
+  }
+};
+
+TEST_F(CallerTest, ACallIsNotEndedByGuesses) {
+  Node a(network, kA, kB, 1000);
+  network.conditions.blackout = true;
+  a.send();
+  network.conditions.blackout = false;
+  for (std::uint32_t transmission = 0; transmission < 6; ++transmission) {
+    wire::FrameView quoted;
+    quoted.transmission = {transmission};
+    inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session).bytes());
+  }
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  Node b(network, kB, kA, 1000);
+  pass(a, b);
+  EXPECT_EQ(b.counters().unexpected, 1u);
+}
+
+TEST_F(CallerTest, ACallIsEndedByWhoeverRefusesIt) {
+  Node a(network, kA, kB, 1000);
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kB) call = cargo.bytes;
+    return to == kB;
+  };
+  a.send();
+  wire::FrameView quoted;
+  ASSERT_EQ(wire::admit(call, quoted), wire::Refusal::none);
+  inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session).bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_reset, 1u);
+}
+
+TEST_F(CallerTest, WhoCallsIsNotMisledByAForgedCall) {
+  Node a(network, kA, kB, 1000);
+  network.conditions.blackout = true;
+  a.send();
+  network.conditions.blackout = false;
+  forge_a_call(5000);
+  pass(a);
+  EXPECT_EQ(a.counters().unexpected, 0u) << "what it brings is not taken";
+  Node b(network, kB, kA, 1000);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().unexpected, 1u);
+  EXPECT_EQ(b.counters().unexpected, 1u);
+  EXPECT_EQ(a.counters().sessions_reset + b.counters().sessions_reset, 0u);
+}
+
+TEST_F(CallerTest, TwoWhoCallEachOtherAtOnceAreBothHeard) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  for (int i = 0; i < 3; ++i) {
+    a.send();
+    b.send();
+  }
+  pass(a, b);
+  EXPECT_EQ(a.counters().unexpected, 3u);
+  EXPECT_EQ(b.counters().unexpected, 3u);
+  EXPECT_EQ(a.counters().timeouts + b.counters().timeouts, 0u) << "no longer than a round trip";
+  EXPECT_TRUE(a.engine.settled() && b.engine.settled());
+}
+
+TEST_F(CallerTest, MemoryIsTouchedForNobodyWhoDoesNotHearUs) {
+  std::array<std::byte, 1> memory{};
+  protocol::Regions regions;
+  regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});
+  Node a(network, kA, kB, 1000);
+  a.engine.attach(a.book, {.sends = &a.sent, .receives = &a.received, .regions = &regions});
+  {
+    Node forger(network, kB, kA, 1000);
+    ASSERT_EQ(put(forger, std::byte{1}), Fault::none);
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  pass(a);
+  EXPECT_EQ(memory[0], std::byte{0});
+  Node b(network, kB, kA, 2000);
+  ASSERT_EQ(put(b, std::byte{2}), Fault::none);
+  pass(a, b);
+  EXPECT_EQ(memory[0], std::byte{2}) << "and for who does, it is";
+  EXPECT_TRUE(b.engine.settled());
+}
+
+TEST_F(CallerTest, NoMoreIsTakenOfACallThanACallMayBe) {
+  Node a(network, kA, kB, 1000);
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kA && call.empty()) call = cargo.bytes;
+    return to == kA;
+  };
+  Node b(network, kB, kA, 1000);
+  b.send();
+  network.drop = nullptr;
+  wire::FrameHeader header;
+  std::memcpy(&header, call.data(), sizeof header);
+  header.sequence = 8;
+  header.checksum = 0;
+  std::memcpy(call.data(), &header, sizeof header);
+  const ConstBytes whole = call;
+  header.checksum = wire::frame_checksum({&whole, 1});
+  std::memcpy(call.data(), &header, sizeof header);
+  inject(kB, kA, call);
+  pass(a);
+  EXPECT_EQ(a.counters().refused_window, 1u);
+}
+
+}  // namespace
+}  // namespace cluster::engine
