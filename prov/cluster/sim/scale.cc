@@ -17,7 +17,7 @@ constexpr std::size_t kHuge = 1024 * 1024;
 
 /// What may be lost of a row's goodput before it counts as worse.
 constexpr double kGoodputTolerance = 0.10;
-constexpr std::size_t kNameWidth = 22;
+constexpr std::size_t kNameWidth = 24;
 
 struct Row {
   std::string what;  ///< with hosts and bytes: the name of the row
@@ -46,7 +46,7 @@ void append_row(std::string& table, const char* what, const Scenario& scenario) 
   const bool incast = scenario.plan.pattern == Pattern::incast;
   const double ports = incast ? 1 : scenario.hosts;
   char line[200];
-  std::snprintf(line, sizeof line, "%-22s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what,
+  std::snprintf(line, sizeof line, "%-24s %6u %9zu %9.3f %8.1f %7.3f %8.3f %10.3f %10.3f %10zu\n", what,
                 scenario.hosts, scenario.plan.sizes.fixed, measured.gigabits(),
                 100 * measured.gigabits() / (port * ports), 100 * measured.lost_share(),
                 100 * measured.retransmitted_share(), static_cast<double>(measured.worst_stall.count()) / 1e6,
@@ -88,7 +88,7 @@ std::string scale_table(std::uint32_t most_hosts) {
       "# ports with 64 KB. Simulated time; state: the largest memory of an engine by its peers.\n"
       "# Made by cluster-sim --scale; the same on every machine.\n"
       "#\n"
-      "# what                  hosts     bytes    Gbit/s   port %%  lost %%  again %%   stall ms    took ms "
+      "# what                    hosts     bytes    Gbit/s   port %%  lost %%  again %%   stall ms    took ms "
       " state/peer\n");
   for (const std::uint32_t senders : {16u, 64u, 256u}) {
     if (senders >= most_hosts) continue;

@@ -16,16 +16,26 @@ class Patience {
   void wear() {
     const std::uint32_t looks = looks_.load(std::memory_order_relaxed) + 1;
     looks_.store(looks, std::memory_order_relaxed);
-    if (looks % kLooksPerYield == 0) engine::Sleeper::give_way(looks, kLooksPerNap);
+    if (looks % kLooksPerGlance == 0) glance(looks);
   }
   /// Something.
   void renew() { looks_.store(0, std::memory_order_relaxed); }
 
  private:
-  static constexpr std::uint32_t kLooksPerYield = 1000;
-  static constexpr std::uint32_t kLooksPerNap = 8 * kLooksPerYield;
+  /// Applications yield between two looks, too, each time for as long as others like: so naps go by time.
+  void glance(std::uint32_t looks) {
+    std::uint64_t napped = napped_.load(std::memory_order_relaxed);
+    engine::Sleeper::nap_if_due(napped);
+    napped_.store(napped, std::memory_order_relaxed);
+    if (looks % kLooksPerYield == 0) engine::Sleeper::give_way(looks, kNever);
+  }
+
+  static constexpr std::uint32_t kLooksPerGlance = 32;
+  static constexpr std::uint32_t kLooksPerYield = 32 * kLooksPerGlance;
+  static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   /// In vain, in a row; imprecise if several threads look: it is a rhythm.
   std::atomic<std::uint32_t> looks_{0};
+  std::atomic<std::uint64_t> napped_{0};  ///< in ticks
 };
 
 }  // namespace cluster::api

@@ -177,7 +177,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     return nullptr;
   }
   if (peer.flow != nullptr) {
-    if (view.kind == wire::FrameKind::flow) peer.flow->answer(view, *parts_.link);
+    if (view.kind == wire::FrameKind::flow) peer.flow->answer(view, way_back(peer, from), *parts_.link);
     return nullptr;
   }
   use_flow(peer, make_flow(peer, way_back(peer, from)));
@@ -199,15 +199,16 @@ void Core::hand_up(Peer& peer) {
         break;
       }
       segment.address = 0;  // memory is named between processes of one node, and by rings only
-      if (!may_act(peer, segment)) [[unlikely]] {
+      const bool may = may_act(peer, segment);
+      if (!may || !messenger_.ready(peer.channel, segment)) [[unlikely]] {
+        if (!peer.flow->may_hold()) {  // what has an order came in a frame that has none
+          ++parts_.environment.counters.refused_segment;
+          break;
+        }
         peer.flow->hold(segments);
         flows_held_ = true;
+        if (may) count_held();
         return;
-      }
-      if (!messenger_.ready(peer.channel, segment)) [[unlikely]] {
-        peer.flow->hold(segments);
-        flows_held_ = true;
-        return count_held();
       }
       messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length));
       segments = segments.subspan(header + segment.length);

@@ -200,6 +200,7 @@ void Core::linger() {
 }
 
 void Core::close() {
+  if (!touched_.empty()) transmit_touched(parts_.environment.clock.now());  // however short the lingering
   linger();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     if (peer->outbox != nullptr) {

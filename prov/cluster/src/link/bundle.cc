@@ -31,11 +31,14 @@ std::size_t Bundle::send_burst(std::span<const OutFrame> frames) {
 
 std::size_t Bundle::receive_burst(std::span<InFrame> frames) {
   first_ = first_ + 1 == members_.size() ? 0 : first_ + 1;
+  // Where nothing comes anywhere nobody knows by which it will.
+  const bool idle =
+      std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.quiet > kQuiet; });
   std::size_t count = 0;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::size_t number = (first_ + i) % members_.size();
     Member& member = members_[number];
-    if (++member.quiet > kQuiet && member.quiet % kSeldom != 0) continue;
+    if (++member.quiet > kQuiet && member.quiet % kSeldom != 0 && !idle) continue;
     const std::size_t got = member.link->receive_burst(frames.subspan(count));
     for (InFrame& frame : frames.subspan(count, got)) frame.from.link = static_cast<std::uint8_t>(number);
     if (got != 0) member.quiet = 0;

@@ -3,15 +3,33 @@
 #include <sched.h>
 #include <time.h>
 
+#include "os/system_clock.h"
+
 namespace cluster::os {
+namespace {
+
+constexpr std::uint64_t kTicksPerNap = 1 << 21;
+
+void nap() {
+  const timespec shortest{0, 1};
+  nanosleep(&shortest, nullptr);
+}
+
+}  // namespace
 
 void give_way(std::uint32_t times, std::uint32_t times_per_nap) {
   if (times % times_per_nap != 0) {
     sched_yield();
     return;
   }
-  const timespec shortest{0, 1};
-  nanosleep(&shortest, nullptr);
+  nap();
+}
+
+void nap_if_due(std::uint64_t& napped) {
+  const std::uint64_t now = SystemClock().ticks();
+  if (now - napped < kTicksPerNap) return;
+  nap();
+  napped = now;
 }
 
 }  // namespace cluster::os

@@ -67,7 +67,9 @@ void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
 
 void Flow::introduce(const wire::FrameView& opening, link::Link& link) { rooms_->introduce(opening, link); }
 
-void Flow::answer(const wire::FrameView& call, link::Link& link) { rooms_->answer(call, link); }
+void Flow::answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
+  rooms_->answer(call, way_back, link);
+}
 
 Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::Path& from) {
   return rooms_->receive(now, view, from);
@@ -76,6 +78,8 @@ Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::P
 bool Flow::next(ConstBytes& segments) { return rooms_->next(segments); }
 
 void Flow::hold(ConstBytes rest) { rooms_->arrivals.hold(rest); }
+
+bool Flow::may_hold() const { return rooms_->arrivals.may_hold(); }
 
 bool Flow::holding() const { return rooms_->arrivals.holding(); }
 

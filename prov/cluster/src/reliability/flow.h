@@ -87,7 +87,7 @@ class Flow final : public protocol::Carrier {
   bool open_to_more() const;
   /// Somebody calls while we call: told whom to turn to, and not believed before it does. Its data will come
   /// again.
-  void answer(const wire::FrameView& call, link::Link& link);
+  void answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);
@@ -103,6 +103,8 @@ class Flow final : public protocol::Carrier {
   /// peer is told of neither that frame nor what lies behind it, and what matters in any order comes on.
   /// Until resume(), which is for when there is room for the first segment of held().
   void hold(ConstBytes rest);
+  /// True if what next() gave last came in its turn, so that it can be held.
+  bool may_hold() const;
   bool holding() const;
   ConstBytes held() const;
   void resume(Time now);

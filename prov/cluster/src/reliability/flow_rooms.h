@@ -45,7 +45,7 @@ struct Flow::Rooms {
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token);
   void transmit(Time now, link::Link& link);
   void introduce(const wire::FrameView& opening, link::Link& link);
-  void answer(const wire::FrameView& call, link::Link& link);
+  void answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link);
   void close(Time now, link::Link& link);
   void choose(Choice& choice, std::size_t limit);
   void choose_new(Choice& choice, std::size_t limit);

@@ -226,12 +226,12 @@ void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
   send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, rails.reply(), link, nothing);
 }
 
-void Flow::Rooms::answer(const wire::FrameView& call, link::Link& link) {
+void Flow::Rooms::answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
   Handshake towards_caller(handshake.ours(), {handshake.further().begin(), handshake.further().end()});
   if (!alive() || !towards_caller.accept(call)) return;
   const Word nothing(Time{}, acks, arrivals);
   link::OutFrame out;
-  out.path = &rails.reply();
+  out.path = &way_back;
   const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
   seal(label, towards_caller, nothing, bare, out);
   environment.counters.frames_sent += link.send_burst({&out, 1});

@@ -58,7 +58,7 @@ void ReceiveWindow::advance() {
 }
 
 void ReceiveWindow::hold(ConstBytes rest) {
-  assert(!holding_ && given_.before(expected_));
+  assert(may_hold());
   keep(at(given_), rest);
   for (Sequence s = given_ + 1; s != expected_; ++s) arrived_.insert(s);
   expected_ = cursor_ = given_;

@@ -41,6 +41,7 @@ class ReceiveWindow {
   /// Takes back `rest`, the end of what next() gave last out of an ordered frame. Until resume() only
   /// unordered frames are handed on.
   void hold(ConstBytes rest);
+  bool may_hold() const { return !holding_ && given_.before(expected_); }
   bool holding() const { return holding_; }
   /// What is held; nothing if nothing is.
   ConstBytes held() const { return holding_ ? ConstBytes(at(expected_).segments) : ConstBytes{}; }
