@@ -5,8 +5,8 @@
 
 FILE tells of all tests of a build, AGAIN of a second run of those that failed. The end of a log is what people see
 first, and sometimes all that is kept of it: so the failures stand there, each with the end of its output, behind the
-unsteady ones, which failed only the first time. Prints "RUN SKIPPED UNSTEADY" as its last line. A file that is missing
-(nothing was run) counts as nothing.
+unsteady ones, which failed only the first time. Prints "RUN SKIPPED UNSTEADY FAILED" as its last line. A file that is
+missing (nothing was run) counts as nothing.
 """
 import sys
 import xml.etree.ElementTree
@@ -46,7 +46,7 @@ def main():
         failures.append((build, failed_again if repeated else failed))
     for build, failed in failures:
         show("failed", build, failed)
-    print(run, skipped, unsteady)
+    print(run, skipped, unsteady, sum(len(failed) for _, failed in failures))
 
 
 if __name__ == "__main__":

@@ -85,6 +85,11 @@ SocketAddress SocketAddress::with_port(std::uint16_t port) const {
   return copy;
 }
 
+bool SocketAddress::link_local() const {
+  return family_ == Family::v6 && ip_[0] == std::byte{0xfe} &&
+         (ip_[1] & std::byte{0xc0}) == std::byte{0x80};
+}
+
 bool SocketAddress::same_host(const SocketAddress& other) const {
   return family_ == other.family_ && ip_ == other.ip_ && scope_ == other.scope_;
 }

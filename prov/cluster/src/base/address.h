@@ -33,6 +33,8 @@ class SocketAddress {
   /// True for 0.0.0.0 and ::, which name no host.
   bool wildcard() const;
   bool loopback() const;
+  /// An IPv6 address that means something on its own cable only (fe80::/10).
+  bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;
   bool same_host(const SocketAddress& other) const;

@@ -64,7 +64,8 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   if (peer == nullptr) return;
   const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
   if (verdict == reliability::Flow::Verdict::refused) return;
-  peer->heard_at = now;
+  // Whoever only repeats its call is called back as if it were silent.
+  if (view.session != 0 || verdict == reliability::Flow::Verdict::accepted) peer->heard_at = now;
   if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
   if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
@@ -368,7 +369,7 @@ void Core::hear_complaints(Time now) {
   for (std::size_t i = 0; i < count; ++i) {
     Peer* peer = peers_.find(complaints[i].peer);
     if (peer == nullptr || peer->flow == nullptr) continue;
-    peer->flow->on_complaint(now, complaints[i].fault, complaints[i].peer);
+    peer->flow->on_complaint(now, complaints[i]);
     touch(*peer);
   }
 }

@@ -1,8 +1,8 @@
 // When small messages share a frame. A frame costs a system call, however little it holds; so while earlier
 // frames to the peer are unanswered (a lone message therefore never waits), the next message may wait in the
-// open frame for others, until that is full, the acknowledgement comes, or the application calls anything
-// that looks for news. The idea is Nagle's (RFC 896), without its trap: who looks for an answer sends what
-// waits for it.
+// open frame for others, until that is full or the engine takes a turn, as it does for whoever finds no news or
+// waits for some. The idea is Nagle's (RFC 896), without its trap: who looks for an answer sends what waits for
+// it.
 //
 // An application may also look for nothing, and turn to an hour's work or wait for its peer by other means.
 // So nothing waits unless the attendant (attend.cc) comes by often, and it does so only while a stream of
@@ -36,17 +36,25 @@ class Packing {
     if (attended_ && ++visits_ < kVisitsPerReview) return false;
     const std::uint32_t wishes = wishes_.load(std::memory_order_relaxed);
     streaming_ = wishes - wishes_seen_ >= kStream;
-    wishes_seen_ = wishes;
-    visits_ = 0;
+    if (streaming_ == attended_) begin_interval(wishes);
     return streaming_ != attended_;
   }
-  void settle() { attended_ = streaming_; }
+  void settle() {
+    if (streaming_ == attended_) return;
+    attended_ = streaming_;
+    begin_interval(wishes_.load(std::memory_order_relaxed));
+  }
   /// Progress by itself: the attendant says at each visit whether it comes back soon enough.
   void attended(bool soon) { attended_ = soon; }
   /// Does the attendant come by each kVisit? For the attendant, which alone changes it.
   bool attended() const { return attended_; }
 
  private:
+  void begin_interval(std::uint32_t wishes) {
+    wishes_seen_ = wishes;
+    visits_ = 0;
+  }
+
   std::atomic<std::uint32_t> wishes_{0};
   bool attended_ = false;  ///< written by the attendant inside the door, so read by it anywhere
   bool streaming_ = false;

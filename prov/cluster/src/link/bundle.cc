@@ -49,7 +49,13 @@ std::size_t Bundle::receive_burst(std::span<InFrame> frames) {
 
 std::size_t Bundle::complaints(std::span<Complaint> complaints) {
   std::size_t count = 0;
-  for (Member& member : members_) count += member.link->complaints(complaints.subspan(count));
+  for (std::size_t number = 0; number < members_.size(); ++number) {
+    const std::size_t some = members_[number].link->complaints(complaints.subspan(count));
+    for (Complaint& complaint : complaints.subspan(count, some)) {
+      complaint.link = static_cast<std::uint8_t>(number);
+    }
+    count += some;
+  }
   return count;
 }
 

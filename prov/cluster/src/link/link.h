@@ -55,6 +55,7 @@ struct InFrame {
 struct Complaint {
   SocketAddress peer;
   Fault fault = Fault::none;  ///< refused (port unreachable) or unreachable (host, network)
+  std::uint8_t link = 0;      ///< which of several links the frames had left by
 };
 
 class Link {

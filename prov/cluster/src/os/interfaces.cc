@@ -114,15 +114,9 @@ void note_hardware_ports(std::vector<Interface>& interfaces) {
   }
 }
 
-bool link_local_v6(const SocketAddress& address) {
-  const ConstBytes ip = address.ip();
-  return address.family() == SocketAddress::Family::v6 && ip[0] == std::byte{0xfe} &&
-         (ip[1] & std::byte{0xc0}) == std::byte{0x80};
-}
-
 int rank_of(const SocketAddress& address) {
   if (address.family() == SocketAddress::Family::v4) return 0;
-  return link_local_v6(address) ? 2 : 1;
+  return address.link_local() ? 2 : 1;
 }
 
 SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) {
@@ -130,7 +124,7 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   if (family != AF_INET6 || ip.size() != 16) return {};
   const SocketAddress address = SocketAddress::v6(ip.data(), 0);
   // Only link-local addresses need to be told which interface they mean.
-  return link_local_v6(address) ? SocketAddress::v6(ip.data(), 0, index) : address;
+  return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 
 void read_address(ConstBytes message, std::vector<Interface>& interfaces) {

@@ -41,11 +41,16 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Peers cannot be told of an address that means another interface to them.
+bool can_be_told(const Place& place, SocketAddress::Family family) {
+  return place.address.family() == family && !place.address.link_local();
+}
+
 /// The place by which an interface is known in this family; places come best first.
 const Place* place_of(std::span<const Place> places, const std::string& interface,
                       SocketAddress::Family family) {
   const auto found = std::find_if(places.begin(), places.end(), [&](const Place& place) {
-    return place.interface.name == interface && place.address.family() == family;
+    return place.interface.name == interface && can_be_told(place, family);
   });
   return found == places.end() ? nullptr : &*found;
 }
@@ -70,7 +75,7 @@ std::vector<const Place*> choose_rails(std::span<const Place> places, const Plac
   }
   for (const Place& place : places) {
     const bool alike = rule.all_equals && !place.interface.loopback &&
-                       place.address.family() == named.address.family() &&
+                       can_be_told(place, named.address.family()) &&
                        equals(place.interface, named.interface);
     if (alike && !contains(rule.unwanted, place.interface.name)) add(&place);
   }

@@ -1,5 +1,6 @@
 // Whether a rail is believed in. Data is trusted only to a rail that has shown that it works; one that is
-// doubted is asked by probes, which the peer's keeper answers whatever its application does:
+// doubted is asked by probes, which the peer's keeper answers whatever its application does (and one that has
+// never worked by trials, which its engine answers: who asks decides which):
 //
 //            answered                     failed, or kStrikes repairs elsewhere without an arrival
 //   untried ----------> up <--------+  up ------------------------------------> doubted (asked at once)
@@ -34,7 +35,7 @@ class Health {
     if (up_ || sent_at < doubted_at_) return News::none;
     return believe();
   }
-  /// The peer's keeper has answered over it.
+  /// The peer has answered over it.
   News answered() {
     strikes_ = 0;
     return up_ ? News::none : believe();

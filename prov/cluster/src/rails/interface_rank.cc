@@ -43,11 +43,6 @@ const char* words_for(const Interface& interface) {
   return "interface";
 }
 
-bool link_local_v6(const SocketAddress& address) {
-  return address.family() == SocketAddress::Family::v6 && address.ip()[0] == std::byte{0xfe} &&
-         (address.ip()[1] & std::byte{0xc0}) == std::byte{0x80};
-}
-
 std::string describe(const Interface& interface) {
   std::string words = words_for(interface);
   if (!interface.loopback) {
@@ -62,7 +57,7 @@ std::string describe(const Interface& interface) {
 /// every node.
 const SocketAddress* first_of(const Interface& interface, SocketAddress::Family family) {
   for (const SocketAddress& address : interface.addresses) {
-    if (address.family() == family && !link_local_v6(address)) return &address;
+    if (address.family() == family && !address.link_local()) return &address;
   }
   return nullptr;
 }

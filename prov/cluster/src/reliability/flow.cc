@@ -101,9 +101,7 @@ void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
   rooms_->rails.answered(from, by_engine);
 }
 
-void Flow::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
-  rooms_->on_complaint(now, complaint, about);
-}
+void Flow::on_complaint(Time now, const link::Complaint& complaint) { rooms_->on_complaint(now, complaint); }
 
 bool Flow::wants_probe(Time now) { return rooms_->alive() && rooms_->liveness.wants_probe(now); }
 

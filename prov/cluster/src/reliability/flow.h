@@ -122,7 +122,7 @@ class Flow final : public protocol::Carrier {
   /// says so, which shows that the way leads to the peer.
   void on_alive(Time now, const link::Path& from, bool by_engine);
   /// The network says that nothing is at this address of the peer (port or host unreachable).
-  void on_complaint(Time now, Fault fault, const SocketAddress& about);
+  void on_complaint(Time now, const link::Complaint& complaint);
   /// True if it is time to ask the peer's keeper for a sign of life; asked again each second.
   bool wants_probe(Time now);
   /// none while it lives; else why it is over. A dead flow takes and sends nothing.

@@ -176,9 +176,9 @@ void Flow::Rooms::on_silence(Time now, bool timeout) {
   rails.strike(now, flight);
 }
 
-void Flow::Rooms::on_complaint(Time now, Fault complaint, const SocketAddress& about) {
-  if (!alive() || rails.complaint(now, about)) return;
-  if (liveness.complaint(now, complaint)) {
+void Flow::Rooms::on_complaint(Time now, const link::Complaint& complaint) {
+  if (!alive() || rails.complaint(now, complaint)) return;
+  if (liveness.complaint(now, complaint.fault)) {
     timer.hurry(now + Liveness::kRetryAfter);
     return;
   }

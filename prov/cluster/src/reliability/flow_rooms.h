@@ -46,6 +46,8 @@ struct Flow::Rooms {
   void transmit(Time now, link::Link& link);
   void introduce(const wire::FrameView& opening, link::Link& link);
   void answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link);
+  /// Says who this is to a peer that has called.
+  void greet(const Handshake& whom, const link::Path& path, link::Link& link);
   void close(Time now, link::Link& link);
   void choose(Choice& choice, std::size_t limit);
   void choose_new(Choice& choice, std::size_t limit);
@@ -81,7 +83,7 @@ struct Flow::Rooms {
   void detect_losses(Time now);
   void on_time(Time now);
   void on_silence(Time now, bool timeout);
-  void on_complaint(Time now, Fault complaint, const SocketAddress& about);
+  void on_complaint(Time now, const link::Complaint& complaint);
   Time deadline() const;
   bool drained() const { return !builder.open() && frames.first() == frames.end(); }
 

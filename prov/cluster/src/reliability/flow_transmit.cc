@@ -221,20 +221,21 @@ void Flow::Rooms::ask_again(Time now, link::Link& link, const Word& word) {
 
 void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
   if (!handshake.knows_peer()) ++environment.counters.sessions_opened;
-  if (!handshake.accept(opening)) return;
-  const Word nothing(Time{}, acks, arrivals);
-  send_bare({wire::FrameKind::flow, 0, frames.next(), transmission}, rails.reply(), link, nothing);
+  if (handshake.accept(opening)) greet(handshake, rails.reply(), link);
 }
 
 void Flow::Rooms::answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
   Handshake towards_caller(handshake.ours(), {handshake.further().begin(), handshake.further().end()});
-  if (!alive() || !towards_caller.accept(call)) return;
-  const Word nothing(Time{}, acks, arrivals);
+  if (alive() && towards_caller.accept(call)) greet(towards_caller, way_back, link);
+}
+
+void Flow::Rooms::greet(const Handshake& whom, const link::Path& path, link::Link& link) {
   link::OutFrame out;
-  out.path = &way_back;
-  const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
-  seal(label, towards_caller, nothing, bare, out);
-  environment.counters.frames_sent += link.send_burst({&out, 1});
+  out.path = &path;
+  seal({wire::FrameKind::flow, 0, frames.next(), transmission}, whom, {Time{}, acks, arrivals}, bare, out);
+  const std::size_t sent = link.send_burst({&out, 1});
+  environment.counters.frames_sent += sent;
+  tally.sent += sent;
 }
 
 void Flow::Rooms::close(Time now, link::Link& link) {

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "wire/opening.h"
+
 namespace cluster::reliability {
 
 using News = rails::Health::News;
+
+static_assert(rails::kRailsMax == wire::kRailsMax, "an opening has room for as many addresses as there are ways");
 
 RailSet::RailSet(std::span<const rails::OwnRail> own, const link::Path& first, std::size_t window_max,
                  Log& log)
@@ -45,12 +49,18 @@ std::optional<std::size_t> RailSet::find(const link::Path& from) const {
 void RailSet::learn(const link::Path& from, bool owed) {
   const link::Path& first = rails_.front()->path;
   const bool as_known = !from.mac_known || (first.mac_known && from.mac == first.mac);
-  if (rails_.size() == 1 && from.link == first.link && as_known) return;  // nearly every frame there is
+  // Nearly every frame there is:
+  if (rails_.size() == 1 && from.link == first.link && as_known && from.to == first.to) return;
   if (const auto number = find(from)) {
     if (from.mac_known) rails_[*number]->path = from;
     if (owed && rails_.size() > 1) answer_by(*number);
   } else if (rails_.size() == 1 && from.to == rails_.front()->path.to) {
     rails_.front()->path = from;  // it was reached by another interface than was tried last
+  } else if (rails_.size() < rails::kRailsMax && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
+    // The peer has paired otherwise: its frames are answered where they come from, or, if that is the only way
+    // that works, nowhere.
+    rails_.push_back(std::make_unique<Rail>(from, window_max_, false));
+    if (owed) answer_by(rails_.size() - 1);
   }
 }
 
@@ -89,7 +99,8 @@ RailSet::Turn RailSet::besides(Time now, std::size_t rail, const SendWindow& fra
   return {other, std::min(rails_[other]->allowance(now, frames.travelling_on(other)), kTurnFrames)};
 }
 
-/// Of those that are up, or else have ever worked, the one that was used the longest ago.
+/// Of those that are up, or else have ever worked, the one that was used the longest ago; `except` itself if
+/// only worse ones are left.
 std::size_t RailSet::least_recent(std::size_t except) const {
   const auto rank = [](const Rail& rail) { return rail.health.up() ? 2 : rail.health.proven() ? 1 : 0; };
   std::size_t best = except == 0 ? 1 : 0;
@@ -100,8 +111,8 @@ std::size_t RailSet::least_recent(std::size_t except) const {
     const bool better = rank(one) > rank(other) || (rank(one) == rank(other) && one.sent_at < other.sent_at);
     if (better) best = i;
   }
-  const bool works = rank(*rails_[best]) > 0;
-  return works || except >= rails_.size() ? best : except;
+  if (except >= rails_.size()) return best;
+  return rank(*rails_[best]) >= std::max(1, rank(*rails_[except])) ? best : except;
 }
 
 void RailSet::sent(Time now, std::size_t number, Sequence transmission, Sequence sequence,
@@ -254,12 +265,15 @@ void RailSet::answered(const link::Path& from, bool by_engine) {
   tell(rail, rail.health.answered());
 }
 
-bool RailSet::complaint(Time now, const SocketAddress& about) {
+bool RailSet::complaint(Time now, const link::Complaint& complaint) {
+  const auto meant = [&](const Rail& rail) {
+    return rail.path.to == complaint.peer && rail.path.link == complaint.link;
+  };
   bool others = false;
-  for (const auto& rail : rails_) others |= rail->health.up() && rail->path.to != about;
+  for (const auto& rail : rails_) others |= rail->health.up() && !meant(*rail);
   if (!others) return false;
   for (const auto& rail : rails_) {
-    if (rail->path.to == about) rail->health.doubt(now);
+    if (meant(*rail)) rail->health.doubt(now);
   }
   return true;
 }

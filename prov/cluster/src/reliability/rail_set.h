@@ -1,5 +1,5 @@
 // The rails of one flow (docs/protocol.md 4.8). Rail 0 is the way of first contact; the others are added once
-// the peer has said under which addresses it can be reached, and used once a probe has come through.
+// the peer has said under which addresses it can be reached, and used once a trial has been answered.
 //
 // The flow asks which rail is next, and tells what went out on it and what the peer said. With one rail this
 // is nothing but that rail: none of the rules below has anything to choose.
@@ -79,8 +79,8 @@ class RailSet {
   void answered(const link::Path& from, bool by_engine);
   /// The addresses at which the peer's engine has answered.
   std::span<const SocketAddress> met_at() const { return met_at_; }
-  /// The network complains about an address of the peer. True if that is one rail's trouble, not the peer's.
-  bool complaint(Time now, const SocketAddress& about);
+  /// The network complains about the way to the peer. True if that is one rail's trouble, not the peer's.
+  bool complaint(Time now, const link::Complaint& complaint);
 
   // --- what time brings ---
   /// Marks what is lost by now, returns how many.

@@ -99,6 +99,14 @@ struct Node {
 
 class EngineTest : public ::testing::Test {
  protected:
+  /// Puts a frame on its way that no engine has sent.
+  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
+    const link::Path path{to, {}, false};
+    link::OutFrame frame;
+    frame.path = &path;
+    frame.add(bytes);
+    network.carry(from, frame);
+  }
   /// Moves time on, and all engines with it.
   template <typename... Nodes>
   void pass(Nodes&... nodes) {

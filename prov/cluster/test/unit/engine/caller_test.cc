@@ -19,13 +19,6 @@ using test::Node;
 
 class CallerTest : public test::EngineTest {
  protected:
-  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
-    const link::Path path{to, {}, false};
-    link::OutFrame frame;
-    frame.path = &path;
-    frame.add(bytes);
-    network.carry(from, frame);
-  }
   /// Somebody calls a under b's name, and hears nothing of what is sent there.
   void forge_a_call(std::uint64_t epoch) {
     std::optional<Node> forger(std::in_place, network, kB, kA, epoch);
@@ -33,6 +26,19 @@ class CallerTest : public test::EngineTest {
     network.conditions.blackout = true;
     forger.reset();
     network.conditions.blackout = false;
+  }
+  /// The frame with a header that a liar has altered, and a checksum that fits.
+  template <typename Edit>
+  static std::vector<std::byte> altered(std::vector<std::byte> frame, const Edit& edit) {
+    wire::FrameHeader header;
+    std::memcpy(&header, frame.data(), sizeof header);
+    edit(header);
+    header.checksum = 0;
+    std::memcpy(frame.data(), &header, sizeof header);
+    const ConstBytes whole = frame;
+    header.checksum = wire::frame_checksum({&whole, 1});
+    std::memcpy(frame.data(), &header, sizeof header);
+    return frame;
   }
   static Fault put(Node& from, std::byte value) {
     const std::array bytes{value};
@@ -140,17 +146,39 @@ TEST_F(CallerTest, NoMoreIsTakenOfACallThanACallMayBe) {
   Node b(network, kB, kA, 1000);
   b.send();
   network.drop = nullptr;
-  wire::FrameHeader header;
-  std::memcpy(&header, call.data(), sizeof header);
-  header.sequence = 8;
-  header.checksum = 0;
-  std::memcpy(call.data(), &header, sizeof header);
-  const ConstBytes whole = call;
-  header.checksum = wire::frame_checksum({&whole, 1});
-  std::memcpy(call.data(), &header, sizeof header);
-  inject(kB, kA, call);
+  inject(kB, kA, altered(call, [](wire::FrameHeader& header) { header.sequence = 8; }));
   pass(a);
   EXPECT_EQ(a.counters().refused_window, 1u);
+}
+
+TEST_F(CallerTest, WhatHasNoOrderIsNotKeptForLater) {
+  std::array<std::byte, 1> memory{};
+  protocol::Regions regions;
+  regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});
+  Node a(network, kA, kB, 1000);
+  a.engine.attach(a.book, {.sends = &a.sent, .receives = &a.received, .regions = &regions});
+  std::vector<std::vector<std::byte>> calls;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kA) calls.push_back(cargo.bytes);
+    return to == kA;
+  };
+  Node b(network, kB, kA, 1000);
+  b.send();
+  ASSERT_EQ(put(b, std::byte{1}), Fault::none);
+  pass(b);
+  ASSERT_GE(calls.size(), 2u);
+  const auto out_of_order = [](wire::FrameHeader& header) {
+    header.flags = header.flags & ~wire::frame_flag::kOrdered;
+  };
+  inject(kB, kA, altered(calls[1], out_of_order));  // lost, and nothing will come before it
+  network.drop = nullptr;
+  inject(kB, kA, altered(calls[1], out_of_order));
+  pass(a);
+  EXPECT_EQ(a.counters().refused_segment, 1u);
+  EXPECT_EQ(memory[0], std::byte{0});
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().unexpected, 2u) << "others are taken all the same";
 }
 
 }  // namespace

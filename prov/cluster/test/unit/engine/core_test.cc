@@ -22,13 +22,6 @@ constexpr std::uint64_t kLater = 3'600'000'000'000;
 
 class CoreTest : public test::EngineTest {
  protected:
-  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
-    const link::Path path{to, {}, false};
-    link::OutFrame frame;
-    frame.path = &path;
-    frame.add(bytes);
-    network.carry(from, frame);
-  }
   /// What somebody would send who guesses that few frames have been sent yet.
   void inject_guessed_resets(const SocketAddress& from, std::uint32_t session) {
     for (std::uint32_t sequence = 0; sequence < 4; ++sequence) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "support/node.h"
 
 namespace cluster::engine {
@@ -15,30 +17,30 @@ using test::Node;
 class PackingTest : public test::EngineTest {
  protected:
   void SetUp() override {
-    a.send();
-    pass(a, b);
+    a->send();
+    pass(*a, b);
   }
   /// So many messages, with nothing in between; how many frames left meanwhile.
   std::uint64_t frames_of(int messages) {
-    const std::uint64_t before = a.counters().frames_sent;
-    for (int i = 0; i < messages; ++i) a.send();
-    return a.counters().frames_sent - before;
+    const std::uint64_t before = a->counters().frames_sent;
+    for (int i = 0; i < messages; ++i) a->send();
+    return a->counters().frames_sent - before;
   }
   /// Enough small bursts for the attendant to notice.
   void begin_stream() {
     for (std::uint32_t wishes = 0; wishes < Packing::kStream; wishes += 7) {
       frames_of(8);
-      pass(a, b);
+      pass(*a, b);
     }
-    EXPECT_EQ(a.engine.attend().length, Packing::kVisit);
-    pass(a, b);
+    EXPECT_EQ(a->engine.attend().length, Packing::kVisit);
+    pass(*a, b);
   }
   void expect_everything_arrived() {
-    pass(a, b);
-    EXPECT_EQ(b.engine.unexpected_messages(), a.word);
+    pass(*a, b);
+    EXPECT_EQ(b.engine.unexpected_messages(), a->word);
   }
 
-  Node a{network, kA, kB, 1000};
+  std::optional<Node> a{std::in_place, network, kA, kB, 1000};
   Node b{network, kB, kA, 2000};
 };
 
@@ -50,10 +52,10 @@ TEST_F(PackingTest, EachLeavesAtOnceIfNobodyWouldSendItLater) {
 TEST_F(PackingTest, InAStreamTheFirstLeavesAndTheOthersShareAFrame) {
   begin_stream();
   EXPECT_EQ(frames_of(10), 1u);
-  a.engine.poll();
+  a->engine.poll();
   EXPECT_EQ(frames_of(0), 0u);
   const std::uint64_t before = b.counters().frames_received;
-  pass(a, b);
+  pass(*a, b);
   EXPECT_EQ(b.counters().frames_received - before, 2u);
   expect_everything_arrived();
 }
@@ -62,7 +64,7 @@ TEST_F(PackingTest, AMessageAloneNeverWaits) {
   begin_stream();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(frames_of(1), 1u);
-    pass(a, b);
+    pass(*a, b);
   }
   expect_everything_arrived();
 }
@@ -77,12 +79,21 @@ TEST_F(PackingTest, AFullFrameLeaves) {
 
 TEST_F(PackingTest, TheAttendantSendsWhatTheApplicationForgot) {
   begin_stream();
-  a.engine.attend();
+  a->engine.attend();
   EXPECT_EQ(frames_of(2), 1u);
-  const std::uint64_t before = a.counters().frames_sent;
-  a.engine.attend();
-  EXPECT_EQ(a.counters().frames_sent - before, 1u);
+  const std::uint64_t before = a->counters().frames_sent;
+  a->engine.attend();
+  EXPECT_EQ(a->counters().frames_sent - before, 1u);
   expect_everything_arrived();
+}
+
+TEST_F(PackingTest, WhatWaitsLeavesBeforeItsEndpointCloses) {
+  begin_stream();
+  EXPECT_EQ(frames_of(3), 1u);
+  const std::uint64_t sent = a->word;
+  a.reset();
+  pass(b);
+  EXPECT_EQ(b.engine.unexpected_messages(), sent);
 }
 
 TEST_F(PackingTest, AStreamEnds) {
@@ -90,7 +101,7 @@ TEST_F(PackingTest, AStreamEnds) {
   os::Rest rest{Packing::kVisit};
   for (std::uint32_t i = 0; i < Packing::kVisitsPerReview; ++i) {
     EXPECT_EQ(rest.length, Packing::kVisit);
-    rest = a.engine.attend();
+    rest = a->engine.attend();
   }
   EXPECT_GT(rest.length, Packing::kVisit);
   EXPECT_EQ(frames_of(2), 2u);
@@ -98,13 +109,13 @@ TEST_F(PackingTest, AStreamEnds) {
 }
 
 TEST_F(PackingTest, WhoAsksForMoreGetsOneFrameWithoutAStream) {
-  const std::uint64_t before = a.counters().frames_sent;
+  const std::uint64_t before = a->counters().frames_sent;
   for (int i = 0; i < 5; ++i) {
-    const ConstBytes slice = as_bytes(&a.word, sizeof a.word);
-    ++a.word;
-    EXPECT_EQ(a.engine.send({.slices = {&slice, 1}, .length = sizeof a.word, .more = i < 4}), Fault::none);
+    const ConstBytes slice = as_bytes(&a->word, sizeof a->word);
+    ++a->word;
+    EXPECT_EQ(a->engine.send({.slices = {&slice, 1}, .length = sizeof a->word, .more = i < 4}), Fault::none);
   }
-  EXPECT_EQ(a.counters().frames_sent - before, 1u);
+  EXPECT_EQ(a->counters().frames_sent - before, 1u);
   expect_everything_arrived();
 }
 

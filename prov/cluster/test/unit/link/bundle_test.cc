@@ -133,6 +133,15 @@ TEST_F(BundleTest, AQuietLinkIsAskedSeldomUntilItBringsSomething) {
   EXPECT_EQ(members[1]->looks, before + 100);
 }
 
+TEST_F(BundleTest, WhereNothingComesAnywhereAllAreAsked) {
+  for (int turn = 0; turn < 1'000; ++turn) arrivals();
+  for (Probe* member : members) {
+    const std::size_t before = member->looks;
+    arrivals();
+    EXPECT_EQ(member->looks, before + 1);
+  }
+}
+
 TEST_F(BundleTest, WhoIsAboutToSleepLooksEverywhere) {
   for (int turn = 0; turn < 1'000; ++turn) arrivals();
   bundle.before_sleep();
@@ -159,8 +168,10 @@ TEST_F(BundleTest, ComplaintsOfAllAreHeardAsFarAsThereIsRoom) {
   for (Probe* member : members) member->troubled = true;
   std::array<Complaint, 2> complaints;
   EXPECT_EQ(bundle.complaints(complaints), 2u);
+  EXPECT_EQ(complaints[1].link, 1u);
   EXPECT_EQ(bundle.complaints(complaints), 1u);
   EXPECT_EQ(complaints[0].fault, Fault::refused);
+  EXPECT_EQ(complaints[0].link, 2u) << "which of them complained";
 }
 
 }  // namespace

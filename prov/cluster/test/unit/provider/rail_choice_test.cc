@@ -96,6 +96,16 @@ TEST_F(RailChoice, FamiliesDoNotMix) {
   EXPECT_EQ(unknown, Names{"eth1"}) << "it has no fitting address";
 }
 
+TEST_F(RailChoice, AnAddressOfOneCableOnlyIsToldToNobody) {
+  for (int i = 0; i < 4; ++i) {
+    places[static_cast<std::size_t>(i)].address = v6(i == 0 ? "fd00::1" : "fe80::" + std::to_string(i));
+  }
+  EXPECT_EQ(chosen("auto"), Names{});
+  EXPECT_EQ(chosen("eth1"), Names{});
+  places.push_back(place(2, v6("fd00::2")));
+  EXPECT_EQ(chosen("auto"), Names{"eth2"});
+}
+
 TEST_F(RailChoice, AnInterfaceWithTwoAddressesIsOneRail) {
   places.push_back(place(1, v4("192.168.0.1")));
   EXPECT_EQ(chosen("auto"), (Names{"eth1", "eth2", "eth3"}));

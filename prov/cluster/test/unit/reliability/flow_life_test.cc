@@ -311,7 +311,7 @@ TEST(FlowSilence, APeerThatIsNotUpYetIsTriedAgain) {
   pair.a.turn();
   for (int i = 0; i < 9; ++i) {
     pair.pass(100ms);
-    pair.a.flow->on_complaint(pair.clock.now(), Fault::refused, name_of(2));
+    pair.a.flow->on_complaint(pair.clock.now(), {name_of(2), Fault::refused});
   }
   EXPECT_EQ(pair.a.flow->fault(), Fault::none);
   pair.network.conditions.blackout = false;
@@ -323,7 +323,7 @@ Fault fault_after_complaints(FlowPair& pair, Fault complaint, Duration time) {
   const Time end = pair.clock.now() + time;
   while (pair.clock.now() < end) {
     pair.pass(50ms);
-    pair.a.flow->on_complaint(pair.clock.now(), complaint, name_of(2));
+    pair.a.flow->on_complaint(pair.clock.now(), {name_of(2), complaint});
   }
   return pair.a.flow->fault();
 }

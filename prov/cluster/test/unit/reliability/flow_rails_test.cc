@@ -165,7 +165,7 @@ TEST_F(FlowRails, AComplaintCostsARailAndNotThePeer) {
   carry(2000);
   ASSERT_EQ(a.rails_up(), kRails);
   for (const Fault complaint : {Fault::refused, Fault::unreachable}) {
-    a.flow().on_complaint(clock.now(), complaint, address(1, 2));
+    a.flow().on_complaint(clock.now(), {address(1, 2), complaint, 1});
     EXPECT_EQ(a.rails_up(), 1u);
     EXPECT_EQ(a.flow().fault(), Fault::none);
     for (int i = 0; i < 10 && a.rails_up() < kRails; ++i) carry(200);

@@ -28,6 +28,11 @@ struct RailSetTest : testing::Test {
     ASSERT_EQ(rails.size(), 3u);
     ASSERT_TRUE(rails[1].health.up() && rails[2].health.up());
   }
+  /// About the rail of that network.
+  bool complaint(Duration at, int network) {
+    const auto link = static_cast<std::uint8_t>(network);
+    return rails.complaint(Time(at), {address(network, kPeer), Fault::refused, link});
+  }
 
   test::FakeLog log;
   const std::vector<rails::OwnRail> own{
@@ -83,7 +88,7 @@ TEST_F(RailSetTest, AKeepersWordCountsWhereThePeerHasBeenMet) {
   EXPECT_TRUE(rails[1].health.up());
   ASSERT_EQ(rails.met_at().size(), 1u);
   EXPECT_EQ(rails.met_at()[0], address(1, kPeer));
-  rails.complaint(Time(1ms), address(1, kPeer));
+  complaint(1ms, 1);
   rails.answered(way(1, 1), false);
   EXPECT_TRUE(rails[1].health.up());
   rails.answered(way(1, 1), true);
@@ -125,18 +130,62 @@ TEST_F(RailSetTest, TheHardwareAddressIsLearntForThatRailAlone) {
 
 TEST_F(RailSetTest, AComplaintAboutOneAddressIsThatRailsTroubleWhileOthersWork) {
   join_both();
-  EXPECT_TRUE(rails.complaint(Time(1ms), address(1, kPeer)));
+  EXPECT_TRUE(complaint(1ms, 1));
   EXPECT_TRUE(rails[0].health.up() && !rails[1].health.up() && rails[2].health.up());
   EXPECT_EQ(rails.to_ask(Time(1ms)), 1u) << "asked at once";
-  EXPECT_TRUE(rails.complaint(Time(1ms), address(0, kPeer)));
-  EXPECT_FALSE(rails.complaint(Time(1ms), address(2, kPeer))) << "the last one: it concerns the peer";
+  EXPECT_TRUE(complaint(1ms, 0));
+  EXPECT_FALSE(complaint(1ms, 2)) << "the last one: it concerns the peer";
   rails.answered(way(1, 1), true);
   EXPECT_TRUE(rails[1].health.up());
-  EXPECT_TRUE(rails.complaint(Time(2ms), address(2, kPeer)));
+  EXPECT_TRUE(complaint(2ms, 2));
+}
+
+TEST_F(RailSetTest, AComplaintConcernsTheLinkByWhichTheFramesLeft) {
+  join_both();
+  EXPECT_TRUE(rails.complaint(Time(1ms), {address(1, kPeer), Fault::unreachable, 2}));
+  EXPECT_TRUE(rails[0].health.up() && rails[1].health.up() && rails[2].health.up());
+}
+
+TEST_F(RailSetTest, WhoPairsOtherwiseIsAnsweredWhereItsFramesComeFrom) {
+  join_both();
+  const link::Path crossed{address(1, kPeer), {}, false, 0};
+  rails.learn(crossed, true);
+  ASSERT_EQ(rails.size(), 4u);
+  EXPECT_EQ(rails.reply().to, crossed.to);
+  EXPECT_EQ(rails.reply().link, crossed.link);
+  EXPECT_FALSE(rails[3].health.up()) << "that it leads back is not shown";
+  rails.learn(crossed, true);
+  EXPECT_EQ(rails.size(), 4u);
+  rails.learn({address(9, kPeer), {}, false, 0}, true);
+  EXPECT_EQ(rails.size(), 4u) << "an address of which the peer has not spoken";
+  EXPECT_EQ(rails.reply().to, crossed.to);
+}
+
+TEST_F(RailSetTest, ThereIsALimitToTheWaysOfOnePeer) {
+  std::vector<SocketAddress> many;
+  for (int network = 0; network < static_cast<int>(rails::kRailsMax); ++network) {
+    many.push_back(address(network, kPeer));
+  }
+  rails.join(many);
+  for (const SocketAddress& to : many) {
+    for (const std::uint8_t link : {0, 1, 2}) rails.learn({to, {}, false, link}, true);
+  }
+  EXPECT_EQ(rails.size(), rails::kRailsMax);
+}
+
+TEST_F(RailSetTest, WhatGotNoAnswerGoesByNoWorseRail) {
+  const SendWindow frames{64};
+  rails.join(addresses);
+  EXPECT_EQ(rails.besides(Time(1ms), 0, frames).rail, 0u) << "the others have never worked";
+  rails.answered(way(2, 2), true);
+  EXPECT_EQ(rails.besides(Time(1ms), 0, frames).rail, 2u);
+  complaint(2ms, 2);
+  EXPECT_EQ(rails.besides(Time(3ms), 0, frames).rail, 0u);
+  EXPECT_EQ(rails.besides(Time(3ms), 2, frames).rail, 0u);
 }
 
 TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
-  EXPECT_FALSE(rails.complaint(Time(1ms), address(0, kPeer)));
+  EXPECT_FALSE(complaint(1ms, 0));
   EXPECT_TRUE(rails[0].health.up());
 }
 
@@ -153,7 +202,7 @@ TEST_F(RailSetTest, QuestionsToThePeerGoRoundTheRailsThatHaveEverWorked) {
 TEST_F(RailSetTest, WhoAsksSeesAllOfThem) {
   join_both();
   const SendWindow frames{64};
-  rails.complaint(Time(1ms), address(1, kPeer));
+  complaint(1ms, 1);
   const std::vector<RailState> states = rails.state(frames);
   ASSERT_EQ(states.size(), 3u);
   for (std::size_t i = 0; i < states.size(); ++i) {

@@ -100,6 +100,19 @@ TEST_F(ReceiveWindowTest, AHeldFrameWithNothingBehindItLeavesNoGap) {
   EXPECT_EQ(arrive(2, true), "2 ");
 }
 
+TEST_F(ReceiveWindowTest, OnlyWhatHasItsTurnMayBeHeld) {
+  const std::byte content{1};
+  ConstBytes segments;
+  window.arrive({1}, {0}, false, {&content, 1});
+  ASSERT_TRUE(window.next(segments));
+  EXPECT_FALSE(window.may_hold()) << "what lies before it is missing";
+  window.arrive({0}, {1}, true, {&content, 1});
+  ASSERT_TRUE(window.next(segments));
+  EXPECT_TRUE(window.may_hold());
+  window.hold(segments);
+  EXPECT_FALSE(window.may_hold()) << "one at a time";
+}
+
 TEST_F(ReceiveWindowTest, DuplicatesAreRecognisedOnBothSidesOfTheGap) {
   arrive(0, true);
   arrive(2, true);
