@@ -38,6 +38,13 @@ def _quiet_ipv6(holder):
     namespaces.run_in(holder, ["sh", "-c", script], kinds=("net",))
 
 
+def _plain_switch(switch):
+    """A switch has no firewall: without this every frame would be shown to the host's (br_netfilter)."""
+    script = "for f in iptables ip6tables arptables; do " \
+             "p=/proc/sys/net/bridge/bridge-nf-call-$f; [ ! -w $p ] || echo 0 > $p; done"
+    namespaces.run_in(switch, ["sh", "-c", script], kinds=("net",))
+
+
 def shape(holder, device, rate, buffer=None, mtu=0):
     """Limits what leaves a device to `rate` bits per second. With `buffer` the queue in front of it has exactly so many
     bytes, and hardly more may pass at once; without, super-frames of 64 KB pass whole and the queue is that of a modest
@@ -77,6 +84,7 @@ def remove_cutter(switch):
 def make_rails(switch, rails, mtu):
     """Makes one bridge per rail."""
     _quiet_ipv6(switch)
+    _plain_switch(switch)
     lines = ["link set lo up"]
     for rail in range(rails):
         lines.append(f"link add rail{rail} mtu {mtu} type bridge stp_state 0 forward_delay 0 mcast_snooping 0")

@@ -22,11 +22,12 @@ class Patience {
   void renew() { looks_.store(0, std::memory_order_relaxed); }
 
  private:
-  /// Applications yield between two looks, too, each time for as long as others like: so naps go by time.
+  /// Applications yield between two looks, too, each time for as long as others like: so naps go by time. Who has
+  /// just found something is in the middle of an exchange, which a nap would hold up by its length.
   void glance(std::uint32_t looks) {
-    std::uint64_t napped = napped_.load(std::memory_order_relaxed);
-    engine::Sleeper::nap_if_due(napped);
-    napped_.store(napped, std::memory_order_relaxed);
+    std::uint64_t rested = looks == kLooksPerGlance ? 0 : rested_.load(std::memory_order_relaxed);
+    engine::Sleeper::nap_if_due(rested);
+    rested_.store(rested, std::memory_order_relaxed);
     if (looks % kLooksPerYield == 0) engine::Sleeper::give_way(looks, kNever);
   }
 
@@ -35,7 +36,7 @@ class Patience {
   static constexpr std::uint32_t kNever = ~std::uint32_t{0};
   /// In vain, in a row; imprecise if several threads look: it is a rhythm.
   std::atomic<std::uint32_t> looks_{0};
-  std::atomic<std::uint64_t> napped_{0};  ///< in ticks
+  std::atomic<std::uint64_t> rested_{0};  ///< when this row began, or since its last nap; in ticks
 };
 
 }  // namespace cluster::api

@@ -35,6 +35,6 @@ void Sleeper::give_way(std::uint32_t times, std::uint32_t times_per_nap) {
   os::give_way(times, times_per_nap);
 }
 
-void Sleeper::nap_if_due(std::uint64_t& napped) { os::nap_if_due(napped); }
+void Sleeper::nap_if_due(std::uint64_t& rested) { os::nap_if_due(rested); }
 
 }  // namespace cluster::engine

@@ -25,11 +25,12 @@ void give_way(std::uint32_t times, std::uint32_t times_per_nap) {
   nap();
 }
 
-void nap_if_due(std::uint64_t& napped) {
+void nap_if_due(std::uint64_t& rested) {
   const std::uint64_t now = SystemClock().ticks();
-  if (now - napped < kTicksPerNap) return;
+  if (rested == 0) rested = now;
+  if (now - rested < kTicksPerNap) return;
   nap();
-  napped = now;
+  rested = now;
 }
 
 }  // namespace cluster::os

@@ -13,8 +13,8 @@ namespace cluster::os {
 void give_way(std::uint32_t times, std::uint32_t times_per_nap);
 
 /// The same for loops whose length is not known, which may do much (or yield by themselves) from one call to the next:
-/// sleeps for the shortest time there is if the last nap, whose time `napped` keeps in ticks, was about a millisecond
-/// ago.
-void nap_if_due(std::uint64_t& napped);
+/// sleeps for the shortest time there is if the last rest, whose time `rested` keeps in ticks (0: now), was about a
+/// millisecond ago.
+void nap_if_due(std::uint64_t& rested);
 
 }  // namespace cluster::os
