@@ -14,6 +14,8 @@ void AckBuilder::arrived(Time now, Sequence transmission, bool ordered, Urgency 
   }
   anything_ = true;
   ++(ordered ? ordered_ : unordered_);
+  const bool alone = ordered_ + unordered_ == 1;
+  if (urgency == Urgency::soon && !alone) urgency = Urgency::now;  // no short question
   Duration wait = urgency == Urgency::soon ? std::min(kSoon, delay_) : delay_;
   if (urgency == Urgency::now || ordered_ >= kOrderedMax || unordered_ >= kUnorderedMax) {
     wait = Duration::zero();

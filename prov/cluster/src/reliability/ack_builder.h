@@ -1,9 +1,11 @@
 // When to acknowledge. At once when the peer needs the news (a gap, a gap filled, a frame that came
-// again), within kSoon if it waits for it, otherwise after a number of frames or the configured
-// delay, whichever comes first. Any data frame on its way to the peer takes the acknowledgement
-// along for nothing.
+// again); if it waits for it, within kSoon after a short question, whose answer is on its way by then, and
+// at once after more, with which one computes: that answer would come when the computing is over, and the
+// peer would stand still meanwhile. Otherwise after a number of frames or the configured delay, whichever
+// comes first. Any data frame on its way to the peer takes the acknowledgement along for nothing.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/sequence.h"
@@ -14,8 +16,12 @@ namespace cluster::reliability {
 class AckBuilder {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
+  static constexpr std::size_t kQuestionMax = 1088;  ///< bytes of segments: the largest injected message
 
   explicit AckBuilder(Duration delay) : delay_(delay) {}
+
+  /// How urgent it is for a peer that waits, after a frame with that many bytes of segments.
+  static Urgency awaited(std::size_t bytes) { return bytes <= kQuestionMax ? Urgency::soon : Urgency::now; }
 
   /// A sequenced frame arrived, new or not.
   void arrived(Time now, Sequence transmission, bool ordered, Urgency urgency);

@@ -229,6 +229,34 @@ TEST(FlowAck, ComesSoonIfSomebodyWaits) {
   EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + 4us);
 }
 
+// Who received much computes with it and looks at the network when that is done: the sender shall not wait
+// for it.
+TEST(FlowAck, ComesAtOnceIfSomebodyWaitsForMuch) {
+  FlowPair pair(1);
+  introduce(pair);
+  const auto acks = pair.b.counters.acks_sent;
+  pair.a.send_bulk(1200);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  EXPECT_EQ(pair.b.counters.acks_sent, acks + 1);
+  EXPECT_TRUE(pair.b.flow->quiet());
+}
+
+TEST(FlowAck, ComesAtOnceIfSomebodyWaitsForSeveralFrames) {
+  FlowPair pair(1);
+  introduce(pair);
+  const auto acks = pair.b.counters.acks_sent;
+  for (int i = 0; i < 2; ++i) {
+    pair.a.send_small(8);
+    pair.a.turn();
+  }
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  EXPECT_EQ(pair.b.counters.acks_sent, acks + 1);
+  EXPECT_TRUE(pair.b.flow->quiet());
+}
+
 TEST(FlowAck, GoesWithoutRidingWhereTheGapsFindNoRoom) {
   FlowPair pair(1);
   introduce(pair);
