@@ -170,7 +170,10 @@ int main(int argc, char** argv) {
   CLI::App app("Measures between the two ranks of an MPI job.", "mpi_perf");
   CommandLine options;
   app.add_option("--peer", options.peer, "address of the node of rank 1")->capture_default_str();
-  app.add_option("--cpus", options.cpus, "processors of rank 0 and rank 1")->delimiter(',')->expected(2);
+  app.add_option("--cpus", options.cpus, "processors of rank 0 and rank 1")
+      ->delimiter(',')
+      ->expected(2)
+      ->allow_extra_args(false);
   app.add_option("--milliseconds", options.milliseconds, "length of one run")->capture_default_str();
   app.add_option("--limit", options.limit, "give up after so many seconds")->capture_default_str();
   app.add_option("items", options.items,

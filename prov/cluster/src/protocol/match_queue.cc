@@ -12,28 +12,30 @@ constexpr std::size_t kWalkMax = 32;
 
 void MatchQueue::post(ReceiveRequest& receive) {
   posted_.push_back(receive);
-  ++posted_count_;
-  if (posted_index_.in_use()) {
-    posted_index_.add(receive);
-  } else if (posted_count_ > kWalkMax) {
-    for (ReceiveRequest* old = posted_.front(); old != nullptr; old = posted_.after(*old))
-      posted_index_.add(*old);
-  }
+  if (posted_index_.in_use()) posted_index_.add(receive);
 }
 
 void MatchQueue::withdraw(ReceiveRequest& receive) {
   posted_.remove(receive);
-  --posted_count_;
   if (posted_index_.in_use()) posted_index_.remove(receive);
 }
 
 ReceiveRequest* MatchQueue::first_fit(const Channel* channel, std::uint64_t tag) {
   if (posted_index_.in_use()) return posted_index_.find(channel, tag);
+  std::size_t steps = 0;
   ReceiveRequest* receive = posted_.front();
   while (receive != nullptr && !fits(receive->from, receive->tag, receive->ignore, channel, tag)) {
     receive = posted_.after(*receive);
+    ++steps;
   }
+  if (steps > kWalkMax) [[unlikely]]
+    index_posted();
   return receive;
+}
+
+void MatchQueue::index_posted() {
+  for (ReceiveRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive))
+    posted_index_.add(*receive);
 }
 
 ReceiveRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {

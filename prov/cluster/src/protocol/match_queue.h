@@ -2,9 +2,9 @@
 // wildcards and directed ones alike; messages are found in the order they arrived. One queue for
 // tagged messages and one for the others, which never mix.
 //
-// Most programs have few receives posted and few messages stored: then a walk along the list is the
-// fastest there is. Beyond kWalkMax the two are indexed (posted_index.h, stored_index.h), so that ten
-// thousand of either cost no more than a few.
+// Most programs have few receives posted and few messages stored, or take them in the order in which they
+// come: then a walk along the list is the fastest there is. Once one was longer than kWalkMax they are
+// indexed (posted_index.h, stored_index.h), so that ten thousand of either cost no more than a few.
 #pragma once
 
 #include <cstdint>
@@ -47,11 +47,11 @@ class MatchQueue {
 
  private:
   ReceiveRequest* first_fit(const Channel* channel, std::uint64_t tag);
+  void index_posted();
   Unexpected* search(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
 
   List<ReceiveRequest, &ReceiveRequest::order> posted_;
   List<Unexpected, &Unexpected::order> stored_;
-  std::size_t posted_count_ = 0;
   PostedIndex posted_index_;
   StoredIndex stored_index_;
 };

@@ -69,6 +69,12 @@ bool detail_makes_sense(Segment& segment, std::uint16_t detail) {
   return AtomicCode::unpack(detail, code) && lengths_fit(code, segment.total, segment.length);
 }
 
+/// Most of what small messages are made of: a whole one that nobody waits to be confirmed.
+bool plain(const Common& common) {
+  return common.kind == static_cast<std::uint8_t>(SegmentKind::eager) &&
+         (common.flags & ~(kTagged | kData)) == 0;
+}
+
 template <typename Integer>
 void put(std::byte*& at, Integer value) {
   const Le<Integer> field = value;
@@ -84,6 +90,21 @@ void get(const std::byte*& at, Integer& value) {
   at += sizeof field;
 }
 
+/// The same as decode() in general.
+std::size_t decode_plain(const Common& common, ConstBytes in, Segment& out) {
+  const bool tagged = (common.flags & kTagged) != 0;
+  const bool has_data = (common.flags & kData) != 0;
+  const std::size_t size = sizeof common + (tagged ? 8 : 0) + (has_data ? 8 : 0);
+  if (size > in.size() || common.detail != 0) return 0;
+  out = Segment{};
+  out.flags = common.flags;
+  out.length = common.length;
+  const std::byte* at = in.data() + sizeof common;
+  if (tagged) get(at, out.tag);
+  if (has_data) get(at, out.data);
+  return size;
+}
+
 }  // namespace
 
 bool ordered(SegmentKind kind) { return shape_of(kind).ordered; }
@@ -91,7 +112,6 @@ bool ordered(SegmentKind kind) { return shape_of(kind).ordered; }
 std::size_t encoded_size(const Segment& segment) { return size_of(shape_of(segment.kind), segment.flags); }
 
 std::size_t encode(const Segment& segment, std::byte* out) {
-  const Shape& shape = shape_of(segment.kind);
   Common common;
   common.kind = static_cast<std::uint8_t>(segment.kind);
   common.flags = segment.flags;
@@ -99,11 +119,14 @@ std::size_t encode(const Segment& segment, std::byte* out) {
   common.length = segment.length;
   std::memcpy(out, &common, sizeof common);
   std::byte* at = out + sizeof common;
-  if (has_id(shape, segment.flags)) put(at, segment.id);
-  if (shape.fields & kPeerId) put(at, segment.peer_id);
-  if (shape.fields & kOffset) put(at, segment.offset);
-  if (shape.fields & kTotal) put(at, segment.total);
-  if (shape.fields & kKey) put(at, segment.key);
+  if (!plain(common)) {
+    const Shape& shape = shape_of(segment.kind);
+    if (has_id(shape, segment.flags)) put(at, segment.id);
+    if (shape.fields & kPeerId) put(at, segment.peer_id);
+    if (shape.fields & kOffset) put(at, segment.offset);
+    if (shape.fields & kTotal) put(at, segment.total);
+    if (shape.fields & kKey) put(at, segment.key);
+  }
   if (segment.flags & kTagged) put(at, segment.tag);
   if (segment.flags & kData) put(at, segment.data);
   if (segment.flags & kAddress) put(at, segment.address);
@@ -114,6 +137,8 @@ std::size_t decode(ConstBytes in, Segment& out) {
   Common common;
   if (in.size() < sizeof common) return 0;
   std::memcpy(&common, in.data(), sizeof common);
+  if (plain(common)) [[likely]]
+    return decode_plain(common, in, out);
   if (common.kind == 0 || common.kind > kSegmentKindLast) return 0;
   const Shape& shape = kShapes[common.kind];
   if ((common.flags & ~shape.flags) != 0) return 0;

@@ -125,6 +125,17 @@ TEST(Segment, LeavesNothingOfAnEarlierValue) {
   expect_equal(out, plain);
 }
 
+TEST(Segment, OnlyAtomicsHaveADetail) {
+  constexpr std::size_t kDetailAt = 2;
+  each_lawful_segment([](const Segment& segment) {
+    if (segment.kind == SegmentKind::atomic) return;
+    auto bytes = encoded(segment);
+    bytes[kDetailAt] = std::byte{1};
+    Segment out;
+    EXPECT_EQ(decode(bytes, out), 0u);
+  });
+}
+
 TEST(Segment, IgnoresWhatFollows) {
   auto bytes = encoded(filled(kRules[0], kMessageFlags));
   const std::size_t size = bytes.size();
