@@ -250,11 +250,6 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
   if (lane.known_by != hosts_[at].life) lane.known_life = lane.proven_life = 0;
   lane.known_by = hosts_[at].life;
   if (lane.known_life == 0 && packet.life < hosts_[packet.from].life) lane.outlived = hosts_[at].life;
-  if (view.has_opening) {
-    lane.sessions[view.opening.session] = packet.life;
-    if (view.opening.epoch > lane.last_epoch) lane.last_session = view.opening.session;
-    lane.last_epoch = std::max(lane.last_epoch, view.opening.epoch);
-  }
   if (packet.life > lane.proven_life && is_last_session(at, packet.from, view.session)) {
     lane.proven_life = packet.life;
     lane.proven_at = now;
@@ -273,6 +268,13 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
       (announces ? message->announced_life : message->arrived_life) = hosts_[at].life;
     }
   });
+}
+
+void Oracle::tells(HostNumber self, HostNumber to, const wire::Opening& opening) {
+  Lane& lane = lanes_[{self, to}];
+  lane.sessions[opening.session] = hosts_[self].life;
+  if (opening.epoch > lane.last_epoch) lane.last_session = opening.session;
+  lane.last_epoch = std::max(lane.last_epoch, opening.epoch);
 }
 
 /// True if the session is the last that the host has told `to`, and its present life has.

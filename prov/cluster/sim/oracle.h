@@ -22,6 +22,7 @@
 #include "sim/match_order.h"
 #include "sim/sim_network.h"
 #include "sim/verdict.h"
+#include "wire/opening.h"
 
 namespace cluster::sim {
 
@@ -112,6 +113,8 @@ class Oracle {
   void expect_silence() { silence_ = true; }
   /// An engine looks at a frame.
   void frame_read(HostNumber at, const Packet& packet, Time now);
+  /// An engine says what its session is; an earlier one it may have given up.
+  void tells(HostNumber self, HostNumber to, const wire::Opening& opening);
   /// An engine tells whoever has that session who it would be to it, and nothing else.
   void introduces(HostNumber self, HostNumber to, std::uint32_t session, Time now) const;
 
@@ -142,15 +145,16 @@ class Oracle {
   struct Lane {
     std::uint32_t tags = 0;
     std::uint32_t orders[2] = {0, 0};
-    std::uint32_t known_life = 0;   ///< of the host `from`, as `to` last saw it...
-    std::uint32_t known_by = 0;     ///< ...in this life of its own
-    std::uint32_t misled = 0;       ///< life of `to` that saw a frame meant for an earlier one
-    std::uint32_t outlived = 0;     ///< life of `to` that first heard of `from` by a life that was over then
-    std::uint32_t proven_life = 0;  ///< latest of `from` that has named the session `to` was last heard to have...
-    Time proven_at{};               ///< ...for the first time
+    std::uint32_t known_life = 0;  ///< of the host `from`, as `to` last saw it...
+    std::uint32_t known_by = 0;    ///< ...in this life of its own
+    std::uint32_t misled = 0;      ///< life of `to` that saw a frame meant for an earlier one
+    std::uint32_t outlived = 0;    ///< life of `to` that first heard of `from` by a life that was over then
+    std::uint32_t proven_life =
+        0;             ///< latest of `from` that has named the session `to` has told it of last...
+    Time proven_at{};  ///< ...for the first time
     std::unordered_map<std::uint32_t, MessageNumber> by_tag;
     std::unordered_map<std::uint32_t, std::uint32_t>
-        sessions;  ///< of `from` that `to` has seen, and their lives
+        sessions;                    ///< that `from` has told `to` of, heard or not, and their lives
     std::uint32_t last_session = 0;  ///< the one with the latest epoch: those before it may be over
     std::uint64_t last_epoch = 0;
   };

@@ -1,7 +1,6 @@
 #include "sim/sim_link.h"
 
-#include <algorithm>
-#include <array>
+#include <cstddef>
 
 #include "sim/memory_account.h"
 #include "sim/verdict.h"
@@ -35,27 +34,29 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
   for (const link::OutFrame& frame : frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
     if (!network_.send(host_, rail_, life_, frame)) break;
-    look_for_introduction(frame);
+    look_at_opening(frame);
     partners_.sent(frame);
     ++taken;
   }
   return taken;
 }
 
-/// A frame with an opening and nothing else but whom it is for.
-void SimLink::look_for_introduction(const link::OutFrame& frame) {
-  if (frame.size != sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock)) return;
-  std::array<std::byte, sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock)> bytes;
-  std::size_t filled = 0;
+/// What an opening tells, and whether its frame tells nothing else but whom it is for.
+void SimLink::look_at_opening(const link::OutFrame& frame) {
+  constexpr std::size_t flags_at = offsetof(wire::FrameHeader, flags);
+  const bool opens = (std::to_integer<unsigned>(frame.pieces[0][flags_at]) & wire::frame_flag::kOpening) != 0;
+  if (!opens) return;
+  std::vector<std::byte> bytes;
   for (std::size_t i = 0; i < frame.count; ++i) {
-    std::copy(frame.pieces[i].begin(), frame.pieces[i].end(),
-              bytes.begin() + static_cast<std::ptrdiff_t>(filled));
-    filled += frame.pieces[i].size();
+    bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
   }
   wire::FrameView view;
-  if (wire::admit(bytes, view) != wire::Refusal::none || !view.has_opening || view.acknowledges()) return;
-  if (view.kind != wire::FrameKind::flow) return;
-  oracle_.introduces(host_, host_of(frame.path->to), view.session, network_.now());
+  if (wire::admit(bytes, view) != wire::Refusal::none || !view.has_opening) return;
+  const HostNumber to = host_of(frame.path->to);
+  oracle_.tells(host_, to, view.opening);
+  const bool nothing_else = view.length == sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock);
+  if (view.kind != wire::FrameKind::flow || !nothing_else || view.acknowledges()) return;
+  oracle_.introduces(host_, to, view.session, network_.now());
 }
 
 std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {

@@ -33,7 +33,7 @@ class SimLink final : public link::Link {
   void unplug() { unplugged_ = true; }
 
  private:
-  void look_for_introduction(const link::OutFrame& frame);
+  void look_at_opening(const link::OutFrame& frame);
 
   SimNetwork& network_;
   Oracle& oracle_;

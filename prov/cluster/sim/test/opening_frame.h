@@ -1,0 +1,46 @@
+// A frame that brings an opening and nothing else, as tests of the bystanders need it: sound for the gate,
+// from host 1, its epoch as large as its session. It knows nothing of flows; acknowledgements it carries are
+// of nothing.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "sim/sim_network.h"
+#include "wire/admit.h"
+#include "wire/frame.h"
+#include "wire/opening.h"
+
+namespace cluster::sim {
+
+inline constexpr std::uint32_t kNobody = 0;
+
+/// To the session `to`; without an opening if that is nobody's.
+inline std::vector<std::byte> opening_frame(std::uint32_t to, std::uint32_t opening, std::uint8_t flags) {
+  wire::OpeningBlock block;
+  wire::Opening said;
+  said.session = opening;
+  said.epoch = opening;
+  said.name = address_of(1);
+  said.frame_max = 1472;
+  said.window = 64;
+  wire::encode(said, block);
+  wire::FrameHeader header{};
+  const std::size_t size = sizeof header + (opening != kNobody ? sizeof block : 0);
+  header.magic = wire::kMagic;
+  header.version = wire::kVersion;
+  header.kind = static_cast<std::uint8_t>(wire::FrameKind::flow);
+  header.flags = flags | (opening != kNobody ? wire::frame_flag::kOpening : 0);
+  header.length = static_cast<std::uint16_t>(size);
+  header.session = to;
+  std::vector<std::byte> bytes(sizeof header + sizeof block);
+  std::memcpy(bytes.data() + sizeof header, &block, sizeof block);
+  bytes.resize(size);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  const ConstBytes whole = bytes;
+  header.checksum = wire::frame_checksum({&whole, 1});
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+}  // namespace cluster::sim
