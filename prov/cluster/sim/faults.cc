@@ -99,6 +99,17 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
   return incident;
 }
 
+/// What a process says before it ends comes when the next one has spoken.
+Incident late_last_words(const Incident& ending, Dice& dice) {
+  Incident detour;
+  detour.kind = Incident::Kind::detour;
+  detour.host = ending.host;
+  detour.duration = std::min(dice.between(10us, 1ms), ending.at.time_since_epoch());
+  detour.at = ending.at - detour.duration;
+  detour.longer_by = dice.chance(500'000) ? dice.between(10us, 500us) : dice.between(500us, 10ms);
+  return detour;
+}
+
 /// Processes end and begin again within microseconds or milliseconds, while copies of what they and those
 /// before them have said are still on their way: here is decided whose words are believed.
 void draw_restlessness(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
@@ -115,6 +126,7 @@ void draw_restlessness(std::uint32_t hosts, Duration horizon, SimNetwork& networ
     incident.host = static_cast<HostNumber>(dice.below(restless));
     incident.duration = dice.chance(600'000) ? dice.between(1us, 300us) : dice.between(300us, 20ms);
     incident.comes_back = !dice.chance(150'000);
+    if (dice.chance(500'000)) plan.incidents.push_back(late_last_words(incident, dice));
     plan.incidents.push_back(incident);
   }
   const auto straggle = static_cast<std::uint32_t>(dice.between(50'000, 300'000));
@@ -199,6 +211,9 @@ void FaultSchedule::begin(const Incident& incident) {
       trace_.line("the port of host %u on rail %u goes down", incident.host, incident.rail);
       return network_.set_down(incident.host, incident.rail, true);
     case Kind::cut: trace_.line("rail %u is cut", incident.cut.rail); return network_.cut(incident.cut);
+    case Kind::detour:
+      trace_.line("what host %u sends takes a longer way", incident.host);
+      return network_.detour(incident.host, timetable_.now() + incident.duration, incident.longer_by);
     case Kind::computing: return host.freeze(incident.duration, SimHost::Absence::computing);
     case Kind::alone: return host.freeze(incident.duration, SimHost::Absence::alone);
     case Kind::stopped: return host.freeze(incident.duration, SimHost::Absence::stopped);

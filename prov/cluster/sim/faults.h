@@ -27,6 +27,7 @@ struct Incident {
   enum class Kind : std::uint8_t {
     port_down,
     cut,
+    detour,
     computing,
     alone,
     stopped,
@@ -42,6 +43,7 @@ struct Incident {
   Duration duration{0};        ///< of the trouble; if a process ends: until the next life begins
   bool comes_back = true;      ///< if a process ends: there is a next life
   Duration clock_set_back{0};  ///< the real-time clock of that life
+  Duration longer_by{0};       ///< detour
   SimNetwork::Cut cut;
 };
 

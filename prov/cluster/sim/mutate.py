@@ -23,7 +23,7 @@ from mutations import MUTATIONS
 HERE = pathlib.Path(__file__).resolve().parent
 PROVIDER = HERE.parent
 # What the simulator is made of: the rooms below the interface, and itself.
-ROOMS = ("base", "wire", "rails", "reliability", "protocol", "engine", "os")
+ROOMS = ("base", "wire", "rails", "link", "reliability", "protocol", "engine", "os")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
 # That the sources as they are pass is for other tests to prove; here it only shows that the copy is sound.
 UNHARMED_SEEDS = 20

@@ -55,6 +55,7 @@ struct SimHost::Process {
 
   TraceLog log;
   Counters counters;
+  SessionPartners partners;
   protocol::CompletionQueue sends;
   protocol::CompletionQueue receives;
   protocol::Regions regions;
@@ -132,8 +133,8 @@ void SimHost::start(Duration clock_set_back) {
 std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t life, std::vector<rails::OwnRail>& rails) {
   std::vector<std::unique_ptr<link::Link>> links;
   for (RailNumber rail = 0; rail < world_.network.rails(); ++rail) {
-    auto link =
-        std::make_unique<SimLink>(world_.network, world_.oracle, number_, rail, life, profile_.frame_max);
+    auto link = std::make_unique<SimLink>(world_.network, world_.oracle, process_->partners, number_, rail,
+                                          life, profile_.frame_max);
     process_->links.push_back(link.get());
     links.push_back(std::move(link));
     rails.push_back({address_of(number_, rail), kNetworkBits, "rail" + std::to_string(rail)});
@@ -234,11 +235,23 @@ void SimHost::happen(std::uint64_t note) {
 /// The library's own thread takes turns while the application is away. Completions stay in their
 /// queues as far as the application goes; the oracle looks at them as they come.
 void SimHost::attend() {
+  const std::uint64_t refused_before = process_->counters.refused_stale;
   {
     const MemoryAccount::Scope scope(&account_);
     process_->engine->attend();
   }
+  check_strangers(refused_before);
   drain();
+}
+
+/// Whoever answers in the place of a session's partner has been refused.
+void SimHost::check_strangers(std::uint64_t refused_before) const {
+  const std::uint64_t strangers = process_->partners.take_strangers();
+  const std::uint64_t refused = process_->counters.refused_stale - refused_before;
+  if (refused >= strangers) return;
+  throw SafetyFailure(
+      "host " + std::to_string(number_) +
+      " believes a frame for a session of its own that is from another life than its partner's");
 }
 
 void SimHost::turn() {
@@ -249,10 +262,12 @@ void SimHost::turn() {
     attend_at_ = now + dice_.between(kAttendGapMin, kAttendGapMax);
   }
   const std::uint64_t frames_before = process.counters.frames_received + process.counters.frames_sent;
+  const std::uint64_t refused_before = process.counters.refused_stale;
   {
     const MemoryAccount::Scope scope(&account_);
     process.engine->poll();
   }
+  check_strangers(refused_before);
   most_stored_ = std::max(most_stored_, process.engine->unexpected_messages());
   bool acted = drain();
   if (leaving_ && (process.engine->settled() || now >= leave_by_)) {

@@ -16,9 +16,15 @@ constexpr std::size_t kComplaintsMax = 64;
 
 }  // namespace
 
-SimLink::SimLink(SimNetwork& network, Oracle& oracle, HostNumber host, RailNumber rail, std::uint32_t life,
-                 std::size_t frame_max)
-    : network_(network), oracle_(oracle), host_(host), rail_(rail), life_(life), frame_max_(frame_max) {}
+SimLink::SimLink(SimNetwork& network, Oracle& oracle, SessionPartners& partners, HostNumber host,
+                 RailNumber rail, std::uint32_t life, std::size_t frame_max)
+    : network_(network),
+      oracle_(oracle),
+      partners_(partners),
+      host_(host),
+      rail_(rail),
+      life_(life),
+      frame_max_(frame_max) {}
 
 SimLink::~SimLink() = default;
 
@@ -30,6 +36,7 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
     if (!network_.send(host_, rail_, life_, frame)) break;
     look_for_introduction(frame);
+    partners_.sent(frame);
     ++taken;
   }
   return taken;
@@ -60,6 +67,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     ring_.pop_front();
     const Packet& packet = *lent_.back();
     oracle_.frame_read(host_, packet, network_.now());
+    partners_.read(packet.bytes);
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};

@@ -8,14 +8,15 @@
 #include "base/ring.h"
 #include "link/link.h"
 #include "sim/oracle.h"
+#include "sim/session_partners.h"
 #include "sim/sim_network.h"
 
 namespace cluster::sim {
 
 class SimLink final : public link::Link {
  public:
-  SimLink(SimNetwork& network, Oracle& oracle, HostNumber host, RailNumber rail, std::uint32_t life,
-          std::size_t frame_max);
+  SimLink(SimNetwork& network, Oracle& oracle, SessionPartners& partners, HostNumber host, RailNumber rail,
+          std::uint32_t life, std::size_t frame_max);
   ~SimLink() override;
 
   const char* name() const override { return "simulated"; }
@@ -36,6 +37,7 @@ class SimLink final : public link::Link {
 
   SimNetwork& network_;
   Oracle& oracle_;
+  SessionPartners& partners_;
   HostNumber host_;
   RailNumber rail_;
   std::uint32_t life_;

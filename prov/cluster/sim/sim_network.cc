@@ -108,11 +108,22 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, cons
   } else if (!pass(out, out.port.out, out.burst_out, *packet, late, twice)) {
     lose("lost-out", totals_.lost, std::move(packet));
   } else {
-    const Time there = out.sends_until + out.port.delay;
+    Time there = out.sends_until + out.port.delay;
+    if (now < out.detour_until) {
+      there += out.detour_by;
+      ++totals_.reordered;
+    }
     send_copies(out, out.port.out, twice, there, Leg::at_switch, *packet);
     timetable_.plan(there + late, *this, keep(Leg::at_switch, std::move(packet)));
   }
   return true;
+}
+
+void SimNetwork::detour(HostNumber host, Time until, Duration longer_by) {
+  for (RailNumber rail = 0; rail < rails(); ++rail) {
+    line(host, rail).detour_until = until;
+    line(host, rail).detour_by = longer_by;
+  }
 }
 
 bool SimNetwork::pass(Line& on, const Hazard& hazard, bool& burst, Packet& packet, Duration& late,
@@ -253,6 +264,7 @@ void SimNetwork::heal() {
   cuts_.clear();
   for (Line& each : lines_) {
     each.down = each.burst_out = each.burst_in = false;
+    each.detour_until = Time{};
     each.port.out = each.port.in = Hazard{};
   }
 }

@@ -82,6 +82,9 @@ class SimNetwork final : public Actor {
   /// False: the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t life, const link::OutFrame& frame);
   void set_down(HostNumber host, RailNumber rail, bool down) { line(host, rail).down = down; }
+  /// Whatever the host sends until then takes a longer way, and comes so much later than what it sends
+  /// afterwards.
+  void detour(HostNumber host, Time until, Duration longer_by);
   /// Frames of the rail from a host with a bit of `from` to one with a bit of `to` in its group are lost.
   struct Cut {
     RailNumber rail = 0;
@@ -108,6 +111,8 @@ class SimNetwork final : public Actor {
     Time switch_until{};     ///< the switch's queue towards the host is empty then
     Time delivered_until{};  ///< frames arrive in the order they left the queue
     Time complained_at{};
+    Time detour_until{};
+    Duration detour_by{0};
     bool burst_out = false;
     bool burst_in = false;
     bool down = false;

@@ -7,13 +7,13 @@ namespace cluster::engine {
 namespace {
 
 /// A turn that has brought something from this node goes back at once; of the others each looks at the time,
-/// in ticks. What costs a system call comes once in so many of them (a few microseconds, some ten, some
+/// in ticks. What costs a system call comes once in so many of them (a few microseconds, a hundred, some
 /// thousand), and however busy we are once in so many turns.
 constexpr std::uint64_t kTicksPerGlance = 1 << 13;
-constexpr std::uint64_t kTicksPerAccept = 1 << 16;
+constexpr std::uint64_t kTicksPerAccept = 1 << 18;
 constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
 constexpr std::uint32_t kTurnsPerGlance = 1 << 8;
-constexpr std::uint32_t kTurnsPerAccept = 1 << 10;
+constexpr std::uint32_t kTurnsPerAccept = 1 << 12;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
 /// The network is only glanced at (a clock reading, and a cold line or a system call) by who has peers on
 /// this node, and has found it silent so many times.
