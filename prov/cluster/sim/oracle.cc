@@ -204,7 +204,8 @@ bool Oracle::misled(HostNumber host, HostNumber by) const {
   return lane != lanes_.end() && lane->second.misled == hosts_[host].life;
 }
 
-/// What was said to nobody in particular was answered by a life that has ended meanwhile.
+/// What was said to nobody in particular was answered by a life that has ended meanwhile: the session is to be given
+/// up, also by a next life that has taken a repeated call for its own.
 bool Oracle::outlived(HostNumber host, HostNumber by) const {
   const auto lane = lanes_.find({by, host});
   return lane != lanes_.end() && lane->second.outlived == hosts_[host].life;
@@ -212,7 +213,8 @@ bool Oracle::outlived(HostNumber host, HostNumber by) const {
 
 bool Oracle::excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const {
   const HostState& other = hosts_[peer];
-  if (misled(self, peer) || misled(peer, self) || outlived(self, peer)) return true;
+  if (misled(self, peer) || misled(peer, self)) return true;
+  if (outlived(self, peer) || outlived(peer, self)) return true;
   return silence_ || !other.alive || other.life != known_life || other.clock_went_back ||
          hosts_[self].clock_went_back;
 }
@@ -249,8 +251,10 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
   if (stale) lane.misled = hosts_[at].life;
   if (lane.known_by != hosts_[at].life) lane.known_life = lane.proven_life = 0;
   lane.known_by = hosts_[at].life;
-  if (lane.known_life == 0 && packet.life < hosts_[packet.from].life) lane.outlived = hosts_[at].life;
+  const bool ended = packet.life < hosts_[packet.from].life;
+  if (lane.known_life == 0 && ended) lane.outlived = hosts_[at].life;
   if (packet.life > lane.proven_life && is_last_session(at, packet.from, view.session)) {
+    if (ended) lane.outlived = hosts_[at].life;  // whoever has called meanwhile could be anybody
     lane.proven_life = packet.life;
     lane.proven_at = now;
   }
