@@ -247,7 +247,7 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
   Lane& lane = lanes_[{packet.from, at}];
   const bool stale = packet.sent_at < hosts_[at].began;
-  if (stale && view.session != 0) return;  // for a session of an earlier life
+  if (view.session != 0 && (stale || is_of_earlier_life(at, packet.from, view.session))) return;
   if (stale) lane.misled = hosts_[at].life;
   if (lane.known_by != hosts_[at].life) lane.known_life = lane.proven_life = 0;
   lane.known_by = hosts_[at].life;
@@ -279,6 +279,14 @@ void Oracle::tells(HostNumber self, HostNumber to, const wire::Opening& opening)
   lane.sessions[opening.session] = hosts_[self].life;
   if (opening.epoch > lane.last_epoch) lane.last_session = opening.session;
   lane.last_epoch = std::max(lane.last_epoch, opening.epoch);
+}
+
+/// True if the session is one that an earlier life of the host has told `to`.
+bool Oracle::is_of_earlier_life(HostNumber host, HostNumber to, std::uint32_t session) const {
+  const auto told = lanes_.find({host, to});
+  if (told == lanes_.end()) return false;
+  const auto found = told->second.sessions.find(session);
+  return found != told->second.sessions.end() && found->second < hosts_[host].life;
 }
 
 /// True if the session is the last that the host has told `to`, and its present life has.

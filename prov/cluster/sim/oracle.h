@@ -174,6 +174,7 @@ class Oracle {
   void match(const Receive& receive, const Message& message);
   bool misled(HostNumber host, HostNumber by) const;
   bool outlived(HostNumber host, HostNumber by) const;
+  bool is_of_earlier_life(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool must_arrive(const Message& message) const;
   bool awaited(const Message& message) const;

@@ -185,7 +185,9 @@ void Core::lose(Peer& peer, Fault fault) {
   messenger_.fail(peer.channel, fault, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
-    if (peer.flow->peer_session() != 0) peer.past.note(*peer.flow);
+    if (peer.flow->peer_session() != 0) {
+      peer.past.note({peer.flow->peer_epoch(), peer.flow->peer_session()}, peer.flow->confirmed());
+    }
     peers_.remove_session(peer.flow->session());
     std::erase(remotes_, &peer);
     timers_.cancel(peer.timer);

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,19 +28,29 @@ namespace cluster::engine {
 /// for what those bring may have been handed on already.
 class PastSessions {
  public:
-  void note(const reliability::Flow& flow) {
-    last_ = {flow.peer_epoch(), flow.peer_session()};
-    // Whoever never showed that it hears us may have made its epoch up: that one alone is refused.
-    if (flow.confirmed()) until_ = std::max(until_, flow.peer_epoch());
+  /// Whoever never showed that it hears us may have made its epoch up: then that session alone is refused.
+  void note(const reliability::Known& session, bool confirmed) {
+    if (confirmed) {
+      until_ = std::max(until_, session.epoch);
+    } else {
+      unconfirmed_[next_++ % unconfirmed_.size()] = session;
+    }
+    last_ = session.epoch;
   }
   bool covers(const wire::Opening& opening) const {
-    return opening.epoch <= until_ || (opening.epoch == last_.epoch && opening.session == last_.session);
+    return opening.epoch <= until_ ||
+           std::any_of(unconfirmed_.begin(), unconfirmed_.end(), [&](const reliability::Known& session) {
+             return opening.epoch == session.epoch && opening.session == session.session;
+           });
   }
-  std::uint64_t epoch() const { return std::max(until_, last_.epoch); }
+  /// Whoever calls anew needs a larger one.
+  std::uint64_t epoch() const { return std::max(until_, last_); }
 
  private:
-  reliability::Known last_{0, 0};
   std::uint64_t until_ = 0;
+  std::uint64_t last_ = 0;
+  std::array<reliability::Known, 8> unconfirmed_{};  ///< the last ones
+  std::size_t next_ = 0;
 };
 
 struct Peer {

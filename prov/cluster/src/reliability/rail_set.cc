@@ -19,10 +19,19 @@ RailSet::RailSet(std::span<const rails::OwnRail> own, const link::Path& first, s
 
 // --- which there are ---
 
+/// Every other try takes the link of the peer's network: the others lead there only if it is cut.
 void RailSet::try_another_link() {
   link::Path& path = rails_.front()->path;
   if (own_.size() < 2) return;
-  path.link = static_cast<std::uint8_t>((path.link + 1u) % own_.size());
+  const std::uint8_t home = rails::link_towards(own_, path.to);
+  if (path.link == home) {
+    do {
+      tried_ = static_cast<std::uint8_t>((tried_ + 1u) % own_.size());
+    } while (tried_ == home);
+    path.link = tried_;
+  } else {
+    path.link = home;
+  }
   path.mac_known = false;
 }
 

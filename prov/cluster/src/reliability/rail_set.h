@@ -119,6 +119,7 @@ class RailSet {
   bool joined_ = false;
   std::size_t reply_ = 0;
   std::size_t turn_ = 0;
+  std::uint8_t tried_ = 0;  ///< the last link that is not of the peer's network
   unsigned since_switch_ = kSwitches;  ///< arrivals since one came over another rail than that before it
   bool any_word_ = false;
   Sequence newest_word_;

@@ -33,6 +33,43 @@ TEST_F(PeersTest, EachOfItsAddressesLeadsToThePeer) {
   EXPECT_EQ(peers.all().size(), 1u);
 }
 
+wire::Opening opening(std::uint64_t epoch, std::uint32_t session) {
+  wire::Opening made;
+  made.epoch = epoch;
+  made.session = session;
+  return made;
+}
+
+TEST(PastSessionsTest, AConfirmedOneEndsAllBeforeIt) {
+  PastSessions past;
+  EXPECT_FALSE(past.covers(opening(1000, 1)));
+  past.note({1000, 1}, true);
+  past.note({900, 2}, true);
+  EXPECT_TRUE(past.covers(opening(1000, 1)));
+  EXPECT_TRUE(past.covers(opening(950, 7)));
+  EXPECT_FALSE(past.covers(opening(1001, 1)));
+}
+
+/// Found by the simulator (seed 960009536): the late copy of a call whose session was not the last to end brought
+/// its message once more.
+TEST(PastSessionsTest, OfThoseThatNobodyConfirmedEachIsOverAndNoOther) {
+  PastSessions past;
+  past.note({1000, 1}, false);
+  past.note({3000, 2}, false);
+  EXPECT_TRUE(past.covers(opening(1000, 1)));
+  EXPECT_TRUE(past.covers(opening(3000, 2)));
+  EXPECT_FALSE(past.covers(opening(2000, 3))) << "an epoch that was made up makes nobody's stale";
+  EXPECT_FALSE(past.covers(opening(1000, 9)));
+  EXPECT_EQ(past.epoch(), 3000u);
+}
+
+TEST(PastSessionsTest, TheMemoryIsBounded) {
+  PastSessions past;
+  for (std::uint32_t session = 1; session <= 100; ++session) past.note({1000u + session, session}, false);
+  EXPECT_FALSE(past.covers(opening(1001, 1)));
+  EXPECT_TRUE(past.covers(opening(1100, 100)));
+}
+
 TEST_F(PeersTest, NobodyLosesAnAddressToAnother) {
   Peer& owner = peers.named(node_name(2));
   Peer& peer = aliased();

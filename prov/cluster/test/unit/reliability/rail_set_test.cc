@@ -96,7 +96,7 @@ TEST_F(RailSetTest, AKeepersWordCountsWhereThePeerHasBeenMet) {
 }
 
 TEST_F(RailSetTest, UntilThePeerIsKnownEveryLinkIsTried) {
-  for (const unsigned link : {1u, 2u, 0u}) {
+  for (const unsigned link : {1u, 0u, 2u, 0u, 1u}) {
     rails.try_another_link();
     EXPECT_EQ(rails[0].path.link, link);
     EXPECT_EQ(rails[0].path.to, address(0, kPeer));
