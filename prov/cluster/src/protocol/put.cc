@@ -63,7 +63,8 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
 
 bool Messenger::advance_put(SendRequest& request) {
   Channel& channel = *request.channel;
-  if (request.group != nullptr && !request.more && request.group->fault != Fault::none) {
+  const bool in_vain = request.group != nullptr && !request.more && request.group->fault != Fault::none;
+  if (in_vain && request.posted == 0) {
     complete(request, request.group->fault);  // the last range tells of a whole write or does not come
     return true;
   }

@@ -275,6 +275,28 @@ TEST_F(RemoteTest, DataOfAWriteThatFailsInPartDoesNotCome) {
   EXPECT_EQ(outcome(right).length, 5u) << "nothing of the one that failed is added to the next";
 }
 
+/// Found by the simulator (seed 980000564): the target waited for the rest of the last range for ever, and refused
+/// all writes behind it.
+TEST_F(RemoteTest, ARangeThatIsUnderWayGoesOnWhenOneBeforeItFails) {
+  const auto data = pattern(3512);
+  const RemoteRange ranges[] = {{0, 99, 12}, {0, kKey, 3500}};
+  const ConstBytes slice[] = {keep(data)};
+  PutOrder order;
+  order.slices = slice;
+  order.remote = ranges;
+  order.length = data.size();
+  left.carrier.room = 3;  // the first range and half of the second
+  left.messenger.put(left.channel, order);
+  ASSERT_EQ(left.carrier.items.size(), 3u);
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::access);
+  put(pattern(5, 9), 8);
+  run();
+  EXPECT_EQ(outcome(left).fault, Fault::none);
+  const auto behind = pattern(5, 9);
+  EXPECT_TRUE(std::equal(behind.begin(), behind.end(), memory.begin() + 8));
+}
+
 TEST_F(RemoteTest, AnInjectedWriteKeepsItsBytesWhenItIsAnnounced) {
   left.channel.eager_max = 4;
   auto data = pattern(100);
