@@ -24,14 +24,14 @@ static int barrier(struct crowd* crowd, long round) {
 }
 
 static int sum(struct crowd* crowd, long round) {
-  long mine = round + crowd->rank, all = 0;
+  long mine = round + crowd->rank, all = -1;
   MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   return all == crowd->size * round + (long)crowd->size * (crowd->size - 1) / 2;
 }
 
 static int exchange(struct crowd* crowd, long round) {
   long out[kRanksMax], in[kRanksMax];
-  for (int i = 0; i < crowd->size; ++i) out[i] = round * kRanksMax + i;
+  for (int i = 0; i < crowd->size; ++i) out[i] = round * kRanksMax + i, in[i] = -1;
   MPI_Alltoall(out, 1, MPI_LONG, in, 1, MPI_LONG, MPI_COMM_WORLD);
   for (int i = 0; i < crowd->size; ++i) {
     if (in[i] != round * kRanksMax + crowd->rank) return 0;
@@ -41,10 +41,12 @@ static int exchange(struct crowd* crowd, long round) {
 
 static int turn(struct crowd* crowd, long round) {
   const int next = (crowd->rank + 1) % crowd->size, before = (crowd->rank + crowd->size - 1) % crowd->size;
-  crowd->out[round % kTurnBytes] = (char)(round + crowd->rank);
+  const long last = kTurnBytes - 1 - round % (kTurnBytes / 2), first = round % (kTurnBytes / 2);
+  crowd->out[first] = crowd->out[last] = (char)(round + crowd->rank);
+  crowd->in[first] = crowd->in[last] = (char)~(round + before);
   MPI_Sendrecv(crowd->out, kTurnBytes, MPI_BYTE, next, kTag, crowd->in, kTurnBytes, MPI_BYTE, before, kTag,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  return crowd->in[round % kTurnBytes] == (char)(round + before);
+  return crowd->in[first] == (char)(round + before) && crowd->in[last] == (char)(round + before);
 }
 
 static double timed(struct crowd* crowd, const char* name, work run, long rounds) {

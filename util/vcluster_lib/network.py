@@ -41,7 +41,7 @@ def _quiet_ipv6(holder):
 def _plain_switch(switch):
     """A switch has no firewall: without this every frame would be shown to the host's (br_netfilter)."""
     script = "for f in iptables ip6tables arptables; do " \
-             "p=/proc/sys/net/bridge/bridge-nf-call-$f; [ ! -w $p ] || echo 0 > $p; done"
+             "p=/proc/sys/net/bridge/bridge-nf-call-$f; [ ! -w $p ] || echo 0 > $p || exit; done"
     namespaces.run_in(switch, ["sh", "-c", script], kinds=("net",))
 
 

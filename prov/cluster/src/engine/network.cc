@@ -183,6 +183,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   }
   use_flow(peer, make_flow(peer, way_back(peer, from)));
   half_open_ = true;
+  peer.heard_at = now;
   peer.why = "it called first";
   parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
                               peer.why.c_str());

@@ -66,7 +66,7 @@ struct Peer {
   link::Path way;                       ///< endpoints of datagrams: how it is reached
   std::uint64_t handle = protocol::kNoHandle;
   std::uint64_t handle_generation = ~std::uint64_t{0};
-  Time heard_at{};  ///< last frame of its session over the network
+  Time heard_at{};  ///< last frame over the network that shows that it hears us, or begins
   Time lost_at{};   ///< end of its last session
   Timer timer;      ///< of its flow
   PastSessions past;

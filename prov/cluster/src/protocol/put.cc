@@ -63,9 +63,10 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
 
 bool Messenger::advance_put(SendRequest& request) {
   Channel& channel = *request.channel;
-  const bool in_vain = request.group != nullptr && !request.more && request.group->fault != Fault::none;
-  if (in_vain && request.posted == 0) {
-    complete(request, request.group->fault);  // the last range tells of a whole write or does not come
+  const bool failed_before = request.group != nullptr && request.group->fault != Fault::none;
+  if (failed_before && !request.more && request.posted == 0) {
+    // The last range tells of a whole write or does not come; of one that has begun the target waits for the rest.
+    complete(request, request.group->fault);
     return true;
   }
   Carrier& carrier = *channel.carrier;

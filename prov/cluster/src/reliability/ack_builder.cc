@@ -14,8 +14,8 @@ void AckBuilder::arrived(Time now, Sequence transmission, bool ordered, Urgency 
   }
   anything_ = true;
   ++(ordered ? ordered_ : unordered_);
-  const bool alone = ordered_ + unordered_ == 1;
-  if (urgency == Urgency::soon && !alone) urgency = Urgency::now;  // no short question
+  awaited_ |= urgency == Urgency::soon;
+  if (urgency == Urgency::soon && !answers_soon_) urgency = Urgency::now;
   Duration wait = urgency == Urgency::soon ? std::min(kSoon, delay_) : delay_;
   if (urgency == Urgency::now || ordered_ >= kOrderedMax || unordered_ >= kUnorderedMax) {
     wait = Duration::zero();
@@ -23,7 +23,14 @@ void AckBuilder::arrived(Time now, Sequence transmission, bool ordered, Urgency 
   due_ = std::min(due_, now + wait);
 }
 
-void AckBuilder::sent() {
+void AckBuilder::sent(Time now, bool alone) {
+  if (awaited_) {
+    answers_soon_ = !alone && now <= due_;
+    if (alone) answered_if_before_ = now + kSoonAfterAll;
+  } else if (!alone && now <= answered_if_before_) {
+    answers_soon_ = true;
+  }
+  awaited_ = false;
   due_ = kNever;
   ordered_ = unordered_ = 0;
 }

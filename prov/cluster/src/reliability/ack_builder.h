@@ -1,11 +1,14 @@
 // When to acknowledge. At once when the peer needs the news (a gap, a gap filled, a frame that came
-// again); if it waits for it, within kSoon after a short question, whose answer is on its way by then, and
-// at once after more, with which one computes: that answer would come when the computing is over, and the
-// peer would stand still meanwhile. Otherwise after a number of frames or the configured delay, whichever
-// comes first. Any data frame on its way to the peer takes the acknowledgement along for nothing.
+// again), otherwise after a number of frames or the configured delay, whichever comes first. Any data frame on
+// its way to the peer takes the acknowledgement along for nothing.
+//
+// A peer that waits for it gets it within kSoon, if that is when our answers come: an exchange of messages then
+// needs no frames of acknowledgement. But who computes with what it has received looks at the network only when
+// that is done, and the peer would stand still meanwhile: so after an answer that came late, or not at all, the
+// next ones get their acknowledgement at once, until data follows one within kSoonAfterAll. (The idea is that of the
+// "pingpong mode" of TCP stacks.)
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "base/sequence.h"
@@ -16,12 +19,7 @@ namespace cluster::reliability {
 class AckBuilder {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
-  static constexpr std::size_t kQuestionMax = 1088;  ///< bytes of segments: the largest injected message
-
   explicit AckBuilder(Duration delay) : delay_(delay) {}
-
-  /// How urgent it is for a peer that waits, after a frame with that many bytes of segments.
-  static Urgency awaited(std::size_t bytes) { return bytes <= kQuestionMax ? Urgency::soon : Urgency::now; }
 
   /// A sequenced frame arrived, new or not.
   void arrived(Time now, Sequence transmission, bool ordered, Urgency urgency);
@@ -30,8 +28,8 @@ class AckBuilder {
   bool owed() const { return due_ != kNever; }
   bool due(Time now) const { return now >= due_; }
   Time deadline() const { return due_; }
-  /// A frame that says it all went out.
-  void sent();
+  /// What says it all went out: data, or a frame of its own.
+  void sent(Time now, bool alone);
 
   /// The number of frames received in vain that the peer was last told.
   std::uint32_t in_vain_said() const { return in_vain_said_; }
@@ -43,6 +41,7 @@ class AckBuilder {
 
  private:
   static constexpr Duration kSoon = 4us;
+  static constexpr Duration kSoonAfterAll = 16us;  ///< more: the lone frame itself has delayed the answer
   static constexpr unsigned kOrderedMax = 16;
   static constexpr unsigned kUnorderedMax = 8;
 
@@ -51,6 +50,9 @@ class AckBuilder {
   Sequence newest_;
   Time newest_at_{};
   Time due_ = kNever;
+  bool awaited_ = false;       ///< the peer waits for what is owed
+  bool answers_soon_ = true;   ///< the last awaited one found data to take it along, or could have
+  Time answered_if_before_{};  ///< data sent by then could have taken along the last one that went alone
   std::uint32_t in_vain_said_ = 0;
   unsigned ordered_ = 0;  ///< arrived since the last acknowledgement
   unsigned unordered_ = 0;

@@ -54,7 +54,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
   const bool news = (gap_before || arrivals.has_gap()) && !rails.many_arrive();
   acks.arrived(now, view.transmission, view.in_order(),
                news             ? Urgency::now
-               : view.ack_now() ? AckBuilder::awaited(view.segments.size())
+               : view.ack_now() ? Urgency::soon
                                 : Urgency::none);
   return Verdict::accepted;
 }

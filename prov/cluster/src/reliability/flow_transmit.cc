@@ -46,14 +46,15 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
     more = true;
   }
   if (rails.size() > 1 && (transmission != before || rails.size() != rails_before)) ask_rails(now, link);
-  if (told == Word::Said::nothing && taken && acks.due(now)) {
+  const bool alone = told == Word::Said::nothing;
+  if (alone && taken && acks.due(now)) {
     const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
     const auto said = send_bare(label, rails.reply(), link, word);
     taken = said.has_value();
     told = said.value_or(told);
     if (taken) ++environment.counters.acks_sent;
   }
-  if (told != Word::Said::nothing) acks.sent();
+  if (told != Word::Said::nothing) acks.sent(now, alone);
   if (told == Word::Said::all) acks.say_in_vain(word.in_vain());
   if (!taken) retry_at = now + kRetryLink;
   liveness.expect(now, !drained());

@@ -19,18 +19,20 @@ RailSet::RailSet(std::span<const rails::OwnRail> own, const link::Path& first, s
 
 // --- which there are ---
 
-/// Every other try takes the link of the peer's network: the others lead there only if it is cut.
+/// Each other link once; then every other try takes that of the peer's network, since the others lead there only
+/// if it is cut.
 void RailSet::try_another_link() {
   link::Path& path = rails_.front()->path;
   if (own_.size() < 2) return;
   const std::uint8_t home = rails::link_towards(own_, path.to);
-  if (path.link == home) {
+  const bool each_tried = ++tries_ >= own_.size();
+  if (each_tried && path.link != home) {
+    path.link = home;
+  } else {
     do {
       tried_ = static_cast<std::uint8_t>((tried_ + 1u) % own_.size());
     } while (tried_ == home);
     path.link = tried_;
-  } else {
-    path.link = home;
   }
   path.mac_known = false;
 }
@@ -275,6 +277,7 @@ void RailSet::answered(const link::Path& from, bool by_engine) {
 }
 
 bool RailSet::complaint(Time now, const link::Complaint& complaint) {
+  if (rails_.size() == 1) return false;  // about whichever link was tried
   const auto meant = [&](const Rail& rail) {
     return rail.path.to == complaint.peer && rail.path.link == complaint.link;
   };
@@ -319,7 +322,8 @@ Time RailSet::deadline() const {
 
 void RailSet::strike(Time now, const Flight& flight) {
   Rail& rail = *rails_[flight.rail];
-  if (rails_.size() > 1 && rail.heard_at <= flight.sent_at) rail.health.strike(now);
+  if (rails_.size() == 1 || rail.heard_at > flight.sent_at) return;
+  if (least_recent(flight.rail) != flight.rail) rail.health.strike(now);  // else its repair goes there again
 }
 
 const RoundTrip& RailSet::round_trip(const SendWindow& frames) const {

@@ -119,7 +119,8 @@ class RailSet {
   bool joined_ = false;
   std::size_t reply_ = 0;
   std::size_t turn_ = 0;
-  std::uint8_t tried_ = 0;  ///< the last link that is not of the peer's network
+  std::uint8_t tried_ = 0;  ///< of the links that are not of the peer's network, the last tried
+  std::size_t tries_ = 0;
   unsigned since_switch_ = kSwitches;  ///< arrivals since one came over another rail than that before it
   bool any_word_ = false;
   Sequence newest_word_;

@@ -96,7 +96,7 @@ TEST_F(RailSetTest, AKeepersWordCountsWhereThePeerHasBeenMet) {
 }
 
 TEST_F(RailSetTest, UntilThePeerIsKnownEveryLinkIsTried) {
-  for (const unsigned link : {1u, 0u, 2u, 0u, 1u}) {
+  for (const unsigned link : {1u, 2u, 0u, 1u, 0u, 2u}) {
     rails.try_another_link();
     EXPECT_EQ(rails[0].path.link, link);
     EXPECT_EQ(rails[0].path.to, address(0, kPeer));
@@ -186,6 +186,7 @@ TEST_F(RailSetTest, WhatGotNoAnswerGoesByNoWorseRail) {
 
 TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
   EXPECT_FALSE(complaint(1ms, 0));
+  EXPECT_FALSE(rails.complaint(Time(1ms), {address(0, kPeer), Fault::refused, 1})) << "another link was tried";
   EXPECT_TRUE(rails[0].health.up());
 }
 

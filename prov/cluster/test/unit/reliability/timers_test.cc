@@ -62,7 +62,7 @@ TEST(AckBuilder, CountsFramesByClass) {
   EXPECT_EQ(acks.deadline(), Time(25us));
   acks.arrived(Time(0us), {16}, true, AckBuilder::Urgency::none);
   EXPECT_TRUE(acks.due(Time(0us)));
-  acks.sent();
+  acks.sent(Time(9us), true);
   EXPECT_FALSE(acks.owed());
   for (std::uint32_t i = 17; i <= 24; ++i) acks.arrived(Time(9us), {i}, false, AckBuilder::Urgency::none);
   EXPECT_TRUE(acks.due(Time(9us)));
