@@ -267,7 +267,8 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
     if (!announces && segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
     // A late copy of what arrived long ago is no arrival.
-    const bool over = message != nullptr && message->state == State::succeeded && message->arrived_life != 0;
+    const bool over =
+        message != nullptr && message->arrived_life != 0 && (stale || message->state == State::succeeded);
     if (message != nullptr && message->to == at && !over) {
       (announces ? message->announced_life : message->arrived_life) = hosts_[at].life;
     }
