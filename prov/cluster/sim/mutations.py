@@ -14,8 +14,6 @@ MUTATIONS = [
     ("forgets the sessions that are over", "engine/peers.h",
      "return opening.epoch <= until_ ||",
      "return (opening.epoch < 1 && until_ == 0) ||"),
-    ("forgets the sessions that nobody confirmed", "engine/peers.h",
-     "unconfirmed_[next_++ % unconfirmed_.size()] = session;", "next_ += session.session;"),
     ("acknowledges a frame too many", "reliability/receive_window.cc",
      "ack.ranges[ack.count++] = {from, end};",
      "ack.ranges[ack.count++] = {from, end + 1};"),
