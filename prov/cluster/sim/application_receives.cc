@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "sim/application.h"
+#include "sim/content.h"
 #include "sim/memory_account.h"
 #include "sim/slices.h"
 
@@ -47,7 +48,10 @@ void Application::shape_receive(Receive& receive) {
   receive.ignore = ~std::uint64_t{0};
   const auto from = static_cast<HostNumber>(dice_.below(around_.hosts));
   if (!dice_.chance(plan.wildcard)) receive.from = from;
-  if (!receive.tagged) return;
+  if (!receive.tagged) {
+    receive.capacity = std::max(receive.capacity, kNumberedFrom);  // less would not tell which message it is
+    return;
+  }
   if (dice_.chance(plan.exact)) {
     receive.tag = around_.oracle.next_tag(from, around_.self) + dice_.below(4);
     receive.ignore = 0;
