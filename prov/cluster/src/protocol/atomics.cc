@@ -227,7 +227,7 @@ using Function = void (*)(const AtomicPart&);
 using Row = std::array<Function, wire::kAtomicTypes>;
 
 template <typename Operation, typename Value>
-constexpr Function function_for() {
+consteval Function function_for() {
   if constexpr (std::invocable<Operation, Value, Value, Value>) {
     return each_element<Operation, Value>;
   } else {
@@ -236,13 +236,13 @@ constexpr Function function_for() {
 }
 
 template <typename Operation, typename... Values>
-constexpr Row row_of() {
+consteval Row row_of() {
   return {function_for<Operation, Values>()...};
 }
 
 /// In the order of wire::AtomicType.
 template <typename Operation>
-constexpr Row row() {
+consteval Row row() {
   return row_of<Operation, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
                 std::uint32_t, std::int64_t, std::uint64_t, float, double, std::complex<float>,
                 std::complex<double>, long double, std::complex<long double>, Int128, UInt128>();

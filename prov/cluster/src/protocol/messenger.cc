@@ -43,8 +43,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::fetched: return on_fetched(channel, segment, payload);
     case SegmentKind::padding: return;
     case SegmentKind::farewell: channel.farewell = true; return;
-  }
-  refuse();
+  }  // no other kind passes wire::decode()
 }
 
 void Messenger::delivered(Token token) {

@@ -30,7 +30,6 @@ struct FrameBody {
       : storage(std::make_unique_for_overwrite<std::byte[]>(kHeadroom + room)), capacity(room) {}
 
   std::byte* segments() { return storage.get() + kHeadroom; }
-  std::size_t left() const { return capacity - filled; }
   /// Bytes of segments, those in user memory included.
   std::size_t size() const { return filled + payload_size; }
   /// Bytes of memory it holds.

@@ -14,13 +14,13 @@ namespace {
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, reflected
 
 /// value * x mod P, reflected.
-constexpr std::uint32_t times_x(std::uint32_t value) {
+consteval std::uint32_t times_x(std::uint32_t value) {
   return (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
 }
 
 using Table = std::array<std::uint32_t, 256>;
 
-constexpr std::array<Table, 8> make_tables() {
+consteval std::array<Table, 8> make_tables() {
   std::array<Table, 8> tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t crc = byte;

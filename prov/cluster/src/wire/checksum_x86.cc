@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, reflected
 
 /// value * x mod P, reflected.
-constexpr std::uint32_t times_x(std::uint32_t value) {
+consteval std::uint32_t times_x(std::uint32_t value) {
   return (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
 }
 
@@ -27,7 +27,7 @@ constexpr std::size_t kPartWordsMax = 256;  ///< of one chain: 2 KB
 constexpr std::size_t kPartWordsMin = 8;    ///< shorter ones are not worth the joining
 
 /// Entry n: x^(64 n - 33) mod P, reflected.
-constexpr std::array<std::uint32_t, 2 * kPartWordsMax + 1> make_powers() {
+consteval std::array<std::uint32_t, 2 * kPartWordsMax + 1> make_powers() {
   std::array<std::uint32_t, 2 * kPartWordsMax + 1> powers{};
   std::uint32_t power = 0x80000000;  // x^0
   for (int bit = 0; bit < 31; ++bit) power = times_x(power);

@@ -120,6 +120,7 @@ std::string print(const Segment& segment) {
   if (segment.detail != 0) text += hexadecimal("detail", segment.detail);
   if (segment.id != 0) text += number("id", segment.id);
   if (segment.peer_id != 0) text += number("peer id", segment.peer_id);
+  if (segment.key != 0) text += hexadecimal("key", segment.key);
   if (segment.offset != 0) text += number("offset", segment.offset);
   if (segment.total != 0) text += number("total", segment.total);
   if (segment.tagged()) text += hexadecimal("tag", segment.tag);

@@ -1,6 +1,7 @@
 // What an engine looks at, and how often, when peers live on its node.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,33 @@ class HostOfMany final : public test::QuietHost {
   bool came_ = false;
 };
 
+/// A peer that goes away, with a farewell or without.
+class LeavingInbox final : public test::QuietInbox {
+ public:
+  explicit LeavingInbox(bool in_peace) : QuietInbox(kB), farewells_(in_peace ? 1 : 0) {}
+  bool look(shm::Arrival& arrival) override {
+    arrival = {};
+    arrival.segment.kind = wire::SegmentKind::farewell;
+    return farewells_ > 0;
+  }
+  void take() override { --farewells_; }
+  bool peer_gone() override { return true; }
+
+ private:
+  int farewells_;
+};
+
+class HostOfALeaver final : public test::QuietHost {
+ public:
+  explicit HostOfALeaver(bool in_peace) : inbox_(std::make_unique<LeavingInbox>(in_peace)) {}
+  void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
+    if (inbox_ != nullptr) arrivals.push_back(std::move(inbox_));
+  }
+
+ private:
+  std::unique_ptr<LeavingInbox> inbox_;
+};
+
 class LocalTest : public ::testing::Test {
  protected:
   test::FakeClock clock;
@@ -96,6 +124,31 @@ TEST_F(LocalTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
   EXPECT_LT(looks, 9'000'000u);
   EXPECT_GT(looks, 0u);
+}
+
+/// Who was told can wait for the next life of that name: its receives are not failed.
+TEST_F(LocalTest, AFarewellIsToldFromALoss) {
+  for (const bool in_peace : {false, true}) {
+    Node a(network, kA, kB, 1000, std::make_unique<HostOfALeaver>(in_peace));
+    const Bytes slice = as_bytes(&a.got, sizeof a.got);
+    ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Fault::none);
+    for (int turn = 0; turn < 2'000; ++turn) {
+      network.clock().advance(1ms);
+      a.engine.poll();
+    }
+    const auto said = [&](const char* words) {
+      const auto& lines = a.log().lines;
+      return std::count_if(lines.begin(), lines.end(),
+                           [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    };
+    EXPECT_EQ(said("has closed"), in_peace ? 1 : 0);
+    EXPECT_EQ(said("is lost"), in_peace ? 0 : 1);
+    std::vector<Fault> faults;
+    a.received.drain(
+        9, [](const protocol::Completion&) { return true; },
+        [&](const protocol::Completion& completion) { faults.push_back(completion.fault); });
+    EXPECT_EQ(faults, in_peace ? std::vector<Fault>{} : std::vector<Fault>{Fault::reset});
+  }
 }
 
 TEST_F(LocalTest, ASilentNetworkGetsFewLooksFromWhoHasPeersOnTheNode) {

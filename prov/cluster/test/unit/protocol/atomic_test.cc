@@ -186,6 +186,24 @@ TEST_F(AtomicTest, WhatIsNotAllowedFailsAtTheInitiatorAndChangesNothing) {
   EXPECT_EQ(outcome().fault, Fault::none);
 }
 
+TEST_F(AtomicTest, AfterARefusalTheRestIsNotSent) {
+  left.carrier.room = 2;
+  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, kMost, false, 99), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Fault::none);
+  ASSERT_EQ(left.carrier.items.size(), 2u) << "no room for more of its parts";
+  carry(left, right);
+  EXPECT_TRUE(left.take().empty());
+  carry(right, left);
+  EXPECT_EQ(outcome().fault, Fault::access);
+  left.messenger.pump();
+  ASSERT_EQ(left.carrier.items.size(), 1u);
+  EXPECT_EQ(left.carrier.items[0].segment.key, kKey) << "it makes way for the next";
+  run();
+  EXPECT_EQ(outcome().fault, Fault::none);
+  EXPECT_EQ(memory[0], 1007u);
+  EXPECT_EQ(left.channel.atomic_parts, 0u);
+}
+
 TEST_F(AtomicTest, OperationsThatATypeDoesNotHaveAreRefusedByTheTarget) {
   wire::Segment segment;
   segment.kind = wire::SegmentKind::atomic;

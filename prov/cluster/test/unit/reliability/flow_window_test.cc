@@ -140,6 +140,31 @@ TEST(FlowWindow, NeverBeyondThePeersWindow) {
   EXPECT_EQ(tap.frames.size(), 16u);
 }
 
+/// Only who does not keep to what this side has said sends such frames: they are counted, and change nothing.
+TEST(FlowWindow, WhatLiesBeyondItIsRefused) {
+  FlowPair pair(1);
+  introduce(pair);
+  wire::FrameView beyond;
+  beyond.flags = wire::frame_flag::kSequenced;
+  beyond.session = pair.b.flow->session();
+  beyond.transmission = {100};
+  const std::byte padding[] = {
+      std::byte{static_cast<unsigned char>(wire::SegmentKind::padding)}, {}, {}, {}, {}, {}, {}, {}};
+  beyond.segments = padding;
+  const auto window = static_cast<std::uint32_t>(pair.b.settings.window);
+  const auto receive = [&](std::uint32_t sequence) {
+    beyond.sequence = {sequence};
+    return pair.b.flow->receive(pair.clock.now(), beyond, {name_of(1), {}, false});
+  };
+  const std::uint32_t expected = 1;  // one frame has introduced it
+  EXPECT_EQ(receive(expected + window), reliability::Flow::Verdict::refused);
+  EXPECT_EQ(receive(expected + window + 1000), reliability::Flow::Verdict::refused);
+  EXPECT_EQ(pair.b.counters.refused_window, 2u);
+  EXPECT_TRUE(pair.b.flow->quiet()) << "it is not acknowledged";
+  EXPECT_EQ(receive(expected + window - 1), reliability::Flow::Verdict::accepted);
+  EXPECT_EQ(pair.b.counters.refused_window, 2u);
+}
+
 TEST(FlowWindow, SmallestAndLargestWindowsWork) {
   for (const std::uint16_t window : {std::uint16_t{1}, std::uint16_t{8}, std::uint16_t{4096}}) {
     reliability::FlowSettings settings;
@@ -240,8 +265,8 @@ TEST(FlowAck, ComesSoonIfSomebodyWaits) {
   EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + 4us);
 }
 
-/// Who computes with what it has received looks at the network when that is done: the sender shall not wait for
-/// it more than once.
+/// Who computes with what it has received looks at the network when that is done: the sender shall not wait
+/// for it more than once.
 TEST(FlowAck, ComesAtOnceToWhoWaitsForOneWhoDoesNotAnswerSoon) {
   FlowPair pair(1);
   introduce(pair);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "reliability/frame_body.h"
 #include "support/fake_world.h"
 
 namespace cluster::reliability {
@@ -184,9 +185,49 @@ TEST_F(RailSetTest, WhatGotNoAnswerGoesByNoWorseRail) {
   EXPECT_EQ(rails.besides(Time(3ms), 2, frames).rail, 0u);
 }
 
+/// The one that is left fails, too, when late news of another shows that it is not the peer who is silent.
+TEST_F(RailSetTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
+  join_both();
+  SendWindow frames{64};
+  const auto send = [&](Duration at, std::size_t rail) {
+    const Sequence s = frames.next();
+    const Sequence transmission{s.value + 1};
+    frames.push(std::make_unique<FrameBody>(16));
+    frames.sent(s, transmission, Time(at), static_cast<std::uint8_t>(rail));
+    rails.sent(Time(at), rail, transmission, s, frames);
+  };
+  send(1ms, 0);
+  send(2ms, 2);
+  complaint(3ms, 1);
+  complaint(3ms, 2);
+  ASSERT_TRUE(rails[0].health.up());
+  wire::Ack second;
+  second.count = 1;
+  second.ranges[0] = {{1}, {2}};
+  rails.word_begins(frames);
+  frames.acknowledge({0}, &second, [&](Sequence s, const Flight& flight) { rails.arrived(s, flight); });
+  rails.word_ends(Time(4ms), {.newest = {2}, .known_end = {2}, .next = {3}, .delay = 0ns});
+  rails.detect(Time(4s), frames);
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_FALSE(rails[i].health.up()) << i;
+
+  for (const std::size_t expected : {1u, 0u, 2u, 1u}) {
+    const RailSet::Turn turn = rails.next(Time(4s), frames);
+    EXPECT_EQ(turn.rail, expected) << "the one that was used the longest ago";
+    EXPECT_GT(turn.frames, 0u);
+    send(4s + frames.next().value * 1us, turn.rail);
+  }
+  rails[0].full = true;
+  EXPECT_EQ(rails.next(Time(5s), frames).frames, 0u) << "its link has no room";
+  rails.turn_begins();
+  EXPECT_GT(rails.next(Time(5s), frames).frames, 0u);
+  rails.answered(way(2, 2), true);
+  EXPECT_EQ(rails.next(Time(5s), frames).rail, 2u) << "and who answers has it to itself";
+}
+
 TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
   EXPECT_FALSE(complaint(1ms, 0));
-  EXPECT_FALSE(rails.complaint(Time(1ms), {address(0, kPeer), Fault::refused, 1})) << "another link was tried";
+  EXPECT_FALSE(rails.complaint(Time(1ms), {address(0, kPeer), Fault::refused, 1}))
+      << "another link was tried";
   EXPECT_TRUE(rails[0].health.up());
 }
 

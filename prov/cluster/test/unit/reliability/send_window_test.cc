@@ -49,6 +49,18 @@ TEST_F(SendWindowTest, WidensAsItFillsAndKeepsEveryFrame) {
   for (std::uint32_t s = 12; s < 70; ++s) ASSERT_EQ(window.at({s}).transmission, (Sequence{s + 1}));
 }
 
+TEST_F(SendWindowTest, TellsTheMemoryThatItsFramesHold) {
+  const std::size_t empty = window.footprint();
+  window.push(std::make_unique<FrameBody>(1000));
+  const std::size_t one = window.footprint();
+  EXPECT_GE(one, empty + sizeof(FrameBody) + 1000);
+  window.push(std::make_unique<FrameBody>(5000));
+  EXPECT_EQ(window.footprint(), one + (one - empty) + 4000);
+  while (window.queued() > 0) window.sent(window.next(), {++transmission}, Time(1us));
+  acknowledge(2);
+  EXPECT_EQ(window.footprint(), empty);
+}
+
 TEST_F(SendWindowTest, QueuedThenTravellingThenGone) {
   window.push(body());
   EXPECT_EQ(window.queued(), 1u);

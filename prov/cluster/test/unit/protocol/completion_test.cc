@@ -1,0 +1,115 @@
+// Where operations are reported: who is woken and when there is nothing to sleep for. (What is in an entry is
+// the business of those who make and read them.)
+#include "protocol/completion.h"
+
+#include <gtest/gtest.h>
+
+namespace cluster::protocol {
+namespace {
+
+struct Bed final : Waker {
+  void wake() override {
+    ++woken;
+    awake = true;
+  }
+  void rest() override { awake = false; }
+
+  int woken = 0;
+  bool awake = true;  ///< from something else
+};
+
+struct CompletionQueueTest : testing::Test {
+  void push(Fault fault = Fault::none) {
+    Completion completion;
+    completion.fault = fault;
+    queue.push(completion);
+  }
+  std::size_t take(std::size_t count) {
+    return queue.drain(
+        count, [](const Completion&) { return true; }, [](const Completion&) {});
+  }
+
+  CompletionQueue queue;
+  Bed bed;
+};
+
+TEST_F(CompletionQueueTest, TheNextCompletionWakesOnce) {
+  ASSERT_TRUE(queue.wake_at_next(bed, 1));
+  EXPECT_FALSE(bed.awake) << "what it was raised for before has been seen";
+  push();
+  push();
+  EXPECT_TRUE(bed.awake);
+  EXPECT_EQ(bed.woken, 1) << "who wants more asks again";
+}
+
+TEST_F(CompletionQueueTest, NobodySleepsWhereThereAreEnough) {
+  push();
+  EXPECT_FALSE(queue.lacks(1));
+  EXPECT_FALSE(queue.wake_at_next(bed, 1));
+  EXPECT_TRUE(bed.awake) << "others may sleep on it: it is left as it was";
+  EXPECT_TRUE(queue.lacks(2));
+  ASSERT_TRUE(queue.wake_at_next(bed, 2));
+  push();
+  EXPECT_EQ(bed.woken, 1);
+  EXPECT_FALSE(queue.lacks(2));
+  EXPECT_EQ(take(1), 1u);
+  EXPECT_TRUE(queue.lacks(2));
+}
+
+TEST_F(CompletionQueueTest, AFailureIsEnoughUntilItHasBeenTaken) {
+  push();
+  push(Fault::reset);
+  EXPECT_FALSE(queue.lacks(10));
+  EXPECT_FALSE(queue.wake_at_next(bed, 10));
+  take(1);
+  EXPECT_FALSE(queue.lacks(10));
+  take(1);
+  EXPECT_TRUE(queue.lacks(10));
+  EXPECT_TRUE(queue.wake_at_next(bed, 10));
+}
+
+TEST_F(CompletionQueueTest, TakesFromTheHeadWhatIsWantedAndNoMore) {
+  for (const Fault fault : {Fault::none, Fault::none, Fault::reset, Fault::none}) push(fault);
+  const auto good = [](const Completion& completion) { return completion.fault == Fault::none; };
+  std::size_t seen = 0;
+  EXPECT_EQ(queue.drain(10, good, [&](const Completion&) { ++seen; }), 2u);
+  EXPECT_EQ(seen, 2u);
+  Fault front = Fault::none;
+  EXPECT_TRUE(queue.peek([&](const Completion& completion) { front = completion.fault; }));
+  EXPECT_EQ(front, Fault::reset);
+  EXPECT_EQ(take(1), 1u);
+  EXPECT_EQ(take(10), 1u);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_FALSE(queue.peek([](const Completion&) { FAIL(); }));
+}
+
+TEST(CompletionCounter, AnyChangeWakesOnceAndEachIsCountedWhereItBelongs) {
+  Counter counter;
+  Bed bed;
+  int rounds = 0;
+  const auto wakes = [&](auto&& change) {
+    counter.wake_at_next(bed);
+    EXPECT_FALSE(bed.awake);
+    change();
+    EXPECT_EQ(bed.woken, ++rounds);
+    change();
+    EXPECT_EQ(bed.woken, rounds) << "nobody has asked for the second";
+  };
+  wakes([&] { counter.count(Fault::none); });
+  EXPECT_EQ(counter.value(), 2u);
+  EXPECT_EQ(counter.errors(), 0u);
+  wakes([&] { counter.count(Fault::truncated); });
+  EXPECT_EQ(counter.value(), 2u);
+  EXPECT_EQ(counter.errors(), 2u);
+  wakes([&] { counter.add(10); });
+  EXPECT_EQ(counter.value(), 22u);
+  wakes([&] { counter.add_errors(5); });
+  EXPECT_EQ(counter.errors(), 12u);
+  wakes([&] { counter.set(1); });
+  EXPECT_EQ(counter.value(), 1u);
+  wakes([&] { counter.set_errors(0); });
+  EXPECT_EQ(counter.errors(), 0u);
+}
+
+}  // namespace
+}  // namespace cluster::protocol

@@ -1,0 +1,59 @@
+"""Reads what `llvm-cov export -format=lcov` says of the lines of all files and tells of those below one directory.
+
+table.py DIRECTORY ROOMS LEAST MISSING: a table of lines per file and per room ("wire,protocol"), and, if MISSING is
+"yes", the lines that nothing ran. Exit status 1: a room has less than LEAST percent.
+"""
+
+import sys
+from pathlib import Path
+
+
+def counted_lines(export):
+    """Path to {line: how often it ran}, of each file with any."""
+    files = {}
+    for line in export:
+        what, _, rest = line.strip().partition(":")
+        if what == "SF":
+            lines = files.setdefault(Path(rest).resolve(), {})
+        elif what == "DA":
+            number, count = rest.split(",")[:2]
+            lines[int(number)] = int(count)
+    return {path: lines for path, lines in files.items() if lines}
+
+
+def show_missing(files):
+    for path, lines in files.items():
+        text = path.read_text().splitlines()
+        for number, count in lines.items():
+            if count == 0:
+                print(f"{path}:{number}: {text[number - 1].strip()}")
+
+
+def show_row(name, run, count):
+    print(f"{name:28}{run:6} of{count:5}{100 * run / count:8.1f} %")
+
+
+def show_room(room, files):
+    """Prints its rows and returns how many percent of its lines were run."""
+    run = {path: sum(count > 0 for count in lines.values()) for path, lines in files.items()}
+    for path, lines in files.items():
+        show_row(f"  {path.name}", run[path], len(lines))
+    total = sum(map(len, files.values()))
+    show_row(f"{room}/", sum(run.values()), total)
+    return 100 * sum(run.values()) / total
+
+
+def main(directory, rooms, least, missing):
+    files = counted_lines(sys.stdin)
+    shares = []
+    for room in rooms.split(","):
+        inside = {path: lines for path, lines in sorted(files.items()) if path.parent == Path(directory, room).resolve()}
+        if missing == "yes":
+            show_missing(inside)
+        shares.append(show_room(room, inside) if inside else 0)
+    enough = min(shares) >= float(least)
+    print("enough" if enough else f"not enough: each room is to have {least} % of its lines run")
+    return 0 if enough else 1
+
+
+sys.exit(main(*sys.argv[1:]))
