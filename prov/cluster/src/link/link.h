@@ -29,7 +29,7 @@ struct Path {
 inline Path by_name(const Path& path) { return {path.to, {}, false, path.link}; }
 
 inline constexpr std::size_t kPiecesMax = 12;
-inline constexpr std::size_t kBurstMax = 32;
+inline constexpr std::size_t kBurstMax = 44;  ///< of 1500 bytes: the largest super-frame
 
 /// One frame to send: `count` pieces one behind the other, `size` bytes in all.
 struct OutFrame {

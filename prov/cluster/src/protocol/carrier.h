@@ -2,6 +2,7 @@
 // Two things are carriers: a shared-memory ring (shm/) and a flow over the network (reliability/).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,6 +26,10 @@ class Carrier {
   /// Largest payload that post() takes now in a segment of this shape, bytes.
   virtual std::size_t payload_max(const wire::Segment& segment) const = 0;
 
+  /// How much of a payload that is longer than that and may be cut anywhere goes best into the next segment:
+  /// what fills the room that others have left.
+  virtual std::size_t part_max(const wire::Segment& segment) const { return payload_max(segment); }
+
   /// Takes a segment with its payload (`segment.length` == payload.length), or answers false: no
   /// room, try again after progress. Ordered segments (wire::ordered) are delivered in the order
   /// they were posted; the others whenever they arrive. A token is reported exactly once, when the
@@ -36,5 +41,10 @@ class Carrier {
   /// reads): then tokens are not needed, and post() ignores them.
   virtual bool immediate() const = 0;
 };
+
+/// The next part of what has `left` bytes left and is not cut without need.
+inline std::size_t part_of(std::size_t left, const Carrier& carrier, const wire::Segment& segment) {
+  return left <= carrier.payload_max(segment) ? left : std::min(left, carrier.part_max(segment));
+}
 
 }  // namespace cluster::protocol

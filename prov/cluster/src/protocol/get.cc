@@ -96,7 +96,7 @@ bool Messenger::serve(SendRequest& request) {
     segment.kind = wire::SegmentKind::bulk;
     segment.peer_id = request.receiver_id;
     segment.offset = request.base + request.posted;
-    const std::size_t part = std::min(request.length - request.posted, carrier.payload_max(segment));
+    const std::size_t part = std::min(request.length - request.posted, carrier.part_max(segment));
     if (part == 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     bool posted = false;

@@ -94,7 +94,7 @@ bool Messenger::advance_put(SendRequest& request) {
       segment.kind = wire::SegmentKind::put_next;
     }
     const std::size_t left = request.length - request.posted;
-    const std::size_t part = std::min(left, carrier.payload_max(segment));
+    const std::size_t part = part_of(left, carrier, segment);
     if (part == 0 && left > 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     const Gather payload{request.payload(), request.base + request.posted, part};

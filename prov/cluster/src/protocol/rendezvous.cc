@@ -126,7 +126,7 @@ bool Messenger::stream(SendRequest& request) {
     segment.kind = wire::SegmentKind::bulk;
     segment.peer_id = request.receiver_id;
     segment.offset = range.offset;
-    const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.payload_max(segment));
+    const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.part_max(segment));
     if (part == 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     const Token token = carrier.immediate() ? 0 : Token{1} << 32 | request.id;

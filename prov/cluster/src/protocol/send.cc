@@ -194,7 +194,7 @@ bool Messenger::advance_eager(SendRequest& request) {
       segment.data = request.data;
     }
     const std::size_t left = request.length - request.posted;
-    const std::size_t part = std::min(left, carrier.payload_max(segment));
+    const std::size_t part = part_of(left, carrier, segment);
     if (first && part == left) {
       segment.kind = wire::SegmentKind::eager;
       segment.total = 0;

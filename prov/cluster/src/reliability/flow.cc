@@ -53,6 +53,10 @@ std::size_t Flow::payload_max(const wire::Segment& segment) const {
   return rooms_->handshake.room() - wire::encoded_size(segment);
 }
 
+std::size_t Flow::part_max(const wire::Segment& segment) const {
+  return rooms_->builder.room_for(segment, rooms_->handshake.room());
+}
+
 bool Flow::post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
                 protocol::Token token) {
   return rooms_->post(segment, payload, hold, token);

@@ -76,6 +76,7 @@ class Flow final : public protocol::Carrier {
 
   // --- down: protocol::Carrier ---
   std::size_t payload_max(const wire::Segment& segment) const override;
+  std::size_t part_max(const wire::Segment& segment) const override;
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
             protocol::Token token) override;
   bool immediate() const override { return false; }

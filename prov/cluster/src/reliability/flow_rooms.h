@@ -52,6 +52,7 @@ struct Flow::Rooms {
   void choose(Choice& choice, std::size_t limit);
   void choose_new(Choice& choice, std::size_t limit);
   RailSet::Turn next_turn(Time now);
+  std::size_t burst_limit() const;
   void probe_path();
   void look_for_rails();
   void ask_rails(Time now, link::Link& link);
@@ -124,8 +125,10 @@ struct Flow::Rooms {
   Time resume_at = kNever;      ///< the pace allows more
   Fault fault = Fault::none;
 
-  static constexpr std::size_t kQueuedMax = 64;
+  static constexpr std::size_t kQueuedMax = 88;
   static constexpr std::size_t kSmallWindow = 32;
+  static constexpr std::size_t kShortBurst = 16;
+  static constexpr std::size_t kLead = 2 * kShortBurst;  ///< frames under way that keep a peer busy
   static constexpr std::size_t kFinCopies = 3;
   static constexpr Duration kRetryLink = 20us;
   static constexpr Duration kFinPatience = 200ms;

@@ -35,7 +35,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
     const RailSet::Turn turn = next_turn(now);
     Choice choice;
     choice.rail = turn.rail;
-    choose(choice, turn.frames);
+    choose(choice, std::min(turn.frames, burst_limit()));
     if (choice.count == 0 && choice.more) resume_at = rails.resume(now);
     if (choice.count == 0) break;
     more = choice.more;
@@ -58,6 +58,12 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   if (told == Word::Said::all) acks.say_in_vain(word.in_vain());
   if (!taken) retry_at = now + kRetryLink;
   liveness.expect(now, !drained());
+}
+
+/// The first of many frames go in short bursts: the peer takes in one while the next is made ready. Once
+/// it has its hands full long ones are cheaper.
+std::size_t Flow::Rooms::burst_limit() const {
+  return frames.travelling() < kLead ? kShortBurst : link::kBurstMax;
 }
 
 /// What got no answer goes by another rail than before.

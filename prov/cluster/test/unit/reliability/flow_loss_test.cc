@@ -112,6 +112,7 @@ TEST_P(FlowLoss, DamagedFramesAreRefusedAndRepaired) {
   ASSERT_TRUE(pair.run(20s)) << report(pair);
   pair.b.expect_all_of(pair.a);
   pair.a.expect_all_of(pair.b);
+  pair.pass(1ms);  // the last acknowledgement may be one of them and still be on its way
   EXPECT_EQ(pair.a.refused + pair.b.refused, pair.network.damaged);
   EXPECT_GT(pair.network.damaged, 0u);
 }

@@ -195,7 +195,7 @@ TEST(FlowWindow, PostRefusesWhatCannotLeave) {
     while (pair.a.flow->post(segment, {slices, 0, 1000}, protocol::Hold::reference, 5)) ++taken;
     pair.a.flow->transmit(pair.clock.now(), pair.a.link);
   }
-  EXPECT_LE(taken, 32u + 64u + 3u) << "the congestion window and a short queue";
+  EXPECT_LE(taken, 32u + 2 * link::kBurstMax + 3u) << "the congestion window and a short queue";
   EXPECT_GE(taken, 32u);
   EXPECT_FALSE(pair.a.flow->drained());
 }
