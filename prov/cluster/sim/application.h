@@ -56,11 +56,13 @@ class Application {
     bool any = false;  ///< takes whatever comes
     std::uint64_t context = 0;
     MessageNumber claimed = 0;
+    std::uint64_t claimed_at = 0;  ///< the moment
     std::unique_ptr<std::byte[]> buffer;
   };
   struct Claim {
     std::uint64_t context;
     MessageNumber message;
+    std::uint64_t moment;
   };
   struct SendOperation {
     std::unique_ptr<std::byte[]> buffer;

@@ -76,6 +76,7 @@ bool Application::post(std::unique_ptr<ReceiveOperation> operation) {
   receive.host = around_.self;
   receive.life = around_.life;
   receive.position = around_.oracle.next_position();
+  receive.begun = around_.oracle.lives().moment();
   if (!operation->buffer) {
     operation->buffer = std::make_unique_for_overwrite<std::byte[]>(receive.capacity + kGuardBytes);
     std::fill_n(operation->buffer.get() + receive.capacity, kGuardBytes, kGuard);
@@ -108,7 +109,7 @@ bool Application::post(std::unique_ptr<ReceiveOperation> operation) {
                        receive.tagged ? "tagged" : "untagged", describe(fault));
   }
   if (fault == Fault::no_message && receive.claimed) {
-    around_.oracle.claim_lost(around_.self, operation->claimed);
+    around_.oracle.claim_lost(around_.self, operation->claimed, operation->claimed_at);
     return true;
   }
   if (fault == Fault::again) return false;
@@ -172,7 +173,8 @@ void Application::got_peek(ReceiveOperation& operation, const protocol::Completi
                                                   : Oracle::Fate::gone;
   const Message& message = around_.oracle.peeked(operation.receive, completion, fate);
   if (fate == Oracle::Fate::claimed) {
-    claims_.push_back({reinterpret_cast<std::uint64_t>(completion.context), message.number});
+    claims_.push_back(
+        {reinterpret_cast<std::uint64_t>(completion.context), message.number, operation.receive.begun});
   }
 }
 
@@ -193,6 +195,7 @@ bool Application::deal_with_claim() {
   auto operation = std::make_unique<ReceiveOperation>();
   operation->context = claim.context;
   operation->claimed = claim.message;
+  operation->claimed_at = claim.moment;
   operation->kind = dice_.chance(kMillion / 4) ? Kind::drop : Kind::take;
   operation->receive.claimed = true;
   operation->receive.tagged = message.tagged;

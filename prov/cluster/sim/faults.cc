@@ -191,7 +191,7 @@ FaultSchedule::FaultSchedule(FaultPlan plan, Timetable& timetable, Trace& trace,
       hosts_(hosts),
       returning_(hosts.size()),
       set_back_(hosts.size()) {
-  if (plan_.severity == Severity::silence) oracle_.expect_silence();
+  if (plan_.severity == Severity::silence) oracle_.lives().expect_silence();
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) timetable_.plan(plan_.incidents[i].at, *this, i);
 }
 

@@ -7,8 +7,6 @@
 namespace cluster::sim {
 namespace {
 
-constexpr std::uint32_t kFirstLife = 1;
-
 using State = Message::State;
 using protocol::Completion;
 
@@ -25,7 +23,7 @@ std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial) {
   return std::uint64_t{from} << 48 | std::uint64_t{to} << 32 | serial;
 }
 
-Oracle::Oracle(std::size_t hosts) : hosts_(hosts) {}
+Oracle::Oracle(std::size_t hosts) : lives_(hosts), open_(hosts) {}
 
 std::string Oracle::text(const Message& message) {
   return "message " + std::to_string(message.number) + " from host " + std::to_string(message.from) +
@@ -42,7 +40,7 @@ void Oracle::fail(const std::string& what, const Message& message) {
 
 Message& Oracle::compose(Message shape) {
   shape.number = messages_.size() + 1;
-  shape.from_life = hosts_[shape.from].life;
+  shape.from_life = lives_.of(shape.from);
   if (shape.has_data) shape.data = shape.number;
   if (shape.tagged) {
     Lane& lane = lanes_[{shape.from, shape.to}];
@@ -55,17 +53,10 @@ Message& Oracle::compose(Message shape) {
 
 void Oracle::accepted(MessageNumber number) {
   Message& message = messages_[number - 1];
-  message.known_life = known_life(message.from, message.to);
+  message.begun = lives_.begin(message.from, message.to);
   message.order = lanes_[{message.from, message.to}].orders[message.tagged ? 1 : 0]++;
   message.state = message.reported ? State::under_way : State::silent;
-  hosts_[message.to].open.push_back(number);
-}
-
-std::uint32_t Oracle::known_life(HostNumber from, HostNumber to) const {
-  const auto back = lanes_.find({to, from});
-  const bool known =
-      back != lanes_.end() && back->second.known_life != 0 && back->second.known_by == hosts_[from].life;
-  return known ? back->second.known_life : hosts_[to].life;
+  open_[message.to].push_back(number);
 }
 
 void Oracle::send_ended(const Completion& completion) {
@@ -84,7 +75,7 @@ void Oracle::send_ended(const Completion& completion) {
   if (completion.fault != Fault::none) {
     ++failures_;
     message.state = State::failed;
-    if (!excused(message.from, message.to, message.known_life)) {
+    if (!lives_.excused(message.from, message.to, message.begun)) {
       fail("a send failed without cause (" + text_of(completion) + ")", message);
     }
     return;
@@ -174,13 +165,13 @@ const Message& Oracle::peeked(const Receive& peek, const Completion& completion,
 }
 
 void Oracle::dropped(Message& message) {
-  message.discarded_life = hosts_[message.to].life;
+  message.discarded_life = lives_.of(message.to);
   ++delivered_;
 }
 
-void Oracle::claim_lost(HostNumber host, MessageNumber number) const {
+void Oracle::claim_lost(HostNumber host, MessageNumber number, std::uint64_t claimed) const {
   const Message& message = messages_[number - 1];
-  if (!excused(host, message.from, message.from_life))
+  if (!lives_.excused(host, message.from, {message.from_life, claimed}))
     fail("a claimed message is gone without cause", message);
 }
 
@@ -192,47 +183,15 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
   const bool lost_peer = completion.fault == Fault::reset || completion.fault == Fault::unreachable ||
                          completion.fault == Fault::refused;
   // Which life of the peer it was about nobody can tell: any change of lives is an excuse.
-  if (lost_peer && peer_known && excused(receive.host, peer, kFirstLife)) return;
+  if (lost_peer && peer_known && lives_.excused(receive.host, peer, {kFirstLife, receive.begun})) return;
   throw SafetyFailure("a receive of host " + std::to_string(receive.host) + " failed without cause (" +
                       text_of(completion) + ", peer " + completion.peer.text() + ")");
 }
 
-/// First words to an earlier life name no life: a new one may take them for its own, and then has a
-/// session with a peer that has given it up, until one of the two is told.
-bool Oracle::misled(HostNumber host, HostNumber by) const {
-  const auto lane = lanes_.find({by, host});
-  return lane != lanes_.end() && lane->second.misled == hosts_[host].life;
-}
-
-/// What was said to nobody in particular was answered by a life that has ended meanwhile: the session is to be given
-/// up, also by a next life that has taken a repeated call for its own.
-bool Oracle::outlived(HostNumber host, HostNumber by) const {
-  const auto lane = lanes_.find({by, host});
-  return lane != lanes_.end() && lane->second.outlived == hosts_[host].life;
-}
-
-bool Oracle::excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const {
-  const HostState& other = hosts_[peer];
-  if (misled(self, peer) || misled(peer, self)) return true;
-  if (outlived(self, peer) || outlived(peer, self)) return true;
-  return silence_ || !other.alive || other.life != known_life || other.clock_went_back ||
-         hosts_[self].clock_went_back;
-}
-
-void Oracle::life_begins(HostNumber host, Time now, bool clock_went_back) {
-  HostState& state = hosts_[host];
-  ++state.life;
-  state.alive = true;
-  state.began = now;
-  state.clock_went_back = clock_went_back;
-  state.clock_ever_went_back = state.clock_ever_went_back || clock_went_back;
-}
-
 void Oracle::life_ends(HostNumber host) {
-  HostState& state = hosts_[host];
-  state.alive = false;
+  lives_.ends(host);
   for (Message& message : messages_) {
-    if (message.from != host || message.from_life != state.life) continue;
+    if (message.from != host || message.from_life != lives_.of(host)) continue;
     const bool pending =
         message.state == State::under_way || message.state == State::silent ||
         message.state == State::composed ||
@@ -245,22 +204,8 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
-  Lane& lane = lanes_[{packet.from, at}];
-  const bool stale = packet.sent_at < hosts_[at].began;
-  if (view.session != 0 && (stale || is_of_earlier_life(at, packet.from, view.session))) return;
-  if (stale) lane.misled = hosts_[at].life;
-  if (lane.known_by != hosts_[at].life) lane.known_life = lane.proven_life = 0;
-  lane.known_by = hosts_[at].life;
-  const bool ended = packet.life < hosts_[packet.from].life;
-  if (lane.known_life == 0 && ended) lane.outlived = hosts_[at].life;
-  if (packet.life > lane.proven_life && is_last_session(at, packet.from, view.session)) {
-    if (ended) lane.outlived = hosts_[at].life;  // whoever has called meanwhile could be anybody
-    lane.proven_life = packet.life;
-    lane.proven_at = now;
-  }
-  // First words of a next life could be anybody's: they end nothing until they have named our session.
-  const bool proven = view.session != 0 || lane.known_life == 0;
-  if (proven) lane.known_life = std::max(lane.known_life, packet.life);
+  if (!lives_.frame_read(at, packet, view, now)) return;
+  const bool stale = lives_.is_stale(at, packet);
   each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
     if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
@@ -268,62 +213,26 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
     // A late copy of what arrived long ago is no arrival.
     const bool over =
         message != nullptr && message->arrived_life != 0 && (stale || message->state == State::succeeded);
-    if (message != nullptr && message->to == at && !over) message->arrived_life = hosts_[at].life;
+    if (message != nullptr && message->to == at && !over) message->arrived_life = lives_.of(at);
   });
 }
 
-void Oracle::tells(HostNumber self, HostNumber to, const wire::Opening& opening) {
-  Lane& lane = lanes_[{self, to}];
-  lane.sessions[opening.session] = hosts_[self].life;
-  if (opening.epoch > lane.last_epoch) lane.last_session = opening.session;
-  lane.last_epoch = std::max(lane.last_epoch, opening.epoch);
-}
-
-/// True if the session is one that an earlier life of the host has told `to`.
-bool Oracle::is_of_earlier_life(HostNumber host, HostNumber to, std::uint32_t session) const {
-  const auto told = lanes_.find({host, to});
-  if (told == lanes_.end()) return false;
-  const auto found = told->second.sessions.find(session);
-  return found != told->second.sessions.end() && found->second < hosts_[host].life;
-}
-
-/// True if the session is the last that the host has told `to`, and its present life has.
-bool Oracle::is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const {
-  const auto told = lanes_.find({host, to});
-  if (session == 0 || told == lanes_.end() || told->second.last_session != session) return false;
-  const auto found = told->second.sessions.find(session);
-  return found != told->second.sessions.end() && found->second == hosts_[host].life;
-}
-
-void Oracle::introduces(HostNumber self, HostNumber to, std::uint32_t session, Time now) const {
-  const auto lane = lanes_.find({to, self});
-  if (lane == lanes_.end() || lane->second.known_by != hosts_[self].life) return;
-  const auto life = lane->second.sessions.find(session);
-  const bool over = life != lane->second.sessions.end() && life->second < lane->second.proven_life &&
-                    lane->second.proven_at < now && !hosts_[to].clock_ever_went_back;
-  if (!over) return;
-  throw SafetyFailure("host " + std::to_string(self) + " introduces itself to life " +
-                      std::to_string(life->second) + " of host " + std::to_string(to) +
-                      " though it has heard of life " + std::to_string(lane->second.proven_life));
-}
-
 bool Oracle::must_arrive(const Message& message) const {
-  const HostState& receiver = hosts_[message.to];
-  if (message.received_life != 0 || message.discarded_life != 0 || !receiver.alive) return false;
+  if (message.received_life != 0 || message.discarded_life != 0 || !lives_.alive(message.to)) return false;
   switch (message.state) {
     case State::under_way: return true;
-    case State::silent: return !excused(message.from, message.to, message.known_life);
+    case State::silent: return !lives_.excused(message.from, message.to, message.begun);
     case State::succeeded:
       if (message.promise == protocol::Promise::buffer_free) {
-        return !excused(message.from, message.to, message.known_life);
+        return !lives_.excused(message.from, message.to, message.begun);
       }
-      return message.arrived_life == receiver.life;
+      return message.arrived_life == lives_.of(message.to);
     default: return false;
   }
 }
 
 std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
-  std::vector<MessageNumber>& open = hosts_[host].open;
+  std::vector<MessageNumber>& open = open_[host];
   std::erase_if(open, [this](MessageNumber number) {
     const Message& message = messages_[number - 1];
     return message.received_life != 0 || message.discarded_life != 0 || message.state == State::failed ||

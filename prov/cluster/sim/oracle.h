@@ -19,10 +19,10 @@
 #include "protocol/completion.h"
 #include "protocol/order.h"
 #include "sim/content.h"
+#include "sim/lives.h"
 #include "sim/match_order.h"
 #include "sim/sim_network.h"
 #include "sim/verdict.h"
-#include "wire/opening.h"
 
 namespace cluster::sim {
 
@@ -40,8 +40,8 @@ struct Message {
   HostNumber from = 0;
   HostNumber to = 0;
   std::uint32_t from_life = 0;
-  std::uint32_t known_life = 0;      ///< of the receiver, as the sender knew it when it posted
-  std::uint32_t arrived_life = 0;    ///< of the receiver, at whose door the beginning was seen; 0: none
+  Begun begun;                     ///< when it was taken
+  std::uint32_t arrived_life = 0;  ///< of the receiver, at whose door the beginning was seen; 0: none
   std::uint32_t received_life = 0;
   State state = State::composed;
   bool tagged = false;
@@ -68,6 +68,7 @@ struct Receive {
   bool cancelled = false;
   bool claimed = false;        ///< takes a message that was matched when it was claimed
   std::uint64_t position = 0;  ///< among the receives and claims of its host
+  std::uint64_t begun = 0;     ///< the moment when it was posted
 };
 
 /// Tags of a pair count up from 0.
@@ -94,28 +95,18 @@ class Oracle {
   enum class Fate : std::uint8_t { stays, claimed, gone };
   /// A peek has found a message. Receiving or dropping a claimed one later is no second match.
   const Message& peeked(const Receive& peek, const protocol::Completion& completion, Fate fate);
-  /// A claimed message is not there any more when it is to be received.
-  void claim_lost(HostNumber host, MessageNumber number) const;
+  /// A message claimed at that moment is not there any more when it is to be received.
+  void claim_lost(HostNumber host, MessageNumber number, std::uint64_t claimed) const;
   /// A claimed message was thrown away.
   void dropped(Message& message);
 
   // --- lives ---
-  std::uint32_t life(HostNumber host) const { return hosts_[host].life; }
-  void life_begins(HostNumber host, Time now, bool clock_went_back);
+  Lives& lives() { return lives_; }
+  const Lives& lives() const { return lives_; }
+  /// The process is no more: nobody will hear what became of its messages.
   void life_ends(HostNumber host);
-  /// Of the host `to`, as `from` knows it: it may not have heard of the latest one.
-  std::uint32_t known_life(HostNumber from, HostNumber to) const;
-  /// True if operations between the two may end with an error: something happened to one of their
-  /// processes since `self` knew that life of `peer`.
-  bool excused(HostNumber self, HostNumber peer, std::uint32_t known_life) const;
-  /// From now on the network may be gone for longer than peers wait.
-  void expect_silence() { silence_ = true; }
   /// An engine looks at a frame.
   void frame_read(HostNumber at, const Packet& packet, Time now);
-  /// An engine says what its session is; an earlier one it may have given up.
-  void tells(HostNumber self, HostNumber to, const wire::Opening& opening);
-  /// An engine tells whoever has that session who it would be to it, and nothing else.
-  void introduces(HostNumber self, HostNumber to, std::uint32_t session, Time now) const;
 
   // --- in the end ---
   /// Messages that must still come to this host.
@@ -140,30 +131,11 @@ class Oracle {
       return scramble(std::uint64_t{pair.from} << 32 | pair.to);
     }
   };
-  /// What there is to know about messages from one host to another.
+  /// Messages from one host to another.
   struct Lane {
     std::uint32_t tags = 0;
     std::uint32_t orders[2] = {0, 0};
-    std::uint32_t known_life = 0;  ///< of the host `from`, as `to` last saw it...
-    std::uint32_t known_by = 0;    ///< ...in this life of its own
-    std::uint32_t misled = 0;      ///< life of `to` that saw a frame meant for an earlier one
-    std::uint32_t outlived = 0;    ///< life of `to` that first heard of `from` by a life that was over then
-    std::uint32_t proven_life =
-        0;             ///< latest of `from` that has named the session `to` has told it of last...
-    Time proven_at{};  ///< ...for the first time
     std::unordered_map<std::uint32_t, MessageNumber> by_tag;
-    std::unordered_map<std::uint32_t, std::uint32_t>
-        sessions;                    ///< that `from` has told `to` of, heard or not, and their lives
-    std::uint32_t last_session = 0;  ///< the one with the latest epoch: those before it may be over
-    std::uint64_t last_epoch = 0;
-  };
-  struct HostState {
-    std::uint32_t life = 0;
-    Time began{};
-    bool alive = false;
-    bool clock_went_back = false;
-    bool clock_ever_went_back = false;
-    std::vector<MessageNumber> open;  ///< sent to this host and perhaps still to come
   };
 
   static std::string text(const Message& message);
@@ -171,21 +143,17 @@ class Oracle {
   Message* find(bool has_data, std::uint64_t data, bool tagged, std::uint64_t tag, ConstBytes content);
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
-  bool misled(HostNumber host, HostNumber by) const;
-  bool outlived(HostNumber host, HostNumber by) const;
-  bool is_of_earlier_life(HostNumber host, HostNumber to, std::uint32_t session) const;
-  bool is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool must_arrive(const Message& message) const;
 
   std::vector<Message> messages_;
-  std::vector<HostState> hosts_;
+  Lives lives_;
+  std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it and perhaps still to come
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   MatchOrder order_;
   std::uint64_t positions_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint64_t delivered_bytes_ = 0;
   std::uint64_t failures_ = 0;
-  bool silence_ = false;
 };
 
 }  // namespace cluster::sim

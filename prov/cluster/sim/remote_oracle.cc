@@ -31,7 +31,7 @@ std::vector<Exposure*> RemoteOracle::exposed(HostNumber host) {
   std::vector<Exposure*> found;
   for (Exposure& exposure : exposures_) {
     const Exposure::Shape& shape = exposure.shape();
-    if (shape.host == host && shape.life == lives_.life(host) && exposure.open()) found.push_back(&exposure);
+    if (shape.host == host && shape.life == lives_.of(host) && exposure.open()) found.push_back(&exposure);
   }
   return found;
 }
@@ -47,7 +47,7 @@ void RemoteOracle::close(Exposure& exposure) {
 void RemoteOracle::life_ends(HostNumber host) {
   for (Exposure* exposure : exposed(host)) close(*exposure);
   for (RemoteOperation& operation : operations_) {
-    const bool its_own = operation.from == host && operation.from_life == lives_.life(host);
+    const bool its_own = operation.from == host && operation.from_life == lives_.of(host);
     const bool over = operation.state == State::succeeded || operation.state == State::failed;
     if (its_own && !over) operation.state = State::abandoned;
   }
@@ -55,7 +55,7 @@ void RemoteOracle::life_ends(HostNumber host) {
 
 RemoteOperation& RemoteOracle::compose(RemoteOperation shape) {
   shape.number = operations_.size() + 1;
-  shape.from_life = lives_.life(shape.from);
+  shape.from_life = lives_.of(shape.from);
   std::size_t from = 0;
   for (const RemoteOperation::Range& range : shape.ranges) {
     if (shape.verb == Verb::put && !shape.forbidden) {
@@ -68,7 +68,7 @@ RemoteOperation& RemoteOracle::compose(RemoteOperation shape) {
 
 void RemoteOracle::accepted(MessageNumber number) {
   RemoteOperation& operation = this->operation(number);
-  operation.known_life = lives_.known_life(operation.from, operation.to);
+  operation.begun = lives_.begin(operation.from, operation.to);
   look_after_silent();
   operation.state = operation.reported ? State::under_way : State::silent;
   if (!operation.reported) silent_.push_back(number);
@@ -131,7 +131,7 @@ void RemoteOracle::ended(const protocol::Completion& completion, MessageNumber n
   }
   operation.state = State::failed;
   const bool rightly = completion.fault == Fault::access && (operation.forbidden || closed(operation));
-  if (!rightly && !lives_.excused(operation.from, operation.to, operation.known_life)) {
+  if (!rightly && !lives_.excused(operation.from, operation.to, operation.begun)) {
     fail(std::string("failed without cause (") + describe(completion.fault) + ")", operation);
   }
   if (operation.verb == Verb::put) return finish(operation);
@@ -208,9 +208,9 @@ void RemoteOracle::message_came(const Message& message, std::size_t accepted_bef
   for (; lane.judged < accepted_before; ++lane.judged) {
     const RemoteOperation& operation = this->operation(lane.order[lane.judged]);
     const bool same_lives = operation.from_life == message.from_life &&
-                            operation.ranges.front().exposure->shape().life == lives_.life(message.to);
+                            operation.ranges.front().exposure->shape().life == lives_.of(message.to);
     if (settled(operation) || !same_lives || landed(operation)) continue;
-    if (lives_.excused(message.from, message.to, operation.known_life)) continue;
+    if (lives_.excused(message.from, message.to, operation.begun)) continue;
     fail("a message overtook it", operation);
   }
 }
@@ -222,7 +222,7 @@ void RemoteOracle::check_complete() {
     }
     const bool to_land = operation.state == State::silent || operation.state == State::succeeded;
     if (!to_land || operation.verb != Verb::put || operation.forbidden || closed(operation)) continue;
-    if (lives_.excused(operation.from, operation.to, operation.known_life)) continue;
+    if (lives_.excused(operation.from, operation.to, operation.begun)) continue;
     if (!landed(operation)) fail("a remote write was lost", operation);
     if (operation.has_data && !operation.data_came) fail("the data of a remote write was lost", operation);
   }

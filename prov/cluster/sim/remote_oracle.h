@@ -37,7 +37,7 @@ struct RemoteOperation {
   HostNumber from = 0;
   HostNumber to = 0;
   std::uint32_t from_life = 0;
-  std::uint32_t known_life = 0;
+  Begun begun;
   std::vector<Range> ranges;
   std::size_t length = 0;
   bool forbidden = false;  ///< must end with Fault::access
@@ -55,7 +55,7 @@ inline constexpr MessageNumber kRemoteContent = MessageNumber{1} << 48;
 
 class RemoteOracle {
  public:
-  explicit RemoteOracle(const Oracle& lives) : lives_(lives) {}
+  explicit RemoteOracle(const Lives& lives) : lives_(lives) {}
 
   // --- exposed memory ---
   Exposure& expose(const Exposure::Shape& shape);
@@ -105,7 +105,7 @@ class RemoteOracle {
   void look_after_silent();
   void check_fence(const RemoteOperation& operation);
 
-  const Oracle& lives_;
+  const Lives& lives_;
   std::deque<Exposure> exposures_;
   std::deque<RemoteOperation> operations_;
   std::unordered_map<std::uint64_t, Lane> lanes_;

@@ -7,7 +7,7 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
     : trace(timetable),
       network(timetable, trace, run_seed, host_count, rails),
       oracle(host_count),
-      remote(oracle),
+      remote(oracle.lives()),
       plan(workload),
       seed_(run_seed),
       size_(host_count) {

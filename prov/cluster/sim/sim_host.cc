@@ -86,8 +86,8 @@ void SimHost::start(Duration clock_set_back) {
   assert(process_ == nullptr);
   // Epochs count on from real time with the clock of their life: a jump of that is one of theirs, too.
   const bool went_back = clock_set_back > Duration{0} || clock_.has_jumped();
-  world_.oracle.life_begins(number_, world_.timetable.now(), went_back);
-  const std::uint32_t life = world_.oracle.life(number_);
+  world_.oracle.lives().begins(number_, world_.timetable.now(), went_back);
+  const std::uint32_t life = world_.oracle.lives().of(number_);
   world_.trace.line("host %u begins life %u", number_, life);
   process_ = std::make_unique<Process>(world_.trace, number_);
   const auto real_time = (world_.timetable.now() - clock_set_back).time_since_epoch();
@@ -336,7 +336,7 @@ void SimHost::answer_probe(const Packet& packet) {
   link::OutFrame frame;
   frame.path = &path;
   frame.add(answer.bytes());
-  world_.network.send(number_, packet.rail, world_.oracle.life(number_), frame);
+  world_.network.send(number_, packet.rail, world_.oracle.lives().of(number_), frame);
 }
 
 void SimHost::hear_complaint(const link::Complaint& complaint) {

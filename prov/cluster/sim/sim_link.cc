@@ -53,10 +53,10 @@ void SimLink::look_at_opening(const link::OutFrame& frame) {
   wire::FrameView view;
   if (wire::admit(bytes, view) != wire::Refusal::none || !view.has_opening) return;
   const HostNumber to = host_of(frame.path->to);
-  oracle_.tells(host_, to, view.opening);
+  oracle_.lives().tells(host_, to, view.opening);
   const bool nothing_else = view.length == sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock);
   if (view.kind != wire::FrameKind::flow || !nothing_else || view.acknowledges()) return;
-  oracle_.introduces(host_, to, view.session, network_.now());
+  oracle_.lives().introduces(host_, to, view.session, network_.now());
 }
 
 std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {

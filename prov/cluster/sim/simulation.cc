@@ -230,7 +230,8 @@ void Simulation::check_repairs() const {
 }
 
 bool Simulation::knows_life_of(HostNumber host, HostNumber other) const {
-  return cluster_.oracle.known_life(host, other) == cluster_.oracle.life(other);
+  const Lives& lives = cluster_.oracle.lives();
+  return lives.known(host, other) == lives.of(other);
 }
 
 /// When nothing is stored nobody owes credit, and each side of a session that nothing has disturbed may send

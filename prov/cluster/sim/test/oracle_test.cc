@@ -5,17 +5,14 @@
 
 #include <array>
 
-#include "sim/test/opening_frame.h"
-#include "wire/admit.h"
-
 namespace cluster::sim {
 namespace {
 
 class OracleTest : public testing::Test {
  protected:
   OracleTest() : oracle(2) {
-    oracle.life_begins(0, Time{}, false);
-    oracle.life_begins(1, Time{}, false);
+    oracle.lives().begins(0, Time{}, false);
+    oracle.lives().begins(1, Time{}, false);
     receive.host = 1;
     receive.life = 1;
     receive.tagged = true;
@@ -162,36 +159,6 @@ TEST_F(OracleTest, AMessageNobodySent) {
   protocol::Completion completion = got(1);
   fill_content(77, Bytes(buffer).first(100));
   EXPECT_THROW(oracle.received(receive, completion, buffer), SafetyFailure);
-}
-
-/// Host 0 calls host 1 again, which answers the first call in its second life.
-TEST_F(OracleTest, OnlyTheSessionToldLastProvesALife) {
-  const auto told = [&](std::uint32_t session, std::uint64_t epoch) {
-    wire::Opening opening;
-    opening.session = session;
-    opening.epoch = epoch;
-    oracle.tells(0, 1, opening);
-  };
-  const auto reads = [&](std::uint32_t to, std::uint32_t life) {
-    wire::Opening opening;
-    opening.session = opening.epoch = 100 + life;
-    oracle.tells(1, 0, opening);
-    Packet packet;
-    packet.bytes = opening_frame(to, 100 + life, wire::frame_flag::kAcknowledges);
-    packet.from = 1;
-    packet.life = life;
-    packet.sent_at = Time{} + 1ms;
-    oracle.frame_read(0, packet, Time{} + 1ms);
-  };
-  told(1, 1);
-  reads(1, 1);
-  oracle.life_ends(1);
-  oracle.life_begins(1, Time{}, false);
-  told(2, 2);
-  reads(1, 2);
-  EXPECT_NO_THROW(oracle.introduces(0, 1, 101, Time{} + 2ms)) << "the first call has been given up";
-  reads(2, 2);
-  EXPECT_THROW(oracle.introduces(0, 1, 101, Time{} + 2ms), SafetyFailure);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 class RemoteOracleTest : public testing::Test {
  protected:
   RemoteOracleTest() : lives(2), oracle(lives) {
-    lives.life_begins(0, Time{}, false);
-    lives.life_begins(1, Time{}, false);
+    lives.begins(0, Time{}, false);
+    lives.begins(1, Time{}, false);
     exposure = &oracle.expose({.host = 1,
                                .life = 1,
                                .key = 5,
@@ -45,7 +45,7 @@ class RemoteOracleTest : public testing::Test {
   }
   void end(MessageNumber number, Fault fault = Fault::none) { oracle.ended(outcome(fault), number, {}); }
 
-  Oracle lives;
+  Lives lives;
   RemoteOracle oracle;
   Dice dice{1};
   Exposure* exposure;

@@ -1,0 +1,107 @@
+// Whose process lives in which life, who has told whom of which session, and who has heard of whom: what a
+// bystander at every door sees. From it follows when an operation between two processes may end with an
+// error: something happened to one of them, or the network was gone for longer than anybody has to wait, or
+// the two had not met.
+//
+// First words name no life of the receiver, so they may reach another than they were meant for, and their
+// answer may come when that one is over: *confusion*. Whoever is in it may give operations up until the two
+// have *met*, that is until each has heard the present life of the other name the session it told last. What
+// is begun after that has no such excuse.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/content.h"
+#include "sim/sim_network.h"
+#include "sim/verdict.h"
+#include "wire/admit.h"
+#include "wire/opening.h"
+
+namespace cluster::sim {
+
+inline constexpr std::uint32_t kFirstLife = 1;
+
+/// When an operation with a peer was begun.
+struct Begun {
+  std::uint32_t life = kFirstLife;  ///< of the peer, as the host knew it
+  std::uint64_t moment = 0;         ///< counts what was read at all doors
+};
+
+class Lives {
+ public:
+  explicit Lives(std::size_t hosts) : hosts_(hosts) {}
+
+  void begins(HostNumber host, Time now, bool clock_went_back);
+  void ends(HostNumber host) { hosts_[host].alive = false; }
+  std::uint32_t of(HostNumber host) const { return hosts_[host].life; }
+  bool alive(HostNumber host) const { return hosts_[host].alive; }
+  /// From now on the network may be gone for longer than peers wait.
+  void expect_silence() { silence_ = true; }
+
+  /// An engine says what its session is; an earlier one it may have given up.
+  void tells(HostNumber self, HostNumber to, const wire::Opening& opening);
+  /// An engine tells whoever has that session who it would be to it, and nothing else.
+  void introduces(HostNumber self, HostNumber to, std::uint32_t session, Time now) const;
+  /// An engine looks at a frame of a flow. False: it is for nobody who lives.
+  bool frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now);
+  /// True if the frame was sent before the receiver's process began.
+  bool is_stale(HostNumber at, const Packet& packet) const { return packet.sent_at < hosts_[at].began; }
+
+  /// Of the host `to`, as `from` knows it: it may not have heard of the latest one.
+  std::uint32_t known(HostNumber from, HostNumber to) const;
+  std::uint64_t moment() const { return moment_; }
+  /// An operation with a peer is begun.
+  Begun begin(HostNumber self, HostNumber peer) const { return {known(self, peer), moment_}; }
+  /// True if an operation that was begun then may end with an error.
+  bool excused(HostNumber self, HostNumber peer, const Begun& begun) const;
+
+ private:
+  struct Pair {
+    HostNumber from, to;
+    friend bool operator==(const Pair&, const Pair&) = default;
+  };
+  struct PairHash {
+    std::size_t operator()(const Pair& pair) const {
+      return scramble(std::uint64_t{pair.from} << 32 | pair.to);
+    }
+  };
+  /// What `to` has heard from `from`, and been told by it.
+  struct Lane {
+    std::uint32_t known_life = 0;  ///< of `from`, as `to` last saw it...
+    std::uint32_t known_by = 0;    ///< ...in this life of its own
+    std::uint32_t misled = 0;      ///< life of `to` that saw a frame meant for an earlier one
+    std::uint32_t outlived = 0;    ///< life of `to` that first heard of `from` by a life that was over then
+    /// Latest life of `from` that has named the session `to` has told it of last...
+    std::uint32_t proven_life = 0;
+    Time proven_at{};                 ///< ...for the first time
+    std::uint32_t turned_to = 0;      ///< that session...
+    std::uint32_t turned_life = 0;    ///< ...the life that named it...
+    std::uint64_t turned_moment = 0;  ///< ...and when first
+    std::unordered_map<std::uint32_t, std::uint32_t>
+        sessions;                    ///< that `from` has told `to` of, heard or not, and their lives
+    std::uint32_t last_session = 0;  ///< the one with the latest epoch: those before it may be over
+    std::uint64_t last_epoch = 0;
+  };
+  struct Host {
+    std::uint32_t life = 0;
+    Time began{};
+    bool alive = false;
+    bool clock_went_back = false;
+    bool clock_ever_went_back = false;
+  };
+
+  const Lane* lane(HostNumber from, HostNumber to) const;
+  bool is_of_earlier_life(HostNumber host, HostNumber to, std::uint32_t session) const;
+  bool is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const;
+  bool confused(HostNumber host, HostNumber by) const;
+  bool heard_since(HostNumber host, HostNumber from, std::uint64_t moment) const;
+
+  std::vector<Host> hosts_;
+  std::unordered_map<Pair, Lane, PairHash> lanes_;
+  std::uint64_t moment_ = 0;
+  bool silence_ = false;
+};
+
+}  // namespace cluster::sim
