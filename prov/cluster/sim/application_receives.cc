@@ -220,20 +220,21 @@ void Application::give_up_receives() {
   for (const std::uint64_t context : waiting_) cancel(context);
 }
 
-/// Posts receives that take whatever must still come.
+/// Posts receives that take whatever must still come, and whatever has come: a message that nobody takes
+/// makes its sender, and all who find no room behind it, ask again for ever.
 bool Application::take_in_the_rest() {
   bool acted = false;
   while (!claims_.empty() && deal_with_claim()) acted = true;
   const std::array awaited{around_.oracle.undelivered(around_.self, false),
                            around_.oracle.undelivered(around_.self, true)};
+  const bool anything = awaited[0] + awaited[1] + around_.engine.unexpected_messages() != 0;
   for (const bool tagged : {false, true}) {
-    // What nobody waits for may fill the store in front of what somebody does.
-    const std::size_t least = awaited[0] + awaited[1] != 0 ? 1 : 0;
-    const std::size_t wanted = std::clamp(awaited[tagged ? 1 : 0], least, kRestAtOnce);
+    const std::size_t wanted =
+        std::clamp<std::size_t>(awaited[tagged ? 1 : 0], anything ? 1 : 0, kRestAtOnce);
     while (any_posted_[tagged ? 1 : 0] < wanted && post_any(tagged)) acted = true;
   }
   // What came after the last receive had been given up needed others.
-  if (gave_up_ && awaited[0] + awaited[1] == 0) give_up_receives();
+  if (gave_up_ && !anything) give_up_receives();
   return acted;
 }
 

@@ -263,15 +263,12 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
   if (proven) lane.known_life = std::max(lane.known_life, packet.life);
   each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
-    const bool announces = segment.kind == SegmentKind::announce;
-    if (!announces && segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
+    if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
     // A late copy of what arrived long ago is no arrival.
     const bool over =
         message != nullptr && message->arrived_life != 0 && (stale || message->state == State::succeeded);
-    if (message != nullptr && message->to == at && !over) {
-      (announces ? message->announced_life : message->arrived_life) = hosts_[at].life;
-    }
+    if (message != nullptr && message->to == at && !over) message->arrived_life = hosts_[at].life;
   });
 }
 
@@ -325,14 +322,6 @@ bool Oracle::must_arrive(const Message& message) const {
   }
 }
 
-/// True if the message must still come, or its sender would wait for ever if nobody took it.
-bool Oracle::awaited(const Message& message) const {
-  if (must_arrive(message)) return true;
-  const bool open =
-      message.received_life == 0 && message.discarded_life == 0 && message.state == State::silent;
-  return open && message.announced_life == hosts_[message.to].life && hosts_[message.to].alive;
-}
-
 std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
   std::vector<MessageNumber>& open = hosts_[host].open;
   std::erase_if(open, [this](MessageNumber number) {
@@ -342,7 +331,7 @@ std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
   });
   return static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](MessageNumber number) {
     const Message& message = messages_[number - 1];
-    return message.tagged == tagged && awaited(message);
+    return message.tagged == tagged && must_arrive(message);
   }));
 }
 

@@ -42,7 +42,6 @@ struct Message {
   std::uint32_t from_life = 0;
   std::uint32_t known_life = 0;      ///< of the receiver, as the sender knew it when it posted
   std::uint32_t arrived_life = 0;    ///< of the receiver, at whose door the beginning was seen; 0: none
-  std::uint32_t announced_life = 0;  ///< the same for its announcement
   std::uint32_t received_life = 0;
   State state = State::composed;
   bool tagged = false;
@@ -177,7 +176,6 @@ class Oracle {
   bool is_of_earlier_life(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool must_arrive(const Message& message) const;
-  bool awaited(const Message& message) const;
 
   std::vector<Message> messages_;
   std::vector<HostState> hosts_;

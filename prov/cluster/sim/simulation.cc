@@ -229,8 +229,12 @@ void Simulation::check_repairs() const {
                       " were lost and " + std::to_string(network.reordered) + " late");
 }
 
+bool Simulation::knows_life_of(HostNumber host, HostNumber other) const {
+  return cluster_.oracle.known_life(host, other) == cluster_.oracle.life(other);
+}
+
 /// When nothing is stored nobody owes credit, and each side of a session that nothing has disturbed may send
-/// again nearly all that its peer lends.
+/// again nearly all that its peer lends. Whoever has a session with a life that is over need not know it yet.
 void Simulation::check_credit() const {
   std::vector<engine::Insight> seen;
   for (const auto& host : cluster_.hosts) {
@@ -246,7 +250,8 @@ void Simulation::check_credit() const {
       const HostNumber other = host_of(peer.name);
       const bool undisturbed =
           seen[host].counters.sessions_reset + seen[other].counters.sessions_reset == 0 &&
-          cluster_.hosts[other]->running() && peer.flow && other != host;
+          cluster_.hosts[other]->running() && peer.flow && other != host && knows_life_of(host, other) &&
+          knows_life_of(other, host);
       if (!undisturbed) continue;
       const auto back = std::find_if(seen[other].peers.begin(), seen[other].peers.end(),
                                      [&](const auto& p) { return p.name == address_of(host); });

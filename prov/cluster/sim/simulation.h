@@ -3,7 +3,7 @@
 //   1. hosts start; the workload runs while faults happen
 //   2. everything heals; applications send nothing new and take in what is on its way
 //   3. every operation has ended, every message that must arrive has; what still waits is cancelled
-//   4. the network falls silent
+//   4. the network falls silent while applications take what nobody has to wait for
 //   5. every process leaves; nothing is left behind
 //
 // Each step after the first has a bounded simulated time.
@@ -62,6 +62,7 @@ class Simulation {
   void check_memory() const;
   void check_windows() const;
   void check_repairs() const;
+  bool knows_life_of(HostNumber host, HostNumber other) const;
   void check_credit() const;
   void check_store() const;
   RunReport report() const;

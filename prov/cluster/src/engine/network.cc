@@ -78,18 +78,26 @@ Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& f
   Peer* peer = peers_.by_session(view.session);
   const bool courted = peer != nullptr && peer->suitor != nullptr && peer->suitor->session() == view.session;
   if (courted) lose(*peer, Fault::reset);
-  if (peer != nullptr && !answers_in_next_life(*peer, view)) return peer;
+  using reliability::Contact;
+  const Contact contact = peer != nullptr ? contact_by(*peer, view) : Contact::fresh;
+  if (contact == Contact::same) return peer;
   ++parts_.environment.counters.refused_stale;
-  if (view.sequenced()) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
+  if (!view.sequenced()) return nullptr;
+  if (contact == Contact::stale) {
+    refuse_frame(now, view, from, wire::ResetReason::stale_epoch, peer->flow->peer_epoch());
+  } else {
+    refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
+  }
   return nullptr;
 }
 
-/// The peer had answered our call, has begun anew, and answers a copy of the call that came late. This
-/// session is not for that life: told so, it forgets the answer.
-bool Core::answers_in_next_life(const Peer& peer, const wire::FrameView& view) {
-  if (!view.has_opening || peer.flow->peer_session() == 0) return false;
+/// How the sender of a frame that names our session is related to whom that is with. The peer may have answered
+/// our call, begun anew (perhaps with its clock set back), and now answer a copy of the call that came late: the
+/// session is not for that life, which is told so and forgets the answer.
+reliability::Contact Core::contact_by(const Peer& peer, const wire::FrameView& view) {
+  if (!view.has_opening || peer.flow->peer_session() == 0) return reliability::Contact::same;
   const reliability::Known known{peer.flow->peer_epoch(), peer.flow->peer_session()};
-  return reliability::judge(known, view.opening) == reliability::Contact::newer;
+  return reliability::judge(known, view.opening);
 }
 
 /// Who has several addresses may call from any of them.

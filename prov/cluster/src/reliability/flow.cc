@@ -142,7 +142,12 @@ bool Flow::quoted_by(const wire::ResetBlock& block) const {
   // Before the peer's session is known frames carry 0, which a stranger can make up as well as their
   // sequence: so ours is quoted, which stands in their opening. Afterwards that counts no more; what was
   // refused meanwhile is repaired, and refused again.
-  const bool addressed = block.session == (peer_session() != 0 ? peer_session() : session());
+  const bool met = peer_session() != 0;
+  const bool addressed = block.session == (met ? peer_session() : session());
+  // Another life of ours may have named the same session: the peer has that one for stale, and knows us.
+  const bool for_another = met && block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
+                           block.epoch <= rooms_->handshake.ours().epoch;
+  if (for_another) return false;
   const Sequence sequence{block.sequence};
   const Sequence transmission{block.transmission};
   if (addressed && rooms_->asked == transmission) return true;

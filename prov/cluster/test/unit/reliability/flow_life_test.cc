@@ -204,6 +204,31 @@ TEST(FlowLife, AResetIsGenuineIfItQuotesAFrameInFlight) {
   EXPECT_FALSE(pair.a.flow->quoted_by(block));
 }
 
+/// Of the lives of one name several may have named the same session, each with its own first frame.
+TEST(FlowLife, AStaleEpochIsTheMatterOfWhoeverHasASmallerOne) {
+  constexpr std::uint64_t own = 1;
+  FlowPair pair(own);
+  pair.a.send_small(100);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(10);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  const wire::FrameView view = notebook.read(0);
+  wire::ResetBlock block{};
+  block.session = view.session;
+  block.sequence = view.sequence.value;
+  block.transmission = view.transmission.value;
+  block.reason = static_cast<std::uint8_t>(wire::ResetReason::stale_epoch);
+  block.epoch = own;
+  EXPECT_FALSE(pair.a.flow->quoted_by(block)) << "the peer knows this very life";
+  block.epoch = own + 1;
+  EXPECT_TRUE(pair.a.flow->quoted_by(block));
+  block.epoch = 0;
+  block.reason = static_cast<std::uint8_t>(wire::ResetReason::unknown_session);
+  EXPECT_TRUE(pair.a.flow->quoted_by(block));
+}
+
 TEST(FlowLife, FinAfterDataLosesNeitherDataNorTheLastAcknowledgement) {
   FlowPair pair(1);
   for (int i = 0; i < 100; ++i) pair.a.send_small(1000);

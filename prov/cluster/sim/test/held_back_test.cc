@@ -1,0 +1,53 @@
+// What a sender says whose messages find no room: it asks on, at the pace that docs/protocol.md 3.2 allows,
+// for as long as it takes, and no longer.
+#include <gtest/gtest.h>
+
+#include "sim/measure.h"
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::uint32_t kMessages = 100;
+constexpr std::size_t kStored = 16;
+constexpr auto kAway = 20s;  ///< longer than anybody waits for the dead
+
+class HeldBackTest : public testing::Test {
+ protected:
+  HeldBackTest() : cluster(1, 2, plain_plan(Pattern::one_way, 64, kMessages)) {
+    HostProfile profile;
+    profile.settings.stored_max = kStored;
+    cluster.add_host(profile);
+    cluster.add_host(profile);
+    for (const auto& host : cluster.hosts) host->start();
+    cluster.hosts[1]->freeze(kAway, SimHost::Absence::computing);
+  }
+
+  SimCluster cluster;
+};
+
+TEST_F(HeldBackTest, ItAsksOnceASecondAndIsProbedAsOften) {
+  cluster.run_for(5s);
+  const std::uint64_t before = cluster.network.totals().frames;
+  constexpr int seconds = 12;
+  cluster.run_for(Duration{seconds * 1s});
+  const std::uint64_t said = cluster.network.totals().frames - before;
+  constexpr std::uint64_t with_answers = 2;
+  EXPECT_GE(said, seconds - 1u) << "it has given up";
+  EXPECT_LE(said, (seconds + 1) * 2 * with_answers) << "a question and a probe";
+  EXPECT_EQ(cluster.oracle.failures(), 0u);
+}
+
+TEST_F(HeldBackTest, NothingIsSaidAnyMoreOnceAllIsTaken) {
+  cluster.run_for(kAway + 100ms);
+  for (const auto& host : cluster.hosts) {
+    host->application().finish();
+    host->application().give_up_receives();
+    host->wake_now();
+  }
+  cluster.run_for(5s);
+  EXPECT_EQ(cluster.oracle.delivered(), kMessages);
+  EXPECT_TRUE(cluster.timetable.empty()) << "somebody still talks";
+}
+
+}  // namespace
+}  // namespace cluster::sim
