@@ -1,22 +1,16 @@
 // The portable way to the number: eight bytes are looked up in eight tables at a time. Where the
-// processor has an instruction for it, checksum_fast.h is the other way.
+// processor has faster ways, checksum_fast.h names them, and the first of them is taken.
 #include "wire/checksum.h"
 
 #include <array>
 #include <cstring>
 
 #include "wire/checksum_fast.h"
+#include "wire/checksum_polynomial.h"
 #include "wire/endian.h"
 
 namespace cluster::wire {
 namespace {
-
-constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, reflected
-
-/// value * x mod P, reflected.
-consteval std::uint32_t times_x(std::uint32_t value) {
-  return (value >> 1) ^ ((value & 1) != 0 ? kPolynomial : 0);
-}
 
 using Table = std::array<std::uint32_t, 256>;
 
@@ -52,13 +46,16 @@ std::uint32_t by_tables(std::uint32_t crc, const std::byte* at, std::size_t size
   return crc;
 }
 
-const bool kHasInstruction = fast::available();
+fast::Continue fastest() {
+  const std::span<const fast::Way> ways = fast::ways();
+  return ways.empty() ? by_tables : ways.front().continued;
+}
 
 }  // namespace
 
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data) {
-  if (!kHasInstruction) return crc32c_portable(crc, data);
-  return ~fast::continued(~crc, data.data(), data.size());
+  static const fast::Continue way = fastest();
+  return ~way(~crc, data.data(), data.size());
 }
 
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data) {

@@ -11,7 +11,7 @@ namespace cluster::wire {
 /// Continues `crc` over `data`; begin with 0. crc32c(crc32c(0, a), b) == crc32c(0, a b).
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data);
 
-/// The same by tables alone: what crc32c() falls back to on a processor without the instruction.
+/// The same by tables alone: what crc32c() falls back to on a processor without a faster way.
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data);
 
 }  // namespace cluster::wire

@@ -1,15 +1,23 @@
-// CRC32C by the processor's own means: one source file per kind of processor, chosen by the build.
-// Private to checksum.cc.
+// CRC32C by the processor's own means: one set of source files per kind of processor, chosen by the
+// build. Private to checksum.cc and the test.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace cluster::wire::fast {
 
-/// True if this very processor has what continued() needs.
-bool available();
 /// Takes the inner state on over `size` bytes (no inversion before or after).
-std::uint32_t continued(std::uint32_t state, const std::byte* at, std::size_t size);
+using Continue = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
+
+struct Way {
+  std::string_view name;
+  Continue continued;
+};
+
+/// What this very processor has the instructions for, the fastest first; none if only tables are left.
+std::span<const Way> ways();
 
 }  // namespace cluster::wire::fast

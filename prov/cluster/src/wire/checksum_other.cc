@@ -3,8 +3,6 @@
 
 namespace cluster::wire::fast {
 
-bool available() { return false; }
-
-std::uint32_t continued(std::uint32_t state, const std::byte*, std::size_t) { return state; }
+std::span<const Way> ways() { return {}; }
 
 }  // namespace cluster::wire::fast
