@@ -108,11 +108,10 @@ Refusal admit(ConstBytes bytes, FrameView& out) {
 }
 
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces) {
-  constexpr std::array<std::byte, sizeof(Le32)> blank{};
   const ConstBytes head = pieces[0];
-  std::uint32_t crc = crc32c(0, head.first(kChecksumOffset));
-  crc = crc32c(crc, blank);
-  crc = crc32c(crc, head.subspan(kBehindChecksum));
+  std::array<std::byte, kBehindChecksum> front{};  // the checksum itself counts as zero
+  std::memcpy(front.data(), head.data(), kChecksumOffset);
+  std::uint32_t crc = crc32c(crc32c(0, front), head.subspan(kBehindChecksum));
   for (const ConstBytes& piece : pieces.subspan(1)) crc = crc32c(crc, piece);
   return crc;
 }
