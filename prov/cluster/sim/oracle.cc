@@ -200,9 +200,7 @@ void Oracle::life_ends(HostNumber host) {
   }
 }
 
-void Oracle::frame_read(HostNumber at, const Packet& packet, Time now) {
-  wire::FrameView view;
-  if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
+void Oracle::frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now) {
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
   if (!lives_.frame_read(at, packet, view, now)) return;
   const bool stale = lives_.is_stale(at, packet);

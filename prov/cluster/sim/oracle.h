@@ -105,8 +105,8 @@ class Oracle {
   const Lives& lives() const { return lives_; }
   /// The process is no more: nobody will hear what became of its messages.
   void life_ends(HostNumber host);
-  /// An engine looks at a frame.
-  void frame_read(HostNumber at, const Packet& packet, Time now);
+  /// An engine looks at a frame, which has passed the gate.
+  void frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now);
 
   // --- in the end ---
   /// Messages that must still come to this host.

@@ -23,15 +23,24 @@ std::uint32_t own_session(const link::OutFrame& frame) {
 
 }  // namespace
 
-void SessionPartners::read(ConstBytes frame) {
-  wire::FrameView view;
-  if (wire::admit(frame, view) != wire::Refusal::none || view.session == 0 || !view.has_opening) return;
-  if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
-  const auto partner = partners_.find(view.session);
-  if (partner != partners_.end() && partner->second != view.opening.session) ++strangers_;
-  if (claimed_by_.emplace(view.session, view.opening.session).second) {
-    claims_.emplace(view.opening.session, view.session);
+bool SessionPartners::is_stranger(const wire::FrameView& frame) const {
+  const auto partner = partners_.find(frame.session);
+  return partner != partners_.end() && partner->second != frame.opening.session;
+}
+
+bool SessionPartners::read(const wire::FrameView& frame, Time turn) {
+  if (turn_ != turn) some_read_ = stranger_read_ = false;
+  turn_ = turn;
+  const bool of_a_flow = frame.kind == wire::FrameKind::flow || frame.kind == wire::FrameKind::fin;
+  const bool claims = of_a_flow && frame.session != 0 && frame.has_opening;
+  const bool stranger = claims && is_stranger(frame);
+  if (stranger_read_ || (stranger && some_read_)) return false;
+  some_read_ = true;
+  stranger_read_ = stranger_ = stranger;
+  if (claims && claimed_by_.emplace(frame.session, frame.opening.session).second) {
+    claims_.emplace(frame.opening.session, frame.session);
   }
+  return true;
 }
 
 void SessionPartners::sent(const link::OutFrame& frame) {
@@ -50,6 +59,6 @@ void SessionPartners::sent(const link::OutFrame& frame) {
   }
 }
 
-std::uint64_t SessionPartners::take_strangers() { return std::exchange(strangers_, 0); }
+bool SessionPartners::take_stranger() { return std::exchange(stranger_, false); }
 
 }  // namespace cluster::sim

@@ -240,15 +240,13 @@ void SimHost::attend() {
     const MemoryAccount::Scope scope(&account_);
     process_->engine->attend();
   }
-  check_strangers(refused_before);
+  check_stranger(refused_before);
   drain();
 }
 
-/// Whoever answers in the place of a session's partner has been refused.
-void SimHost::check_strangers(std::uint64_t refused_before) const {
-  const std::uint64_t strangers = process_->partners.take_strangers();
-  const std::uint64_t refused = process_->counters.refused_stale - refused_before;
-  if (refused >= strangers) return;
+/// Whoever answers in the place of a session's partner has been refused. Nothing else was read in that turn.
+void SimHost::check_stranger(std::uint64_t refused_before) const {
+  if (!process_->partners.take_stranger() || process_->counters.refused_stale > refused_before) return;
   throw SafetyFailure(
       "host " + std::to_string(number_) +
       " believes a frame for a session of its own that is from another life than its partner's");
@@ -267,7 +265,7 @@ void SimHost::turn() {
     const MemoryAccount::Scope scope(&account_);
     process.engine->poll();
   }
-  check_strangers(refused_before);
+  check_stranger(refused_before);
   most_stored_ = std::max(most_stored_, process.engine->unexpected_messages());
   bool acted = drain();
   if (leaving_ && (process.engine->settled() || now >= leave_by_)) {

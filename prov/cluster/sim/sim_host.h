@@ -95,7 +95,7 @@ class SimHost final : public Actor, public Station {
   std::unique_ptr<link::Link> make_link(std::uint32_t life, std::vector<rails::OwnRail>& rails);
   void turn();
   void attend();
-  void check_strangers(std::uint64_t refused_before) const;
+  void check_stranger(std::uint64_t refused_before) const;
   bool drain();
   void end_process(bool in_peace);
   void answer_probe(const Packet& packet);

@@ -64,11 +64,14 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   for (std::unique_ptr<Packet>& packet : lent_) network_.recycle(std::move(packet));
   lent_.clear();
   while (lent_.size() < frames.size() && !ring_.empty()) {
+    const Packet& packet = *ring_.front();
+    wire::FrameView view;
+    if (wire::admit(packet.bytes, view) == wire::Refusal::none) {
+      if (!partners_.read(view, network_.now())) break;
+      oracle_.frame_read(host_, packet, view, network_.now());
+    }
     lent_.push_back(std::move(ring_.front()));
     ring_.pop_front();
-    const Packet& packet = *lent_.back();
-    oracle_.frame_read(host_, packet, network_.now());
-    partners_.read(packet.bytes);
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};

@@ -99,7 +99,7 @@ class Core final : public protocol::Directory {
   bool receive_network(Time now);
   void dispatch(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
-  static reliability::Contact contact_by(const Peer& peer, const wire::FrameView& view);
+  void refuse_other_life(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
   static bool comes_from_its_name(const wire::FrameView& view, const link::Path& from);
   SocketAddress known_as(const wire::FrameView& view);

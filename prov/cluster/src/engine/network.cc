@@ -63,7 +63,7 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   Peer* peer = addressee(now, view, from);
   if (peer == nullptr) return;
   const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
-  if (verdict == reliability::Flow::Verdict::refused) return;
+  if (verdict == reliability::Flow::Verdict::refused) return refuse_other_life(now, *peer, view, from);
   // Whoever only repeats its call is called back as if it were silent.
   if (view.session != 0 || verdict == reliability::Flow::Verdict::accepted) peer->heard_at = now;
   if (view.has_opening) compare_mtu(*peer, view.opening);
@@ -78,26 +78,22 @@ Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& f
   Peer* peer = peers_.by_session(view.session);
   const bool courted = peer != nullptr && peer->suitor != nullptr && peer->suitor->session() == view.session;
   if (courted) lose(*peer, Fault::reset);
-  using reliability::Contact;
-  const Contact contact = peer != nullptr ? contact_by(*peer, view) : Contact::fresh;
-  if (contact == Contact::same) return peer;
+  if (peer != nullptr) return peer;
   ++parts_.environment.counters.refused_stale;
-  if (!view.sequenced()) return nullptr;
-  if (contact == Contact::stale) {
-    refuse_frame(now, view, from, wire::ResetReason::stale_epoch, peer->flow->peer_epoch());
-  } else {
-    refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
-  }
+  if (view.sequenced()) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
   return nullptr;
 }
 
-/// How the sender of a frame that names our session is related to whom that is with. The peer may have answered
-/// our call, begun anew (perhaps with its clock set back), and now answer a copy of the call that came late: the
-/// session is not for that life, which is told so and forgets the answer.
-reliability::Contact Core::contact_by(const Peer& peer, const wire::FrameView& view) {
-  if (!view.has_opening || peer.flow->peer_session() == 0) return reliability::Contact::same;
+/// The peer may have answered our call, begun anew (perhaps with its clock set back), and now answer a copy
+/// of the call that came late. The session is not for that life: told so, it forgets the answer.
+void Core::refuse_other_life(Time now, const Peer& peer, const wire::FrameView& view,
+                             const link::Path& from) {
+  using reliability::Contact;
+  if (view.session == 0 || !view.has_opening || !view.sequenced()) return;
   const reliability::Known known{peer.flow->peer_epoch(), peer.flow->peer_session()};
-  return reliability::judge(known, view.opening);
+  const Contact contact = reliability::judge(known, view.opening);
+  if (contact == Contact::newer) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
+  if (contact == Contact::stale) refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
 /// Who has several addresses may call from any of them.

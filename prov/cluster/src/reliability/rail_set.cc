@@ -9,7 +9,8 @@ namespace cluster::reliability {
 
 using News = rails::Health::News;
 
-static_assert(rails::kRailsMax == wire::kRailsMax, "an opening has room for as many addresses as there are ways");
+static_assert(rails::kRailsMax == wire::kRailsMax,
+              "an opening has room for as many addresses as there are ways");
 
 RailSet::RailSet(std::span<const rails::OwnRail> own, const link::Path& first, std::size_t window_max,
                  Log& log)
@@ -19,8 +20,8 @@ RailSet::RailSet(std::span<const rails::OwnRail> own, const link::Path& first, s
 
 // --- which there are ---
 
-/// Each other link once; then every other try takes that of the peer's network, since the others lead there only
-/// if it is cut.
+/// Each other link once; then every other try takes that of the peer's network, since the others lead there
+/// only if it is cut.
 void RailSet::try_another_link() {
   link::Path& path = rails_.front()->path;
   if (own_.size() < 2) return;
@@ -67,9 +68,10 @@ void RailSet::learn(const link::Path& from, bool owed) {
     if (owed && rails_.size() > 1) answer_by(*number);
   } else if (rails_.size() == 1 && from.to == rails_.front()->path.to) {
     rails_.front()->path = from;  // it was reached by another interface than was tried last
-  } else if (rails_.size() < rails::kRailsMax && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
-    // The peer has paired otherwise: its frames are answered where they come from, or, if that is the only way
-    // that works, nowhere.
+  } else if (rails_.size() < rails::kRailsMax &&
+             std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
+    // The peer has paired otherwise: its frames are answered where they come from, or, if that is the only
+    // way that works, nowhere.
     rails_.push_back(std::make_unique<Rail>(from, window_max_, false));
     if (owed) answer_by(rails_.size() - 1);
   }
@@ -329,9 +331,11 @@ void RailSet::strike(Time now, const Flight& flight) {
 const RoundTrip& RailSet::round_trip(const SendWindow& frames) const {
   const RoundTrip* longest = &rails_.front()->round_trip;
   for (std::size_t i = 1; i < rails_.size(); ++i) {
+    if (frames.travelling_on(i) == 0) continue;
     const RoundTrip& other = rails_[i]->round_trip;
+    if (!other.measured()) return other;  // nothing is known of how long silence lasts there
     const bool slower = !longest->measured() || other.likely_longest() > longest->likely_longest();
-    if (frames.travelling_on(i) != 0 && other.measured() && slower) longest = &other;
+    if (slower) longest = &other;
   }
   return *longest;
 }

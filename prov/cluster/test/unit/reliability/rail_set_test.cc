@@ -224,6 +224,22 @@ TEST_F(RailSetTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
   EXPECT_EQ(rails.next(Time(5s), frames).rail, 2u) << "and who answers has it to itself";
 }
 
+/// Found by the simulator (seed 1200007213): first frames on a far rail were repeated at the pace of a near
+/// one.
+TEST_F(RailSetTest, SilenceOnARailThatIsNotMeasuredIsNotJudgedByTheOthers) {
+  join_both();
+  rails[0].round_trip.sample(10us);
+  rails[2].round_trip.sample(20us);
+  SendWindow frames{64};
+  for (const std::uint8_t rail : {0, 1, 2}) {
+    frames.push(std::make_unique<FrameBody>(16));
+    frames.sent(frames.next(), {rail + 1u}, Time(1us), rail);
+  }
+  EXPECT_FALSE(rails.round_trip(frames).measured());
+  rails[1].round_trip.sample(2ms);
+  EXPECT_EQ(rails.round_trip(frames).smoothed(), 2ms);
+}
+
 TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
   EXPECT_FALSE(complaint(1ms, 0));
   EXPECT_FALSE(rails.complaint(Time(1ms), {address(0, kPeer), Fault::refused, 1}))
