@@ -57,6 +57,17 @@ TEST_F(RailSetTest, TheFirstIsBelievedInAndOthersAreAskedBeforeTheyAreUsed) {
   EXPECT_EQ(rails.size(), 3u) << "it takes effect once";
 }
 
+TEST_F(RailSetTest, OtherAddressesAreTriedOnceThePairedOneHadTimeToAnswer) {
+  rails.join(addresses);
+  std::vector<bool> paired;
+  for (int ask = 0; ask < 10; ++ask) {
+    paired.push_back(rails.way_to_ask(1).to == address(1, kPeer));
+    rails.asked(Time(1ms), 1);
+  }
+  EXPECT_EQ(paired, (std::vector<bool>{true, true, true, true, true, false, true, false, true, true}))
+      << "of three addresses in turn one is its own";
+}
+
 TEST_F(RailSetTest, AnAddressThatThisSideHasTooIsNoWayToThePeer) {
   const std::vector<SocketAddress> shared{address(0, kPeer), address(1, kOurs), address(2, kPeer)};
   rails.join(shared);
