@@ -160,9 +160,9 @@ link::Path RailSet::way_to_ask(std::size_t number) const {
   link::Path path = rail.path;
   const unsigned asks = rail.health.asks();
   if (rail.health.proven() || asks < kFaithful || asks % 2 == 0) return path;
-  // The pairing was a guess: every other time another address is tried. But not before a busy peer had time to
-  // answer: hosts receive by any interface what is sent to any address of theirs, so that a way across
-  // two cables works as well, and looks like one more.
+  // The pairing was a guess: every other time another address is tried. But not before a busy peer had time
+  // to answer: hosts receive by any interface what is sent to any address of theirs, so that a way across two
+  // cables works as well, and looks like one more.
   const SocketAddress& other = peer_[asks / 2 % peer_.size()];
   if (other.family() != path.to.family() || other == path.to) return path;
   return {other, {}, false, path.link};

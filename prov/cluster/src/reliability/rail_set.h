@@ -108,7 +108,8 @@ class RailSet {
   std::size_t least_recent(std::size_t except) const;
 
   static constexpr std::size_t kTurnFrames = 8;  ///< to one rail at once, where there are several
-  static constexpr unsigned kFaithful = 4;  ///< questions that go to the address a rail was paired with, at first
+  static constexpr unsigned kFaithful =
+      4;  ///< questions that go to the address a rail was paired with, at first
   static constexpr unsigned kSwitches = 64;
 
   std::span<const rails::OwnRail> own_;
