@@ -110,6 +110,15 @@ Incident late_last_words(const Incident& ending, Dice& dice) {
   return detour;
 }
 
+/// The next life ends when it has hardly called anybody: nobody whom it has called hears from it again.
+Incident early_end(const Incident& ending, Dice& dice) {
+  Incident next = ending;
+  next.kind = Incident::Kind::crash;
+  next.at = ending.at + ending.duration + dice.between(1us, 100us);
+  next.duration = dice.between(1us, 300us);
+  return next;
+}
+
 /// Processes end and begin again within microseconds or milliseconds, while copies of what they and those
 /// before them have said are still on their way: here is decided whose words are believed.
 void draw_restlessness(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
@@ -128,6 +137,7 @@ void draw_restlessness(std::uint32_t hosts, Duration horizon, SimNetwork& networ
     incident.comes_back = !dice.chance(150'000);
     if (dice.chance(500'000)) plan.incidents.push_back(late_last_words(incident, dice));
     plan.incidents.push_back(incident);
+    if (incident.comes_back && dice.chance(500'000)) plan.incidents.push_back(early_end(incident, dice));
   }
   const auto straggle = static_cast<std::uint32_t>(dice.between(50'000, 300'000));
   const Duration longest = dice.between(200us, 20ms);

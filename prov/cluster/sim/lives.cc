@@ -51,7 +51,13 @@ bool Lives::frame_read(HostNumber at, const Packet& packet, const wire::FrameVie
   lane.known_by = hosts_[at].life;
   const bool ended = packet.life < hosts_[packet.from].life;
   if (lane.known_life == 0 && ended) lane.outlived = hosts_[at].life;
-  const bool turns_to_us = is_last_session(at, packet.from, view.session);
+  const bool names_ours = is_last_session(at, packet.from, view.session);
+  if (names_ours && lane.named != view.session) {
+    lane.named = view.session;
+    lane.named_by = packet.life;
+  }
+  // Who comes second is refused, and so not heard of.
+  const bool turns_to_us = names_ours && lane.named_by == packet.life;
   if (turns_to_us && packet.life > lane.proven_life) {
     if (ended) lane.outlived = hosts_[at].life;  // whoever has called meanwhile could be anybody
     lane.proven_life = packet.life;

@@ -43,20 +43,22 @@ bool SessionPartners::read(const wire::FrameView& frame, Time turn) {
   return true;
 }
 
-void SessionPartners::sent(const link::OutFrame& frame) {
+bool SessionPartners::sent(const link::OutFrame& frame) {
   wire::FrameHeader header;
-  if (frame.pieces[0].size() < sizeof header) return;
+  if (frame.pieces[0].size() < sizeof header) return true;
   std::memcpy(&header, frame.pieces[0].data(), sizeof header);
   constexpr std::uint8_t of_a_partner = wire::frame_flag::kSequenced | wire::frame_flag::kAcknowledges;
   const std::uint32_t to = header.session;
   const bool of_a_flow = header.kind == static_cast<std::uint8_t>(wire::FrameKind::flow);
   // Without either of these flags it introduces somebody, which shows no belief.
-  if (!of_a_flow || to == 0 || (header.flags & of_a_partner) == 0) return;
+  if (!of_a_flow || to == 0 || (header.flags & of_a_partner) == 0) return true;
   if ((header.flags & wire::frame_flag::kOpening) != 0) {
-    partners_.emplace(own_session(frame), to);
-  } else if (const auto claim = claims_.find(to); claim != claims_.end()) {
-    partners_.emplace(claim->second, to);
+    const std::uint32_t own = own_session(frame);
+    partners_.emplace(own, to);
+    return had_.emplace(to, own).first->second == own;
   }
+  if (const auto claim = claims_.find(to); claim != claims_.end()) partners_.emplace(claim->second, to);
+  return true;
 }
 
 bool SessionPartners::take_stranger() { return std::exchange(stranger_, false); }

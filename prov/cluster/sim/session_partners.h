@@ -2,8 +2,11 @@
 // session of ours and brings the peer's opening claims to be from its partner, and what is sent to the
 // session in that opening shows that the engine believes it. From then on whatever names the same session
 // with another opening comes from a life that is over, or from one that has not been introduced: a
-// *stranger*, whose frame must be refused. So that there is no doubt which frame was refused, a stranger's is
-// the only one that the engine is given in its turn, on any rail.
+// *stranger*, whose frame must be refused. So that there is no doubt which frame was refused, a stranger's
+// is the only one that the engine is given in its turn, on any rail.
+//
+// And a session of a peer's is had once: who answers a late copy of its first words when it is over hands on
+// again what they brought.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +22,8 @@ class SessionPartners {
  public:
   /// The engine is to look at a frame. False: not in this turn.
   bool read(const wire::FrameView& frame, Time turn);
-  /// The engine sends one.
-  void sent(const link::OutFrame& frame);
+  /// The engine sends one. False: it begins a session of a peer's again that it has had before.
+  bool sent(const link::OutFrame& frame);
   /// True if what it has read since this was asked last was a stranger's.
   bool take_stranger();
 
@@ -32,7 +35,8 @@ class SessionPartners {
   std::unordered_map<std::uint32_t, std::uint32_t>
       claims_;  ///< a session of a peer: the one of ours it named
   std::unordered_map<std::uint32_t, std::uint32_t>
-      partners_;  ///< of ours: the peer's that the engine believes
+      partners_;                                          ///< of ours: the peer's that the engine believes
+  std::unordered_map<std::uint32_t, std::uint32_t> had_;  ///< of a peer: ours that was with it
   Time turn_{};
   bool some_read_ = false;  ///< in that turn
   bool stranger_read_ = false;

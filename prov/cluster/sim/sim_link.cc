@@ -35,7 +35,10 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
     if (!network_.send(host_, rail_, life_, frame)) break;
     look_at_opening(frame);
-    partners_.sent(frame);
+    if (!partners_.sent(frame)) {
+      throw SafetyFailure("host " + std::to_string(host_) + " begins a session of host " +
+                          std::to_string(host_of(frame.path->to)) + " again that was over");
+    }
     ++taken;
   }
   return taken;

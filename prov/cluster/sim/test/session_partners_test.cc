@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t kOurs = 1;
 constexpr std::uint32_t kEarlierLife = 2;
 constexpr std::uint32_t kLaterLife = 3;
+constexpr std::uint32_t kOursAfterwards = 4;
 
 class SessionPartnersTest : public testing::Test {
  protected:
@@ -24,11 +25,11 @@ class SessionPartnersTest : public testing::Test {
     if (!same_turn) turn += 1us;
     return partners.read(view, turn);
   }
-  void send(std::uint32_t to, std::uint32_t opening, std::uint8_t flags = wire::frame_flag::kAcknowledges) {
+  bool send(std::uint32_t to, std::uint32_t opening, std::uint8_t flags = wire::frame_flag::kAcknowledges) {
     const std::vector<std::byte> bytes = opening_frame(to, opening, flags);
     link::OutFrame out;
     out.add(bytes);
-    partners.sent(out);
+    return partners.sent(out);
   }
 
   SessionPartners partners;
@@ -66,6 +67,14 @@ TEST_F(SessionPartnersTest, WhoOnlyCallsIsNoStranger) {
   send(kLaterLife, kNobody);
   read(kNobody, kEarlierLife);
   EXPECT_FALSE(partners.take_stranger());
+}
+
+TEST_F(SessionPartnersTest, NobodysSessionBeginsAgain) {
+  EXPECT_TRUE(send(kLaterLife, kOurs));
+  EXPECT_TRUE(send(kLaterLife, kOurs));
+  EXPECT_TRUE(send(kLaterLife, kOursAfterwards, 0)) << "an introduction begins nothing";
+  EXPECT_TRUE(send(kEarlierLife, kOursAfterwards));
+  EXPECT_FALSE(send(kLaterLife, kOursAfterwards));
 }
 
 TEST_F(SessionPartnersTest, AStrangerIsAloneInItsTurn) {

@@ -144,6 +144,11 @@ bool Core::forgettable(Time now, const Peer& peer) const {
   return gone && !peers_.known(peer.name()) && !messenger_.remembers(peer.channel);
 }
 
+/// True if the present session has proved to be with a later life than whoever asks for its place.
+bool Core::outdone(const Peer& peer) {
+  return peer.flow->confirmed() && peer.suitor->peer_epoch() <= peer.flow->peer_epoch();
+}
+
 void Core::drop_suitor(Peer& peer) {
   peers_.remove_session(peer.suitor->session());
   peer.suitor.reset();
@@ -205,6 +210,10 @@ void Core::lose(Peer& peer, Fault fault) {
     peer.inbox.reset();
   }
   peer.held_back = false;
+  if (peer.suitor != nullptr &&
+      peer.past.covers(reliability::Known{peer.suitor->peer_epoch(), peer.suitor->peer_session()})) {
+    drop_suitor(peer);
+  }
   if (peer.suitor != nullptr) {
     use_flow(peer, std::move(peer.suitor));
     peer.why = "it began anew, and called";

@@ -133,6 +133,7 @@ class Core final : public protocol::Directory {
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
   void use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   void court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
+  static bool outdone(const Peer& peer);
   void drop_suitor(Peer& peer);
   void compare_mtu(const Peer& peer, const wire::Opening& opening);
   bool room_for(Time now, const SocketAddress& name, std::size_t carried);

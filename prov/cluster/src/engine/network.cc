@@ -77,7 +77,12 @@ Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& f
   if (view.session == 0) return greet(now, view, from);
   Peer* peer = peers_.by_session(view.session);
   const bool courted = peer != nullptr && peer->suitor != nullptr && peer->suitor->session() == view.session;
-  if (courted) lose(*peer, Fault::reset);
+  if (courted && outdone(*peer)) {
+    drop_suitor(*peer);
+    peer = nullptr;
+  } else if (courted) {
+    lose(*peer, Fault::reset);
+  }
   if (peer != nullptr) return peer;
   ++parts_.environment.counters.refused_stale;
   if (view.sequenced()) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
@@ -163,16 +168,18 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
   }
   reliability::Contact contact = reliability::judge(known, view.opening);
-  // A session that is over does not begin again: what it brought may have been handed on already.
-  if (!known && peer.past.covers(view.opening)) contact = reliability::Contact::stale;
+  // A session that is over does not begin again, whoever calls now: what it brought may have been handed on.
+  const bool over = contact != reliability::Contact::same && peer.past.covers(view.opening);
+  if (over) contact = reliability::Contact::stale;
   switch (contact) {
     case reliability::Contact::same: return &peer;
     case reliability::Contact::stale:
       // Who has not shown yet that it hears us has no claim to the name: another may, if it was not over
       // before.
-      if (known && !peer.flow->confirmed() && !peer.past.covers(view.opening)) break;
+      if (known && !peer.flow->confirmed() && !over) break;
       ++parts_.environment.counters.refused_stale;
-      refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known ? known->epoch : peer.past.epoch());
+      refuse_frame(now, view, from, wire::ResetReason::stale_epoch,
+                   std::max(known ? known->epoch : 0, peer.past.epoch()));
       return nullptr;
     case reliability::Contact::newer: break;
     case reliability::Contact::fresh: break;

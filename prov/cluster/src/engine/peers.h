@@ -37,11 +37,14 @@ class PastSessions {
     }
     last_ = session.epoch;
   }
-  bool covers(const wire::Opening& opening) const {
-    return opening.epoch <= until_ ||
+  bool covers(const reliability::Known& other) const {
+    return other.epoch <= until_ ||
            std::any_of(unconfirmed_.begin(), unconfirmed_.end(), [&](const reliability::Known& session) {
-             return opening.epoch == session.epoch && opening.session == session.session;
+             return other.epoch == session.epoch && other.session == session.session;
            });
+  }
+  bool covers(const wire::Opening& opening) const {
+    return covers(reliability::Known{opening.epoch, opening.session});
   }
   /// Whoever calls anew needs a larger one.
   std::uint64_t epoch() const { return std::max(until_, last_); }

@@ -106,7 +106,8 @@ TEST_F(CoreTest, ASessionThatIsOverDoesNotBeginAgain) {
   EXPECT_EQ(a.counters().unexpected, 1u);
 }
 
-/// Found by the simulator (seeds 910001961 and 1100000686): two processes that talked past each other for ever.
+/// Found by the simulator (seeds 910001961 and 1100000686): two processes that talked past each other for
+/// ever.
 class NextLifeTest : public CoreTest, public testing::WithParamInterface<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(ClockHasGone, NextLifeTest, testing::Values(2000, 500),
                          [](const auto& epoch) { return epoch.param == 2000 ? "On" : "Back"; });
@@ -138,6 +139,39 @@ TEST_P(NextLifeTest, ALateCopyOfACallDoesNotBindIt) {
   reborn.send();
   for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
   EXPECT_EQ(a.counters().unexpected, 1u);
+}
+
+/// Found by the simulator (seed 1200010190): a caller of an earlier life took the place of the last session,
+/// and late words of that one were newer than it.
+TEST_F(CoreTest, ASessionThatIsOverDoesNotBeginAgainBehindAnOlderCall) {
+  std::vector<std::vector<std::byte>> calls;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kA) calls.push_back(cargo.bytes);
+    return to == kA;
+  };
+  auto earlier = std::make_unique<Node>(network, kB, kA, 1500);
+  earlier->send();
+  network.conditions.blackout = true;  // dies without a word
+  earlier.reset();
+  network.conditions.blackout = false;
+  Node a(network, kA, kB, 1000);
+  auto b = std::make_unique<Node>(network, kB, kA, kLater);
+  b->send();
+  network.drop = nullptr;
+  ASSERT_GE(calls.size(), 2u);
+  inject(kB, kA, calls.back());
+  a.engine.poll();
+  inject(kB, kA, calls.front());
+  for (int i = 0; i < 10; ++i) pass(a, *b);
+  ASSERT_EQ(a.counters().unexpected, 1u);
+  b.reset();
+  for (int second = 0; second < 40; ++second) {
+    inject(kB, kA, calls.back());
+    pass(a);
+    clock.advance(1s);
+  }
+  EXPECT_EQ(a.counters().unexpected, 1u);
+  EXPECT_EQ(a.counters().sessions_reset, 1u) << "somebody has taken the place of who has closed";
 }
 
 TEST_F(CoreTest, StrangersFindALimitThatExpectedPeersDoNot) {
