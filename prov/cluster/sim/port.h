@@ -20,7 +20,7 @@ struct Hazard {
   std::uint32_t straggle = 0;  ///< a copy comes too, when everybody has forgotten
   Duration straggle_by{0};     ///< at most so late
   /// Losses in bursts (Gilbert and Elliott): the chances that a burst begins and ends with a frame, and
-  /// of loss within one.
+  /// of loss within one. It ends by itself after kBurstMost.
   std::uint32_t burst_begin = 0;
   std::uint32_t burst_end = 0;
   std::uint32_t burst_loss = 0;
@@ -29,6 +29,10 @@ struct Hazard {
     return loss + duplicate + corrupt + reorder + straggle + burst_begin != 0 || jitter.count() != 0;
   }
 };
+
+/// What lasts longer is a cut, which the oracle has to know of: a peer that repeats once a second what is
+/// lost would take dozens of frames in a burst for death, and rightly.
+inline constexpr Duration kBurstMost = 100ms;
 
 struct Port {
   std::uint64_t bits_per_second = 10'000'000'000;

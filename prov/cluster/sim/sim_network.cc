@@ -126,12 +126,15 @@ void SimNetwork::detour(HostNumber host, Time until, Duration longer_by) {
   }
 }
 
-bool SimNetwork::pass(Line& on, const Hazard& hazard, bool& burst, Packet& packet, Duration& late,
+bool SimNetwork::pass(Line& on, const Hazard& hazard, Time& burst, Packet& packet, Duration& late,
                       bool& twice) {
   if (!hazard.any()) return true;
   Dice& dice = on.dice;
-  if (dice.chance(burst ? hazard.burst_end : hazard.burst_begin)) burst = !burst;
-  if (burst && dice.chance(hazard.burst_loss)) return false;
+  const Time now = timetable_.now();
+  const bool in_burst = now < burst;
+  if (dice.chance(in_burst ? hazard.burst_end : hazard.burst_begin))
+    burst = in_burst ? now : now + kBurstMost;
+  if (now < burst && dice.chance(hazard.burst_loss)) return false;
   if (dice.chance(hazard.loss)) return false;
   if (dice.chance(hazard.corrupt)) damage(on, packet);
   if (dice.chance(hazard.reorder)) {
@@ -263,8 +266,8 @@ void SimNetwork::happen(std::uint64_t note) {
 void SimNetwork::heal() {
   cuts_.clear();
   for (Line& each : lines_) {
-    each.down = each.burst_out = each.burst_in = false;
-    each.detour_until = Time{};
+    each.down = false;
+    each.burst_out = each.burst_in = each.detour_until = Time{};
     each.port.out = each.port.in = Hazard{};
   }
 }

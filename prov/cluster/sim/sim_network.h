@@ -113,8 +113,8 @@ class SimNetwork final : public Actor {
     Time complained_at{};
     Time detour_until{};
     Duration detour_by{0};
-    bool burst_out = false;
-    bool burst_in = false;
+    Time burst_out{};  ///< frames are lost in a burst until then
+    Time burst_in{};
     bool down = false;
   };
   enum class Leg : std::uint8_t { at_switch, at_host, complaint };
@@ -123,7 +123,7 @@ class SimNetwork final : public Actor {
   std::unique_ptr<Packet> blank();
   std::uint64_t keep(Leg leg, std::unique_ptr<Packet> packet);
   /// True if the frame survives; may damage it. `late` is how much later than its turn it comes.
-  bool pass(Line& on, const Hazard& hazard, bool& burst, Packet& packet, Duration& late, bool& twice);
+  bool pass(Line& on, const Hazard& hazard, Time& burst, Packet& packet, Duration& late, bool& twice);
   void send_copies(Line& on, const Hazard& hazard, bool twice, Time there, Leg leg, const Packet& packet);
   void damage(Line& on, Packet& packet);
   bool is_cut(const Packet& packet) const;
