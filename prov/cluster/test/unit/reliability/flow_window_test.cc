@@ -181,6 +181,40 @@ TEST(FlowWindow, SmallestAndLargestWindowsWork) {
   }
 }
 
+/// Hands everything on, and notes how many frames came with each call.
+class CountingLink final : public link::Link {
+ public:
+  explicit CountingLink(link::Link& below) : below_(below) {}
+  const char* name() const override { return "counting"; }
+  std::size_t frame_max() const override { return below_.frame_max(); }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override {
+    bursts.push_back(frames.size());
+    return below_.send_burst(frames);
+  }
+  std::size_t receive_burst(std::span<link::InFrame> frames) override { return below_.receive_burst(frames); }
+  std::size_t complaints(std::span<link::Complaint> some) override { return below_.complaints(some); }
+
+  std::vector<std::size_t> bursts;
+
+ private:
+  link::Link& below_;
+};
+
+TEST(FlowWindow, TheFirstBurstsAreShortForThePeerHasNothingToDoYet) {
+  FlowPair pair(1);
+  pair.network.conditions = {.delay = 20us};
+  introduce(pair);
+  for (int i = 0; i < 4000; ++i) pair.a.send_bulk(pair.a.full_bulk());
+  ASSERT_TRUE(pair.run(10s));  // the window has found its size
+  for (int i = 0; i < 80; ++i) pair.a.send_bulk(pair.a.full_bulk());
+  pair.a.pump();
+  CountingLink link(pair.a.link);
+  pair.a.flow->transmit(pair.clock.now(), link);
+  ASSERT_EQ(link.bursts.size(), 4u);
+  EXPECT_EQ(link.bursts, (std::vector<std::size_t>{16, 16, link::kBurstMax, 4}));
+  ASSERT_TRUE(pair.run(1s));
+}
+
 TEST(FlowWindow, PostRefusesWhatCannotLeave) {
   FlowPair pair(1);
   introduce(pair);
