@@ -127,6 +127,9 @@ void Oracle::match(const Receive& receive, const Message& message) {
               receive.ignore};
   if (!receive.tagged) taste.ignore = ~std::uint64_t{0};
   if (!taste.likes(message.tag)) fail("matched a receive that does not take it", message);
+  // Late copies of what was said to an earlier life, perhaps in two sessions that are both over: each call
+  // keeps its order, but which of two calls comes first nobody can know who has not heard of either.
+  if (message.begun.life != receive.life) return;
   std::uint64_t lane = scramble(std::uint64_t{message.from} << 32 | message.to);
   lane = scramble(lane ^ std::uint64_t{message.from_life} << 32 ^ receive.life);
   MatchOrder::Match other{};
