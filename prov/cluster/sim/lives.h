@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/content.h"
+#include "sim/host_pair.h"
 #include "sim/sim_network.h"
 #include "sim/verdict.h"
 #include "wire/admit.h"
@@ -58,15 +59,6 @@ class Lives {
   bool excused(HostNumber self, HostNumber peer, const Begun& begun) const;
 
  private:
-  struct Pair {
-    HostNumber from, to;
-    friend bool operator==(const Pair&, const Pair&) = default;
-  };
-  struct PairHash {
-    std::size_t operator()(const Pair& pair) const {
-      return scramble(std::uint64_t{pair.from} << 32 | pair.to);
-    }
-  };
   /// What `to` has heard from `from`, and been told by it.
   struct Lane {
     std::uint32_t known_life = 0;  ///< of `from`, as `to` last saw it...

@@ -19,6 +19,7 @@
 #include "protocol/completion.h"
 #include "protocol/order.h"
 #include "sim/content.h"
+#include "sim/host_pair.h"
 #include "sim/lives.h"
 #include "sim/match_order.h"
 #include "sim/sim_network.h"
@@ -122,15 +123,6 @@ class Oracle {
   std::uint64_t failures() const { return failures_; }
 
  private:
-  struct Pair {
-    HostNumber from, to;
-    friend bool operator==(const Pair&, const Pair&) = default;
-  };
-  struct PairHash {
-    std::size_t operator()(const Pair& pair) const {
-      return scramble(std::uint64_t{pair.from} << 32 | pair.to);
-    }
-  };
   /// Messages from one host to another.
   struct Lane {
     std::uint32_t tags = 0;

@@ -2,7 +2,6 @@
 
 #include <cassert>
 #include <cerrno>
-#include <cstring>
 
 namespace cluster::os {
 namespace {
@@ -53,36 +52,12 @@ void SendBatch::add_pieces(std::span<const link::OutFrame> frames) {
   }
 }
 
-/// The small message that is alone: what it is made of is put together here, since the kernel asks for each
-/// description of a piece, and for that of the message, with a guarded copy of its own.
-bool SendBatch::gather_alone(const msghdr& message) {
-  if (message.msg_controllen != 0) return false;
-  alone_bytes_ = 0;
-  for (std::size_t i = 0; i < message.msg_iovlen; ++i) {
-    const iovec& part = message.msg_iov[i];
-    if (part.iov_len > kAloneMax - alone_bytes_) return false;
-    std::memcpy(alone_.data() + alone_bytes_, part.iov_base, part.iov_len);
-    alone_bytes_ += part.iov_len;
-  }
-  return true;
-}
-
-/// As sendmmsg: how many messages were taken, or -1.
-int SendBatch::hand_over(int socket, std::size_t from) {
-  const msghdr& first = headers_[from].msg_hdr;
-  if (from + 1 == messages_ && gather_alone(first)) {
-    const auto* to = static_cast<const sockaddr*>(first.msg_name);
-    return sendto(socket, alone_.data(), alone_bytes_, MSG_DONTWAIT, to, first.msg_namelen) < 0 ? -1 : 1;
-  }
-  return sendmmsg(socket, &headers_[from], static_cast<unsigned>(messages_ - from), MSG_DONTWAIT);
-}
-
 SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
   Outcome outcome;
   std::size_t done = 0;
   bool repeated = false;
   while (done < messages_) {
-    const int sent = hand_over(socket, done);
+    const int sent = sendmmsg(socket, &headers_[done], static_cast<unsigned>(messages_ - done), MSG_DONTWAIT);
     if (sent > 0) {
       for (int i = 0; i < sent; ++i) {
         proven_ = proven_ || frames_[done] > 1;

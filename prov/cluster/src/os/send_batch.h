@@ -51,21 +51,15 @@ class SendBatch {
 
  private:
   enum class Verdict { repeat, stop, drop, rebuild };
-  int hand_over(int socket, std::size_t from);
-  bool gather_alone(const msghdr& message);
   bool out_of_patience(std::size_t frames);
   Verdict judge(int error, std::size_t frames, bool repeated, Counters& counters);
 
-  /// A lone message up to this is gathered here rather than by the kernel.
-  static constexpr std::size_t kAloneMax = 256;
   // One header part per message besides the pieces.
   static constexpr std::size_t kPartsMax = link::kBurstMax * (link::kPiecesMax + 1);
 
   std::array<mmsghdr, link::kBurstMax> headers_;
   std::array<std::size_t, link::kBurstMax> frames_;
   std::array<iovec, kPartsMax> iovecs_;
-  std::array<std::byte, kAloneMax> alone_;
-  std::size_t alone_bytes_ = 0;
   std::size_t messages_ = 0;
   std::size_t parts_ = 0;
   bool offload_;

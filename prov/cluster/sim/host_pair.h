@@ -1,0 +1,24 @@
+// Two hosts in an order: who speaks, and to whom. What is kept of one direction (messages, sessions, what was
+// heard) goes by this key. It knows nothing of lives and rails.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sim/dice.h"
+#include "sim/sim_network.h"
+
+namespace cluster::sim {
+
+struct Pair {
+  HostNumber from, to;
+  friend bool operator==(const Pair&, const Pair&) = default;
+};
+
+struct PairHash {
+  std::size_t operator()(const Pair& pair) const {
+    return scramble(std::uint64_t{pair.from} << 32 | pair.to);
+  }
+};
+
+}  // namespace cluster::sim
