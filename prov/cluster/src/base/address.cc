@@ -86,12 +86,7 @@ SocketAddress SocketAddress::with_port(std::uint16_t port) const {
 }
 
 bool SocketAddress::link_local() const {
-  return family_ == Family::v6 && ip_[0] == std::byte{0xfe} &&
-         (ip_[1] & std::byte{0xc0}) == std::byte{0x80};
-}
-
-bool SocketAddress::same_host(const SocketAddress& other) const {
-  return family_ == other.family_ && ip_ == other.ip_ && scope_ == other.scope_;
+  return family_ == Family::v6 && ip_[0] == std::byte{0xfe} && (ip_[1] & std::byte{0xc0}) == std::byte{0x80};
 }
 
 ConstBytes SocketAddress::ip() const {

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 
@@ -37,14 +38,21 @@ class SocketAddress {
   bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;
-  bool same_host(const SocketAddress& other) const;
+  bool same_host(const SocketAddress& other) const {
+    return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
+           scope_ == other.scope_;
+  }
   /// The address in network byte order: 4 or 16 bytes.
   ConstBytes ip() const;
   std::uint32_t scope() const { return scope_; }
   std::string text() const;
   std::string ip_text() const;
 
-  friend bool operator==(const SocketAddress&, const SocketAddress&) = default;
+  /// Asked for each frame that arrives: whole words, not byte for byte.
+  friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
+    return std::memcmp(one.ip_.data(), other.ip_.data(), sizeof one.ip_) == 0 && one.scope_ == other.scope_ &&
+           one.port_ == other.port_ && one.family_ == other.family_;
+  }
   std::size_t hash() const;
 
  private:

@@ -7,10 +7,10 @@ namespace cluster::engine {
 namespace {
 
 /// A turn that has brought something from this node goes back at once; of the others each looks at the time,
-/// in ticks. What costs a system call comes once in so many of them (a few microseconds, a hundred, some
+/// in ticks. What costs a system call comes once in so many of them (a few microseconds, some hundred, some
 /// thousand), and however busy we are once in so many turns.
 constexpr std::uint64_t kTicksPerGlance = 1 << 13;
-constexpr std::uint64_t kTicksPerAccept = 1 << 18;
+constexpr std::uint64_t kTicksPerAccept = 1 << 20;
 constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
 constexpr std::uint32_t kTurnsPerGlance = 1 << 8;
 constexpr std::uint32_t kTurnsPerAccept = 1 << 12;
@@ -41,8 +41,8 @@ void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
   messenger_.attach(sinks);
 }
 
-/// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once, or with
-/// those that follow.
+/// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once,
+/// or with those that follow.
 template <typename Act>
 Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   Peer* peer = peers_.by_handle(handle);

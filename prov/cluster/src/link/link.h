@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct Path {
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
   std::uint8_t link = 0;  ///< by which of this side's links, where there are several (link/bundle.h)
+
+  bool same_mac(const Path& other) const {
+    return std::memcmp(mac.data(), other.mac.data(), sizeof mac) == 0;
+  }
 };
 
 /// Only the name, for the kernel to find the way to: a frame that anybody could have written does not say

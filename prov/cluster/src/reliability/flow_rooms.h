@@ -112,6 +112,14 @@ struct Flow::Rooms {
   bool asks_again = false;         ///< all has arrived but not all is complete, and the peer is silent
   std::optional<Sequence> asked;   ///< the transmission that asked so last
   std::uint32_t in_vain = 0;       ///< as the peer last reported it
+  /// What the peer last said of arrivals; `plain`: without ranges.
+  struct Heard {
+    Sequence ack;
+    Sequence newest;
+    bool plain = false;
+    friend bool operator==(const Heard&, const Heard&) = default;
+  };
+  std::optional<Heard> heard;
   std::vector<protocol::Token> delivered;
   /// Tokens of frames that have arrived and wait for others before them.
   struct Withheld {

@@ -22,10 +22,11 @@ std::size_t FrameBuilder::room_for(const wire::Segment& segment, std::size_t roo
 
 bool FrameBuilder::add_reference(const wire::Segment& segment, const Gather& payload, protocol::Token token,
                                  std::size_t room) {
-  const std::size_t size = wire::encoded_size(segment) + payload.length;
+  const std::size_t header = wire::encoded_size(segment);
+  const std::size_t size = header + payload.length;
   const bool shares = fits(segment, size, room);
   const std::size_t filled = size + (shares ? open_->filled : 0);
-  if (filled + wire::encoded_size(segment) + kShareMin <= room) return false;
+  if (filled + header + kShareMin <= room) return false;
   std::array<ConstBytes, kPayloadPiecesMax> pieces;
   const std::size_t count = payload.pieces(pieces);
   if (count == 0) return false;

@@ -60,7 +60,7 @@ std::optional<std::size_t> RailSet::find(const link::Path& from) const {
 
 void RailSet::learn(const link::Path& from, bool owed) {
   const link::Path& first = rails_.front()->path;
-  const bool as_known = !from.mac_known || (first.mac_known && from.mac == first.mac);
+  const bool as_known = !from.mac_known || (first.mac_known && from.same_mac(first));
   // Nearly every frame there is:
   if (rails_.size() == 1 && from.link == first.link && as_known && from.to == first.to) return;
   if (const auto number = find(from)) {

@@ -1,5 +1,8 @@
 #include "wire/segment.h"
 
+#include <array>
+#include <iterator>
+
 #include "wire/atomic.h"
 #include "wire/endian.h"
 
@@ -54,10 +57,23 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
   return (shape.fields & kId) != 0 || (flags & kConfirm) != 0;
 }
 
-std::size_t size_of(const Shape& shape, std::uint8_t flags) {
-  return sizeof(Common) + (has_id(shape, flags) ? 4 : 0) + ((shape.fields & kPeerId) ? 4 : 0) +
-         ((shape.fields & kOffset) ? 8 : 0) + ((shape.fields & kTotal) ? 8 : 0) +
-         ((shape.fields & kKey) ? 8 : 0) + ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0) +
+/// Without what flags add, by kind: asked several times for each frame.
+constexpr auto kFixedSizes = [] {
+  std::array<std::uint8_t, std::size(kShapes)> sizes{};
+  for (std::size_t kind = 0; kind < sizes.size(); ++kind) {
+    const std::uint8_t fields = kShapes[kind].fields;
+    sizes[kind] = static_cast<std::uint8_t>(sizeof(Common) + ((fields & kId) ? 4 : 0) +
+                                            ((fields & kPeerId) ? 4 : 0) + ((fields & kOffset) ? 8 : 0) +
+                                            ((fields & kTotal) ? 8 : 0) + ((fields & kKey) ? 8 : 0));
+  }
+  return sizes;
+}();
+
+std::size_t size_of(SegmentKind kind, std::uint8_t flags) {
+  const std::size_t fixed = kFixedSizes[static_cast<std::uint8_t>(kind)];
+  if (flags == 0) return fixed;
+  const bool id = (flags & kConfirm) != 0 && (shape_of(kind).fields & kId) == 0;
+  return fixed + (id ? 4 : 0) + ((flags & kTagged) ? 8 : 0) + ((flags & kData) ? 8 : 0) +
          ((flags & kAddress) ? 8 : 0);
 }
 
@@ -109,7 +125,7 @@ std::size_t decode_plain(const Common& common, ConstBytes in, Segment& out) {
 
 bool ordered(SegmentKind kind) { return shape_of(kind).ordered; }
 
-std::size_t encoded_size(const Segment& segment) { return size_of(shape_of(segment.kind), segment.flags); }
+std::size_t encoded_size(const Segment& segment) { return size_of(segment.kind, segment.flags); }
 
 std::size_t encode(const Segment& segment, std::byte* out) {
   Common common;
@@ -143,7 +159,7 @@ std::size_t decode(ConstBytes in, Segment& out) {
   const Shape& shape = kShapes[common.kind];
   if ((common.flags & ~shape.flags) != 0) return 0;
   if (common.length != 0 && !shape.payload) return 0;
-  const std::size_t size = size_of(shape, common.flags);
+  const std::size_t size = size_of(static_cast<SegmentKind>(common.kind), common.flags);
   if (size > in.size()) return 0;
   out = Segment{};
   out.kind = static_cast<SegmentKind>(common.kind);
