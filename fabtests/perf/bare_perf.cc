@@ -14,7 +14,8 @@ using namespace perf;
 struct CommandLine {
   std::vector<std::string> items;
   std::string call;
-  std::string interface = "eth0";
+  WireChoice wire;
+  DatagramChoice datagram;
   double milliseconds = 100;
   unsigned limit = 120;
   bool distance = false;
@@ -24,14 +25,16 @@ struct CommandLine {
 void declare(CLI::App& app, CommandLine& line) {
   app.add_option("--call", line.call,
                  "HOST:PORT of the other side, as it printed it; without, this side answers");
-  app.add_option("--interface", line.interface, "for frames: the interface that leads to the other node")
-      ->capture_default_str();
   app.add_option("--cpu", line.conduct.own_cpu, "run on this processor only");
   app.add_option("--other-cpu", line.conduct.other_cpu, "where the other side runs: measures the distance");
   app.add_option("--milliseconds", line.milliseconds, "length of one run")->capture_default_str();
   app.add_option("--limit", line.limit, "give up after so many seconds")->capture_default_str();
   app.add_flag("--distance", line.distance,
                "only print the nanoseconds of a cache line from --cpu to --other-cpu; no other side needed");
+  declare(app, line.wire);
+  app.add_flag("--sleep", line.datagram.sleeps, "for datagrams: sleep in recv() until there is one");
+  app.add_option("--busy-poll", line.datagram.busy_poll,
+                 "for datagrams: SO_BUSY_POLL and SO_PREFER_BUSY_POLL, so many microseconds");
   app.add_option("items", line.items, "what to measure; both sides must be given the same");
   app.footer(
       "measures, as MEASURE:BYTES[:WINDOW]:\n"
@@ -40,13 +43,21 @@ void declare(CLI::App& app, CommandLine& line) {
       "  copy        bytes per second that one core copies\n"
       "  frame       one-way time of a raw Ethernet frame\n"
       "  frame_rate  frames per second, WINDOW, then one answer\n"
+      "  super       bytes per second in super-frames of so many segments (1 to 44) of 1472 bytes, WINDOW "
+      "of\n"
+      "              them under way, with PACKET_VNET_HDR and as UDP in any case; wants --slot-bytes 65664\n"
+      "  datagram    one-way time of a datagram through UDP sockets; standard error tells whether their\n"
+      "              driver has a queue that could be polled\n"
       "exit status: 0 good, 1 failed, 2 usage");
 }
 
-Work work_for(const Item& item, Line& line, const std::string& interface) {
+Work work_for(const Item& item, Line& line, const CommandLine& options) {
+  const WireChoice& wire = options.wire;
   if (item.measure == "ring" || item.measure == "ring_rate") return ring_work(item, line);
   if (item.measure == "copy") return copy_work(item);
-  if (item.measure == "frame" || item.measure == "frame_rate") return frame_work(item, line, interface);
+  if (item.measure == "frame" || item.measure == "frame_rate") return frame_work(item, line, wire);
+  if (item.measure == "super") return super_work(item, line, wire);
+  if (item.measure == "datagram") return datagram_work(item, line, wire, options.datagram);
   throw std::invalid_argument("there is no measure '" + item.measure + "'");
 }
 
@@ -55,7 +66,7 @@ void run(CommandLine& options) {
   if (plan.empty()) throw std::invalid_argument("nothing to measure");
   Line line = line_to(options.call);
   options.conduct.seconds = options.milliseconds / 1e3;
-  options.conduct.work = [&](const Item& item) { return work_for(item, line, options.interface); };
+  options.conduct.work = [&](const Item& item) { return work_for(item, line, options); };
   if (options.call.empty()) {
     follow(line, options.conduct);
   } else {

@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from cluster_perf_lib import plan, report, table, transports, ucx  # noqa: E402
+from cluster_perf_lib import choices, errors, plan, report, table, transports, ucx  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
 
 
@@ -97,6 +97,27 @@ class Plans(unittest.TestCase):
         self.assertEqual(ucx._figures(plan.Item("latency", 8), line, 20000, 1)["value"], 0.305)
         self.assertEqual(ucx._figures(plan.Item("rate", 8, 64), line, 20000, 1)["value"], 2116)
         self.assertEqual(ucx._figures(plan.Item("bandwidth", 1 << 20, 16), line, 20000, 1)["value"], 2116 * (1 << 20))
+
+    def test_choices_are_known_by_name_and_one_way_of_each_is_ours(self):
+        self.assertEqual([question.name for question in choices.chosen(["look", "send"])], ["send", "look"])
+        with self.assertRaises(errors.PerfError):
+            choices.chosen(["nonsense"])
+        for question in choices.QUESTIONS:
+            labels = [way.label for way in question.ways]
+            self.assertEqual(len(set(labels)), len(labels), question.name)
+            if question.name != "poll":
+                self.assertEqual(sum(not way.differs for way in question.ways), 1, question.name)
+
+    def test_a_cell_tells_the_best_run_and_the_median(self):
+        runs = [sample(value, unit, [80, 80], measure, 64) for measure, unit, values in
+                (("frame", "us", (3, 1, 2)), ("frame_rate", "1/s", (1e6, 2e6, 5e5))) for value in values]
+        self.assertEqual(choices._cell(plan.Item("frame", 64), runs), "1.00 us (2.00)")
+        self.assertEqual(choices._cell(plan.Item("frame_rate", 64, 64), runs), "500 ns (1,000)")
+        self.assertEqual(choices._cell(plan.Item("super", 44, 16), runs), "-")
+
+    def test_ways_are_compared_in_the_phase_that_most_runs_met(self):
+        met = [sample(1, "us", [80, 85]), sample(2, "us", [75, 80]), sample(9, "us", [28, 28]), sample(9, "us", [80, 180])]
+        self.assertEqual([entry["value"] for entry in choices.in_phase(met)], [1, 2])
 
 
 if __name__ == "__main__":

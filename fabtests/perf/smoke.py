@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs `cluster-perf --smoke` and judges what it wrote: complete and plausible, whatever the figures are.
+"""Runs `cluster-perf --smoke`, and a little of `--choices`, and judges what it wrote: complete and plausible, whatever the figures are.
 
 usage: smoke.py BUILD
 """
@@ -11,10 +11,11 @@ import tempfile
 
 _UTIL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util")
 sys.path.insert(0, _UTIL)
-from cluster_perf_lib import plan, report, transports  # noqa: E402
+from cluster_perf_lib import choices, plan, report, transports  # noqa: E402
 from vcluster_lib import temporary  # noqa: E402
 
 SECONDS_MAX = 250
+CHOICES = ["batch", "look", "poll"]  # together they use every measure between nodes, and every kind of sender and receiver
 _TOOL = [sys.executable, "-B", os.path.join(_UTIL, "cluster-perf")]
 
 
@@ -50,6 +51,23 @@ def faults_of(path, places):
     return found
 
 
+def faults_of_choices(build, path):
+    """Every way of these questions must have been measured, and the table must have a row for it."""
+    shown = run("--choices", ",".join(CHOICES), "--repetitions", "1", "--milliseconds", "1", "--build", build, "--json", path)
+    if shown.returncode != 0:
+        return ["the run of the choices"]
+    with open(path, encoding="utf-8") as file:
+        figures = json.load(file)
+    found = [f"choices: not measured: {entry}" for entry in figures["skipped"]]
+    there = {(entry["transport"], entry["measure"], entry["bytes"]) for entry in figures["samples"]}
+    for _, transport, group in choices.turns(choices.chosen(CHOICES), None):
+        found += [f"choices: nothing about {transport.name}, {item.measure}" for item in group.items
+                  if (transport.name, item.measure, item.bytes) not in there]
+    for question in choices.chosen(CHOICES):
+        found += [f"choices: no row for {way.label}" for way in question.ways if f"| {way.label}" not in shown.stdout and f"| **{way.label}**" not in shown.stdout]
+    return found
+
+
 def main(arguments):
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
@@ -65,6 +83,8 @@ def main(arguments):
         shown = run("--from", path)
         if shown.returncode != 0 or "latency 8 B" not in shown.stdout:
             found.append("the report cannot be shown again")
+        if not reason:
+            found += faults_of_choices(arguments[1], os.path.join(directory, "choices.json"))
         refused = run("--smoke", "--build", directory)
         if refused.returncode != 1 or "build first" not in refused.stderr:
             found.append("a build that is not there is not refused with its cure")

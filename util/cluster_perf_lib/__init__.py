@@ -6,6 +6,7 @@ transports  the peers: what each is, where it can run, how it is set up
 places      inside one node, between two virtual nodes: how a command is run on either side
 runs        one run of one group of measures over one transport
 ucx         the same for UCX, which has a program of its own
+choices     the ways frames could go between nodes, and the table that says which is best
 samples     all figures with the phase of the machine; medians, ratios
 report      JSON, and the check that it is complete
 table       the text

@@ -6,38 +6,41 @@ from . import transports
 from .errors import Skipped
 from .plan import Group
 
-_EXTRA_ROUNDS = 2  # for what never met the processors near each other
+EXTRA_ROUNDS = 2  # for what never met the processors near each other
+
+
+def _groups(plan, place, transport):
+    if transport.kind == "bare":
+        return [Group("bare", plan.bare_inside if place.name == transports.INSIDE else plan.bare_between)]
+    if transport.kind == "mpi":
+        return plan.mpi_groups
+    if transport.kind == "ucx":
+        return [group for group in plan.groups if group.wait == "spin"]
+    return plan.groups
+
+
+def turns_of(plan, places, asked, libraries):
+    """(place, transport, group) of everything in the plan; places and transports stay in their order within a group."""
+    names = [group.name for group in plan.groups]
+    turns = [(place, transport, group) for place in places
+             for transport in transports.choose(place.name, asked, libraries)
+             for group in _groups(plan, place, transport)]
+    return sorted(turns, key=lambda turn: names.index(turn[2].name) if turn[2].name in names else len(names))
 
 
 class Campaign:
     """Knows what is still to be done; `say` is told about the progress."""
 
-    def __init__(self, runner, plan, places, asked, libraries, collected, say):
+    def __init__(self, runner, turns, repetitions, extra_rounds, collected, say):
         self.runner = runner
-        self.plan = plan
+        self.turns = turns
+        self.repetitions = repetitions
+        self.extra_rounds = extra_rounds if repetitions > 1 else 0
         self.collected = collected
         self.say = say
-        self.turns = [(place, transport, group) for place in places
-                      for transport in transports.choose(place.name, asked, libraries)
-                      for group in self._groups(place, transport)]
-        self.turns.sort(key=lambda turn: self._order(turn[2]))  # stable: places and transports stay in their order
         self.given_up = set()
         self.started = time.monotonic()
         self.done = 0
-
-    def _groups(self, place, transport):
-        if transport.kind == "bare":
-            items = self.plan.bare_inside if place.name == transports.INSIDE else self.plan.bare_between
-            return [Group("bare", items)]
-        if transport.kind == "mpi":
-            return self.plan.mpi_groups
-        if transport.kind == "ucx":
-            return [group for group in self.plan.groups if group.wait == "spin"]
-        return self.plan.groups
-
-    def _order(self, group):
-        names = [entry.name for entry in self.plan.groups]
-        return names.index(group.name) if group.name in names else len(names)
 
     def _say_turn(self, place, transport, group, round_text, total):
         passed = time.monotonic() - self.started
@@ -53,15 +56,15 @@ class Campaign:
             self.say(f"      left out: {reason}")
 
     def run(self):
-        total = len(self.turns) * self.plan.repetitions
-        for repetition in range(1, self.plan.repetitions + 1):
+        total = len(self.turns) * self.repetitions
+        for repetition in range(1, self.repetitions + 1):
             for place, transport, group in self.turns:
-                self._say_turn(place, transport, group, f"run {repetition} of {self.plan.repetitions}", total)
+                self._say_turn(place, transport, group, f"run {repetition} of {self.repetitions}", total)
                 if (place.name, transport.name, group.name) not in self.given_up:
                     self._turn(place, transport, group, repetition)
                 self.done += 1
-        for extra in range(_EXTRA_ROUNDS if self.plan.repetitions > 1 else 0):
+        for extra in range(self.extra_rounds):
             far = [turn for turn in self.turns if self.collected.uncovered(turn[0].name, turn[1], turn[2])]
             for place, transport, group in far:
                 self.say(f"      the processors were far apart; again: {place.name}, {transport.name}, {group.name}")
-                self._turn(place, transport, group, self.plan.repetitions + 1 + extra)
+                self._turn(place, transport, group, self.repetitions + 1 + extra)

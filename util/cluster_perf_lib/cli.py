@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 
-from . import campaign, machine, places, plan, report, runs, samples, table, transports
+from . import campaign, choices, machine, places, plan, report, runs, samples, table, transports
 from .errors import PerfError
 
 _TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -18,6 +18,7 @@ examples:
   cluster-perf --json all.json --plots pictures   everything, with pictures: about half an hour
   cluster-perf --measures latency --peers cluster,shm,ucx --places inside
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
+  cluster-perf --choices send,look                why frames go between nodes as they do
   cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
 
 Run it on a machine that does nothing else, as root (virtual nodes need it). Packages: util/setup --for perf."""
@@ -49,6 +50,9 @@ def _parser():
     mode.add_argument("--quick", action="store_true", help="only the figures that matter, in less than three minutes")
     mode.add_argument("--smoke", action="store_true",
                       help="a few seconds: does everything work? The figures mean nothing; the report is checked")
+    mode.add_argument("--choices", type=_words, nargs="?", const=[], metavar="LIST",
+                      help="instead of transports, the ways frames could go between nodes, as a table in Markdown: "
+                           f"{', '.join(question.name for question in choices.QUESTIONS)} (default: all)")
     mode.add_argument("--from", dest="source", metavar="FILE", help="measure nothing, show what --json wrote")
     mode.add_argument("--list", action="store_true", help="list the transports and measures, and end")
     parser.add_argument("--json", metavar="FILE", help="write all figures for programs")
@@ -92,6 +96,7 @@ def _list_all():
 
 
 def _check(options):
+    choices.chosen(options.choices or [])
     for place in options.places:
         if place not in _PLACES:
             raise PerfError(f"--places: '{place}' is neither inside nor between")
@@ -129,14 +134,28 @@ def _measure(options):
     about = machine.describe(_TOP)
     if not options.smoke:
         _warn_if_busy(about)
-    where = places.make(options.places, options.mtu, options.rails, options.rate, _say)
+    asked_places = options.places if options.choices is None else [transports.BETWEEN]
+    where = places.make(asked_places, options.mtu, options.rails, options.rate, _say)
     collected = samples.Samples()
-    asked = options.peers or (_SMOKE_PEERS if options.smoke else None)
-    campaign.Campaign(runner, chosen, where, asked, options.libfabric, collected, _say).run()
-    settings = {"mode": "smoke" if options.smoke else "quick" if options.quick else "full",
-                "places": [place.name for place in where], "mtu": options.mtu, "rails": options.rails,
-                "rate": options.rate, "repetitions": chosen.repetitions, "milliseconds": chosen.milliseconds}
+    extra = campaign.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
+    campaign.Campaign(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
+    settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
+                "rails": options.rails, "rate": options.rate, "repetitions": chosen.repetitions,
+                "milliseconds": chosen.milliseconds}
     return report.make(about, settings, collected)
+
+
+def _turns(options, chosen, where):
+    if options.choices is not None:
+        return choices.turns(choices.chosen(options.choices), where[0])
+    asked = options.peers or (_SMOKE_PEERS if options.smoke else None)
+    return campaign.turns_of(chosen, where, asked, options.libfabric)
+
+
+def _mode(options):
+    if options.choices is not None:
+        return "choices"
+    return "smoke" if options.smoke else "quick" if options.quick else "full"
 
 
 def _read(path):
@@ -148,7 +167,8 @@ def _read(path):
 
 
 def _text(figures):
-    return machine.in_words(figures["machine"]) + "\n" + table.render(figures)
+    show = choices.render if figures["settings"]["mode"] == "choices" else table.render
+    return machine.in_words(figures["machine"]) + "\n" + show(figures)
 
 
 def _plot(figures, directory):

@@ -54,9 +54,9 @@ class Runner:
         words = [item.text() for item in items]
 
         def side(number, more):
-            mine = []
+            mine = list(transport.arguments)
             if transport.kind == "fabric":
-                mine = ["--provider", transport.provider, "--wait", wait, *transport.arguments]
+                mine += ["--provider", transport.provider, "--wait", wait]
                 mine += ["--node", place.address(number)] if transport.needs_address else []
             return Child(place.command(number, [program, *common, *mine, *more, *words]), environment)
 
