@@ -4,7 +4,7 @@
 //   name           prints the endpoint's address, as hex digits
 //   peer HEX       the one to talk to from now on
 //   send N B       sends N messages of B bytes and waits until the peer's library has them
-//   receive N      takes N messages
+//   receive N      takes N messages, whose bytes must be those that were sent
 //
 // Each is answered by one line. It ends with its input.
 #include <rdma/fabric.h>
@@ -51,6 +51,7 @@ class Talker {
     fi_av_attr av{};
     must(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
     fi_cq_attr cq{};
+    cq.format = FI_CQ_FORMAT_MSG;
     must(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
     must(fi_endpoint(domain_, info_, &endpoint_, nullptr), "fi_endpoint");
     must(fi_ep_bind(endpoint_, &av_->fid, 0), "fi_ep_bind");
@@ -90,6 +91,8 @@ class Talker {
   }
 
   void send(int count, std::size_t bytes) {
+    const unsigned first = ++orders_;
+    for (std::size_t i = 0; i < bytes; ++i) buffer_[i] = expected(first, i);
     for (int i = 0; i < count; ++i) {
       complete([&] { return fi_send(endpoint_, buffer_.data(), bytes, nullptr, peer_, nullptr); });
     }
@@ -97,21 +100,32 @@ class Talker {
 
   void receive(int count) {
     for (int i = 0; i < count; ++i) {
-      complete([&] {
+      std::fill(buffer_.begin(), buffer_.end(), 0);
+      const std::size_t size = complete([&] {
         return fi_recv(endpoint_, buffer_.data(), buffer_.size(), nullptr, FI_ADDR_UNSPEC, nullptr);
       });
+      for (std::size_t j = 1; j < size; ++j) {
+        if (buffer_[j] != expected(buffer_[0], j)) must(-FI_EIO, "a message with other bytes than were sent");
+      }
     }
   }
 
  private:
+  /// Byte `at` of a message: what follows from the first.
+  static unsigned char expected(unsigned first, std::size_t at) {
+    return static_cast<unsigned char>(first + at * 7 + at / 256);
+  }
+
+  /// Bytes of what completed.
   template <typename Post>
-  void complete(Post&& post) {
-    fi_cq_entry entry;
+  std::size_t complete(Post&& post) {
+    fi_cq_msg_entry entry{};
     long status;
     while ((status = post()) == -FI_EAGAIN) fi_cq_read(cq_, &entry, 0);
     must(status, "post");
     while ((status = fi_cq_read(cq_, &entry, 1)) == -FI_EAGAIN) continue;
     must(status, "fi_cq_read");
+    return entry.len;
   }
 
   fi_info* info_;
@@ -121,6 +135,7 @@ class Talker {
   fid_cq* cq_ = nullptr;
   fid_ep* endpoint_ = nullptr;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
+  unsigned orders_ = 0;
   std::vector<unsigned char> buffer_ = std::vector<unsigned char>(kBytesMax);
 };
 

@@ -181,4 +181,13 @@ bool LocalSocket::hung_up() const {
   return ::poll(&watch, 1, 0) > 0 && (watch.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
+Descriptor hold_name(std::string_view name, int& error) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_un address;
+  const socklen_t size = abstract_address(name, address);
+  const bool held = socket && ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), size) == 0;
+  error = held ? 0 : errno;
+  return held ? std::move(socket) : Descriptor();
+}
+
 }  // namespace cluster::os

@@ -60,4 +60,8 @@ class LocalSocket {
   Descriptor socket_;
 };
 
+/// A name that nobody connects to: who holds it says something by that alone. With EADDRINUSE in `error`
+/// somebody else does.
+Descriptor hold_name(std::string_view name, int& error);
+
 }  // namespace cluster::os

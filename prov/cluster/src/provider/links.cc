@@ -1,5 +1,7 @@
 #include "provider/links.h"
 
+#include <utility>
+
 #include "os/packet_link.h"
 #include "os/udp_link.h"
 
@@ -21,6 +23,7 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   } else {
     choice.link =
         os::open_packet_link(port, interface, options.packet_settings(), environment, choice.reason);
+    if (choice.link != nullptr) choice.no_ring = std::exchange(choice.reason, {});
   }
   if (choice.link == nullptr && wanted != "packet") {
     choice.link = os::open_udp_link(port, interface.mtu, environment);

@@ -168,6 +168,7 @@ engine::Settings Options::settings() const {
 os::PacketSettings Options::packet_settings() const {
   os::PacketSettings settings;
   settings.ring_slots = number(Name::ring_slots);
+  settings.rings = number(Name::rings);
   settings.qdisc_bypass = boolean(Name::qdisc_bypass);
   return settings;
 }

@@ -65,5 +65,57 @@ TEST_F(PacketLinkRefusal, LeavesThePortUsable) {
   EXPECT_EQ(port_.use_count(), 1) << "nothing was kept";
 }
 
+/// Several endpoints of one host that may share two rings.
+class PacketLinkRings : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string reason;
+    hosts_ = test::TwoHosts::make(reason);
+    if (!hosts_) GTEST_SKIP() << reason;
+  }
+
+  struct Endpoint {
+    test::Station station;
+    std::string no_ring;
+  };
+
+  std::unique_ptr<Endpoint> open(std::size_t rings, Family family = Family::v4) {
+    auto endpoint = std::make_unique<Endpoint>();
+    test::Station& station = endpoint->station;
+    hosts_->on(0, [&] {
+      int error = 0;
+      station.port = UdpPort::open(hosts_->address(0, family), error);
+      const PacketSettings settings{.rings = rings};
+      station.link = open_packet_link(station.port, hosts_->interface(0), settings, station.world.environment,
+                                      endpoint->no_ring);
+    });
+    EXPECT_TRUE(station.link) << endpoint->no_ring;
+    return endpoint;
+  }
+
+  std::unique_ptr<test::TwoHosts> hosts_;
+};
+
+TEST_F(PacketLinkRings, WhoComesLaterReceivesByTheSocketAndSaysWhy) {
+  std::unique_ptr<Endpoint> first = open(2);
+  const std::unique_ptr<Endpoint> second = open(2);
+  const std::unique_ptr<Endpoint> third = open(2);
+  EXPECT_EQ(first->no_ring, "");
+  EXPECT_EQ(second->no_ring, "");
+  EXPECT_EQ(third->no_ring, "all 2 FI_CLUSTER_RINGS of " + hosts_->interface(0).name + " are taken");
+  EXPECT_EQ(second->station.link->descriptors().size(), 2u);
+  EXPECT_EQ(third->station.link->descriptors(), std::vector<int>{third->station.port->socket()});
+  EXPECT_STREQ(third->station.link->name(), "packet");
+  first.reset();
+  EXPECT_EQ(open(2)->no_ring, "") << "that of the first is free";
+  EXPECT_EQ(open(0)->no_ring, "FI_CLUSTER_RINGS=0");
+}
+
+TEST_F(PacketLinkRings, FamiliesDoNotDisturbEachOther) {
+  const std::unique_ptr<Endpoint> v4 = open(1);
+  const std::unique_ptr<Endpoint> v6 = open(1, Family::v6);
+  EXPECT_EQ(v4->no_ring + v6->no_ring, "");
+}
+
 }  // namespace
 }  // namespace cluster::os

@@ -45,6 +45,7 @@ TEST(Options, DefaultsAreThoseOfTheSettings) {
   EXPECT_EQ(table.peer_timeout, own.peer_timeout);
   EXPECT_EQ(table.linger, own.linger);
   EXPECT_EQ(Options().packet_settings().ring_slots, os::PacketSettings{}.ring_slots);
+  EXPECT_EQ(Options().packet_settings().rings, os::PacketSettings{}.rings);
   EXPECT_EQ(Options().packet_settings().qdisc_bypass, os::PacketSettings{}.qdisc_bypass);
 }
 
@@ -71,6 +72,7 @@ TEST(Options, ValuesTakeEffect) {
              {"peer_timeout", "500"},
              {"link", "UDP"},
              {"iface", "eth7"},
+             {"rings", "0"},
              {"qdisc_bypass", "0"}},
             {}};
   const Options options = said.read();
@@ -85,6 +87,7 @@ TEST(Options, ValuesTakeEffect) {
   EXPECT_EQ(settings.peer_timeout, Duration(500ms));
   EXPECT_EQ(options.text(Options::Name::link), "udp");
   EXPECT_EQ(options.text(Options::Name::iface), "eth7");
+  EXPECT_EQ(options.packet_settings().rings, 0u);
   EXPECT_FALSE(options.packet_settings().qdisc_bypass);
 }
 
