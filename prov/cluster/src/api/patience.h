@@ -1,6 +1,15 @@
 // Of whoever looks again and again. A reader that finds nothing for so long shares its processor: with more
 // ranks than processors the one that has something to say would else wait for the end of this one's time
 // slice.
+//
+// How often it yields depends on how long the others kept the processor the last time:
+//
+//   nobody was there   half as often from now on, down to once in kYieldRarely looks
+//   a short while      others that wait as we do, or do a little and wait for us: every kYieldOften looks
+//   long               somebody computes, and would take a whole slice each time: rarely
+//
+// Some libraries wait for a blocking send without yielding; with four ranks to a processor each of them would
+// else look in vain for a hundred microseconds while the one that is to answer is next in the queue.
 #pragma once
 
 #include <atomic>
@@ -21,21 +30,33 @@ class Patience {
   /// Something.
   void renew() { looks_.store(0, std::memory_order_relaxed); }
 
+  static constexpr std::uint32_t kLooksPerGlance = 32;
+  static constexpr std::uint32_t kYieldOften = kLooksPerGlance;
+  static constexpr std::uint32_t kYieldRarely = 32 * kLooksPerGlance;
+
+  /// After others had the processor for so many ticks; `every` so many looks it was yielded till now.
+  static constexpr std::uint32_t next_rhythm(std::uint32_t every, std::uint64_t away) {
+    if (away < kTicksAlone) return every < kYieldRarely ? 2 * every : kYieldRarely;
+    return away < kTicksLong ? kYieldOften : kYieldRarely;
+  }
+
  private:
-  /// Applications yield between two looks, too, each time for as long as others like: so naps go by time. Who has
-  /// just found something is in the middle of an exchange, which a nap would hold up by its length.
+  /// Applications yield between two looks, too, each time for as long as others like: so naps go by time. Who
+  /// has just found something is in the middle of an exchange, which a nap would hold up by its length.
   void glance(std::uint32_t looks) {
     std::uint64_t rested = looks == kLooksPerGlance ? 0 : rested_.load(std::memory_order_relaxed);
     engine::Sleeper::nap_if_due(rested);
     rested_.store(rested, std::memory_order_relaxed);
-    if (looks % kLooksPerYield == 0) engine::Sleeper::give_way(looks, kNever);
+    const std::uint32_t every = looks_per_yield_.load(std::memory_order_relaxed);
+    if (looks % every == 0)
+      looks_per_yield_.store(next_rhythm(every, engine::Sleeper::yield()), std::memory_order_relaxed);
   }
 
-  static constexpr std::uint32_t kLooksPerGlance = 32;
-  static constexpr std::uint32_t kLooksPerYield = 32 * kLooksPerGlance;
-  static constexpr std::uint32_t kNever = ~std::uint32_t{0};
+  static constexpr std::uint64_t kTicksAlone = 1 << 12;  ///< a microsecond and a half
+  static constexpr std::uint64_t kTicksLong = 1 << 20;   ///< some hundred
   /// In vain, in a row; imprecise if several threads look: it is a rhythm.
   std::atomic<std::uint32_t> looks_{0};
+  std::atomic<std::uint32_t> looks_per_yield_{kYieldRarely};
   std::atomic<std::uint64_t> rested_{0};  ///< when this row began, or since its last nap; in ticks
 };
 

@@ -37,4 +37,6 @@ void Sleeper::give_way(std::uint32_t times, std::uint32_t times_per_nap) {
 
 void Sleeper::nap_if_due(std::uint64_t& rested) { os::nap_if_due(rested); }
 
+std::uint64_t Sleeper::yield() { return os::yield(); }
+
 }  // namespace cluster::engine

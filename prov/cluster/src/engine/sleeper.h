@@ -28,6 +28,7 @@ class Sleeper final : public Waker {
   /// For who may not sleep, but has found nothing for a while (os/give_way.h).
   static void give_way(std::uint32_t times, std::uint32_t times_per_nap);
   static void nap_if_due(std::uint64_t& rested);
+  static std::uint64_t yield();
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
   /// At most that long. Every engine must be armed.
   Wake slumber(std::chrono::milliseconds limit) const;

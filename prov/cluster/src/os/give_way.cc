@@ -25,6 +25,13 @@ void give_way(std::uint32_t times, std::uint32_t times_per_nap) {
   nap();
 }
 
+std::uint64_t yield() {
+  SystemClock clock;
+  const std::uint64_t gone = clock.ticks();
+  sched_yield();
+  return clock.ticks() - gone;
+}
+
 void nap_if_due(std::uint64_t& rested) {
   const std::uint64_t now = SystemClock().ticks();
   if (rested == 0) rested = now;

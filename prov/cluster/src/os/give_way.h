@@ -12,9 +12,13 @@ namespace cluster::os {
 /// shortest time there is (some 50 us) instead.
 void give_way(std::uint32_t times, std::uint32_t times_per_nap);
 
-/// The same for loops whose length is not known, which may do much (or yield by themselves) from one call to the next:
-/// sleeps for the shortest time there is if the last rest, whose time `rested` keeps in ticks (0: now), was about a
-/// millisecond ago.
+/// Yields once, and returns for how long others had the processor, in ticks; some hundred nanoseconds are the
+/// call itself.
+std::uint64_t yield();
+
+/// As give_way() for loops whose length is not known, which may do much (or yield by themselves) from one
+/// call to the next: sleeps for the shortest time there is if the last rest, whose time `rested` keeps in
+/// ticks (0: now), was about a millisecond ago.
 void nap_if_due(std::uint64_t& rested);
 
 }  // namespace cluster::os
