@@ -4,9 +4,11 @@
 //   goodput receive PORT
 //   goodput send HOST PORT ENDPOINTS BYTES MESSAGES     each endpoint sends so many
 //
-// The sender says hello from each endpoint, prints "warm", waits for a line, sends, and prints "sent" with
-// the bytes of payload and the seconds they took; then it waits for the end of its input before it closes, so
-// that what the network counts until then is of the measurement alone. The receiver ends with its input.
+// The receiver prints "gap" at its end: the longest time between two messages that followed each other, in
+// seconds, from the first long one on. The sender says hello from each endpoint, prints "warm", waits for a
+// line, sends, and prints "sent" with the bytes of payload and the seconds they took; then it waits for the
+// end of its input before it closes, so that what the network counts until then is of the measurement alone.
+// The receiver ends with its input.
 #include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -15,6 +17,7 @@
 #include <rdma/fi_errno.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -63,7 +66,7 @@ class Node {
     must(fi_domain(fabric, info_, &domain, nullptr), "fi_domain");
     domain_.reset(domain);
     fi_cq_attr queue{};
-    queue.format = FI_CQ_FORMAT_CONTEXT;
+    queue.format = FI_CQ_FORMAT_MSG;
     queue.size = 4096;
     fid_cq* completions = nullptr;
     must(fi_cq_open(domain, &queue, &completions, nullptr), "fi_cq_open");
@@ -98,9 +101,9 @@ class Node {
     return handle;
   }
 
-  /// The context of one completion; null if there is none.
-  void* completed() {
-    fi_cq_entry entry{};
+  /// The context of one completion, and how long its message is; null if there is none.
+  void* completed(std::size_t* bytes = nullptr) {
+    fi_cq_msg_entry entry{};
     const ssize_t count = fi_cq_read(queue_.get(), &entry, 1);
     if (count == -FI_EAGAIN) return nullptr;
     if (count == -FI_EAVAIL) {
@@ -109,6 +112,7 @@ class Node {
       must(-error.err, "an operation");
     }
     must(count, "fi_cq_read");
+    if (bytes != nullptr) *bytes = entry.len;
     return entry.op_context;
   }
 
@@ -126,6 +130,23 @@ bool input_ready() {
   return poll(&input, 1, 0) > 0;
 }
 
+/// The longest time between two messages.
+class Gap {
+ public:
+  void message() {
+    const auto now = std::chrono::steady_clock::now();
+    if (any_) longest_ = std::max(longest_, now - last_);
+    any_ = true;
+    last_ = now;
+  }
+  double longest() const { return std::chrono::duration<double>(longest_).count(); }
+
+ private:
+  bool any_ = false;
+  std::chrono::steady_clock::time_point last_;
+  std::chrono::steady_clock::duration longest_{};
+};
+
 void receive(const char* port) {
   std::vector<std::vector<char>> buffers(kReceivesPosted,
                                          std::vector<char>(kBytesMax));  // outlives who writes
@@ -137,11 +158,17 @@ void receive(const char* port) {
   for (auto& buffer : buffers) post(buffer);
   std::puts("ready");
   std::fflush(stdout);
+  Gap gap;
   while (!input_ready()) {
     for (int turn = 0; turn < 1000; ++turn) {
-      if (void* context = node.completed()) post(*static_cast<std::vector<char>*>(context));
+      std::size_t bytes = 0;
+      void* context = node.completed(&bytes);
+      if (context == nullptr) continue;
+      if (bytes > kHelloBytes) gap.message();
+      post(*static_cast<std::vector<char>*>(context));
     }
   }
+  std::printf("gap %.6f\n", gap.longest());
 }
 
 struct Sender {
