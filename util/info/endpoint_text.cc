@@ -68,7 +68,6 @@ std::string setup_text(const Report& report) {
                      ", open for " + duration_text(endpoint["open_ns"]) + "\n";
   std::string ways = endpoint["link"] + " link, frames of at most " + endpoint["frame_max_bytes"] + " bytes";
   if (!endpoint["why_link"].empty()) ways += " (no better link: " + endpoint["why_link"] + ")";
-  if (!endpoint["why_no_ring"].empty()) ways += "; receives by the socket: " + endpoint["why_no_ring"];
   ways += endpoint["shm"] == "yes" ? "; shared memory on this node"
                                    : "; no shared memory: " + endpoint["why_no_shm"];
   text += paragraph(ways);

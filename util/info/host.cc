@@ -111,13 +111,12 @@ void report_links(const Place& place, const Options& options, Report& report) {
     return;
   }
   const std::string& wanted = options.text(Options::Name::link);
-  const auto [packet, obstacle, no_ring] =
+  const auto [packet, obstacle] =
       provider::choose_link(port, place.interface, with_link("packet"), world.environment());
   const bool by_packet = packet != nullptr && wanted != "udp";
-  std::string why = obstacle;
-  if (packet != nullptr) why = "frames of at most " + std::to_string(packet->frame_max()) + " bytes";
-  if (!no_ring.empty()) why += "; " + no_ring;
-  report_way("packet", packet != nullptr, by_packet, why, report);
+  const std::string size =
+      packet == nullptr ? "" : "frames of at most " + std::to_string(packet->frame_max()) + " bytes";
+  report_way("packet", packet != nullptr, by_packet, packet != nullptr ? size : obstacle, report);
   const auto udp = provider::choose_link(port, place.interface, with_link("udp"), world.environment()).link;
   report_way("udp", true, wanted == "udp" || (wanted == "auto" && !by_packet),
              "frames of at most " + std::to_string(udp->frame_max()) + " bytes", report);

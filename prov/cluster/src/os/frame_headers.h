@@ -20,11 +20,9 @@ inline constexpr std::size_t kUdpBytes = 8;
 inline constexpr std::size_t kHeadersMax = kEthernetBytes + 40 + kUdpBytes;
 inline constexpr std::size_t kUdpChecksumOffset = 6;
 
-using HardwareAddress = std::array<std::byte, 6>;
-
 /// Where a frame comes from: the interface and the endpoint.
 struct Origin {
-  HardwareAddress mac;
+  std::array<std::byte, 6> mac;
   SocketAddress address;
 };
 

@@ -7,14 +7,11 @@
 // asked rarely, since asking costs a system call: on every kQuietPolls-th poll, and on each poll for
 // a while after it had something. Frames whose destination has no known hardware address leave that
 // way too: the kernel routes and resolves the first contact, and the answer brings the address.
-//
-// An interface has few rings (os/ring_claim.h). An endpoint that gets none receives everything by its
-// socket, which is asked on each poll then, and asks the kernel for hardware addresses, which no socket
-// shows (os/neighbour_sender.h).
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/environment.h"
@@ -26,13 +23,13 @@ namespace cluster::os {
 
 struct PacketSettings {
   std::size_t ring_slots = 64;  ///< of 64 KiB, rounded up to whole MiB
-  std::size_t rings = 4;        ///< on one interface, over all processes of the node
-  bool qdisc_bypass = true;     ///< not where the interface has a shaper
-  bool offload = true;          ///< send super-frames
+  /// Receive rings on one interface, over all processes of the node (os/ring_claim.h); nothing: no limit.
+  std::optional<std::size_t> rings = 4;
+  bool qdisc_bypass = true;  ///< not where the interface has a shaper
+  bool offload = true;       ///< send super-frames
 };
 
-/// Null with a `reason` that names cause and cure. With a link, `reason` is why it has no ring; empty if it
-/// has.
+/// Null with a `reason` that names cause and cure.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason);

@@ -60,11 +60,11 @@ PacketSender::PacketSender(Descriptor socket, const Origin& origin, const Packet
       segment_max_(settings.segment_max),
       batch_(settings.offload) {}
 
-std::size_t PacketSender::send(std::span<const link::OutFrame> frames, const HardwareAddress* host) {
+std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
   std::size_t gone = 0;
   while (gone < frames.size()) {
     const auto rest = frames.subspan(gone);
-    build(rest.first(std::min(rest.size(), link::kBurstMax)), host);
+    build(rest.first(std::min(rest.size(), link::kBurstMax)));
     const SendBatch::Outcome outcome = batch_.submit(socket_.number(), counters_);
     gone += outcome.frames;
     if (outcome.no_room) break;
@@ -72,19 +72,18 @@ std::size_t PacketSender::send(std::span<const link::OutFrame> frames, const Har
   return gone;
 }
 
-void PacketSender::build(std::span<const link::OutFrame> frames, const HardwareAddress* host) {
+void PacketSender::build(std::span<const link::OutFrame> frames) {
   batch_.clear();
   for (std::size_t i = 0; !frames.empty(); ++i) {
     // Nobody further down looks at the size of a segment; a frame on its own is refused (EMSGSIZE).
     const bool super = batch_.offload() && frames[0].size <= segment_max_;
     const std::size_t count = super ? run_length(frames) : 1;
-    open_message(frames.first(count), host, headers_[i].data());
+    open_message(frames.first(count), headers_[i].data());
     frames = frames.subspan(count);
   }
 }
 
-void PacketSender::open_message(std::span<const link::OutFrame> run, const HardwareAddress* host,
-                                std::byte* header) {
+void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* header) {
   const SocketAddress::Family family = origin_.address.family();
   const std::size_t size = headers_size(family);
   std::size_t payload = 0;
@@ -103,9 +102,7 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, const Hardw
     offload.headers_size = static_cast<std::uint16_t>(size);
   }
   std::memcpy(header, &offload, sizeof offload);
-  link::Path to = *run[0].path;
-  if (host != nullptr) to.mac = *host;
-  write_headers(header + kVnetBytes, origin_, to, payload, checksum);
+  write_headers(header + kVnetBytes, origin_, *run[0].path, payload, checksum);
   batch_.open(run.size());
   batch_.add({header, kVnetBytes + size});
   batch_.add_pieces(run);

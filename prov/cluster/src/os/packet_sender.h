@@ -29,14 +29,14 @@ class PacketSender {
                                             const PacketSenderSettings& settings, Counters& counters,
                                             int& error);
 
-  /// As Link::send_burst; every path has its hardware address, or all are for the one of `host`.
-  std::size_t send(std::span<const link::OutFrame> frames, const HardwareAddress* host = nullptr);
+  /// As Link::send_burst; every path has its hardware address.
+  std::size_t send(std::span<const link::OutFrame> frames);
 
  private:
   PacketSender(Descriptor socket, const Origin& origin, const PacketSenderSettings& settings,
                Counters& counters);
-  void build(std::span<const link::OutFrame> frames, const HardwareAddress* host);
-  void open_message(std::span<const link::OutFrame> run, const HardwareAddress* host, std::byte* header);
+  void build(std::span<const link::OutFrame> frames);
+  void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
   static constexpr std::size_t kVnetBytes = 10;
 

@@ -1,7 +1,7 @@
 // Who may have a receive ring on an interface. Every filtered packet socket is asked about every frame that
 // comes in there, in the core where the kernel receives it: each ring makes all frames some 90 ns dearer,
 // whomever they are for. The port of an ordinary socket is found by hash and costs the same however many
-// there are. So an interface has a few rings, and whoever comes later receives by the socket.
+// there are. So an interface has a few rings, and whoever comes later uses the udp link.
 //
 // To have one is to hold one of a few names: abstract UNIX addresses, each of one holder in the network
 // namespace. They need no privilege, no file and nobody to clean up: the kernel takes them back from the

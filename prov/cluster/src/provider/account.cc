@@ -68,7 +68,6 @@ void report_endpoint(const EndpointSetup& setup, const engine::Insight& seen, Re
       .text("interface", interface_of(setup, 0))
       .text("link", setup.link)
       .text("why_link", setup.why_link)
-      .text("why_no_ring", setup.why_no_ring)
       .number("frame_max_bytes", setup.frame_max)
       .flag("shm", setup.shm)
       .text("why_no_shm", setup.shm ? "" : setup.why_no_shm)

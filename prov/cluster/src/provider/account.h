@@ -19,8 +19,7 @@ struct EndpointSetup {
   SocketAddress name;
   std::vector<std::string> interfaces;  ///< by number of link, the first that of the name
   std::string link;
-  std::string why_link;     ///< why not a better one; empty if it is the best
-  std::string why_no_ring;  ///< why frames come by the socket of a packet link; empty if by rings only
+  std::string why_link;  ///< why not a better one; empty if it is the best
   std::size_t frame_max = 0;
   bool shm = false;
   std::string why_no_shm;

@@ -117,8 +117,6 @@ LinkChoice Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Pl
               choice.reason.c_str());
   } else if (!choice.reason.empty()) {
     log_.info("frames from %s go by udp: %s", port->name().text().c_str(), choice.reason.c_str());
-  } else if (!choice.no_ring.empty()) {
-    log_.info("frames to %s come by its socket: %s", port->name().text().c_str(), choice.no_ring.c_str());
   }
   return choice;
 }
@@ -128,7 +126,6 @@ bool Machine::add_rail(const Place& place, std::shared_ptr<os::UdpPort> port, co
   LinkChoice choice = open_link(port, place, environment);
   if (choice.link == nullptr) return false;
   if (ground.links.empty()) ground.why_link = choice.reason;
-  if (!choice.no_ring.empty()) ground.no_rings.push_back(choice.no_ring);
   ground.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
   ground.links.push_back(std::move(choice.link));
   ground.ports.push_back(std::move(port));
@@ -202,17 +199,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             port->name().text().c_str(), listed(interfaces).c_str(), link->name(), link->frame_max(),
             host != nullptr ? "on" : "off: ", host != nullptr ? "" : reason.c_str());
-  const EndpointSetup setup{
-      .name = port->name(),
-      .interfaces = interfaces,
-      .link = link->name(),
-      .why_link = ground.why_link,
-      .why_no_ring = listed(ground.no_rings),
-      .frame_max = link->frame_max(),
-      .shm = host != nullptr,
-      .why_no_shm = reason,
-      .datagrams = datagrams,
-  };
+  const EndpointSetup setup{port->name(),      interfaces,      link->name(), ground.why_link,
+                            link->frame_max(), host != nullptr, reason,       datagrams};
   auto engine = std::make_unique<engine::Engine>(
       engine::Parts{environment, settings, port->name(), epoch, std::move(link), std::move(host),
                     std::move(lease), service, std::move(ground.rails)});

@@ -57,8 +57,7 @@ class Machine final : public api::Assembly {
     std::vector<std::shared_ptr<os::UdpPort>> ports;
     std::vector<std::unique_ptr<link::Link>> links;
     std::vector<rails::OwnRail> rails;
-    std::string why_link;               ///< the first is no packet link
-    std::vector<std::string> no_rings;  ///< packet links that receive by their socket: why
+    std::string why_link;  ///< the first is no packet link
   };
   void add_rails(std::span<const Place> places, const Place& named, const Environment& environment,
                  Ground& ground);

@@ -1,7 +1,5 @@
 #include "provider/links.h"
 
-#include <utility>
-
 #include "os/packet_link.h"
 #include "os/udp_link.h"
 
@@ -21,9 +19,9 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   } else if (!can_do_packets(interface)) {
     choice.reason = interface.name + " is no Ethernet interface";
   } else {
-    choice.link =
-        os::open_packet_link(port, interface, options.packet_settings(), environment, choice.reason);
-    if (choice.link != nullptr) choice.no_ring = std::exchange(choice.reason, {});
+    os::PacketSettings settings = options.packet_settings();
+    if (wanted == "packet") settings.rings.reset();  // a wish is not rationed
+    choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
   }
   if (choice.link == nullptr && wanted != "packet") {
     choice.link = os::open_udp_link(port, interface.mtu, environment);

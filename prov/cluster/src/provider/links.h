@@ -16,7 +16,6 @@ namespace cluster::provider {
 struct LinkChoice {
   std::unique_ptr<link::Link> link;  ///< null only if one was asked for by name and cannot be had
   std::string reason;                ///< why not the packet link; empty if it is that
-  std::string no_ring;               ///< why the packet link receives by its socket; empty if it has a ring
 };
 
 /// For an endpoint bound to `port`, an address of `interface`.

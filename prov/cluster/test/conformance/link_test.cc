@@ -18,7 +18,7 @@ namespace {
 
 using Family = SocketAddress::Family;
 
-enum class Kind { udp, packet, packet_without_offload, packet_without_ring };
+enum class Kind { udp, packet, packet_without_offload };
 
 struct Case {
   const char* name;
@@ -71,8 +71,7 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
     on(host, [&] {
       std::string reason;
       os::PacketSettings settings;
-      settings.offload = kind != Kind::packet_without_offload;
-      if (kind == Kind::packet_without_ring) settings.rings = 0;
+      settings.offload = kind == Kind::packet;
       station.link =
           os::open_packet_link(station.port, interface, settings, station.world.environment, reason);
       if (!station.link) station.world.log.warn("%s", reason.c_str());
@@ -86,10 +85,7 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
     return keeper;
   }
 
-  bool has_ring(int side) const {
-    const Kind kind = GetParam().kinds[side];
-    return kind == Kind::packet || kind == Kind::packet_without_offload;
-  }
+  bool packet(int side) const { return GetParam().kinds[side] != Kind::udp; }
 
   /// As the rooms above do: keeps the way back that frames showed.
   void learn_paths() {
@@ -101,8 +97,8 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
     const std::vector<Numbered> at_left = left.receive(1);
     ASSERT_EQ(at_left.size(), 1U);
     to_right = at_left[0].from;
-    EXPECT_EQ(to_left.mac_known, has_ring(1));
-    EXPECT_EQ(to_right.mac_known, has_ring(0));
+    EXPECT_EQ(to_left.mac_known, packet(1));
+    EXPECT_EQ(to_right.mac_known, packet(0));
   }
 
   static void expect_sequence(const std::vector<Numbered>& frames, std::uint32_t first, std::size_t count) {
@@ -126,7 +122,7 @@ TEST_P(LinkConformance, CarriesAFrameAndShowsTheWayBack) {
   expect_sequence(there, 7, 1);
   EXPECT_EQ(there[0].size, 100U);
   EXPECT_EQ(there[0].from.to, left.name());
-  EXPECT_EQ(there[0].from.mac_known, has_ring(1));
+  EXPECT_EQ(there[0].from.mac_known, packet(1));
 
   right.send(there[0].from, {numbered(8, kNumberedMin)});
   const std::vector<Numbered> back = left.receive(1);
@@ -197,8 +193,7 @@ TEST_P(LinkConformance, LosesButNeverCorruptsWhatNobodyFetches) {
   EXPECT_LT(count, kFrames) << "the test did not overrun the receiver";
   left.send(to_right, {numbered(1, 64)});
   expect_sequence(right.receive(1), 1, 1);
-  EXPECT_EQ(right.world.counters.link_ring_full > 0, has_ring(1))
-      << "the first frame after a loss tells of it";
+  EXPECT_EQ(right.world.counters.link_ring_full > 0, packet(1)) << "the first frame after a loss tells of it";
 }
 
 TEST_P(LinkConformance, ComplainsWhenThePeerIsGone) {
@@ -321,11 +316,6 @@ constexpr Case kCases[] = {
     {"packet_udp_v6", true, {Kind::packet, Kind::udp}, Family::v6},
     {"packet_without_offload_v4", true, {Kind::packet_without_offload, Kind::packet}, Family::v4},
     {"packet_without_offload_v6", true, {Kind::packet_without_offload, Kind::udp}, Family::v6},
-    {"packet_no_ring_v4", true, {Kind::packet, Kind::packet_without_ring}, Family::v4},
-    {"packet_no_ring_v6", true, {Kind::packet, Kind::packet_without_ring}, Family::v6},
-    {"udp_no_ring_v4", true, {Kind::udp, Kind::packet_without_ring}, Family::v4},
-    {"no_rings_v4", true, {Kind::packet_without_ring, Kind::packet_without_ring}, Family::v4},
-    {"no_rings_v6", true, {Kind::packet_without_ring, Kind::packet_without_ring}, Family::v6},
     {"packet_simple_cards_v4", true, {Kind::packet, Kind::packet}, Family::v4, true},
     {"packet_simple_cards_v6", true, {Kind::packet, Kind::packet}, Family::v6, true},
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,26 +54,28 @@ TEST(RingClaim, InterfacesAndFamiliesHaveTheirOwn) {
   EXPECT_TRUE(claim(1, some_interface(), Family::v6));
 }
 
-/// Each takes a ring if there is one and says so, and lives until it is killed.
+/// Each takes a ring if there is one and says so, and lives until it is killed, or its parent is dead.
 class Processes {
  public:
   Processes(std::size_t count, std::size_t rings, int index) {
     std::array<int, 2> pipe{};
-    EXPECT_EQ(::pipe(pipe.data()), 0);
+    if (::pipe(pipe.data()) != 0) return;
     for (std::size_t i = 0; i < count; ++i) {
       const pid_t child = fork();
       if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
         const auto held = claim(rings, index);
         const char word = held ? 'y' : 'n';
         if (::write(pipe[1], &word, 1) == 1) pause();
         _exit(0);
       }
-      children_.push_back(child);
+      if (child > 0) children_.push_back(child);
     }
-    char word = 0;
-    for (std::size_t i = 0; i < count && ::read(pipe[0], &word, 1) == 1; ++i) holders_ += word == 'y';
+    ::close(pipe[1]);  // or reading would not end if one of them dies
+    for (char word = 0; answers_ < children_.size() && ::read(pipe[0], &word, 1) == 1; ++answers_) {
+      holders_ += word == 'y';
+    }
     ::close(pipe[0]);
-    ::close(pipe[1]);
   }
   ~Processes() {
     for (const pid_t child : children_) {
@@ -80,10 +83,12 @@ class Processes {
       ::waitpid(child, nullptr, 0);
     }
   }
+  std::size_t answers() const { return answers_; }
   std::size_t holders() const { return holders_; }
 
  private:
   std::vector<pid_t> children_;
+  std::size_t answers_ = 0;
   std::size_t holders_ = 0;
 };
 
@@ -91,6 +96,7 @@ TEST(RingClaim, OfManyThatStartAtOnceJustSoManyHaveOne) {
   const int index = some_interface();
   for (const std::size_t rings : {1u, 4u, 7u}) {
     const Processes crowd(32, rings, index);
+    ASSERT_EQ(crowd.answers(), 32u);
     EXPECT_EQ(crowd.holders(), rings);
     EXPECT_FALSE(claim(rings, index));
   }
@@ -100,6 +106,7 @@ TEST(RingClaim, TheDeadHaveNone) {
   const int index = some_interface();
   {
     const Processes crowd(5, 4, index);
+    ASSERT_EQ(crowd.answers(), 5u);
     EXPECT_FALSE(claim(4, index));
   }
   std::vector<std::optional<Descriptor>> claims;
