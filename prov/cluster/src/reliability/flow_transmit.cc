@@ -233,7 +233,9 @@ void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
 
 void Flow::Rooms::answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
   Handshake towards_caller(handshake.ours(), {handshake.further().begin(), handshake.further().end()});
-  if (alive() && towards_caller.accept(call)) greet(towards_caller, way_back, link);
+  if (!alive() || !towards_caller.accept(call)) return;
+  liveness.called();
+  greet(towards_caller, way_back, link);
 }
 
 void Flow::Rooms::greet(const Handshake& whom, const link::Path& path, link::Link& link) {

@@ -16,6 +16,9 @@ class Liveness {
 
   /// The peer, or a witness, gave a sign of life.
   void heard(Time now);
+  /// Somebody calls by the peer's name, and is told how to reach us: what the network has complained about
+  /// before, and perhaps tells only now, was about an earlier life. It is no sign of life: anybody can call.
+  void called() { troubled_ = false; }
   /// Whether the peer owes an answer from now on.
   void expect(Time now, bool owed);
   /// Returns true if the complaint calls for another try at retry_after() from now.

@@ -1,39 +1,14 @@
-// Beginning and end of a session: first contact from either side or both, restarts, stale frames,
-// goodbyes, and the verdicts about a peer that does not answer.
+// Beginning and end of a session: first contact from either side or both, restarts, stale frames, goodbyes.
 #include <gtest/gtest.h>
 
 #include "reliability/handshake.h"
 #include "support/flow_pair.h"
+#include "support/notebook.h"
 
 namespace cluster::test {
 namespace {
 
 using reliability::Flow;
-
-/// A link that keeps what it is given.
-class Notebook final : public link::Link {
- public:
-  const char* name() const override { return "notebook"; }
-  std::size_t frame_max() const override { return 1472; }
-  std::size_t send_burst(std::span<const link::OutFrame> frames) override {
-    for (const link::OutFrame& frame : frames) {
-      std::vector<std::byte>& bytes = pages.emplace_back();
-      for (std::size_t i = 0; i < frame.count; ++i) {
-        bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
-      }
-    }
-    return frames.size();
-  }
-  std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
-  std::size_t complaints(std::span<link::Complaint>) override { return 0; }
-  wire::FrameView read(std::size_t page) const {
-    wire::FrameView view;
-    EXPECT_EQ(wire::admit(pages.at(page), view), wire::Refusal::none);
-    return view;
-  }
-
-  std::vector<std::vector<std::byte>> pages;
-};
 
 const link::Path kFromA{name_of(1), {}, false};
 
@@ -295,89 +270,6 @@ TEST(FlowLife, ADeadFlowTakesAndSendsNothing) {
   EXPECT_FALSE(pair.a.flow->post(segment, {}, protocol::Hold::copy, 1));
   EXPECT_EQ(pair.a.flow->deadline(), kNever);
   EXPECT_FALSE(pair.a.flow->wants_probe(pair.clock.now() + 10s));
-}
-
-TEST(FlowSilence, ProbesAfterHalfASecondThenEverySecondThenGivesUp) {
-  FlowPair pair(1);
-  pair.network.conditions.blackout = true;
-  pair.a.send_small(8);
-  pair.pass(400ms);
-  EXPECT_EQ(pair.a.probes, 0u);
-  pair.pass(200ms);
-  EXPECT_EQ(pair.a.probes, 1u);
-  pair.pass(4s);
-  EXPECT_EQ(pair.a.probes, 5u);
-  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
-  pair.pass(5s);
-  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
-  pair.pass(1s);
-  EXPECT_EQ(pair.a.flow->fault(), Fault::unreachable);
-  EXPECT_EQ(pair.b.probes, 0u) << "who waits for nothing asks nothing";
-}
-
-TEST(FlowSilence, AWitnessKeepsABusyPeerAlive) {
-  FlowPair pair(1);
-  pair.network.conditions.blackout = true;
-  pair.a.send_small(8);
-  for (int second = 0; second < 60; ++second) {
-    pair.pass(1s);
-    pair.a.flow->on_alive(pair.clock.now(), {name_of(2), {}, false}, false);
-  }
-  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
-  pair.network.conditions.blackout = false;
-  ASSERT_TRUE(pair.run(2s));
-  pair.b.expect_all_of(pair.a);
-}
-
-TEST(FlowSilence, APeerThatIsNotUpYetIsTriedAgain) {
-  FlowPair pair(1);
-  pair.network.conditions.blackout = true;
-  pair.a.send_small(8);
-  pair.a.turn();
-  for (int i = 0; i < 9; ++i) {
-    pair.pass(100ms);
-    pair.a.flow->on_complaint(pair.clock.now(), {name_of(2), Fault::refused});
-  }
-  EXPECT_EQ(pair.a.flow->fault(), Fault::none);
-  pair.network.conditions.blackout = false;
-  ASSERT_TRUE(pair.run(50ms)) << "a complaint brings the next try forward";
-  pair.b.expect_all_of(pair.a);
-}
-
-Fault fault_after_complaints(FlowPair& pair, Fault complaint, Duration time) {
-  const Time end = pair.clock.now() + time;
-  while (pair.clock.now() < end) {
-    pair.pass(50ms);
-    pair.a.flow->on_complaint(pair.clock.now(), {name_of(2), complaint});
-  }
-  return pair.a.flow->fault();
-}
-
-TEST(FlowSilence, VerdictsAfterComplaints) {
-  FlowPair never(1);
-  never.network.conditions.blackout = true;
-  never.a.send_small(8);
-  EXPECT_EQ(fault_after_complaints(never, Fault::refused, 1200ms), Fault::refused);
-
-  FlowPair once(1);
-  once.a.send_small(8);
-  ASSERT_TRUE(once.run(100ms));
-  once.network.conditions.blackout = true;
-  once.a.send_small(8);
-  EXPECT_EQ(fault_after_complaints(once, Fault::refused, 1200ms), Fault::reset);
-
-  FlowPair far(1);
-  far.network.conditions.blackout = true;
-  far.a.send_small(8);
-  EXPECT_EQ(fault_after_complaints(far, Fault::unreachable, 2500ms), Fault::none);
-  EXPECT_EQ(fault_after_complaints(far, Fault::unreachable, 1s), Fault::unreachable);
-}
-
-TEST(FlowSilence, AComplaintAboutAPeerThatOwesNothingIsIgnored) {
-  FlowPair pair(1);
-  pair.a.send_small(8);
-  ASSERT_TRUE(pair.run(100ms));
-  EXPECT_EQ(fault_after_complaints(pair, Fault::refused, 3s), Fault::none);
 }
 
 }  // namespace
