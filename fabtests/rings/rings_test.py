@@ -33,8 +33,8 @@ class Network(unittest.TestCase):
         return subprocess.run([*self.place(node), "ip", *words], check=True, capture_output=True, text=True,
                               timeout=60).stdout
 
-    def talker(self, node, rings=RINGS, rails="none", link="auto", **settings):
-        made = Talker(self.place(node), FI_CLUSTER_LINK=link, FI_CLUSTER_RINGS=str(rings), FI_CLUSTER_RAILS=rails,
+    def talker(self, node, rails="none", link="auto", **settings):
+        made = Talker(self.place(node), FI_CLUSTER_LINK=link, FI_CLUSTER_RINGS=str(RINGS), FI_CLUSTER_RAILS=rails,
                       FI_LOG_LEVEL="info", **settings)
         self.addCleanup(made.close)
         made.node = node
@@ -42,16 +42,16 @@ class Network(unittest.TestCase):
         return made
 
     def seen(self, talker):
-        """What is said of the talker's endpoint, and the number of its process."""
+        """What is said of the talker's endpoint."""
         processes = program.ask("--all", before=self.place(talker.node))["processes"]
-        found = [(endpoint, process["pid"]) for process in processes for endpoint in process["endpoints"]
+        found = [endpoint for process in processes for endpoint in process["endpoints"]
                  if endpoint["endpoint"]["endpoint"].endswith(f":{talker.port}")]
         self.assertEqual(len(found), 1)
         return found[0]
 
     def way(self, talker):
         """The link, and why it is no better one."""
-        endpoint = self.seen(talker)[0]["endpoint"]
+        endpoint = self.seen(talker)["endpoint"]
         return endpoint["link"], endpoint.get("why_link", "")
 
     def talk_both_ways(self, one, other):
@@ -101,7 +101,7 @@ class OneRing(Network):
         introduce(one, other)
         for _ in range(ASKED):
             self.talk_both_ways(one, other)
-            rails = {rail["interface"]: rail["up"] for rail in self.seen(one)[0]["peers"][0]["rails"]}
+            rails = {rail["interface"]: rail["up"] for rail in self.seen(one)["peers"][0]["rails"]}
             if rails == {"eth0": True, "eth1": True}:
                 break
         self.assertEqual(rails, {"eth0": True, "eth1": True})
@@ -118,7 +118,7 @@ class OneRing(Network):
         self.assertEqual([self.way(talker) for talker in crowd], [RING, NO_RING])
         far = self.talker(1, FI_CLUSTER_IFACE="eth0")
         for talker in crowd:
-            self.assertTrue(self.seen(talker)[0]["endpoint"]["endpoint"].startswith("[fd00:77::2]:"))
+            self.assertTrue(self.seen(talker)["endpoint"]["endpoint"].startswith("[fd00:77::2]:"))
             self.talk_both_ways(far, talker)
 
 
@@ -130,7 +130,7 @@ class Jumbo(Network):
         self.assertEqual([self.way(talker) for talker in crowd], [RING, NO_RING])
         far = self.talker(1)
         for talker in crowd:
-            self.assertEqual(self.seen(talker)[0]["endpoint"]["frame_max_bytes"], self.MTU - 28)
+            self.assertEqual(self.seen(talker)["endpoint"]["frame_max_bytes"], self.MTU - 28)
             self.talk_both_ways(far, talker)
 
 

@@ -97,6 +97,8 @@ def _list_all():
 
 def _check(options):
     choices.chosen(options.choices or [])
+    if options.choices is not None and (options.peers or options.measures or options.places != list(_PLACES)):
+        raise PerfError("--choices measures between nodes, without transports: leave out --peers, --measures and --places")
     for place in options.places:
         if place not in _PLACES:
             raise PerfError(f"--places: '{place}' is neither inside nor between")

@@ -23,8 +23,6 @@ constexpr std::size_t kSlotBytes = 65664;
 constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two, little left over
 constexpr std::size_t kSlotsPerBlock = kBlockBytes / kSlotBytes;
 constexpr std::size_t kBlocksMax = 64;
-constexpr std::size_t kCacheLine = 64;
-constexpr std::size_t kHeadLines = 4;
 static_assert(kSlotBytes % TPACKET_ALIGNMENT == 0);
 static_assert(kSlotBytes >= TPACKET2_HDRLEN + 32 + kEthernetBytes + 65535);
 
@@ -87,12 +85,6 @@ std::atomic_ref<std::uint32_t> PacketRing::status_of(std::byte* slot) {
   return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
 }
 
-/// The lines behind the status come from the core that wrote them, one after the other if nobody asks for
-/// them at once: a small frame with its headers.
-void PacketRing::prefetch_head(const std::byte* slot) {
-  for (std::size_t line = 1; line < kHeadLines; ++line) __builtin_prefetch(slot + line * kCacheLine);
-}
-
 void PacketRing::give_back() {
   for (; held_ != 0; --held_) {
     const std::size_t slot = (next_ + slots_.size() - held_) % slots_.size();
@@ -108,7 +100,6 @@ std::size_t PacketRing::receive(std::span<link::InFrame> frames) {
     std::byte* const slot = slots_[next_];
     const std::uint32_t status = status_of(slot).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) break;
-    prefetch_head(slot);
     losing |= (status & TP_STATUS_LOSING) != 0;
     if (read_slot(slot, status, frames[count])) ++count;
     next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;

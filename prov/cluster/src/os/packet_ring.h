@@ -40,7 +40,6 @@ class PacketRing {
  private:
   PacketRing(Descriptor socket, int index, std::span<std::byte> memory, Counters& counters);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
-  static void prefetch_head(const std::byte* slot);
   void give_back();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
   void count_losses();
