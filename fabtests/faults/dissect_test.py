@@ -35,8 +35,8 @@ def capture_of(packets, link_type=1):
 
 
 def is_ours(packet):
-    """IPv4, UDP, and the first byte of our frames."""
-    return packet[12:14] == b"\x08\x00" and packet[23] == 17 and packet[42:43] == b"\xc5"
+    """IPv4 under its own or our EtherType, UDP, and the first byte of our frames."""
+    return packet[12:14] in (b"\x08\x00", b"\x88\xb5") and packet[23] == 17 and packet[42:43] == b"\xc5"
 
 
 class Dissect(unittest.TestCase):

@@ -3,69 +3,27 @@
 of every one of them arrives whole. Bytes and what is said are judged, times are not."""
 import json
 import os
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "info"))
 import program  # noqa: E402
-from program import Talker, introduce, talk  # noqa: E402
+from program import introduce  # noqa: E402
+from two_nodes import ASKED, Network  # noqa: E402
 
 import nodes  # noqa: E402
 
-MEGABYTE = 1 << 20
 RINGS = 1
-ASKED = 200  # times, until what must come is said
-
-
-class Network(unittest.TestCase):
-    MTU = 1500
-
-    @classmethod
-    def setUpClass(cls):
-        cls.name = nodes.make(2, "--rails", "2", "--mtu", str(cls.MTU), suffix=f"-{cls.MTU}")
-        cls.addClassCleanup(nodes.vcluster, "down", "--name", cls.name, capture_output=True)
-
-    def place(self, node):
-        return [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name, f"node{node}"]
-
-    def ip(self, node, *words):
-        return subprocess.run([*self.place(node), "ip", *words], check=True, capture_output=True, text=True,
-                              timeout=60).stdout
-
-    def talker(self, node, rails="none", link="auto", **settings):
-        made = Talker(self.place(node), FI_CLUSTER_LINK=link, FI_CLUSTER_RINGS=str(RINGS), FI_CLUSTER_RAILS=rails,
-                      FI_LOG_LEVEL="info", **settings)
-        self.addCleanup(made.close)
-        made.node = node
-        made.port = int.from_bytes(bytes.fromhex(made.do("name"))[2:4], "big")
-        return made
-
-    def seen(self, talker):
-        """What is said of the talker's endpoint."""
-        processes = program.ask("--all", before=self.place(talker.node))["processes"]
-        found = [endpoint for process in processes for endpoint in process["endpoints"]
-                 if endpoint["endpoint"]["endpoint"].endswith(f":{talker.port}")]
-        self.assertEqual(len(found), 1)
-        return found[0]
-
-    def way(self, talker):
-        """The link, and why it is no better one."""
-        endpoint = self.seen(talker)["endpoint"]
-        return endpoint["link"], endpoint.get("why_link", "")
-
-    def talk_both_ways(self, one, other):
-        introduce(one, other)
-        for sender, receiver in ((one, other), (other, one)):
-            talk(sender, receiver, 50)
-            talk(sender, receiver, 8, MEGABYTE)
-
-
 RING = ("packet", "")
 NO_RING = ("udp", "all 1 FI_CLUSTER_RINGS of eth0 are taken")
 
 
-class OneRing(Network):
+class Rationed(Network):
+    def talker(self, node, **settings):
+        return super().talker(node, FI_CLUSTER_RINGS=str(RINGS), **settings)
+
+
+class OneRing(Rationed):
     def test_all_are_served(self):
         crowd = [self.talker(2) for _ in range(RINGS + 2)]
         self.assertEqual([self.way(talker) for talker in crowd], [RING, NO_RING, NO_RING])
@@ -122,7 +80,7 @@ class OneRing(Network):
             self.talk_both_ways(far, talker)
 
 
-class Jumbo(Network):
+class Jumbo(Rationed):
     MTU = 9000
 
     def test_all_are_served(self):

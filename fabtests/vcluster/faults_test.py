@@ -121,8 +121,10 @@ class Faults(unittest.TestCase):
         self.assertGreater(len({number // 20 for number in missing}), len(missing) // 4)
 
     def test_other_traffic_is_spared(self):
-        self.faults("--loss", "100%", "--only", "udp")
-        self.assertEqual(self.send("raw")["arrived"], FRAMES)
+        for only in ("udp", "shortcut"):
+            self.faults("--loss", "100%", "--only", only)
+            self.assertEqual(self.send("raw")["arrived"], FRAMES)
+        self.assertEqual(self.send("udp")["arrived"], FRAMES)
 
     def test_where(self):
         self.faults("--loss", "50%", "--nodes", "3")

@@ -12,7 +12,7 @@ import struct
 import sys
 import zlib
 
-_ETHERTYPE = 0x88B5
+_ETHERTYPE = 0x88B6  # the other one for experiments: 0x88B5 is the provider's
 _INTERFACE = "eth0"
 _BUFFER_BYTES = 256 << 20
 _SO_RCVBUFFORCE = 33

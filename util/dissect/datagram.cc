@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "os/frame_headers.h"
+
 namespace cluster::dissect {
 namespace {
 
 constexpr unsigned kIpv4 = 0x0800, kIpv6 = 0x86DD, kVlan = 0x8100, kServiceVlan = 0x88A8;
+constexpr unsigned kShortcut = os::kOwnEtherType;  // IP of either version under another type
 constexpr unsigned kUdp = 17;
 constexpr std::size_t kEthernetBytes = 14, kVlanBytes = 4, kAnyBytes = 20;
 constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40, kUdpBytes = 8;
@@ -26,7 +29,7 @@ ConstBytes ip_of(ConstBytes packet, Framing framing) {
     type = half_at(packet, 2);
     packet = packet.subspan(kVlanBytes);
   }
-  return type == kIpv4 || type == kIpv6 ? packet : ConstBytes{};
+  return type == kIpv4 || type == kIpv6 || type == kShortcut ? packet : ConstBytes{};
 }
 
 std::uint16_t port_at(ConstBytes udp, std::size_t at) { return static_cast<std::uint16_t>(half_at(udp, at)); }

@@ -94,7 +94,8 @@ std::string copies_text(const Record& peer) {
 /// Name, round trip and frames in flight of a rail; nothing of each if there is none.
 std::vector<std::string> rail_cells(const Record& rail) {
   if (rail.kind() != "rail") return {"", "", ""};
-  return {rail["interface"] + (rail["up"] == "no" ? " (down)" : ""), duration_text(rail["rtt_ns"]),
+  const char* const remark = rail["up"] == "no" ? " (down)" : rail["shortcut"] == "yes" ? " (shortcut)" : "";
+  return {rail["interface"] + remark, duration_text(rail["rtt_ns"]),
           rail["in_flight_frames"] + "/" + rail["window_frames"]};
 }
 

@@ -20,7 +20,8 @@ from . import bpf, namespaces, native, network, processes, state
 from .errors import VclusterError
 
 DIRECTIONS = ("to", "from")
-SETTINGS = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_ns", "delay_ns", "jitter_ns", "only_udp")
+SETTINGS = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_ns", "delay_ns", "jitter_ns", "only")
+ONLY = ("all", "udp", "shortcut")  # by number, as native/faults.h has them
 COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "longest_gap_ns")  # struct fault_counts
 _SETTINGS_LAYOUT = "=11Q"
 _COUNTS_LAYOUT = "=10Q"  # two more are the program's own
@@ -61,7 +62,7 @@ def _packed(record, place, settings):
     return struct.pack(
         _SETTINGS_LAYOUT, round(_run_of_losses(settings["loss"], settings["burst"]) * _ALWAYS), settings["burst"],
         share["duplicate"], share["corrupt"], share["reorder"], settings["reorder_ns"], settings["delay_ns"],
-        settings["jitter_ns"], settings["only_udp"], _direction(place) == "from",
+        settings["jitter_ns"], ONLY.index(settings["only"]), _direction(place) == "from",
         record["cutter"])
 
 

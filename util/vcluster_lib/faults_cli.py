@@ -15,6 +15,7 @@ node, so that each frame is at risk once.
 examples:
   vcluster faults --loss 1% --reorder 2%               everywhere
   vcluster faults --nodes 2 --loss 10% --only udp      towards node2; connections by TCP are spared
+  vcluster faults --loss 100% --only shortcut          no frame gets through past the IP stack
   vcluster faults --nodes 1 --rate 1gbit --buffer 64k  the port of node1 is slow and has a small queue
   vcluster faults --delay 1ms --jitter 200us           a long way
   vcluster faults --list                               what was done to how many frames
@@ -42,8 +43,9 @@ def add_parser(commands, with_name):
     what.add_argument("--jitter", metavar="TIME", help="give or take so much (at most --delay)")
     what.add_argument("--rate", metavar="RATE", help="how fast frames leave the port, such as 1gbit")
     what.add_argument("--buffer", metavar="BYTES", help="the queue of the port with --rate, such as 64k")
-    what.add_argument("--only", choices=("udp", "all"), default="all",
-                      help="spare other traffic than UDP from all but --rate (default: %(default)s)")
+    what.add_argument("--only", choices=faults.ONLY, default="all",
+                      help="spare other traffic than UDP from all but --rate, or other than the frames of the cluster "
+                      "provider under EtherType 0x88b5, which otherwise count as UDP (default: %(default)s)")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--clear", action="store_true", help="no faults any more")
     instead.add_argument("--list", action="store_true", help="show what is set and how often it happened")
@@ -79,7 +81,7 @@ def _settings(options):
     values["jitter_ns"] = units.time_ns("--jitter", options.jitter or "0ms")
     if values["jitter_ns"] > values["delay_ns"]:
         raise VclusterError(f"--jitter {options.jitter}: no frame can arrive before it was sent; give --delay as well")
-    values["only_udp"] = options.only == "udp"
+    values["only"] = options.only
     return values
 
 
@@ -121,8 +123,8 @@ def _settings_text(settings):
         words.append(f"reorder-by {_time_text(settings['reorder_ns'])}")
     words += [f"{name} {_time_text(settings[name + '_ns'])}" for name in ("delay", "jitter") if settings[name + "_ns"]]
     words += [f"{name} {settings[name]}" for name in ("rate", "buffer") if settings[name]]
-    if settings["only_udp"]:
-        words.append("only udp")
+    if settings["only"] != "all":
+        words.append(f"only {settings['only']}")
     return ", ".join(words) or "nothing"
 
 

@@ -191,6 +191,28 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
   return plan;
 }
 
+void draw_shortcuts(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan, Dice& dice) {
+  const auto draw_side = [&dice] {
+    return dice.chance(500'000) ? SimNetwork::Side::out : SimNetwork::Side::in;
+  };
+  const std::uint32_t shut = dice.chance(300'000) ? 500'000 : 0;
+  for (RailNumber rail = 0; rail < network.rails(); ++rail) {
+    for (HostNumber host = 0; host < hosts; ++host) {
+      if (dice.chance(shut)) network.shut_shortcut(host, rail, draw_side(), true);
+    }
+  }
+  for (std::uint64_t left = dice.below(5); left > 0; --left) {
+    Incident incident;
+    incident.kind = Incident::Kind::shortcut_shut;
+    incident.at = Time{} + dice.between(Duration{0}, horizon);
+    incident.duration = dice.between(Duration{0}, horizon);
+    incident.host = static_cast<HostNumber>(dice.below(hosts));
+    incident.rail = static_cast<RailNumber>(dice.below(network.rails()));
+    incident.side = draw_side();
+    plan.incidents.push_back(incident);
+  }
+}
+
 FaultSchedule::FaultSchedule(FaultPlan plan, Timetable& timetable, Trace& trace, SimNetwork& network,
                              Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts)
     : plan_(std::move(plan)),
@@ -224,6 +246,9 @@ void FaultSchedule::begin(const Incident& incident) {
     case Kind::detour:
       trace_.line("what host %u sends takes a longer way", incident.host);
       return network_.detour(incident.host, timetable_.now() + incident.duration, incident.longer_by);
+    case Kind::shortcut_shut:
+      trace_.line("the shortcut of host %u on rail %u is shut", incident.host, incident.rail);
+      return network_.shut_shortcut(incident.host, incident.rail, incident.side, true);
     case Kind::computing: return host.freeze(incident.duration, SimHost::Absence::computing);
     case Kind::alone: return host.freeze(incident.duration, SimHost::Absence::alone);
     case Kind::stopped: return host.freeze(incident.duration, SimHost::Absence::stopped);
@@ -255,6 +280,8 @@ void FaultSchedule::end(const Incident& incident) {
     case Kind::cut:
       trace_.line("rail %u is whole again", incident.cut.rail);
       return network_.mend_cuts(incident.cut.rail);
+    case Kind::shortcut_shut:
+      return network_.shut_shortcut(incident.host, incident.rail, incident.side, false);
     case Kind::crash:
     case Kind::crash_at_success:
     case Kind::leave:

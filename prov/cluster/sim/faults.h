@@ -28,6 +28,7 @@ struct Incident {
     port_down,
     cut,
     detour,
+    shortcut_shut,
     computing,
     alone,
     stopped,
@@ -39,12 +40,13 @@ struct Incident {
   Time at{};
   Kind kind = Kind::port_down;
   HostNumber host = 0;
-  RailNumber rail = 0;         ///< port_down
+  RailNumber rail = 0;         ///< port_down, shortcut_shut
   Duration duration{0};        ///< of the trouble; if a process ends: until the next life begins
   bool comes_back = true;      ///< if a process ends: there is a next life
   Duration clock_set_back{0};  ///< the real-time clock of that life
   Duration longer_by{0};       ///< detour
   SimNetwork::Cut cut;
+  SimNetwork::Side side = SimNetwork::Side::out;  ///< shortcut_shut
 };
 
 struct FaultPlan {
@@ -59,6 +61,10 @@ bool draw_severity(std::string_view name, Dice& dice, Severity& out);
 /// Draws hazards into the ports, and the incidents of a run whose workload lasts `horizon` or so.
 FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, Duration peer_timeout,
                       SimNetwork& network, Dice& dice);
+
+/// Networks that let nothing through by the shortcut, or not everywhere, or no more for a while. That is no
+/// fault of theirs: it happens whatever the severity.
+void draw_shortcuts(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan, Dice& dice);
 
 /// Lets incidents happen to hosts and network at their hour.
 class FaultSchedule final : public Actor {

@@ -134,7 +134,7 @@ std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t life, std::vector<r
   std::vector<std::unique_ptr<link::Link>> links;
   for (RailNumber rail = 0; rail < world_.network.rails(); ++rail) {
     auto link = std::make_unique<SimLink>(world_.network, world_.oracle, process_->partners, number_, rail,
-                                          life, profile_.frame_max);
+                                          life, profile_.frame_max, profile_.shortcut);
     process_->links.push_back(link.get());
     links.push_back(std::move(link));
     rails.push_back({address_of(number_, rail), kNetworkBits, "rail" + std::to_string(rail)});

@@ -22,6 +22,7 @@ namespace cluster::sim {
 struct HostProfile {
   engine::Settings settings;
   std::size_t frame_max = 1472;
+  bool shortcut = false;        ///< its links have one
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
   Duration frame_cost = 100ns;  ///< of taking in or sending a frame
   Duration clock_ahead{0};

@@ -16,14 +16,15 @@ constexpr std::size_t kComplaintsMax = 64;
 }  // namespace
 
 SimLink::SimLink(SimNetwork& network, Oracle& oracle, SessionPartners& partners, HostNumber host,
-                 RailNumber rail, std::uint32_t life, std::size_t frame_max)
+                 RailNumber rail, std::uint32_t life, std::size_t frame_max, bool shortcut)
     : network_(network),
       oracle_(oracle),
       partners_(partners),
       host_(host),
       rail_(rail),
       life_(life),
-      frame_max_(frame_max) {}
+      frame_max_(frame_max),
+      shortcut_(shortcut) {}
 
 SimLink::~SimLink() = default;
 
@@ -33,6 +34,7 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
   std::size_t taken = 0;
   for (const link::OutFrame& frame : frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
+    if (frame.path->shortcut && !shortcut_) throw SafetyFailure("a frame takes a shortcut that is not there");
     if (!network_.send(host_, rail_, life_, frame)) break;
     look_at_opening(frame);
     if (!partners_.sent(frame)) {
@@ -78,6 +80,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
+    frame.from.shortcut = packet.shortcut;
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return lent_.size();

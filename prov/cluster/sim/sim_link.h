@@ -16,11 +16,12 @@ namespace cluster::sim {
 class SimLink final : public link::Link {
  public:
   SimLink(SimNetwork& network, Oracle& oracle, SessionPartners& partners, HostNumber host, RailNumber rail,
-          std::uint32_t life, std::size_t frame_max);
+          std::uint32_t life, std::size_t frame_max, bool shortcut);
   ~SimLink() override;
 
   const char* name() const override { return "simulated"; }
   std::size_t frame_max() const override { return frame_max_; }
+  bool has_shortcut() const override { return shortcut_; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t complaints(std::span<link::Complaint> complaints) override;
@@ -42,6 +43,7 @@ class SimLink final : public link::Link {
   RailNumber rail_;
   std::uint32_t life_;
   std::size_t frame_max_;
+  bool shortcut_;
   Ring<std::unique_ptr<Packet>> ring_;
   std::vector<std::unique_ptr<Packet>> lent_;  ///< the engine looks at these until its next call
   Ring<link::Complaint> complaints_;

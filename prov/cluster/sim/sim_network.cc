@@ -88,6 +88,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, cons
   packet->rail = rail;
   packet->life = life;
   packet->sent_at = now;
+  packet->shortcut = frame.path->shortcut;
   packet->to = host_of(frame.path->to);
   for (std::size_t i = 0; i < frame.count; ++i) {
     packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
@@ -105,6 +106,8 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, cons
   bool twice = false;
   if (out.down) {
     lose("down", totals_.cut, std::move(packet));
+  } else if (packet->shortcut && out.shut_out) {
+    lose("shortcut", totals_.cut, std::move(packet));
   } else if (!pass(out, out.port.out, out.burst_out, *packet, late, twice)) {
     lose("lost-out", totals_.lost, std::move(packet));
   } else {
@@ -117,6 +120,10 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, cons
     timetable_.plan(there + late, *this, keep(Leg::at_switch, std::move(packet)));
   }
   return true;
+}
+
+void SimNetwork::shut_shortcut(HostNumber host, RailNumber rail, Side side, bool shut) {
+  (side == Side::out ? line(host, rail).shut_out : line(host, rail).shut_in) = shut;
 }
 
 void SimNetwork::detour(HostNumber host, Time until, Duration longer_by) {
@@ -200,14 +207,17 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   Duration late{0};
   bool twice = false;
   if (in.down) return lose("down", totals_.cut, std::move(packet));
+  if (packet->shortcut && in.shut_in) return lose("shortcut", totals_.cut, std::move(packet));
   const Hazard& hazard = in.port.in;
   if (!pass(in, hazard, in.burst_in, *packet, late, twice)) {
     return lose("lost-in", totals_.lost, std::move(packet));
   }
   Time there = in.switch_until + in.port.delay;
   if (hazard.jitter.count() != 0) there += in.dice.between(Duration{0}, hazard.jitter);
-  there = std::max(there, in.delivered_until);
-  in.delivered_until = there;
+  if (!packet->shortcut) {  // which may overtake the others
+    there = std::max(there, in.delivered_until);
+    in.delivered_until = there;
+  }
   send_copies(in, hazard, twice, there, Leg::at_host, *packet);
   timetable_.plan(there + late, *this, keep(Leg::at_host, std::move(packet)));
 }
@@ -266,7 +276,7 @@ void SimNetwork::happen(std::uint64_t note) {
 void SimNetwork::heal() {
   cuts_.clear();
   for (Line& each : lines_) {
-    each.down = false;
+    each.down = each.shut_out = each.shut_in = false;
     each.burst_out = each.burst_in = each.detour_until = Time{};
     each.port.out = each.port.in = Hazard{};
   }

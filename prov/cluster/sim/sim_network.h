@@ -40,6 +40,7 @@ struct Packet {
   RailNumber rail = 0;
   std::uint32_t life = 0;  ///< of the sender's process
   Time sent_at{};
+  bool shortcut = false;  ///< takes it
 };
 
 /// Whoever sits at the receiving end of a port.
@@ -81,6 +82,9 @@ class SimNetwork final : public Actor {
 
   /// False: the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t life, const link::OutFrame& frame);
+  /// Frames that take the shortcut out of the host, or in, are lost (or not any more).
+  enum class Side : std::uint8_t { out, in };
+  void shut_shortcut(HostNumber host, RailNumber rail, Side side, bool shut);
   void set_down(HostNumber host, RailNumber rail, bool down) { line(host, rail).down = down; }
   /// Whatever the host sends until then takes a longer way, and comes so much later than what it sends
   /// afterwards.
@@ -92,7 +96,7 @@ class SimNetwork final : public Actor {
     std::vector<bool> to;
   };
   void cut(Cut cut) { cuts_.push_back(std::move(cut)); }
-  /// Ends every partition, brings every port up, makes every cable perfect.
+  /// Ends every partition, brings every port up, makes every cable perfect and opens every shortcut.
   void heal();
   void mend_cuts(RailNumber rail) {
     std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
@@ -116,6 +120,8 @@ class SimNetwork final : public Actor {
     Time burst_out{};  ///< frames are lost in a burst until then
     Time burst_in{};
     bool down = false;
+    bool shut_out = false;  ///< for what takes the shortcut
+    bool shut_in = false;
   };
   enum class Leg : std::uint8_t { at_switch, at_host, complaint };
 

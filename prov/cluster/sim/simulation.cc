@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t kStreamPlan = 5;
 constexpr std::uint64_t kStreamRails = 7;
+constexpr std::uint64_t kStreamShortcuts = 8;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
@@ -48,6 +49,8 @@ Simulation::Simulation(const RunOptions& options)
   }
   draw_ports();
   FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, cluster_.network, dice_);
+  Dice shortcuts = Dice::stream(options.seed, kStreamShortcuts);
+  draw_shortcuts(host_count_, horizon_, cluster_.network, faults, shortcuts);
   const RailNumber rails = cluster_.network.rails();
   description_ = std::to_string(host_count_) + " hosts" +
                  (rails == 1 ? "" : " on " + std::to_string(rails) + " rails") + ", " + plan_.name +
@@ -55,6 +58,7 @@ Simulation::Simulation(const RunOptions& options)
                  (faults.lossy ? ", lossy, " : ", ") + std::to_string(faults.incidents.size()) + " incidents";
   for (HostNumber host = 0; host < host_count_; ++host) {
     profiles_.push_back(draw_profile());
+    profiles_.back().shortcut = shortcuts.chance(800'000);
     cluster_.add_host(profiles_.back());
   }
   faults_ = std::make_unique<FaultSchedule>(std::move(faults), cluster_.timetable, cluster_.trace,

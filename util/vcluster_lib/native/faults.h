@@ -6,6 +6,10 @@
 
 #include <linux/types.h>
 
+#define FAULT_ONLY_UDP 1      /* on IP, or under the EtherType of a shortcut */
+#define FAULT_ONLY_SHORTCUT 2 /* that alone */
+#define SHORTCUT_ETHERTYPE 0x88b5
+
 struct fault_settings {
   __u64 loss;      /* share of frames with which a run of losses begins */
   __u64 burst;     /* how many frames each run takes */
@@ -15,7 +19,7 @@ struct fault_settings {
   __u64 reorder_ns;
   __u64 delay_ns;  /* every frame waits so long ... */
   __u64 jitter_ns; /* ... give or take so much */
-  __u64 only_udp;  /* nothing happens to other traffic */
+  __u64 only;      /* nothing happens to other traffic: FAULT_ONLY_... */
   __u64 ingress;   /* the program stands where frames enter the switch */
   __u64 cutter;    /* index of the interface through which super-frames are cut */
 };

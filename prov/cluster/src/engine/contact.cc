@@ -72,6 +72,7 @@ std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path&
   }
   const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
                                            .frame_max = parts_.link->frame_max(),
+                                           .shortcut = parts_.link->has_shortcut(),
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout};
   const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};

@@ -15,6 +15,11 @@ std::size_t Bundle::frame_max() const {
   return least;
 }
 
+bool Bundle::has_shortcut() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.link->has_shortcut(); });
+}
+
 std::size_t Bundle::send_burst(std::span<const OutFrame> frames) {
   std::size_t gone = 0;
   while (gone < frames.size()) {

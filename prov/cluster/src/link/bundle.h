@@ -21,6 +21,7 @@ class Bundle final : public Link {
   const char* name() const override { return members_.front().link->name(); }
   /// What each of them takes.
   std::size_t frame_max() const override;
+  bool has_shortcut() const override;
   std::size_t send_burst(std::span<const OutFrame> frames) override;
   std::size_t receive_burst(std::span<InFrame> frames) override;
   std::size_t complaints(std::span<Complaint> complaints) override;

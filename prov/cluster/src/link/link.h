@@ -23,6 +23,7 @@ struct Path {
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
   std::uint8_t link = 0;  ///< by which of this side's links, where there are several (link/bundle.h)
+  bool shortcut = false;  ///< by the link's shortcut, if it has one
 
   bool same_mac(const Path& other) const {
     return std::memcmp(mac.data(), other.mac.data(), sizeof mac) == 0;
@@ -32,6 +33,12 @@ struct Path {
 /// Only the name, for the kernel to find the way to: a frame that anybody could have written does not say
 /// where answers go. By which of our links it came nobody can make up.
 inline Path by_name(const Path& path) { return {path.to, {}, false, path.link}; }
+
+/// The same way without the shortcut.
+inline Path the_long_way(Path path) {
+  path.shortcut = false;
+  return path;
+}
 
 inline constexpr std::size_t kPiecesMax = 12;
 inline constexpr std::size_t kBurstMax = 44;  ///< of 1500 bytes: the largest super-frame
@@ -69,6 +76,11 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
+  /// A cheaper way for frames that go one at a time, which not every network lets through and not every peer
+  /// hears: paths say whether it is taken, and whether a frame came by it. Who has been shown that it leads
+  /// to the peer may take it; other links take the long way whatever the path says. Frames of both ways may
+  /// overtake each other.
+  virtual bool has_shortcut() const { return false; }
   /// Sends frames in order and returns how many were taken; the rest found no room now. Pieces are
   /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path
   /// and one size (the last may be shorter) are cheapest: a link may hand them on as one.

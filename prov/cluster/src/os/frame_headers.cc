@@ -80,17 +80,21 @@ bool read_v6(ConstBytes packet, int index, ConstBytes& datagram, SocketAddress& 
 
 }  // namespace
 
+std::uint16_t ip_ether_type(SocketAddress::Family family) {
+  return family == SocketAddress::Family::v6 ? kTypeV6 : kTypeV4;
+}
+
 std::size_t headers_size(SocketAddress::Family family) {
   return kEthernetBytes + (family == SocketAddress::Family::v6 ? kV6Bytes : kV4Bytes) + kUdpBytes;
 }
 
 void write_headers(std::byte* out, const Origin& origin, const link::Path& to, std::size_t payload,
-                   bool pseudo_sum) {
+                   Framing framing) {
   const bool v6 = origin.address.family() == SocketAddress::Family::v6;
   const std::size_t udp_size = kUdpBytes + payload;
   std::copy(to.mac.begin(), to.mac.end(), out);
   std::copy(origin.mac.begin(), origin.mac.end(), out + 6);
-  put16(out + 12, v6 ? kTypeV6 : kTypeV4);
+  put16(out + 12, framing == Framing::own ? kOwnEtherType : ip_ether_type(origin.address.family()));
   std::byte* const ip = out + kEthernetBytes;
   v6 ? write_v6(ip, origin, to.to, udp_size) : write_v4(ip, origin, to.to, udp_size);
   std::byte* const udp = ip + (v6 ? kV6Bytes : kV4Bytes);
@@ -98,7 +102,7 @@ void write_headers(std::byte* out, const Origin& origin, const link::Path& to, s
   put16(udp + 2, to.to.port());
   put16(udp + 4, udp_size);
   put16(udp + kUdpChecksumOffset, 0);
-  if (pseudo_sum) {
+  if (framing == Framing::udp_sum_later) {
     const std::uint32_t start = std::to_integer<std::uint32_t>(kUdp) + static_cast<std::uint32_t>(udp_size);
     put16(udp + kUdpChecksumOffset, fold(sum(to.to.ip(), sum(origin.address.ip(), start))));
   }
@@ -110,16 +114,17 @@ bool read_headers(ConstBytes frame, int index, link::InFrame& out) {
   const ConstBytes packet = frame.subspan(kEthernetBytes);
   ConstBytes datagram;
   SocketAddress from;
-  const bool whole = type == kTypeV4   ? read_v4(packet, datagram, from)
-                     : type == kTypeV6 ? read_v6(packet, index, datagram, from)
-                                       : false;
-  if (!whole || datagram.size() < kUdpBytes) return false;
+  const bool shortcut = type == kOwnEtherType;
+  const bool whole = (type == kTypeV4 || shortcut) && read_v4(packet, datagram, from);
+  const bool whole_v6 = !whole && (type == kTypeV6 || shortcut) && read_v6(packet, index, datagram, from);
+  if (!(whole || whole_v6) || datagram.size() < kUdpBytes) return false;
   const std::size_t length = get16(datagram.data() + 4);
   if (length < kUdpBytes || length > datagram.size()) return false;
   out.bytes = datagram.subspan(kUdpBytes, length - kUdpBytes);
   out.from.to = from.with_port(get16(datagram.data()));
   std::copy_n(frame.data() + 6, out.from.mac.size(), out.from.mac.begin());
   out.from.mac_known = true;
+  out.from.shortcut = shortcut;
   return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
+#include "os/receive_queues.h"
 #include "os/ring_claim.h"
 #include "os/udp_link.h"
 #include "os/udp_receiver.h"
@@ -17,6 +18,7 @@
 namespace cluster::os {
 namespace {
 
+constexpr std::size_t kSlotsPerShortcutBlock = 32;
 constexpr std::size_t kSocketBuffers = 4;  // the socket is the side entrance here
 constexpr unsigned kQuietPolls = 64;
 constexpr unsigned kEagerPolls = 256;
@@ -24,12 +26,13 @@ constexpr unsigned kEagerPolls = 256;
 class PacketLink final : public link::Link {
  public:
   PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, Descriptor claim,
-             std::unique_ptr<PacketRing> ring, std::unique_ptr<PacketSender> sender,
-             std::vector<SocketAddress> own, Counters& counters)
+             std::unique_ptr<PacketRing> ring, std::unique_ptr<PacketRing> shortcut,
+             std::unique_ptr<PacketSender> sender, std::vector<SocketAddress> own, Counters& counters)
       : port_(port),
         frame_max_(frame_max_within(interface.mtu, port->name().family())),
         claim_(std::move(claim)),
         ring_(std::move(ring)),
+        shortcut_(std::move(shortcut)),
         sender_(std::move(sender)),
         own_(std::move(own)),
         counters_(counters),
@@ -38,13 +41,19 @@ class PacketLink final : public link::Link {
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }
+  bool has_shortcut() const override { return shortcut_ != nullptr; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t complaints(std::span<link::Complaint> complaints) override {
     ring_->forget_errors();
+    if (shortcut_) shortcut_->forget_errors();
     return port_->complaints(complaints);
   }
-  std::vector<int> descriptors() const override { return {ring_->descriptor(), port_->socket()}; }
+  std::vector<int> descriptors() const override {
+    std::vector<int> all{ring_->descriptor(), port_->socket()};
+    if (shortcut_) all.push_back(shortcut_->descriptor());
+    return all;
+  }
   void before_sleep() override { eager_polls_ = std::max(eager_polls_, 2u); }
 
  private:
@@ -54,12 +63,14 @@ class PacketLink final : public link::Link {
     return std::any_of(own_.begin(), own_.end(),
                        [&](const SocketAddress& address) { return address.same_host(name); });
   }
+  std::size_t receive_rings(std::span<link::InFrame> frames);
   bool socket_is_due();
 
   std::shared_ptr<UdpPort> port_;
   std::size_t frame_max_;
   Descriptor claim_;  ///< to the ring; given back after it
   std::unique_ptr<PacketRing> ring_;
+  std::unique_ptr<PacketRing> shortcut_;  ///< null if there is none
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
   Counters& counters_;
@@ -94,11 +105,17 @@ bool PacketLink::socket_is_due() {
   return ++quiet_polls_ >= kQuietPolls;
 }
 
+std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
+  const std::size_t most = frames.size() - frames.size() / 4;  // both have their turn, however full one is
+  const std::size_t small = shortcut_ ? shortcut_->receive(frames.first(most)) : 0;
+  return small + ring_->receive(frames.subspan(small));
+}
+
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   const bool due = socket_is_due();
   // Even a ring that is never empty leaves the socket its turn.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
-  const std::size_t taken = ring_->receive(frames.first(frames.size() - reserved));
+  const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
   // What this node sends to itself comes by the socket; on the wire its name is forged.
   const auto genuine = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
                                       [&](const link::InFrame& frame) { return own(frame.from.to); });
@@ -150,6 +167,12 @@ std::vector<SocketAddress> own_addresses() {
   return own;
 }
 
+bool takes_in_by_one(const Interface& interface) {
+  const bool queues_are_its_own =
+      interface.kind == Interface::Kind::physical || interface.kind == Interface::Kind::veth;
+  return queues_are_its_own && receive_queues(interface.name) == 1;
+}
+
 }  // namespace
 
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
@@ -171,8 +194,16 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     return nullptr;
   }
   std::unique_ptr<PacketRing> ring;
-  if (sender)
-    ring = PacketRing::open(interface.index, port->name(), settings.ring_slots, environment.counters, error);
+  std::unique_ptr<PacketRing> shortcut;
+  if (sender) {
+    const auto shape = RingShape::of_super_frames(port->name().family(), settings.ring_slots);
+    ring = PacketRing::open(interface.index, port->name(), shape, environment.counters, error);
+  }
+  if (ring && (settings.shortcut ? *settings.shortcut : takes_in_by_one(interface))) {
+    const auto shape = RingShape::of_frames(interface.mtu, settings.ring_slots / kSlotsPerShortcutBlock);
+    int done_without = 0;
+    shortcut = PacketRing::open(interface.index, port->name(), shape, environment.counters, done_without);
+  }
   // Last, so that no frame falls between socket and ring; one in both is a duplicate, which is fine.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {
@@ -180,7 +211,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     return nullptr;
   }
   return std::make_unique<PacketLink>(std::move(port), interface, std::move(*claim), std::move(ring),
-                                      std::move(sender), own_addresses(), environment.counters);
+                                      std::move(shortcut), std::move(sender), own_addresses(),
+                                      environment.counters);
 }
 
 }  // namespace cluster::os

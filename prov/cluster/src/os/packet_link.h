@@ -7,6 +7,10 @@
 // asked rarely, since asking costs a system call: on every kQuietPolls-th poll, and on each poll for
 // a while after it had something. Frames whose destination has no known hardware address leave that
 // way too: the kernel routes and resolves the first contact, and the answer brings the address.
+//
+// Its shortcut is an EtherType of our own (os/frame_headers.h) with a ring of its own: one socket for both
+// types would see frames before the administrator's ingress filters do. It is looked at first, for what takes
+// the shortcut was sent before what came to the other meanwhile (reliability/rail.h).
 #pragma once
 
 #include <cstddef>
@@ -27,6 +31,9 @@ struct PacketSettings {
   std::optional<std::size_t> rings = 4;
   bool qdisc_bypass = true;  ///< not where the interface has a shaper
   bool offload = true;       ///< send super-frames
+  /// Whether there is a shortcut; nothing: if the interface has a single receive queue, so that it is not one
+  /// processor that takes all of it in.
+  std::optional<bool> shortcut = std::nullopt;
 };
 
 /// Null with a `reason` that names cause and cure.

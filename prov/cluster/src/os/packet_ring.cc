@@ -17,65 +17,84 @@
 namespace cluster::os {
 namespace {
 
+constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
 // 64 KiB of IP packet, Ethernet and the slot's own header; a multiple of the cache line but no power
 // of two, or all slots' first lines would fall into the same cache set.
-constexpr std::size_t kSlotBytes = 65664;
+constexpr std::size_t kSuperFrameSlot = 65664;
+constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two, little left over
-constexpr std::size_t kSlotsPerBlock = kBlockBytes / kSlotBytes;
 constexpr std::size_t kBlocksMax = 64;
-static_assert(kSlotBytes % TPACKET_ALIGNMENT == 0);
-static_assert(kSlotBytes >= TPACKET2_HDRLEN + 32 + kEthernetBytes + 65535);
+static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
+static_assert(kSuperFrameSlot >= kSlotHead + 65535);
 
-std::size_t blocks_for(std::size_t slots) {
-  return std::clamp<std::size_t>((slots + kSlotsPerBlock - 1) / kSlotsPerBlock, 1, kBlocksMax);
+/// Room for so many bytes behind the head: an odd number of cache lines, for the same reason.
+std::size_t slot_for(std::size_t bytes) {
+  const std::size_t lines = (kSlotHead + bytes + kCacheLine - 1) / kCacheLine;
+  return (lines | 1) * kCacheLine;
 }
 
 /// The filter stands before the socket is bound, and an unbound socket of protocol 0 receives
 /// nothing: no foreign frame slips in.
-int set_up(int socket, int index, const SocketAddress& ours, std::size_t blocks) {
-  FilterProgram program = frames_for(ours);
+int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape) {
+  FilterProgram program = frames_for(ours, shape.ether_type);
   if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
   const int version = TPACKET_V2;
   tpacket_req request{};
   request.tp_block_size = kBlockBytes;
-  request.tp_block_nr = static_cast<unsigned>(blocks);
-  request.tp_frame_size = kSlotBytes;
-  request.tp_frame_nr = static_cast<unsigned>(blocks * kSlotsPerBlock);
+  request.tp_block_nr = static_cast<unsigned>(shape.blocks);
+  request.tp_frame_size = static_cast<unsigned>(shape.slot_bytes);
+  request.tp_frame_nr = static_cast<unsigned>(shape.blocks * (kBlockBytes / shape.slot_bytes));
   if (setsockopt(socket, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
       setsockopt(socket, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
     return errno;
   }
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = htons(ours.family() == SocketAddress::Family::v6 ? ETH_P_IPV6 : ETH_P_IP);
+  address.sll_protocol = htons(shape.ether_type);
   address.sll_ifindex = index;
   return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
 }  // namespace
 
-std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& ours, std::size_t slots,
+RingShape RingShape::of_super_frames(SocketAddress::Family family, std::size_t slots) {
+  constexpr std::size_t per_block = kBlockBytes / kSuperFrameSlot;
+  const std::size_t blocks = (slots + per_block - 1) / per_block;
+  return {ip_ether_type(family), kSuperFrameSlot, std::clamp<std::size_t>(blocks, 1, kBlocksMax)};
+}
+
+RingShape RingShape::of_frames(unsigned mtu, std::size_t mebibytes) {
+  return {kOwnEtherType, std::min(slot_for(mtu), kSuperFrameSlot),
+          std::clamp<std::size_t>(mebibytes, 1, kBlocksMax)};
+}
+
+std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& ours, const RingShape& shape,
                                              Counters& counters, int& error) {
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = socket ? 0 : errno;
   if (!socket) return nullptr;
-  const std::size_t blocks = blocks_for(slots);
-  error = set_up(socket.number(), index, ours, blocks);
+  error = set_up(socket.number(), index, ours, shape);
   if (error != 0) return nullptr;
-  const std::size_t bytes = blocks * kBlockBytes;
+  const std::size_t bytes = shape.blocks * kBlockBytes;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, socket.number(), 0);
   if (memory == MAP_FAILED) {
     error = errno;
     return nullptr;
   }
-  return std::unique_ptr<PacketRing>(
-      new PacketRing(std::move(socket), index, {static_cast<std::byte*>(memory), bytes}, counters));
+  return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, shape.slot_bytes,
+                                                    {static_cast<std::byte*>(memory), bytes}, counters));
 }
 
-PacketRing::PacketRing(Descriptor socket, int index, std::span<std::byte> memory, Counters& counters)
-    : socket_(std::move(socket)), index_(index), memory_(memory), counters_(counters) {
+PacketRing::PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,
+                       Counters& counters)
+    : socket_(std::move(socket)),
+      index_(index),
+      slot_bytes_(slot_bytes),
+      memory_(memory),
+      counters_(counters) {
+  const std::size_t per_block = kBlockBytes / slot_bytes;
   for (std::size_t block = 0; block < memory.size(); block += kBlockBytes) {
-    for (std::size_t i = 0; i < kSlotsPerBlock; ++i) slots_.push_back(&memory[block + i * kSlotBytes]);
+    for (std::size_t i = 0; i < per_block; ++i) slots_.push_back(&memory[block + i * slot_bytes]);
   }
 }
 
@@ -113,7 +132,7 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   const auto& header = *reinterpret_cast<const tpacket2_hdr*>(slot);
   const std::size_t begin = header.tp_mac;
   const std::size_t size = header.tp_snaplen;
-  const bool whole = size == header.tp_len && begin + size <= kSlotBytes && (status & TP_STATUS_COPY) == 0;
+  const bool whole = size == header.tp_len && begin + size <= slot_bytes_ && (status & TP_STATUS_COPY) == 0;
   if (whole && read_headers({slot + begin, size}, index_, frame)) return true;
   ++counters_.link_malformed;
   return false;

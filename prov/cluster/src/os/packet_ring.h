@@ -2,12 +2,14 @@
 // later V3 delivers in blocks on a timer, which costs milliseconds). The kernel copies each frame
 // that passes the filter into the next slot and flips its status word; we read and flip it back.
 //
-// Slots hold the largest super-frame (64 KiB), since segmentation-offloaded frames arrive whole.
-// What finds no free slot is lost, and counted by the kernel.
+// There are two shapes. Slots for IP hold the largest super-frame (64 KiB), since segmentation-offloaded
+// frames arrive whole; those for our own EtherType hold one frame. What finds no free slot is lost, and
+// counted by the kernel.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,11 +21,23 @@
 
 namespace cluster::os {
 
+/// What a ring takes in, and how much of it.
+struct RingShape {
+  /// Of super-frames on IP.
+  static RingShape of_super_frames(SocketAddress::Family family, std::size_t slots);
+  /// Of single frames on an interface with this MTU, under our own EtherType.
+  static RingShape of_frames(unsigned mtu, std::size_t mebibytes);
+
+  std::uint16_t ether_type;
+  std::size_t slot_bytes;
+  std::size_t blocks;  ///< of 1 MiB
+};
+
 class PacketRing {
  public:
-  /// At least `slots` slots for frames to `ours` that arrive on the interface `index`. Null with an
-  /// errno in `error`. Nothing but such frames ever enters the ring.
-  static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, std::size_t slots,
+  /// For frames to `ours` that arrive on the interface `index`. Null with an errno in `error`. Nothing but
+  /// such frames ever enters the ring.
+  static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, const RingShape& shape,
                                           Counters& counters, int& error);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
@@ -38,7 +52,8 @@ class PacketRing {
   void forget_errors();
 
  private:
-  PacketRing(Descriptor socket, int index, std::span<std::byte> memory, Counters& counters);
+  PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,
+             Counters& counters);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
   void give_back();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
@@ -46,6 +61,7 @@ class PacketRing {
 
   Descriptor socket_;
   int index_;
+  std::size_t slot_bytes_;
   std::span<std::byte> memory_;
   Counters& counters_;
   std::vector<std::byte*> slots_;

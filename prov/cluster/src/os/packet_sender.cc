@@ -89,7 +89,8 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   std::size_t payload = 0;
   for (const link::OutFrame& frame : run) payload += frame.size;
   const bool super = run.size() > 1;
-  const bool checksum = super || family == SocketAddress::Family::v6;
+  const bool shortcut = run[0].path->shortcut && !super;  // nobody cuts super-frames of an unknown type
+  const bool checksum = super || (family == SocketAddress::Family::v6 && !shortcut);
   OffloadHeader offload;
   if (checksum) {
     offload.flags = kNeedsChecksum;
@@ -102,7 +103,9 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
     offload.headers_size = static_cast<std::uint16_t>(size);
   }
   std::memcpy(header, &offload, sizeof offload);
-  write_headers(header + kVnetBytes, origin_, *run[0].path, payload, checksum);
+  const Framing framing = shortcut ? Framing::own : checksum ? Framing::udp_sum_later : Framing::udp;
+  write_headers(header + kVnetBytes, origin_, *run[0].path, payload, framing);
+  if (shortcut) ++counters_.link_shortcut;
   batch_.open(run.size());
   batch_.add({header, kVnetBytes + size});
   batch_.add_pieces(run);

@@ -61,7 +61,6 @@ class Conditions {
 
 void require_v4(Conditions& conditions, const SocketAddress& ours) {
   constexpr std::uint32_t kUdpHeader = kNetworkHeader + 20;
-  conditions.load_half(ETH_HLEN - 2).must_be(ETH_P_IP);
   conditions.load_byte(kNetworkHeader).must_be(0x45);
   conditions.load_half(kNetworkHeader + 6).mask(kFragmentBits).must_be(0);
   conditions.load_byte(kNetworkHeader + 9).must_be(IPPROTO_UDP);
@@ -71,7 +70,6 @@ void require_v4(Conditions& conditions, const SocketAddress& ours) {
 
 void require_v6(Conditions& conditions, const SocketAddress& ours) {
   constexpr std::uint32_t kUdpHeader = kNetworkHeader + 40;
-  conditions.load_half(ETH_HLEN - 2).must_be(ETH_P_IPV6);
   conditions.load_byte(kNetworkHeader).mask(0xf0).must_be(0x60);
   conditions.load_byte(kNetworkHeader + 6).must_be(IPPROTO_UDP);
   for (std::uint32_t i = 0; i < 16; i += 4) {
@@ -82,9 +80,10 @@ void require_v6(Conditions& conditions, const SocketAddress& ours) {
 
 }  // namespace
 
-FilterProgram frames_for(const SocketAddress& ours) {
+FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type) {
   Conditions conditions;
   conditions.load_word(ancillary(SKF_AD_PKTTYPE)).must_be(PACKET_HOST);
+  conditions.load_half(ETH_HLEN - 2).must_be(ether_type);
   if (ours.family() == SocketAddress::Family::v6) {
     require_v6(conditions, ours);
   } else {

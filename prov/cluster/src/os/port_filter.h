@@ -17,8 +17,8 @@ namespace cluster::os {
 using FilterProgram = std::vector<sock_filter>;
 
 /// For a packet socket: whole Ethernet frames to this host that carry an unfragmented UDP datagram
-/// without IP options or extension headers to exactly `ours`.
-FilterProgram frames_for(const SocketAddress& ours);
+/// without IP options or extension headers to exactly `ours`, under this EtherType.
+FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type);
 
 /// For a UDP socket: everything except what came in through the interface.
 FilterProgram all_but_interface(int index);

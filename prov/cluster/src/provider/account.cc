@@ -28,7 +28,10 @@ void report_flow(const reliability::FlowState& flow, Time now, Record& record) {
 }
 
 void report_rail(const reliability::RailState& rail, const EndpointSetup& setup, Record& record) {
-  record.text("interface", interface_of(setup, rail.link)).text("to", rail.to.text()).flag("up", rail.up);
+  record.text("interface", interface_of(setup, rail.link))
+      .text("to", rail.to.text())
+      .flag("up", rail.up)
+      .flag("shortcut", rail.shortcut);
   if (rail.round_trip > Duration::zero()) {
     record.number("rtt_ns", ns(rail.round_trip)).number("rtt_longest_ns", ns(rail.round_trip_longest));
   }

@@ -170,6 +170,7 @@ os::PacketSettings Options::packet_settings() const {
   settings.ring_slots = number(Name::ring_slots);
   settings.rings = number(Name::rings);
   settings.qdisc_bypass = boolean(Name::qdisc_bypass);
+  if (text(Name::ethertype) != "auto") settings.shortcut = text(Name::ethertype) == "yes";
   return settings;
 }
 

@@ -16,6 +16,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.epoch = identity.epoch;
   opening.name = identity.name;
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
+  if (settings.shortcut) opening.features |= wire::feature::kShortcut;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
   return opening;
 }

@@ -34,6 +34,7 @@ namespace cluster::reliability {
 struct FlowSettings {
   std::uint16_t window = 512;    ///< frames in flight, and frames kept beyond a gap
   std::size_t frame_max = 1472;  ///< largest frame this side sends or receives, header included
+  bool shortcut = false;         ///< the link has one, so this side hears what comes by it
   Duration ack_delay = 25us;
   Duration peer_timeout = 10s;
 };

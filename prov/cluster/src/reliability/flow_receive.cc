@@ -47,6 +47,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
+      rails.doubt_shortcuts(now);  // the acknowledgement may not have come through
       acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
       return Verdict::known;
     case ReceiveWindow::Arrival::fresh: break;
@@ -178,6 +179,7 @@ void Flow::Rooms::on_silence(Time now, bool timeout) {
     if (!handshake.peer_knows_us()) rails.try_another_link();
   }
   rails.strike(now, flight);
+  rails.doubt_shortcuts(now);
 }
 
 void Flow::Rooms::on_complaint(Time now, const link::Complaint& complaint) {

@@ -56,6 +56,7 @@ struct Flow::Rooms {
   void probe_path();
   void look_for_rails();
   void ask_rails(Time now, link::Link& link);
+  void ask_shortcuts(Time now, link::Link& link);
   /// Sends padding in the place of the last frame: a duplicate, which the peer answers.
   void ask_again(Time now, link::Link& link, const Word& word);
   /// The probe's body: padding of so many bytes.
@@ -138,6 +139,7 @@ struct Flow::Rooms {
   static constexpr std::size_t kShortBurst = 16;
   static constexpr std::size_t kLead = 2 * kShortBurst;  ///< frames under way that keep a peer busy
   static constexpr std::size_t kFinCopies = 3;
+  static constexpr std::uint64_t kWorthAsking = 16;  ///< frames to a peer before its shortcut matters
   static constexpr Duration kRetryLink = 20us;
   static constexpr Duration kFinPatience = 200ms;
 };

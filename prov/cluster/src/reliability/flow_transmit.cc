@@ -46,6 +46,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
     more = true;
   }
   if (rails.size() > 1 && (transmission != before || rails.size() != rails_before)) ask_rails(now, link);
+  if (handshake.both_hear_shortcut() && transmission != before) ask_shortcuts(now, link);
   const bool alone = told == Word::Said::nothing;
   if (alone && taken && acks.due(now)) {
     const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
@@ -96,6 +97,21 @@ void Flow::Rooms::ask_rails(Time now, link::Link& link) {
                   padding, out);
     link.send_burst({&out, 1});
     rails.asked(now, *rail);
+  }
+}
+
+/// What answers is the peer's engine, and it answers by the shortcut: so both directions are seen to work.
+void Flow::Rooms::ask_shortcuts(Time now, link::Link& link) {
+  if (tally.sent < kWorthAsking || !path_size.settled(handshake.longest())) return;
+  while (const std::optional<std::size_t> rail = rails.shortcut_to_ask(now)) {
+    link::Path path = rails[*rail].path;
+    path.shortcut = true;
+    FrameBody nothing(0);
+    link::OutFrame out;
+    out.path = &path;
+    seal_question({wire::FrameKind::trial, handshake.peer_session(), handshake.ours().session}, nothing, out);
+    link.send_burst({&out, 1});
+    rails.asked_shortcut(now, *rail);
   }
 }
 
@@ -156,6 +172,9 @@ bool Flow::Rooms::ack_wanted(const Choice& choice) const {
 }
 
 bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told) {
+  Rail& rail = rails[choice.rail];
+  const bool alone = choice.count == 1 && !choice.repairs && rail.overtakes_nothing();
+  const link::Path& way = alone ? rail.way_alone() : rail.path;
   Burst burst;
   std::array<Word::Said, link::kBurstMax> says;
   for (std::size_t i = 0; i < choice.count; ++i) {
@@ -169,7 +188,7 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
     if (body.ordered) label.flags |= kOrdered;
     if (i + 1 == choice.count && ack_wanted(choice)) label.flags |= kAckNow;
     link::OutFrame& out = burst.add();
-    out.path = &rails[choice.rail].path;
+    out.path = &way;
     says[i] = seal(label, handshake, word, body, out);
   }
   const std::size_t taken = link.send_burst(burst.frames());
@@ -184,6 +203,7 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
       urgent = pick.sequence;
     }
   }
+  if (!alone) rail.last_in_company = transmission;
   environment.counters.frames_sent += taken;
   tally.sent += taken;
   return taken == choice.count;

@@ -61,6 +61,9 @@ class Handshake {
   bool peer_knows_us() const { return peer_knows_us_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
   std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
+  bool both_hear_shortcut() const {
+    return peer_ && (ours_.features & peer_->features & wire::feature::kShortcut) != 0;
+  }
   /// Its name, and under which others it can be reached; empty until its opening was seen.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
 

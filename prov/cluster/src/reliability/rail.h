@@ -19,7 +19,22 @@ namespace cluster::reliability {
 
 struct Rail {
   Rail(const link::Path& way, std::size_t window_max, bool believed)
-      : path(way), congestion(window_max), health(believed) {}
+      : path(link::the_long_way(way)), congestion(window_max), health(believed) {}
+
+  /// For a frame that goes alone. What has gone the other way and is not known to have arrived would be
+  /// overtaken, which looks like a loss.
+  const link::Path& way_alone() {
+    if (!shortcut.up()) return path;
+    short_path = path;
+    short_path.shortcut = true;
+    return short_path;
+  }
+  bool overtakes_nothing() {
+    if (last_in_company.after(losses.newest())) return false;
+    last_in_company = losses.newest();  // stays near, since numbers wrap around
+    return true;
+  }
+  void found(const link::Path& from) { path = link::the_long_way(from); }
 
   /// Frames that may leave now, of `travelling` that have not arrived yet.
   std::size_t allowance(Time now, std::size_t travelling) {
@@ -58,12 +73,15 @@ struct Rail {
   };
 
   link::Path path;
+  link::Path short_path;  ///< the same by the shortcut, when it was last taken
   RoundTrip round_trip;
   Shortest shortest{kMemory};
   LossDetector losses;
   Congestion congestion;
   Pacer pacer;
   rails::Health health;
+  rails::Health shortcut{false};  ///< likewise believed in once it has been answered
+  Sequence last_in_company;       ///< the last transmission that went in a burst, so not by the shortcut
   Tally tally;
   Time sent_at{};           ///< the last frame that went out on it
   Time sampled_at{};        ///< the last sample of its round trip...

@@ -1,3 +1,4 @@
+// Which rails there are, what goes out on them, and what time brings. What the peer says: rail_set_words.cc.
 #include "reliability/rail_set.h"
 
 #include <algorithm>
@@ -64,10 +65,10 @@ void RailSet::learn(const link::Path& from, bool owed) {
   // Nearly every frame there is:
   if (rails_.size() == 1 && from.link == first.link && as_known && from.to == first.to) return;
   if (const auto number = find(from)) {
-    if (from.mac_known) rails_[*number]->path = from;
+    if (from.mac_known) rails_[*number]->found(from);
     if (owed && rails_.size() > 1) answer_by(*number);
   } else if (rails_.size() == 1 && from.to == rails_.front()->path.to) {
-    rails_.front()->path = from;  // it was reached by another interface than was tried last
+    rails_.front()->found(from);  // it was reached by another interface than was tried last
   } else if (rails_.size() < rails::kRailsMax &&
              std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
     // The peer has paired otherwise: its frames are answered where they come from, or, if that is the only
@@ -173,125 +174,23 @@ void RailSet::asked(Time now, std::size_t number) {
   tell(rail, rail.health.asked(now));
 }
 
+std::optional<std::size_t> RailSet::shortcut_to_ask(Time now) const {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (rails_[i]->health.up() && rails_[i]->shortcut.wants_probe(now)) return i;
+  }
+  return std::nullopt;
+}
+
+void RailSet::doubt_shortcuts(Time now) {
+  for (const auto& rail : rails_) rail->shortcut.doubt(now);
+}
+
 const link::Path& RailSet::in_turn() {
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     turn_ = (turn_ + 1) % rails_.size();
     if (rails_[turn_]->health.proven()) break;
   }
   return rails_[turn_]->path;
-}
-
-// --- what the peer says ---
-
-void RailSet::word_begins(const SendWindow& frames) {
-  for (std::size_t i = 0; i < rails_.size(); ++i) {
-    rails_[i]->tally = {};
-    rails_[i]->tally.travelling = frames.travelling_on(i);
-  }
-}
-
-void RailSet::arrived(Sequence sequence, const Flight& flight) {
-  Rail& rail = *rails_[flight.rail];
-  ++rail.tally.arrived;
-  rail.losses.arrived(sequence, flight, rail.round_trip);
-  // Of a frame that was sent again nobody knows which sending this was.
-  if (flight.sendings != 1) return;
-  if (rail.tally.latest && !flight.transmission.after(*rail.tally.latest)) return;
-  rail.tally.latest = flight.transmission;
-  rail.tally.latest_sent_at = flight.sent_at;
-}
-
-void RailSet::word_ends(Time now, const Word& word) {
-  const bool overtaken = any_word_ && word.newest.before(newest_word_);
-  if (!overtaken) newest_word_ = word.newest;
-  any_word_ = true;
-  for (const auto& rail : rails_) take_word(now, word, *rail, overtaken);
-  if (rails_.size() > 1) compare(now);
-}
-
-void RailSet::take_word(Time now, const Word& word, Rail& rail, bool overtaken) {
-  const bool alone = rails_.size() == 1;
-  const bool named = alone || rail.losses.knows(word.newest);
-  std::optional<Sequence> newest = rail.tally.latest;
-  if (alone || (named && (!newest || word.newest.after(*newest)))) newest = word.newest;
-  std::optional<Time> sent_at;
-  if (newest && (alone || !overtaken)) {
-    sent_at = rail.losses.newest_arrived(*newest, word.known_end);
-  } else if (!overtaken) {
-    rail.losses.covered(word.known_end);
-  }
-  std::optional<Duration> round_trip;
-  if (sent_at && named && *newest == word.newest) {
-    if (word.delay) round_trip = now - *sent_at - *word.delay;
-    rail.measured_at = now;
-  } else if (sent_at && now - rail.measured_at > 4 * rail.round_trip.smoothed()) {
-    // Frames of a slow rail are never the newest: then what the peer took to say so is in the sample.
-    round_trip = now - *sent_at;
-  }
-  if (round_trip) sample(now, rail, *round_trip);
-  if (sent_at) {
-    rail.heard_at = now;
-    rail.passed_at = kNever;
-    tell(rail, rail.health.arrived(*sent_at));
-    rail.tally.latest_sent_at = std::max(rail.tally.latest_sent_at, *sent_at);
-  }
-  if (word.in_vain != 0) {
-    rail.congestion.repaired_in_vain(word.in_vain);
-    rail.losses.repaired_in_vain(now, rail.round_trip);
-  }
-  if (!alone && rail.tally.arrived == 0 && !sent_at) return;
-  const Sequence upto = alone ? word.newest : rail.losses.newest();
-  if (round_trip) round_trip = rail.round_trip.latest();
-  rail.congestion.acknowledged(now, {rail.tally.arrived, rail.tally.travelling, upto, word.next, round_trip});
-}
-
-void RailSet::sample(Time now, Rail& rail, Duration measured) {
-  // A rail that was slow, and is tried again after a while, is not to be judged by how it was.
-  const bool stale = rails_.size() > 1 && now > rail.sampled_at + Rail::kStale;
-  if (stale && measured < rail.round_trip.smoothed()) rail.round_trip = {};
-  rail.sampled_at = now;
-  rail.round_trip.sample(measured);
-  rail.shortest.sample(now, rail.round_trip.latest());
-}
-
-/// Something that was sent later on another rail has arrived: from now on silence speaks against a rail.
-void RailSet::compare(Time now) {
-  Time latest{};
-  for (const auto& rail : rails_) latest = std::max(latest, rail->tally.latest_sent_at);
-  for (const auto& rail : rails_) {
-    if (rail->passed_at == kNever && latest > rail->heard_at) rail->passed_at = now;
-  }
-}
-
-void RailSet::answered(const link::Path& from, bool by_engine) {
-  auto number = find(from);
-  for (std::size_t i = 0; !number && i < rails_.size(); ++i) {
-    // An address that was tried instead of the one it was paired with.
-    const bool new_way = !rails_[i]->health.proven() && rails_[i]->path.link == from.link;
-    if (new_way && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) number = i;
-  }
-  if (!number) return;
-  Rail& rail = *rails_[*number];
-  if (!by_engine && !rail.health.proven()) return;
-  if (from.mac_known || rail.path.to != from.to) rail.path = from;
-  if (by_engine && std::find(met_at_.begin(), met_at_.end(), from.to) == met_at_.end()) {
-    met_at_.push_back(from.to);  // each is a rail's
-  }
-  tell(rail, rail.health.answered());
-}
-
-bool RailSet::complaint(Time now, const link::Complaint& complaint) {
-  if (rails_.size() == 1) return false;  // about whichever link was tried
-  const auto meant = [&](const Rail& rail) {
-    return rail.path.to == complaint.peer && rail.path.link == complaint.link;
-  };
-  bool others = false;
-  for (const auto& rail : rails_) others |= rail->health.up() && !meant(*rail);
-  if (!others) return false;
-  for (const auto& rail : rails_) {
-    if (meant(*rail)) rail->health.doubt(now);
-  }
-  return true;
 }
 
 // --- what time brings ---
@@ -302,6 +201,7 @@ std::size_t RailSet::detect(Time now, SendWindow& frames) {
     Rail& rail = *rails_[i];
     const std::size_t overdue = rail.losses.detect(now, rail.round_trip, frames);
     rail.congestion.lost(overdue);
+    if (overdue != 0) rail.shortcut.doubt(now);
     lost += overdue;
     if (frames.travelling_on(i) == 0) rail.passed_at = kNever;
     if (rails_.size() > 1 && rail.failed_at() <= now) lost += fail(now, rail, frames);
@@ -313,6 +213,7 @@ std::size_t RailSet::fail(Time now, Rail& rail, SendWindow& frames) {
   rail.congestion.timed_out();
   rail.passed_at = kNever;
   rail.health.doubt(now);
+  rail.shortcut.doubt(now);
   return rail.losses.give_up(frames);
 }
 
@@ -360,7 +261,8 @@ std::vector<RailState> RailSet::state(const SendWindow& frames) const {
                       .round_trip_longest = rail.round_trip.likely_longest(),
                       .window = rail.congestion.window(),
                       .travelling = frames.travelling_on(i),
-                      .up = rail.health.up()});
+                      .up = rail.health.up(),
+                      .shortcut = rail.shortcut.up()});
   }
   return states;
 }

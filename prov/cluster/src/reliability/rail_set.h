@@ -39,7 +39,7 @@ class RailSet {
   /// A genuine frame came this way: what it tells about the way back. `owed`: it is to be acknowledged.
   void learn(const link::Path& from, bool owed);
   /// The rail for what answers the last arrival.
-  const link::Path& reply() const { return rails_[reply_]->path; }
+  const link::Path& reply() { return rails_[reply_]->way_alone(); }
   /// True while the peer's frames come over several rails: gaps mean nothing then.
   bool many_arrive() const { return since_switch_ < kSwitches; }
 
@@ -60,6 +60,11 @@ class RailSet {
   std::optional<std::size_t> to_ask(Time now) const;
   link::Path way_to_ask(std::size_t rail) const;
   void asked(Time now, std::size_t rail);
+  /// The next rail whose shortcut is to be asked for; asked_shortcut() when it has been.
+  std::optional<std::size_t> shortcut_to_ask(Time now) const;
+  void asked_shortcut(Time now, std::size_t rail) { rails_[rail]->shortcut.asked(now); }
+  /// Something did not come through, or was not heard: by which way nobody knows.
+  void doubt_shortcuts(Time now);
   /// For what is said several times: another rail each time.
   const link::Path& in_turn();
 

@@ -17,6 +17,7 @@ struct RailState {
   std::size_t window = 0;      ///< frames that may travel at once...
   std::size_t travelling = 0;  ///< ...and that do
   bool up = true;              ///< believed in
+  bool shortcut = false;       ///< frames that go alone take the link's shortcut
 };
 
 }  // namespace cluster::reliability

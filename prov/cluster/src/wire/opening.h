@@ -14,6 +14,10 @@ namespace cluster::wire {
 /// Epochs are smaller than this: real time in ns until the year 2116.
 inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 62;
 
+namespace feature {
+inline constexpr std::uint32_t kShortcut = 1;  ///< the sender hears what comes by the shortcut (link/link.h)
+}
+
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.
 struct OpeningBlock {
   Le16 size;                              ///< of this block, at least sizeof(OpeningBlock)
@@ -25,7 +29,7 @@ struct OpeningBlock {
   Le16 port;
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
-  Le32 features;        ///< bits; none defined yet
+  Le32 features;        ///< bits, see feature
   Le16 frame_max;       ///< largest frame the sender can receive, bytes
   Le16 window;          ///< frames beyond `ack` that the sender keeps
 };

@@ -35,6 +35,7 @@ class FakeNetwork {
     SocketAddress from;
     std::vector<std::byte> bytes;
     bool raw = false;  ///< sent to a hardware address
+    bool shortcut = false;
   };
 
   Conditions conditions;
@@ -48,7 +49,7 @@ class FakeNetwork {
 
   void carry(const SocketAddress& from, const link::OutFrame& frame) {
     ++carried;
-    Cargo cargo{from, {}, frame.path->mac_known};
+    Cargo cargo{from, {}, frame.path->mac_known, frame.path->shortcut};
     for (std::size_t i = 0; i < frame.count; ++i) {
       cargo.bytes.insert(cargo.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
     }
@@ -116,7 +117,7 @@ class FakeLink final : public link::Link {
     }
     for (std::size_t i = 0; i < inbox_.size(); ++i) {
       frames[i].bytes = inbox_[i].bytes;
-      frames[i].from = {inbox_[i].from, {}, network_.conditions.macs};
+      frames[i].from = {inbox_[i].from, {}, network_.conditions.macs, 0, inbox_[i].shortcut};
     }
     return inbox_.size();
   }

@@ -15,6 +15,7 @@
 #include "reliability/flow.h"
 #include "reliability/frame_body.h"
 #include "support/fake_network.h"
+#include "wire/control.h"
 
 namespace cluster::test {
 
@@ -149,6 +150,16 @@ class FlowEnd {
       ++refused;
       return;
     }
+    const std::uint32_t nonce = view.sequence.value;
+    if (view.kind == wire::FrameKind::trial) {  // as the engine does it
+      const wire::ControlFrame alive = wire::ControlFrame::alive(nonce, nonce);
+      link::OutFrame out;
+      out.path = &frame.from;
+      out.add(alive.bytes());
+      link.send_burst({&out, 1});
+      return;
+    }
+    if (view.kind == wire::FrameKind::alive) return flow->on_alive(now(), frame.from, view.session == nonce);
     if (flow->receive(now(), view, frame.from) == reliability::Flow::Verdict::refused) ++refused;
     ConstBytes segments;
     while (flow->next(segments)) unpack(segments);

@@ -43,10 +43,10 @@ Ends ends_v6() {
   return ends;
 }
 
-std::vector<std::byte> frame_with(const Ends& ends, std::size_t payload, bool pseudo_sum) {
+std::vector<std::byte> frame_with(const Ends& ends, std::size_t payload, Framing framing) {
   const std::size_t headers = headers_size(ends.to.to.family());
   std::vector<std::byte> frame(headers + payload, std::byte{0x5a});
-  write_headers(frame.data(), ends.origin, ends.to, payload, pseudo_sum);
+  write_headers(frame.data(), ends.origin, ends.to, payload, framing);
   return frame;
 }
 
@@ -61,7 +61,7 @@ std::uint32_t sum_of(ConstBytes bytes) {
 }
 
 TEST(FrameHeaders, WritesIpv4AsTheRfcsWantIt) {
-  const std::vector<std::byte> frame = frame_with(ends_v4(), 4, false);
+  const std::vector<std::byte> frame = frame_with(ends_v4(), 4, Framing::udp);
   const std::vector<std::byte> expected = bytes_of({
       2,         0,          0,         0,          0,  9,  2,    0, 0,  0,  0,    1,
       0x08,      0x00,                                                                    // Ethernet
@@ -77,7 +77,7 @@ TEST(FrameHeaders, WritesIpv4AsTheRfcsWantIt) {
 TEST(FrameHeaders, PseudoSumIsCompletedByTheSumOfTheDatagram) {
   for (const Ends& ends : {ends_v4(), ends_v6()}) {
     const std::size_t payload = 100;
-    const std::vector<std::byte> frame = frame_with(ends, payload, true);
+    const std::vector<std::byte> frame = frame_with(ends, payload, Framing::udp_sum_later);
     const std::size_t udp = headers_size(ends.to.to.family()) - 8;
     // What the device will do: sum over UDP header (holding the pseudo sum) and payload, complement.
     const std::uint32_t checksum = ~sum_of(ConstBytes(frame).subspan(udp)) & 0xffff;
@@ -95,7 +95,7 @@ TEST(FrameHeaders, PseudoSumIsCompletedByTheSumOfTheDatagram) {
 
 TEST(FrameHeaders, ReadsBackWhatItWroteWithoutPadding) {
   for (const Ends& ends : {ends_v4(), ends_v6()}) {
-    std::vector<std::byte> frame = frame_with(ends, 3, true);
+    std::vector<std::byte> frame = frame_with(ends, 3, Framing::udp_sum_later);
     frame.resize(frame.size() + 20);  // a short frame is padded on the wire
     link::InFrame in;
     ASSERT_TRUE(read_headers(frame, 7, in));
@@ -107,6 +107,25 @@ TEST(FrameHeaders, ReadsBackWhatItWroteWithoutPadding) {
   }
 }
 
+TEST(FrameHeaders, TheShortcutIsTheSamePacketUnderAnotherType) {
+  for (const Ends& ends : {ends_v4(), ends_v6()}) {
+    std::vector<std::byte> frame = frame_with(ends, 3, Framing::own);
+    EXPECT_EQ(frame[12], std::byte{0x88});
+    EXPECT_EQ(frame[13], std::byte{0xb5});
+    link::InFrame in;
+    in.from.shortcut = false;
+    ASSERT_TRUE(read_headers(frame, 7, in));
+    EXPECT_TRUE(in.from.shortcut);
+    EXPECT_EQ(in.bytes.size(), 3U);
+    EXPECT_EQ(in.from.to, ends.origin.address);
+    std::vector<std::byte> plain = frame_with(ends, 3, Framing::udp);
+    ASSERT_TRUE(read_headers(plain, 7, in));
+    EXPECT_FALSE(in.from.shortcut);
+    std::copy_n(plain.begin() + 12, 2, frame.begin() + 12);
+    EXPECT_EQ(frame, plain);
+  }
+}
+
 TEST(FrameHeaders, LinkLocalPeersAreNamedWithTheInterface) {
   Ends ends = ends_v6();
   std::vector<std::byte> local(16);
@@ -114,16 +133,18 @@ TEST(FrameHeaders, LinkLocalPeersAreNamedWithTheInterface) {
   local[1] = std::byte{0x80};
   ends.origin.address = SocketAddress::v6(local.data(), 4000, 7);
   link::InFrame in;
-  ASSERT_TRUE(read_headers(frame_with(ends, 8, true), 7, in));
+  ASSERT_TRUE(read_headers(frame_with(ends, 8, Framing::udp_sum_later), 7, in));
   EXPECT_EQ(in.from.to, ends.origin.address);
 }
 
 TEST(FrameHeaders, RefusesEveryTruncation) {
   for (const Ends& ends : {ends_v4(), ends_v6()}) {
-    const std::vector<std::byte> frame = frame_with(ends, 16, false);
-    link::InFrame in;
-    for (std::size_t size = 0; size < frame.size(); ++size) {
-      EXPECT_FALSE(read_headers(ConstBytes(frame).first(size), 1, in)) << size;
+    for (const Framing framing : {Framing::udp, Framing::own}) {
+      const std::vector<std::byte> frame = frame_with(ends, 16, framing);
+      link::InFrame in;
+      for (std::size_t size = 0; size < frame.size(); ++size) {
+        EXPECT_FALSE(read_headers(ConstBytes(frame).first(size), 1, in)) << size;
+      }
     }
   }
 }
@@ -136,7 +157,7 @@ TEST(FrameHeaders, RefusesContradictions) {
   };
   const auto expect_refused = [](const Ends& ends, std::initializer_list<Damage> damages) {
     for (const Damage& damage : damages) {
-      std::vector<std::byte> frame = frame_with(ends, 16, false);
+      std::vector<std::byte> frame = frame_with(ends, 16, Framing::udp);
       frame[damage.at] = static_cast<std::byte>(damage.value);
       link::InFrame in;
       EXPECT_FALSE(read_headers(frame, 1, in)) << damage.what;

@@ -80,14 +80,16 @@ class PacketLinkRings : public ::testing::Test {
   };
 
   std::unique_ptr<Endpoint> open(std::optional<std::size_t> rings, Family family = Family::v4) {
+    return open_on(0, {.rings = rings}, family);
+  }
+  std::unique_ptr<Endpoint> open_on(int host, const PacketSettings& settings, Family family = Family::v4) {
     auto endpoint = std::make_unique<Endpoint>();
     test::Station& station = endpoint->station;
-    hosts_->on(0, [&] {
+    hosts_->on(host, [&] {
       int error = 0;
-      station.port = UdpPort::open(hosts_->address(0, family), error);
-      const PacketSettings settings{.rings = rings};
-      station.link = open_packet_link(station.port, hosts_->interface(0), settings, station.world.environment,
-                                      endpoint->refusal);
+      station.port = UdpPort::open(hosts_->address(host, family), error);
+      station.link = open_packet_link(station.port, hosts_->interface(host), settings,
+                                      station.world.environment, endpoint->refusal);
     });
     EXPECT_EQ(station.link == nullptr, !endpoint->refusal.empty());
     return endpoint;
@@ -113,6 +115,74 @@ TEST_F(PacketLinkRings, FamiliesDoNotDisturbEachOther) {
   const std::unique_ptr<Endpoint> v4 = open(1);
   const std::unique_ptr<Endpoint> v6 = open(1, Family::v6);
   EXPECT_EQ(v4->refusal + v6->refusal, "");
+}
+
+TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSentLater) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true}, family);
+    const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = true}, family);
+    ASSERT_EQ(one->refusal + other->refusal, "");
+    EXPECT_TRUE(one->station.link->has_shortcut());
+    link::Path path{other->station.name(), hosts_->interface(1).mac, true};
+    constexpr std::uint32_t kFrames = 8;
+    for (std::uint32_t i = 0; i < kFrames; ++i) {
+      path.shortcut = i < kFrames / 2;
+      one->station.send(path, {test::numbered(i, 64 + i)});
+    }
+    const std::vector<test::Numbered> arrived = other->station.receive(kFrames);
+    ASSERT_EQ(arrived.size(), kFrames);
+    for (std::uint32_t i = 0; i < kFrames; ++i) {
+      EXPECT_TRUE(arrived[i].intact);
+      EXPECT_EQ(arrived[i].number, i);
+      EXPECT_EQ(arrived[i].from.shortcut, i < kFrames / 2);
+      EXPECT_EQ(arrived[i].from.to, one->station.name());
+    }
+    EXPECT_EQ(one->station.world.counters.link_shortcut, kFrames / 2);
+    // Back the way they came.
+    other->station.send(arrived[0].from, {test::numbered(99, 64)});
+    const std::vector<test::Numbered> answer = one->station.receive(1);
+    ASSERT_EQ(answer.size(), 1u);
+    EXPECT_TRUE(answer[0].from.shortcut);
+  }
+}
+
+TEST_F(PacketLinkRings, SuperFramesDoNotTakeTheShortcut) {
+  const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true});
+  const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = true});
+  link::Path path{other->station.name(), hosts_->interface(1).mac, true};
+  path.shortcut = true;
+  one->station.send(path, {test::numbered(0, 1400), test::numbered(1, 1400), test::numbered(2, 1400)});
+  EXPECT_EQ(other->station.receive(3).size(), 3u);
+  EXPECT_EQ(one->station.world.counters.link_shortcut, 0u);
+}
+
+TEST_F(PacketLinkRings, WhoHasNoShortcutDoesNotHearIt) {
+  const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true});
+  const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = false});
+  EXPECT_FALSE(other->station.link->has_shortcut());
+  link::Path path{other->station.name(), hosts_->interface(1).mac, true};
+  path.shortcut = true;
+  one->station.send(path, {test::numbered(0, 64)});
+  path.shortcut = false;
+  one->station.send(path, {test::numbered(1, 64)});
+  const std::vector<test::Numbered> arrived = other->station.receive(1);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_EQ(arrived[0].number, 1u);
+}
+
+TEST_F(PacketLinkRings, AnInterfaceWithOneReceiveQueueHasAShortcut) {
+  EXPECT_TRUE(open_on(0, {})->station.link->has_shortcut());
+  Interface several = hosts_->interface(0);
+  several.kind = Interface::Kind::bond;  // whose queues are those of others
+  std::string reason;
+  hosts_->on(0, [&] {
+    int error = 0;
+    test::World world;
+    const auto port = UdpPort::open(hosts_->address(0, Family::v4), error);
+    const auto link = open_packet_link(port, several, {}, world.environment, reason);
+    ASSERT_NE(link, nullptr) << reason;
+    EXPECT_FALSE(link->has_shortcut());
+  });
 }
 
 }  // namespace

@@ -36,12 +36,13 @@ class Sieve {
   Descriptor out_;
 };
 
-std::vector<std::byte> frame_to(const SocketAddress& to, std::size_t payload) {
+std::vector<std::byte> frame_to(const SocketAddress& to, std::size_t payload,
+                                Framing framing = Framing::udp) {
   const Origin origin{{}, test::loopback(to.family()).with_port(1)};
   link::Path path;
   path.to = to;
   std::vector<std::byte> frame(headers_size(to.family()) + payload);
-  write_headers(frame.data(), origin, path, payload, false);
+  write_headers(frame.data(), origin, path, payload, framing);
   return frame;
 }
 
@@ -58,7 +59,7 @@ SocketAddress other(Family family, std::size_t at) {
 
 TEST(PortFilter, LetsThroughOurFramesOfAnySize) {
   for (const Family family : {Family::v4, Family::v6}) {
-    Sieve sieve(frames_for(ours(family)));
+    Sieve sieve(frames_for(ours(family), ip_ether_type(family)));
     for (const std::size_t payload :
          {std::size_t{0}, std::size_t{32}, std::size_t{1472}, std::size_t{60000}}) {
       EXPECT_TRUE(sieve.passes(frame_to(ours(family), payload))) << payload;
@@ -68,7 +69,7 @@ TEST(PortFilter, LetsThroughOurFramesOfAnySize) {
 
 TEST(PortFilter, HoldsBackOtherPortsAndHosts) {
   for (const Family family : {Family::v4, Family::v6}) {
-    Sieve sieve(frames_for(ours(family)));
+    Sieve sieve(frames_for(ours(family), ip_ether_type(family)));
     EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9229), 32)));
     EXPECT_FALSE(sieve.passes(frame_to(ours(family).with_port(9228 ^ 0x100), 32)));
     for (std::size_t at = 0; at < ours(family).ip().size(); ++at) {
@@ -77,18 +78,29 @@ TEST(PortFilter, HoldsBackOtherPortsAndHosts) {
   }
 }
 
+TEST(PortFilter, KnowsOneTypeFromTheOther) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    Sieve ip(frames_for(ours(family), ip_ether_type(family)));
+    EXPECT_FALSE(ip.passes(frame_to(ours(family), 64, Framing::own)));
+    Sieve own(frames_for(ours(family), kOwnEtherType));
+    EXPECT_TRUE(own.passes(frame_to(ours(family), 64, Framing::own)));
+    EXPECT_FALSE(own.passes(frame_to(ours(family), 64)));
+    EXPECT_FALSE(own.passes(frame_to(ours(family).with_port(9229), 64, Framing::own)));
+  }
+}
+
 TEST(PortFilter, HoldsBackFragmentsOptionsAndOtherProtocols) {
   struct Damage {
     std::size_t at;
     int value;
   };
-  Sieve sieve_v4(frames_for(ours(Family::v4)));
+  Sieve sieve_v4(frames_for(ours(Family::v4), ip_ether_type(Family::v4)));
   for (const Damage damage : {Damage{14, 0x46}, {20, 0x20}, {20, 0x01}, {21, 1}, {23, 6}, {13, 0x06}}) {
     std::vector<std::byte> frame = frame_to(ours(Family::v4), 64);
     frame[damage.at] = static_cast<std::byte>(damage.value);
     EXPECT_FALSE(sieve_v4.passes(frame)) << damage.at;
   }
-  Sieve sieve_v6(frames_for(ours(Family::v6)));
+  Sieve sieve_v6(frames_for(ours(Family::v6), ip_ether_type(Family::v6)));
   for (const Damage damage : {Damage{14, 0x40}, {20, 44}, {20, 0}, {12, 0x08}}) {
     std::vector<std::byte> frame = frame_to(ours(Family::v6), 64);
     frame[damage.at] = static_cast<std::byte>(damage.value);
@@ -98,7 +110,7 @@ TEST(PortFilter, HoldsBackFragmentsOptionsAndOtherProtocols) {
 
 TEST(PortFilter, HoldsBackFramesTooShortToTell) {
   for (const Family family : {Family::v4, Family::v6}) {
-    Sieve sieve(frames_for(ours(family)));
+    Sieve sieve(frames_for(ours(family), ip_ether_type(family)));
     std::vector<std::byte> frame = frame_to(ours(family), 0);
     frame.resize(frame.size() - 5);  // the destination port is cut
     EXPECT_FALSE(sieve.passes(frame));
