@@ -12,7 +12,7 @@
 
 namespace perf {
 
-constexpr std::uint16_t kExperimentalType = 0x88B5;  // IEEE 802: local experimental
+constexpr std::uint16_t kExperimentalType = 0x88B6;  // IEEE 802: local experimental
 constexpr std::size_t kEthernetBytes = 14;
 constexpr std::size_t kUdpHeadersBytes = kEthernetBytes + 20 + 8;
 constexpr std::size_t kVnetBytes = 10;

@@ -201,6 +201,10 @@ void draw_shortcuts(std::uint32_t hosts, Duration horizon, SimNetwork& network, 
       if (dice.chance(shut)) network.shut_shortcut(host, rail, draw_side(), true);
     }
   }
+  for (Incident& incident : plan.incidents) {
+    const bool spares = dice.chance(300'000);
+    if (incident.kind == Incident::Kind::cut) incident.cut.spares_shortcut = spares;
+  }
   for (std::uint64_t left = dice.below(5); left > 0; --left) {
     Incident incident;
     incident.kind = Incident::Kind::shortcut_shut;

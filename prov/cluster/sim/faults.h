@@ -64,6 +64,7 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
 
 /// Networks that let nothing through by the shortcut, or not everywhere, or no more for a while. That is no
 /// fault of theirs: it happens whatever the severity.
+/// Where networks are cut, some cuts spare it.
 void draw_shortcuts(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan, Dice& dice);
 
 /// Lets incidents happen to hosts and network at their hour.

@@ -184,7 +184,8 @@ void SimNetwork::damage(Line& on, Packet& packet) {
 
 bool SimNetwork::is_cut(const Packet& packet) const {
   return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
-    return cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
+    const bool spared = cut.spares_shortcut && packet.shortcut;
+    return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
   });
 }
 

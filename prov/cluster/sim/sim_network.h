@@ -94,6 +94,7 @@ class SimNetwork final : public Actor {
     RailNumber rail = 0;
     std::vector<bool> from;
     std::vector<bool> to;
+    bool spares_shortcut = false;
   };
   void cut(Cut cut) { cuts_.push_back(std::move(cut)); }
   /// Ends every partition, brings every port up, makes every cable perfect and opens every shortcut.

@@ -53,7 +53,8 @@ class Patience {
   }
 
   static constexpr std::uint64_t kTicksAlone = 1 << 12;  ///< a microsecond and a half
-  static constexpr std::uint64_t kTicksLong = 1 << 20;   ///< some hundred
+  static constexpr std::uint64_t kTicksLong =
+      1 << 21;  ///< most of a millisecond: others take turns of hundreds
   /// In vain, in a row; imprecise if several threads look: it is a rhythm.
   std::atomic<std::uint32_t> looks_{0};
   std::atomic<std::uint32_t> looks_per_yield_{kYieldRarely};

@@ -53,6 +53,11 @@ bool Core::receive_network(Time now) {
 
 void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& from) {
   using wire::FrameKind;
+  // The administrator's filters for IP do not see the shortcut: it is for those whom they have let in.
+  if (from.shortcut && view.session == 0) {
+    ++parts_.environment.counters.refused_garbage;
+    return;
+  }
   if (view.kind == FrameKind::probe) return;  // the keeper answers
   if (view.kind == FrameKind::reset) return on_reset(view, from);
   if (view.kind == FrameKind::alive) return on_alive(now, view, from);
@@ -281,7 +286,7 @@ void Core::refuse_frame(Time now, const wire::FrameView& view, const link::Path&
                         std::uint64_t epoch) {
   if (now < next_reset_) return;
   next_reset_ = now + kResetGap;
-  send_control(wire::ControlFrame::reset(view, reason, epoch).bytes(), to);
+  send_control(wire::ControlFrame::reset(view, reason, epoch).bytes(), link::the_long_way(to));
 }
 
 void Core::send_control(ConstBytes frame, const link::Path& to) {

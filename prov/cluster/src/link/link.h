@@ -41,6 +41,7 @@ inline Path the_long_way(Path path) {
 }
 
 inline constexpr std::size_t kPiecesMax = 12;
+inline constexpr std::size_t kShortcutMax = 1280;  ///< bytes; large frames gain nothing worth a second way
 inline constexpr std::size_t kBurstMax = 44;  ///< of 1500 bytes: the largest super-frame
 
 /// One frame to send: `count` pieces one behind the other, `size` bytes in all.
@@ -76,10 +77,10 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
-  /// A cheaper way for frames that go one at a time, which not every network lets through and not every peer
-  /// hears: paths say whether it is taken, and whether a frame came by it. Who has been shown that it leads
-  /// to the peer may take it; other links take the long way whatever the path says. Frames of both ways may
-  /// overtake each other.
+  /// A cheaper way for frames of at most kShortcutMax bytes that go one at a time, which not every network
+  /// lets through and not every peer hears: paths say whether it is taken, and whether a frame came by it.
+  /// Who has been shown that it leads to the peer may take it; other frames and other links take the long way
+  /// whatever the path says. Frames of both ways may overtake each other.
   virtual bool has_shortcut() const { return false; }
   /// Sends frames in order and returns how many were taken; the rest found no room now. Pieces are
   /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path

@@ -18,7 +18,6 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kSlotsPerShortcutBlock = 32;
 constexpr std::size_t kSocketBuffers = 4;  // the socket is the side entrance here
 constexpr unsigned kQuietPolls = 64;
 constexpr unsigned kEagerPolls = 256;
@@ -106,8 +105,10 @@ bool PacketLink::socket_is_due() {
 }
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
-  const std::size_t most = frames.size() - frames.size() / 4;  // both have their turn, however full one is
-  const std::size_t small = shortcut_ ? shortcut_->receive(frames.first(most)) : 0;
+  if (!shortcut_) return ring_->receive(frames);
+  // Both have their turn, however full one is.
+  const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
+  const std::size_t small = shortcut_->receive(frames.first(most));
   return small + ring_->receive(frames.subspan(small));
 }
 
@@ -173,6 +174,21 @@ bool takes_in_by_one(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
+/// Whoever cannot have it does without.
+std::unique_ptr<PacketRing> open_shortcut(const UdpPort& port, const Interface& interface,
+                                          const PacketSettings& settings, const Environment& environment) {
+  int error = 0;
+  auto ring = PacketRing::open(interface.index, port.name(), RingShape::of_small_frames(settings.ring_slots),
+                               environment.counters, error);
+  if (ring == nullptr) {
+    environment.log.warn(
+        "small frames on %s go by IP: no ring for EtherType 0x88b5 (%s); FI_CLUSTER_ETHERTYPE=no "
+        "does without",
+        interface.name.c_str(), std::strerror(error));
+  }
+  return ring;
+}
+
 }  // namespace
 
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
@@ -182,9 +198,10 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   if (!reason.empty()) return nullptr;
   int error = 0;
   const Origin origin{interface.mac, port->name()};
+  const bool wants_shortcut = settings.shortcut ? *settings.shortcut : takes_in_by_one(interface);
   auto sender = PacketSender::open(interface.index, origin,
                                    {settings.qdisc_bypass && !interface.shaped, settings.offload,
-                                    frame_max_within(interface.mtu, port->name().family())},
+                                    wants_shortcut, frame_max_within(interface.mtu, port->name().family())},
                                    environment.counters, error);
   std::optional<Descriptor> claim = Descriptor();
   if (sender && settings.rings) claim = claim_ring(interface.index, port->name().family(), *settings.rings);
@@ -199,11 +216,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     const auto shape = RingShape::of_super_frames(port->name().family(), settings.ring_slots);
     ring = PacketRing::open(interface.index, port->name(), shape, environment.counters, error);
   }
-  if (ring && (settings.shortcut ? *settings.shortcut : takes_in_by_one(interface))) {
-    const auto shape = RingShape::of_frames(interface.mtu, settings.ring_slots / kSlotsPerShortcutBlock);
-    int done_without = 0;
-    shortcut = PacketRing::open(interface.index, port->name(), shape, environment.counters, done_without);
-  }
+  if (ring && wants_shortcut) shortcut = open_shortcut(*port, interface, settings, environment);
   // Last, so that no frame falls between socket and ring; one in both is a duplicate, which is fine.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {

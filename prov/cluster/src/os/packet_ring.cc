@@ -24,6 +24,7 @@ constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kBlockBytes = 1024 * 1024;  // one kernel allocation: a power of two, little left over
 constexpr std::size_t kBlocksMax = 64;
+constexpr std::size_t kSlotsPerSmallBlock = 64;  ///< some 700 small frames for so many super-frames
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);
 
@@ -63,9 +64,10 @@ RingShape RingShape::of_super_frames(SocketAddress::Family family, std::size_t s
   return {ip_ether_type(family), kSuperFrameSlot, std::clamp<std::size_t>(blocks, 1, kBlocksMax)};
 }
 
-RingShape RingShape::of_frames(unsigned mtu, std::size_t mebibytes) {
-  return {kOwnEtherType, std::min(slot_for(mtu), kSuperFrameSlot),
-          std::clamp<std::size_t>(mebibytes, 1, kBlocksMax)};
+RingShape RingShape::of_small_frames(std::size_t slots) {
+  constexpr std::size_t largest = kHeadersMax - kEthernetBytes + link::kShortcutMax;
+  return {kOwnEtherType, slot_for(largest),
+          std::clamp<std::size_t>(slots / kSlotsPerSmallBlock, 1, kBlocksMax)};
 }
 
 std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& ours, const RingShape& shape,
@@ -102,6 +104,10 @@ PacketRing::~PacketRing() { munmap(memory_.data(), memory_.size()); }
 
 std::atomic_ref<std::uint32_t> PacketRing::status_of(std::byte* slot) {
   return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
+}
+
+bool PacketRing::waiting() const {
+  return (status_of(slots_[next_]).load(std::memory_order_relaxed) & TP_STATUS_USER) != 0;
 }
 
 void PacketRing::give_back() {

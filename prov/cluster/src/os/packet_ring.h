@@ -25,8 +25,9 @@ namespace cluster::os {
 struct RingShape {
   /// Of super-frames on IP.
   static RingShape of_super_frames(SocketAddress::Family family, std::size_t slots);
-  /// Of single frames on an interface with this MTU, under our own EtherType.
-  static RingShape of_frames(unsigned mtu, std::size_t mebibytes);
+  /// Of single frames of at most link::kShortcutMax bytes, under our own EtherType; for `slots` of the other
+  /// shape.
+  static RingShape of_small_frames(std::size_t slots);
 
   std::uint16_t ether_type;
   std::size_t slot_bytes;
@@ -45,6 +46,9 @@ class PacketRing {
 
   /// As Link::receive_burst: what was handed out last time goes back to the kernel first.
   std::size_t receive(std::span<link::InFrame> frames);
+
+  /// True if the next frame is there.
+  bool waiting() const;
 
   /// Readable while there is a frame that has not been given back.
   int descriptor() const { return socket_.number(); }

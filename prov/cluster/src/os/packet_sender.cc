@@ -58,6 +58,7 @@ PacketSender::PacketSender(Descriptor socket, const Origin& origin, const Packet
       origin_(origin),
       counters_(counters),
       segment_max_(settings.segment_max),
+      shortcut_(settings.shortcut),
       batch_(settings.offload) {}
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
@@ -88,8 +89,8 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   const std::size_t size = headers_size(family);
   std::size_t payload = 0;
   for (const link::OutFrame& frame : run) payload += frame.size;
-  const bool super = run.size() > 1;
-  const bool shortcut = run[0].path->shortcut && !super;  // nobody cuts super-frames of an unknown type
+  const bool super = run.size() > 1;  // which nobody would cut under an unknown type
+  const bool shortcut = shortcut_ && !super && run[0].path->shortcut && payload <= link::kShortcutMax;
   const bool checksum = super || (family == SocketAddress::Family::v6 && !shortcut);
   OffloadHeader offload;
   if (checksum) {

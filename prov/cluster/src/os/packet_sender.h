@@ -19,6 +19,7 @@ namespace cluster::os {
 struct PacketSenderSettings {
   bool qdisc_bypass = true;
   bool offload = true;
+  bool shortcut = false;        ///< the way back exists: this side hears what takes it
   std::size_t segment_max = 0;  ///< largest frame the interface sends
 };
 
@@ -44,6 +45,7 @@ class PacketSender {
   Origin origin_;
   Counters& counters_;
   std::size_t segment_max_;
+  bool shortcut_;
   SendBatch batch_;
   std::array<std::array<std::byte, kVnetBytes + kHeadersMax>, link::kBurstMax> headers_;
 };

@@ -109,9 +109,9 @@ std::shared_ptr<os::UdpPort> Machine::open_port(const Place& place, const Socket
   return port;
 }
 
-LinkChoice Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+LinkChoice Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place, bool sessions,
                               const Environment& environment) {
-  LinkChoice choice = choose_link(port, place.interface, options_, environment);
+  LinkChoice choice = choose_link(port, place.interface, options_, environment, sessions);
   if (choice.link == nullptr) {
     log_.warn("FI_CLUSTER_LINK=packet is not possible: %s. FI_CLUSTER_LINK=udp works without, auto chooses",
               choice.reason.c_str());
@@ -123,7 +123,7 @@ LinkChoice Machine::open_link(const std::shared_ptr<os::UdpPort>& port, const Pl
 
 bool Machine::add_rail(const Place& place, std::shared_ptr<os::UdpPort> port, const Environment& environment,
                        Ground& ground) {
-  LinkChoice choice = open_link(port, place, environment);
+  LinkChoice choice = open_link(port, place, ground.sessions, environment);
   if (choice.link == nullptr) return false;
   if (ground.links.empty()) ground.why_link = choice.reason;
   ground.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
@@ -177,12 +177,13 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   // kernel.
   os::join_fences();
   const Environment environment{clock_, random_, log_, lease->counters, fence()};
+  const bool datagrams = service == engine::Service::datagram;
   Ground ground;
+  ground.sessions = !datagrams;
   if (!add_rail(*place, port, environment, ground)) {
     error = FI_EOPNOTSUPP;
     return nullptr;
   }
-  const bool datagrams = service == engine::Service::datagram;
   if (!datagrams) add_rails(places, *place, environment, ground);
   const engine::Settings settings = options_.settings();
   const std::uint64_t epoch = real_time_ns();

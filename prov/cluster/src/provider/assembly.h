@@ -58,12 +58,13 @@ class Machine final : public api::Assembly {
     std::vector<std::unique_ptr<link::Link>> links;
     std::vector<rails::OwnRail> rails;
     std::string why_link;  ///< the first is no packet link
+    bool sessions = true;  ///< what is built there has some
   };
   void add_rails(std::span<const Place> places, const Place& named, const Environment& environment,
                  Ground& ground);
   bool add_rail(const Place& place, std::shared_ptr<os::UdpPort> port, const Environment& environment,
                 Ground& ground);
-  LinkChoice open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place,
+  LinkChoice open_link(const std::shared_ptr<os::UdpPort>& port, const Place& place, bool sessions,
                        const Environment& environment);
   std::shared_ptr<void> attend(engine::Engine& engine, const EndpointSetup& setup);
 

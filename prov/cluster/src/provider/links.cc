@@ -11,7 +11,7 @@ bool can_do_packets(const os::Interface& interface) { return interface.has_ether
 }  // namespace
 
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
-                       const Options& options, const Environment& environment) {
+                       const Options& options, const Environment& environment, bool sessions) {
   const std::string& wanted = options.text(Options::Name::link);
   LinkChoice choice;
   if (wanted == "udp") {
@@ -20,6 +20,7 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
     choice.reason = interface.name + " is no Ethernet interface";
   } else {
     os::PacketSettings settings = options.packet_settings();
+    if (!sessions) settings.shortcut = false;
     if (wanted == "packet") settings.rings.reset();  // a wish is not rationed
     choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
   }

@@ -18,8 +18,9 @@ struct LinkChoice {
   std::string reason;                ///< why not the packet link; empty if it is that
 };
 
-/// For an endpoint bound to `port`, an address of `interface`.
+/// For an endpoint bound to `port`, an address of `interface`. `sessions`: it has some; only such can be
+/// shown that a shortcut leads to a peer.
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
-                       const Options& options, const Environment& environment);
+                       const Options& options, const Environment& environment, bool sessions = true);
 
 }  // namespace cluster::provider

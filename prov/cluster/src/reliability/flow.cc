@@ -102,8 +102,8 @@ Time Flow::deadline() const { return rooms_->deadline(); }
 void Flow::on_time(Time now) { rooms_->on_time(now); }
 
 void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
-  rooms_->liveness.heard(now);
-  rooms_->rails.answered(from, by_engine);
+  rooms_->heard(now, from);
+  rooms_->rails.answered(now, from, by_engine);
 }
 
 void Flow::on_complaint(Time now, const link::Complaint& complaint) { rooms_->on_complaint(now, complaint); }
@@ -138,7 +138,7 @@ FlowState Flow::state() const {
           .sent = r.tally.sent,
           .repaired = r.tally.repaired,
           .lost = r.tally.lost,
-          .heard_at = r.liveness.heard_at(),
+          .heard_at = r.heard_at,
           .footprint =
               sizeof *this + sizeof r + r.frames.footprint() + r.arrivals.footprint() + r.rails.footprint()};
 }

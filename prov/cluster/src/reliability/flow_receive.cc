@@ -27,7 +27,7 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
     }
     take_acknowledgement(now, view);
   }
-  liveness.heard(now);
+  heard(now, from);
   // What was sent before has not been taken, and will be now: so it is after an introduction, and where the
   // first thing we asked for was not for strangers.
   if (!knew_peer && !view.sequenced() && frames.first().value == 0) timer.hurry(now);
@@ -47,7 +47,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
-      rails.doubt_shortcuts(now);  // the acknowledgement may not have come through
+      if (!acks.owed()) rails.doubt_shortcuts(now);  // the acknowledgement may not have come through
       acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
       return Verdict::known;
     case ReceiveWindow::Arrival::fresh: break;
@@ -64,8 +64,8 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   const wire::Ack* ranges = view.has_ranges ? &view.ranges : nullptr;
   // A peer that only sends says the same with each frame.
   const Heard said{view.ack, view.newest, ranges == nullptr};
-  if (said.plain && heard == said) return;
-  heard = said;
+  if (said.plain && last_word == said) return;
+  last_word = said;
   const Sequence complete_before = frames.first();
   std::size_t arrived = 0;
   rails.word_begins(frames);

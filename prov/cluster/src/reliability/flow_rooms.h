@@ -72,6 +72,12 @@ struct Flow::Rooms {
 
   // --- up (flow_receive.cc) ---
   Verdict receive(Time now, const wire::FrameView& view, const link::Path& from);
+  /// A sign of life; for the life of the session only what came the long way, which is not to be missed
+  /// unseen.
+  void heard(Time now, const link::Path& from) {
+    heard_at = now;
+    if (!from.shortcut) liveness.heard(now);
+  }
   void take_acknowledgement(Time now, const wire::FrameView& view);
   void report(Sequence s, const FrameBody& body, Sequence complete_before);
   void report_withheld();
@@ -113,6 +119,7 @@ struct Flow::Rooms {
   bool asks_again = false;         ///< all has arrived but not all is complete, and the peer is silent
   std::optional<Sequence> asked;   ///< the transmission that asked so last
   std::uint32_t in_vain = 0;       ///< as the peer last reported it
+  Time heard_at{};                 ///< by whatever way
   /// What the peer last said of arrivals; `plain`: without ranges.
   struct Heard {
     Sequence ack;
@@ -120,7 +127,7 @@ struct Flow::Rooms {
     bool plain = false;
     friend bool operator==(const Heard&, const Heard&) = default;
   };
-  std::optional<Heard> heard;
+  std::optional<Heard> last_word;
   std::vector<protocol::Token> delivered;
   /// Tokens of frames that have arrived and wait for others before them.
   struct Withheld {

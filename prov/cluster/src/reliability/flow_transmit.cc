@@ -101,15 +101,15 @@ void Flow::Rooms::ask_rails(Time now, link::Link& link) {
 }
 
 /// What answers is the peer's engine, and it answers by the shortcut: so both directions are seen to work.
+/// Not before the path's size is known, lest the frame that asks for that takes the shortcut.
 void Flow::Rooms::ask_shortcuts(Time now, link::Link& link) {
   if (tally.sent < kWorthAsking || !path_size.settled(handshake.longest())) return;
   while (const std::optional<std::size_t> rail = rails.shortcut_to_ask(now)) {
     link::Path path = rails[*rail].path;
     path.shortcut = true;
-    FrameBody nothing(0);
     link::OutFrame out;
     out.path = &path;
-    seal_question({wire::FrameKind::trial, handshake.peer_session(), handshake.ours().session}, nothing, out);
+    seal_question({wire::FrameKind::trial, handshake.peer_session(), handshake.ours().session}, bare, out);
     link.send_burst({&out, 1});
     rails.asked_shortcut(now, *rail);
   }
@@ -203,7 +203,7 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
       urgent = pick.sequence;
     }
   }
-  if (!alone) rail.last_in_company = transmission;
+  if (choice.count > 1 || choice.repairs) rail.last_in_company = transmission;
   environment.counters.frames_sent += taken;
   tally.sent += taken;
   return taken == choice.count;

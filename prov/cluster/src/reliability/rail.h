@@ -14,6 +14,7 @@
 #include "reliability/loss_detector.h"
 #include "reliability/pacer.h"
 #include "reliability/rtt.h"
+#include "reliability/shortcut.h"
 
 namespace cluster::reliability {
 
@@ -24,7 +25,7 @@ struct Rail {
   /// For a frame that goes alone. What has gone the other way and is not known to have arrived would be
   /// overtaken, which looks like a loss.
   const link::Path& way_alone() {
-    if (!shortcut.up()) return path;
+    if (!shortcut.open()) return path;
     short_path = path;
     short_path.shortcut = true;
     return short_path;
@@ -80,7 +81,7 @@ struct Rail {
   Congestion congestion;
   Pacer pacer;
   rails::Health health;
-  rails::Health shortcut{false};  ///< likewise believed in once it has been answered
+  Shortcut shortcut;
   Sequence last_in_company;       ///< the last transmission that went in a burst, so not by the shortcut
   Tally tally;
   Time sent_at{};           ///< the last frame that went out on it

@@ -60,6 +60,7 @@ std::optional<std::size_t> RailSet::find(const link::Path& from) const {
 }
 
 void RailSet::learn(const link::Path& from, bool owed) {
+  if (owed) answers_by_shortcut_ = from.shortcut;
   const link::Path& first = rails_.front()->path;
   const bool as_known = !from.mac_known || (first.mac_known && from.same_mac(first));
   // Nearly every frame there is:
@@ -176,7 +177,7 @@ void RailSet::asked(Time now, std::size_t number) {
 
 std::optional<std::size_t> RailSet::shortcut_to_ask(Time now) const {
   for (std::size_t i = 0; i < rails_.size(); ++i) {
-    if (rails_[i]->health.up() && rails_[i]->shortcut.wants_probe(now)) return i;
+    if (rails_[i]->health.up() && rails_[i]->shortcut.wants_question(now)) return i;
   }
   return std::nullopt;
 }
@@ -262,7 +263,7 @@ std::vector<RailState> RailSet::state(const SendWindow& frames) const {
                       .window = rail.congestion.window(),
                       .travelling = frames.travelling_on(i),
                       .up = rail.health.up(),
-                      .shortcut = rail.shortcut.up()});
+                      .shortcut = rail.shortcut.open()});
   }
   return states;
 }

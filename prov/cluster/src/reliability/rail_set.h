@@ -38,8 +38,11 @@ class RailSet {
   void join(std::span<const SocketAddress> peer);
   /// A genuine frame came this way: what it tells about the way back. `owed`: it is to be acknowledged.
   void learn(const link::Path& from, bool owed);
-  /// The rail for what answers the last arrival.
-  const link::Path& reply() { return rails_[reply_]->way_alone(); }
+  /// For what answers the last arrival: by the way that came, so that the answer to a repair takes the long
+  /// one.
+  const link::Path& reply() {
+    return answers_by_shortcut_ ? rails_[reply_]->way_alone() : rails_[reply_]->path;
+  }
   /// True while the peer's frames come over several rails: gaps mean nothing then.
   bool many_arrive() const { return since_switch_ < kSwitches; }
 
@@ -63,7 +66,7 @@ class RailSet {
   /// The next rail whose shortcut is to be asked for; asked_shortcut() when it has been.
   std::optional<std::size_t> shortcut_to_ask(Time now) const;
   void asked_shortcut(Time now, std::size_t rail) { rails_[rail]->shortcut.asked(now); }
-  /// Something did not come through, or was not heard: by which way nobody knows.
+  /// Something did not come through, or was not answered: by which way nobody knows.
   void doubt_shortcuts(Time now);
   /// For what is said several times: another rail each time.
   const link::Path& in_turn();
@@ -81,7 +84,7 @@ class RailSet {
   void word_ends(Time now, const Word& word);
   /// A question was answered. A keeper's word counts only where the peer has been met before: anybody has
   /// one.
-  void answered(const link::Path& from, bool by_engine);
+  void answered(Time now, const link::Path& from, bool by_engine);
   /// The addresses at which the peer's engine has answered.
   std::span<const SocketAddress> met_at() const { return met_at_; }
   /// The network complains about the way to the peer. True if that is one rail's trouble, not the peer's.
@@ -125,6 +128,7 @@ class RailSet {
   std::vector<SocketAddress> met_at_;
   bool joined_ = false;
   std::size_t reply_ = 0;
+  bool answers_by_shortcut_ = false;
   std::size_t turn_ = 0;
   std::uint8_t tried_ = 0;  ///< of the links that are not of the peer's network, the last tried
   std::size_t tries_ = 0;

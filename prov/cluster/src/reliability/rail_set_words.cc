@@ -60,6 +60,7 @@ void RailSet::take_word(Time now, const Word& word, Rail& rail, bool overtaken) 
   if (word.in_vain != 0) {
     rail.congestion.repaired_in_vain(word.in_vain);
     rail.losses.repaired_in_vain(now, rail.round_trip);
+    rail.shortcut.unfounded();
   }
   if (!alone && rail.tally.arrived == 0 && !sent_at) return;
   const Sequence upto = alone ? word.newest : rail.losses.newest();
@@ -85,8 +86,12 @@ void RailSet::compare(Time now) {
   }
 }
 
-void RailSet::answered(const link::Path& from, bool by_engine) {
+void RailSet::answered(Time now, const link::Path& from, bool by_engine) {
   auto number = find(from);
+  if (from.shortcut) {  // it says that the shortcut leads there and back, and nothing else
+    if (number && by_engine) rails_[*number]->shortcut.answered(now);
+    return;
+  }
   for (std::size_t i = 0; !number && i < rails_.size(); ++i) {
     // An address that was tried instead of the one it was paired with.
     const bool new_way = !rails_[i]->health.proven() && rails_[i]->path.link == from.link;
@@ -96,7 +101,6 @@ void RailSet::answered(const link::Path& from, bool by_engine) {
   Rail& rail = *rails_[*number];
   if (!by_engine && !rail.health.proven()) return;
   if (from.mac_known || rail.path.to != from.to) rail.found(from);
-  if (from.shortcut && by_engine) rail.shortcut.answered();  // it goes back the way the question came
   if (by_engine && std::find(met_at_.begin(), met_at_.end(), from.to) == met_at_.end()) {
     met_at_.push_back(from.to);  // each is a rail's
   }

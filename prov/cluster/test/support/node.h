@@ -100,8 +100,8 @@ struct Node {
 class EngineTest : public ::testing::Test {
  protected:
   /// Puts a frame on its way that no engine has sent.
-  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes) {
-    const link::Path path{to, {}, false};
+  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes, bool shortcut = false) {
+    const link::Path path{to, {}, false, 0, shortcut};
     link::OutFrame frame;
     frame.path = &path;
     frame.add(bytes);

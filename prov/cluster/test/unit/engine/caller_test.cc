@@ -70,6 +70,27 @@ TEST_F(CallerTest, ACallIsNotEndedByGuesses) {
   EXPECT_EQ(b.counters().unexpected, 1u);
 }
 
+// Filters for IP do not see what comes that way.
+TEST_F(CallerTest, NobodyCallsByTheShortcut) {
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kA) call = cargo.bytes;
+    return to == kA;
+  };
+  Node b(network, kB, kA, 1000);
+  b.send();
+  network.drop = nullptr;
+  ASSERT_FALSE(call.empty());
+  Node a(network, kA, kB, 1000);
+  inject(kB, kA, call, true);
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, 0u);
+  EXPECT_EQ(a.counters().refused_garbage, 1u);
+  inject(kB, kA, call);
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, 1u);
+}
+
 TEST_F(CallerTest, ACallIsEndedByWhoeverRefusesIt) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;

@@ -2,6 +2,7 @@
 // first doubt, and never a reason for anything to be late twice.
 #include <gtest/gtest.h>
 
+#include "reliability/shortcut.h"
 #include "support/flow_pair.h"
 
 namespace cluster::test {
@@ -15,7 +16,7 @@ struct ShortcutPair : FlowPair {
     b.begin(1);
     network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
       (cargo.shortcut ? by_shortcut : by_long_way) += 1;
-      if (!cargo.shortcut) return false;
+      if (!cargo.shortcut) return ip_shut;
       const bool lost = cargo.from == name_of(1) ? shut_from_a : shut_from_b;
       swallowed += lost;
       return lost;
@@ -50,6 +51,7 @@ struct ShortcutPair : FlowPair {
 
   bool shut_from_a = false;
   bool shut_from_b = false;
+  bool ip_shut = false;
   std::size_t by_shortcut = 0;
   std::size_t by_long_way = 0;
   std::size_t swallowed = 0;
@@ -99,6 +101,7 @@ class FlowShortcutShut : public ::testing::TestWithParam<Shut> {};
 TEST_P(FlowShortcutShut, WhatWorkedAndWorksNoMoreIsLeftAfterOneLossAndTakenAgainLater) {
   ShortcutPair pair;
   pair.ping_pong(30);
+  pair.pass(reliability::Shortcut::kTrusted);
   pair.shut_from_a = GetParam().from_a;
   pair.shut_from_b = GetParam().from_b;
   pair.count_from_here();
@@ -115,8 +118,77 @@ TEST_P(FlowShortcutShut, WhatWorkedAndWorksNoMoreIsLeftAfterOneLossAndTakenAgain
   EXPECT_EQ(pair.by_long_way, 0u);
 }
 
+TEST_P(FlowShortcutShut, AMessageThatNobodyAnswersIsAcknowledgedAfterOneRepair) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  pair.shut_from_a = GetParam().from_a;
+  pair.shut_from_b = GetParam().from_b;
+  const Time begin = pair.clock.now();
+  pair.a.send_small(40);
+  ASSERT_TRUE(pair.run(1s));
+  EXPECT_LE(pair.clock.now() - begin, 10 * kRoundTrip);
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u);
+  EXPECT_EQ(pair.a.counters.timeouts, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Directions, FlowShortcutShut,
                          ::testing::Values(Shut{true, false}, Shut{false, true}, Shut{true, true}));
+
+TEST(FlowShortcut, KeepsNobodyAliveWhomTheLongWayDoesNotReach) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  pair.ip_shut = true;
+  for (int i = 0; i < 8; ++i) pair.a.send_bulk(pair.a.full_bulk());
+  const Time begin = pair.clock.now();
+  while (pair.a.flow->fault() == Fault::none && pair.clock.now() < begin + 60s) {
+    pair.b.send_small(40);  // which arrives, and says nothing of the long way
+    pair.pass(100ms);
+  }
+  EXPECT_EQ(pair.a.flow->fault(), Fault::unreachable);
+  EXPECT_LE(pair.clock.now() - begin, 11s);
+}
+
+TEST(FlowShortcut, WhereItLosesSomeOfWhatItCarriesItIsTriedMoreAndMoreRarely) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  std::size_t carried = 0;
+  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    return cargo.shortcut && cargo.bytes.size() > 64 && ++carried % 4 == 0;
+  };
+  std::size_t lost_before = 0;
+  for (int second = 0; second < 20; ++second) {
+    for (int i = 0; i < 100; ++i) {
+      pair.a.send_small(40);
+      pair.pass(10ms);
+    }
+    if (second == 9) lost_before = pair.network.lost;
+  }
+  EXPECT_GE(lost_before, 5u);
+  EXPECT_LE(pair.network.lost - lost_before, 10u) << "one a second at most";
+}
+
+TEST(FlowShortcut, APeerThatComputesIsNoReasonToAskAgain) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  std::size_t questions = 0;
+  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    wire::FrameView view;
+    questions += wire::admit(cargo.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::trial;
+    return false;
+  };
+  for (int i = 0; i < 100; ++i) {
+    pair.a.send_small(40);
+    pair.a.turn();
+    for (int step = 0; step < 70; ++step) {  // b looks after 7 ms
+      pair.clock.advance(100us);
+      pair.a.turn();
+    }
+    pair.b.turn();
+    ASSERT_TRUE(pair.run(1s));
+  }
+  EXPECT_LE(questions, 10u);
+  EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+}
 
 TEST(FlowShortcut, RepairsGoTheLongWay) {
   ShortcutPair pair;

@@ -25,7 +25,8 @@ struct RailSetTest : testing::Test {
   /// All further rails, believed in.
   void join_both() {
     rails.join(addresses);
-    for (const int network : {1, 2}) rails.answered(way(network, static_cast<std::uint8_t>(network)), true);
+    for (const int network : {1, 2})
+      rails.answered(Time{}, way(network, static_cast<std::uint8_t>(network)), true);
     ASSERT_EQ(rails.size(), 3u);
     ASSERT_TRUE(rails[1].health.up() && rails[2].health.up());
   }
@@ -50,7 +51,7 @@ TEST_F(RailSetTest, TheFirstIsBelievedInAndOthersAreAskedBeforeTheyAreUsed) {
   EXPECT_EQ(rails.to_ask(Time(1ms)), 1u);
   rails.asked(Time(1ms), 1);
   EXPECT_EQ(rails.to_ask(Time(1ms)), 2u);
-  rails.answered(way(1, 1), true);
+  rails.answered(Time{}, way(1, 1), true);
   EXPECT_TRUE(rails[1].health.up());
   EXPECT_FALSE(rails[2].health.up());
   rails.join(addresses);
@@ -84,26 +85,26 @@ TEST_F(RailSetTest, AnAddressThatThisSideHasTooIsNoWayToThePeer) {
 TEST_F(RailSetTest, AnAnswerFromAnotherAddressCorrectsTheGuess) {
   const std::vector<SocketAddress> crossed{address(0, kPeer), address(7, kPeer), address(8, kPeer)};
   rails.join(crossed);
-  rails.answered({address(8, kPeer), {}, false, 1}, true);
+  rails.answered(Time{}, {address(8, kPeer), {}, false, 1}, true);
   ASSERT_TRUE(rails[1].health.up());
   EXPECT_EQ(rails[1].path.to, address(8, kPeer));
-  rails.answered({address(9, kPeer), {}, false, 2}, true);
+  rails.answered(Time{}, {address(9, kPeer), {}, false, 2}, true);
   EXPECT_FALSE(rails[2].health.up()) << "of whom the peer has not spoken";
 }
 
 TEST_F(RailSetTest, AKeepersWordCountsWhereThePeerHasBeenMet) {
   rails.join(addresses);
-  rails.answered(way(1, 1), false);
+  rails.answered(Time{}, way(1, 1), false);
   EXPECT_FALSE(rails[1].health.up()) << "it may be somebody else's";
   EXPECT_TRUE(rails.met_at().empty());
-  rails.answered(way(1, 1), true);
+  rails.answered(Time{}, way(1, 1), true);
   EXPECT_TRUE(rails[1].health.up());
   ASSERT_EQ(rails.met_at().size(), 1u);
   EXPECT_EQ(rails.met_at()[0], address(1, kPeer));
   complaint(1ms, 1);
-  rails.answered(way(1, 1), false);
+  rails.answered(Time{}, way(1, 1), false);
   EXPECT_TRUE(rails[1].health.up());
-  rails.answered(way(1, 1), true);
+  rails.answered(Time{}, way(1, 1), true);
   EXPECT_EQ(rails.met_at().size(), 1u);
 }
 
@@ -147,7 +148,7 @@ TEST_F(RailSetTest, AComplaintAboutOneAddressIsThatRailsTroubleWhileOthersWork) 
   EXPECT_EQ(rails.to_ask(Time(1ms)), 1u) << "asked at once";
   EXPECT_TRUE(complaint(1ms, 0));
   EXPECT_FALSE(complaint(1ms, 2)) << "the last one: it concerns the peer";
-  rails.answered(way(1, 1), true);
+  rails.answered(Time{}, way(1, 1), true);
   EXPECT_TRUE(rails[1].health.up());
   EXPECT_TRUE(complaint(2ms, 2));
 }
@@ -189,7 +190,7 @@ TEST_F(RailSetTest, WhatGotNoAnswerGoesByNoWorseRail) {
   const SendWindow frames{64};
   rails.join(addresses);
   EXPECT_EQ(rails.besides(Time(1ms), 0, frames).rail, 0u) << "the others have never worked";
-  rails.answered(way(2, 2), true);
+  rails.answered(Time{}, way(2, 2), true);
   EXPECT_EQ(rails.besides(Time(1ms), 0, frames).rail, 2u);
   complaint(2ms, 2);
   EXPECT_EQ(rails.besides(Time(3ms), 0, frames).rail, 0u);
@@ -231,7 +232,7 @@ TEST_F(RailSetTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
   EXPECT_EQ(rails.next(Time(5s), frames).frames, 0u) << "its link has no room";
   rails.turn_begins();
   EXPECT_GT(rails.next(Time(5s), frames).frames, 0u);
-  rails.answered(way(2, 2), true);
+  rails.answered(Time{}, way(2, 2), true);
   EXPECT_EQ(rails.next(Time(5s), frames).rail, 2u) << "and who answers has it to itself";
 }
 
@@ -260,7 +261,7 @@ TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
 
 TEST_F(RailSetTest, QuestionsToThePeerGoRoundTheRailsThatHaveEverWorked) {
   rails.join(addresses);
-  rails.answered(way(2, 2), true);
+  rails.answered(Time{}, way(2, 2), true);
   const std::uint8_t first = rails.in_turn().link;
   const std::uint8_t second = rails.in_turn().link;
   EXPECT_NE(first, second);
