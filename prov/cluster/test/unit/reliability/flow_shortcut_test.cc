@@ -129,6 +129,11 @@ TEST_P(FlowShortcutShut, AMessageThatNobodyAnswersIsAcknowledgedAfterOneRepair) 
   EXPECT_LE(pair.clock.now() - begin, 10 * kRoundTrip);
   EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u);
   EXPECT_EQ(pair.a.counters.timeouts, 0u);
+  for (int i = 0; i < 20; ++i) {
+    pair.a.send_small(40);
+    ASSERT_TRUE(pair.run(1s));
+  }
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u) << "both know by then";
 }
 
 INSTANTIATE_TEST_SUITE_P(Directions, FlowShortcutShut,
