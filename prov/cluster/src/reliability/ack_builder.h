@@ -40,8 +40,8 @@ class AckBuilder {
   std::uint16_t delay_field(Time now) const;
 
  private:
-  static constexpr Duration kSoon = 4us;
-  static constexpr Duration kSoonAfterAll = 16us;  ///< more: the lone frame itself has delayed the answer
+  static constexpr Duration kSoon = 10us;
+  static constexpr Duration kSoonAfterAll = 25us;  ///< more: the lone frame itself has delayed the answer
   static constexpr unsigned kOrderedMax = 16;
   static constexpr unsigned kUnorderedMax = 8;
 

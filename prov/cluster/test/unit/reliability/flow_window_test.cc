@@ -296,7 +296,7 @@ TEST(FlowAck, ComesSoonIfSomebodyWaits) {
   pair.a.turn();
   pair.clock.advance(pair.network.conditions.delay);
   pair.b.turn();
-  EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + 4us);
+  EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + 10us);
 }
 
 /// Who computes with what it has received looks at the network when that is done: the sender shall not wait
