@@ -133,7 +133,7 @@ SIDES_TEST(Matching, ADirectedReceiveTakesOnlyItsSendersUnexpectedMessage, 3) {
 PAIR_TEST(Matching, UnexpectedMessagesOfAllSizesWait) {
   Team team(side);
   Endpoint& e = team.endpoint;
-  const std::vector<std::size_t> sizes = {0, 1, 1024, 16384, 16385, 70000, 1 << 20, 9 << 20};
+  const std::vector<std::size_t> sizes = {0, 1, 1024, 16384, 65536, 65537, 70000, 1 << 20, 9 << 20};
   std::vector<std::vector<unsigned char>> buffers;
   std::vector<int> contexts(sizes.size());
   if (side.first()) {

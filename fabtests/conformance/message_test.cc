@@ -6,8 +6,8 @@ namespace conformance {
 namespace {
 
 constexpr std::size_t kSizes[] = {0,     1,     7,     8,      63,      64,           65,
-                                  255,   1024,  1025,  4096,   16383,   16384,        16385,
-                                  32768, 32769, 65536, 100000, 1 << 20, (5 << 20) + 3};
+                                  255,   1024,  1025,  4096,   16384,   32768,        32769,
+                                  65535, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
 
 void expect_flags(const Outcome& outcome, std::uint64_t flags) { EXPECT_EQ(outcome.entry.flags, flags); }
 

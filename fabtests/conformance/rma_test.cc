@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMemory = 6 << 20;
 constexpr std::uint64_t kKey = 0x8000000000000011;
 constexpr std::size_t kSizes[] = {0,     1,     8,     1024,   1400,    4096,
-                                  16384, 16385, 32769, 100000, 1 << 20, (5 << 20) + 3};
+                                  16384, 32769, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
 
 Options rma_options() {
   Options options;

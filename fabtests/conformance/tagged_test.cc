@@ -10,7 +10,7 @@ PAIR_TEST(Tagged, EverySizeArrivesIntactWithTagAndData) {
   Endpoint& e = team.endpoint;
   int context = 0;
   for (const std::size_t size :
-       {0u, 1u, 8u, 192u, 1024u, 4000u, 16384u, 16385u, 50000u, 1u << 20, 3000001u}) {
+       {0u, 1u, 8u, 192u, 1024u, 4000u, 16384u, 50000u, 65536u, 65537u, 1u << 20, 3000001u}) {
     SCOPED_TRACE(size);
     const std::uint64_t tag = 0xFEDCBA9800000000 + size;
     std::vector<unsigned char> buffer = side.first() ? pattern(size, size) : std::vector<unsigned char>(size);

@@ -12,10 +12,10 @@ namespace cluster::engine {
 struct Settings {
   bool shm = true;                           ///< use shared memory for peers on this node
   std::size_t shm_eager_max = 32 * 1024;     ///< larger messages to local peers are announced
-  std::size_t net_eager_max = 16 * 1024;     ///< larger messages to other nodes are announced
+  std::size_t net_eager_max = 64 * 1024;     ///< larger messages to other nodes are announced
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload room of one shared-memory ring
   bool single_copy = true;                   ///< large messages to local peers directly, where permitted
-  std::size_t eager_credit = 1024 * 1024;    ///< eager bytes one sender may have waiting here
+  std::size_t eager_credit = 2048 * 1024;    ///< eager bytes one sender may have waiting here
   std::size_t pull_window = 1024 * 1024;     ///< bytes pulled and not arrived yet, over all senders
   std::size_t send_requests_max = 4096;      ///< sends under way before -FI_EAGAIN
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
