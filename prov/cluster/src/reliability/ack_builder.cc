@@ -32,6 +32,7 @@ void AckBuilder::sent(Time now, bool alone) {
   }
   awaited_ = false;
   due_ = kNever;
+  said_at_ = now;
   ordered_ = unordered_ = 0;
 }
 

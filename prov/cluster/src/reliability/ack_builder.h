@@ -26,6 +26,8 @@ class AckBuilder {
   /// True once a frame of the peer has arrived: there is something to say.
   bool anything() const { return anything_; }
   bool owed() const { return due_ != kNever; }
+  /// All that arrived before then was acknowledged then.
+  Time said_at() const { return said_at_; }
   bool due(Time now) const { return now >= due_; }
   Time deadline() const { return due_; }
   /// What says it all went out: data, or a frame of its own.
@@ -50,6 +52,7 @@ class AckBuilder {
   Sequence newest_;
   Time newest_at_{};
   Time due_ = kNever;
+  Time said_at_{};
   bool awaited_ = false;       ///< the peer waits for what is owed
   bool answers_soon_ = true;   ///< the last awaited one found data to take it along, or could have
   Time answered_if_before_{};  ///< data sent by then could have taken along the last one that went alone

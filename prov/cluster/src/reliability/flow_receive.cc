@@ -39,6 +39,12 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
   return verdict;
 }
 
+/// Something that was acknowledged comes again: did that not come through? Who was away finds the frame and its
+/// repair, answers the one and takes in the other: what comes within a round trip left before the answer was there.
+bool Flow::Rooms::unheard(Time now) const {
+  return !acks.owed() && now - acks.said_at() >= rails.round_trip(frames).smoothed();
+}
+
 Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
   using Urgency = AckBuilder::Urgency;
   const bool gap_before = arrivals.has_gap();
@@ -47,7 +53,7 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
-      if (!acks.owed()) rails.doubt_shortcuts(now);  // the acknowledgement may not have come through
+      if (unheard(now)) rails.doubt_shortcuts(now);
       acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
       return Verdict::known;
     case ReceiveWindow::Arrival::fresh: break;

@@ -83,6 +83,7 @@ struct Flow::Rooms {
   void report_withheld();
   void probe_arrived();
   Verdict take_frame(Time now, const wire::FrameView& view);
+  bool unheard(Time now) const;
   void take_fin(Time now, Sequence end);
   bool next(ConstBytes& segments);
   void resume(Time now);

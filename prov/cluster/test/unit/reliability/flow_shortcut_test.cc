@@ -195,6 +195,31 @@ TEST(FlowShortcut, APeerThatComputesIsNoReasonToAskAgain) {
   EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
 }
 
+/// The receiver finds the frame, computes, answers, and finds the repair: that left before the answer came.
+TEST(FlowShortcut, APeerThatComputesBeforeItAnswersIsNoReasonToLeaveIt) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  for (int i = 0; i < 20; ++i) {
+    pair.a.send_small(40, false);
+    pair.a.turn();
+    pair.clock.advance(pair.network.conditions.delay);
+    pair.b.turn();
+    for (int step = 0; step < 10; ++step) {
+      pair.clock.advance(100us);
+      pair.a.turn();
+    }
+    pair.clock.advance(pair.network.conditions.delay);
+    pair.b.send_small(40);
+    pair.b.pump();
+    pair.b.flow->transmit(pair.clock.now(), pair.b.link);
+    pair.b.turn();
+    EXPECT_TRUE(pair.takes_it(pair.b)) << i;
+    ASSERT_TRUE(pair.run(1s));
+  }
+  EXPECT_GE(pair.b.counters.frames_duplicate, 20u);
+  EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+}
+
 TEST(FlowShortcut, RepairsGoTheLongWay) {
   ShortcutPair pair;
   pair.ping_pong(30);
