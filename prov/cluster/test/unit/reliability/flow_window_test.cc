@@ -299,6 +299,19 @@ TEST(FlowAck, ComesSoonIfSomebodyWaits) {
   EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + 10us);
 }
 
+TEST(FlowAck, ComesNoLaterForSomebodyWhoWaitsThanForAnybody) {
+  reliability::FlowSettings settings;
+  settings.ack_delay = 3us;
+  FlowPair pair(1, settings);
+  introduce(pair);
+  converse(pair);
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  EXPECT_EQ(pair.b.flow->deadline(), pair.clock.now() + 3us);
+}
+
 /// Who computes with what it has received looks at the network when that is done: the sender shall not wait
 /// for it more than once.
 TEST(FlowAck, ComesAtOnceToWhoWaitsForOneWhoDoesNotAnswerSoon) {
