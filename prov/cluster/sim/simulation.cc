@@ -92,8 +92,9 @@ HostProfile Simulation::draw_profile() {
   profile.clock_ahead = dice_.between(1s, 1'000'000s);
   if (dice_.chance(300'000)) profile.linger = dice_.between(0us, 3ms);
   engine::Settings& settings = profile.settings;
-  settings.net_eager_max = dice_.pick(std::array<std::size_t, 6>{0, 256, 1024, 4096, 16384, 65536});
-  settings.eager_credit = dice_.pick(std::array<std::size_t, 3>{256 * 1024, 1024 * 1024, 2048 * 1024});
+  settings.net_eager_max = dice_.pick(std::array<std::size_t, 6>{0, 256, 4096, 16384, 65536, 65536});
+  settings.eager_credit =
+      dice_.pick(std::array<std::size_t, 4>{64 * 1024, 256 * 1024, 2048 * 1024, 2048 * 1024});
   settings.pull_window = dice_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
   settings.stored_max = dice_.pick(std::array<std::size_t, 4>{16, 256, 1 << 20, 1 << 20});
   settings.send_requests_max = dice_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});

@@ -34,7 +34,7 @@ struct SizeMix {
 /// What sizes matter to the library as it is set up in this run.
 struct Thresholds {
   std::size_t frame_max = 1472;
-  std::size_t eager_max = 16 * 1024;
+  std::size_t eager_max = 64 * 1024;
 };
 
 std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, Dice& dice);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "base/bytes.h"
 #include "wire/segment.h"
@@ -29,6 +30,10 @@ class Carrier {
   /// How much of a payload that is longer than that and may be cut anywhere goes best into the next segment:
   /// what fills the room that others have left.
   virtual std::size_t part_max(const wire::Segment& segment) const { return payload_max(segment); }
+
+  /// How long a message may be that travels unasked. The receiver of longer ones had better ask for them: it
+  /// knows who else sends to it.
+  virtual std::size_t unasked_max() const { return std::numeric_limits<std::size_t>::max(); }
 
   /// Takes a segment with its payload (`segment.length` == payload.length), or answers false: no
   /// room, try again after progress. Ordered segments (wire::ordered) are delivered in the order

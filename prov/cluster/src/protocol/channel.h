@@ -22,6 +22,9 @@ inline constexpr std::uint64_t kFirstCredit = 256 * 1024;
 /// What a message costs besides its bytes: about what the receiver spends to remember it.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
+/// So much travels unasked whatever the carrier says: asking takes as long.
+inline constexpr std::size_t kAlwaysUnasked = 16 * 1024;
+
 /// Most answers to one peer's reads and atomics that wait for room. An honest peer has far fewer
 /// pieces of reads under way (its budget), and half as many parts of atomics (atomic.cc).
 inline constexpr std::size_t kServesMax = 8192;
@@ -33,7 +36,7 @@ inline constexpr std::size_t kControlMax = 4 * kServesMax;
 struct Channel {
   SocketAddress name;
   Carrier* carrier = nullptr;       ///< null while there is no way to the peer
-  std::size_t eager_max = 0;        ///< of the carrier in use
+  std::size_t eager_max = 0;        ///< of the carrier in use, at most
   ForeignMemory* memory = nullptr;  ///< the peer's, where this process may reach it
 
   List<SendRequest, &SendRequest::order> waiting;          ///< messages not yet with the carrier, in order
@@ -77,14 +80,19 @@ struct Channel {
   bool pull_stalled = false;  ///< it brings too little: its share is lent to others
   Hook<Channel> pulls;
 
-  bool farewell = false;  ///< the peer has closed in peace
-  bool busy = false;      ///< in Messenger's list of channels with something left to send
-  bool spoken = false;    ///< in Messenger's list of channels that were told something
+  std::size_t streamed = 0;  ///< bytes of what was asked for that have gone
+  bool bulk_next = false;    ///< some of it goes before the next long message
+  bool farewell = false;     ///< the peer has closed in peace
+  bool busy = false;         ///< in Messenger's list of channels with something left to send
+  bool spoken = false;       ///< in Messenger's list of channels that were told something
   void* owner = nullptr;  ///< the engine's peer
 
   /// True if something cannot end before the peer has said something.
   bool waits() const {
     return !sends.empty() || !receives.empty() || assembling != nullptr || assembling_unexpected != nullptr;
+  }
+  bool takes_unasked(std::size_t length) const {
+    return length <= eager_max && (length <= kAlwaysUnasked || length <= carrier->unasked_max());
   }
   bool has_work() const { return !waiting.empty() || !streaming.empty() || !control.empty(); }
 };

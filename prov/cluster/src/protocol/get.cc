@@ -113,6 +113,7 @@ bool Messenger::serve(SendRequest& request) {
     }
     if (!posted) return false;
     request.posted += part;
+    channel.streamed += part;
   }
   if (!request.more) was_read(request.remote);
   complete(request, Fault::none);

@@ -73,13 +73,30 @@ bool Messenger::pump(Channel& channel) {
     if (!channel.carrier->post(channel.control.front(), {}, Hold::copy, 0)) return false;
     channel.control.pop_front();
   }
-  while (SendRequest* request = channel.waiting.front()) {
-    if (!advance(*request)) break;
-  }
-  while (SendRequest* request = channel.streaming.front()) {
-    if (!stream(*request)) break;
-  }
+  take_turns(channel);
   return !channel.has_work();
+}
+
+/// Messages go before what peers have asked for, since they are short; long ones in turn with it, or whoever
+/// sends them without end would let nothing else through.
+void Messenger::take_turns(Channel& channel) {
+  bool messages_go = true;
+  bool bulk_goes = true;
+  for (;;) {
+    SendRequest* message = messages_go ? channel.waiting.front() : nullptr;
+    SendRequest* bulk = bulk_goes ? channel.streaming.front() : nullptr;
+    if (message == nullptr && bulk == nullptr) return;
+    const bool yields = bulk != nullptr && channel.bulk_next && message != nullptr && message->posted == 0 &&
+                        message->length > kAlwaysUnasked;
+    if (message == nullptr || yields) {
+      const std::size_t before = channel.streamed;
+      bulk_goes = stream(*bulk);
+      if (channel.streamed != before) channel.bulk_next = false;
+    } else {
+      messages_go = advance(*message);
+      channel.bulk_next |= messages_go;
+    }
+  }
 }
 
 void Messenger::mark_busy(Channel& channel) {

@@ -41,11 +41,11 @@ class Directory {
 
 struct MessengerSettings {
   std::size_t send_requests_max = 4096;
-  std::uint64_t eager_credit = 1024 * 1024;   ///< what one sender may have waiting here, charged bytes
+  std::uint64_t eager_credit = 2048 * 1024;   ///< what one sender may have waiting here, charged bytes
   std::size_t stored_max = 1024 * 1024;       ///< messages that wait for their receive
   std::size_t stored_most = 2 * 1024 * 1024;  ///< the same with those of peers who are waited for
-  std::size_t stored_bytes_max = 1024 * 1024 * 1024;  ///< what they hold of bytes
-  std::size_t pull_window = 1024 * 1024;              ///< bytes pulled and not arrived yet, over all senders
+  std::size_t stored_bytes_max = std::size_t{2} << 30;  ///< what they hold of bytes
+  std::size_t pull_window = 1024 * 1024;  ///< bytes pulled and not arrived yet, over all senders
 };
 
 class Messenger {
@@ -223,6 +223,7 @@ class Messenger {
   void peek(Channel* from, const ReceiveOrder& order);
   void hand_over(ReceiveRequest& receive, Unexpected& message);
   // messenger.cc
+  void take_turns(Channel& channel);
   void mark_busy(Channel& channel);
   void speak(Channel& channel);
   void confirm(Channel& channel, std::uint32_t id);

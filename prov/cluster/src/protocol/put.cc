@@ -79,7 +79,7 @@ bool Messenger::advance_put(SendRequest& request) {
   segment.key = request.remote.key;
   segment.total = request.length;
   segment.data = request.data;
-  if (request.length > channel.eager_max) {
+  if (request.posted == 0 && !channel.takes_unasked(request.length)) {
     segment.kind = wire::SegmentKind::put_announce;
     if (!carrier.post(segment, {}, Hold::copy, 0)) return false;
     ++channel.puts_announced;

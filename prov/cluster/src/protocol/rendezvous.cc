@@ -135,6 +135,7 @@ bool Messenger::stream(SendRequest& request) {
       return false;
     if (token != 0) ++request.tokens;
     range.offset += part;
+    channel.streamed += part;
   }
   std::move(request.pulls.begin() + 1, request.pulls.begin() + request.pull_count, request.pulls.begin());
   --request.pull_count;

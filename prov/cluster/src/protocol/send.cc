@@ -22,7 +22,7 @@ bool waits(const Carrier& carrier, Promise promise, bool report) {
 }
 
 bool may_be_eager(const Channel& channel, std::size_t length) {
-  return length <= channel.eager_max && channel.charged + length + kMessageCharge <= channel.credit_limit;
+  return channel.takes_unasked(length) && channel.charged + length + kMessageCharge <= channel.credit_limit;
 }
 
 }  // namespace

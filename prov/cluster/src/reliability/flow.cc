@@ -58,6 +58,11 @@ std::size_t Flow::part_max(const wire::Segment& segment) const {
   return rooms_->builder.room_for(segment, rooms_->handshake.room());
 }
 
+std::size_t Flow::unasked_max() const {
+  const std::size_t window = std::min(rooms_->rails.window(), rooms_->handshake.window());
+  return window / 2 * rooms_->handshake.room();
+}
+
 bool Flow::post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
                 protocol::Token token) {
   return rooms_->post(segment, payload, hold, token);

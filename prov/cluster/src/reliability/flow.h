@@ -78,6 +78,8 @@ class Flow final : public protocol::Carrier {
   // --- down: protocol::Carrier ---
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t part_max(const wire::Segment& segment) const override;
+  /// Half of what may be under way: a window that has grown has shown what the path takes at once.
+  std::size_t unasked_max() const override;
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
             protocol::Token token) override;
   bool immediate() const override { return false; }

@@ -39,10 +39,12 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
   return verdict;
 }
 
-/// Something that was acknowledged comes again: did that not come through? Who was away finds the frame and its
-/// repair, answers the one and takes in the other: what comes within a round trip left before the answer was there.
+/// Something that was acknowledged comes again: did that not come through? Who was away finds the frame and
+/// its repair, answers the one and takes in the other: what comes within a round trip left before the answer
+/// was there. (When it came nobody knows: who answers, goes away again and looks then doubts without a
+/// reason.)
 bool Flow::Rooms::unheard(Time now) const {
-  return !acks.owed() && now - acks.said_at() >= rails.round_trip(frames).smoothed();
+  return !acks.owed() && now - acks.said_at() >= rails.soonest_answer();
 }
 
 Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {

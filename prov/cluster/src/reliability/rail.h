@@ -58,6 +58,11 @@ struct Rail {
     return estimate;
   }
 
+  /// A round trip; twice the shortest if the usual one is longer, since peers that compute make it so.
+  Duration undisturbed() const {
+    return shortest.known() ? std::min(round_trip.smoothed(), 2 * shortest.get()) : Duration::zero();
+  }
+
   /// When silence would mean that it has failed; kNever while nothing speaks against it.
   Time failed_at() const {
     if (passed_at == kNever) return kNever;

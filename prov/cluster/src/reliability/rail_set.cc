@@ -218,6 +218,12 @@ std::size_t RailSet::fail(Time now, Rail& rail, SendWindow& frames) {
   return rail.losses.give_up(frames);
 }
 
+std::size_t RailSet::window() const {
+  std::size_t sum = 0;
+  for (const auto& rail : rails_) sum += rail->health.up() ? rail->congestion.window() : 0;
+  return sum;
+}
+
 Time RailSet::deadline() const {
   Time at = kNever;
   for (const auto& rail : rails_) {

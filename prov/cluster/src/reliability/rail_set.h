@@ -43,6 +43,8 @@ class RailSet {
   const link::Path& reply() {
     return answers_by_shortcut_ ? rails_[reply_]->way_alone() : rails_[reply_]->path;
   }
+  /// What sets out for the peer now is not answered sooner, however long the peer was away of late.
+  Duration soonest_answer() const { return rails_[reply_]->undisturbed(); }
   /// True while the peer's frames come over several rails: gaps mean nothing then.
   bool many_arrive() const { return since_switch_ < kSwitches; }
 
@@ -57,6 +59,8 @@ class RailSet {
   /// For a frame that got no answer on its rail: another one, if there is any.
   Turn besides(Time now, std::size_t rail, const SendWindow& frames);
   void sent(Time now, std::size_t rail, Sequence transmission, Sequence sequence, const SendWindow& frames);
+  /// Frames that may be under way on all that work.
+  std::size_t window() const;
   /// When the pace of some rail allows more.
   Time resume(Time now) const;
   /// The next rail to be asked whether it works, if one is due; asked() when it has been.

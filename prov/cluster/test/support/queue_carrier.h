@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <limits>
 #include <vector>
 
 #include "protocol/carrier.h"
@@ -19,10 +20,12 @@ class QueueCarrier final : public protocol::Carrier {
 
   std::size_t room = 1000;             ///< segments it holds
   std::size_t segment_payload = 1000;  ///< largest payload of one
-  bool at_once = false;                ///< immediate(): behaves like shared memory
+  std::size_t unasked = std::numeric_limits<std::size_t>::max();
+  bool at_once = false;  ///< immediate(): behaves like shared memory
   std::deque<Item> items;
 
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
+  std::size_t unasked_max() const override { return unasked; }
   bool immediate() const override { return at_once; }
   bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold,
             protocol::Token token) override {

@@ -66,7 +66,7 @@ TEST(Options, ValuesTakeEffect) {
   Said said{{{"shm", "no"},
              {"shm_ring", "256k"},
              {"net_eager", "4000"},
-             {"eager_credit", "2M"},
+             {"eager_credit", "3M"},
              {"window", "64"},
              {"ack_delay", "100"},
              {"peer_timeout", "500"},
@@ -81,7 +81,7 @@ TEST(Options, ValuesTakeEffect) {
   EXPECT_FALSE(settings.shm);
   EXPECT_EQ(settings.shm_ring_bytes, 256u * 1024);
   EXPECT_EQ(settings.net_eager_max, 4000u);
-  EXPECT_EQ(settings.eager_credit, 2u * 1024 * 1024);
+  EXPECT_EQ(settings.eager_credit, 3u * 1024 * 1024);
   EXPECT_EQ(settings.flow_window, 64);
   EXPECT_EQ(settings.ack_delay, Duration(100us));
   EXPECT_EQ(settings.peer_timeout, Duration(500ms));

@@ -220,6 +220,28 @@ TEST(FlowShortcut, APeerThatComputesBeforeItAnswersIsNoReasonToLeaveIt) {
   EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
 }
 
+/// Its absence makes round trips look long; what was not heard of comes again much sooner.
+TEST(FlowShortcut, APeerThatComputedDoesNotHideALostAcknowledgement) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  for (int i = 0; i < 8; ++i) {
+    pair.b.send_small(40);
+    pair.b.turn();
+    for (int step = 0; step < 20; ++step) {  // a looks after 2 ms
+      pair.clock.advance(100us);
+      pair.b.turn();
+    }
+    pair.a.turn();
+    ASSERT_TRUE(pair.run(1s));
+  }
+  ASSERT_TRUE(pair.takes_it(pair.b));
+  ASSERT_GT(pair.b.flow->state().rails.front().round_trip, 200us);
+  pair.shut_from_b = true;
+  pair.a.send_small(40);
+  ASSERT_TRUE(pair.run(1s));
+  EXPECT_FALSE(pair.takes_it(pair.b));
+}
+
 TEST(FlowShortcut, RepairsGoTheLongWay) {
   ShortcutPair pair;
   pair.ping_pong(30);

@@ -68,6 +68,19 @@ TEST(AckBuilder, CountsFramesByClass) {
   EXPECT_TRUE(acks.due(Time(9us)));
 }
 
+TEST(AckBuilder, DataThatFollowsALoneOneSoonEnoughWouldHaveTakenItAlong) {
+  for (const Duration later : {25us, 26us}) {
+    AckBuilder acks(100us);
+    acks.arrived(Time(0us), {1}, true, AckBuilder::Urgency::soon);
+    EXPECT_EQ(acks.deadline(), Time(10us));
+    acks.sent(Time(10us), true);
+    acks.sent(Time(10us) + later, false);
+    const Time now = Time(50us);
+    acks.arrived(now, {2}, true, AckBuilder::Urgency::soon);
+    EXPECT_EQ(acks.deadline(), later == 25us ? now + 10us : now);
+  }
+}
+
 TEST(AckBuilder, SaysHowOldTheNewestArrivalIs) {
   AckBuilder acks(25us);
   acks.arrived(Time(10us), {5}, true, AckBuilder::Urgency::none);
