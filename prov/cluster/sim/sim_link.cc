@@ -81,6 +81,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
     frame.from.shortcut = packet.shortcut;
+    frame.arrived = packet.arrived;
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return lent_.size();
@@ -96,7 +97,9 @@ std::size_t SimLink::complaints(std::span<link::Complaint> complaints) {
 }
 
 void SimLink::arrive(std::unique_ptr<Packet>& packet) {
-  if (ring_.size() < network_.port(host_, rail_).ring_frames) ring_.push_back(std::move(packet));
+  if (ring_.size() >= network_.port(host_, rail_).ring_frames) return;
+  packet->arrived = network_.now();
+  ring_.push_back(std::move(packet));
 }
 
 void SimLink::hear(const link::Complaint& complaint) {

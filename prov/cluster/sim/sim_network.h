@@ -40,6 +40,7 @@ struct Packet {
   RailNumber rail = 0;
   std::uint32_t life = 0;  ///< of the sender's process
   Time sent_at{};
+  Time arrived{};         ///< at the receiving process
   bool shortcut = false;  ///< takes it
 };
 

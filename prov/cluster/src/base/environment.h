@@ -14,8 +14,11 @@ namespace cluster {
 class Clock {
  public:
   virtual ~Clock() = default;
-  /// Monotonic; read once per poll by engine/ and passed down from there.
+  /// Monotonic; read by engine/ when it has looked at the network, and passed down from there.
   virtual Time now() = 0;
+  /// What the kernel writes on what arrives (wall clock) is ahead of now() by so much. May jump, if somebody
+  /// sets the time.
+  virtual Duration stamps_ahead() { return Duration::zero(); }
   /// Counts on by itself, about one a nanosecond, and may jump: for rhythms, where now() is too dear.
   virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };

@@ -79,6 +79,8 @@ class Core final : public protocol::Directory {
   void do_chores(std::uint64_t ticks);
   bool network_due(std::uint64_t ticks) const;
   bool poll_network();
+  void transmit_spoken(Time now);
+  void transmit_touched(Time now);
   void take_held_back();
   template <typename Act>
   Fault with_peer(std::uint64_t handle, bool more, Act&& act);
@@ -96,8 +98,9 @@ class Core final : public protocol::Directory {
   void check_local_deaths();
   void check_local_death(Peer& peer);
   // network.cc
-  bool receive_network(Time now);
-  void dispatch(Time now, const wire::FrameView& view, const link::Path& from);
+  bool receive_network(Time& now);
+  void dispatch(Time now, const wire::FrameView& view, const link::InFrame& frame);
+  static Duration absence(Time now, const wire::FrameView& view, const link::InFrame& frame);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse_other_life(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
@@ -120,8 +123,6 @@ class Core final : public protocol::Directory {
   bool call_back(Time now, Peer& peer);
   void hear_complaints(Time now);
   void touch(Peer& peer);
-  void transmit_spoken(Time now);
-  void transmit_touched(Time now);
   // datagram.cc
   Fault send_datagram(Peer& peer, const protocol::SendOrder& order);
   void dispatch_datagram(Time now, const wire::FrameView& view, const link::Path& from);

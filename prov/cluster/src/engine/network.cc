@@ -24,11 +24,13 @@ constexpr std::size_t kBurstsPerTurn = 4;
 
 }  // namespace
 
-/// True if the link had anything.
-bool Core::receive_network(Time now) {
+/// True if the link had anything. `now` is read behind each look: what was found had come by then.
+bool Core::receive_network(Time& now) {
   bool news = false;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
+    now = parts_.environment.clock.now();
+    messenger_.tell_time(now);
     news |= count != 0;
     silent_looks_ = count > 0 ? 0 : silent_looks_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
@@ -42,7 +44,7 @@ bool Core::receive_network(Time now) {
           break;
         }
         ++parts_.environment.counters.frames_received;
-        dispatch(now, view, frames_[i].from);
+        dispatch(now, view, frames_[i]);
         bytes = bytes.subspan(view.length);
       }
     }
@@ -51,8 +53,9 @@ bool Core::receive_network(Time now) {
   return news;
 }
 
-void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& from) {
+void Core::dispatch(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   using wire::FrameKind;
+  const link::Path& from = frame.from;
   // The administrator's filters for IP do not see the shortcut: it is for those whom they have let in.
   if (from.shortcut && view.session == 0) {
     ++parts_.environment.counters.refused_garbage;
@@ -67,14 +70,23 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::Path& fro
   }
   Peer* peer = addressee(now, view, from);
   if (peer == nullptr) return;
-  const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from);
+  const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from, frame.arrived);
   if (verdict == reliability::Flow::Verdict::refused) return refuse_other_life(now, *peer, view, from);
   // Whoever only repeats its call is called back as if it were silent.
   if (view.session != 0 || verdict == reliability::Flow::Verdict::accepted) peer->heard_at = now;
   if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
-  if (verdict == reliability::Flow::Verdict::accepted) hand_up(*peer);
+  if (verdict == reliability::Flow::Verdict::accepted) {
+    messenger_.tell_absence(absence(now, view, frame));
+    hand_up(*peer);
+  }
   touch(*peer);
+}
+
+/// How long the newest of our frames lay with the peer when it sealed this one, and this one with us.
+Duration Core::absence(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+  const Duration theirs = view.acknowledges() ? Duration(view.ack_delay_ns) : Duration::zero();
+  return theirs + now - std::min(frame.arrived, now);
 }
 
 /// Whose flow a frame belongs to; null if nobody's (then it has been answered and counted).
@@ -300,36 +312,6 @@ void Core::touch(Peer& peer) {
   if (peer.touched) return;
   peer.touched = true;
   touched_.push_back(&peer);
-}
-
-/// What the messenger said on its own account (pulls, credits, dones) leaves too.
-void Core::transmit_spoken(Time now) {
-  messenger_.tell_time(now);
-  messenger_.take_spoken([this](protocol::Channel& channel) {
-    Peer& peer = *static_cast<Peer*>(channel.owner);
-    if (peer.flow != nullptr) touch(peer);
-  });
-  if (!touched_.empty()) transmit_touched(now);
-}
-
-/// Everything that a flow learnt this turn takes effect: operations complete, new frames go out.
-void Core::transmit_touched(Time now) {
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    Peer& peer = *touched_[i];
-    peer.touched = false;
-    reliability::Flow& flow = *peer.flow;
-    tokens_.clear();
-    flow.take_delivered(tokens_);
-    for (const protocol::Token token : tokens_) messenger_.delivered(token);
-    if (flow.fault() != Fault::none) {
-      doom(peer, flow.fault());
-      continue;
-    }
-    if (peer.channel.busy) messenger_.pump(peer.channel);
-    flow.transmit(now, *parts_.link);
-    timers_.plan(peer.timer, flow.deadline());
-  }
-  touched_.clear();
 }
 
 void Core::run_timers(Time now) {

@@ -153,8 +153,7 @@ void Core::take_held_back() {
 }
 
 bool Core::poll_network() {
-  const Time now = parts_.environment.clock.now();
-  messenger_.tell_time(now);
+  Time now{};
   const bool news = receive_network(now);
   if (flows_held_) [[unlikely]]
     resume_held(now);
@@ -167,8 +166,39 @@ bool Core::poll_network() {
     }
     messenger_.pump();
   }
-  transmit_spoken(now);
+  transmit_spoken(news ? parts_.environment.clock.now() : now);
   return news;
+}
+
+/// What the messenger said on its own account (pulls, credits, dones) leaves too.
+void Core::transmit_spoken(Time now) {
+  messenger_.tell_time(now);
+  messenger_.take_spoken([this](protocol::Channel& channel) {
+    Peer& peer = *static_cast<Peer*>(channel.owner);
+    if (peer.flow != nullptr) touch(peer);
+  });
+  if (!touched_.empty()) transmit_touched(now);
+}
+
+/// Everything that a flow learnt this turn takes effect: operations complete, new frames go out.
+void Core::transmit_touched(Time now) {
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    if (i != 0) now = parts_.environment.clock.now();  // frames are dated when they leave
+    Peer& peer = *touched_[i];
+    peer.touched = false;
+    reliability::Flow& flow = *peer.flow;
+    tokens_.clear();
+    flow.take_delivered(tokens_);
+    for (const protocol::Token token : tokens_) messenger_.delivered(token);
+    if (flow.fault() != Fault::none) {
+      doom(peer, flow.fault());
+      continue;
+    }
+    if (peer.channel.busy) messenger_.pump(peer.channel);
+    flow.transmit(now, *parts_.link);
+    timers_.plan(peer.timer, flow.deadline());
+  }
+  touched_.clear();
 }
 
 Time Core::next_deadline() const {

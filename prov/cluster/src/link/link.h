@@ -13,6 +13,7 @@
 #include "base/address.h"
 #include "base/bytes.h"
 #include "base/fault.h"
+#include "base/units.h"
 
 namespace cluster::link {
 
@@ -62,6 +63,8 @@ struct OutFrame {
 struct InFrame {
   ConstBytes bytes;
   Path from;
+  Time arrived =
+      kNever;  ///< at this node, where it then lay until it was fetched; kNever: the link cannot say
 };
 
 /// Something the network said about frames sent earlier.

@@ -26,7 +26,8 @@ class PacketLink final : public link::Link {
  public:
   PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, Descriptor claim,
              std::unique_ptr<PacketRing> ring, std::unique_ptr<PacketRing> shortcut,
-             std::unique_ptr<PacketSender> sender, std::vector<SocketAddress> own, Counters& counters)
+             std::unique_ptr<PacketSender> sender, std::vector<SocketAddress> own,
+             const Environment& environment)
       : port_(port),
         frame_max_(frame_max_within(interface.mtu, port->name().family())),
         claim_(std::move(claim)),
@@ -34,9 +35,9 @@ class PacketLink final : public link::Link {
         shortcut_(std::move(shortcut)),
         sender_(std::move(sender)),
         own_(std::move(own)),
-        counters_(counters),
-        socket_sender_(port, counters),
-        socket_receiver_(std::move(port), kSocketBuffers, counters) {}
+        counters_(environment.counters),
+        socket_sender_(port, environment.counters),
+        socket_receiver_(std::move(port), kSocketBuffers, UdpReceiver::Stamps::no, environment) {}
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }
@@ -179,7 +180,7 @@ std::unique_ptr<PacketRing> open_shortcut(const UdpPort& port, const Interface& 
                                           const PacketSettings& settings, const Environment& environment) {
   int error = 0;
   auto ring = PacketRing::open(interface.index, port.name(), RingShape::of_small_frames(settings.ring_slots),
-                               environment.counters, error);
+                               environment, error);
   if (ring == nullptr) {
     environment.log.warn(
         "small frames on %s go by IP: no ring for EtherType 0x88b5 (%s); FI_CLUSTER_ETHERTYPE=no "
@@ -214,7 +215,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::unique_ptr<PacketRing> shortcut;
   if (sender) {
     const auto shape = RingShape::of_super_frames(port->name().family(), settings.ring_slots);
-    ring = PacketRing::open(interface.index, port->name(), shape, environment.counters, error);
+    ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
   }
   if (ring && wants_shortcut) shortcut = open_shortcut(*port, interface, settings, environment);
   // Last, so that no frame falls between socket and ring; one in both is a duplicate, which is fine.
@@ -224,8 +225,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     return nullptr;
   }
   return std::make_unique<PacketLink>(std::move(port), interface, std::move(*claim), std::move(ring),
-                                      std::move(shortcut), std::move(sender), own_addresses(),
-                                      environment.counters);
+                                      std::move(shortcut), std::move(sender), own_addresses(), environment);
 }
 
 }  // namespace cluster::os

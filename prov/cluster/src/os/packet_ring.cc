@@ -71,7 +71,7 @@ RingShape RingShape::of_small_frames(std::size_t slots) {
 }
 
 std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& ours, const RingShape& shape,
-                                             Counters& counters, int& error) {
+                                             const Environment& environment, int& error) {
   Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   error = socket ? 0 : errno;
   if (!socket) return nullptr;
@@ -84,16 +84,17 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
     return nullptr;
   }
   return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, shape.slot_bytes,
-                                                    {static_cast<std::byte*>(memory), bytes}, counters));
+                                                    {static_cast<std::byte*>(memory), bytes}, environment));
 }
 
 PacketRing::PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,
-                       Counters& counters)
+                       const Environment& environment)
     : socket_(std::move(socket)),
       index_(index),
       slot_bytes_(slot_bytes),
       memory_(memory),
-      counters_(counters) {
+      counters_(environment.counters),
+      arrivals_(environment.clock) {
   const std::size_t per_block = kBlockBytes / slot_bytes;
   for (std::size_t block = 0; block < memory.size(); block += kBlockBytes) {
     for (std::size_t i = 0; i < per_block; ++i) slots_.push_back(&memory[block + i * slot_bytes]);
@@ -125,6 +126,7 @@ std::size_t PacketRing::receive(std::span<link::InFrame> frames) {
     std::byte* const slot = slots_[next_];
     const std::uint32_t status = status_of(slot).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) break;
+    if (count == 0) arrivals_.refresh();
     losing |= (status & TP_STATUS_LOSING) != 0;
     if (read_slot(slot, status, frames[count])) ++count;
     next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
@@ -139,6 +141,7 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   const std::size_t begin = header.tp_mac;
   const std::size_t size = header.tp_snaplen;
   const bool whole = size == header.tp_len && begin + size <= slot_bytes_ && (status & TP_STATUS_COPY) == 0;
+  frame.arrived = arrivals_.time_of(std::chrono::seconds(header.tp_sec) + Duration(header.tp_nsec));
   if (whole && read_headers({slot + begin, size}, index_, frame)) return true;
   ++counters_.link_malformed;
   return false;

@@ -15,8 +15,9 @@
 #include <vector>
 
 #include "base/address.h"
-#include "base/counters.h"
+#include "base/environment.h"
 #include "link/link.h"
+#include "os/arrival_clock.h"
 #include "os/descriptor.h"
 
 namespace cluster::os {
@@ -39,7 +40,7 @@ class PacketRing {
   /// For frames to `ours` that arrive on the interface `index`. Null with an errno in `error`. Nothing but
   /// such frames ever enters the ring.
   static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, const RingShape& shape,
-                                          Counters& counters, int& error);
+                                          const Environment& environment, int& error);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
@@ -57,7 +58,7 @@ class PacketRing {
 
  private:
   PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,
-             Counters& counters);
+             const Environment& environment);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
   void give_back();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
@@ -68,6 +69,7 @@ class PacketRing {
   std::size_t slot_bytes_;
   std::span<std::byte> memory_;
   Counters& counters_;
+  ArrivalClock arrivals_;
   std::vector<std::byte*> slots_;
   std::size_t next_ = 0;  ///< the slot the kernel fills next
   std::size_t held_ = 0;  ///< slots before it that are not given back yet

@@ -7,11 +7,21 @@
 #endif
 
 namespace cluster::os {
+namespace {
 
-Time SystemClock::now() {
+Duration read(clockid_t clock) {
   timespec moment{};
-  clock_gettime(CLOCK_MONOTONIC, &moment);
-  return Time(std::chrono::seconds(moment.tv_sec) + std::chrono::nanoseconds(moment.tv_nsec));
+  clock_gettime(clock, &moment);
+  return std::chrono::seconds(moment.tv_sec) + std::chrono::nanoseconds(moment.tv_nsec);
+}
+
+}  // namespace
+
+Time SystemClock::now() { return Time(read(CLOCK_MONOTONIC)); }
+
+Duration SystemClock::stamps_ahead() {
+  const Duration wall = read(CLOCK_REALTIME);
+  return wall - read(CLOCK_MONOTONIC);
 }
 
 std::uint64_t SystemClock::ticks() {

@@ -9,6 +9,7 @@ namespace cluster::os {
 class SystemClock final : public Clock {
  public:
   Time now() override;
+  Duration stamps_ahead() override;
   std::uint64_t ticks() override;
 };
 

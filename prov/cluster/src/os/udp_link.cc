@@ -20,11 +20,11 @@ std::size_t headers_of(SocketAddress::Family family) {
 
 class UdpLink final : public link::Link {
  public:
-  UdpLink(std::shared_ptr<UdpPort> port, unsigned mtu, Counters& counters)
+  UdpLink(std::shared_ptr<UdpPort> port, unsigned mtu, const Environment& environment)
       : port_(port),
         frame_max_(frame_max_within(mtu, port->name().family())),
-        sender_(port, counters),
-        receiver_(std::move(port), kReceiveBuffers, counters) {}
+        sender_(port, environment.counters),
+        receiver_(std::move(port), kReceiveBuffers, UdpReceiver::Stamps::yes, environment) {}
 
   const char* name() const override { return "udp"; }
   std::size_t frame_max() const override { return frame_max_; }
@@ -55,7 +55,7 @@ std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family) {
 
 std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,
                                           const Environment& environment) {
-  return std::make_unique<UdpLink>(std::move(port), mtu, environment.counters);
+  return std::make_unique<UdpLink>(std::move(port), mtu, environment);
 }
 
 }  // namespace cluster::os

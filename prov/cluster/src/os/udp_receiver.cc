@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace cluster::os {
@@ -12,11 +13,14 @@ constexpr int kPendingErrors = 3;  // how many reports about earlier frames may 
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Counters& counters)
+UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Stamps stamps,
+                         const Environment& environment)
     : port_(std::move(port)),
-      counters_(counters),
+      counters_(environment.counters),
+      arrivals_(environment.clock),
       memory_(new std::byte[buffers * kBufferBytes]),
       names_(buffers),
+      notes_(stamps == Stamps::yes ? buffers : 0),
       iovecs_(buffers),
       headers_(buffers) {
   for (std::size_t i = 0; i < buffers; ++i) {
@@ -25,11 +29,17 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Cou
     header.msg_name = &names_[i];
     header.msg_iov = &iovecs_[i];
     header.msg_iovlen = 1;
+    if (stamps == Stamps::yes) header.msg_control = notes_[i].bytes;
   }
+  const int on = 1;
+  if (stamps == Stamps::yes) setsockopt(port_->socket(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
 int UdpReceiver::take(std::size_t wanted) {
-  for (std::size_t i = 0; i < wanted; ++i) headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+    headers_[i].msg_hdr.msg_controllen = notes_.empty() ? 0 : sizeof(Notes);
+  }
   for (int attempt = 0; attempt <= kPendingErrors; ++attempt) {
     const int got =
         recvmmsg(port_->socket(), headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
@@ -37,6 +47,16 @@ int UdpReceiver::take(std::size_t wanted) {
     if (errno == EAGAIN) return 0;
   }
   return 0;
+}
+
+Time UdpReceiver::arrival(msghdr& header) const {
+  for (cmsghdr* note = CMSG_FIRSTHDR(&header); note != nullptr; note = CMSG_NXTHDR(&header, note)) {
+    if (note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) continue;
+    timespec stamp{};
+    std::memcpy(&stamp, CMSG_DATA(note), sizeof stamp);
+    return arrivals_.time_of(std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec));
+  }
+  return kNever;
 }
 
 std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
@@ -50,8 +70,9 @@ std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
     expected_ = got;
   }
   std::size_t count = 0;
+  if (got != 0) arrivals_.refresh();
   for (std::size_t i = 0; i < got; ++i) {
-    const mmsghdr& header = headers_[i];
+    mmsghdr& header = headers_[i];
     if ((header.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
       ++counters_.link_malformed;
       continue;
@@ -61,6 +82,7 @@ std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
     frame.from = {};
     frame.from.to =
         SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);
+    frame.arrived = arrival(header.msg_hdr);
   }
   return count;
 }

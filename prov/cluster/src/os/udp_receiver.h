@@ -1,34 +1,47 @@
 // Takes what arrived at the endpoint's UDP socket. Every buffer holds the largest super-datagram
-// (UDP_GRO), so their number is small; they are reused by the next call.
+// (UDP_GRO), so their number is small; they are reused by the next call. Where the socket is the main
+// entrance datagrams are stamped by the kernel when they come: some 50 ns each, so not where it is a side
+// entrance.
 #pragma once
 
 #include <sys/socket.h>
+#include <time.h>
 
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "base/counters.h"
+#include "base/environment.h"
 #include "link/link.h"
+#include "os/arrival_clock.h"
 #include "os/udp_port.h"
 
 namespace cluster::os {
 
 class UdpReceiver {
  public:
-  UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Counters& counters);
+  enum class Stamps : std::uint8_t { no, yes };
+  UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Stamps stamps,
+              const Environment& environment);
 
   /// As Link::receive_burst.
   std::size_t receive(std::span<link::InFrame> frames);
 
  private:
+  /// Room for what the kernel says of a datagram: when it came, and what UDP_GRO adds.
+  struct Notes {
+    alignas(cmsghdr) std::byte bytes[CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(int))];
+  };
   int take(std::size_t wanted);
+  Time arrival(msghdr& header) const;
 
   std::shared_ptr<UdpPort> port_;
   Counters& counters_;
+  ArrivalClock arrivals_;
   std::unique_ptr<std::byte[]> memory_;
   std::vector<sockaddr_storage> names_;
+  std::vector<Notes> notes_;  ///< none if nobody asked for stamps
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
   /// How many to ask for: asking for one more than there are costs as much as a datagram, so this

@@ -21,7 +21,7 @@ void PullBudget::arrived(ReceiveRequest& receive, std::size_t offset, std::size_
   Channel& channel = *receive.channel;
   if (timed_.armed && timed_.receive == receive.id && offset >= timed_.offset) {
     timed_.armed = false;
-    if (timed_.sent_at != kNever) sample(now_ - timed_.sent_at);
+    if (timed_.sent_at != kNever) sample(std::max(now_ - timed_.sent_at - absence_, Duration::zero()));
   }
   channel.brought += bytes;
   if (channel.pull_stalled && moves(channel)) {

@@ -3,10 +3,10 @@
 // share that port; one for those on this node, which share nothing but memory.
 //
 // The budget across the network finds its size. One pull at a time is timed, from the turn in which it
-// leaves until the first of its bytes is here; the shortest such time of late is distance, the rest is
-// waiting behind other bytes that were pulled. Up to kTarget of waiting the budget grows, by doubling until
-// the first time it was too much and again after a few timed pulls that hardly waited, else by an eighth;
-// beyond it shrinks in proportion, at most by half. So a gigabit port holds
+// leaves until the first of its bytes is here, less what either side was away meanwhile; the shortest such
+// time of late is distance, the rest is waiting behind other bytes that were pulled. Up to kTarget of waiting
+// the budget grows, by doubling until the first time it was too much and again after a few timed pulls that
+// hardly waited, else by an eighth; beyond it shrinks in proportion, at most by half. So a gigabit port holds
 // tens of kilobytes, a memory-speed link a megabyte. It never shrinks below kLeast: that fits into the
 // smallest switch buffers (64 KB), and a slow sender must not be taken for a slow port for ever.
 //
@@ -56,6 +56,8 @@ class PullBudget {
 
   /// A turn of the engine begins, or pulls leave. Below the engine nothing else knows the time.
   void tell_time(Time now);
+  /// What arrives next was unread for so long, and its sender before that knew so long of what we had sent.
+  void tell_absence(Duration absence) { absence_ = absence; }
   /// What has arrived by `now` has been taken in. True if somebody's share was lent out.
   bool mind(Time now);
   /// When mind() wants to be called; kNever if nobody waits.
@@ -94,6 +96,7 @@ class PullBudget {
     bool armed = false;
   } timed_;
   Time now_{};
+  Duration absence_{0};
   Time mind_at_{};
   Duration last_taken_{0};
   Shortest distance_{kMemory};

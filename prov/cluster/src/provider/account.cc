@@ -33,7 +33,7 @@ void report_rail(const reliability::RailState& rail, const EndpointSetup& setup,
       .flag("up", rail.up)
       .flag("shortcut", rail.shortcut);
   if (rail.round_trip > Duration::zero()) {
-    record.number("rtt_ns", ns(rail.round_trip)).number("rtt_longest_ns", ns(rail.round_trip_longest));
+    record.number("rtt_ns", ns(rail.round_trip)).number("rtt_longest_ns", ns(rail.reply_longest));
   }
   record.number("window_frames", rail.window).number("in_flight_frames", rail.travelling);
 }

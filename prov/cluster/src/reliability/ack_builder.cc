@@ -7,10 +7,10 @@
 
 namespace cluster::reliability {
 
-void AckBuilder::arrived(Time now, Sequence transmission, bool ordered, Urgency urgency) {
+void AckBuilder::arrived(Time now, Time at, Sequence transmission, bool ordered, Urgency urgency) {
   if (!anything_ || transmission.after(newest_)) {
     newest_ = transmission;
-    newest_at_ = now;
+    newest_at_ = at;
   }
   anything_ = true;
   ++(ordered ? ordered_ : unordered_);

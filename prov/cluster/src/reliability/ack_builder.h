@@ -21,8 +21,8 @@ class AckBuilder {
   enum class Urgency : std::uint8_t { none, soon, now };
   explicit AckBuilder(Duration delay) : delay_(delay) {}
 
-  /// A sequenced frame arrived, new or not.
-  void arrived(Time now, Sequence transmission, bool ordered, Urgency urgency);
+  /// A sequenced frame, new or not, has been fetched; `at`: when it had come to this node.
+  void arrived(Time now, Time at, Sequence transmission, bool ordered, Urgency urgency);
   /// True once a frame of the peer has arrived: there is something to say.
   bool anything() const { return anything_; }
   bool owed() const { return due_ != kNever; }

@@ -17,6 +17,7 @@ void Congestion::acknowledged(Time now, const News& news) {
     look_beneath_ = base_.sample(now, *news.round_trip) || look_beneath_;
     round_.shortest = std::min(round_.shortest, *news.round_trip);
   }
+  if (news.reply) round_.shortest_reply = std::min(round_.shortest_reply, *news.reply);
   if (falling_ > 0) {
     fall(news.arrived);
   } else {
@@ -51,7 +52,9 @@ void Congestion::judge() {
   const Duration limit = base_.known() ? target() : kTarget;
   const bool queued = delay > limit;
   const Duration standing = std::clamp(base_.known() ? base_.get() : limit, kNoise, limit / 2);
-  const bool overflow = round_.lost > 0 && delay > standing;
+  const bool stands =
+      round_.shortest_reply != Duration::max() && round_.shortest_reply - base_.get() > standing;
+  const bool overflow = round_.lost > 0 && stands;
   const bool policed = round_.lost * kToleratedShare > frames && frames >= kFloor;
   std::size_t to = window_;
   if (queued && queued_before_ && window_ > kFirst) {

@@ -1,16 +1,17 @@
 // How many frames may travel at once. Two things speak of a path that is too full: frames queue, and
 // frames are lost. Ethernet loses frames for other reasons as well (bad cables, full receive rings, a
-// policer), so a loss alone proves little, and delay alone may be a peer that computes. Each *round*
+// policer), so a loss alone proves little. Each *round*
 // (until a frame that was sent after the round's begin is acknowledged) is judged as a whole:
 //
 //   delay    shortest round trip of the round beyond the shortest of the last ten seconds: a queue
-//            that stood all the round, not one that came and went
+//            that stood all the round, not one that came and went. What frames lie unread at either end
+//            is not in it (the reply time has that too): who computes, or waits for a processor, is no queue
 //   share    of the round's frames that were lost
 //
 //   a queue   delay beyond target (kTarget, or half the shortest round trip if that is longer) in two
 //             rounds running: less in proportion to the excess, at most half; not below the first
-//             window, since a peer that polls seldom looks the same
-//   overflow  losses while a queue stands, be it short: seven tenths
+//             window, since some of it may be others'
+//   overflow  losses while a queue stands, be it short, or frames lie unread in a ring: seven tenths
 //   a policer more than a fifth lost, whatever the delay: less by the share, at most half
 //
 // A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument:
@@ -44,7 +45,8 @@ class Congestion {
     std::size_t travelling = 0;          ///< how many were under way before
     Sequence newest;                     ///< latest transmission that has arrived
     Sequence next;                       ///< number of the next transmission
-    std::optional<Duration> round_trip;  ///< if it makes a sample
+    std::optional<Duration> round_trip;  ///< of the network, if it makes a sample
+    std::optional<Duration> reply;       ///< the same and what frames lay unread at either end
   };
 
   std::size_t window() const { return window_; }
@@ -52,7 +54,7 @@ class Congestion {
   bool exploring() const { return window_ < threshold_ && falling_ == 0; }
   void acknowledged(Time now, const News& news);
   void lost(std::size_t frames) { round_.lost += frames; }
-  /// Complete silence. Leaves the floor, from where doubling leads back.
+  /// Complete and lasting silence. Leaves the floor, from where doubling leads back.
   void timed_out();
   void repaired() { ++repairs_; }
   void repaired_in_vain(std::size_t frames);
@@ -72,6 +74,7 @@ class Congestion {
     std::size_t arrived = 0;
     std::size_t lost = 0;
     Duration shortest = Duration::max();
+    Duration shortest_reply = Duration::max();
   };
 
   Duration target() const;

@@ -81,8 +81,8 @@ void Flow::answer(const wire::FrameView& call, const link::Path& way_back, link:
   rooms_->answer(call, way_back, link);
 }
 
-Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::Path& from) {
-  return rooms_->receive(now, view, from);
+Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived) {
+  return rooms_->receive(now, view, from, std::min(arrived, now));
 }
 
 bool Flow::next(ConstBytes& segments) { return rooms_->next(segments); }

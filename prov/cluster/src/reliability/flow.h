@@ -99,7 +99,8 @@ class Flow final : public protocol::Carrier {
   // --- up ---
   /// `view` came through wire::admit and was addressed to this session (or carries the opening of
   /// the peer this flow belongs to). Call next() until it is false before anything else.
-  Verdict receive(Time now, const wire::FrameView& view, const link::Path& from);
+  /// `arrived`: at this node, where the frame may have lain for long; kNever: nobody knows.
+  Verdict receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever);
   /// The next run of segments to hand to the protocol, in the order that was promised. The bytes
   /// stay valid until the next call of next() or receive().
   bool next(ConstBytes& segments);

@@ -6,7 +6,8 @@
 
 namespace cluster::reliability {
 
-Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const link::Path& from) {
+Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const link::Path& from,
+                                   Time arrived) {
   const bool mine = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake.knows_peer();
   if (!alive() || !mine || !handshake.accept(view)) {
@@ -25,13 +26,13 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
       ++environment.counters.refused_window;
       return Verdict::refused;
     }
-    take_acknowledgement(now, view);
+    take_acknowledgement(now, view, arrived);
   }
   heard(now, from);
   // What was sent before has not been taken, and will be now: so it is after an introduction, and where the
   // first thing we asked for was not for strangers.
   if (!knew_peer && !view.sequenced() && frames.first().value == 0) timer.hurry(now);
-  const Verdict verdict = view.sequenced() ? take_frame(now, view) : Verdict::known;
+  const Verdict verdict = view.sequenced() ? take_frame(now, view, arrived) : Verdict::known;
   // The way back is believed from who has been told the session, not from who only calls.
   if (verdict != Verdict::refused && view.session != 0) rails.learn(from, view.sequenced());
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
@@ -40,14 +41,13 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
 }
 
 /// Something that was acknowledged comes again: did that not come through? Who was away finds the frame and
-/// its repair, answers the one and takes in the other: what comes within a round trip left before the answer
-/// was there. (When it came nobody knows: who answers, goes away again and looks then doubts without a
-/// reason.)
-bool Flow::Rooms::unheard(Time now) const {
-  return !acks.owed() && now - acks.said_at() >= rails.soonest_answer();
+/// its repair, answers the one and takes in the other: what came within a round trip left before the answer
+/// was there.
+bool Flow::Rooms::unheard(Time repair) const {
+  return !acks.owed() && repair - acks.said_at() >= rails.soonest_answer();
 }
 
-Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
+Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view, Time arrived_here) {
   using Urgency = AckBuilder::Urgency;
   const bool gap_before = arrivals.has_gap();
   switch (arrivals.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
@@ -55,20 +55,20 @@ Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view) {
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
-      if (unheard(now)) rails.doubt_shortcuts(now);
-      acks.arrived(now, view.transmission, view.in_order(), Urgency::now);
+      if (unheard(arrived_here)) rails.doubt_shortcuts(now);
+      acks.arrived(now, arrived_here, view.transmission, view.in_order(), Urgency::now);
       return Verdict::known;
     case ReceiveWindow::Arrival::fresh: break;
   }
   const bool news = (gap_before || arrivals.has_gap()) && !rails.many_arrive();
-  acks.arrived(now, view.transmission, view.in_order(),
+  acks.arrived(now, arrived_here, view.transmission, view.in_order(),
                news             ? Urgency::now
                : view.ack_now() ? Urgency::soon
                                 : Urgency::none);
   return Verdict::accepted;
 }
 
-void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
+void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view, Time arrived_here) {
   const wire::Ack* ranges = view.has_ranges ? &view.ranges : nullptr;
   // A peer that only sends says the same with each frame.
   const Heard said{view.ack, view.newest, ranges == nullptr};
@@ -89,7 +89,7 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view) {
   const bool partial = ranges != nullptr && ranges->count == wire::kAckRangesMax;
   const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
   constexpr std::uint64_t saturated = std::numeric_limits<std::uint16_t>::max() * wire::kAckDelayUnit;
-  RailSet::Word word{view.newest, known_end, transmission + 1, std::nullopt, 0};
+  RailSet::Word word{view.newest, known_end, transmission + 1, arrived_here, std::nullopt, 0};
   if (view.ack_delay_ns < saturated) word.delay = Duration(view.ack_delay_ns);
   if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - in_vain) > 0) {
     word.in_vain = ranges->duplicates - in_vain;
@@ -153,7 +153,7 @@ bool Flow::Rooms::next(ConstBytes& segments) {
 /// The peer may have repeated the frame for long and given up hope: it hears of it at once.
 void Flow::Rooms::resume(Time now) {
   const Sequence brought_by = arrivals.resume();
-  acks.arrived(now, brought_by, true, AckBuilder::Urgency::now);
+  acks.arrived(now, now, brought_by, true, AckBuilder::Urgency::now);
 }
 
 /// What this side holds back is not missing.
@@ -166,7 +166,7 @@ void Flow::Rooms::on_time(Time now) {
   fault = now >= fin_deadline() ? Fault::reset : liveness.verdict(now);
   if (!alive()) return;
   detect_losses(now);
-  const RetransmissionTimer::Event event = timer.on_time(now, rails.round_trip(frames));
+  const RetransmissionTimer::Event event = timer.on_time(now, rails.reply_time(frames));
   if (event == RetransmissionTimer::Event::none) return;
   if (frames.outstanding() == 0) {
     asks_again = true;  // the peer holds a frame that it had before: nothing is left to repeat
@@ -183,7 +183,7 @@ void Flow::Rooms::on_silence(Time now, bool timeout) {
   const Flight& flight = frames.at(*urgent);
   if (timeout) {
     ++environment.counters.timeouts;
-    rails[flight.rail].congestion.timed_out();
+    if (timer.persistent()) rails[flight.rail].congestion.timed_out();
     if (!handshake.peer_knows_us()) rails.try_another_link();
   }
   rails.strike(now, flight);
@@ -203,7 +203,7 @@ void Flow::Rooms::on_complaint(Time now, const link::Complaint& complaint) {
 
 Time Flow::Rooms::deadline() const {
   if (!alive()) return kNever;
-  return std::min({acks.deadline(), rails.deadline(), timer.deadline(rails.round_trip(frames)),
+  return std::min({acks.deadline(), rails.deadline(), timer.deadline(rails.reply_time(frames)),
                    liveness.deadline(), fin_deadline(), retry_at, resume_at});
 }
 

@@ -71,19 +71,19 @@ struct Flow::Rooms {
   void gone_out(Time now, const Pick& pick, std::size_t rail);
 
   // --- up (flow_receive.cc) ---
-  Verdict receive(Time now, const wire::FrameView& view, const link::Path& from);
+  Verdict receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived);
   /// A sign of life; for the life of the session only what came the long way, which is not to be missed
   /// unseen.
   void heard(Time now, const link::Path& from) {
     heard_at = now;
     if (!from.shortcut) liveness.heard(now);
   }
-  void take_acknowledgement(Time now, const wire::FrameView& view);
+  void take_acknowledgement(Time now, const wire::FrameView& view, Time arrived_here);
   void report(Sequence s, const FrameBody& body, Sequence complete_before);
   void report_withheld();
   void probe_arrived();
-  Verdict take_frame(Time now, const wire::FrameView& view);
-  bool unheard(Time now) const;
+  Verdict take_frame(Time now, const wire::FrameView& view, Time arrived_here);
+  bool unheard(Time repair) const;
   void take_fin(Time now, Sequence end);
   bool next(ConstBytes& segments);
   void resume(Time now);

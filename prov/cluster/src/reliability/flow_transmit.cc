@@ -26,12 +26,16 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   const std::size_t rails_before = rails.size();
   if (handshake.peer_knows_us()) look_for_rails();
   const Sequence before = transmission;
-  const Word word(now, acks, arrivals);
+  Word word(now, acks, arrivals);
   if (std::exchange(asks_again, false)) ask_again(now, link, word);
   Word::Said told = Word::Said::nothing;
   bool taken = true;
   rails.turn_begins();
   for (bool more = true; more;) {
+    if (transmission != before) {  // who lost the processor meanwhile would take that for the network's doing
+      now = environment.clock.now();
+      word.date(now, acks);
+    }
     const RailSet::Turn turn = next_turn(now);
     Choice choice;
     choice.rail = turn.rail;

@@ -58,16 +58,11 @@ struct Rail {
     return estimate;
   }
 
-  /// A round trip; twice the shortest if the usual one is longer, since peers that compute make it so.
-  Duration undisturbed() const {
-    return shortest.known() ? std::min(round_trip.smoothed(), 2 * shortest.get()) : Duration::zero();
-  }
-
   /// When silence would mean that it has failed; kNever while nothing speaks against it.
   Time failed_at() const {
     if (passed_at == kNever) return kNever;
-    const Duration patience = std::max(round_trip.timeout(), kSilence);
-    return std::max(heard_at + patience, passed_at + round_trip.smoothed());
+    const Duration patience = std::max(reply_time.timeout(), kSilence);
+    return std::max(heard_at + patience, passed_at + reply_time.smoothed());
   }
 
   /// What one word of the peer says of this rail.
@@ -80,7 +75,8 @@ struct Rail {
 
   link::Path path;
   link::Path short_path;  ///< the same by the shortcut, when it was last taken
-  RoundTrip round_trip;
+  RoundTrip round_trip;   ///< of the network: what frames lay unread at either end is not in it
+  RoundTrip reply_time;   ///< until it is known here that a frame has arrived, whatever that waited for
   Shortest shortest{kMemory};
   LossDetector losses;
   Congestion congestion;

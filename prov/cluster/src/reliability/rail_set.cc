@@ -200,7 +200,7 @@ std::size_t RailSet::detect(Time now, SendWindow& frames) {
   std::size_t lost = 0;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     Rail& rail = *rails_[i];
-    const std::size_t overdue = rail.losses.detect(now, rail.round_trip, frames);
+    const std::size_t overdue = rail.losses.detect(now, rail.reply_time, frames);
     rail.congestion.lost(overdue);
     if (overdue != 0) rail.shortcut.doubt(now);
     lost += overdue;
@@ -238,11 +238,11 @@ void RailSet::strike(Time now, const Flight& flight) {
   if (least_recent(flight.rail) != flight.rail) rail.health.strike(now);  // else its repair goes there again
 }
 
-const RoundTrip& RailSet::round_trip(const SendWindow& frames) const {
-  const RoundTrip* longest = &rails_.front()->round_trip;
+const RoundTrip& RailSet::reply_time(const SendWindow& frames) const {
+  const RoundTrip* longest = &rails_.front()->reply_time;
   for (std::size_t i = 1; i < rails_.size(); ++i) {
     if (frames.travelling_on(i) == 0) continue;
-    const RoundTrip& other = rails_[i]->round_trip;
+    const RoundTrip& other = rails_[i]->reply_time;
     if (!other.measured()) return other;  // nothing is known of how long silence lasts there
     const bool slower = !longest->measured() || other.likely_longest() > longest->likely_longest();
     if (slower) longest = &other;
@@ -265,7 +265,7 @@ std::vector<RailState> RailSet::state(const SendWindow& frames) const {
     states.push_back({.link = rail.path.link,
                       .to = rail.path.to,
                       .round_trip = rail.round_trip.smoothed(),
-                      .round_trip_longest = rail.round_trip.likely_longest(),
+                      .reply_longest = rail.reply_time.likely_longest(),
                       .window = rail.congestion.window(),
                       .travelling = frames.travelling_on(i),
                       .up = rail.health.up(),

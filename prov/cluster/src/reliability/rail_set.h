@@ -43,8 +43,8 @@ class RailSet {
   const link::Path& reply() {
     return answers_by_shortcut_ ? rails_[reply_]->way_alone() : rails_[reply_]->path;
   }
-  /// What sets out for the peer now is not answered sooner, however long the peer was away of late.
-  Duration soonest_answer() const { return rails_[reply_]->undisturbed(); }
+  /// What sets out for the peer in this turn is hardly answered sooner.
+  Duration soonest_answer() const { return 2 * rails_[reply_]->round_trip.smoothed(); }
   /// True while the peer's frames come over several rails: gaps mean nothing then.
   bool many_arrive() const { return since_switch_ < kSwitches; }
 
@@ -80,6 +80,7 @@ class RailSet {
     Sequence newest;                ///< latest transmission that has arrived
     Sequence known_end;             ///< it covers the frames before this one
     Sequence next;                  ///< number of the next transmission
+    Time arrived;                   ///< at this node, perhaps long before it was read
     std::optional<Duration> delay;  ///< between the arrival of newest and the word, unless unknown
     std::size_t in_vain = 0;        ///< repairs, since the last word
   };
@@ -100,8 +101,8 @@ class RailSet {
   Time deadline() const;
   /// A frame has waited in vain on this rail, and now goes again.
   void strike(Time now, const Flight& flight);
-  /// The round trip that says how long silence may last: of the slowest rail on which something travels.
-  const RoundTrip& round_trip(const SendWindow& frames) const;
+  /// What says how long silence may last: of the slowest rail on which something travels.
+  const RoundTrip& reply_time(const SendWindow& frames) const;
   bool remember(Sequence transmission, Sequence sequence) const;
 
   // --- for whoever asks ---
@@ -113,7 +114,7 @@ class RailSet {
   std::optional<std::size_t> find(const link::Path& from) const;
   void answer_by(std::size_t rail);
   void take_word(Time now, const Word& word, Rail& rail, bool overtaken);
-  void sample(Time now, Rail& rail, Duration measured);
+  void sample(Time now, Rail& rail, Duration reply, std::optional<Duration> round_trip);
   void compare(Time now);
   std::size_t fail(Time now, Rail& rail, SendWindow& frames);
   void tell(const Rail& rail, rails::Health::News news) const;

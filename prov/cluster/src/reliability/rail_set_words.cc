@@ -15,7 +15,7 @@ void RailSet::word_begins(const SendWindow& frames) {
 void RailSet::arrived(Sequence sequence, const Flight& flight) {
   Rail& rail = *rails_[flight.rail];
   ++rail.tally.arrived;
-  rail.losses.arrived(sequence, flight, rail.round_trip);
+  rail.losses.arrived(sequence, flight, rail.reply_time);
   // Of a frame that was sent again nobody knows which sending this was.
   if (flight.sendings != 1) return;
   if (rail.tally.latest && !flight.transmission.after(*rail.tally.latest)) return;
@@ -42,15 +42,19 @@ void RailSet::take_word(Time now, const Word& word, Rail& rail, bool overtaken) 
   } else if (!overtaken) {
     rail.losses.covered(word.known_end);
   }
+  std::optional<Duration> reply;
   std::optional<Duration> round_trip;
   if (sent_at && named && *newest == word.newest) {
-    if (word.delay) round_trip = now - *sent_at - *word.delay;
+    reply = now - *sent_at;
+    if (word.delay) round_trip = word.arrived - *sent_at - *word.delay;
     rail.measured_at = now;
-  } else if (sent_at && now - rail.measured_at > 4 * rail.round_trip.smoothed()) {
+  } else if (sent_at && now - rail.measured_at > 4 * rail.reply_time.smoothed()) {
     // Frames of a slow rail are never the newest: then what the peer took to say so is in the sample.
-    round_trip = now - *sent_at;
+    reply = now - *sent_at;
+    round_trip = word.arrived - *sent_at;
   }
-  if (round_trip) sample(now, rail, *round_trip);
+  if (round_trip && *round_trip <= Duration::zero()) round_trip.reset();  // somebody has set the time
+  if (reply) sample(now, rail, *reply, round_trip);
   if (sent_at) {
     rail.heard_at = now;
     rail.passed_at = kNever;
@@ -59,21 +63,25 @@ void RailSet::take_word(Time now, const Word& word, Rail& rail, bool overtaken) 
   }
   if (word.in_vain != 0) {
     rail.congestion.repaired_in_vain(word.in_vain);
-    rail.losses.repaired_in_vain(now, rail.round_trip);
+    rail.losses.repaired_in_vain(now, rail.reply_time);
     rail.shortcut.unfounded();
   }
   if (!alone && rail.tally.arrived == 0 && !sent_at) return;
   const Sequence upto = alone ? word.newest : rail.losses.newest();
   if (round_trip) round_trip = rail.round_trip.latest();
-  rail.congestion.acknowledged(now, {rail.tally.arrived, rail.tally.travelling, upto, word.next, round_trip});
+  rail.congestion.acknowledged(
+      now, {rail.tally.arrived, rail.tally.travelling, upto, word.next, round_trip, reply});
 }
 
-void RailSet::sample(Time now, Rail& rail, Duration measured) {
+void RailSet::sample(Time now, Rail& rail, Duration reply, std::optional<Duration> round_trip) {
   // A rail that was slow, and is tried again after a while, is not to be judged by how it was.
   const bool stale = rails_.size() > 1 && now > rail.sampled_at + Rail::kStale;
-  if (stale && measured < rail.round_trip.smoothed()) rail.round_trip = {};
+  if (stale && reply < rail.reply_time.smoothed()) rail.reply_time = {};
+  if (stale && round_trip && *round_trip < rail.round_trip.smoothed()) rail.round_trip = {};
   rail.sampled_at = now;
-  rail.round_trip.sample(measured);
+  rail.reply_time.sample(reply);
+  if (!round_trip) return;
+  rail.round_trip.sample(*round_trip);
   rail.shortest.sample(now, rail.round_trip.latest());
 }
 

@@ -13,7 +13,7 @@ struct RailState {
   std::size_t link = 0;    ///< by which of this side's links
   SocketAddress to;        ///< the peer's address there
   Duration round_trip{0};  ///< smoothed; 0: not measured yet
-  Duration round_trip_longest{0};
+  Duration reply_longest{0};
   std::size_t window = 0;      ///< frames that may travel at once...
   std::size_t travelling = 0;  ///< ...and that do
   bool up = true;              ///< believed in

@@ -32,6 +32,8 @@ class RetransmissionTimer {
   /// kNever if nothing is outstanding.
   Time deadline(const RoundTrip& round_trip) const;
   Event on_time(Time now, const RoundTrip& round_trip);
+  /// True from the second timeout without progress on. The first may be a peer that was away.
+  bool persistent() const { return backoff_ > 1; }
 
  private:
   static constexpr Duration kProbeMin = 20us;

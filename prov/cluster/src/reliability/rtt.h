@@ -1,7 +1,7 @@
-// The round trip in nanoseconds, smoothed as RFC 6298 says. Samples are never ambiguous (the peer
-// names the transmission that arrived), and the time the peer sat on its acknowledgement has been
-// taken out. A peer that was away computing makes a sample as long as its absence, which says
-// nothing about the network: one sample may not move the estimate by more than a factor.
+// A time that is measured again and again, in nanoseconds, smoothed as RFC 6298 says. A rail has two
+// (rail.h): the round trip of the network, and how long it takes to hear of a frame, absences included.
+// Samples are never ambiguous (the peer names the transmission that arrived), but who is away makes long
+// ones: one sample may not move the estimate by more than a factor.
 #pragma once
 
 #include "base/units.h"

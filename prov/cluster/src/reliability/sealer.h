@@ -21,6 +21,9 @@ class Word {
  public:
   Word(Time now, const AckBuilder& acks, const ReceiveWindow& arrivals);
 
+  /// It leaves only now.
+  void date(Time now, const AckBuilder& acks) { age_ = acks.delay_field(now); }
+
   /// What a frame says of the word; with a block, also how many frames came in vain.
   enum class Said : std::uint8_t { nothing, main, all };
   /// Bytes of block that a frame with so much room left would carry, or nothing if the word cannot be

@@ -36,6 +36,7 @@ class FakeNetwork {
     std::vector<std::byte> bytes;
     bool raw = false;  ///< sent to a hardware address
     bool shortcut = false;
+    Time arrived{};
   };
 
   Conditions conditions;
@@ -69,6 +70,7 @@ class FakeNetwork {
     for (auto i = flying_.begin(); i != flying_.end() && i->first.first <= clock_.now(); ++i) {
       if (!(i->second.first == to)) continue;
       out = std::move(i->second.second);
+      out.arrived = i->first.first;
       flying_.erase(i);
       return true;
     }
@@ -118,6 +120,7 @@ class FakeLink final : public link::Link {
     for (std::size_t i = 0; i < inbox_.size(); ++i) {
       frames[i].bytes = inbox_[i].bytes;
       frames[i].from = {inbox_[i].from, {}, network_.conditions.macs, 0, inbox_[i].shortcut};
+      frames[i].arrived = inbox_[i].arrived;
     }
     return inbox_.size();
   }

@@ -160,7 +160,8 @@ class FlowEnd {
       return;
     }
     if (view.kind == wire::FrameKind::alive) return flow->on_alive(now(), frame.from, view.session == nonce);
-    if (flow->receive(now(), view, frame.from) == reliability::Flow::Verdict::refused) ++refused;
+    if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::Flow::Verdict::refused)
+      ++refused;
     ConstBytes segments;
     while (flow->next(segments)) unpack(segments);
   }

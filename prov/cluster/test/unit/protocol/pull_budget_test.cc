@@ -23,14 +23,16 @@ struct PullBudgetTest : testing::Test {
     receive.channel = &channel;
     return receive;
   }
-  /// Pulls what may be pulled of one long message; all of it arrives `taken` later.
-  void round(ReceiveRequest& receive, Duration taken) {
+  /// Pulls what may be pulled of one long message; all of it arrives `taken` later, `absence` of which
+  /// somebody was away.
+  void round(ReceiveRequest& receive, Duration taken, Duration absence = 0us) {
     budget.tell_time(now);
     while (budget.room() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
     budget.lacking();
     budget.tell_time(now);
     now += taken;
     budget.tell_time(now);
+    budget.tell_absence(absence);
     budget.arrived(receive, receive.arrived, receive.requested - receive.arrived);
   }
 };
@@ -55,6 +57,14 @@ TEST_F(PullBudgetTest, ShrinksWhereBytesWaitButFitsTheSmallestBuffer) {
   EXPECT_EQ(budget.limit(), kLeast + kLeast / 8) << "carefully at first";
   for (int i = 0; i < 10; ++i) round(receive, 30us);
   EXPECT_EQ(budget.limit(), kMost);
+}
+
+TEST_F(PullBudgetTest, WhoIsAwayIsNoQueue) {
+  ReceiveRequest& receive = message_of(channels.emplace_back());
+  for (int i = 0; i < 5; ++i) round(receive, 5030us, 5ms);
+  EXPECT_EQ(budget.limit(), kMost);
+  round(receive, 5330us, 5ms);
+  EXPECT_NEAR(static_cast<double>(budget.limit()), kMost * 230.0 / 330, kMost / 50.0);
 }
 
 TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {

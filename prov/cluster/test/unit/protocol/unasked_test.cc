@@ -1,8 +1,6 @@
 // What travels unasked, and what peers have asked for beside it.
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "support/messenger_pair.h"
 
 namespace cluster::protocol {
@@ -32,7 +30,6 @@ TEST_F(UnaskedTest, IsNoMoreThanTheCarrierBears) {
 }
 
 TEST_F(UnaskedTest, IsNoMoreThanTheOption) {
-  left.carrier.unasked = std::numeric_limits<std::size_t>::max();
   EXPECT_FALSE(announced(64 * 1024));
   EXPECT_TRUE(announced(64 * 1024 + 1));
   left.channel.eager_max = 1000;

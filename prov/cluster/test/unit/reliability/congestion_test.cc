@@ -13,13 +13,16 @@ struct CongestionTest : testing::Test {
   Time now{};
   std::uint32_t transmission = 0;
 
-  /// A round in which the whole window was used and all but `lost` frames arrived, each `delay` late.
-  void round(Duration delay = 0us, std::size_t lost = 0) {
+  /// A round in which the whole window was used and all but `lost` frames arrived, each `delay` late; then
+  /// they, or the word of them, lay `unread`.
+  void round(Duration delay = 0us, std::size_t lost = 0, Duration unread = 0us) {
     const std::size_t window = congestion.window();
     transmission += static_cast<std::uint32_t>(window);
-    now += kBase + delay;
+    now += kBase + delay + unread;
     if (lost != 0) congestion.lost(lost);
-    congestion.acknowledged(now, {window - lost, window, {transmission}, {transmission + 1}, kBase + delay});
+    congestion.acknowledged(
+        now,
+        {window - lost, window, {transmission}, {transmission + 1}, kBase + delay, kBase + delay + unread});
   }
   void grow_to(std::size_t window) {
     for (int i = 0; i < 20 && congestion.window() < window; ++i) round();
@@ -37,7 +40,7 @@ TEST_F(CongestionTest, DoublesEachRoundUntilTheWindowOfTheFlow) {
 }
 
 TEST_F(CongestionTest, AWindowThatIsNotUsedDoesNotGrow) {
-  congestion.acknowledged(Time(1us), {10, 10, {10}, {11}, kBase});
+  congestion.acknowledged(Time(1us), {10, 10, {10}, {11}, kBase, kBase});
   EXPECT_EQ(congestion.window(), Congestion::kFirst);
 }
 
@@ -51,9 +54,9 @@ TEST_F(CongestionTest, LossesWithAQueueCostThreeTenthsOverTheNextRound) {
   grow_to(512);
   round(60us, 1);
   EXPECT_EQ(congestion.window(), 512u) << "nothing is withheld before something arrives";
-  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase});
+  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase, kBase});
   EXPECT_NEAR(static_cast<double>(congestion.window()), 512 * 0.85, 2);
-  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase});
+  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase, kBase});
   EXPECT_EQ(congestion.window(), 512u * 7 / 10);
 }
 
@@ -67,6 +70,20 @@ TEST_F(CongestionTest, AStandingQueueCostsInProportion) {
   round(180us);  // the reduction is carried out
   // 80 us too long of 200 us in all.
   EXPECT_NEAR(static_cast<double>(congestion.window()), 512 * 0.6, 4);
+}
+
+TEST_F(CongestionTest, WhatLiesUnreadIsNoQueue) {
+  for (int i = 0; i < 4; ++i) round(0us, 0, 5ms);
+  EXPECT_EQ(congestion.window(), 512u);
+  for (int i = 0; i < 10; ++i) round(0us, 0, 5ms);
+  EXPECT_EQ(congestion.window(), 512u);
+}
+
+TEST_F(CongestionTest, LossesWhileFramesLieUnreadAreAFullRing) {
+  grow_to(512);
+  round(0us, 1, 5ms);
+  round(0us, 0, 5ms);
+  EXPECT_EQ(congestion.window(), 512u * 7 / 10);
 }
 
 TEST_F(CongestionTest, NothingGrowsWhileFramesQueue) {

@@ -218,7 +218,8 @@ TEST_F(RailSetTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
   second.ranges[0] = {{1}, {2}};
   rails.word_begins(frames);
   frames.acknowledge({0}, &second, [&](Sequence s, const Flight& flight) { rails.arrived(s, flight); });
-  rails.word_ends(Time(4ms), {.newest = {2}, .known_end = {2}, .next = {3}, .delay = 0ns});
+  rails.word_ends(Time(4ms),
+                  {.newest = {2}, .known_end = {2}, .next = {3}, .arrived = Time(4ms), .delay = 0ns});
   rails.detect(Time(4s), frames);
   for (std::size_t i = 0; i < 3; ++i) ASSERT_FALSE(rails[i].health.up()) << i;
 
@@ -240,16 +241,16 @@ TEST_F(RailSetTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
 /// one.
 TEST_F(RailSetTest, SilenceOnARailThatIsNotMeasuredIsNotJudgedByTheOthers) {
   join_both();
-  rails[0].round_trip.sample(10us);
-  rails[2].round_trip.sample(20us);
+  rails[0].reply_time.sample(10us);
+  rails[2].reply_time.sample(20us);
   SendWindow frames{64};
   for (const std::uint8_t rail : {0, 1, 2}) {
     frames.push(std::make_unique<FrameBody>(16));
     frames.sent(frames.next(), {rail + 1u}, Time(1us), rail);
   }
-  EXPECT_FALSE(rails.round_trip(frames).measured());
-  rails[1].round_trip.sample(2ms);
-  EXPECT_EQ(rails.round_trip(frames).smoothed(), 2ms);
+  EXPECT_FALSE(rails.reply_time(frames).measured());
+  rails[1].reply_time.sample(2ms);
+  EXPECT_EQ(rails.reply_time(frames).smoothed(), 2ms);
 }
 
 TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {

@@ -57,38 +57,42 @@ TEST(RetransmissionTimer, HurryBringsTheNextTryForwardAndIsNoTimeout) {
 
 TEST(AckBuilder, CountsFramesByClass) {
   AckBuilder acks(25us);
-  for (std::uint32_t i = 1; i <= 15; ++i) acks.arrived(Time(0us), {i}, true, AckBuilder::Urgency::none);
+  for (std::uint32_t i = 1; i <= 15; ++i)
+    acks.arrived(Time(0us), Time(0us), {i}, true, AckBuilder::Urgency::none);
   EXPECT_FALSE(acks.due(Time(0us)));
   EXPECT_EQ(acks.deadline(), Time(25us));
-  acks.arrived(Time(0us), {16}, true, AckBuilder::Urgency::none);
+  acks.arrived(Time(0us), Time(0us), {16}, true, AckBuilder::Urgency::none);
   EXPECT_TRUE(acks.due(Time(0us)));
   acks.sent(Time(9us), true);
   EXPECT_FALSE(acks.owed());
-  for (std::uint32_t i = 17; i <= 24; ++i) acks.arrived(Time(9us), {i}, false, AckBuilder::Urgency::none);
+  for (std::uint32_t i = 17; i <= 24; ++i)
+    acks.arrived(Time(9us), Time(9us), {i}, false, AckBuilder::Urgency::none);
   EXPECT_TRUE(acks.due(Time(9us)));
 }
 
 TEST(AckBuilder, DataThatFollowsALoneOneSoonEnoughWouldHaveTakenItAlong) {
   for (const Duration later : {25us, 26us}) {
     AckBuilder acks(100us);
-    acks.arrived(Time(0us), {1}, true, AckBuilder::Urgency::soon);
+    acks.arrived(Time(0us), Time(0us), {1}, true, AckBuilder::Urgency::soon);
     EXPECT_EQ(acks.deadline(), Time(10us));
     acks.sent(Time(10us), true);
     acks.sent(Time(10us) + later, false);
     const Time now = Time(50us);
-    acks.arrived(now, {2}, true, AckBuilder::Urgency::soon);
+    acks.arrived(now, now, {2}, true, AckBuilder::Urgency::soon);
     EXPECT_EQ(acks.deadline(), later == 25us ? now + 10us : now);
   }
 }
 
 TEST(AckBuilder, SaysHowOldTheNewestArrivalIs) {
   AckBuilder acks(25us);
-  acks.arrived(Time(10us), {5}, true, AckBuilder::Urgency::none);
-  acks.arrived(Time(90us), {4}, true, AckBuilder::Urgency::now);
+  acks.arrived(Time(10us), Time(10us), {5}, true, AckBuilder::Urgency::none);
+  acks.arrived(Time(90us), Time(90us), {4}, true, AckBuilder::Urgency::now);
   EXPECT_EQ(acks.newest(), (Sequence{5}));
   EXPECT_EQ(acks.delay_field(Time(10us) + 10240ns), 10);
   EXPECT_EQ(acks.delay_field(Time(10s)), 65535);
   EXPECT_EQ(acks.delay_field(Time(9us)), 0);
+  acks.arrived(Time(5ms), Time(1ms), {6}, true, AckBuilder::Urgency::none);
+  EXPECT_EQ(acks.delay_field(Time(1ms) + 4096us), 4000) << "from when it came, not from when somebody looked";
 }
 
 TEST(Handshake, JudgesLivesByEpoch) {
