@@ -62,7 +62,8 @@ class Regions {
     const bool allowed =
         (access == Access::write || region.readable) && (access == Access::read || region.writable);
     if (!inside || !allowed) return false;
-    visit(region.base + offset, region);
+    // Not by arithmetic on `base`: that of a region of everything there is points to nothing.
+    visit(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(region.base) + offset), region);
     return true;
   }
 

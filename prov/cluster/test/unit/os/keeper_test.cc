@@ -114,6 +114,12 @@ TEST_F(KeeperTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStartItsOwn)
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer allows no threads in a forked child";
 #endif
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP()
+      << "clang's AddressSanitizer forks with its allocator locked, and a thread of the child waits for it";
+#endif
+#endif
   const auto asker = open();
   auto port = open();
   const SocketAddress name = port->name();
