@@ -100,7 +100,7 @@ class Core final : public protocol::Directory {
   // network.cc
   bool receive_network(Time& now);
   void dispatch(Time now, const wire::FrameView& view, const link::InFrame& frame);
-  static Duration absence(Time now, const wire::FrameView& view, const link::InFrame& frame);
+  static std::optional<Duration> absence(Time now, const wire::FrameView& view, const link::InFrame& frame);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse_other_life(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);

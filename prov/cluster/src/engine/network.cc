@@ -83,10 +83,11 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::InFrame& 
   touch(*peer);
 }
 
-/// How long the newest of our frames lay with the peer when it sealed this one, and this one with us.
-Duration Core::absence(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  const Duration theirs = view.acknowledges() ? Duration(view.ack_delay_ns) : Duration::zero();
-  return theirs + now - std::min(frame.arrived, now);
+/// How long the newest of our frames lay with the peer when it sealed this one, and this one with us; nothing
+/// if nobody knows.
+std::optional<Duration> Core::absence(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+  if (!view.knows_ack_delay()) return std::nullopt;
+  return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
 
 /// Whose flow a frame belongs to; null if nobody's (then it has been answered and counted).

@@ -172,7 +172,6 @@ bool Core::poll_network() {
 
 /// What the messenger said on its own account (pulls, credits, dones) leaves too.
 void Core::transmit_spoken(Time now) {
-  messenger_.tell_time(now);
   messenger_.take_spoken([this](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
     if (peer.flow != nullptr) touch(peer);
@@ -182,6 +181,7 @@ void Core::transmit_spoken(Time now) {
 
 /// Everything that a flow learnt this turn takes effect: operations complete, new frames go out.
 void Core::transmit_touched(Time now) {
+  messenger_.pulls_leave(now);
   for (std::size_t i = 0; i < touched_.size(); ++i) {
     if (i != 0) now = parts_.environment.clock.now();  // frames are dated when they leave
     Peer& peer = *touched_[i];

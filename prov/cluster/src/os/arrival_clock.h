@@ -1,11 +1,10 @@
 // When frames came, on the time line of the environment: the kernel stamps them by the wall clock. How far
-// apart the two are is read anew once in a while, by ticks: less than a millisecond on any machine of today,
-// in which clocks that are being corrected drift by half a microsecond. Somebody who sets the time makes
+// apart the two are is read anew once in a while, by ticks: a millisecond at most,
+// in which a clock that is being corrected drifts by half a microsecond. Somebody who sets the time makes
 // stamps wrong for that long: whoever uses them knows within what bounds they can be right.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "base/environment.h"
 
@@ -13,12 +12,12 @@ namespace cluster::os {
 
 class ArrivalClock {
  public:
-  explicit ArrivalClock(Clock& clock) : clock_(clock) {}
+  explicit ArrivalClock(Clock& clock) : clock_(clock), read_at_(clock.ticks() - kEvery) {}
 
   /// Before stamps are read that were found together.
   void refresh() {
     const std::uint64_t ticks = clock_.ticks();
-    if (read_at_ && ticks - *read_at_ < kEvery) return;
+    if (ticks - read_at_ < kEvery) return;
     read_at_ = ticks;
     ahead_ = clock_.stamps_ahead();
   }
@@ -28,7 +27,7 @@ class ArrivalClock {
   static constexpr std::uint64_t kEvery = 1 << 20;
 
   Clock& clock_;
-  std::optional<std::uint64_t> read_at_;
+  std::uint64_t read_at_;
   Duration ahead_{0};
 };
 

@@ -94,7 +94,8 @@ class Messenger {
 
   /// A turn begins, or what was said leaves.
   void tell_time(Time now) { far_.tell_time(now); }
-  void tell_absence(Duration absence) { far_.tell_absence(absence); }
+  void pulls_leave(Time now) { far_.pulls_leave(now); }
+  void tell_absence(std::optional<Duration> absence) { far_.tell_absence(absence); }
   /// What has arrived by `now` has been taken in: those who hold up others are looked for.
   void mind_pulls(Time now) {
     if (far_.deadline() <= now && far_.mind(now)) schedule_pulls(far_);

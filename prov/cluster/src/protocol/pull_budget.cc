@@ -21,7 +21,7 @@ void PullBudget::arrived(ReceiveRequest& receive, std::size_t offset, std::size_
   Channel& channel = *receive.channel;
   if (timed_.armed && timed_.receive == receive.id && offset >= timed_.offset) {
     timed_.armed = false;
-    if (timed_.sent_at != kNever) sample(std::max(now_ - timed_.sent_at - absence_, Duration::zero()));
+    if (timed_.sent_at != kNever && absence_) sample(now_ - timed_.sent_at - *absence_);
   }
   channel.brought += bytes;
   if (channel.pull_stalled && moves(channel)) {
@@ -48,6 +48,7 @@ void PullBudget::take_back(Channel& channel, std::size_t bytes) {
 }
 
 void PullBudget::sample(Duration taken) {
+  if (taken <= Duration::zero()) return;  // somebody has set the time
   last_taken_ = taken;
   distance_.sample(now_, taken);
   const Duration limit = distance_.get() + kTarget;
@@ -64,8 +65,7 @@ void PullBudget::sample(Duration taken) {
   lacked_ = false;
 }
 
-void PullBudget::tell_time(Time now) {
-  now_ = now;
+void PullBudget::pulls_leave(Time now) {
   if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
 }
 

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "base/shortest.h"
 #include "protocol/channel.h"
@@ -54,10 +55,13 @@ class PullBudget {
   /// So many bytes will not come.
   void given_up(Channel& channel, std::size_t bytes);
 
-  /// A turn of the engine begins, or pulls leave. Below the engine nothing else knows the time.
-  void tell_time(Time now);
-  /// What arrives next was unread for so long, and its sender before that knew so long of what we had sent.
-  void tell_absence(Duration absence) { absence_ = absence; }
+  /// The engine has looked at the network. Below it nothing else knows the time.
+  void tell_time(Time now) { now_ = now; }
+  /// What has been pulled leaves.
+  void pulls_leave(Time now);
+  /// What arrives next was unread for so long, and its sender before that knew so long of what we had sent;
+  /// unless nobody knows.
+  void tell_absence(std::optional<Duration> absence) { absence_ = absence; }
   /// What has arrived by `now` has been taken in. True if somebody's share was lent out.
   bool mind(Time now);
   /// When mind() wants to be called; kNever if nobody waits.
@@ -96,7 +100,7 @@ class PullBudget {
     bool armed = false;
   } timed_;
   Time now_{};
-  Duration absence_{0};
+  std::optional<Duration> absence_ = Duration::zero();
   Time mind_at_{};
   Duration last_taken_{0};
   Shortest distance_{kMemory};

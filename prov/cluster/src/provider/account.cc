@@ -32,9 +32,8 @@ void report_rail(const reliability::RailState& rail, const EndpointSetup& setup,
       .text("to", rail.to.text())
       .flag("up", rail.up)
       .flag("shortcut", rail.shortcut);
-  if (rail.round_trip > Duration::zero()) {
-    record.number("rtt_ns", ns(rail.round_trip)).number("rtt_longest_ns", ns(rail.reply_longest));
-  }
+  if (rail.round_trip > Duration::zero()) record.number("rtt_ns", ns(rail.round_trip));
+  if (rail.reply_longest > Duration::zero()) record.number("reply_longest_ns", ns(rail.reply_longest));
   record.number("window_frames", rail.window).number("in_flight_frames", rail.travelling);
 }
 

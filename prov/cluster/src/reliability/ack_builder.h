@@ -26,7 +26,7 @@ class AckBuilder {
   /// True once a frame of the peer has arrived: there is something to say.
   bool anything() const { return anything_; }
   bool owed() const { return due_ != kNever; }
-  /// All that arrived before then was acknowledged then.
+  /// All that had been fetched by then was acknowledged then.
   Time said_at() const { return said_at_; }
   bool due(Time now) const { return now >= due_; }
   Time deadline() const { return due_; }

@@ -46,7 +46,8 @@ class Congestion {
     Sequence newest;                     ///< latest transmission that has arrived
     Sequence next;                       ///< number of the next transmission
     std::optional<Duration> round_trip;  ///< of the network, if it makes a sample
-    std::optional<Duration> reply;       ///< the same and what frames lay unread at either end
+    std::optional<Duration>
+        reply;  ///< the same, what frames lay unread, and what the peer held back its word
   };
 
   std::size_t window() const { return window_; }

@@ -1,6 +1,5 @@
 // The way up: whose frame it is, what it acknowledges, what it brings; and what time brings.
 #include <algorithm>
-#include <limits>
 
 #include "reliability/flow_rooms.h"
 
@@ -88,9 +87,8 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view, Ti
   // A block that is full may have left out what lies behind its last range.
   const bool partial = ranges != nullptr && ranges->count == wire::kAckRangesMax;
   const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
-  constexpr std::uint64_t saturated = std::numeric_limits<std::uint16_t>::max() * wire::kAckDelayUnit;
   RailSet::Word word{view.newest, known_end, transmission + 1, arrived_here, std::nullopt, 0};
-  if (view.ack_delay_ns < saturated) word.delay = Duration(view.ack_delay_ns);
+  if (view.knows_ack_delay()) word.delay = Duration(view.ack_delay_ns);
   if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - in_vain) > 0) {
     word.in_vain = ranges->duplicates - in_vain;
     in_vain = ranges->duplicates;
@@ -183,7 +181,7 @@ void Flow::Rooms::on_silence(Time now, bool timeout) {
   const Flight& flight = frames.at(*urgent);
   if (timeout) {
     ++environment.counters.timeouts;
-    if (timer.persistent()) rails[flight.rail].congestion.timed_out();
+    if (timer.persistent()) rails.timed_out(frames);
     if (!handshake.peer_knows_us()) rails.try_another_link();
   }
   rails.strike(now, flight);

@@ -44,44 +44,44 @@ std::optional<Time> LossDetector::newest_arrived(Sequence newest, Sequence known
   return newest_sent_at_;
 }
 
-void LossDetector::arrived(Sequence sequence, const Flight& flight, const RoundTrip& round_trip) {
+void LossDetector::arrived(Sequence sequence, const Flight& flight, const RoundTrip& reply_time) {
   // Only a frame that was sent once shows for certain which sending arrived late, and only a word
   // that covered it shows that it was not there before.
   if (!any_arrived_ || flight.sendings != 1 || !sequence.before(known_end_)) return;
   if (!flight.transmission.before(newest_) || flight.sent_at >= newest_sent_at_) return;
   const Duration overtaken_by = newest_sent_at_ - flight.sent_at;
   const Duration wanted = overtaken_by + overtaken_by / 4;
-  if (wanted > reorder_window(round_trip)) widened_ = wanted;
+  if (wanted > reorder_window(reply_time)) widened_ = wanted;
 }
 
-void LossDetector::repaired_in_vain(Time now, const RoundTrip& round_trip) {
+void LossDetector::repaired_in_vain(Time now, const RoundTrip& reply_time) {
   if (now < widen_at_) return;
-  widened_ = reorder_window(round_trip) + round_trip.smoothed() / 4;
-  widen_at_ = now + round_trip.smoothed();
+  widened_ = reorder_window(reply_time) + reply_time.smoothed() / 4;
+  widen_at_ = now + reply_time.smoothed();
   shrink_at_ = widen_at_;
 }
 
-Duration LossDetector::reorder_window(const RoundTrip& round_trip) const {
-  return std::clamp(widened_, round_trip.smoothed() / 4, kWidest * round_trip.smoothed());
+Duration LossDetector::reorder_window(const RoundTrip& reply_time) const {
+  return std::clamp(widened_, reply_time.smoothed() / 4, kWidest * reply_time.smoothed());
 }
 
-void LossDetector::shrink(Time now, const RoundTrip& round_trip) {
+void LossDetector::shrink(Time now, const RoundTrip& reply_time) {
   if (now < shrink_at_) return;
-  widened_ = reorder_window(round_trip);
+  widened_ = reorder_window(reply_time);
   widened_ -= widened_ / kSlowness;
-  shrink_at_ = now + round_trip.smoothed();
+  shrink_at_ = now + reply_time.smoothed();
 }
 
-Duration LossDetector::patience(std::int32_t overtaken_by, const RoundTrip& round_trip) const {
-  if (!round_trip.measured()) return RoundTrip::kTimeoutUnmeasured;
-  const Duration certain = std::max(round_trip.smoothed(), round_trip.latest()) + reorder_window(round_trip);
-  return overtaken_by > kOvertakenFew ? certain : certain + round_trip.smoothed();
+Duration LossDetector::patience(std::int32_t overtaken_by, const RoundTrip& reply_time) const {
+  if (!reply_time.measured()) return RoundTrip::kTimeoutUnmeasured;
+  const Duration certain = std::max(reply_time.smoothed(), reply_time.latest()) + reorder_window(reply_time);
+  return overtaken_by > kOvertakenFew ? certain : certain + reply_time.smoothed();
 }
 
-std::size_t LossDetector::detect(Time now, const RoundTrip& round_trip, SendWindow& frames) {
+std::size_t LossDetector::detect(Time now, const RoundTrip& reply_time, SendWindow& frames) {
   std::size_t lost = 0;
   deadline_ = kNever;
-  shrink(now, round_trip);
+  shrink(now, reply_time);
   forget_settled(frames);
   std::size_t i = 0;
   while (any_arrived_ && i < transmissions_.size()) {
@@ -89,7 +89,7 @@ std::size_t LossDetector::detect(Time now, const RoundTrip& round_trip, SendWind
     if (!record.number.before(newest_)) break;
     bool settled = !frames.is_travelling(record.sequence, record.number);
     if (!settled && record.sequence.before(known_end_)) {
-      const Time overdue = record.sent_at + patience(newest_ - record.number, round_trip);
+      const Time overdue = record.sent_at + patience(newest_ - record.number, reply_time);
       if (now < overdue) {
         deadline_ = overdue;
         break;

@@ -2,8 +2,8 @@
 // newest transmission that has arrived. A frame whose latest sending went out before that one, and that has
 // not been acknowledged by the same word, was overtaken. It is held for lost once it is overdue:
 //
-//   sent + round trip + reorder window                       if overtaken by more than kOvertakenFew
-//   sent + round trip + reorder window + round trip          if by fewer: weak evidence, more patience
+//   sent + reply time + reorder window                       if overtaken by more than kOvertakenFew
+//   sent + reply time + reorder window + reply time          if by fewer: weak evidence, more patience
 //
 // The reorder window begins at a quarter of the round trip and lives between that and four of them
 // (what arrives first makes the samples, so where much is reordered they are short). It
@@ -36,12 +36,12 @@ class LossDetector {
   void covered(Sequence known_end) { known_end_ = known_end; }
   /// A frame has been acknowledged for the first time; called before newest_arrived() of the same
   /// acknowledgement.
-  void arrived(Sequence sequence, const Flight& flight, const RoundTrip& round_trip);
+  void arrived(Sequence sequence, const Flight& flight, const RoundTrip& reply_time);
   /// The peer says that it got so many frames in vain.
-  void repaired_in_vain(Time now, const RoundTrip& round_trip);
+  void repaired_in_vain(Time now, const RoundTrip& reply_time);
 
   /// Marks what is lost by now, returns how many, and sets deadline() for what may be soon.
-  std::size_t detect(Time now, const RoundTrip& round_trip, SendWindow& frames);
+  std::size_t detect(Time now, const RoundTrip& reply_time, SendWindow& frames);
   /// When the next frame becomes overdue; kNever if none has been overtaken.
   Time deadline() const { return deadline_; }
   /// The rail is silent: marks everything that travels on it, returns how many.
@@ -52,7 +52,7 @@ class LossDetector {
   /// Bytes of memory it holds.
   std::size_t footprint() const { return transmissions_.footprint(); }
   bool remembers(Sequence transmission, Sequence sequence) const;
-  Duration reorder_window(const RoundTrip& round_trip) const;
+  Duration reorder_window(const RoundTrip& reply_time) const;
 
  private:
   struct Transmission {
@@ -69,9 +69,9 @@ class LossDetector {
 
   /// Index of the record with this number, if it is there.
   std::optional<std::size_t> find(Sequence number) const;
-  Duration patience(std::int32_t overtaken_by, const RoundTrip& round_trip) const;
+  Duration patience(std::int32_t overtaken_by, const RoundTrip& reply_time) const;
   void forget_settled(const SendWindow& frames);
-  void shrink(Time now, const RoundTrip& round_trip);
+  void shrink(Time now, const RoundTrip& reply_time);
 
   Ring<Transmission> transmissions_;
   bool any_arrived_ = false;

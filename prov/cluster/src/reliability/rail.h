@@ -86,7 +86,7 @@ struct Rail {
   Sequence last_in_company;       ///< the last transmission that went in a burst, so not by the shortcut
   Tally tally;
   Time sent_at{};           ///< the last frame that went out on it
-  Time sampled_at{};        ///< the last sample of its round trip...
+  Time sampled_at{};        ///< the last sample of its reply time...
   Time measured_at{};       ///< ...and the last exact one
   Time heard_at{};          ///< something on it arrived, or was the first to travel on it
   Time passed_at = kNever;  ///< since when a later sending on another rail is known to have arrived

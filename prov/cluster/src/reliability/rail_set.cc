@@ -232,6 +232,12 @@ Time RailSet::deadline() const {
   return at;
 }
 
+void RailSet::timed_out(const SendWindow& frames) {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (frames.travelling_on(i) != 0) rails_[i]->congestion.timed_out();
+  }
+}
+
 void RailSet::strike(Time now, const Flight& flight) {
   Rail& rail = *rails_[flight.rail];
   if (rails_.size() == 1 || rail.heard_at > flight.sent_at) return;

@@ -99,6 +99,8 @@ class RailSet {
   /// Marks what is lost by now, returns how many.
   std::size_t detect(Time now, SendWindow& frames);
   Time deadline() const;
+  /// Silence lasts: of whatever travels nothing is known.
+  void timed_out(const SendWindow& frames);
   /// A frame has waited in vain on this rail, and now goes again.
   void strike(Time now, const Flight& flight);
   /// What says how long silence may last: of the slowest rail on which something travels.

@@ -49,9 +49,11 @@ void RailSet::take_word(Time now, const Word& word, Rail& rail, bool overtaken) 
     if (word.delay) round_trip = word.arrived - *sent_at - *word.delay;
     rail.measured_at = now;
   } else if (sent_at && now - rail.measured_at > 4 * rail.reply_time.smoothed()) {
-    // Frames of a slow rail are never the newest: then what the peer took to say so is in the sample.
+    // Frames of a slow rail are never the newest: then what the peer took to say so is in the sample. It says
+    // little of the network unless that was not long.
+    const bool prompt = word.delay && *word.delay < Congestion::kTarget;
     reply = now - *sent_at;
-    round_trip = word.arrived - *sent_at;
+    if (prompt || !rail.round_trip.measured()) round_trip = word.arrived - *sent_at;
   }
   if (round_trip && *round_trip <= Duration::zero()) round_trip.reset();  // somebody has set the time
   if (reply) sample(now, rail, *reply, round_trip);

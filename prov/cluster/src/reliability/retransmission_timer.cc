@@ -12,23 +12,23 @@ void RetransmissionTimer::progress(Time now, bool outstanding) {
   hurry_at_ = kNever;
 }
 
-Duration RetransmissionTimer::silence(const RoundTrip& round_trip) const {
-  if (probing(round_trip)) {
-    const Duration least = round_trip.familiar() ? kProbeMin : RoundTrip::kTimeoutUnmeasured;
-    return std::max({2 * round_trip.smoothed(), round_trip.likely_longest(), least}) + ack_delay_;
+Duration RetransmissionTimer::silence(const RoundTrip& reply_time) const {
+  if (probing(reply_time)) {
+    const Duration least = reply_time.familiar() ? kProbeMin : RoundTrip::kTimeoutUnmeasured;
+    return std::max({2 * reply_time.smoothed(), reply_time.likely_longest(), least}) + ack_delay_;
   }
-  return std::min(round_trip.timeout() * (1u << backoff_), RoundTrip::kTimeoutMax);
+  return std::min(reply_time.timeout() * (1u << backoff_), RoundTrip::kTimeoutMax);
 }
 
-Time RetransmissionTimer::deadline(const RoundTrip& round_trip) const {
+Time RetransmissionTimer::deadline(const RoundTrip& reply_time) const {
   if (!running_) return kNever;
-  return std::min(since_ + silence(round_trip), hurry_at_);
+  return std::min(since_ + silence(reply_time), hurry_at_);
 }
 
-RetransmissionTimer::Event RetransmissionTimer::on_time(Time now, const RoundTrip& round_trip) {
+RetransmissionTimer::Event RetransmissionTimer::on_time(Time now, const RoundTrip& reply_time) {
   if (!running_) return Event::none;
-  if (now >= since_ + silence(round_trip)) {
-    const bool probe = probing(round_trip);
+  if (now >= since_ + silence(reply_time)) {
+    const bool probe = probing(reply_time);
     probed_ = true;
     if (!probe) backoff_ = std::min(backoff_ + 1, kBackoffMax);
     since_ = now;

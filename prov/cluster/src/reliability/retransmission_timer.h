@@ -1,5 +1,5 @@
 // What to do about silence while frames are outstanding. First a tail-loss probe (RFC 8985 section 7)
-// after two round trips (or what the longest are likely to take) and the peer's delay of acknowledgements:
+// after two reply times (or what the longest are likely to take) and the peer's delay of acknowledgements:
 // one frame sent again, whose acknowledgement tells the loss detector about all before it. Then
 // retransmission timeouts, each twice as long as the one before, up to a second. Every sending and every sign
 // of progress starts the silence anew; progress also forgets the backoff.
@@ -18,7 +18,7 @@ class RetransmissionTimer {
   enum class Event : std::uint8_t {
     none,
     probe,    ///< send one frame again to provoke a word
-    timeout,  ///< the same, and take it for congestion
+    timeout,  ///< the same; if persistent(), take it for congestion
   };
 
   explicit RetransmissionTimer(Duration ack_delay) : ack_delay_(ack_delay) {}
@@ -30,8 +30,8 @@ class RetransmissionTimer {
   /// Somebody says the peer may miss something: send one frame again at `when`, if not earlier.
   void hurry(Time when) { hurry_at_ = std::min(hurry_at_, when); }
   /// kNever if nothing is outstanding.
-  Time deadline(const RoundTrip& round_trip) const;
-  Event on_time(Time now, const RoundTrip& round_trip);
+  Time deadline(const RoundTrip& reply_time) const;
+  Event on_time(Time now, const RoundTrip& reply_time);
   /// True from the second timeout without progress on. The first may be a peer that was away.
   bool persistent() const { return backoff_ > 1; }
 
@@ -39,8 +39,8 @@ class RetransmissionTimer {
   static constexpr Duration kProbeMin = 20us;
   static constexpr unsigned kBackoffMax = 13;  ///< 200 us doubled so often is beyond a second
 
-  Duration silence(const RoundTrip& round_trip) const;
-  bool probing(const RoundTrip& round_trip) const { return !probed_ && round_trip.measured(); }
+  Duration silence(const RoundTrip& reply_time) const;
+  bool probing(const RoundTrip& reply_time) const { return !probed_ && reply_time.measured(); }
 
   Duration ack_delay_;
   bool running_ = false;

@@ -3,6 +3,7 @@
 // its session and sequence are theirs to act upon.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "base/bytes.h"
@@ -37,6 +38,10 @@ struct FrameView {
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }
   bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }
   bool acknowledges() const { return (flags & frame_flag::kAcknowledges) != 0; }
+  /// Not if it is longer than a frame can say.
+  bool knows_ack_delay() const {
+    return acknowledges() && ack_delay_ns < std::numeric_limits<std::uint16_t>::max() * kAckDelayUnit;
+  }
 };
 
 enum class Refusal : std::uint8_t { none, garbage, checksum };

@@ -114,7 +114,7 @@ TEST_F(KeeperTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStartItsOwn)
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer allows no threads in a forked child";
 #endif
-#ifdef __has_feature
+#ifdef __clang__
 #if __has_feature(address_sanitizer)
   GTEST_SKIP()
       << "clang's AddressSanitizer forks with its allocator locked, and a thread of the child waits for it";

@@ -25,11 +25,11 @@ struct PullBudgetTest : testing::Test {
   }
   /// Pulls what may be pulled of one long message; all of it arrives `taken` later, `absence` of which
   /// somebody was away.
-  void round(ReceiveRequest& receive, Duration taken, Duration absence = 0us) {
+  void round(ReceiveRequest& receive, Duration taken, std::optional<Duration> absence = 0us) {
     budget.tell_time(now);
     while (budget.room() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
     budget.lacking();
-    budget.tell_time(now);
+    budget.pulls_leave(now);
     now += taken;
     budget.tell_time(now);
     budget.tell_absence(absence);
@@ -67,12 +67,23 @@ TEST_F(PullBudgetTest, WhoIsAwayIsNoQueue) {
   EXPECT_NEAR(static_cast<double>(budget.limit()), kMost * 230.0 / 330, kMost / 50.0);
 }
 
+TEST_F(PullBudgetTest, WhatNobodyCanHaveMeasuredSaysNothing) {
+  ReceiveRequest& receive = message_of(channels.emplace_back());
+  for (int i = 0; i < 5; ++i) round(receive, 330us);
+  round(receive, 330us, 5ms);         // a clock was set: else this would be the distance from now on
+  round(receive, 5ms, std::nullopt);  // away for longer than a frame can say
+  EXPECT_EQ(budget.limit(), kMost);
+  for (int i = 0; i < 5; ++i) round(receive, 330us);
+  EXPECT_EQ(budget.limit(), kMost);
+}
+
 TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
   ReceiveRequest& receive = message_of(channels.emplace_back());
   const std::size_t before = budget.limit();
   for (int i = 0; i < 10; ++i) {
     budget.tell_time(now);
     budget.pulled(receive, 1000);
+    budget.pulls_leave(now);
     budget.tell_time(now += 30us);
     budget.arrived(receive, receive.arrived, 1000);
   }

@@ -253,6 +253,50 @@ TEST_F(RailSetTest, SilenceOnARailThatIsNotMeasuredIsNotJudgedByTheOthers) {
   EXPECT_EQ(rails.reply_time(frames).smoothed(), 2ms);
 }
 
+TEST_F(RailSetTest, LastingSilenceCostsTheWindowsOfThoseThatCarrySomething) {
+  join_both();
+  SendWindow frames{64};
+  for (const std::uint8_t rail : {0, 2}) {
+    frames.push(std::make_unique<FrameBody>(16));
+    frames.sent(frames.next(), {rail + 1u}, Time(1us), rail);
+  }
+  rails.timed_out(frames);
+  EXPECT_EQ(rails[0].congestion.window(), Congestion::kFloor);
+  EXPECT_EQ(rails[1].congestion.window(), Congestion::kFirst);
+  EXPECT_EQ(rails[2].congestion.window(), Congestion::kFloor);
+}
+
+/// What is known of a rail whose frames are never the newest holds the peer's absence.
+TEST_F(RailSetTest, ASlowRailIsNotMeasuredByAPeerThatWasAway) {
+  join_both();
+  SendWindow frames{64};
+  const auto send = [&](Duration at, std::size_t rail) {
+    const Sequence s = frames.next();
+    const Sequence transmission{s.value + 1};
+    frames.push(std::make_unique<FrameBody>(16));
+    frames.sent(s, transmission, Time(at), static_cast<std::uint8_t>(rail));
+    rails.sent(Time(at), rail, transmission, s, frames);
+  };
+  const auto word = [&](Duration at, Duration delay) {  // of all that was sent
+    rails.word_begins(frames);
+    frames.acknowledge(frames.next(), nullptr,
+                       [&](Sequence s, const Flight& flight) { rails.arrived(s, flight); });
+    rails.word_ends(Time(at), {.newest = frames.next(),
+                               .known_end = frames.next(),
+                               .next = {frames.next().value + 1},
+                               .arrived = Time(at),
+                               .delay = delay});
+  };
+  for (const auto& [begin, delay] : {std::pair{1ms, 0us}, std::pair{200ms, 5000us}, std::pair{400ms, 10us}}) {
+    send(begin, 1);
+    send(begin + 1us, 0);
+    word(begin + 300us + delay, delay);
+    EXPECT_LT(rails[1].round_trip.smoothed(), 320us);
+    EXPECT_GE(rails[1].round_trip.smoothed(), 300us);
+    EXPECT_GE(rails[1].reply_time.latest(), 300us + delay);
+  }
+}
+
 TEST_F(RailSetTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
   EXPECT_FALSE(complaint(1ms, 0));
   EXPECT_FALSE(rails.complaint(Time(1ms), {address(0, kPeer), Fault::refused, 1}))
