@@ -98,7 +98,7 @@ class Core final : public protocol::Directory {
   void check_local_deaths();
   void check_local_death(Peer& peer);
   // network.cc
-  bool receive_network(Time& now);
+  std::size_t receive_network(Time& now);
   void dispatch(Time now, const wire::FrameView& view, const link::InFrame& frame);
   static std::optional<Duration> absence(Time now, const wire::FrameView& view, const link::InFrame& frame);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);

@@ -24,18 +24,18 @@ constexpr std::size_t kBurstsPerTurn = 4;
 
 }  // namespace
 
-/// True if the link had anything. `now` is read behind each look: what was found had come by then.
-bool Core::receive_network(Time& now) {
-  bool news = false;
+/// How many frames the link had. `now` is read behind each look: what was found had come by then.
+std::size_t Core::receive_network(Time& now) {
+  std::size_t arrivals = 0;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
     now = parts_.environment.clock.now();
     messenger_.tell_time(now);
-    news |= count != 0;
     silent_looks_ = count > 0 ? 0 : silent_looks_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
       while (!bytes.empty()) {
+        ++arrivals;
         wire::FrameView view;
         const wire::Refusal refusal = wire::admit(bytes, view);
         if (refusal != wire::Refusal::none) {
@@ -50,7 +50,7 @@ bool Core::receive_network(Time& now) {
     }
     if (count < frames_.size()) break;
   }
-  return news;
+  return arrivals;
 }
 
 void Core::dispatch(Time now, const wire::FrameView& view, const link::InFrame& frame) {

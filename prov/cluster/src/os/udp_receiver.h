@@ -1,7 +1,7 @@
 // Takes what arrived at the endpoint's UDP socket. Every buffer holds the largest super-datagram
 // (UDP_GRO), so their number is small; they are reused by the next call. Where the socket is the main
-// entrance datagrams are stamped by the kernel when they come: some 50 ns each, and a little for all that the
-// node receives, so not where it is a side entrance.
+// entrance datagrams are stamped by the kernel when they come: some 0.2 us each (docs/budget.md), and a
+// little for all that the node receives, so not where it is a side entrance.
 #pragma once
 
 #include <sys/socket.h>

@@ -36,11 +36,20 @@ struct RailSetTest : testing::Test {
     return rails.complaint(Time(at), {address(network, kPeer), Fault::refused, link});
   }
 
+  void send(Duration at, std::size_t rail) {
+    const Sequence s = frames.next();
+    const Sequence transmission{s.value + 1};
+    frames.push(std::make_unique<FrameBody>(16));
+    frames.sent(s, transmission, Time(at), static_cast<std::uint8_t>(rail));
+    rails.sent(Time(at), rail, transmission, s, frames);
+  }
+
   test::FakeLog log;
   const std::vector<rails::OwnRail> own{
       {address(0, kOurs), 24, "eth0"}, {address(1, kOurs), 24, "eth1"}, {address(2, kOurs), 24, "eth2"}};
   const std::vector<SocketAddress> addresses{address(0, kPeer), address(1, kPeer), address(2, kPeer)};
   RailSet rails{own, way(0, 0), 64, log};
+  SendWindow frames{64};
 };
 
 TEST_F(RailSetTest, TheFirstIsBelievedInAndOthersAreAskedBeforeTheyAreUsed) {
@@ -187,7 +196,6 @@ TEST_F(RailSetTest, ThereIsALimitToTheWaysOfOnePeer) {
 }
 
 TEST_F(RailSetTest, WhatGotNoAnswerGoesByNoWorseRail) {
-  const SendWindow frames{64};
   rails.join(addresses);
   EXPECT_EQ(rails.besides(Time(1ms), 0, frames).rail, 0u) << "the others have never worked";
   rails.answered(Time{}, way(2, 2), true);
@@ -200,14 +208,6 @@ TEST_F(RailSetTest, WhatGotNoAnswerGoesByNoWorseRail) {
 /// The one that is left fails, too, when late news of another shows that it is not the peer who is silent.
 TEST_F(RailSetTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
   join_both();
-  SendWindow frames{64};
-  const auto send = [&](Duration at, std::size_t rail) {
-    const Sequence s = frames.next();
-    const Sequence transmission{s.value + 1};
-    frames.push(std::make_unique<FrameBody>(16));
-    frames.sent(s, transmission, Time(at), static_cast<std::uint8_t>(rail));
-    rails.sent(Time(at), rail, transmission, s, frames);
-  };
   send(1ms, 0);
   send(2ms, 2);
   complaint(3ms, 1);
@@ -243,7 +243,6 @@ TEST_F(RailSetTest, SilenceOnARailThatIsNotMeasuredIsNotJudgedByTheOthers) {
   join_both();
   rails[0].reply_time.sample(10us);
   rails[2].reply_time.sample(20us);
-  SendWindow frames{64};
   for (const std::uint8_t rail : {0, 1, 2}) {
     frames.push(std::make_unique<FrameBody>(16));
     frames.sent(frames.next(), {rail + 1u}, Time(1us), rail);
@@ -255,7 +254,6 @@ TEST_F(RailSetTest, SilenceOnARailThatIsNotMeasuredIsNotJudgedByTheOthers) {
 
 TEST_F(RailSetTest, LastingSilenceCostsTheWindowsOfThoseThatCarrySomething) {
   join_both();
-  SendWindow frames{64};
   for (const std::uint8_t rail : {0, 2}) {
     frames.push(std::make_unique<FrameBody>(16));
     frames.sent(frames.next(), {rail + 1u}, Time(1us), rail);
@@ -269,14 +267,6 @@ TEST_F(RailSetTest, LastingSilenceCostsTheWindowsOfThoseThatCarrySomething) {
 /// What is known of a rail whose frames are never the newest holds the peer's absence.
 TEST_F(RailSetTest, ASlowRailIsNotMeasuredByAPeerThatWasAway) {
   join_both();
-  SendWindow frames{64};
-  const auto send = [&](Duration at, std::size_t rail) {
-    const Sequence s = frames.next();
-    const Sequence transmission{s.value + 1};
-    frames.push(std::make_unique<FrameBody>(16));
-    frames.sent(s, transmission, Time(at), static_cast<std::uint8_t>(rail));
-    rails.sent(Time(at), rail, transmission, s, frames);
-  };
   const auto word = [&](Duration at, Duration delay) {  // of all that was sent
     rails.word_begins(frames);
     frames.acknowledge(frames.next(), nullptr,
@@ -316,7 +306,6 @@ TEST_F(RailSetTest, QuestionsToThePeerGoRoundTheRailsThatHaveEverWorked) {
 
 TEST_F(RailSetTest, WhoAsksSeesAllOfThem) {
   join_both();
-  const SendWindow frames{64};
   complaint(1ms, 1);
   const std::vector<RailState> states = rails.state(frames);
   ASSERT_EQ(states.size(), 3u);
