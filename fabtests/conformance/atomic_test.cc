@@ -46,7 +46,7 @@ bool has(int type, int op, char form, fid_ep* ep, std::size_t& count) {
   return result == 0;
 }
 
-LONE_TEST(Atomic, WhatIsOfferedIsTheWholeTable) {
+SINGLE_TEST(Atomic, WhatIsOfferedIsTheWholeTable) {
   Endpoint e(atomic_options());
   constexpr int kOps = FI_MSWAP + 8;
   constexpr int kTypes = FI_UINT128 + 8;
@@ -246,7 +246,7 @@ PAIR_TEST(Atomic, ElementsMayLieAnywhere) {
   team.meet();
 }
 
-LONE_TEST(Atomic, QueriesOfTaggedBuffersAndOfBothKindsAreRefused) {
+SINGLE_TEST(Atomic, QueriesOfTaggedBuffersAndOfBothKindsAreRefused) {
   Domain domain(atomic_options());
   fi_atomic_attr attr{};
   fid_domain* d = domain.domain();

@@ -17,7 +17,7 @@ sockaddr_in node(unsigned n) {
   return in;
 }
 
-LONE_TEST(AddressVector, HandlesOfATableCountFromZero) {
+SINGLE_TEST(AddressVector, HandlesOfATableCountFromZero) {
   Domain domain;
   std::vector<sockaddr_in> nodes;
   for (unsigned i = 0; i < 2000; ++i) nodes.push_back(node(i));
@@ -33,7 +33,7 @@ LONE_TEST(AddressVector, HandlesOfATableCountFromZero) {
   }
 }
 
-LONE_TEST(AddressVector, AMapWorksTheSameWay) {
+SINGLE_TEST(AddressVector, AMapWorksTheSameWay) {
   Options options;
   options.av_type = FI_AV_MAP;
   Domain domain(options);
@@ -47,7 +47,7 @@ LONE_TEST(AddressVector, AMapWorksTheSameWay) {
   EXPECT_EQ(out.sin_addr.s_addr, in.sin_addr.s_addr);
 }
 
-LONE_TEST(AddressVector, FreedHandlesAreUsedAgainLowestFirst) {
+SINGLE_TEST(AddressVector, FreedHandlesAreUsedAgainLowestFirst) {
   Domain domain;
   std::vector<sockaddr_in> nodes;
   for (unsigned i = 0; i < 8; ++i) nodes.push_back(node(i));
@@ -62,7 +62,7 @@ LONE_TEST(AddressVector, FreedHandlesAreUsedAgainLowestFirst) {
   EXPECT_EQ(handles[2], 8u);
 }
 
-LONE_TEST(AddressVector, RefusesHandlesThatNameNobody) {
+SINGLE_TEST(AddressVector, RefusesHandlesThatNameNobody) {
   Domain domain;
   const sockaddr_in in = node(1);
   fi_addr_t handle = 0;
@@ -79,7 +79,7 @@ LONE_TEST(AddressVector, RefusesHandlesThatNameNobody) {
   EXPECT_EQ(fi_av_remove(domain.av(), &handle, 1, 0), -FI_EINVAL) << "removed twice";
 }
 
-LONE_TEST(AddressVector, RefusesAddressesThatAreNone) {
+SINGLE_TEST(AddressVector, RefusesAddressesThatAreNone) {
   Domain domain;
   sockaddr_in nodes[3] = {node(1), {}, node(2)};  // a zeroed one between two good ones
   fi_addr_t handles[3] = {};
@@ -94,7 +94,7 @@ LONE_TEST(AddressVector, RefusesAddressesThatAreNone) {
   EXPECT_EQ(errors[2], 0);
 }
 
-LONE_TEST(AddressVector, LookupCutsToTheRoomThereIs) {
+SINGLE_TEST(AddressVector, LookupCutsToTheRoomThereIs) {
   Domain domain;
   const sockaddr_in in = node(1);
   ASSERT_EQ(fi_av_insert(domain.av(), &in, 1, nullptr, 0, nullptr), 1);
@@ -106,7 +106,7 @@ LONE_TEST(AddressVector, LookupCutsToTheRoomThereIs) {
   EXPECT_EQ(part[6], 0xEE) << "wrote behind the buffer";
 }
 
-LONE_TEST(AddressVector, WritesAddressesAsText) {
+SINGLE_TEST(AddressVector, WritesAddressesAsText) {
   Domain domain;
   const sockaddr_in in = node(1);
   char text[64] = {};
@@ -121,7 +121,7 @@ LONE_TEST(AddressVector, WritesAddressesAsText) {
   EXPECT_GT(size, 13u);
 }
 
-LONE_TEST(AddressVector, ResolvesNamesAndServices) {
+SINGLE_TEST(AddressVector, ResolvesNamesAndServices) {
   Domain domain;
   fi_addr_t handle = FI_ADDR_NOTAVAIL;
   const int inserted = fi_av_insertsvc(domain.av(), "127.0.0.1", "4711", &handle, 0, nullptr);
@@ -134,7 +134,7 @@ LONE_TEST(AddressVector, ResolvesNamesAndServices) {
   EXPECT_LE(fi_av_insertsvc(domain.av(), "300.1.1.1", "4711", &handle, 0, nullptr), 0);
 }
 
-LONE_TEST(AddressVector, TakesAnAddressAsTextForANode) {
+SINGLE_TEST(AddressVector, TakesAnAddressAsTextForANode) {
   Domain domain;
   fi_addr_t handle = FI_ADDR_NOTAVAIL;
   ASSERT_EQ(fi_av_insertsvc(domain.av(), "fi_sockaddr_in://10.1.2.3:4711", nullptr, &handle, 0, nullptr), 1);
@@ -147,7 +147,7 @@ LONE_TEST(AddressVector, TakesAnAddressAsTextForANode) {
   EXPECT_STREQ(text, "fi_sockaddr_in://10.1.2.3:4711") << "the same form both ways";
 }
 
-LONE_TEST(AddressVector, CountsNodesAndServicesUp) {
+SINGLE_TEST(AddressVector, CountsNodesAndServicesUp) {
   Domain domain;
   fi_addr_t handles[6];
   int errors[6] = {-1, -1, -1, -1, -1, -1};
@@ -163,7 +163,7 @@ LONE_TEST(AddressVector, CountsNodesAndServicesUp) {
   }
 }
 
-LONE_TEST(AddressVector, RefusesFlagsAndKindsThatAreNotOffered) {
+SINGLE_TEST(AddressVector, RefusesFlagsAndKindsThatAreNotOffered) {
   Domain domain;
   const sockaddr_in in = node(1);
   fi_addr_t handle = 0;

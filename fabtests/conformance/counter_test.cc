@@ -46,7 +46,7 @@ struct Watched {
 /// Reading a counter is all that makes progress here.
 void reaches(fid_cntr* counter, std::uint64_t value) {
   const Deadline deadline(std::chrono::seconds(20));
-  while (fi_cntr_read(counter) < value && !deadline.passed()) give_way();
+  while (fi_cntr_read(counter) < value && !deadline.passed()) yield_processor();
   EXPECT_EQ(fi_cntr_read(counter), value);
 }
 
@@ -143,7 +143,7 @@ PAIR_TEST(Counter, OfTheTargetIsSeenAfterTheBytes) {
   }
 }
 
-LONE_TEST(Counter, OneMayCountSeveralKindsButNoKindHasTwo) {
+SINGLE_TEST(Counter, OneMayCountSeveralKindsButNoKindHasTwo) {
   Domain domain(counting());
   fi_cntr_attr attr{};
   fid_cntr* counters[2] = {};
@@ -160,7 +160,7 @@ LONE_TEST(Counter, OneMayCountSeveralKindsButNoKindHasTwo) {
   EXPECT_EQ(fi_close(&first->fid), -FI_EBUSY);
 }
 
-LONE_TEST(Counter, CannotBeClosedWhileARegionHasIt) {
+SINGLE_TEST(Counter, CannotBeClosedWhileARegionHasIt) {
   Domain domain(counting());
   fi_cntr_attr attr{};
   fid_cntr* counter = nullptr;

@@ -62,7 +62,7 @@ PAIR_TEST(Datagram, TakesNothingThatDoesNotFitIntoAFrame) {
   EXPECT_EQ(fi_send(e.ep(), data.data(), data.size(), nullptr, team.peer(), &out), -FI_EMSGSIZE);
 }
 
-LONE_TEST(Datagram, IsOfferedForMessagesOnlyAndWithoutALayerAboveUs) {
+SINGLE_TEST(Datagram, IsOfferedForMessagesOnlyAndWithoutALayerAboveUs) {
   for (const std::uint64_t caps : {FI_TAGGED, FI_RMA, FI_ATOMIC}) {
     Options options = datagrams();
     options.caps = caps;
@@ -79,7 +79,7 @@ LONE_TEST(Datagram, IsOfferedForMessagesOnlyAndWithoutALayerAboveUs) {
   }
 }
 
-LONE_TEST(Datagram, HasNoTaggedMessages) {
+SINGLE_TEST(Datagram, HasNoTaggedMessages) {
   Domain domain(datagrams());
   domain.info()->caps |= FI_TAGGED;
   fid_ep* endpoint = nullptr;

@@ -29,7 +29,7 @@ sockaddr_in name_of(const Blob& blob) {
   return in;
 }
 
-LONE_TEST(Endpoint, NeedsAddressVectorAndQueuesToBeEnabled) {
+SINGLE_TEST(Endpoint, NeedsAddressVectorAndQueuesToBeEnabled) {
   Domain domain;
   const Owned<fid_cq> cq(open_queue(domain));
   const Owned<fid_ep> no_av(open_bare(domain));
@@ -46,7 +46,7 @@ LONE_TEST(Endpoint, NeedsAddressVectorAndQueuesToBeEnabled) {
   EXPECT_EQ(fi_enable(half.get()), 0);
 }
 
-LONE_TEST(Endpoint, TakesNothingBeforeItIsEnabled) {
+SINGLE_TEST(Endpoint, TakesNothingBeforeItIsEnabled) {
   Domain domain;
   const Owned<fid_cq> cq(open_queue(domain));
   const Owned<fid_ep> ep(open_bare(domain));
@@ -60,7 +60,7 @@ LONE_TEST(Endpoint, TakesNothingBeforeItIsEnabled) {
   EXPECT_EQ(fi_inject(ep.get(), &byte, 1, 0), -FI_EOPBADSTATE);
 }
 
-LONE_TEST(Endpoint, RefusesBindingsThatMakeNoSense) {
+SINGLE_TEST(Endpoint, RefusesBindingsThatMakeNoSense) {
   Domain domain;
   const Owned<fid_cq> one(open_queue(domain));
   const Owned<fid_cq> two(open_queue(domain));
@@ -71,7 +71,7 @@ LONE_TEST(Endpoint, RefusesBindingsThatMakeNoSense) {
   EXPECT_NE(fi_ep_bind(ep.get(), &two->fid, FI_RECV | (std::uint64_t{1} << 3)), 0) << "an unknown flag";
 }
 
-LONE_TEST(Endpoint, NothingCloseWhileItIsUsed) {
+SINGLE_TEST(Endpoint, NothingCloseWhileItIsUsed) {
   const Info info = get_info({});
   ASSERT_NE(info, nullptr);
   fid_fabric* fabric = nullptr;
@@ -105,7 +105,7 @@ LONE_TEST(Endpoint, NothingCloseWhileItIsUsed) {
   }
 }
 
-LONE_TEST(Endpoint, SaysItsName) {
+SINGLE_TEST(Endpoint, SaysItsName) {
   Endpoint e;
   const sockaddr_in in = name_of(e.name());
   EXPECT_EQ(in.sin_family, AF_INET);
@@ -122,7 +122,7 @@ LONE_TEST(Endpoint, SaysItsName) {
   EXPECT_EQ(part[4], 0xEE) << "wrote behind the buffer";
 }
 
-LONE_TEST(Endpoint, TakesThePortItIsToldAndOnlyOnce) {
+SINGLE_TEST(Endpoint, TakesThePortItIsToldAndOnlyOnce) {
   Endpoint any;
   Options options;
   options.service = std::to_string(ntohs(name_of(any.name()).sin_port));
@@ -139,7 +139,7 @@ LONE_TEST(Endpoint, TakesThePortItIsToldAndOnlyOnce) {
   EXPECT_EQ(result, -FI_EADDRINUSE);
 }
 
-LONE_TEST(Endpoint, APortIsFreeAgainAfterClose) {
+SINGLE_TEST(Endpoint, APortIsFreeAgainAfterClose) {
   std::string port;
   {
     Endpoint any;
@@ -153,7 +153,7 @@ LONE_TEST(Endpoint, APortIsFreeAgainAfterClose) {
   }
 }
 
-LONE_TEST(Endpoint, RefusesOrdersThatMakeNoSense) {
+SINGLE_TEST(Endpoint, RefusesOrdersThatMakeNoSense) {
   Endpoint e;
   const fi_addr_t self = e.insert(e.name());
   std::vector<char> buffer(1 << 20);
@@ -171,7 +171,7 @@ LONE_TEST(Endpoint, RefusesOrdersThatMakeNoSense) {
   EXPECT_TRUE(e.silent(std::chrono::milliseconds(10)));
 }
 
-LONE_TEST(Endpoint, SendingToNobodyFailsAtOnceOrByCompletion) {
+SINGLE_TEST(Endpoint, SendingToNobodyFailsAtOnceOrByCompletion) {
   Endpoint e;
   char byte = 0;
   int context = 0;
@@ -184,7 +184,7 @@ LONE_TEST(Endpoint, SendingToNobodyFailsAtOnceOrByCompletion) {
   }
 }
 
-LONE_TEST(Endpoint, KnowsItsOptions) {
+SINGLE_TEST(Endpoint, KnowsItsOptions) {
   Endpoint e;
   std::size_t value = 64;
   std::size_t size = sizeof value;
@@ -192,7 +192,7 @@ LONE_TEST(Endpoint, KnowsItsOptions) {
   EXPECT_EQ(fi_getopt(&e.ep()->fid, FI_OPT_ENDPOINT, 9999, &value, &size), -FI_ENOPROTOOPT);
 }
 
-LONE_TEST(Endpoint, RefusesWhatItIsNotMadeFor) {
+SINGLE_TEST(Endpoint, RefusesWhatItIsNotMadeFor) {
   Domain domain;
   fid_stx* stx = nullptr;
   fid_ep* ep = nullptr;
@@ -222,7 +222,7 @@ LONE_TEST(Endpoint, RefusesWhatItIsNotMadeFor) {
   EXPECT_EQ(fi_enable(e.ep()), 0) << "it is enabled already";
 }
 
-LONE_TEST(Endpoint, TakesANameUntilItHasOne) {
+SINGLE_TEST(Endpoint, TakesANameUntilItHasOne) {
   Domain domain;
   const Owned<fid_cq> cq(open_queue(domain));
   sockaddr_in wish{};
@@ -244,7 +244,7 @@ LONE_TEST(Endpoint, TakesANameUntilItHasOne) {
   EXPECT_EQ(fi_enable(ep.get()), 0);
 }
 
-LONE_TEST(Endpoint, AnEventQueueIsHeldByEndpointAndDomain) {
+SINGLE_TEST(Endpoint, AnEventQueueIsHeldByEndpointAndDomain) {
   Domain domain;
   fi_eq_attr attr{};
   fid_eq* eq = nullptr;
@@ -262,7 +262,7 @@ LONE_TEST(Endpoint, AnEventQueueIsHeldByEndpointAndDomain) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
 }
 
-LONE_TEST(Endpoint, ManyLiveTogetherAndTalk) {
+SINGLE_TEST(Endpoint, ManyLiveTogetherAndTalk) {
   constexpr std::size_t kCount = 48;
   Domain domain;
   std::vector<std::unique_ptr<Endpoint>> all;
@@ -302,7 +302,7 @@ fid_ep* alias_of(fid_ep* ep, std::uint64_t flags) {
   return alias;
 }
 
-LONE_TEST(Endpoint, AnAliasPostsThroughItsOriginalWithFlagsOfItsOwn) {
+SINGLE_TEST(Endpoint, AnAliasPostsThroughItsOriginalWithFlagsOfItsOwn) {
   Options options;
   options.bind_flags = FI_SELECTIVE_COMPLETION;
   Endpoint e(options);
@@ -337,7 +337,7 @@ LONE_TEST(Endpoint, AnAliasPostsThroughItsOriginalWithFlagsOfItsOwn) {
   EXPECT_EQ(name, e.name());
 }
 
-LONE_TEST(Endpoint, AnAliasHoldsItsOriginalAndGoesLiveWithIt) {
+SINGLE_TEST(Endpoint, AnAliasHoldsItsOriginalAndGoesLiveWithIt) {
   Domain domain;
   const Owned<fid_cq> cq(open_queue(domain));
   fid_ep* ep = open_bare(domain);
@@ -357,7 +357,7 @@ LONE_TEST(Endpoint, AnAliasHoldsItsOriginalAndGoesLiveWithIt) {
   EXPECT_EQ(fi_close(&ep->fid), 0);
 }
 
-LONE_TEST(Endpoint, AnAliasNamesOneDirectionAndFlagsThatThereAre) {
+SINGLE_TEST(Endpoint, AnAliasNamesOneDirectionAndFlagsThatThereAre) {
   Endpoint e;
   fid_ep* alias = nullptr;
   EXPECT_EQ(fi_ep_alias(e.ep(), &alias, 0), -FI_EINVAL);
@@ -367,7 +367,7 @@ LONE_TEST(Endpoint, AnAliasNamesOneDirectionAndFlagsThatThereAre) {
 }
 
 /// Whatever they promise is posted without -FI_EAGAIN.
-LONE_TEST(Endpoint, SaysHowMuchMoreItTakes) {
+SINGLE_TEST(Endpoint, SaysHowMuchMoreItTakes) {
   Endpoint e;
   const fi_addr_t self = e.insert(e.name());
   // fi_tx_size_left and fi_rx_size_left, whose inline forms are deprecated.

@@ -160,7 +160,7 @@ ssize_t Endpoint::post(const std::function<ssize_t()>& post) {
     if (result != -FI_EAGAIN || deadline.passed()) return result;
     collect(tx_.get());
     collect(rx_.get());
-    give_way();
+    yield_processor();
   }
 }
 
@@ -180,7 +180,7 @@ std::optional<Outcome> Endpoint::await(const void* context, std::chrono::millise
     if (last) return std::nullopt;
     collect(tx_.get());
     collect(rx_.get());
-    if (looked == outcomes_.size()) give_way();
+    if (looked == outcomes_.size()) yield_processor();
   }
 }
 
@@ -206,7 +206,7 @@ std::optional<Outcome> Endpoint::next(std::chrono::milliseconds limit) {
   while (outcomes_.empty() && !deadline.passed()) {
     collect(rx_.get());
     collect(tx_.get());
-    if (outcomes_.empty()) give_way();
+    if (outcomes_.empty()) yield_processor();
   }
   if (outcomes_.empty()) return std::nullopt;
   const Outcome outcome = outcomes_.front();
@@ -219,7 +219,7 @@ bool Endpoint::silent(std::chrono::milliseconds length) {
   while (outcomes_.empty() && !deadline.passed()) {
     collect(tx_.get());
     collect(rx_.get());
-    give_way();
+    yield_processor();
   }
   return outcomes_.empty();
 }

@@ -52,14 +52,14 @@ void expect_all_to_fail(Endpoint& e, fi_addr_t peer) {
   }
 }
 
-LONE_TEST(Failure, SendingToAClosedPortFailsInBoundedTime) {
+SINGLE_TEST(Failure, SendingToAClosedPortFailsInBoundedTime) {
   expect_deaths_soon();
   const Blob nobody = dead_port();
   Endpoint e;
   expect_all_to_fail(e, e.insert(nobody));
 }
 
-LONE_TEST(Failure, SendingToAMissingNodeFailsInBoundedTime) {
+SINGLE_TEST(Failure, SendingToAMissingNodeFailsInBoundedTime) {
   if (!between_nodes()) GTEST_SKIP() << "needs a network of its own";
   expect_deaths_soon();
   Endpoint e;
@@ -69,7 +69,7 @@ LONE_TEST(Failure, SendingToAMissingNodeFailsInBoundedTime) {
   expect_all_to_fail(e, e.insert(nobody));
 }
 
-LONE_TEST(Failure, OthersAreNotTouched) {
+SINGLE_TEST(Failure, OthersAreNotTouched) {
   expect_deaths_soon();
   const Blob nobody = dead_port();
   Endpoint e;
@@ -114,12 +114,12 @@ SIDES_TEST(Failure, APeerThatDiesFailsWhatIsPendingTowardsIt, 2) {
   if (!side.first()) {
     e.must([&] { return fi_recv(e.ep(), &byte, 1, nullptr, FI_ADDR_UNSPEC, &context); });
     e.finish(&context);
-    side.tell(0, {1});
+    side.send_blob(0, {1});
     _exit(0);  // no close, no goodbye
   }
   e.must([&] { return fi_send(e.ep(), &byte, 1, nullptr, peer, &context); });
   e.finish(&context);
-  side.hear(1, [&] { e.progress(); });
+  side.receive_blob(1, [&] { e.progress(); });
   std::vector<unsigned char> big(4 << 20);
   e.must([&] { return fi_send(e.ep(), big.data(), big.size(), nullptr, peer, &context); });
   const auto outcome = e.await(&context, seconds(20));
@@ -128,7 +128,7 @@ SIDES_TEST(Failure, APeerThatDiesFailsWhatIsPendingTowardsIt, 2) {
 }
 
 /// One of two who talk in turns, in messages of several sizes; `seed` is of this life.
-struct Talker {
+struct ScriptedEndpoint {
   Endpoint& e;
   fi_addr_t peer;
   bool speaks_first;
@@ -186,40 +186,40 @@ struct Restart {
   }
   void stay(Side& side) const {
     Endpoint e;
-    const fi_addr_t peer = e.insert(side.hear(1));
-    side.tell(1, e.name());
-    Talker{e, peer, true, 1}.talk();
-    side.tell(1, {1});
-    side.hear(3, [&] { e.progress(); });  // side 3 is up, under the old name
+    const fi_addr_t peer = e.insert(side.receive_blob(1));
+    side.send_blob(1, e.name());
+    ScriptedEndpoint{e, peer, true, 1}.talk();
+    side.send_blob(1, {1});
+    side.receive_blob(3, [&] { e.progress(); });  // side 3 is up, under the old name
     // A peer of this node that dies is known to be dead a moment later; what is written to it before is lost
     // with it, as with any peer that dies before it reads.
     e.silent(std::chrono::milliseconds(300));
-    side.tell(3, e.name());
+    side.send_blob(3, e.name());
     // Who speaks to a dead man's port before he is known to be dead is told so, once.
-    Talker{e, peer, !newcomer_first, 2, politely || newcomer_first ? 0 : 1}.talk();
-    side.hear(3, [&] { e.progress(); });
+    ScriptedEndpoint{e, peer, !newcomer_first, 2, politely || newcomer_first ? 0 : 1}.talk();
+    side.receive_blob(3, [&] { e.progress(); });
   }
   void first_life(Side& side) const {
     auto e = std::make_unique<Endpoint>();
     const Blob name = e->name();
-    side.tell(0, name);
-    const fi_addr_t peer = e->insert(side.hear(0));
-    Talker{*e, peer, false, 1}.talk();
-    side.hear(0, [&] { e->progress(); });
+    side.send_blob(0, name);
+    const fi_addr_t peer = e->insert(side.receive_blob(0));
+    ScriptedEndpoint{*e, peer, false, 1}.talk();
+    side.receive_blob(0, [&] { e->progress(); });
     if (politely) e.reset();
-    side.tell(3, name);
+    side.send_blob(3, name);
     std::fflush(nullptr);
     _exit(testing::Test::HasFailure() ? 1 : 0);
   }
   void second_life(Side& side) const {
     Options options;
-    options.service = port_of(side.hear(1));
+    options.service = port_of(side.receive_blob(1));
     await_free(options.service);
     Endpoint e(options);
-    side.tell(0, {1});
-    const fi_addr_t peer = e.insert(side.hear(0));
-    Talker{e, peer, newcomer_first, 2}.talk();
-    side.tell(0, {1});
+    side.send_blob(0, {1});
+    const fi_addr_t peer = e.insert(side.receive_blob(0));
+    ScriptedEndpoint{e, peer, newcomer_first, 2}.talk();
+    side.send_blob(0, {1});
   }
 };
 
@@ -231,7 +231,7 @@ SIDES_TEST(Restart, APeerThatCrashedComesBackUnderItsName, 4) { Restart{false, f
 
 SIDES_TEST(Restart, APeerThatCrashedComesBackAndSpeaksFirst, 4) { Restart{false, true}.play(side); }
 
-LONE_TEST(Close, WhatIsOutstandingIsDroppedWithoutAWord) {
+SINGLE_TEST(Close, WhatIsOutstandingIsDroppedWithoutAWord) {
   Domain domain;
   fi_cq_attr attr{};
   attr.format = FI_CQ_FORMAT_CONTEXT;
@@ -253,7 +253,7 @@ LONE_TEST(Close, WhatIsOutstandingIsDroppedWithoutAWord) {
   EXPECT_EQ(fi_cq_read(raw, &entry, 1), -FI_EAGAIN);
 }
 
-LONE_TEST(Close, AQueueMayBeClosedWithWhatItHolds) {
+SINGLE_TEST(Close, AQueueMayBeClosedWithWhatItHolds) {
   Endpoint e;
   const fi_addr_t self = e.insert(e.name());
   char byte = 0;

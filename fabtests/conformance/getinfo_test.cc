@@ -27,7 +27,7 @@ Info plain_hints() {
   return hints;
 }
 
-LONE_TEST(Getinfo, AnswersWithoutHints) {
+SINGLE_TEST(Getinfo, AnswersWithoutHints) {
   fi_info* list = nullptr;
   ASSERT_EQ(fi_getinfo(kApiVersion, nullptr, nullptr, 0, nullptr, &list), 0);
   const Info info(list);
@@ -40,7 +40,7 @@ LONE_TEST(Getinfo, AnswersWithoutHints) {
   }
 }
 
-LONE_TEST(Getinfo, AnswersCallersOfEveryApiVersion) {
+SINGLE_TEST(Getinfo, AnswersCallersOfEveryApiVersion) {
   for (const unsigned minor : {5u, 6u, 8u, 9u, 10u, 13u, 15u, FI_MINOR(fi_version())}) {
     const Info hints = plain_hints();
     hints->caps = FI_MSG | FI_TAGGED;
@@ -49,7 +49,7 @@ LONE_TEST(Getinfo, AnswersCallersOfEveryApiVersion) {
   }
 }
 
-LONE_TEST(Getinfo, PromisesOnlyTheCapabilitiesAskedFor) {
+SINGLE_TEST(Getinfo, PromisesOnlyTheCapabilitiesAskedFor) {
   constexpr std::uint64_t kPrimary = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTICAST |
                                      FI_DIRECTED_RECV | FI_NAMED_RX_CTX | FI_HMEM | FI_COLLECTIVE;
   for (const std::uint64_t caps :
@@ -66,7 +66,7 @@ LONE_TEST(Getinfo, PromisesOnlyTheCapabilitiesAskedFor) {
   }
 }
 
-LONE_TEST(Getinfo, GivesBackWhatWasAskedFor) {
+SINGLE_TEST(Getinfo, GivesBackWhatWasAskedFor) {
   for (const fi_threading threading :
        {FI_THREAD_SAFE, FI_THREAD_DOMAIN, FI_THREAD_COMPLETION, FI_THREAD_FID}) {
     const Info hints = plain_hints();
@@ -89,7 +89,7 @@ LONE_TEST(Getinfo, GivesBackWhatWasAskedFor) {
   EXPECT_EQ(info->tx_attr->op_flags, std::uint64_t{FI_DELIVERY_COMPLETE});
 }
 
-LONE_TEST(Getinfo, OffersWhatMpiNeeds) {
+SINGLE_TEST(Getinfo, OffersWhatMpiNeeds) {
   const Info info = first(make_hints({}).get());
   ASSERT_NE(info, nullptr);
   EXPECT_EQ(info->ep_attr->type, FI_EP_RDM);
@@ -103,7 +103,7 @@ LONE_TEST(Getinfo, OffersWhatMpiNeeds) {
   EXPECT_EQ(info->ep_attr->mem_tag_format >> 63, 1u);
 }
 
-LONE_TEST(Getinfo, NamesItsSource) {
+SINGLE_TEST(Getinfo, NamesItsSource) {
   const Info info = get_info({});
   ASSERT_NE(info, nullptr);
   ASSERT_NE(info->src_addr, nullptr);
@@ -114,7 +114,7 @@ LONE_TEST(Getinfo, NamesItsSource) {
   EXPECT_NE(in.sin_addr.s_addr, htonl(INADDR_ANY));
 }
 
-LONE_TEST(Getinfo, ResolvesTheDestination) {
+SINGLE_TEST(Getinfo, ResolvesTheDestination) {
   const Info hints = make_hints({});
   fi_info* list = nullptr;
   ASSERT_EQ(fi_getinfo(kApiVersion, "127.0.0.1", "9229", 0, hints.get(), &list), 0);
@@ -126,14 +126,14 @@ LONE_TEST(Getinfo, ResolvesTheDestination) {
   EXPECT_EQ(in.sin_port, htons(9229));
 }
 
-LONE_TEST(Getinfo, AcceptsItsOwnAnswerAsHints) {
+SINGLE_TEST(Getinfo, AcceptsItsOwnAnswerAsHints) {
   const Info info = get_info({});
   ASSERT_NE(info, nullptr);
   const Info hints(fi_dupinfo(info.get()));
   EXPECT_EQ(ask(hints.get()), 0);
 }
 
-LONE_TEST(Getinfo, RefusesWhatItCannotKeep) {
+SINGLE_TEST(Getinfo, RefusesWhatItCannotKeep) {
   const auto refused = [](const char* what, const std::function<void(fi_info&)>& spoil) {
     const Info hints = make_hints({});
     spoil(*hints);
@@ -150,7 +150,7 @@ LONE_TEST(Getinfo, RefusesWhatItCannotKeep) {
   refused("another protocol", [](fi_info& i) { i.ep_attr->protocol = FI_PROTO_PSMX2; });
 }
 
-LONE_TEST(Getinfo, RefusesNodesThatDoNotExist) {
+SINGLE_TEST(Getinfo, RefusesNodesThatDoNotExist) {
   const Info hints = make_hints({});
   EXPECT_NE(ask(hints.get(), kApiVersion, "300.400.500.600", "9228"), 0);
   EXPECT_NE(ask(hints.get(), kApiVersion, "no-such-node.invalid", "9228", FI_NUMERICHOST), 0);

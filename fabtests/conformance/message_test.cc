@@ -192,7 +192,7 @@ PAIR_TEST(Message, EmptyMessagesNeedNoBuffer) {
   }
 }
 
-LONE_TEST(Message, AnEndpointCanWriteToItself) {
+SINGLE_TEST(Message, AnEndpointCanWriteToItself) {
   Endpoint e;
   const fi_addr_t self = e.insert(e.name());
   int in = 0;

@@ -34,7 +34,7 @@ struct Search {
   }
 };
 
-LONE_TEST(Peek, SaysInTheQueueThatThereIsNothing) {
+SINGLE_TEST(Peek, SaysInTheQueueThatThereIsNothing) {
   Endpoint e;
   Search{e}.expect_nothing(1);
   EXPECT_TRUE(e.silent(std::chrono::milliseconds(10)));

@@ -30,7 +30,7 @@ void compute_until_told(Side& side) {
   std::thread work([&] {
     for (volatile unsigned sum = 0; !over.load(std::memory_order_relaxed);) sum = sum + 1;
   });
-  side.hear(1 - side.index());
+  side.receive_blob(1 - side.index());
   over = true;
   work.join();
 }
@@ -82,7 +82,7 @@ PAIR_TEST(Progress, AComputingTargetIsRead) {
     times.push_back(std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now() - begin));
     if (i % 10 == 0) std::this_thread::sleep_for(milliseconds(2));  // the helper falls asleep meanwhile
   }
-  side.tell(0, {1});
+  side.send_blob(0, {1});
   const microseconds first = times.front();
   std::sort(times.begin(), times.end());
   std::printf("8-byte read of a computing target: first %lld us, median %lld us, 95%% within %lld us\n",
@@ -104,14 +104,14 @@ PAIR_TEST(Progress, ATargetThatWatchesItsMemorySeesAWrite) {
   for (unsigned char round = 1; round <= kRounds; ++round) {
     if (!side.first()) {
       e.must([&] { return fi_inject_write(e.ep(), &round, 1, team.peer(), 0, kKey); });
-      side.hear(0, [&] { e.progress(); });
+      side.receive_blob(0, [&] { e.progress(); });
       continue;
     }
     const Deadline deadline(std::chrono::seconds(20));
     while (look(region.bytes[0]) != round && !deadline.passed()) {
     }
     ASSERT_EQ(look(region.bytes[0]), round);
-    side.tell(1, {1});
+    side.send_blob(1, {1});
   }
 }
 
@@ -125,15 +125,15 @@ PAIR_TEST(Progress, LargeMessagesReachAComputingReceiver) {
   int context = 0;
   if (side.first()) {
     e.must([&] { return fi_recv(e.ep(), bytes.data(), kSize, nullptr, team.peer(), &context); });
-    side.tell(1, {1});
+    side.send_blob(1, {1});
     compute_until_told(side);
     e.finish(&context);
     EXPECT_TRUE(has_pattern(bytes, 5));
   } else {
-    side.hear(0);
+    side.receive_blob(0);
     e.must([&] { return fi_send(e.ep(), bytes.data(), kSize, nullptr, team.peer(), &context); });
     e.finish(&context);
-    side.tell(0, {1});
+    side.send_blob(0, {1});
   }
 }
 

@@ -100,7 +100,7 @@ PAIR_TEST(CompletionQueue, SelectiveCompletionReportsOnlyWhatWasAskedForAndFailu
   EXPECT_TRUE(e.silent(milliseconds(20)));
 }
 
-LONE_TEST(CompletionQueue, OpensInAnySizeAndRefusesUnknownAttributes) {
+SINGLE_TEST(CompletionQueue, OpensInAnySizeAndRefusesUnknownAttributes) {
   Domain domain;
   for (const std::size_t size : {0u, 1u, 2u, 100u, 65536u}) {
     fi_cq_attr attr{};
@@ -115,7 +115,7 @@ LONE_TEST(CompletionQueue, OpensInAnySizeAndRefusesUnknownAttributes) {
   EXPECT_NE(fi_cq_open(domain.domain(), &attr, &cq, nullptr), 0);
 }
 
-LONE_TEST(CompletionQueue, IsEmptyAtFirst) {
+SINGLE_TEST(CompletionQueue, IsEmptyAtFirst) {
   Endpoint e;
   fi_cq_tagged_entry entry;
   fi_cq_err_entry failure{};
@@ -127,7 +127,7 @@ LONE_TEST(CompletionQueue, IsEmptyAtFirst) {
   EXPECT_NE(fi_cq_strerror(e.rx(), FI_EIO, nullptr, text, sizeof text), nullptr);
 }
 
-LONE_TEST(CompletionQueue, AnErrorAtTheHeadStaysUntilItIsRead) {
+SINGLE_TEST(CompletionQueue, AnErrorAtTheHeadStaysUntilItIsRead) {
   Endpoint e;
   char buffer = 0;
   int context = 0;
@@ -189,7 +189,7 @@ PAIR_TEST(CompletionQueue, ABlockedReadWakesUp) {
   }
 }
 
-LONE_TEST(CompletionQueue, WithoutAWaitObjectThereIsNoBlockedRead) {
+SINGLE_TEST(CompletionQueue, WithoutAWaitObjectThereIsNoBlockedRead) {
   Endpoint e;
   fi_cq_tagged_entry entry;
   EXPECT_LT(fi_cq_sread(e.rx(), &entry, 1, nullptr, 10), 0);
@@ -222,7 +222,7 @@ PAIR_TEST(Counter, CountsSendsReceivesAndInjects) {
   EXPECT_EQ(fi_cntr_read(side.first() ? e.counter(FI_RECV) : e.counter(FI_SEND)), 0u);
 }
 
-LONE_TEST(Counter, CanBeSetAndWaitedFor) {
+SINGLE_TEST(Counter, CanBeSetAndWaitedFor) {
   Domain domain;
   fi_cntr_attr attr{};
   attr.wait_obj = FI_WAIT_UNSPEC;
@@ -246,7 +246,7 @@ LONE_TEST(Counter, CanBeSetAndWaitedFor) {
   EXPECT_EQ(fi_cntr_wait(raw, 9, 50), -FI_ETIMEDOUT);
 }
 
-LONE_TEST(EventQueue, HoldsWhatIsWrittenInOrder) {
+SINGLE_TEST(EventQueue, HoldsWhatIsWrittenInOrder) {
   const Info info = get_info({});
   ASSERT_NE(info, nullptr);
   fid_fabric* fabric = nullptr;

@@ -27,7 +27,7 @@ Owned<fid_mr> reg(fid_domain* domain, void* start, std::size_t size, std::uint64
   return Owned<fid_mr>(opened);
 }
 
-LONE_TEST(Region, ComesFromEachCallOfTheFamily) {
+SINGLE_TEST(Region, ComesFromEachCallOfTheFamily) {
   Domain domain(remote_options());
   char memory[32];
   const iovec vector[2] = {{memory, 16}, {memory + 16, 16}};
@@ -50,7 +50,7 @@ LONE_TEST(Region, ComesFromEachCallOfTheFamily) {
   EXPECT_EQ(fi_mr_reg(domain.domain(), memory, 1, 1ull << 60, 0, kKey, 0, &opened, nullptr), -FI_EINVAL);
 }
 
-LONE_TEST(Region, MayBeBoundEnabledAndRefreshedThoughNoneIsNeeded) {
+SINGLE_TEST(Region, MayBeBoundEnabledAndRefreshedThoughNoneIsNeeded) {
   Endpoint e(remote_options());
   char memory[16];
   const auto region = reg(e.domain().domain(), memory, sizeof memory, kRemote, kKey);
@@ -62,7 +62,7 @@ LONE_TEST(Region, MayBeBoundEnabledAndRefreshedThoughNoneIsNeeded) {
   const auto nothing = reg(e.domain().domain(), nullptr, 0, 0, kKey);
 }
 
-LONE_TEST(Region, HasARawKeyThatMapsToItself) {
+SINGLE_TEST(Region, HasARawKeyThatMapsToItself) {
   Domain domain(remote_options());
   char memory[16];
   const auto region = reg(domain.domain(), memory, sizeof memory, kRemote, kKey);
@@ -179,14 +179,14 @@ struct OldSide {
   Info info;
 };
 
-LONE_TEST(Region, OldModelsAreWhatOldCallersAreTold) {
+SINGLE_TEST(Region, OldModelsAreWhatOldCallersAreTold) {
   EXPECT_EQ(OldSide(FI_MR_BASIC).info->domain_attr->mr_mode, FI_MR_BASIC);
   EXPECT_EQ(OldSide(FI_MR_SCALABLE).info->domain_attr->mr_mode, FI_MR_SCALABLE);
   const int unspecified = OldSide(FI_MR_UNSPEC).info->domain_attr->mr_mode;
   EXPECT_TRUE(unspecified == FI_MR_BASIC || unspecified == FI_MR_SCALABLE);
 }
 
-LONE_TEST(Region, OfTheBasicModelHasTheProvidersKeyAndItsOwnAddress) {
+SINGLE_TEST(Region, OfTheBasicModelHasTheProvidersKeyAndItsOwnAddress) {
   const OldSide old(FI_MR_BASIC);
   fid_fabric* raw_fabric = nullptr;
   ASSERT_EQ(fi_fabric(old.info->fabric_attr, &raw_fabric, nullptr), 0);

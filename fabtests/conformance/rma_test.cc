@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMemory = 6 << 20;
 constexpr std::uint64_t kKey = 0x8000000000000011;
-constexpr std::size_t kSizes[] = {0,     1,     8,     1024,   1400,    4096,
-                                  16384, 32769, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
+constexpr std::size_t kSizes[] = {0,     1,     8,     1024,   1400,    4096,         16384,
+                                  32769, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
 
 Options rma_options() {
   Options options;
@@ -242,7 +242,7 @@ PAIR_TEST(Rma, ASendIsSeenAfterTheWritesBeforeIt) {
   }
 }
 
-LONE_TEST(Rma, KeysAreTheApplicationsAndFreeAgainAfterClose) {
+SINGLE_TEST(Rma, KeysAreTheApplicationsAndFreeAgainAfterClose) {
   Endpoint e(rma_options());
   unsigned char memory[16];
   fid_domain* domain = e.domain().domain();

@@ -22,34 +22,34 @@ namespace {
 constexpr int kSkipped = 77;
 constexpr int kFailed = 1;
 
-[[noreturn]] void give_up(const std::string& why) {
+[[noreturn]] void fail_process(const std::string& why) {
   std::printf("side gives up: %s\n", why.c_str());
   std::fflush(nullptr);
   _exit(kFailed);
 }
 
 /// Puts this process on the node of its side and sets the environment of that node.
-void take_place(int index) {
+void enter_side_environment(int index) {
   const std::string node = index % 2 == 0 ? "_A" : "_B";
   const std::string name = setting(("CONFORMANCE_NETNS" + node).c_str(), "");
   if (!name.empty()) {
     const std::string path = name.front() == '/' ? name : "/run/netns/" + name;
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) give_up("cannot enter network namespace " + name);
+    if (fd < 0 || setns(fd, CLONE_NEWNET) != 0) fail_process("cannot enter network namespace " + name);
     close(fd);
   }
   std::istringstream words(setting(("CONFORMANCE_ENV" + node).c_str(), ""));
   for (std::string word; words >> word;) {
     const auto equals = word.find('=');
-    if (equals == std::string::npos) give_up("'" + word + "' is no NAME=value");
+    if (equals == std::string::npos) fail_process("'" + word + "' is no NAME=value");
     setenv(word.substr(0, equals).c_str(), word.substr(equals + 1).c_str(), 1);
   }
   setenv("FI_PROVIDER", provider_under_test().c_str(), 0);
 }
 
-[[noreturn]] void be_side(int index, std::vector<int> lines, const Body& body) {
+[[noreturn]] void run_side_process(int index, std::vector<int> lines, const Body& body) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  take_place(index);
+  enter_side_environment(index);
   {
     Side side(index, std::move(lines));
     body(side);
@@ -83,7 +83,7 @@ std::vector<std::vector<int>> make_lines(int count) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
     for (std::size_t j = i + 1; j < lines.size(); ++j) {
       int pair[2];
-      if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) give_up("no socket pair");
+      if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) fail_process("no socket pair");
       lines[i][j] = pair[0];
       lines[j][i] = pair[1];
     }
@@ -103,14 +103,14 @@ void close_all(const std::vector<std::vector<int>>& lines, std::size_t except) {
 }  // namespace
 
 bool Deadline::passed() const {
-  constexpr Clock::duration kLookMax = std::chrono::milliseconds(100);
+  constexpr Clock::duration kSilenceStepMax = std::chrono::milliseconds(100);
   const auto now = Clock::now();
-  left_ -= std::min(now - looked_, kLookMax);
-  looked_ = now;
+  left_ -= std::min(now - last_check_, kSilenceStepMax);
+  last_check_ = now;
   return left_ <= Clock::duration::zero();
 }
 
-void give_way() {
+void yield_processor() {
   static thread_local unsigned times = 0;
   if (++times % 64 == 0) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(1));
@@ -128,38 +128,38 @@ std::string provider_under_test() { return setting("CONFORMANCE_PROVIDER", "clus
 
 bool between_nodes() { return !setting("CONFORMANCE_NETNS_A", "").empty(); }
 
-void Side::tell(int other, const Blob& blob) {
-  const auto sent = send(lines_[static_cast<std::size_t>(other)], blob.data(), blob.size(), MSG_NOSIGNAL);
+void Side::send_blob(int other, const Blob& blob) {
+  const auto sent = send(sockets_[static_cast<std::size_t>(other)], blob.data(), blob.size(), MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(blob.size())) {
     if (!testing::Test::HasFailure()) ADD_FAILURE() << "side " << other << " is gone";
-    give_up("a side is gone");
+    fail_process("a side is gone");
   }
 }
 
-Blob Side::hear(int other, const std::function<void()>& meanwhile) {
-  const int line = lines_[static_cast<std::size_t>(other)];
+Blob Side::receive_blob(int other, const std::function<void()>& meanwhile) {
+  const int line = sockets_[static_cast<std::size_t>(other)];
   Blob blob(65536);
   for (;;) {
     pollfd event{line, POLLIN, 0};
     if (poll(&event, 1, meanwhile ? 0 : 1000) > 0) break;
     if (meanwhile) {
       meanwhile();
-      give_way();
+      yield_processor();
     }
   }
   const auto size = recv(line, blob.data(), blob.size(), 0);
-  if (size <= 0) give_up("side " + std::to_string(other) + " left early");
+  if (size <= 0) fail_process("side " + std::to_string(other) + " left early");
   blob.resize(static_cast<std::size_t>(size));
   return blob;
 }
 
 std::vector<Blob> Side::exchange(const Blob& mine, const std::function<void()>& meanwhile) {
-  std::vector<Blob> all(lines_.size(), mine);
+  std::vector<Blob> all(sockets_.size(), mine);
   for (int other = 0; other < count(); ++other) {
-    if (other != index_) tell(other, mine);
+    if (other != index_) send_blob(other, mine);
   }
   for (int other = 0; other < count(); ++other) {
-    if (other != index_) all[static_cast<std::size_t>(other)] = hear(other, meanwhile);
+    if (other != index_) all[static_cast<std::size_t>(other)] = receive_blob(other, meanwhile);
   }
   return all;
 }
@@ -175,7 +175,7 @@ void run_sides(int count, const Body& body) {
     if (pid == 0) {
       const auto mine = static_cast<std::size_t>(index);
       close_all(lines, mine);
-      be_side(index, lines[mine], body);
+      run_side_process(index, lines[mine], body);
     }
     ASSERT_GT(pid, 0);
     children.push_back(pid);

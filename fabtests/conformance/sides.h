@@ -33,28 +33,28 @@ class Deadline {
  private:
   using Clock = std::chrono::steady_clock;
   mutable Clock::duration left_;
-  mutable Clock::time_point looked_ = Clock::now();
+  mutable Clock::time_point last_check_ = Clock::now();
 };
 
 /// What a loop does that has found nothing: yields and, because some kernels let threads that only yield keep
 /// the processor, sleeps now and then.
-void give_way();
+void yield_processor();
 
 using Blob = std::vector<unsigned char>;
 
 /// What one side knows of the test: which one it is, and the lines to the others.
 class Side {
  public:
-  Side(int index, std::vector<int> lines) : index_(index), lines_(std::move(lines)) {}
+  Side(int index, std::vector<int> lines) : index_(index), sockets_(std::move(lines)) {}
 
   int index() const { return index_; }
   bool first() const { return index_ == 0; }
-  int count() const { return static_cast<int>(lines_.size()); }
+  int count() const { return static_cast<int>(sockets_.size()); }
 
-  void tell(int other, const Blob& blob);
+  void send_blob(int other, const Blob& blob);
   /// Waits for what `other` tells; calls `meanwhile` (progress) again and again. Fails the test and
   /// leaves the process if the other side is gone.
-  Blob hear(int other, const std::function<void()>& meanwhile = {});
+  Blob receive_blob(int other, const std::function<void()>& meanwhile = {});
   /// Both at once, with every other side; the result has an entry per side, mine included.
   std::vector<Blob> exchange(const Blob& mine, const std::function<void()>& meanwhile = {});
   /// Returns when every side has come here.
@@ -62,7 +62,7 @@ class Side {
 
  private:
   int index_;
-  std::vector<int> lines_;  ///< by side; my own is -1
+  std::vector<int> sockets_;  ///< by side; my own is -1
 };
 
 using Body = std::function<void(Side&)>;
@@ -85,5 +85,5 @@ std::string setting(const char* name, const std::string& fallback);
   TEST(suite, name) { conformance::run_sides(sides, suite##_##name##_body); } \
   static void suite##_##name##_body([[maybe_unused]] conformance::Side& side)
 
-#define LONE_TEST(suite, name) SIDES_TEST(suite, name, 1)
+#define SINGLE_TEST(suite, name) SIDES_TEST(suite, name, 1)
 #define PAIR_TEST(suite, name) SIDES_TEST(suite, name, 2)

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "waiting.h"
+#include "wait_options.h"
 
 namespace conformance {
 namespace {
@@ -32,18 +32,18 @@ auto disturbed(Wait&& wait) {
   return result;
 }
 
-LONE_TEST(Signal, EndsABlockedReadOfAQueue) {
+SINGLE_TEST(Signal, EndsABlockedReadOfAQueue) {
   for (const fi_wait_obj wait : {FI_WAIT_UNSPEC, FI_WAIT_FD}) {
-    Endpoint e(waiting(wait));
+    Endpoint e(options_with_wait(wait));
     fi_cq_tagged_entry entry;
-    EXPECT_EQ(disturbed([&] { return fi_cq_sread(e.rx(), &entry, 1, nullptr, kPatience); }), -FI_EAGAIN);
+    EXPECT_EQ(disturbed([&] { return fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs); }), -FI_EAGAIN);
     fi_addr_t source;
     EXPECT_EQ(disturbed([&] { return fi_cq_sreadfrom(e.rx(), &entry, 1, &source, nullptr, -1); }),
               -FI_EAGAIN);
   }
 }
 
-LONE_TEST(Signal, EndsABlockedReadOfEvents) {
+SINGLE_TEST(Signal, EndsABlockedReadOfEvents) {
   Domain domain;
   fi_eq_attr attr{};
   attr.wait_obj = FI_WAIT_UNSPEC;
@@ -55,21 +55,21 @@ LONE_TEST(Signal, EndsABlockedReadOfEvents) {
   EXPECT_EQ(disturbed([&] { return fi_eq_sread(raw, &event, &entry, sizeof entry, -1, 0); }), -FI_EAGAIN);
 }
 
-LONE_TEST(Signal, LosesNoMessage) {
-  Endpoint e(waiting(FI_WAIT_UNSPEC));
+SINGLE_TEST(Signal, LosesNoMessage) {
+  Endpoint e(options_with_wait(FI_WAIT_UNSPEC));
   const fi_addr_t self = e.insert(e.name());
   char value = 0;
   for (int round = 0; round < 20; ++round) {
     e.must([&] { return fi_recv(e.ep(), &value, 1, nullptr, self, &value); });
     std::thread sender([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(2 * (round % 5)));
-      while (fi_inject(e.ep(), "!", 1, self) == -FI_EAGAIN) give_way();
+      while (fi_inject(e.ep(), "!", 1, self) == -FI_EAGAIN) yield_processor();
     });
     fi_cq_tagged_entry entry{};
     const Deadline deadline(std::chrono::seconds(20));
     ssize_t got = -FI_EAGAIN;
     while (got == -FI_EAGAIN && !deadline.passed()) {
-      got = disturbed([&] { return fi_cq_sread(e.rx(), &entry, 1, nullptr, kPatience); });
+      got = disturbed([&] { return fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs); });
     }
     EXPECT_EQ(got, 1);
     EXPECT_EQ(entry.op_context, &value);

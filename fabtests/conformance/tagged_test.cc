@@ -148,7 +148,7 @@ PAIR_TEST(Tagged, TruncationKeepsTagDataAndLength) {
 
 // --- cancel ---
 
-LONE_TEST(Cancel, OneErrorEntryThenNothing) {
+SINGLE_TEST(Cancel, OneErrorEntryThenNothing) {
   Endpoint e;
   unsigned char buffer = 0;
   int contexts[3];
@@ -163,7 +163,7 @@ LONE_TEST(Cancel, OneErrorEntryThenNothing) {
   e.fail(&contexts[2], FI_ECANCELED);
 }
 
-LONE_TEST(Cancel, OfTheUnknownLeavesNoEntry) {
+SINGLE_TEST(Cancel, OfTheUnknownLeavesNoEntry) {
   Endpoint e;
   int context = 0;
   const auto result = fi_cancel(&e.ep()->fid, &context);
@@ -171,7 +171,7 @@ LONE_TEST(Cancel, OfTheUnknownLeavesNoEntry) {
   EXPECT_TRUE(e.silent(std::chrono::milliseconds(10)));
 }
 
-LONE_TEST(Cancel, UntaggedReceivesToo) {
+SINGLE_TEST(Cancel, UntaggedReceivesToo) {
   Endpoint e;
   unsigned char buffer = 0;
   int context = 0;

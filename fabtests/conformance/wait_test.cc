@@ -8,7 +8,7 @@
 #include <atomic>
 #include <thread>
 
-#include "waiting.h"
+#include "wait_options.h"
 
 namespace conformance {
 namespace {
@@ -32,14 +32,14 @@ void dawdle(unsigned& seed) {
 
 /// Reads one entry the way of an event loop: trywait, sleep on the descriptor, read.
 ssize_t read_by_descriptor(Endpoint& e, fid_cq* cq, int descriptor, fi_cq_tagged_entry& entry) {
-  const Deadline deadline{milliseconds(kPatience)};
+  const Deadline deadline{milliseconds(kWaitTimeoutMs)};
   fid* object = &cq->fid;
   while (!deadline.passed()) {
     const ssize_t got = fi_cq_read(cq, &entry, 1);
     if (got != -FI_EAGAIN) return got;
     if (fi_trywait(e.domain().fabric(), &object, 1) != 0) continue;
     pollfd watch{descriptor, POLLIN, 0};
-    EXPECT_GE(poll(&watch, 1, kPatience), 0);
+    EXPECT_GE(poll(&watch, 1, kWaitTimeoutMs), 0);
   }
   return -FI_ETIMEDOUT;
 }
@@ -70,61 +70,61 @@ void play(Team& team, int rounds, Wait&& wait) {
 int rounds() { return std::stoi(setting("CONFORMANCE_ROUNDS", "3000")); }
 
 PAIR_TEST(Wait, BlockedReadsMissNoMessage) {
-  Team team(side, waiting(FI_WAIT_UNSPEC));
+  Team team(side, options_with_wait(FI_WAIT_UNSPEC));
   play(team, rounds(), [&](fi_cq_tagged_entry& entry) {
-    return fi_cq_sread(team.endpoint.rx(), &entry, 1, nullptr, kPatience);
+    return fi_cq_sread(team.endpoint.rx(), &entry, 1, nullptr, kWaitTimeoutMs);
   });
 }
 
 PAIR_TEST(Wait, DescriptorsMissNoMessage) {
-  Team team(side, waiting(FI_WAIT_FD));
+  Team team(side, options_with_wait(FI_WAIT_FD));
   Endpoint& e = team.endpoint;
-  const int descriptor = descriptor_of(&e.rx()->fid);
+  const int descriptor = wait_descriptor(&e.rx()->fid);
   play(team, rounds(),
        [&](fi_cq_tagged_entry& entry) { return read_by_descriptor(e, e.rx(), descriptor, entry); });
 }
 
 PAIR_TEST(Wait, YieldingReadsWork) {
-  Team team(side, waiting(FI_WAIT_YIELD));
+  Team team(side, options_with_wait(FI_WAIT_YIELD));
   play(team, 200, [&](fi_cq_tagged_entry& entry) {
-    return fi_cq_sread(team.endpoint.rx(), &entry, 1, nullptr, kPatience);
+    return fi_cq_sread(team.endpoint.rx(), &entry, 1, nullptr, kWaitTimeoutMs);
   });
 }
 
 PAIR_TEST(Wait, ASleeperSleeps) {
-  Team team(side, waiting(FI_WAIT_UNSPEC));
+  Team team(side, options_with_wait(FI_WAIT_UNSPEC));
   Endpoint& e = team.endpoint;
   char value = 0;
   int context = 0;
   if (side.first()) {
     e.must([&] { return fi_recv(e.ep(), &value, 1, nullptr, team.peer(), &context); });
     fi_cq_tagged_entry entry{};
-    for (const int limit : {400, kPatience}) {
+    for (const int limit : {400, kWaitTimeoutMs}) {
       const auto begin = std::chrono::steady_clock::now();
       const auto spent = processor_time();
-      EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, limit), limit == kPatience ? 1 : -FI_EAGAIN);
+      EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, limit), limit == kWaitTimeoutMs ? 1 : -FI_EAGAIN);
       const auto slept = std::chrono::steady_clock::now() - begin;
-      EXPECT_GE(slept, milliseconds(limit == kPatience ? 0 : limit));
-      if (limit != kPatience) {
+      EXPECT_GE(slept, milliseconds(limit == kWaitTimeoutMs ? 0 : limit));
+      if (limit != kWaitTimeoutMs) {
         EXPECT_LT(processor_time() - spent, slept / 4);
-        side.tell(1, {1});
+        side.send_blob(1, {1});
       }
     }
     EXPECT_EQ(entry.op_context, &context);
   } else {
-    side.hear(0);
+    side.receive_blob(0);
     std::this_thread::sleep_for(milliseconds(300));  // the other side's sleep is what is tested
     e.must([&] { return fi_inject(e.ep(), &value, 1, team.peer()); });
   }
 }
 
 PAIR_TEST(Wait, AnIdleDescriptorIsQuietAndWakesAnEpoll) {
-  Team team(side, waiting(FI_WAIT_FD));
+  Team team(side, options_with_wait(FI_WAIT_FD));
   Endpoint& e = team.endpoint;
   char value = 0;
   int context = 0;
   if (!side.first()) {
-    side.hear(0, [&] { e.progress(); });
+    side.receive_blob(0, [&] { e.progress(); });
     e.must([&] { return fi_inject(e.ep(), &value, 1, team.peer()); });
     return;
   }
@@ -132,20 +132,20 @@ PAIR_TEST(Wait, AnIdleDescriptorIsQuietAndWakesAnEpoll) {
   const int set = epoll_create1(0);
   epoll_event interest{};
   interest.events = EPOLLIN;
-  ASSERT_EQ(epoll_ctl(set, EPOLL_CTL_ADD, descriptor_of(&e.rx()->fid), &interest), 0);
+  ASSERT_EQ(epoll_ctl(set, EPOLL_CTL_ADD, wait_descriptor(&e.rx()->fid), &interest), 0);
   fid* object = &e.rx()->fid;
   fi_cq_tagged_entry entry{};
   int wakes = 0;
   bool told = false;
   ssize_t got = -FI_EAGAIN;
-  for (const Deadline deadline{milliseconds(kPatience)}; got == -FI_EAGAIN && !deadline.passed();) {
+  for (const Deadline deadline{milliseconds(kWaitTimeoutMs)}; got == -FI_EAGAIN && !deadline.passed();) {
     if (fi_trywait(e.domain().fabric(), &object, 1) == 0) {
       epoll_event event{};
-      const int ready = epoll_wait(set, &event, 1, told ? kPatience : 300);
+      const int ready = epoll_wait(set, &event, 1, told ? kWaitTimeoutMs : 300);
       ASSERT_GE(ready, 0);
       wakes += ready;
       if (ready == 0 && !told) {
-        side.tell(1, {1});
+        side.send_blob(1, {1});
         told = true;
       }
     }
@@ -158,7 +158,7 @@ PAIR_TEST(Wait, AnIdleDescriptorIsQuietAndWakesAnEpoll) {
 }
 
 PAIR_TEST(Wait, ALargeMessageMovesBetweenSleepers) {
-  Team team(side, waiting(FI_WAIT_UNSPEC));
+  Team team(side, options_with_wait(FI_WAIT_UNSPEC));
   Endpoint& e = team.endpoint;
   constexpr std::size_t kSize = 4 << 20;
   std::vector<unsigned char> bytes = side.first() ? pattern(kSize, 1) : std::vector<unsigned char>(kSize);
@@ -171,14 +171,14 @@ PAIR_TEST(Wait, ALargeMessageMovesBetweenSleepers) {
       std::this_thread::sleep_for(milliseconds(20));  // the sender is to be asleep by now
       e.must([&] { return fi_recv(e.ep(), bytes.data(), kSize, nullptr, team.peer(), &context); });
     }
-    ASSERT_EQ(fi_cq_sread(side.first() ? e.tx() : e.rx(), &entry, 1, nullptr, kPatience), 1);
+    ASSERT_EQ(fi_cq_sread(side.first() ? e.tx() : e.rx(), &entry, 1, nullptr, kWaitTimeoutMs), 1);
     EXPECT_EQ(entry.op_context, &context);
     EXPECT_TRUE(has_pattern(bytes, 1));
   }
 }
 
 PAIR_TEST(Wait, ASenderWithoutRoomIsWokenWhenThereIs) {
-  Team team(side, waiting(FI_WAIT_UNSPEC));
+  Team team(side, options_with_wait(FI_WAIT_UNSPEC));
   Endpoint& e = team.endpoint;
   constexpr int kCount = 2000;
   constexpr std::size_t kSize = 8000;  // far more than a ring or a window holds
@@ -189,30 +189,30 @@ PAIR_TEST(Wait, ASenderWithoutRoomIsWokenWhenThereIs) {
   for (int i = 0; i < kCount; ++i) {
     if (side.first()) {
       while (fi_send(e.ep(), sent.data(), kSize, nullptr, team.peer(), nullptr) == -FI_EAGAIN) {
-        ASSERT_EQ(fi_cq_sread(e.tx(), &entry, 1, nullptr, kPatience), 1);
+        ASSERT_EQ(fi_cq_sread(e.tx(), &entry, 1, nullptr, kWaitTimeoutMs), 1);
         ++done;
       }
     } else {
       if (i % 500 == 0) std::this_thread::sleep_for(milliseconds(10));
       e.must([&] { return fi_recv(e.ep(), received.data(), kSize, nullptr, team.peer(), nullptr); });
-      ASSERT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kPatience), 1);
+      ASSERT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs), 1);
       ASSERT_TRUE(has_pattern(received, 3));
     }
   }
   for (; side.first() && done < kCount; ++done) {
-    ASSERT_EQ(fi_cq_sread(e.tx(), &entry, 1, nullptr, kPatience), 1);
+    ASSERT_EQ(fi_cq_sread(e.tx(), &entry, 1, nullptr, kWaitTimeoutMs), 1);
   }
 }
 
 PAIR_TEST(Wait, EverySleeperOfOneQueueIsServed) {
-  Team team(side, waiting(FI_WAIT_UNSPEC));
+  Team team(side, options_with_wait(FI_WAIT_UNSPEC));
   Endpoint& e = team.endpoint;
   constexpr int kThreads = 4;
   constexpr int kEach = 200;
   char value = 0;
   if (side.first()) {
     for (int i = 0; i < kThreads * kEach; ++i) {
-      side.hear(1, [&] { e.progress(); });
+      side.receive_blob(1, [&] { e.progress(); });
       e.must([&] { return fi_inject(e.ep(), &value, 1, team.peer()); });
     }
     return;
@@ -226,7 +226,7 @@ PAIR_TEST(Wait, EverySleeperOfOneQueueIsServed) {
     sleepers.emplace_back([&] {
       for (int j = 0; j < kEach; ++j) {
         fi_cq_tagged_entry entry{};
-        const ssize_t result = fi_cq_sread(e.rx(), &entry, 1, nullptr, kPatience);
+        const ssize_t result = fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs);
         EXPECT_EQ(result, 1);
         if (result != 1) return;
         ++got;
@@ -234,30 +234,30 @@ PAIR_TEST(Wait, EverySleeperOfOneQueueIsServed) {
       }
     });
   }
-  const Deadline deadline{milliseconds(kPatience)};
+  const Deadline deadline{milliseconds(kWaitTimeoutMs)};
   for (int i = 0; i < kThreads * kEach; ++i) {
-    side.tell(0, {1});
-    while (got.load() <= i && !deadline.passed()) give_way();
+    side.send_blob(0, {1});
+    while (got.load() <= i && !deadline.passed()) yield_processor();
   }
   for (std::thread& sleeper : sleepers) sleeper.join();
   EXPECT_EQ(got.load(), kThreads * kEach);
 }
 
 PAIR_TEST(Wait, AQueueWakesWhenAnotherThreadMakesTheProgress) {
-  Team team(side, waiting(FI_WAIT_UNSPEC));
+  Team team(side, options_with_wait(FI_WAIT_UNSPEC));
   Endpoint& e = team.endpoint;
   std::atomic<bool> over{false};
   std::thread busy([&] {
     while (!over.load()) fi_cq_read(e.tx(), nullptr, 0);
   });
   play(team, 300,
-       [&](fi_cq_tagged_entry& entry) { return fi_cq_sread(e.rx(), &entry, 1, nullptr, kPatience); });
+       [&](fi_cq_tagged_entry& entry) { return fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs); });
   over = true;
   busy.join();
 }
 
-LONE_TEST(Wait, AMessageToOneselfWakesASleeper) {
-  Endpoint e(waiting(FI_WAIT_UNSPEC));
+SINGLE_TEST(Wait, AMessageToOneselfWakesASleeper) {
+  Endpoint e(options_with_wait(FI_WAIT_UNSPEC));
   const fi_addr_t self = e.insert(e.name());
   char sent = 7;
   char received = 0;
@@ -267,19 +267,19 @@ LONE_TEST(Wait, AMessageToOneselfWakesASleeper) {
     EXPECT_EQ(fi_inject(e.ep(), &sent, 1, self), 0);
   });
   fi_cq_tagged_entry entry{};
-  EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kPatience), 1);
+  EXPECT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs), 1);
   sender.join();
   EXPECT_EQ(received, 7);
 }
 
 PAIR_TEST(Wait, CountersMissNoMessage) {
-  Options options = waiting(FI_WAIT_UNSPEC);
+  Options options = options_with_wait(FI_WAIT_UNSPEC);
   options.counted = FI_SEND | FI_RECV;
   Team team(side, options);
   Endpoint& e = team.endpoint;
   std::uint64_t expected = 0;
   play(team, 1000, [&](fi_cq_tagged_entry& entry) -> ssize_t {
-    if (fi_cntr_wait(e.counter(FI_RECV), ++expected, kPatience) != 0) return -1;
+    if (fi_cntr_wait(e.counter(FI_RECV), ++expected, kWaitTimeoutMs) != 0) return -1;
     return fi_cq_read(e.rx(), &entry, 1);
   });
 }

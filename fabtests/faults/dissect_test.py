@@ -8,17 +8,17 @@ import sys
 import tempfile
 import unittest
 
-import lossy
-import lossy_pingpong
+import faulty_network
+import faulty_pingpong
 
-RECORD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "record.py")
+RECORD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "pcap_recorder.py")
 FILE_HEADER, PACKET_HEADER = 24, 16
 DISSECT = ""
 OPTIONS = None
 
 
 def packets_of(content):
-    """The packets of a capture as record.py writes it."""
+    """The packets of a capture as pcap_recorder.py writes it."""
     found, at = [], FILE_HEADER
     while at < len(content):
         length = struct.unpack_from("=I", content, at + 8)[0]
@@ -45,7 +45,7 @@ class Dissect(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.network = lossy.Network(2)
+        cls.network = faulty_network.Network(2)
         cls.directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.directory.cleanup)
         cls.captures = {link: cls.record(link) for link in ("packet", "udp")}
@@ -57,7 +57,7 @@ class Dissect(unittest.TestCase):
         with subprocess.Popen([*cls.network.executing, "switch", sys.executable, "-B", RECORD, "n2r0", path],
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
             recorder.stdout.readline()
-            reason = lossy_pingpong.pingpong(cls.network, lossy.environment(OPTIONS), 20_000)
+            reason = faulty_pingpong.pingpong(cls.network, faulty_network.environment(OPTIONS), 20_000)
             recorder.stdin.close()
         if reason:
             raise RuntimeError(reason)
@@ -137,7 +137,7 @@ class Dissect(unittest.TestCase):
         with subprocess.Popen([*self.network.executing, "switch", DISSECT, "--interface", "n2r0"], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as process:
             self.assertIn("listening", process.stderr.readline())
-            reason = lossy_pingpong.pingpong(self.network, lossy.environment(OPTIONS), 64)
+            reason = faulty_pingpong.pingpong(self.network, faulty_network.environment(OPTIONS), 64)
             lines = [process.stdout.readline() for _ in range(101)]  # they have arrived and are shown soon
             process.send_signal(signal.SIGINT)
             lines += process.stdout.readlines()
@@ -155,9 +155,9 @@ class Dissect(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    made = lossy.parser(__doc__)
+    made = faulty_network.parser(__doc__)
     made.add_argument("--dissect", required=True, help="the program")
     OPTIONS = made.parse_args()
     DISSECT = os.path.abspath(OPTIONS.dissect)
-    lossy.prepare("fi_pingpong")
+    faulty_network.prepare("fi_pingpong")
     unittest.main(argv=sys.argv[:1], verbosity=2)

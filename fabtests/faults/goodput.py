@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 
-import lossy
+import faulty_network
 
 MEGABYTE = 1_048_576
 PORT = "4711"
@@ -24,7 +24,7 @@ class Measurement:
     """One run of the program: node1 receives what `endpoints` on node2 send."""
 
     def __init__(self, network, options, link, endpoints, messages, *faults):
-        environment = {**lossy.environment(options), "FI_CLUSTER_LINK": link}
+        environment = {**faulty_network.environment(options), "FI_CLUSTER_LINK": link}
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
         network.faults("--clear")
         with subprocess.Popen([*network.executing, "node1", options.program, "receive", PORT], **pipes) as receiver, \
@@ -105,7 +105,7 @@ def many_to_one(network, options, link):
 
 
 def main():
-    made = lossy.parser(__doc__.splitlines()[0])
+    made = faulty_network.parser(__doc__.splitlines()[0])
     made.add_argument("--program", required=True, help="the program goodput")
     made.add_argument("--repetitions", type=int, default=5, help="(default: %(default)s)")
     made.add_argument("--messages", type=int, default=160, help="of 1 MB in each run, over all senders (default: %(default)s)")
@@ -113,8 +113,8 @@ def main():
     made.add_argument("--senders", default="1,4,16", help="(default: %(default)s)")
     made.add_argument("--links", default="packet,udp", help="(default: %(default)s)")
     options = made.parse_args()
-    lossy.prepare()
-    network = lossy.Network(2)
+    faulty_network.prepare()
+    network = faulty_network.Network(2)
     for link in options.links.split(","):
         against_loss(network, options, link)
         many_to_one(network, options, link)

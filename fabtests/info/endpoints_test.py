@@ -10,7 +10,7 @@ import sys
 import unittest
 
 import program
-from program import Talker, introduce, talk
+from program import ScriptedEndpoint, introduce, talk
 
 import nodes
 
@@ -25,8 +25,8 @@ class Endpoints(unittest.TestCase):
     def node(self, number):
         return [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name, f"node{number}"]
 
-    def talker(self, number, **settings):
-        made = Talker(self.node(number), **settings)
+    def start_endpoint(self, number, **settings):
+        made = ScriptedEndpoint(self.node(number), **settings)
         self.addCleanup(made.close)
         made.address = text_of(made.do("name"))
         return made
@@ -34,21 +34,21 @@ class Endpoints(unittest.TestCase):
     def ask(self, number, *words):
         return program.ask("--all", *words, before=self.node(number))["processes"]
 
-    def endpoint(self, number, talker):
-        """What is said of the talker's endpoint, and the number of its process."""
+    def endpoint(self, number, scripted):
+        """What is said of the scripted's endpoint, and the number of its process."""
         found = [(process, endpoint) for process in self.ask(number) for endpoint in process["endpoints"]
-                 if endpoint["endpoint"]["endpoint"] == talker.address]
-        self.assertEqual(len(found), 1, talker.address)
-        self.assertEqual(found[0][0]["command"], "info_talker")
+                 if endpoint["endpoint"]["endpoint"] == scripted.address]
+        self.assertEqual(len(found), 1, scripted.address)
+        self.assertEqual(found[0][0]["command"], "scripted_ep")
         return found[0][1], found[0][0]["pid"]
 
-    def peer(self, endpoint, talker):
-        return next(peer for peer in endpoint["peers"] if peer["peer"] == talker.address)
+    def peer(self, endpoint, scripted):
+        return next(peer for peer in endpoint["peers"] if peer["peer"] == scripted.address)
 
     def test_two_nodes_and_two_links(self):
         for link, rail in (("packet", "eth0"), ("udp", "eth1")):
             with self.subTest(link):
-                one, other = (self.talker(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE=rail) for number in (1, 2))
+                one, other = (self.start_endpoint(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE=rail) for number in (1, 2))
                 introduce(one, other)
                 talk(one, other, MESSAGES)
                 seen, _ = self.endpoint(1, one)
@@ -78,7 +78,7 @@ class Endpoints(unittest.TestCase):
                 self.assertGreater(self.peer(again, other)["silent_ns"], peer["silent_ns"])
 
     def test_one_node(self):
-        one, other = self.talker(1), self.talker(1)
+        one, other = self.start_endpoint(1), self.start_endpoint(1)
         introduce(one, other)
         talk(one, other, MESSAGES)
         peer = self.peer(self.endpoint(1, one)[0], other)
@@ -89,7 +89,7 @@ class Endpoints(unittest.TestCase):
         self.assertEqual(self.ask(2), [], "another node's are not seen")
 
     def test_by_number_and_stopped(self):
-        one, other = self.talker(1), self.talker(1)
+        one, other = self.start_endpoint(1), self.start_endpoint(1)
         _, pid = self.endpoint(1, one)
         self.assertEqual([process["pid"] for process in self.ask(1, "--pid", str(pid))], [pid])
         _, stopped = self.endpoint(1, other)
@@ -101,7 +101,7 @@ class Endpoints(unittest.TestCase):
         self.assertIn("does not answer", said["trouble"])
 
     def test_a_peer_that_has_gone(self):
-        one, other = self.talker(1), self.talker(1)
+        one, other = self.start_endpoint(1), self.start_endpoint(1)
         introduce(one, other)
         talk(one, other, 1)
         other.process.kill()
@@ -122,14 +122,14 @@ class Endpoints(unittest.TestCase):
         for link in ("packet", "udp"):
             with self.subTest(link):
                 settings = {"FI_CLUSTER_LINK": link, "FI_CLUSTER_IFACE": "eth1", "FI_LOG_LEVEL": "warn"}
-                one, other = (self.talker(number, **settings) for number in (1, 2))
+                one, other = (self.start_endpoint(number, **settings) for number in (1, 2))
                 introduce(one, other)
                 for size in (8, 100_000):
                     talk(one, other, 3, size)
                     talk(other, one, 3, size)
                 self.assertEqual(self.peer(self.endpoint(1, one)[0], other)["frame_max_bytes"], 1272)
-                for talker in (one, other):
-                    lines = [line for line in talker.log().splitlines() if "has MTU" in line]
+                for scripted in (one, other):
+                    lines = [line for line in scripted.log().splitlines() if "has MTU" in line]
                     self.assertEqual(len(lines), 1, lines)
                     self.assertTrue("1300" in lines[0] and "1500" in lines[0], lines[0])
 
@@ -143,7 +143,7 @@ class Endpoints(unittest.TestCase):
             self.addCleanup(self.ip, number, "-6", "addr", "del", f"fd00:77::{number}/64", "dev", "eth1")
         for link in ("packet", "udp"):
             with self.subTest(link):
-                one, other = (self.talker(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE="eth1") for number in (1, 2))
+                one, other = (self.start_endpoint(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE="eth1") for number in (1, 2))
                 self.assertTrue(one.address.startswith("[fd00:77::1]:"), one.address)
                 introduce(one, other)
                 talk(one, other, 3, 100_000)
@@ -151,14 +151,14 @@ class Endpoints(unittest.TestCase):
                 self.assertEqual((peer["path"], peer["frame_max_bytes"]), (link, 1452))
 
     def test_strangers_learn_nothing(self):
-        one = self.talker(1)
+        one = self.start_endpoint(1)
         nobody = [*self.node(1), "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
         said = program.ask("--all", before=nobody)
         self.assertEqual((said["processes"], said["foreign_endpoints"]), ([], 1))
         self.assertTrue(self.endpoint(1, one), "root still sees it")
 
     def test_text_is_readable(self):
-        one, other, third = self.talker(1), self.talker(2), self.talker(1)
+        one, other, third = self.start_endpoint(1), self.start_endpoint(2), self.start_endpoint(1)
         for friend in (other, third):
             introduce(one, friend)
             talk(one, friend, MESSAGES)

@@ -17,17 +17,17 @@ SKIPPED = 77
 class Options:
     """Of this run: set by prepare()."""
 
-    build = talker = link = None
+    build = endpoint_program = link = None
 
 
 def prepare(text):
     parser = argparse.ArgumentParser(description=text)
     parser.add_argument("--build", required=True, help="the build tree")
-    parser.add_argument("--talker", required=True, help="the program info_talker")
+    parser.add_argument("--endpoint-program", required=True, help="the program scripted_ep")
     parser.add_argument("--link", choices=("packet", "udp"), default="udp", help="of tests that try one (default: %(default)s)")
     options = parser.parse_args()
     Options.link = options.link
-    Options.build, Options.talker = os.path.abspath(options.build), os.path.abspath(options.talker)
+    Options.build, Options.endpoint_program = os.path.abspath(options.build), os.path.abspath(options.endpoint_program)
     if not os.path.exists(os.path.join(Options.build, "util", "info", "cluster-info")):
         print("skipped: cluster-info is not built (it needs CLI11)")
         sys.exit(SKIPPED)
@@ -54,12 +54,12 @@ def ask(*words, **options):
     return json.loads(result.stdout)
 
 
-class Talker:
+class ScriptedEndpoint:
     """An endpoint, perhaps on another node."""
 
     def __init__(self, before=(), **settings):
         self.said = tempfile.TemporaryFile("w+")  # its log
-        self.process = subprocess.Popen([*before, Options.talker], env=environment(**settings), text=True,
+        self.process = subprocess.Popen([*before, Options.endpoint_program], env=environment(**settings), text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said)
 
     def begin(self, order):
@@ -69,7 +69,7 @@ class Talker:
     def end(self):
         answer = self.process.stdout.readline().strip()
         if not answer:
-            raise RuntimeError(f"the talker ended with status {self.process.wait(SECONDS_MAX)}")
+            raise RuntimeError(f"the scripted ended with status {self.process.wait(SECONDS_MAX)}")
         return answer
 
     def log(self):

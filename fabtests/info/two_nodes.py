@@ -4,12 +4,12 @@ import sys
 import unittest
 
 import program
-from program import Talker, introduce, talk
+from program import ScriptedEndpoint, introduce, talk
 
 import nodes
 
 MEGABYTE = 1 << 20
-ASKED = 200  # times, until what must come is said
+POLLS_MAX = 200  # times, until what must come is said
 
 
 class Network(unittest.TestCase):
@@ -27,24 +27,24 @@ class Network(unittest.TestCase):
         return subprocess.run([*self.place(node), "ip", *words], check=True, capture_output=True, text=True,
                               timeout=60).stdout
 
-    def talker(self, node, rails="none", link="auto", **settings):
-        made = Talker(self.place(node), FI_CLUSTER_LINK=link, FI_CLUSTER_RAILS=rails, FI_LOG_LEVEL="info", **settings)
+    def start_endpoint(self, node, rails="none", link="auto", **settings):
+        made = ScriptedEndpoint(self.place(node), FI_CLUSTER_LINK=link, FI_CLUSTER_RAILS=rails, FI_LOG_LEVEL="info", **settings)
         self.addCleanup(made.close)
         made.node = node
         made.port = int.from_bytes(bytes.fromhex(made.do("name"))[2:4], "big")
         return made
 
-    def seen(self, talker):
-        """What is said of the talker's endpoint."""
-        processes = program.ask("--all", before=self.place(talker.node))["processes"]
+    def seen(self, scripted):
+        """What is said of the scripted's endpoint."""
+        processes = program.ask("--all", before=self.place(scripted.node))["processes"]
         found = [endpoint for process in processes for endpoint in process["endpoints"]
-                 if endpoint["endpoint"]["endpoint"].endswith(f":{talker.port}")]
+                 if endpoint["endpoint"]["endpoint"].endswith(f":{scripted.port}")]
         self.assertEqual(len(found), 1)
         return found[0]
 
-    def way(self, talker):
+    def way(self, scripted):
         """The link, and why it is no better one."""
-        endpoint = self.seen(talker)["endpoint"]
+        endpoint = self.seen(scripted)["endpoint"]
         return endpoint["link"], endpoint.get("why_link", "")
 
     def talk_both_ways(self, one, other):

@@ -208,7 +208,7 @@ void own(Team& team, const Shape& shape) {
       for (Area& area : areas) {
         if (shape.look && !shape.look(area)) ++violations;
       }
-      give_way();
+      yield_processor();
     }
   });
   if (shape.told) {

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include "answers.h"
+#include "getinfo_checks.h"
 
 namespace load {
 namespace {
@@ -30,40 +30,42 @@ void* address_bytes(const char* ip, std::uint16_t port) {
   return in;
 }
 
-class Asking {
+class AddressChecks {
  public:
-  Asking(const Core& core, Verdict& verdict) : core_(core), verdict_(verdict) {}
+  AddressChecks(const LibfabricLibrary& core, Expectations& verdict) : core_(core), verdict_(verdict) {}
 
-  void source(const char* what, const Question& question, const fi_info* hints, const char* expected) {
-    const Answer answer = put(question, hints);
+  void source(const char* what, const GetinfoArguments& question, const fi_info* hints,
+              const char* expected) {
+    const GetinfoResult answer = put(question, hints);
     verdict_.expect(answer.error == 0, "%s: found, not %d", what, answer.error);
     if (answer.list == nullptr) return;
     const std::string text = text_of(answer.list->src_addr, answer.list->src_addrlen);
     verdict_.expect(text == expected, "%s: the source is %s, not %s", what, expected, text.c_str());
   }
-  void destination(const char* what, const Question& question, const fi_info* hints, const char* expected) {
-    const Answer answer = put(question, hints);
+  void destination(const char* what, const GetinfoArguments& question, const fi_info* hints,
+                   const char* expected) {
+    const GetinfoResult answer = put(question, hints);
     verdict_.expect(answer.error == 0, "%s: found, not %d", what, answer.error);
     if (answer.list == nullptr) return;
     const std::string text = text_of(answer.list->dest_addr, answer.list->dest_addrlen);
     verdict_.expect(text == expected, "%s: the destination is %s, not %s", what, expected, text.c_str());
     verdict_.expect(answer.list->src_addr != nullptr, "%s: there is a source", what);
   }
-  void nothing(const char* what, const Question& question, const fi_info* hints) {
+  void nothing(const char* what, const GetinfoArguments& question, const fi_info* hints) {
     verdict_.expect(put(question, hints).error != 0, "%s: refused", what);
   }
 
  private:
-  Answer put(Question question, const fi_info* hints) {
+  GetinfoResult put(GetinfoArguments question, const fi_info* hints) {
     question.version = core_.version;
     return ask(core_.calls, question, hints);
   }
 
-  const Core& core_;
-  Verdict& verdict_;
+  const LibfabricLibrary& core_;
+  Expectations& verdict_;
 };
 
-void ask_names(Asking& asking) {
+void ask_names(AddressChecks& asking) {
   asking.source("own address", {.node = "127.0.0.1", .service = "9228", .flags = FI_SOURCE}, nullptr,
                 "127.0.0.1:9228");
   asking.source("own address in libfabric's text form",
@@ -82,7 +84,7 @@ void ask_names(Asking& asking) {
                  nullptr);
 }
 
-void ask_hints(const Core& core, Asking& asking) {
+void ask_hints(const LibfabricLibrary& core, AddressChecks& asking) {
   const Info from = new_hints(core.calls);
   from->src_addr = address_bytes("127.0.0.1", 4711);
   from->src_addrlen = sizeof(sockaddr_in);
@@ -111,8 +113,8 @@ void ask_hints(const Core& core, Asking& asking) {
 
 }  // namespace
 
-void ask_for_addresses(const Core& core, Verdict& verdict) {
-  Asking asking(core, verdict);
+void check_addresses(const LibfabricLibrary& core, Expectations& verdict) {
+  AddressChecks asking(core, verdict);
   ask_names(asking);
   ask_hints(core, asking);
 }

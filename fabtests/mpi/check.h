@@ -32,18 +32,18 @@ struct test {
 };
 
 // Each ended by a NULL name.
-extern const struct test kPointTests[];
-extern const struct test kMatchTests[];
-extern const struct test kModeTests[];
-extern const struct test kPartTests[];
-extern const struct test kTypeTests[];
+extern const struct test kPointToPointTests[];
+extern const struct test kMatchingTests[];
+extern const struct test kSendModeTests[];
+extern const struct test kPartitionedTests[];
+extern const struct test kDatatypeTests[];
 extern const struct test kCollectiveTests[];
 extern const struct test kGroupTests[];
-extern const struct test kInterTests[];
+extern const struct test kIntercommunicatorTests[];
 extern const struct test kWindowTests[];
 extern const struct test kAccumulateTests[];
-extern const struct test kRemoteTests[];
-extern const struct test kManyTests[];
+extern const struct test kRmaTests[];
+extern const struct test kManyObjectTests[];
 
 void* allocate(size_t bytes);
 

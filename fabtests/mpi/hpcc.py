@@ -1,6 +1,6 @@
 """Runs Debian's hpcc with a small input over virtual nodes and judges every result it checks itself.
 
-Options are those of on_nodes.py; the program is given by this script.
+Options are those of run_mpi.py; the program is given by this script.
 """
 import os
 import re
@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 
-import on_nodes
+import run_mpi
 
 # The format is line by line what hpcc reads; the words behind the values are for people.
 _INPUT = """\
@@ -88,14 +88,14 @@ def complaints(text):
 
 def main():
     if not shutil.which("hpcc"):
-        on_nodes.nodes.skip("hpcc is not installed")
-    options = on_nodes.arguments()
-    on_nodes.nodes.prepare()
+        run_mpi.nodes.skip("hpcc is not installed")
+    options = run_mpi.arguments()
+    run_mpi.nodes.prepare()
     with tempfile.TemporaryDirectory(prefix="hpcc-") as directory:
         write_input(directory, options.ranks, 200)
         options.directory, options.program = directory, ["hpcc"]
-        name = on_nodes.nodes.make(options.nodes)
-        status, output, _ = on_nodes.launch(options, name)
+        name = run_mpi.nodes.make(options.nodes)
+        status, output, _ = run_mpi.launch(options, name)
         print(output)
         path = os.path.join(directory, "hpccoutf.txt")
         text = ""

@@ -31,12 +31,12 @@ struct options {
 static const struct suite {
   const char* name;
   const struct test* tests;
-} kSuites[] = {{"point", kPointTests},   {"match", kMatchTests},
-               {"mode", kModeTests},     {"part", kPartTests},
-               {"type", kTypeTests},     {"collective", kCollectiveTests},
-               {"group", kGroupTests},   {"inter", kInterTests},
-               {"window", kWindowTests}, {"accumulate", kAccumulateTests},
-               {"remote", kRemoteTests}, {"many", kManyTests}};
+} kSuites[] = {{"point", kPointToPointTests}, {"match", kMatchingTests},
+               {"mode", kSendModeTests},      {"part", kPartitionedTests},
+               {"type", kDatatypeTests},      {"collective", kCollectiveTests},
+               {"group", kGroupTests},        {"inter", kIntercommunicatorTests},
+               {"window", kWindowTests},      {"accumulate", kAccumulateTests},
+               {"remote", kRmaTests},         {"many", kManyObjectTests}};
 enum { kSuiteCount = sizeof kSuites / sizeof kSuites[0] };
 
 static void on_alarm(int number) {

@@ -17,7 +17,7 @@ namespace {
 
 class Datagrams {
  public:
-  Datagrams(Line& line, const WireChoice& wire, const DatagramChoice& choice, std::size_t bytes)
+  Datagrams(ControlConnection& line, const WireChoice& wire, const DatagramChoice& choice, std::size_t bytes)
       : flags_(choice.sleeps ? 0 : MSG_DONTWAIT), bytes_(bytes) {
     socket_ = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (socket_ < 0) fail("UDP socket");
@@ -68,9 +68,10 @@ class Datagrams {
 
 }  // namespace
 
-Work datagram_work(const Item& item, Line& line, const WireChoice& wire, const DatagramChoice& choice) {
+Benchmark datagram_measure(const Item& item, ControlConnection& line, const WireChoice& wire,
+                           const DatagramChoice& choice) {
   const auto datagrams = std::make_shared<Datagrams>(line, wire, choice, item.bytes);
-  Work work;
+  Benchmark work;
   work.figure = Figure::one_way_us;
   work.messages = 2;
   work.bytes = 2 * static_cast<double>(item.bytes);

@@ -14,7 +14,7 @@ constexpr std::size_t kFrameMax = 1514;
 /// The same frame again and again.
 class Frames {
  public:
-  Frames(const WireChoice& choice, Line& line, std::size_t bytes, unsigned window)
+  Frames(const WireChoice& choice, ControlConnection& line, std::size_t bytes, unsigned window)
       : wire_(choice, line, kFrameMax + kVnetBytes, window) {
     const std::size_t size = std::clamp(bytes, kFrameMin, kFrameMax);
     const std::size_t payload = size - headers_bytes(choice);
@@ -38,11 +38,11 @@ class Frames {
 
 }  // namespace
 
-Work frame_work(const Item& item, Line& line, const WireChoice& choice) {
+Benchmark frame_measure(const Item& item, ControlConnection& line, const WireChoice& choice) {
   const bool alone = item.measure == "frame";
   const unsigned window = alone ? 1 : item.window;
   const auto frames = std::make_shared<Frames>(choice, line, item.bytes, window);
-  Work work;
+  Benchmark work;
   work.figure = alone ? Figure::one_way_us : Figure::messages_per_second;
   work.messages = alone ? 2 : window;
   work.bytes = work.messages * static_cast<double>(item.bytes);

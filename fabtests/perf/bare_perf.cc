@@ -19,7 +19,7 @@ struct CommandLine {
   double milliseconds = 100;
   unsigned limit = 120;
   bool distance = false;
-  Conduct conduct;
+  MeasurementSettings conduct;
 };
 
 void declare(CLI::App& app, CommandLine& line) {
@@ -51,20 +51,20 @@ void declare(CLI::App& app, CommandLine& line) {
       "exit status: 0 good, 1 failed, 2 usage");
 }
 
-Work work_for(const Item& item, Line& line, const CommandLine& options) {
+Benchmark work_for(const Item& item, ControlConnection& line, const CommandLine& options) {
   const WireChoice& wire = options.wire;
-  if (item.measure == "ring" || item.measure == "ring_rate") return ring_work(item, line);
-  if (item.measure == "copy") return copy_work(item);
-  if (item.measure == "frame" || item.measure == "frame_rate") return frame_work(item, line, wire);
-  if (item.measure == "super") return super_work(item, line, wire);
-  if (item.measure == "datagram") return datagram_work(item, line, wire, options.datagram);
+  if (item.measure == "ring" || item.measure == "ring_rate") return ring_measure(item, line);
+  if (item.measure == "copy") return copy_measure(item);
+  if (item.measure == "frame" || item.measure == "frame_rate") return frame_measure(item, line, wire);
+  if (item.measure == "super") return super_frame_measure(item, line, wire);
+  if (item.measure == "datagram") return datagram_measure(item, line, wire, options.datagram);
   throw std::invalid_argument("there is no measure '" + item.measure + "'");
 }
 
 void run(CommandLine& options) {
   const std::vector<Item> plan = parse_plan(options.items);
   if (plan.empty()) throw std::invalid_argument("nothing to measure");
-  Line line = line_to(options.call);
+  ControlConnection line = connect_sides(options.call);
   options.conduct.seconds = options.milliseconds / 1e3;
   options.conduct.work = [&](const Item& item) { return work_for(item, line, options); };
   if (options.call.empty()) {

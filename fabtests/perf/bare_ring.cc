@@ -32,7 +32,7 @@ struct Ring {
 
 class Ends {
  public:
-  Ends(Line& line, std::size_t bytes) : bytes_(bytes) {
+  Ends(ControlConnection& line, std::size_t bytes) : bytes_(bytes) {
     const std::string mine = "/fabric_perf_" + std::to_string(::getpid());
     const int made = ::shm_open(mine.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
     if (made < 0 || ::ftruncate(made, sizeof(Ring)) != 0) throw std::runtime_error("no shared memory");
@@ -88,9 +88,9 @@ class Ends {
 
 }  // namespace
 
-Work ring_work(const Item& item, Line& line) {
+Benchmark ring_measure(const Item& item, ControlConnection& line) {
   const auto ends = std::make_shared<Ends>(line, item.bytes);
-  Work work;
+  Benchmark work;
   if (item.measure == "ring") {
     work.figure = Figure::one_way_us;
     work.messages = 2;
@@ -119,10 +119,10 @@ Work ring_work(const Item& item, Line& line) {
   return work;
 }
 
-Work copy_work(const Item& item) {
+Benchmark copy_measure(const Item& item) {
   const auto from = std::make_shared<std::vector<char>>(item.bytes, 'a');
   const auto to = std::make_shared<std::vector<char>>(item.bytes, 'b');
-  Work work;
+  Benchmark work;
   work.figure = Figure::bytes_per_second;
   work.bytes = static_cast<double>(item.bytes);
   work.lead = [from, to](std::uint64_t) {

@@ -34,7 +34,7 @@ class Position {
 
 class SuperFrames {
  public:
-  SuperFrames(const WireChoice& choice, Line& line, std::size_t segments, unsigned window)
+  SuperFrames(const WireChoice& choice, ControlConnection& line, std::size_t segments, unsigned window)
       : segments_(segments),
         staged_(choice.staged),
         in_place_(choice.receive_by == ReceiveBy::in_place),
@@ -75,7 +75,7 @@ class SuperFrames {
     wire_.sender.add({&whole, 1});
     wire_.sender.flush();
   }
-  void receive_answer() { wire_.receiver.receive(); }
+  void receive_report() { wire_.receiver.receive(); }
 
   unsigned owed = 0;  ///< answers that the leader has not waited for
 
@@ -109,7 +109,7 @@ class SuperFrames {
 
 }  // namespace
 
-Work super_work(const Item& item, Line& line, const WireChoice& asked) {
+Benchmark super_frame_measure(const Item& item, ControlConnection& line, const WireChoice& asked) {
   if (item.bytes < 1 || item.bytes > kSegmentsMax) throw std::invalid_argument("super: 1 to 44 segments");
   WireChoice choice = asked;
   choice.frames_as = FramesAs::udp;  // what can be cut
@@ -118,13 +118,13 @@ Work super_work(const Item& item, Line& line, const WireChoice& asked) {
   const auto frames = std::make_shared<SuperFrames>(choice, line, item.bytes, item.window);
   // Half the window is answered at a time, so that the other half keeps the sender going.
   const unsigned half = std::max(1u, item.window / 2), owed_max = item.window > 1 ? 1 : 0;
-  Work work;
+  Benchmark work;
   work.figure = Figure::bytes_per_second;
   work.messages = half;
   work.bytes = static_cast<double>(half * item.bytes * kPayload);
   work.lead = [frames, half, owed_max](std::uint64_t) {
     for (unsigned i = 0; i < half; ++i) frames->send();
-    for (++frames->owed; frames->owed > owed_max; --frames->owed) frames->receive_answer();
+    for (++frames->owed; frames->owed > owed_max; --frames->owed) frames->receive_report();
   };
   work.follow = [frames, half](std::uint64_t) {
     for (unsigned i = 0; i < half; ++i) frames->receive();

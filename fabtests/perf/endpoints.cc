@@ -72,7 +72,7 @@ void Memory::register_with(fid_domain* domain, std::uint64_t key, bool virtual_a
   handle_ = {virtual_addresses ? reinterpret_cast<std::uint64_t>(data_) : 0, fi_mr_key(region_.get())};
 }
 
-Endpoints::Endpoints(const Request& request, Line& line)
+Endpoints::Endpoints(const Request& request, ControlConnection& line)
     : info_(ask(request)),
       out_(request.memory),
       in_(request.memory),
@@ -113,7 +113,7 @@ void Endpoints::open(const Request& request) {
   }
 }
 
-void Endpoints::introduce(Line& line) {
+void Endpoints::introduce(ControlConnection& line) {
   for (const Owned<fid_ep>& ep : eps_) {
     std::string name(256, '\0');
     std::size_t size = name.size();
@@ -152,7 +152,7 @@ void Endpoints::read_queue(bool wait) {
 
 void Endpoints::progress() { read_queue(false); }
 
-void Endpoints::wait_a_little() {
+void Endpoints::block_briefly() {
   const std::uint64_t before = sent_ + received_;
   read_queue(waiting_ == Waiting::block);
   if (waiting_ == Waiting::yield && sent_ + received_ == before) ::sched_yield();
@@ -160,12 +160,12 @@ void Endpoints::wait_a_little() {
 
 void Endpoints::await_sent(std::uint64_t count) {
   awaited_sent_ += count;
-  while (sent_ < awaited_sent_) wait_a_little();
+  while (sent_ < awaited_sent_) block_briefly();
 }
 
 void Endpoints::await_received(std::uint64_t count) {
   awaited_received_ += count;
-  while (received_ < awaited_received_) wait_a_little();
+  while (received_ < awaited_received_) block_briefly();
 }
 
 void Endpoints::fail(const char* what, int error) {

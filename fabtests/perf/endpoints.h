@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "line.h"
+#include "control_connection.h"
 
 namespace perf {
 
@@ -73,7 +73,7 @@ class Memory {
 
 class Endpoints {
  public:
-  Endpoints(const Request& request, Line& line);
+  Endpoints(const Request& request, ControlConnection& line);
 
   const fi_info& info() const { return *info_; }
   fid_ep* ep(unsigned pair) const { return eps_[pair].get(); }
@@ -103,10 +103,10 @@ class Endpoints {
 
  private:
   void open(const Request& request);
-  void introduce(Line& line);
+  void introduce(ControlConnection& line);
   void read_queue(bool wait);
   void count(const fi_cq_tagged_entry& entry);
-  void wait_a_little();
+  void block_briefly();
 
   struct FreeInfo {
     void operator()(fi_info* info) const { fi_freeinfo(info); }

@@ -5,14 +5,14 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "measures.h"
 #include "processor.h"
-#include "works.h"
 
 namespace {
 
 using namespace perf;
 
-constexpr int kNotOffered = 3;
+constexpr int kEnosys = 3;
 
 struct CommandLine {
   std::vector<std::string> items;
@@ -23,7 +23,7 @@ struct CommandLine {
   bool cold = false;
   double milliseconds = 100;
   unsigned limit = 120;
-  Conduct conduct;
+  MeasurementSettings conduct;
 };
 
 void declare(CLI::App& app, CommandLine& line) {
@@ -63,7 +63,7 @@ void run(CommandLine& options) {
   options.request.waiting = options.wait == "block"   ? Waiting::block
                             : options.wait == "yield" ? Waiting::yield
                                                       : Waiting::spin;
-  Line line = line_to(options.call);
+  ControlConnection line = connect_sides(options.call);
   Endpoints side(options.request, line);
   options.conduct.seconds = options.milliseconds / 1e3;
   options.conduct.work = [&](const Item& item) { return work_for(side, item, options.cold); };
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const NotOffered& error) {
     std::fprintf(stderr, "fabric_perf: %s\n", error.what());
-    return kNotOffered;
+    return kEnosys;
   } catch (const std::invalid_argument& error) {
     std::fprintf(stderr, "fabric_perf: %s (see --help)\n", error.what());
     return 2;

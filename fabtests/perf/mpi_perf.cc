@@ -10,8 +10,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "measurement.h"
 #include "processor.h"
-#include "run.h"
 
 namespace {
 
@@ -66,8 +66,8 @@ class Messages {
 
 using Shared = std::shared_ptr<Messages>;
 
-Work ping_pong(const Shared& messages) {
-  Work work;
+Benchmark ping_pong(const Shared& messages) {
+  Benchmark work;
   work.messages = 2;
   work.lead = [messages](std::uint64_t) {
     messages->ping();
@@ -80,8 +80,8 @@ Work ping_pong(const Shared& messages) {
   return work;
 }
 
-Work windows(const Shared& messages, unsigned window, Figure figure) {
-  Work work;
+Benchmark windows(const Shared& messages, unsigned window, Figure figure) {
+  Benchmark work;
   work.figure = figure;
   work.messages = window;
   work.lead = [messages](std::uint64_t) {
@@ -97,8 +97,8 @@ Work windows(const Shared& messages, unsigned window, Figure figure) {
   return work;
 }
 
-Work both_ways(const Shared& messages, unsigned window) {
-  Work work;
+Benchmark both_ways(const Shared& messages, unsigned window) {
+  Benchmark work;
   work.figure = Figure::bytes_per_second;
   work.messages = 2 * window;
   work.lead = work.follow = [messages](std::uint64_t) {
@@ -110,9 +110,9 @@ Work both_ways(const Shared& messages, unsigned window) {
   return work;
 }
 
-Work work_for(int rank, const Item& item) {
+Benchmark work_for(int rank, const Item& item) {
   const auto messages = std::make_shared<Messages>(rank, item);
-  Work work;
+  Benchmark work;
   if (item.measure == "latency") {
     work = ping_pong(messages);
   } else if (item.measure == "bandwidth") {
@@ -129,14 +129,14 @@ Work work_for(int rank, const Item& item) {
 }
 
 /// Rank 1 answers the call of rank 0, which learns the port through MPI.
-Line line_between(int rank, const std::string& peer) {
+ControlConnection line_between(int rank, const std::string& peer) {
   if (rank == 1) {
-    return Line::answer(
+    return ControlConnection::answer(
         [](std::uint16_t port) { MPI_Send(&port, 1, MPI_UINT16_T, 0, kPortTag, MPI_COMM_WORLD); });
   }
   std::uint16_t port = 0;
   MPI_Recv(&port, 1, MPI_UINT16_T, 1, kPortTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  return Line::call(peer, port);
+  return ControlConnection::call(peer, port);
 }
 
 void keep_going() {
@@ -146,7 +146,7 @@ void keep_going() {
 
 void run(const CommandLine& options, int rank) {
   const std::vector<Item> plan = parse_plan(options.items);
-  Conduct conduct;
+  MeasurementSettings conduct;
   conduct.seconds = options.milliseconds / 1e3;
   if (options.cpus.size() == 2) {
     conduct.own_cpu = options.cpus[static_cast<std::size_t>(rank)];
@@ -156,7 +156,7 @@ void run(const CommandLine& options, int rank) {
   }
   conduct.work = [rank](const Item& item) { return work_for(rank, item); };
   conduct.progress = keep_going;
-  Line line = line_between(rank, options.peer);
+  ControlConnection line = line_between(rank, options.peer);
   if (rank == 0) {
     lead(line, plan, conduct);
   } else {

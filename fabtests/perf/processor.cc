@@ -19,12 +19,12 @@ constexpr long kSpinsMax = 50'000'000;
 
 struct alignas(128) SharedLine {
   std::atomic<std::uint32_t> value{0};
-  std::atomic<bool> given_up{false};
+  std::atomic<bool> skipped_turns{false};
 };
 
 bool await(SharedLine& line, std::uint32_t value) {
   for (long spins = 0; line.value.load(std::memory_order_acquire) != value; ++spins) {
-    if (spins == kSpinsMax || line.given_up.load(std::memory_order_relaxed)) return false;
+    if (spins == kSpinsMax || line.skipped_turns.load(std::memory_order_relaxed)) return false;
   }
   return true;
 }
@@ -71,7 +71,7 @@ double cache_line_ns(int other) {
     const double each = time.count() / (2.0 * kRounds);
     best = run == 0 ? each : std::min(best, each);
   }
-  if (!good) line.given_up.store(true, std::memory_order_relaxed);
+  if (!good) line.skipped_turns.store(true, std::memory_order_relaxed);
   partner.join();
   return good ? best : 0;
 }

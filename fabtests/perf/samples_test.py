@@ -42,14 +42,14 @@ class Arithmetic(unittest.TestCase):
         self.add("cluster", sample(1, "us", [50, 50]))
         self.add("shm", sample(4, "us", [170, 170]))
         self.assertEqual(self.result("shm")["phase"], "far")
-        self.assertTrue(self.collected.uncovered("inside", transport("shm"), self.group))
-        self.assertFalse(self.collected.uncovered("inside", transport("cluster"), self.group))
+        self.assertTrue(self.collected.lacks_near_run("inside", transport("shm"), self.group))
+        self.assertFalse(self.collected.lacks_near_run("inside", transport("cluster"), self.group))
         self.assertFalse(ratios(self.collected.results())[0]["same_phase"])
 
     def test_an_unknown_distance_excludes_nothing_and_asks_for_nothing(self):
         self.add("cluster", sample(1, "us", [0, 0]))
         self.assertEqual(self.result("cluster")["phase"], "unknown")
-        self.assertFalse(self.collected.uncovered("inside", transport("cluster"), self.group))
+        self.assertFalse(self.collected.lacks_near_run("inside", transport("cluster"), self.group))
 
     def test_a_ratio_above_one_is_better_whatever_the_unit(self):
         self.add("cluster", sample(1, "us", [50, 50]), sample(8e9, "B/s", [50, 50], "bandwidth"))

@@ -72,7 +72,7 @@ def main(arguments):
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    reason = temporary.obstacle()
+    reason = temporary.unavailable_reason()
     places = [transports.INSIDE] if reason else [transports.INSIDE, transports.BETWEEN]
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "report.json")

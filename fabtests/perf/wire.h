@@ -2,7 +2,7 @@
 // them, a sender and a receiver. Both sides build theirs at the same moment, and meet on the line meanwhile.
 #pragma once
 
-#include "line.h"
+#include "control_connection.h"
 #include "wire_choice.h"
 #include "wire_headers.h"
 #include "wire_port.h"
@@ -14,7 +14,7 @@ namespace perf {
 class Wire {
  public:
   /// For frames of at most `frame_max` bytes, at most `window` of them under way at a time.
-  Wire(const WireChoice& choice, Line& line, std::size_t frame_max, unsigned window)
+  Wire(const WireChoice& choice, ControlConnection& line, std::size_t frame_max, unsigned window)
       : own(address_of(choice.interface)),
         port_(choice, own),
         sender(choice, frame_max),

@@ -11,15 +11,15 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "info"))
 import program  # noqa: E402
-from program import Talker, introduce, talk  # noqa: E402
+from program import ScriptedEndpoint, introduce, talk  # noqa: E402
 
 import nodes  # noqa: E402
 
 MEGABYTE = 1 << 20
 MESSAGES = 32  # of a megabyte: enough for every rail to be worth it
 LONG = 60  # so that something can be cut meanwhile
-PATIENCE = 20  # seconds for what is said after some asking
-TRIES = 100  # asked so often, a second passes: rails are asked again in that time
+LOG_TIMEOUT_SECONDS = 20  # seconds for what is said after some asking
+POLLS_MAX = 100  # asked so often, a second passes: rails are asked again in that time
 
 
 class Network:
@@ -54,18 +54,18 @@ class Pair:
 
     def __init__(self, test, network, **settings):
         self.network = network
-        self.talkers = [Talker(network.place(f"node{number}"), FI_CLUSTER_LINK=program.Options.link, FI_LOG_LEVEL="warn",
+        self.endpoints = [ScriptedEndpoint(network.place(f"node{number}"), FI_CLUSTER_LINK=program.Options.link, FI_LOG_LEVEL="warn",
                                **settings) for number in (1, 2)]
-        for talker in self.talkers:
-            test.addCleanup(talker.close)
-        introduce(*self.talkers)
+        for scripted in self.endpoints:
+            test.addCleanup(scripted.close)
+        introduce(*self.endpoints)
 
     def talk(self, count, sender=0, size=MEGABYTE):
-        talk(self.talkers[sender], self.talkers[1 - sender], count, size)
+        talk(self.endpoints[sender], self.endpoints[1 - sender], count, size)
 
     @contextlib.contextmanager
     def talking(self, count):
-        sender, receiver = self.talkers
+        sender, receiver = self.endpoints
         receiver.begin(f"receive {count}")
         sender.begin(f"send {count} {MEGABYTE}")
         yield
@@ -85,7 +85,7 @@ class Pair:
 
     def await_carriers(self, test, expected):
         """Talks until just these rails are believed in."""
-        for _ in range(TRIES):
+        for _ in range(POLLS_MAX):
             self.talk(1)
             found = self.carriers()
             if found == expected:
@@ -94,7 +94,7 @@ class Pair:
 
     def left_out(self):
         """Which ways the first has given up, in its own words."""
-        return [line for line in self.talkers[0].log().splitlines() if "does not reach" in line]
+        return [line for line in self.endpoints[0].log().splitlines() if "does not reach" in line]
 
 
 class Several:
@@ -134,7 +134,7 @@ class Several:
     def one_is_cut(self, pair, rail, how, back):
         begin = sum(self.network.received(2))
         with pair.talking(LONG):
-            for _ in range(TRIES):
+            for _ in range(POLLS_MAX):
                 if sum(self.network.received(2)) - begin > MEGABYTE:
                     break
             self.network.cut(rail, how)
@@ -154,7 +154,7 @@ class Several:
         self.addCleanup(self.network.cut, last, ("master", f"rail{last}"))
         pair = Pair(self, self.network)
         pair.await_carriers(self, self.all - {f"eth{last}"})
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + LOG_TIMEOUT_SECONDS
         while not pair.left_out() and time.monotonic() < until:
             pair.talk(1)
         pair.talk(MESSAGES)

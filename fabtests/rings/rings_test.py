@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "info"))
 import program  # noqa: E402
 from program import introduce  # noqa: E402
-from two_nodes import ASKED, Network  # noqa: E402
+from two_nodes import POLLS_MAX, Network  # noqa: E402
 
 import nodes  # noqa: E402
 
@@ -19,45 +19,45 @@ NO_RING = ("udp", "all 1 FI_CLUSTER_RINGS of eth0 are taken")
 
 
 class Rationed(Network):
-    def talker(self, node, **settings):
-        return super().talker(node, FI_CLUSTER_RINGS=str(RINGS), **settings)
+    def start_endpoint(self, node, **settings):
+        return super().start_endpoint(node, FI_CLUSTER_RINGS=str(RINGS), **settings)
 
 
 class OneRing(Rationed):
     def test_all_are_served(self):
-        crowd = [self.talker(2) for _ in range(RINGS + 2)]
-        self.assertEqual([self.way(talker) for talker in crowd], [RING, NO_RING, NO_RING])
-        for talker in crowd[RINGS:]:
-            said = [line for line in talker.log().splitlines() if f"go by udp: {NO_RING[1]}" in line]
+        crowd = [self.start_endpoint(2) for _ in range(RINGS + 2)]
+        self.assertEqual([self.way(scripted) for scripted in crowd], [RING, NO_RING, NO_RING])
+        for scripted in crowd[RINGS:]:
+            said = [line for line in scripted.log().splitlines() if f"go by udp: {NO_RING[1]}" in line]
             self.assertEqual(len(said), 1, said)
-        for far in (self.talker(1), self.talker(1)):  # with a ring, and without
-            for talker in crowd:
-                self.talk_both_ways(far, talker)
+        for far in (self.start_endpoint(1), self.start_endpoint(1)):  # with a ring, and without
+            for scripted in crowd:
+                self.talk_both_ways(far, scripted)
 
     def test_who_asks_for_it_by_name_has_it(self):
-        crowd = [self.talker(2, link="packet") for _ in range(RINGS + 1)]
-        self.assertEqual([self.way(talker) for talker in crowd], [RING] * len(crowd))
-        self.assertEqual(self.way(self.talker(2)), RING)
+        crowd = [self.start_endpoint(2, link="packet") for _ in range(RINGS + 1)]
+        self.assertEqual([self.way(scripted) for scripted in crowd], [RING] * len(crowd))
+        self.assertEqual(self.way(self.start_endpoint(2)), RING)
 
     def test_the_ring_of_the_dead_is_the_next_one_s(self):
-        first, second = self.talker(2), self.talker(2)
+        first, second = self.start_endpoint(2), self.start_endpoint(2)
         self.assertEqual((self.way(first), self.way(second)), (RING, NO_RING))
         first.process.kill()
         first.process.wait(program.SECONDS_MAX)
-        third = self.talker(2)
+        third = self.start_endpoint(2)
         self.assertEqual(self.way(third), RING)
-        far = self.talker(1)
-        for talker in (second, third):
-            self.talk_both_ways(far, talker)
+        far = self.start_endpoint(1)
+        for scripted in (second, third):
+            self.talk_both_ways(far, scripted)
 
     def test_on_one_rail_only(self):
         """The udp link on one rail, a ring on the other, and both carry."""
-        holder = self.talker(2)
+        holder = self.start_endpoint(2)
         self.assertEqual(self.way(holder), RING)
-        one, other = self.talker(1, rails="auto"), self.talker(2, rails="auto")
+        one, other = self.start_endpoint(1, rails="auto"), self.start_endpoint(2, rails="auto")
         self.assertEqual((self.way(one), self.way(other)), (RING, NO_RING))
         introduce(one, other)
-        for _ in range(ASKED):
+        for _ in range(POLLS_MAX):
             self.talk_both_ways(one, other)
             rails = {rail["interface"]: rail["up"] for rail in self.seen(one)["peers"][0]["rails"]}
             if rails == {"eth0": True, "eth1": True}:
@@ -72,24 +72,24 @@ class OneRing(Rationed):
             self.addCleanup(self.ip, node, "addr", "add", f"{old['local']}/{old['prefixlen']}", "dev", "eth0")
             self.ip(node, "-6", "addr", "add", f"fd00:77::{node}/64", "dev", "eth0", "nodad")
             self.addCleanup(self.ip, node, "-6", "addr", "del", f"fd00:77::{node}/64", "dev", "eth0")
-        crowd = [self.talker(2, FI_CLUSTER_IFACE="eth0") for _ in range(RINGS + 1)]
-        self.assertEqual([self.way(talker) for talker in crowd], [RING, NO_RING])
-        far = self.talker(1, FI_CLUSTER_IFACE="eth0")
-        for talker in crowd:
-            self.assertTrue(self.seen(talker)["endpoint"]["endpoint"].startswith("[fd00:77::2]:"))
-            self.talk_both_ways(far, talker)
+        crowd = [self.start_endpoint(2, FI_CLUSTER_IFACE="eth0") for _ in range(RINGS + 1)]
+        self.assertEqual([self.way(scripted) for scripted in crowd], [RING, NO_RING])
+        far = self.start_endpoint(1, FI_CLUSTER_IFACE="eth0")
+        for scripted in crowd:
+            self.assertTrue(self.seen(scripted)["endpoint"]["endpoint"].startswith("[fd00:77::2]:"))
+            self.talk_both_ways(far, scripted)
 
 
 class Jumbo(Rationed):
     MTU = 9000
 
     def test_all_are_served(self):
-        crowd = [self.talker(2) for _ in range(RINGS + 1)]
-        self.assertEqual([self.way(talker) for talker in crowd], [RING, NO_RING])
-        far = self.talker(1)
-        for talker in crowd:
-            self.assertEqual(self.seen(talker)["endpoint"]["frame_max_bytes"], self.MTU - 28)
-            self.talk_both_ways(far, talker)
+        crowd = [self.start_endpoint(2) for _ in range(RINGS + 1)]
+        self.assertEqual([self.way(scripted) for scripted in crowd], [RING, NO_RING])
+        far = self.start_endpoint(1)
+        for scripted in crowd:
+            self.assertEqual(self.seen(scripted)["endpoint"]["frame_max_bytes"], self.MTU - 28)
+            self.talk_both_ways(far, scripted)
 
 
 if __name__ == "__main__":

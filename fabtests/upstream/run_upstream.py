@@ -15,9 +15,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import outcome  # noqa: E402
+import verdicts  # noqa: E402
 import places  # noqa: E402
-import programs  # noqa: E402
+import test_list  # noqa: E402
 
 COMPLETION = {"spin": "", "sread": "-c sread", "fd": "-c fd", "counter": "-t counter"}
 
@@ -29,7 +29,7 @@ def parse(arguments):
     parser.add_argument("--on", choices=("nodes", "node", "loopback"), default="nodes",
                         help="two virtual nodes, both programs in one, or this machine's loopback")
     parser.add_argument("--sets", default="quick",
-                        help="quick, all, or some of " + ", ".join(programs.SETS) + ", with commas between")
+                        help="quick, all, or some of " + ", ".join(test_list.SETS) + ", with commas between")
     parser.add_argument("--only", metavar="PATTERN", help="only lines that match")
     parser.add_argument("--exclude", metavar="FILE", default=os.path.join(HERE, "..", "cluster.exclude"))
     parser.add_argument("--config", metavar="FILE", default=os.path.join(HERE, "..", "cluster.test"),
@@ -63,8 +63,8 @@ class Runner:
         self.options = options
         self.place = place
         self.programs = find_programs(options.fabtests)
-        self.table = outcome.Table()
-        self.excludes = outcome.Excludes(options.exclude)
+        self.table = verdicts.Table()
+        self.excludes = verdicts.Excludes(options.exclude)
         # Debian's libfabric brings psm3, which else ends every process at a signal with a report of its own.
         self.environment = {"FI_CLUSTER_LINK": options.link, "IPATH_NO_BACKTRACE": "1"}
         if options.plugin:
@@ -72,7 +72,7 @@ class Runner:
 
     def spelling(self, line):
         """The line as these programs understand it; None if they have no such program."""
-        for new, former in programs.FORMER_NAMES:
+        for new, former in test_list.FORMER_NAMES:
             if line.startswith(new) and "fi_flood" not in self.programs:
                 line = former + line[len(new):]
         return line if line.split()[0] in self.programs else None
@@ -106,9 +106,9 @@ class Runner:
     def run(self, kind, line):
         spelled = self.spelling(line)
         if spelled is None:
-            return self.table.add(line, outcome.MISSING)
-        if self.options.completion == "counter" and any(re.match(p, line) for p in programs.NOT_COUNTING):
-            return self.table.add(line, outcome.NOT_RUN, "it cannot count")
+            return self.table.add(line, verdicts.MISSING)
+        if self.options.completion == "counter" and any(re.match(p, line) for p in test_list.NOT_COUNTING):
+            return self.table.add(line, verdicts.NOT_RUN, "it cannot count")
         begin = time.monotonic()
         deadline = begin + self.options.timeout * (10 if kind == "uber" else 1)
         children, files = [], []
@@ -133,7 +133,7 @@ class Runner:
             file.seek(0)
             outputs.append(file.read())
             file.close()
-        result, remark = outcome.verdict(kind, statuses, outputs)
+        result, remark = verdicts.verdict(kind, statuses, outputs)
         return self.table.add(line, result, remark, time.monotonic() - begin, outputs)
 
 
@@ -141,7 +141,7 @@ def main(arguments):
     options = parse(arguments)
     # A shell that starts this in the background has SIGINT ignored, and sighandler_test would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    lines = [(kind, line) for _, kind, line in programs.wanted(options.sets)
+    lines = [(kind, line) for _, kind, line in test_list.wanted(options.sets)
              if not options.only or re.search(options.only, line)]
     if options.list:
         for kind, line in lines:
@@ -154,7 +154,7 @@ def main(arguments):
         runner = Runner(options, place)
         for kind, line in lines:
             if runner.excludes.match(line):
-                runner.table.add(line, outcome.EXCLUDED)
+                runner.table.add(line, verdicts.EXCLUDED)
             else:
                 runner.run(kind, line)
         return runner.table.finish()

@@ -10,33 +10,33 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-import outcome  # noqa: E402
-import programs  # noqa: E402
+import verdicts  # noqa: E402
+import test_list  # noqa: E402
 import run_upstream  # noqa: E402
 
-EVERYTHING = ",".join(programs.SETS)
+EVERYTHING = ",".join(test_list.SETS)
 
 
 class Lists(unittest.TestCase):
     def test_every_set_is_started_in_a_way_that_exists(self):
-        self.assertTrue(all(kind in programs.KINDS for _, kind, _ in programs.wanted(EVERYTHING)))
+        self.assertTrue(all(kind in test_list.KINDS for _, kind, _ in test_list.wanted(EVERYTHING)))
 
     def test_no_line_stands_twice_in_a_set(self):
-        for name, (_, lines) in programs.SETS.items():
+        for name, (_, lines) in test_list.SETS.items():
             self.assertEqual(len(lines), len(set(lines)), name)
 
     def test_what_cannot_count_is_still_there(self):
-        lines = [line for _, _, line in programs.wanted(EVERYTHING)]
-        for pattern in programs.NOT_COUNTING:
+        lines = [line for _, _, line in test_list.wanted(EVERYTHING)]
+        for pattern in test_list.NOT_COUNTING:
             self.assertTrue(any(re.match(pattern, line) for line in lines), pattern)
 
     def test_all_is_more_than_quick(self):
-        self.assertGreater(set(programs.ALL), set(programs.QUICK) - {"short"})
+        self.assertGreater(set(test_list.ALL), set(test_list.QUICK) - {"short"})
 
     def test_every_exclusion_still_excludes_something_and_has_a_reason(self):
         path = os.path.join(HERE, "..", "cluster.exclude")
-        lines = [line for _, _, line in programs.wanted(EVERYTHING)]
-        for pattern in outcome.Excludes(path).patterns:
+        lines = [line for _, _, line in test_list.wanted(EVERYTHING)]
+        for pattern in verdicts.Excludes(path).patterns:
             self.assertTrue(any(pattern.search(line) for line in lines), pattern.pattern)
         with open(path, encoding="utf-8") as file:
             blocks = file.read().strip().split("\n\n")
@@ -45,40 +45,40 @@ class Lists(unittest.TestCase):
 
     def test_the_list_is_shorter_than_any_other_providers(self):
         shortest_elsewhere = 4  # sockets, at libfabric 2.6
-        self.assertLess(len(outcome.Excludes(os.path.join(HERE, "..", "cluster.exclude")).patterns),
+        self.assertLess(len(verdicts.Excludes(os.path.join(HERE, "..", "cluster.exclude")).patterns),
                         shortest_elsewhere)
 
 
 class Verdicts(unittest.TestCase):
     def judge(self, kind, statuses, *outputs):
-        return outcome.verdict(kind, list(statuses), list(outputs) or [""] * len(statuses))[0]
+        return verdicts.verdict(kind, list(statuses), list(outputs) or [""] * len(statuses))[0]
 
     def test_both_must_succeed(self):
-        self.assertEqual(self.judge("pair", (0, 0)), outcome.PASSED)
-        self.assertEqual(self.judge("pair", (0, 1)), outcome.FAILED)
-        self.assertEqual(self.judge("pair", (-11, 0)), outcome.FAILED)
-        self.assertEqual(self.judge("pair", (0, None)), outcome.FAILED)
+        self.assertEqual(self.judge("pair", (0, 0)), verdicts.PASSED)
+        self.assertEqual(self.judge("pair", (0, 1)), verdicts.FAILED)
+        self.assertEqual(self.judge("pair", (-11, 0)), verdicts.FAILED)
+        self.assertEqual(self.judge("pair", (0, None)), verdicts.FAILED)
 
     def test_not_offered_only_if_all_say_so(self):
-        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENODATA)), outcome.NOT_RUN)
-        self.assertEqual(self.judge("pair", (256 - errno.ENODATA, errno.ENODATA)), outcome.NOT_RUN)
-        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOSYS)), outcome.FAILED)
-        self.assertEqual(self.judge("pair", (errno.ENODATA, 0)), outcome.FAILED)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENODATA)), verdicts.NOT_RUN)
+        self.assertEqual(self.judge("pair", (256 - errno.ENODATA, errno.ENODATA)), verdicts.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOSYS)), verdicts.FAILED)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, 0)), verdicts.FAILED)
 
     def test_who_has_lost_the_one_that_says_so_need_not(self):
-        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOTCONN)), outcome.NOT_RUN)
-        self.assertEqual(self.judge("pair", (errno.ENOTCONN, 256 - errno.ENOSYS)), outcome.NOT_RUN)
-        self.assertEqual(self.judge("pair", (errno.ENOTCONN, errno.ENOTCONN)), outcome.FAILED)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOTCONN)), verdicts.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENOTCONN, 256 - errno.ENOSYS)), verdicts.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENOTCONN, errno.ENOTCONN)), verdicts.FAILED)
 
     def test_who_asks_for_nobody_must_be_refused(self):
-        self.assertEqual(self.judge("refused", (errno.ENODATA,)), outcome.PASSED)
-        self.assertEqual(self.judge("refused", (0,)), outcome.FAILED)
+        self.assertEqual(self.judge("refused", (errno.ENODATA,)), verdicts.PASSED)
+        self.assertEqual(self.judge("refused", (0,)), verdicts.FAILED)
 
     def test_ubertest_is_judged_by_its_cases(self):
         good = "Success: 12\nENODATA: 3\nENOSYS: 0\nERROR: 0\n"
-        self.assertEqual(self.judge("uber", (0, 0), "", good), outcome.PASSED)
-        self.assertEqual(self.judge("uber", (0, 0), "", good.replace("ERROR: 0", "ERROR: 1")), outcome.FAILED)
-        self.assertEqual(self.judge("uber", (0, 0), "", "ENODATA: 3\n"), outcome.FAILED)
+        self.assertEqual(self.judge("uber", (0, 0), "", good), verdicts.PASSED)
+        self.assertEqual(self.judge("uber", (0, 0), "", good.replace("ERROR: 0", "ERROR: 1")), verdicts.FAILED)
+        self.assertEqual(self.judge("uber", (0, 0), "", "ENODATA: 3\n"), verdicts.FAILED)
 
 
 class Runs(unittest.TestCase):

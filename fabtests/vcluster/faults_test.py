@@ -168,7 +168,7 @@ class Faults(unittest.TestCase):
     def _is_our_waiting_room(self, pid):
         try:
             with open(f"/proc/{pid}/comm", encoding="ascii") as comm, open(f"/proc/{pid}/environ", "rb") as environ:
-                return comm.read() == "waiting_room\n" and f"VCLUSTER_NAME={self.name}".encode() in environ.read()
+                return comm.read() == "delay_queue\n" and f"VCLUSTER_NAME={self.name}".encode() in environ.read()
         except OSError:
             return False
 

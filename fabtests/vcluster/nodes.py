@@ -17,10 +17,10 @@ def skip(reason):
 
 def prepare():
     """Leaves the test with a reason when virtual nodes cannot be made here; clears what killed tests left."""
-    reason = temporary.obstacle()
+    reason = temporary.unavailable_reason()
     if reason:
         skip(reason)
-    temporary.sweep()
+    temporary.remove_orphans()
 
 
 def make(nodes, *options, suffix=""):

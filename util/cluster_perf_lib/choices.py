@@ -101,7 +101,7 @@ def _transport(question, way):
 
 
 def turns(questions, place):
-    """What a campaign is made of."""
+    """What a schedule is made of."""
     return [(place, _transport(question, way), Group(question.name, list(way.items or question.items)))
             for question in questions for way in question.ways]
 

@@ -5,11 +5,11 @@ import os
 import subprocess
 import sys
 
-from . import campaign, choices, machine, places, plan, report, runs, samples, table, transports
+from . import schedule, choices, machine, places, plan, report, runs, samples, table, transports
 from .errors import PerfError
 
 _TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-_SMOKE_PEERS = ["cluster", "tcp", "bare"]  # one of each kind, and there wherever libfabric is
+_SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, and there wherever libfabric is
 _PLACES = (transports.INSIDE, transports.BETWEEN)
 
 _EPILOG = """\
@@ -120,7 +120,7 @@ def _plan(options):
     chosen = plan.smoke() if options.smoke else plan.quick() if options.quick else plan.full()
     chosen.repetitions = options.repetitions or chosen.repetitions
     chosen.milliseconds = options.milliseconds or chosen.milliseconds
-    return plan.narrowed(chosen, options.measures) if options.measures else chosen
+    return plan.with_only(chosen, options.measures) if options.measures else chosen
 
 
 def _warn_if_busy(about):
@@ -139,8 +139,8 @@ def _measure(options):
     asked_places = options.places if options.choices is None else [transports.BETWEEN]
     where = places.make(asked_places, options.mtu, options.rails, options.rate, _say)
     collected = samples.Samples()
-    extra = campaign.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
-    campaign.Campaign(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
+    extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
+    schedule.Schedule(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
     settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
                 "rails": options.rails, "rate": options.rate, "repetitions": chosen.repetitions,
                 "milliseconds": chosen.milliseconds}
@@ -150,8 +150,8 @@ def _measure(options):
 def _turns(options, chosen, where):
     if options.choices is not None:
         return choices.turns(choices.chosen(options.choices), where[0])
-    asked = options.peers or (_SMOKE_PEERS if options.smoke else None)
-    return campaign.turns_of(chosen, where, asked, options.libfabric)
+    asked = options.peers or (_SMOKE_TRANSPORTS if options.smoke else None)
+    return schedule.make_turns(chosen, where, asked, options.libfabric)
 
 
 def _mode(options):

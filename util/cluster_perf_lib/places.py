@@ -35,13 +35,13 @@ class Place:
 
 def make(names, mtu, rails, rate, say):
     """The places that are possible here out of those asked for."""
-    reason = temporary.obstacle()
+    reason = temporary.unavailable_reason()
     if reason:
         if INSIDE not in names:
             raise PerfError(f"{reason}: nothing can be measured between nodes; --places inside can")
         say(f"no virtual nodes: {reason}; measuring inside this machine only")
         return [Place(INSIDE, "", ("127.0.0.1", "127.0.0.1"))]
-    temporary.sweep()
+    temporary.remove_orphans()
     shape = ["--mtu", str(mtu), "--rails", str(rails)] + (["--rate", rate] if rate else [])
     try:
         cluster = temporary.make("perf", 2, *shape)

@@ -91,7 +91,7 @@ def smoke():
                 repetitions=1, milliseconds=2)
 
 
-def narrowed(plan, measures):
+def with_only(plan, measures):
     """The plan with only some measures; bare limits stay."""
     for groups in (plan.groups, plan.mpi_groups):
         for group in groups:

@@ -22,9 +22,9 @@ class Child:
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         preexec_fn=_die_with_parent, cwd="/tmp")
         self.lines = queue.Queue()
-        self.said, self.complained = [], []
+        self.said, self.error_lines = [], []
         self._readers = [threading.Thread(target=self._read, args=(self.process.stdout, self.said, True), daemon=True),
-                         threading.Thread(target=self._read, args=(self.process.stderr, self.complained, False), daemon=True)]
+                         threading.Thread(target=self._read, args=(self.process.stderr, self.error_lines, False), daemon=True)]
         for reader in self._readers:
             reader.start()
 
@@ -36,7 +36,7 @@ class Child:
         if announce:
             self.lines.put(None)
 
-    def await_line(self, start, seconds):
+    def wait_for_line(self, start, seconds):
         """The first line that begins like this; Skipped if the program ends before it says so."""
         end = time.monotonic() + seconds
         while True:
@@ -46,7 +46,7 @@ class Child:
                 raise Skipped(f"{self.name} did not start within {seconds} s") from None
             if line is None:
                 self.finish(5)
-                raise Skipped(self.last_words())
+                raise Skipped(self.failure_reason())
             if line.startswith(start):
                 return line
 
@@ -62,9 +62,9 @@ class Child:
             reader.join(timeout=2)
         return status
 
-    def last_words(self):
+    def failure_reason(self):
         status = self.process.returncode
-        lines = [line.strip() for line in self.complained if line.strip()] or self.said
+        lines = [line.strip() for line in self.error_lines if line.strip()] or self.said
         own = [line for line in lines if line.startswith(f"{self.name}: ") or " ERROR " in line]
         if status in (1, 2, 3) and own:
             return own[-1].removeprefix(f"{self.name}: ")[:300]

@@ -63,7 +63,7 @@ class Runner:
         server = side(1, ["--cpu", str(other)])
         client = None
         try:
-            port = server.await_line("port ", _START_SECONDS).split()[1]
+            port = server.wait_for_line("port ", _START_SECONDS).split()[1]
             call = "127.0.0.1" if place.name == transports.INSIDE else place.address(1)
             client = side(0, ["--cpu", str(own), "--other-cpu", str(other), "--call", f"{call}:{port}"])
             status = client.finish(self.limit + _START_SECONDS)
@@ -83,7 +83,7 @@ class Runner:
         if status is None or -signal.SIGALRM in (status, server.process.returncode):
             return f"no end within {self.limit} s"
         blame = server if status == 1 and server.process.returncode not in (0, 1, None, -9) else client
-        return blame.last_words()
+        return blame.failure_reason()
 
     def _mpi(self, place, transport, items):
         if shutil.which("mpirun") is None or not os.path.exists(self.program("mpi_perf")):
@@ -95,7 +95,7 @@ class Runner:
                  "--cpus", f"{own},{other}", *[item.text() for item in items]]
         child = Child(place.mpirun(words), transports.environment(transport, self.build))
         if child.finish(self.limit + _START_SECONDS) != 0:
-            raise Skipped(child.last_words())
+            raise Skipped(child.failure_reason())
         return [json.loads(line) for line in child.said if line.startswith('{"measure"')]
 
     def _ucx(self, place, transport, items):

@@ -37,7 +37,7 @@ class Samples:
         worst = max(sample["line_ns"])
         return 0 < worst <= _NEAR_FACTOR * self.nearest()
 
-    def uncovered(self, place, transport, group):
+    def lacks_near_run(self, place, transport, group):
         """True if this was measured, but never while the processors were near each other."""
         mine = [sample for sample in self.samples if (sample["place"], sample["transport"], sample["group"])
                 == (place, transport.name, group.name)]

@@ -53,12 +53,12 @@ def run(place, environment, item, milliseconds):
         while not listens(server.process.pid, port):
             if server.process.poll() is not None or time.monotonic() > end:
                 server.finish(0)
-                raise Skipped(server.last_words())
+                raise Skipped(server.failure_reason())
             time.sleep(0.01)
         started = time.monotonic()
         client = Child(place.command(0, ["ucx_perftest", place.address(1), "-c", str(own), *what]), environment)
         if client.finish(_RUN_SECONDS) != 0:
-            raise Skipped(client.last_words())
+            raise Skipped(client.failure_reason())
         seconds = time.monotonic() - started
         server.finish(_START_SECONDS)
     finally:

@@ -31,11 +31,11 @@ def _progress(text):
 
 def _nodes():
     """Name of the cluster, or an empty one with the reason printed."""
-    reason = temporary.obstacle()
+    reason = temporary.unavailable_reason()
     if reason:
         _progress(f"[3/5] no nodes: {reason}; only what happens inside a node is measured, on this machine itself")
         return ""
-    temporary.sweep()
+    temporary.remove_orphans()
     name = temporary.make("demo", 2)
     _progress(f"[3/5] two virtual nodes (cluster '{name}')")
     return name

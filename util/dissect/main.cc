@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "account.h"
+#include "frame_printer.h"
 
 namespace {
 
 using namespace cluster::dissect;
 
 constexpr int kSnapshotBytes = 262144;  // super-frames whole
-constexpr int kPatienceMs = 100;        // how long a live capture collects before it hands on
+constexpr int kReadTimeoutMs = 100;     // how long a live capture collects before it hands on
 constexpr int kBufferBytes = 64 << 20;
 
 struct CommandLine {
@@ -39,7 +39,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("-P,--peer", line.wanted.peer, "only datagrams from or to this IP address");
   app.add_option("-n,--count", line.wanted.count, "end after so many frames");
   app.add_flag("-s,--segments", line.wanted.segments, "a line for each segment in a frame, too");
-  app.add_flag("-a,--all", line.wanted.strangers, "name UDP datagrams that are none of ours, too");
+  app.add_flag("-a,--all", line.wanted.others, "name UDP datagrams that are none of ours, too");
   app.footer(
       "A line is: seconds since the first packet, sender, receiver, and the frame as docs/protocol.md\n"
       "names its fields. Frames that an endpoint would refuse are named damaged or garbage.\n\n"
@@ -53,7 +53,7 @@ Capture open_live(const std::string& interface, std::string& reason) {
   reason = text;
   if (!capture) return nullptr;
   pcap_set_snaplen(capture.get(), kSnapshotBytes);
-  pcap_set_timeout(capture.get(), kPatienceMs);
+  pcap_set_timeout(capture.get(), kReadTimeoutMs);
   pcap_set_buffer_size(capture.get(), kBufferBytes);
   pcap_set_tstamp_precision(capture.get(), PCAP_TSTAMP_PRECISION_NANO);
   const int status = pcap_activate(capture.get());
@@ -79,7 +79,7 @@ bool framing_of(pcap_t* capture, Framing& framing) {
 }
 
 /// Returns when the capture ends, or why it did not end well.
-std::string dissect(pcap_t* capture, Framing framing, Account& account) {
+std::string dissect(pcap_t* capture, Framing framing, FramePrinter& account) {
   std::uint64_t begin_ns = 0;
   while (!account.complete()) {
     pcap_pkthdr* header = nullptr;
@@ -94,7 +94,7 @@ std::string dissect(pcap_t* capture, Framing framing, Account& account) {
     const std::uint64_t now_ns = static_cast<std::uint64_t>(header->ts.tv_sec) * 1'000'000'000 +
                                  static_cast<std::uint64_t>(header->ts.tv_usec);  // holds ns, as asked
     if (begin_ns == 0) begin_ns = now_ns;
-    const auto found = find_datagram(std::as_bytes(std::span(bytes, header->caplen)), framing);
+    const auto found = find_udp_packet(std::as_bytes(std::span(bytes, header->caplen)), framing);
     if (found) account.take(*found, now_ns < begin_ns ? 0 : now_ns - begin_ns);
   }
   return "";
@@ -119,7 +119,7 @@ int run(const CommandLine& line) {
     for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { pcap_breakloop(live); });
     std::fprintf(stderr, "listening on %s\n", name.c_str());
   }
-  Account account(line.wanted, stdout);
+  FramePrinter account(line.wanted, stdout);
   reason = dissect(capture.get(), framing, account);
   std::fflush(stdout);
   std::fprintf(stderr, "%s\n", account.summary().c_str());

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "json.h"
-#include "table.h"
+#include "text_table.h"
 
 namespace cluster::info {
 namespace {
@@ -138,12 +138,12 @@ std::string peers_text(const Report& report) {
   return text;
 }
 
-std::string process_title(const Answer& answer) {
+std::string process_title(const EndpointReport& answer) {
   if (answer.process == 0) return "\nA process of another namespace\n";
   return "\nProcess " + std::to_string(answer.process) + " " + answer.command + "\n";
 }
 
-std::string endpoint_json(const Answer& answer) {
+std::string endpoint_json(const EndpointReport& answer) {
   if (!answer.trouble.empty()) {
     Record name("endpoint");
     name.text("endpoint", answer.endpoint);
@@ -156,10 +156,10 @@ std::string endpoint_json(const Answer& answer) {
 
 }  // namespace
 
-std::string endpoints_text(const Answers& answers) {
+std::string endpoints_text(const EndpointReports& answers) {
   std::string text;
-  const Answer* before = nullptr;
-  for (const Answer& answer : answers.answers) {
+  const EndpointReport* before = nullptr;
+  for (const EndpointReport& answer : answers.answers) {
     if (before == nullptr || before->process != answer.process) text += process_title(answer);
     before = &answer;
     if (answer.trouble.empty()) {
@@ -176,10 +176,10 @@ std::string endpoints_text(const Answers& answers) {
   return text;
 }
 
-std::string endpoints_json(const Answers& answers) {
+std::string endpoints_json(const EndpointReports& answers) {
   std::string members = "\"foreign_endpoints\": " + std::to_string(answers.foreign) + ",\n\"processes\": [";
-  const Answer* before = nullptr;
-  for (const Answer& answer : answers.answers) {
+  const EndpointReport* before = nullptr;
+  for (const EndpointReport& answer : answers.answers) {
     if (before != nullptr && before->process == answer.process) {
       members += ",\n" + endpoint_json(answer);
     } else {

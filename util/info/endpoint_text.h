@@ -8,8 +8,8 @@
 
 namespace cluster::info {
 
-std::string endpoints_text(const Answers& answers);
+std::string endpoints_text(const EndpointReports& answers);
 /// The members `"processes": [...]` and `"foreign_endpoints": N`.
-std::string endpoints_json(const Answers& answers);
+std::string endpoints_json(const EndpointReports& answers);
 
 }  // namespace cluster::info

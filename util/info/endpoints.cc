@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "os/local_socket.h"
-#include "provider/inquiry.h"
+#include "provider/report_server.h"
 
 namespace cluster::info {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 /// A process that is stopped, or a forked child that only holds what it inherited, answers nothing.
-constexpr std::chrono::seconds kPatience{5};
+constexpr std::chrono::seconds kAnswerTimeout{5};
 constexpr unsigned kListens = 0x10000;  // __SO_ACCEPTCON: connections carry the same name
 
 /// Names without the zero byte that the kernel shows as '@'.
@@ -31,7 +31,7 @@ std::set<std::string> listeners() {
     std::istringstream words(line);
     std::string number, references, protocol, flags, type, state, node, name;
     words >> number >> references >> protocol >> flags >> type >> state >> node >> name;
-    const std::string prefix = "@" + std::string(provider::kInquiryPrefix);
+    const std::string prefix = "@" + std::string(provider::kReportSocketPrefix);
     if (!name.starts_with(prefix) || flags.size() > 8) continue;
     if ((std::strtoul(flags.c_str(), nullptr, 16) & kListens) != 0) names.insert(name.substr(1));
   }
@@ -45,16 +45,16 @@ std::string command_of(int process) {
   return command;
 }
 
-struct Question {
+struct Query {
   os::LocalSocket socket;
-  Answer answer;
+  EndpointReport answer;
   bool open = true;
 };
 
 /// Connecting is asking.
-Question ask(const std::string& name) {
-  Question question;
-  question.answer.endpoint = name.substr(provider::kInquiryPrefix.size());
+Query ask(const std::string& name) {
+  Query question;
+  question.answer.endpoint = name.substr(provider::kReportSocketPrefix.size());
   question.socket = os::LocalSocket::connect(name, question.answer.trouble);
   question.open = static_cast<bool>(question.socket);
   if (question.open) question.answer.process = question.socket.peer_process();
@@ -62,9 +62,9 @@ Question ask(const std::string& name) {
   return question;
 }
 
-void hear(Question& question, SteadyClock::time_point end) {
+void await_report(Query& question, SteadyClock::time_point end) {
   while (question.open) {
-    std::optional<Report> report = provider::receive_answer(question.socket, question.answer.trouble);
+    std::optional<Report> report = provider::receive_report(question.socket, question.answer.trouble);
     question.open = !report && question.answer.trouble.empty();
     if (report) question.answer.report = std::move(*report);
     if (!question.open) return;
@@ -79,11 +79,11 @@ void hear(Question& question, SteadyClock::time_point end) {
 
 }  // namespace
 
-Answers ask_endpoints(const std::vector<int>& processes) {
-  Answers result;
-  std::vector<Question> questions;
+EndpointReports query_endpoints(const std::vector<int>& processes) {
+  EndpointReports result;
+  std::vector<Query> questions;
   for (const std::string& name : listeners()) {
-    Question question = ask(name);
+    Query question = ask(name);
     const bool wanted = processes.empty() || std::find(processes.begin(), processes.end(),
                                                        question.answer.process) != processes.end();
     if (!wanted) continue;
@@ -93,14 +93,15 @@ Answers ask_endpoints(const std::vector<int>& processes) {
     }
     questions.push_back(std::move(question));
   }
-  const auto end = SteadyClock::now() + kPatience;
-  for (Question& question : questions) {
-    hear(question, end);
+  const auto end = SteadyClock::now() + kAnswerTimeout;
+  for (Query& question : questions) {
+    await_report(question, end);
     result.answers.push_back(std::move(question.answer));
   }
-  std::sort(result.answers.begin(), result.answers.end(), [](const Answer& a, const Answer& b) {
-    return std::tie(a.process, a.endpoint) < std::tie(b.process, b.endpoint);
-  });
+  std::sort(result.answers.begin(), result.answers.end(),
+            [](const EndpointReport& a, const EndpointReport& b) {
+              return std::tie(a.process, a.endpoint) < std::tie(b.process, b.endpoint);
+            });
   return result;
 }
 

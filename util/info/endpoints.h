@@ -1,5 +1,5 @@
 // The endpoints of the processes that run here: found by the names they listen under, in this network
-// namespace, and asked what they do (provider/inquiry.h). One's own are asked; root asks everybody's.
+// namespace, and asked what they do (provider/report_server.h). One's own are asked; root asks everybody's.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cluster::info {
 
-struct Answer {
+struct EndpointReport {
   int process = 0;  ///< as this namespace of processes numbers it; 0 if it has no number here
   std::string command;
   std::string endpoint;  ///< its address
@@ -17,12 +17,12 @@ struct Answer {
   Report report;
 };
 
-struct Answers {
-  std::vector<Answer> answers;  ///< ordered by process, then address
-  std::size_t foreign = 0;      ///< endpoints of other users, which were left alone
+struct EndpointReports {
+  std::vector<EndpointReport> answers;  ///< ordered by process, then address
+  std::size_t foreign = 0;              ///< endpoints of other users, which were left alone
 };
 
 /// `processes`: only these; none: all.
-Answers ask_endpoints(const std::vector<int>& processes);
+EndpointReports query_endpoints(const std::vector<int>& processes);
 
 }  // namespace cluster::info

@@ -2,7 +2,7 @@
 
 #include <initializer_list>
 
-#include "table.h"
+#include "text_table.h"
 
 namespace cluster::info {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "endpoint_text.h"
 #include "endpoints.h"
-#include "host.h"
+#include "host_report.h"
 #include "host_text.h"
 #include "json.h"
 
@@ -39,11 +39,11 @@ void declare(CLI::App& app, CommandLine& line) {
 }
 
 /// Those that were named and have no endpoint.
-bool all_there(const CommandLine& line, const Answers& answers) {
+bool all_there(const CommandLine& line, const EndpointReports& answers) {
   bool there = true;
   for (const int pid : line.pids) {
     const bool found = std::any_of(answers.answers.begin(), answers.answers.end(),
-                                   [pid](const Answer& answer) { return answer.process == pid; });
+                                   [pid](const EndpointReport& answer) { return answer.process == pid; });
     if (!found)
       std::fprintf(stderr, "cluster-info: process %d has no endpoint that this user may see\n", pid);
     there = there && found;
@@ -57,14 +57,14 @@ int run(const CommandLine& line) {
   const bool running = processes || !line.host;
   std::string text;
   std::string json;
-  Answers answers;
+  EndpointReports answers;
   if (host) {
     const Report report = host_report();
     text += host_text(report);
     json += json_members(report);
   }
   if (running) {
-    answers = ask_endpoints(line.pids);
+    answers = query_endpoints(line.pids);
     text += endpoints_text(answers);
     json += (json.empty() ? "" : ",\n") + endpoints_json(answers);
   }

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from . import cluster, faults_cli, job, launchers, namespaces, network, processes, state
+from . import cluster, faults_cli, launchers, mpi_job, namespaces, network, processes, state
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -148,7 +148,7 @@ def _mpirun(record, options, words):
     if options.slots is not None and options.slots < 1:
         raise VclusterError(f"--slots {options.slots}: at least 1")
     chosen = [state.node(record, text) for text in options.on.split(",")] if options.on else None
-    return job.run(record, launchers.find(options.mpi), words, options.slots, chosen)
+    return mpi_job.run(record, launchers.find(options.mpi), words, options.slots, chosen)
 
 
 def _refuse_inside():
@@ -164,7 +164,7 @@ def _dispatch(options, words):
         return _list(options.json)
     _need_root()
     if options.command == "agent":
-        return job.agent(state.running(options.name), options.words[1:] if options.words[:1] == ["--"] else options.words)
+        return mpi_job.agent(state.running(options.name), options.words[1:] if options.words[:1] == ["--"] else options.words)
     _refuse_inside()
     if options.command == "up":
         record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)

@@ -48,7 +48,7 @@ def _build(record):
             f"node{number}", os.path.join(base, "hosts"), os.path.join(base, "tmp"), holder_environment)
         record["nodes"].append(holder)
         state.save(record)
-        network.plug_node(record["switch"], holder, number, record)
+        network.connect_node(record["switch"], holder, number, record)
     record["ready"] = True
     state.save(record)
 

@@ -3,7 +3,7 @@
 A *place* is one direction of one port: `n2r0/to` is on the way to node2 on rail 0, `n2r0/from` comes from it. At each
 place with faults stands a program of the kernel (native/faults.bpf.c) with a map of settings and one of counts; new
 settings are written into the map while frames pass. What is to wait goes through a process in the switch's namespace
-(native/waiting_room.cc). Rate and buffer are a token bucket behind the program on the way to a node, and in front of the
+(native/delay_queue.cc). Rate and buffer are a token bucket behind the program on the way to a node, and in front of the
 node's own interface on the way from it.
 
 No super-frame passes a place whole: a pair of interfaces in the switch cuts them before, so that frames are lost one by
@@ -16,7 +16,7 @@ import signal
 import struct
 import subprocess
 
-from . import bpf, namespaces, native, network, processes, state
+from . import bpf, namespaces, native_build, network, processes, state
 from .errors import VclusterError
 
 DIRECTIONS = ("to", "from")
@@ -52,7 +52,7 @@ def _tc(record, *words):
     return namespaces.run_in(record["switch"], ["tc", *words], kinds=("net",))
 
 
-def _run_of_losses(loss, burst):
+def _burst_probability(loss, burst):
     """How often a run of `burst` losses must begin among the frames outside of runs, for `loss` of all to be lost."""
     return loss / (burst * (1 - loss) + loss) if loss else 0
 
@@ -60,7 +60,7 @@ def _run_of_losses(loss, burst):
 def _packed(record, place, settings):
     share = {name: round(settings[name] * _ALWAYS) for name in ("duplicate", "corrupt", "reorder")}
     return struct.pack(
-        _SETTINGS_LAYOUT, round(_run_of_losses(settings["loss"], settings["burst"]) * _ALWAYS), settings["burst"],
+        _SETTINGS_LAYOUT, round(_burst_probability(settings["loss"], settings["burst"]) * _ALWAYS), settings["burst"],
         share["duplicate"], share["corrupt"], share["reorder"], settings["reorder_ns"], settings["delay_ns"],
         settings["jitter_ns"], ONLY.index(settings["only"]), _direction(place) == "from",
         record["cutter"])
@@ -70,7 +70,7 @@ def _load(record, device, hook, section):
     if "clsact" not in _tc(record, "qdisc", "show", "dev", device):
         _tc(record, "qdisc", "add", "dev", device, "clsact")
     _tc(record, "filter", "add", "dev", device, hook, "bpf", "direct-action", "object-file",
-        native.built("faults.bpf.c"), "section", section)
+        native_build.built("faults.bpf.c"), "section", section)
 
 
 def _attach(record, place):
@@ -95,13 +95,13 @@ def _set_rate(record, place, rate, buffer):
         network.restore_shape(*_shaped(record, place), record)
 
 
-def _need_cutter(record, wanted):
+def _update_segmenter(record, wanted):
     """There while there are faults."""
     if wanted and "cutter" not in record:
-        record["cutter"] = network.make_cutter(record["switch"], record["mtu"])
+        record["cutter"] = network.make_segmenter(record["switch"], record["mtu"])
         _load(record, "cut", "ingress", "tc/cut")
     elif not wanted and "cutter" in record:
-        network.remove_cutter(record["switch"])
+        network.remove_segmenter(record["switch"])
         del record["cutter"]
 
 
@@ -109,8 +109,8 @@ def _holds(entry):
     return bool(entry["settings"]["reorder"] or entry["settings"]["delay_ns"])
 
 
-def _end_waiting_room(record):
-    holder = record.pop("waiting_room", None)
+def _stop_delay_queue(record):
+    holder = record.pop("delay_queue", None)
     if holder is None or processes.start_time(holder["pid"]) != holder["start"]:
         return
     with contextlib.suppress(ProcessLookupError):
@@ -120,28 +120,28 @@ def _end_waiting_room(record):
         os.close(handle)
 
 
-def _serve_waiting(record):
+def _update_delay_queue(record):
     """One waiting room for all places that let frames wait; a new one when the places are others."""
     wanted = {place: entry for place, entry in record["faults"].items() if _holds(entry)}
-    holder = record.get("waiting_room")
+    holder = record.get("delay_queue")
     if holder and holder["places"] == sorted(wanted) and processes.start_time(holder["pid"]) == holder["start"]:
         return
-    _end_waiting_room(record)
+    _stop_delay_queue(record)
     if not wanted:
         return
-    words = [f"{entry['maps']['waiting']}:{_way_on(place)}:{_MARK[_direction(place)]}" for place, entry in wanted.items()]
+    words = [f"{entry['maps']['waiting']}:{_output_device(place)}:{_MARK[_direction(place)]}" for place, entry in wanted.items()]
     process = subprocess.Popen(
-        [native.built("waiting_room.cc"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        [native_build.built("delay_queue.cc"), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True, cwd="/",
         env={"PATH": os.environ.get("PATH", ""), state.MARK: record["id"], "VCLUSTER_NAME": record["name"]},
         preexec_fn=lambda: namespaces.enter(record["switch"], ("net",)))
     if process.stdout.readline() != "ready\n":
         raise VclusterError(f"the waiting room does not open: {process.stderr.read().strip() or 'no reason given'}")
-    record["waiting_room"] = {"label": "the waiting room", "pid": process.pid,
+    record["delay_queue"] = {"label": "the waiting room", "pid": process.pid,
                               "start": processes.start_time(process.pid), "places": sorted(wanted)}
 
 
-def _way_on(place):
+def _output_device(place):
     """Towards a node frames go on through its port; those from a node through the bridge, which finds the port."""
     return _port(place) if _direction(place) == "to" else f"rail{_numbers(place)[1]}"
 
@@ -149,13 +149,13 @@ def _way_on(place):
 def apply(record, places, settings, rate=None, buffer=None):
     """From now on exactly these faults happen at these places; counts begin anew."""
     entries = record.setdefault("faults", {})
-    _need_cutter(record, True)
+    _update_segmenter(record, True)
     for place in places:
         if place not in entries:
             entries[place] = {"maps": _attach(record, place), "rate": None, "buffer": None}
         entries[place]["settings"] = settings
         state.save(record)
-    _serve_waiting(record)
+    _update_delay_queue(record)
     for place in places:
         entry = entries[place]
         if (rate, buffer) != (entry["rate"], entry["buffer"]):
@@ -175,8 +175,8 @@ def clear(record, places):
         _tc(record, "filter", "del", "dev", _port(place), _HOOK[_direction(place)])
         del entries[place]
         state.save(record)
-    _serve_waiting(record)
-    _need_cutter(record, bool(entries))
+    _update_delay_queue(record)
+    _update_segmenter(record, bool(entries))
     state.save(record)
 
 

@@ -67,7 +67,7 @@ def restore_shape(holder, device, settings):
         namespaces.run_in(holder, ["tc", "qdisc", "del", "dev", device, "root"], kinds=("net",))
 
 
-def make_cutter(switch, mtu):
+def make_segmenter(switch, mtu):
     """A pair of interfaces, `cutter` and `cut`, that no super-frame passes whole; returns the index of the first."""
     # Above gso_max_size the kernel cuts in software, whatever the device could do.
     pair = f"link add cutter mtu {mtu} gso_max_size {mtu + 15} type veth peer name cut mtu {mtu}"
@@ -77,7 +77,7 @@ def make_cutter(switch, mtu):
     return json.loads(shown)[0]["ifindex"]
 
 
-def remove_cutter(switch):
+def remove_segmenter(switch):
     _ip_batch(switch, ["link del cutter"])
 
 
@@ -92,7 +92,7 @@ def make_rails(switch, rails, mtu):
     _ip_batch(switch, lines)
 
 
-def plug_node(switch, holder, number, settings):
+def connect_node(switch, holder, number, settings):
     """Connects a node to every rail, gives it its addresses and shapes both directions of its ports."""
     _quiet_ipv6(holder)
     rails, mtu = settings["rails"], settings["mtu"]

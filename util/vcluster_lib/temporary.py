@@ -18,7 +18,7 @@ def vcluster(*arguments, **options):
     return subprocess.run([sys.executable, TOOL, *arguments], text=True, check=False, **options)
 
 
-def obstacle():
+def unavailable_reason():
     """Why no virtual nodes can be made here, in a few words; empty when they can."""
     if os.geteuid() != 0:
         return "virtual nodes need root"
@@ -26,7 +26,7 @@ def obstacle():
     return "" if probe.returncode == 0 else "the kernel allows no new namespaces here"
 
 
-def sweep():
+def remove_orphans():
     """Removes clusters whose process is gone."""
     for name in state.names():
         match = _NAME.fullmatch(name)

@@ -30,8 +30,8 @@ double nanoseconds_each(std::chrono::steady_clock::time_point begin, std::size_t
 double posted(const Way& way, std::size_t entries) {
   Channel sender;
   MatchQueue queue;
-  std::vector<ReceiveRequest> receives(entries);
-  const auto post = [&](ReceiveRequest& receive, std::uint64_t tag) {
+  std::vector<RecvRequest> receives(entries);
+  const auto post = [&](RecvRequest& receive, std::uint64_t tag) {
     receive.from = way.directed ? &sender : nullptr;
     receive.tag = tag << 8;
     receive.ignore = way.ignore;
@@ -49,8 +49,8 @@ double posted(const Way& way, std::size_t entries) {
 double stored(const Way& way, std::size_t entries) {
   Channel sender;
   MatchQueue queue;
-  std::vector<Unexpected> messages(entries);
-  const auto store = [&](Unexpected& message, std::uint64_t tag) {
+  std::vector<UnexpectedMessage> messages(entries);
+  const auto store = [&](UnexpectedMessage& message, std::uint64_t tag) {
     message.channel = &sender;
     message.tag = tag << 8;
     queue.store(message);
@@ -59,7 +59,7 @@ double stored(const Way& way, std::size_t entries) {
   const auto begin = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < kMatches; ++i) {
     const std::uint64_t tag = entries - 1 - i % entries;
-    Unexpected* message = queue.find(way.directed ? &sender : nullptr, tag << 8, way.ignore);
+    UnexpectedMessage* message = queue.find(way.directed ? &sender : nullptr, tag << 8, way.ignore);
     queue.drop(*message);
     store(*message, tag);
   }

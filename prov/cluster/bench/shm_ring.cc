@@ -18,7 +18,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "shm/host.h"
+#include "shm/local_listener.h"
 
 namespace cluster::shm {
 namespace {
@@ -49,7 +49,7 @@ class End {
  public:
   End(const SocketAddress& name, const SocketAddress& peer, std::size_t ring_bytes) {
     std::string reason;
-    host_ = open_host(name, 1, HostSettings{ring_bytes}, surroundings_.environment(), reason);
+    host_ = open_listener(name, 1, ShmSettings{ring_bytes}, surroundings_.environment(), reason);
     if (!host_) fail(reason);
     while (!outbox_) {
       outbox_ = host_->connect(peer).outbox;
@@ -74,7 +74,7 @@ class End {
       segment.flags = wire::segment_flag::kTagged;
       const std::size_t part = std::min(size - sent, outbox_->payload_max(segment));
       segment.length = static_cast<std::uint32_t>(part);
-      while (!outbox_->post(segment, Gather{{&slice, 1}, sent, part}, protocol::Hold::copy, 0)) {
+      while (!outbox_->post(segment, Gather{{&slice, 1}, sent, part}, carrier::PayloadMode::copy, 0)) {
       }
       sent += part;
     } while (sent < size);
@@ -82,13 +82,13 @@ class End {
   void receive(std::size_t size) {
     std::size_t received = 0;
     do {
-      while (!inbox_->look(arrival_)) {
+      while (!inbox_->peek(arrival_)) {
       }
       if (!arrival_.payload.empty()) {
         std::memcpy(aligned(in_) + received, arrival_.payload.data(), arrival_.payload.size());
       }
       received += arrival_.payload.size();
-      inbox_->take();
+      inbox_->pop();
     } while (received < size);
   }
 
@@ -102,11 +102,11 @@ class End {
   }
 
   Surroundings surroundings_;
-  std::unique_ptr<Host> host_;
+  std::unique_ptr<LocalListener> host_;
   std::unique_ptr<Outbox> outbox_;
   std::unique_ptr<Inbox> inbox_;
   std::vector<std::byte> out_, in_;
-  Arrival arrival_;
+  PeekedSegment arrival_;
 };
 
 struct Measure {

@@ -2,7 +2,7 @@
 // sends, waits and repairs. Tokens are reported once at most, and only of what was posted.
 #include <set>
 
-#include "fuzz/forge.h"
+#include "fuzz/hostile_input.h"
 #include "reliability/flow.h"
 #include "reliability/frame_body.h"
 #include "support/fake_network.h"
@@ -22,9 +22,9 @@ void append(std::vector<std::byte>& frame, const Block& block, std::size_t size 
   frame.insert(frame.end(), bytes, bytes + size);
 }
 
-class Victim {
+class FlowHarness {
  public:
-  explicit Victim(FuzzedDataProvider& input)
+  explicit FlowHarness(FuzzedDataProvider& input)
       : input_(input),
         name_(SocketAddress::v4(kIpA, 1)),
         peer_(SocketAddress::v4(kIpB, 2)),
@@ -38,10 +38,10 @@ class Victim {
         world_.clock.advance(Duration(input_.ConsumeIntegralInRange<std::int64_t>(0, 3'000'000)));
         break;
       case 2: network_.conditions.burst = input_.ConsumeIntegralInRange<std::size_t>(0, 8); break;
-      default: take(forge()); break;
+      default: take(make_frame()); break;
     }
     const Time now = world_.clock.now();
-    if (flow_.deadline() <= now) flow_.on_time(now);
+    if (flow_.deadline() <= now) flow_.on_timer(now);
     static_cast<void>(flow_.wants_probe(now));
     flow_.transmit(now, link_);
     check_tokens();
@@ -57,12 +57,12 @@ class Victim {
     const ConstBytes slice(payload_.data(), segment.length);
     const bool refer = input_.ConsumeBool();
     if (flow_.post(segment, {{&slice, 1}, 0, slice.size()},
-                   refer ? protocol::Hold::reference : protocol::Hold::copy, posted_ + 1)) {
+                   refer ? carrier::PayloadMode::reference : carrier::PayloadMode::copy, posted_ + 1)) {
       ++posted_;
     }
   }
 
-  std::vector<std::byte> forge() {
+  std::vector<std::byte> make_frame() {
     wire::FrameHeader header{};
     header.magic = wire::kMagic;
     header.version = wire::kVersion;
@@ -82,7 +82,7 @@ class Victim {
     if ((header.flags & wire::frame_flag::kSequenced) != 0) append_segments(frame);
     const wire::Le16 length = static_cast<std::uint16_t>(frame.size());
     std::memcpy(frame.data() + 4, &length, sizeof length);
-    fuzz::seal(frame);
+    fuzz::set_checksum(frame);
     return frame;
   }
   wire::OpeningBlock opening() {
@@ -122,20 +122,20 @@ class Victim {
     wire::FrameView view;
     if (wire::admit(frame, view) != wire::Refusal::none) return;
     const auto verdict = flow_.receive(world_.clock.now(), view, {peer_, {}, true});
-    if (verdict != reliability::Flow::Verdict::accepted) return;
+    if (verdict != reliability::Flow::ReceiveResult::accepted) return;
     ++expected_;
     ConstBytes segments;
     std::size_t sum = 0;
     while (flow_.next(segments)) {
       for (const std::byte byte : segments) sum += std::to_integer<std::size_t>(byte);
     }
-    touched_ = touched_ + sum;
+    sink_ = sink_ + sum;
   }
 
   void check_tokens() {
-    std::vector<protocol::Token> tokens;
+    std::vector<carrier::Token> tokens;
     flow_.take_delivered(tokens);
-    for (const protocol::Token token : tokens) {
+    for (const carrier::Token token : tokens) {
       if (token == 0 || token > posted_ || !reported_.insert(token).second) __builtin_trap();
     }
   }
@@ -151,15 +151,15 @@ class Victim {
   std::vector<std::byte> payload_ = std::vector<std::byte>(65536);
   std::uint64_t posted_ = 0;
   std::uint32_t expected_ = 0;
-  volatile std::size_t touched_ = 0;  ///< every byte handed on has been looked at
-  std::set<protocol::Token> reported_;
+  volatile std::size_t sink_ = 0;  ///< every byte handed on has been looked at
+  std::set<carrier::Token> reported_;
 };
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzedDataProvider input(data, size);
-  Victim victim(input);
-  while (input.remaining_bytes() > 0) victim.step();
+  FlowHarness harness(input);
+  while (input.remaining_bytes() > 0) harness.step();
   return 0;
 }

@@ -4,7 +4,7 @@
 #include <deque>
 #include <map>
 
-#include "fuzz/forge.h"
+#include "fuzz/hostile_input.h"
 #include "protocol/messenger.h"
 #include "support/queue_carrier.h"
 
@@ -17,16 +17,16 @@ struct NoDirectory final : Directory {
   std::uint64_t handle_of(const Channel&) override { return 0; }
 };
 
-class Victim {
+class MessengerHarness {
  public:
-  explicit Victim(FuzzedDataProvider& input) : input_(input) {
+  explicit MessengerHarness(FuzzedDataProvider& input) : input_(input) {
     regions_.add(1, {region_.data(), 0, region_.size(), true, true, nullptr, nullptr});
     regions_.add(2, {region_.data(), 0, region_.size(), true, false, nullptr, nullptr});
-    Sinks sinks;
-    sinks.sends = sinks.receives = &completions_;
-    sinks.regions = &regions_;
-    sinks.want_source = true;
-    messenger_.attach(sinks);
+    EndpointBindings bindings;
+    bindings.sends = bindings.receives = &completions_;
+    bindings.regions = &regions_;
+    bindings.want_source = true;
+    messenger_.attach(bindings);
     connect();
     carrier_.at_once = input_.ConsumeBool();
   }
@@ -63,7 +63,7 @@ class Victim {
     return reinterpret_cast<void*>(input_.ConsumeIntegralInRange<std::uint64_t>(0, contexts_));
   }
   void ended(const Completion& completion) {
-    if (completion.kind == Completion::Kind::remote_write || completion.fault == Fault::no_message) return;
+    if (completion.kind == Completion::Kind::remote_write || completion.status == Status::no_message) return;
     const auto found = alive_.find(completion.context);
     if (found == alive_.end()) __builtin_trap();
     if (!found->second) __builtin_trap();
@@ -77,22 +77,23 @@ class Victim {
 
   void send() {
     const ConstBytes slice = buffer(size());
-    SendOrder order{.slices = {&slice, 1}, .length = slice.size(), .context = begin()};
+    SendOp order{.slices = {&slice, 1}, .length = slice.size(), .context = begin()};
     order.tagged = input_.ConsumeBool();
     order.tag = input_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
-    order.promise = input_.PickValueInArray({Promise::buffer_free, Promise::transmitted, Promise::delivered});
-    if (messenger_.send(channel_, order) != Fault::none) alive_.erase(order.context);
+    order.completion_level = input_.PickValueInArray(
+        {CompletionLevel::inject, CompletionLevel::transmit, CompletionLevel::delivery});
+    if (messenger_.send(channel_, order) != Status::ok) alive_.erase(order.context);
   }
   void receive() {
     const Bytes slice = buffer(size());
-    ReceiveOrder order{.slices = {&slice, 1}, .context = begin()};
+    RecvOp order{.slices = {&slice, 1}, .context = begin()};
     order.tagged = input_.ConsumeBool();
     order.tag = input_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
     order.ignore = input_.ConsumeBool() ? ~std::uint64_t{0} : 0;
     messenger_.receive(input_.ConsumeBool() ? &channel_ : nullptr, order);
   }
   void peek() {
-    ReceiveOrder order{.slices = {}, .context = begin()};
+    RecvOp order{.slices = {}, .context = begin()};
     peeks_[order.context] = true;
     order.tagged = input_.ConsumeBool();
     order.ignore = ~std::uint64_t{0};
@@ -101,21 +102,21 @@ class Victim {
   }
   void access() {
     const Bytes bytes = buffer(size() + 1);
-    const RemoteRange range{0, 1, bytes.size()};
+    const RmaIov range{0, 1, bytes.size()};
     if (input_.ConsumeBool()) {
       const ConstBytes slice = bytes;
-      PutOrder order;
+      WriteOp order;
       fill(order, range);
       order.slices = {&slice, 1};
-      if (messenger_.put(channel_, order) != Fault::none) alive_.erase(order.context);
+      if (messenger_.put(channel_, order) != Status::ok) alive_.erase(order.context);
     } else {
-      GetOrder order;
+      ReadOp order;
       fill(order, range);
       order.slices = {&bytes, 1};
-      if (messenger_.get(channel_, order) != Fault::none) alive_.erase(order.context);
+      if (messenger_.get(channel_, order) != Status::ok) alive_.erase(order.context);
     }
   }
-  void fill(RemoteOrder& order, const RemoteRange& range) {
+  void fill(RmaOp& order, const RmaIov& range) {
     order.remote = {&range, 1};
     order.length = range.length;
     order.context = begin();
@@ -130,12 +131,12 @@ class Victim {
   void fail() {
     if (input_.ConsumeProbability<float>() < 0.8f) return;
     carrier_.items.clear();
-    messenger_.fail(channel_, Fault::reset, input_.ConsumeBool());
+    messenger_.fail(channel_, Status::reset, input_.ConsumeBool());
     connect();
   }
   void arrive() {
     wire::Segment segment;
-    if (!fuzz::admitted(fuzz::segment(input_), segment)) return;
+    if (!fuzz::admit_segment(fuzz::segment(input_), segment)) return;
     const std::vector<std::byte> payload(segment.length);
     messenger_.arrive(channel_, segment, payload);
   }
@@ -143,13 +144,13 @@ class Victim {
   FuzzedDataProvider& input_;
   std::vector<std::byte> region_ = std::vector<std::byte>(70'000);
   std::deque<std::vector<std::byte>> buffers_;
-  Regions regions_;
+  RegionTable regions_;
   Counters counters_;
   NoDirectory directory_;
   CompletionQueue completions_;
   test::QueueCarrier carrier_;
   Channel channel_;
-  Messenger messenger_{{.send_requests_max = 64, .eager_credit = kFirstCredit, .pull_window = 512 * 1024},
+  Messenger messenger_{{.send_requests_max = 64, .eager_credit = kInitialCredit, .pull_window = 512 * 1024},
                        counters_,
                        directory_};
   std::map<void*, bool> alive_;
@@ -162,7 +163,7 @@ class Victim {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kInputMax = 4096;  // every send keeps its buffer
   FuzzedDataProvider input(data, size < kInputMax ? size : kInputMax);
-  Victim victim(input);
-  while (input.remaining_bytes() > 0) victim.step();
+  MessengerHarness harness(input);
+  while (input.remaining_bytes() > 0) harness.step();
   return 0;
 }

@@ -22,10 +22,10 @@ void scribble(FuzzedDataProvider& input, RingMemory& memory) {
   if (!words.empty()) std::memcpy(bytes.data() + at, words.data(), std::min(words.size(), bytes.size() - at));
 }
 
-std::size_t look(RingReader& reader) {
+std::size_t peek(RingReader& reader) {
   wire::Segment segment;
   ConstBytes payload;
-  if (!reader.look(segment, payload)) return 0;
+  if (!reader.peek(segment, payload)) return 0;
   if (payload.size() != segment.length) __builtin_trap();
   std::size_t sum = 0;
   for (const std::byte byte : payload) sum += std::to_integer<std::size_t>(byte);
@@ -55,9 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       case 2: scribble(input, memory); break;
       default: {
-        const std::size_t sum = look(reader);
+        const std::size_t sum = peek(reader);
         seen = seen + sum;
-        if (sum != 0) reader.take();
+        if (sum != 0) reader.pop();
       }
     }
   }

@@ -1,6 +1,6 @@
 // The gate: anything at all, and frames of each kind with any blocks, whose checksum fits. What passes is
 // read as every room behind the gate reads it.
-#include "fuzz/forge.h"
+#include "fuzz/hostile_input.h"
 #include "wire/print.h"
 
 namespace {
@@ -31,16 +31,16 @@ void read(ConstBytes bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const bool mend = (data[0] & 1) != 0;
+  const bool fix_header = (data[0] & 1) != 0;
   // A copy of its own size: whoever reads beyond it is found out.
   std::vector<std::byte> frame(size - 1);
   if (!frame.empty()) std::memcpy(frame.data(), data + 1, frame.size());
-  if (mend && frame.size() >= sizeof(wire::FrameHeader) && frame.size() <= wire::kFrameMax) {
+  if (fix_header && frame.size() >= sizeof(wire::FrameHeader) && frame.size() <= wire::kFrameMax) {
     frame[0] = std::byte{wire::kMagic};
     frame[1] = std::byte{wire::kVersion};
     const wire::Le16 length = static_cast<std::uint16_t>(frame.size());
     std::memcpy(frame.data() + 4, &length, sizeof length);
-    fuzz::seal(frame);
+    fuzz::set_checksum(frame);
   }
   read(frame);
   return 0;

@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "sim/application_world.h"
+#include "sim/application_environment.h"
 #include "sim/quarantine.h"
-#include "sim/remote_access.h"
+#include "sim/rma_initiator.h"
 
 namespace cluster::sim {
 
 class Application {
  public:
-  Application(const Surroundings& surroundings, Dice dice);
+  Application(const ApplicationEnvironment& environment, SeededRandom random);
 
   /// Whatever comes out of a completion queue.
   void complete(const protocol::Completion& completion);
@@ -31,7 +31,7 @@ class Application {
 
   void finish() { finishing_ = true; }
   /// Cancels every receive that still waits.
-  void give_up_receives();
+  void cancel_receives();
   /// True if it has nothing left to send.
   bool finished() const;
   /// True if every send has ended that ends at all.
@@ -39,7 +39,7 @@ class Application {
   /// True if no operation is under way.
   bool idle() const { return all_sent() && receives_.empty(); }
   /// Throws if the library has touched what is not its own any more.
-  void check_buffers() const { quarantine_.check(); }
+  void check_returned_buffers() const { quarantine_.check(); }
   std::uint64_t operations_ended() const { return ended_; }
 
  private:
@@ -71,41 +71,41 @@ class Application {
 
   // application.cc: sends
   void complete_send(const protocol::Completion& completion);
-  bool sends_at_all() const;
+  bool is_sender() const;
   bool may_send() const;
-  bool send_something();
-  bool access_something();
-  void count_order();
-  Message shape_message();
+  bool send_message();
+  bool start_rma();
+  void count_operation();
+  Message draw_message();
   HostNumber destination();
   void release(SendOperation& operation);
   // application_receives.cc
   void complete_receive(const protocol::Completion& completion);
   bool post_receives();
-  void shape_receive(Receive& receive);
+  void draw_receive(Receive& receive);
   bool post(std::unique_ptr<ReceiveOperation> operation);
   bool post_any(bool tagged);
-  bool take_in_the_rest();
-  bool peek_somewhere();
-  bool deal_with_claim();
-  void cancel_something();
+  bool drain_messages();
+  bool post_peek();
+  bool use_claimed_message();
+  void cancel_random_receive();
   void cancel(std::uint64_t context);
-  void got_peek(ReceiveOperation& operation, const protocol::Completion& completion);
-  void got_message(ReceiveOperation& operation, const protocol::Completion& completion);
+  void peek_completed(ReceiveOperation& operation, const protocol::Completion& completion);
+  void message_received(ReceiveOperation& operation, const protocol::Completion& completion);
   void wake_by(Time at);
 
-  Surroundings around_;
-  Dice dice_;
+  ApplicationEnvironment env_;
+  SeededRandom random_;
   Quarantine quarantine_;
-  RemoteAccess remote_;
+  RmaInitiator remote_;
   std::size_t size_max_;
   std::unordered_map<MessageNumber, SendOperation> sends_;
   std::unordered_map<std::uint64_t, std::unique_ptr<ReceiveOperation>> receives_;
   std::vector<std::uint64_t> waiting_;  ///< contexts of receives in the order they were posted
   std::vector<Claim> claims_;
-  MessageNumber refused_ = 0;  ///< composed, but the engine had no room
+  MessageNumber retry_message_ = 0;  ///< composed, but the engine had no room
   std::size_t sends_under_way_ = 0;
-  std::size_t any_posted_[2] = {0, 0};  ///< untagged, tagged
+  std::size_t wildcards_posted_[2] = {0, 0};  ///< untagged, tagged
   std::uint32_t sent_ = 0;
   std::uint32_t tokens_ = 0;  ///< ping-pong: messages it may send
   std::uint64_t contexts_ = 0;
@@ -113,10 +113,10 @@ class Application {
   std::uint64_t ended_before_ = 0;
   Time next_send_{};
   Time next_receive_{};
-  Time impatient_at_{};
+  Time wildcard_at_{};
   Time wake_at_ = kNever;
   bool finishing_ = false;
-  bool gave_up_ = false;
+  bool receives_canceled_ = false;
 };
 
 }  // namespace cluster::sim

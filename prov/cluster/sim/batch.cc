@@ -17,7 +17,7 @@ namespace cluster::sim {
 namespace {
 
 /// Real seconds after which a run is taken for one that never ends.
-constexpr unsigned kPatienceSeconds = 300;
+constexpr unsigned kRunTimeoutSeconds = 300;
 constexpr double kProgressSeconds = 10;
 
 double seconds_now() {
@@ -33,13 +33,14 @@ struct Child {
 
 class Batch {
  public:
-  explicit Batch(const BatchOptions& options) : options_(options), began_(seconds_now()), told_(began_) {}
+  explicit Batch(const BatchOptions& options)
+      : options_(options), began_(seconds_now()), printed_at_(began_) {}
 
   ExitStatus run() {
     while (more() || !children_.empty()) {
       while (more() && children_.size() < options_.jobs) start(options_.seed(started_++));
       reap();
-      tell();
+      print_progress();
     }
     summarise();
     return worst_;
@@ -53,13 +54,13 @@ class Batch {
   }
   void start(std::uint64_t seed);
   void reap();
-  void tell();
+  void print_progress();
   void summarise() const;
-  void take(const Outcome& outcome);
+  void record(const Outcome& outcome);
 
   const BatchOptions& options_;
   double began_;
-  double told_;
+  double printed_at_;
   std::map<pid_t, Child> children_;
   std::uint64_t started_ = 0;
   std::uint64_t ended_ = 0;
@@ -81,12 +82,12 @@ void Batch::start(std::uint64_t seed) {
     return;
   }
   close(ends[0]);
-  alarm(kPatienceSeconds);
+  alarm(kRunTimeoutSeconds);
   RunOptions run = options_.run;
   run.seed = seed;
   const Outcome outcome = run_seed(run, false);
-  const bool told = write(ends[1], &outcome, sizeof outcome) == static_cast<ssize_t>(sizeof outcome);
-  _exit(told ? 0 : static_cast<int>(ExitStatus::crash));
+  const bool reported = write(ends[1], &outcome, sizeof outcome) == static_cast<ssize_t>(sizeof outcome);
+  _exit(reported ? 0 : static_cast<int>(ExitStatus::crash));
 }
 
 void Batch::reap() {
@@ -99,25 +100,25 @@ void Batch::reap() {
   const auto found = children_.find(pid);
   if (found == children_.end()) return;
   Outcome outcome;
-  const bool told =
+  const bool reported =
       read(found->second.pipe, &outcome, sizeof outcome) == static_cast<ssize_t>(sizeof outcome);
   close(found->second.pipe);
-  if (!told) {
+  if (!reported) {
     outcome = {};
     outcome.seed = found->second.seed;
     outcome.status = ExitStatus::crash;
-    const bool hung = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
-    if (hung) outcome.status = ExitStatus::liveness;
-    std::snprintf(outcome.complaint.data(), outcome.complaint.size(), "%s",
-                  hung                  ? "it never ends"
+    const bool timed_out = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
+    if (timed_out) outcome.status = ExitStatus::liveness;
+    std::snprintf(outcome.error_text.data(), outcome.error_text.size(), "%s",
+                  timed_out             ? "it never ends"
                   : WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
                                         : "it ended without a word");
   }
   children_.erase(found);
-  take(outcome);
+  record(outcome);
 }
 
-void Batch::take(const Outcome& outcome) {
+void Batch::record(const Outcome& outcome) {
   ++ended_;
   messages_ += outcome.messages;
   frames_ += outcome.frames;
@@ -125,19 +126,19 @@ void Batch::take(const Outcome& outcome) {
   ++failed_;
   print_outcome(outcome, options_.run);
   std::fflush(stdout);
-  const auto badness = [](ExitStatus status) {
+  const auto rank = [](ExitStatus status) {
     return status == ExitStatus::crash      ? 3
            : status == ExitStatus::safety   ? 2
            : status == ExitStatus::liveness ? 1
                                             : 0;
   };
-  if (badness(outcome.status) > badness(worst_)) worst_ = outcome.status;
+  if (rank(outcome.status) > rank(worst_)) worst_ = outcome.status;
 }
 
-void Batch::tell() {
+void Batch::print_progress() {
   const double now = seconds_now();
-  if (options_.quiet || now - told_ < kProgressSeconds) return;
-  told_ = now;
+  if (options_.quiet || now - printed_at_ < kProgressSeconds) return;
+  printed_at_ = now;
   std::fprintf(stderr, "%" PRIu64 " seeds, %" PRIu64 " failed, %.0f s\n", ended_, failed_, now - began_);
 }
 

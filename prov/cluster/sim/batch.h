@@ -14,7 +14,7 @@ struct BatchOptions {
   std::uint64_t seeds = 1;
   unsigned jobs = 1;
   bool first_failure = false;  ///< ends there
-  double minutes = 0;  ///< if not 0: go on with further seeds until so many have passed
+  double minutes = 0;          ///< if not 0: go on with further seeds until so many have passed
   bool quiet = false;
   /// The seed of the n-th run.
   std::function<std::uint64_t(std::uint64_t)> seed;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/dice.h"
+#include "sim/seeded_random.h"
 
 namespace cluster::sim {
 namespace {

@@ -15,12 +15,12 @@ namespace cluster::sim {
 
 /// How bad it gets; each includes what stands before it.
 enum class Severity : std::uint8_t {
-  none,     ///< perfect cables, nobody goes away
-  network,  ///< cables lose, repeat, reorder and damage frames, ports go down, the network is cut for a
-            ///< while; of several rails one may be gone for long
-  hosts,    ///< processes are away or stopped, clocks jump
-  lives,    ///< processes are killed or leave, and come back
-  silence,  ///< the network is gone for longer than peers wait for each other
+  none,      ///< perfect cables, nobody goes away
+  network,   ///< cables lose, repeat, reorder and damage frames, ports go down, the network is cut for a
+             ///< while; of several rails one may be gone for long
+  hosts,     ///< processes are away or stopped, clocks jump
+  restarts,  ///< processes are killed or leave, and come back
+  outage,    ///< the network is gone for longer than peers wait for each other
 };
 
 struct Incident {
@@ -28,25 +28,25 @@ struct Incident {
     port_down,
     cut,
     detour,
-    shortcut_shut,
+    ethertype_blocked,
     computing,
     alone,
     stopped,
     clock_jump,
     crash,
-    crash_at_success,
+    crash_after_success,
     leave
   };
   Time at{};
   Kind kind = Kind::port_down;
   HostNumber host = 0;
-  RailNumber rail = 0;         ///< port_down, shortcut_shut
-  Duration duration{0};        ///< of the trouble; if a process ends: until the next life begins
-  bool comes_back = true;      ///< if a process ends: there is a next life
-  Duration clock_set_back{0};  ///< the real-time clock of that life
+  RailNumber rail = 0;         ///< port_down, ethertype_blocked
+  Duration duration{0};        ///< of the trouble; if a process ends: until the next incarnation begins
+  bool comes_back = true;      ///< if a process ends: there is a next incarnation
+  Duration clock_set_back{0};  ///< the real-time clock of that incarnation
   Duration longer_by{0};       ///< detour
   SimNetwork::Cut cut;
-  SimNetwork::Side side = SimNetwork::Side::out;  ///< shortcut_shut
+  SimNetwork::Side side = SimNetwork::Side::out;  ///< ethertype_blocked
 };
 
 struct FaultPlan {
@@ -57,23 +57,24 @@ struct FaultPlan {
 
 std::vector<std::string_view> severity_names();
 /// False if there is no such name. "any" draws one.
-bool draw_severity(std::string_view name, Dice& dice, Severity& out);
+bool draw_severity(std::string_view name, SeededRandom& random, Severity& out);
 /// Draws hazards into the ports, and the incidents of a run whose workload lasts `horizon` or so.
 FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, Duration peer_timeout,
-                      SimNetwork& network, Dice& dice);
+                      SimNetwork& network, SeededRandom& random);
 
 /// Networks that let nothing through by the shortcut, or not everywhere, or no more for a while. That is no
 /// fault of theirs: it happens whatever the severity.
 /// Where networks are cut, some cuts spare it.
-void draw_shortcuts(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan, Dice& dice);
+void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
+                           SeededRandom& random);
 
 /// Lets incidents happen to hosts and network at their hour.
-class FaultSchedule final : public Actor {
+class FaultSchedule final : public EventHandler {
  public:
-  FaultSchedule(FaultPlan plan, Timetable& timetable, Trace& trace, SimNetwork& network, Oracle& oracle,
+  FaultSchedule(FaultPlan plan, EventQueue& event_queue, Trace& trace, SimNetwork& network, Oracle& oracle,
                 std::vector<std::unique_ptr<SimHost>>& hosts);
 
-  void happen(std::uint64_t note) override;
+  void handle_event(std::uint64_t note) override;
   /// Nothing happens any more; what is down comes up. Processes that are to come back do so now.
   void heal();
 
@@ -82,12 +83,12 @@ class FaultSchedule final : public Actor {
   void end(const Incident& incident);
 
   FaultPlan plan_;
-  Timetable& timetable_;
+  EventQueue& event_queue_;
   Trace& trace_;
   SimNetwork& network_;
   Oracle& oracle_;
   std::vector<std::unique_ptr<SimHost>>& hosts_;
-  std::vector<bool> returning_;  ///< hosts whose next life has been promised
+  std::vector<bool> returning_;  ///< hosts whose next incarnation has been promised
   std::vector<Duration> set_back_;
   bool healed_ = false;
 };

@@ -7,7 +7,7 @@ namespace cluster::sim {
 std::string text_of_frame(ConstBytes bytes) {
   wire::FrameView view;
   switch (wire::admit(bytes, view)) {
-    case wire::Refusal::garbage: return "no frame of ours, " + std::to_string(bytes.size()) + " bytes";
+    case wire::Refusal::malformed: return "no frame of ours, " + std::to_string(bytes.size()) + " bytes";
     case wire::Refusal::checksum: return "damaged, " + std::to_string(bytes.size()) + " bytes";
     case wire::Refusal::none: break;
   }

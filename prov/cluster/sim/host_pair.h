@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "sim/dice.h"
+#include "sim/seeded_random.h"
 #include "sim/sim_network.h"
 
 namespace cluster::sim {
@@ -16,9 +16,7 @@ struct Pair {
 };
 
 struct PairHash {
-  std::size_t operator()(const Pair& pair) const {
-    return scramble(std::uint64_t{pair.from} << 32 | pair.to);
-  }
+  std::size_t operator()(const Pair& pair) const { return mix64(std::uint64_t{pair.from} << 32 | pair.to); }
 };
 
 }  // namespace cluster::sim

@@ -32,7 +32,7 @@ std::string list(const std::vector<std::string_view>& names) {
 /// A seed out of any text: tests make theirs of the commit they run on.
 std::uint64_t seed_of_text(const std::string& text) {
   std::uint64_t seed = text.size();
-  for (const char letter : text) seed = scramble(seed ^ static_cast<unsigned char>(letter));
+  for (const char letter : text) seed = mix64(seed ^ static_cast<unsigned char>(letter));
   return seed;
 }
 

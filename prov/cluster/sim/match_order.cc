@@ -5,7 +5,7 @@ namespace {
 
 /// True if `early` was sent first and yet got the later of two receives that both liked it.
 bool out_of_order(const MatchOrder::Match& early, const MatchOrder::Match& late) {
-  return early.message < late.message && early.position > late.position && late.taste.likes(early.tag);
+  return early.message < late.message && early.position > late.position && late.criteria.accepts(early.tag);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@
 namespace cluster::sim {
 
 /// What a receive takes, as far as messages of one sender and kind go.
-struct Taste {
+struct MatchCriteria {
   bool sender = true;  ///< takes messages of this sender at all
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0;
 
-  bool likes(std::uint64_t message_tag) const { return sender && ((tag ^ message_tag) & ~ignore) == 0; }
+  bool accepts(std::uint64_t message_tag) const { return sender && ((tag ^ message_tag) & ~ignore) == 0; }
 };
 
 class MatchOrder {
@@ -25,7 +25,7 @@ class MatchOrder {
     std::uint32_t message;   ///< order of the message in its lane
     std::uint64_t position;  ///< of the receive at its host
     std::uint64_t tag;       ///< of the message
-    Taste taste;             ///< of the receive
+    MatchCriteria criteria;  ///< of the receive
   };
 
   /// False if the match is out of order with one noted before, which `other` then is. `lane` names

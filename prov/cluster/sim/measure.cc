@@ -48,14 +48,14 @@ Measured measure(const Scenario& scenario) {
   for (const auto& host : cluster.hosts) host->start();
   const std::uint64_t expected = std::uint64_t{scenario.plan.messages} * senders(scenario);
   while (cluster.oracle.delivered() < expected) {
-    if (cluster.timetable.empty() || cluster.timetable.now() > Time{} + scenario.limit) {
+    if (cluster.event_queue.empty() || cluster.event_queue.now() > Time{} + scenario.limit) {
       throw LivenessFailure("the measurement does not end: " + cluster.oracle.unfinished());
     }
-    if (cluster.timetable.now() >= scenario.cut_at) cluster.network.set_down(1, rails - 1, true);
-    cluster.timetable.step();
+    if (cluster.event_queue.now() >= scenario.cut_at) cluster.network.set_down(1, rails - 1, true);
+    cluster.event_queue.step();
   }
   Measured measured;
-  measured.duration = cluster.timetable.now().time_since_epoch();
+  measured.duration = cluster.event_queue.now().time_since_epoch();
   measured.bytes = cluster.oracle.delivered_bytes();
   measured.frames = cluster.network.totals().frames;
   measured.lost = cluster.network.totals().lost + cluster.network.totals().tail_dropped +
@@ -65,14 +65,14 @@ Measured measure(const Scenario& scenario) {
   measured.timeouts = counters.timeouts;
   std::size_t memory = 0;
   for (const auto& host : cluster.hosts) {
-    memory = std::max(memory, host->account().peak());
+    memory = std::max(memory, host->memory().peak());
   }
   for (HostNumber host = 0; host < scenario.hosts; ++host) {
     if (!is_sent_to(scenario, host)) continue;
     measured.worst_stall = std::max(measured.worst_stall, cluster.hosts[host]->longest_stall());
   }
   measured.bytes_per_peer = memory / (scenario.hosts - 1);
-  measured.digest = cluster.timetable.digest();
+  measured.digest = cluster.event_queue.digest();
   return measured;
 }
 

@@ -11,7 +11,7 @@ using State = Message::State;
 using protocol::Completion;
 
 std::string text_of(const Completion& completion) {
-  return std::string(describe(completion.fault)) + ", length " + std::to_string(completion.length) +
+  return std::string(describe(completion.status)) + ", length " + std::to_string(completion.length) +
          ", lost " + std::to_string(completion.lost) + ", source " + std::to_string(completion.source);
 }
 
@@ -23,15 +23,16 @@ std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial) {
   return std::uint64_t{from} << 48 | std::uint64_t{to} << 32 | serial;
 }
 
-Oracle::Oracle(std::size_t hosts) : lives_(hosts), open_(hosts) {}
+Oracle::Oracle(std::size_t hosts) : incarnations_(hosts), open_(hosts) {}
 
 std::string Oracle::text(const Message& message) {
   return "message " + std::to_string(message.number) + " from host " + std::to_string(message.from) +
-         " (life " + std::to_string(message.from_life) + ") to host " + std::to_string(message.to) +
-         ", length " + std::to_string(message.length) + (message.tagged ? ", tag " : ", untagged ") +
-         std::to_string(message.tag) + ", order " + std::to_string(message.order) + ", state " +
-         std::to_string(static_cast<int>(message.state)) + ", arrived in life " +
-         std::to_string(message.arrived_life) + ", received in life " + std::to_string(message.received_life);
+         " (incarnation " + std::to_string(message.from_incarnation) + ") to host " +
+         std::to_string(message.to) + ", length " + std::to_string(message.length) +
+         (message.tagged ? ", tag " : ", untagged ") + std::to_string(message.tag) + ", order " +
+         std::to_string(message.order) + ", state " + std::to_string(static_cast<int>(message.state)) +
+         ", arrived in incarnation " + std::to_string(message.arrived_incarnation) +
+         ", received in incarnation " + std::to_string(message.received_incarnation);
 }
 
 void Oracle::fail(const std::string& what, const Message& message) {
@@ -40,7 +41,7 @@ void Oracle::fail(const std::string& what, const Message& message) {
 
 Message& Oracle::compose(Message shape) {
   shape.number = messages_.size() + 1;
-  shape.from_life = lives_.of(shape.from);
+  shape.from_incarnation = incarnations_.of(shape.from);
   if (shape.has_data) shape.data = shape.number;
   if (shape.tagged) {
     Lane& lane = lanes_[{shape.from, shape.to}];
@@ -53,7 +54,7 @@ Message& Oracle::compose(Message shape) {
 
 void Oracle::accepted(MessageNumber number) {
   Message& message = messages_[number - 1];
-  message.begun = lives_.begin(message.from, message.to);
+  message.started = incarnations_.begin(message.from, message.to);
   message.order = lanes_[{message.from, message.to}].orders[message.tagged ? 1 : 0]++;
   message.state = message.reported ? State::under_way : State::silent;
   open_[message.to].push_back(number);
@@ -66,24 +67,24 @@ void Oracle::send_ended(const Completion& completion) {
   }
   Message& message = messages_[number - 1];
   const bool expected = message.state == State::under_way ||
-                        (message.state == State::silent && completion.fault != Fault::none);
+                        (message.state == State::silent && completion.status != Status::ok);
   if (!expected)
     fail("a send completed twice, or without having been taken (" + text_of(completion) + ")", message);
   if (completion.tagged != message.tagged || completion.tag != message.tag) {
     fail("a send completed as another", message);
   }
-  if (completion.fault != Fault::none) {
+  if (completion.status != Status::ok) {
     ++failures_;
     message.state = State::failed;
-    if (!lives_.excused(message.from, message.to, message.begun)) {
+    if (!incarnations_.error_permitted(message.from, message.to, message.started)) {
       fail("a send failed without cause (" + text_of(completion) + ")", message);
     }
     return;
   }
   message.state = State::succeeded;
-  const bool with_peer = message.from == message.to || message.arrived_life != 0 ||
-                         message.received_life != 0 || message.discarded_life != 0;
-  if (message.promise != protocol::Promise::buffer_free && !with_peer) {
+  const bool with_peer = message.from == message.to || message.arrived_incarnation != 0 ||
+                         message.received_incarnation != 0 || message.discarded_incarnation != 0;
+  if (message.completion_level != protocol::CompletionLevel::inject && !with_peer) {
     fail("a send completed before the peer had the message", message);
   }
 }
@@ -117,23 +118,24 @@ Message& Oracle::identify(const Receive& receive, const Completion& completion, 
       (message->has_data && completion.data != message->data)) {
     fail("received with another tag or data", *message);
   }
-  if (message->discarded_life == receive.life) fail("received after it had been discarded", *message);
-  if (message->received_life == receive.life) fail("received twice", *message);
+  if (message->discarded_incarnation == receive.incarnation)
+    fail("received after it had been discarded", *message);
+  if (message->received_incarnation == receive.incarnation) fail("received twice", *message);
   return *message;
 }
 
 void Oracle::match(const Receive& receive, const Message& message) {
-  Taste taste{receive.from == protocol::kAnyPeer || receive.from == message.from, receive.tag,
-              receive.ignore};
-  if (!receive.tagged) taste.ignore = ~std::uint64_t{0};
-  if (!taste.likes(message.tag)) fail("matched a receive that does not take it", message);
-  // Late copies of what was said to an earlier life, perhaps in two sessions that are both over: each call
-  // keeps its order, but which of two calls comes first nobody can know who has not heard of either.
-  if (message.begun.life != receive.life) return;
-  std::uint64_t lane = scramble(std::uint64_t{message.from} << 32 | message.to);
-  lane = scramble(lane ^ std::uint64_t{message.from_life} << 32 ^ receive.life);
+  MatchCriteria criteria{receive.from == protocol::kAddrUnspec || receive.from == message.from, receive.tag,
+                         receive.ignore};
+  if (!receive.tagged) criteria.ignore = ~std::uint64_t{0};
+  if (!criteria.accepts(message.tag)) fail("matched a receive that does not take it", message);
+  // Late copies of what was said to an earlier incarnation, perhaps in two sessions that are both over: each
+  // call keeps its order, but which of two calls comes first nobody can know who has not heard of either.
+  if (message.started.incarnation != receive.incarnation) return;
+  std::uint64_t lane = mix64(std::uint64_t{message.from} << 32 | message.to);
+  lane = mix64(lane ^ std::uint64_t{message.from_incarnation} << 32 ^ receive.incarnation);
   MatchOrder::Match other{};
-  const MatchOrder::Match match{message.order, receive.position, message.tag, taste};
+  const MatchOrder::Match match{message.order, receive.position, message.tag, criteria};
   if (order_.note(lane ^ (message.tagged ? 1 : 0), match, other)) return;
   fail("matched out of order (receive " + std::to_string(receive.position) + "; message of order " +
            std::to_string(other.message) + " went to receive " + std::to_string(other.position) + ")",
@@ -145,7 +147,7 @@ const Message& Oracle::received(const Receive& receive, const Completion& comple
       identify(receive, completion, content.first(std::min(content.size(), completion.length)));
   const bool fits = message.length <= receive.capacity;
   const std::size_t length = fits ? message.length : receive.capacity;
-  if (completion.fault != (fits ? Fault::none : Fault::truncated) || completion.length != length ||
+  if (completion.status != (fits ? Status::ok : Status::truncated) || completion.length != length ||
       completion.lost != message.length - length) {
     fail("received with a wrong length (" + text_of(completion) + ")", message);
   }
@@ -153,81 +155,85 @@ const Message& Oracle::received(const Receive& receive, const Completion& comple
     fail("received with a wrong byte at " + std::to_string(wrong), message);
   }
   if (!receive.claimed) match(receive, message);
-  message.received_life = receive.life;
+  message.received_incarnation = receive.incarnation;
   ++delivered_;
   delivered_bytes_ += length;
   return message;
 }
 
-const Message& Oracle::peeked(const Receive& peek, const Completion& completion, Fate fate) {
+const Message& Oracle::peeked(const Receive& peek, const Completion& completion, PeekEffect effect) {
   Message& message = identify(peek, completion, {});
   if (completion.length != message.length) fail("peeked with a wrong length", message);
-  if (fate != Fate::stays) match(peek, message);
-  if (fate == Fate::gone) dropped(message);
+  if (effect != PeekEffect::stays) match(peek, message);
+  if (effect == PeekEffect::gone) dropped(message);
   return message;
 }
 
 void Oracle::dropped(Message& message) {
-  message.discarded_life = lives_.of(message.to);
+  message.discarded_incarnation = incarnations_.of(message.to);
   ++delivered_;
 }
 
-void Oracle::claim_lost(HostNumber host, MessageNumber number, std::uint64_t claimed) const {
+void Oracle::claimed_message_missing(HostNumber host, MessageNumber number, std::uint64_t claimed) const {
   const Message& message = messages_[number - 1];
-  if (!lives_.excused(host, message.from, {message.from_life, claimed}))
+  if (!incarnations_.error_permitted(host, message.from, {message.from_incarnation, claimed}))
     fail("a claimed message is gone without cause", message);
 }
 
 void Oracle::receive_failed(const Receive& receive, const Completion& completion) {
-  if (completion.fault == Fault::canceled && receive.cancelled) return;
+  if (completion.status == Status::canceled && receive.cancelled) return;
   ++failures_;
   const bool peer_known = !completion.peer.empty();
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
-  const bool lost_peer = completion.fault == Fault::reset || completion.fault == Fault::unreachable ||
-                         completion.fault == Fault::refused;
-  // Which life of the peer it was about nobody can tell: any change of lives is an excuse.
-  if (lost_peer && peer_known && lives_.excused(receive.host, peer, {kFirstLife, receive.begun})) return;
+  const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
+                         completion.status == Status::refused;
+  // Which incarnation of the peer it was about nobody can tell: any change of lives is an excuse.
+  if (lost_peer && peer_known &&
+      incarnations_.error_permitted(receive.host, peer, {kFirstIncarnation, receive.started}))
+    return;
   throw SafetyFailure("a receive of host " + std::to_string(receive.host) + " failed without cause (" +
                       text_of(completion) + ", peer " + completion.peer.text() + ")");
 }
 
-void Oracle::life_ends(HostNumber host) {
-  lives_.ends(host);
+void Oracle::incarnation_ends(HostNumber host) {
+  incarnations_.ends(host);
   for (Message& message : messages_) {
-    if (message.from != host || message.from_life != lives_.of(host)) continue;
+    if (message.from != host || message.from_incarnation != incarnations_.of(host)) continue;
     const bool pending =
         message.state == State::under_way || message.state == State::silent ||
         message.state == State::composed ||
-        (message.state == State::succeeded && message.promise == protocol::Promise::buffer_free);
+        (message.state == State::succeeded && message.completion_level == protocol::CompletionLevel::inject);
     if (pending) message.state = State::abandoned;
   }
 }
 
 void Oracle::frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now) {
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
-  if (!lives_.frame_read(at, packet, view, now)) return;
-  const bool stale = lives_.is_stale(at, packet);
+  if (!incarnations_.frame_read(at, packet, view, now)) return;
+  const bool stale = incarnations_.is_stale(at, packet);
   each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
     if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
     // A late copy of what arrived long ago is no arrival.
-    const bool over =
-        message != nullptr && message->arrived_life != 0 && (stale || message->state == State::succeeded);
-    if (message != nullptr && message->to == at && !over) message->arrived_life = lives_.of(at);
+    const bool over = message != nullptr && message->arrived_incarnation != 0 &&
+                      (stale || message->state == State::succeeded);
+    if (message != nullptr && message->to == at && !over) message->arrived_incarnation = incarnations_.of(at);
   });
 }
 
 bool Oracle::must_arrive(const Message& message) const {
-  if (message.received_life != 0 || message.discarded_life != 0 || !lives_.alive(message.to)) return false;
+  if (message.received_incarnation != 0 || message.discarded_incarnation != 0 ||
+      !incarnations_.alive(message.to))
+    return false;
   switch (message.state) {
     case State::under_way: return true;
-    case State::silent: return !lives_.excused(message.from, message.to, message.begun);
+    case State::silent: return !incarnations_.error_permitted(message.from, message.to, message.started);
     case State::succeeded:
-      if (message.promise == protocol::Promise::buffer_free) {
-        return !lives_.excused(message.from, message.to, message.begun);
+      if (message.completion_level == protocol::CompletionLevel::inject) {
+        return !incarnations_.error_permitted(message.from, message.to, message.started);
       }
-      return message.arrived_life == lives_.of(message.to);
+      return message.arrived_incarnation == incarnations_.of(message.to);
     default: return false;
   }
 }
@@ -236,8 +242,8 @@ std::size_t Oracle::undelivered(HostNumber host, bool tagged) {
   std::vector<MessageNumber>& open = open_[host];
   std::erase_if(open, [this](MessageNumber number) {
     const Message& message = messages_[number - 1];
-    return message.received_life != 0 || message.discarded_life != 0 || message.state == State::failed ||
-           message.state == State::abandoned;
+    return message.received_incarnation != 0 || message.discarded_incarnation != 0 ||
+           message.state == State::failed || message.state == State::abandoned;
   });
   return static_cast<std::size_t>(std::count_if(open.begin(), open.end(), [&](MessageNumber number) {
     const Message& message = messages_[number - 1];

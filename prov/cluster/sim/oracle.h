@@ -1,6 +1,6 @@
 // The oracle knows every message there ever was, and judges what the engines make of them:
 //
-//   exactly once      a message reaches one receive of a life of its receiver, an operation ends once
+//   exactly once      a message reaches one receive of an incarnation of its receiver, an operation ends once
 //   order             matching follows the order of sends and of receives, per pair and kind
 //   intact            bytes, tag, data, length and sender are the message's own
 //   promises          a send that completed "transmitted" has arrived at the peer's library; what has
@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "protocol/completion.h"
-#include "protocol/order.h"
+#include "protocol/ops.h"
 #include "sim/content.h"
+#include "sim/failure.h"
 #include "sim/host_pair.h"
-#include "sim/lives.h"
+#include "sim/incarnations.h"
 #include "sim/match_order.h"
 #include "sim/sim_network.h"
-#include "sim/verdict.h"
 
 namespace cluster::sim {
 
@@ -40,28 +40,28 @@ struct Message {
   MessageNumber number = 0;
   HostNumber from = 0;
   HostNumber to = 0;
-  std::uint32_t from_life = 0;
-  Begun begun;                     ///< when it was taken
-  std::uint32_t arrived_life = 0;  ///< of the receiver, at whose door the beginning was seen; 0: none
-  std::uint32_t received_life = 0;
+  std::uint32_t from_incarnation = 0;
+  OperationStart started;                 ///< when it was taken
+  std::uint32_t arrived_incarnation = 0;  ///< of the receiver, at whose door the beginning was seen; 0: none
+  std::uint32_t received_incarnation = 0;
   State state = State::composed;
   bool tagged = false;
   bool has_data = false;
   bool injected = false;
-  bool reported = true;              ///< false: only a failure will be
-  std::uint32_t discarded_life = 0;  ///< of the receiver that threw it away; 0: none has
+  bool reported = true;                     ///< false: only a failure will be
+  std::uint32_t discarded_incarnation = 0;  ///< of the receiver that threw it away; 0: none has
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;
   std::uint32_t order = 0;        ///< among those of its pair and kind
   std::size_t remote_before = 0;  ///< remote operations of its pair that were accepted before it
-  protocol::Promise promise = protocol::Promise::transmitted;
+  protocol::CompletionLevel completion_level = protocol::CompletionLevel::transmit;
 };
 
 struct Receive {
   HostNumber host = 0;
-  std::uint32_t life = 0;
-  std::uint64_t from = protocol::kAnyPeer;
+  std::uint32_t incarnation = 0;
+  std::uint64_t from = protocol::kAddrUnspec;
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0;
   std::size_t capacity = 0;
@@ -69,7 +69,7 @@ struct Receive {
   bool cancelled = false;
   bool claimed = false;        ///< takes a message that was matched when it was claimed
   std::uint64_t position = 0;  ///< among the receives and claims of its host
-  std::uint64_t begun = 0;     ///< the moment when it was posted
+  std::uint64_t started = 0;   ///< the moment when it was posted
 };
 
 /// Tags of a pair count up from 0.
@@ -93,19 +93,19 @@ class Oracle {
   /// A receive has its message. `content`: what the buffer holds of it.
   const Message& received(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void receive_failed(const Receive& receive, const protocol::Completion& completion);
-  enum class Fate : std::uint8_t { stays, claimed, gone };
+  enum class PeekEffect : std::uint8_t { stays, claimed, gone };
   /// A peek has found a message. Receiving or dropping a claimed one later is no second match.
-  const Message& peeked(const Receive& peek, const protocol::Completion& completion, Fate fate);
+  const Message& peeked(const Receive& peek, const protocol::Completion& completion, PeekEffect effect);
   /// A message claimed at that moment is not there any more when it is to be received.
-  void claim_lost(HostNumber host, MessageNumber number, std::uint64_t claimed) const;
+  void claimed_message_missing(HostNumber host, MessageNumber number, std::uint64_t claimed) const;
   /// A claimed message was thrown away.
   void dropped(Message& message);
 
   // --- lives ---
-  Lives& lives() { return lives_; }
-  const Lives& lives() const { return lives_; }
+  Incarnations& incarnations() { return incarnations_; }
+  const Incarnations& incarnations() const { return incarnations_; }
   /// The process is no more: nobody will hear what became of its messages.
-  void life_ends(HostNumber host);
+  void incarnation_ends(HostNumber host);
   /// An engine looks at a frame, which has passed the gate.
   void frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now);
 
@@ -138,7 +138,7 @@ class Oracle {
   bool must_arrive(const Message& message) const;
 
   std::vector<Message> messages_;
-  Lives lives_;
+  Incarnations incarnations_;
   std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it and perhaps still to come
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   MatchOrder order_;

@@ -10,15 +10,15 @@
 namespace cluster::sim {
 
 /// What may befall a frame in one direction; all zero is a perfect cable.
-struct Hazard {
+struct Impairment {
   std::uint32_t loss = 0;  ///< parts in a million, as all of these
   std::uint32_t duplicate = 0;
   std::uint32_t corrupt = 0;
   std::uint32_t reorder = 0;
-  Duration reorder_by{0};      ///< at most so much later than its turn; also how late a duplicate comes
-  Duration jitter{0};          ///< on top of the port's delay, in order
-  std::uint32_t straggle = 0;  ///< a copy comes too, when everybody has forgotten
-  Duration straggle_by{0};     ///< at most so late
+  Duration reorder_by{0};       ///< at most so much later than its turn; also how late a duplicate comes
+  Duration jitter{0};           ///< on top of the port's delay, in order
+  std::uint32_t late_copy = 0;  ///< a copy comes too, when everybody has forgotten
+  Duration late_copy_by{0};     ///< at most so late
   /// Losses in bursts (Gilbert and Elliott): the chances that a burst begins and ends with a frame, and
   /// of loss within one. It ends by itself after kBurstMost.
   std::uint32_t burst_begin = 0;
@@ -26,7 +26,7 @@ struct Hazard {
   std::uint32_t burst_loss = 0;
 
   bool any() const {
-    return loss + duplicate + corrupt + reorder + straggle + burst_begin != 0 || jitter.count() != 0;
+    return loss + duplicate + corrupt + reorder + late_copy + burst_begin != 0 || jitter.count() != 0;
   }
 };
 
@@ -40,8 +40,8 @@ struct Port {
   std::size_t send_queue_bytes = 512 * 1024;    ///< in the host: full means "not now", never loss
   std::size_t switch_queue_bytes = 512 * 1024;  ///< towards the host: full means loss
   std::size_t ring_frames = 1024;               ///< receive ring of the host
-  Hazard out;
-  Hazard in;
+  Impairment out;
+  Impairment in;
 };
 
 }  // namespace cluster::sim

@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-#include "sim/verdict.h"
+#include "sim/failure.h"
 
 namespace cluster::sim {
 namespace {
 
-constexpr std::byte kSpoilt{0xEE};
+constexpr std::byte kPoison{0xEE};
 
 }  // namespace
 
 void Quarantine::take(Buffer buffer, std::size_t size) {
   if (buffer == nullptr) return;
-  std::fill_n(buffer.get(), size, kSpoilt);
+  std::fill_n(buffer.get(), size, kPoison);
   kept_.push_back({std::move(buffer), size});
   if (kept_.size() <= kBuffersMax) return;
   check(kept_.front());
@@ -26,7 +26,7 @@ void Quarantine::check() const {
 
 void Quarantine::check(const Kept& kept) {
   const ConstBytes bytes{kept.buffer.get(), kept.size};
-  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == kSpoilt; })) return;
+  if (std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == kPoison; })) return;
   throw SafetyFailure("a buffer was written after the library had given it back");
 }
 

@@ -44,10 +44,10 @@ Outcome run_seed(const RunOptions& options, bool announce) {
     outcome.simulated_ns = report.duration.count();
   } catch (const SafetyFailure& failure) {
     outcome.status = ExitStatus::safety;
-    copy_text(outcome.complaint, failure.what());
+    copy_text(outcome.error_text, failure.what());
   } catch (const LivenessFailure& failure) {
     outcome.status = ExitStatus::liveness;
-    copy_text(outcome.complaint, failure.what());
+    copy_text(outcome.error_text, failure.what());
   }
   return outcome;
 }
@@ -61,7 +61,7 @@ void print_outcome(const Outcome& outcome, const RunOptions& options) {
     return;
   }
   std::printf("%s  seed %" PRIu64 " (%s): %s\n", name_of(outcome.status), outcome.seed,
-              outcome.description.data(), outcome.complaint.data());
+              outcome.description.data(), outcome.error_text.data());
   std::printf("  again: cluster-sim --seed %" PRIu64, outcome.seed);
   if (options.workload != "any") std::printf(" --workload %s", options.workload.c_str());
   if (options.faults != "any") std::printf(" --faults %s", options.faults.c_str());

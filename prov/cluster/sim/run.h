@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 
+#include "sim/failure.h"
 #include "sim/simulation.h"
-#include "sim/verdict.h"
 
 namespace cluster::sim {
 
@@ -21,7 +21,7 @@ struct Outcome {
   std::uint64_t steps = 0;
   std::int64_t simulated_ns = 0;
   std::array<char, 512> description{};
-  std::array<char, 1024> complaint{};  ///< what went wrong
+  std::array<char, 1024> error_text{};  ///< what went wrong
 };
 
 /// Runs the seed and catches what the oracle throws. `announce` prints what was drawn before it runs.

@@ -88,7 +88,8 @@ std::string scale_table(std::uint32_t most_hosts) {
       "# ports with 64 KB. Simulated time; state: the largest memory of an engine by its peers.\n"
       "# Made by cluster-sim --scale; the same on every machine.\n"
       "#\n"
-      "# what                    hosts     bytes    Gbit/s   port %%  lost %%  again %%   stall ms    took ms "
+      "# what                    hosts     bytes    Gbit/s   port %%  lost %%  again %%   stall ms    took "
+      "ms "
       " state/peer\n");
   for (const std::uint32_t senders : {16u, 64u, 256u}) {
     if (senders >= most_hosts) continue;

@@ -3,15 +3,15 @@
 #pragma once
 
 #include "base/environment.h"
-#include "sim/timetable.h"
+#include "sim/event_queue.h"
 
 namespace cluster::sim {
 
 class SimClock final : public Clock {
  public:
-  SimClock(const Timetable& timetable, Duration ahead) : timetable_(timetable), ahead_(ahead) {}
+  SimClock(const EventQueue& event_queue, Duration ahead) : event_queue_(event_queue), ahead_(ahead) {}
 
-  Time now() override { return timetable_.now() + ahead_; }
+  Time now() override { return event_queue_.now() + ahead_; }
   void jump(Duration by) {
     ahead_ += by;
     jumped_ = true;
@@ -21,7 +21,7 @@ class SimClock final : public Clock {
   Time when(Time shown) const { return shown == kNever ? kNever : shown - ahead_; }
 
  private:
-  const Timetable& timetable_;
+  const EventQueue& event_queue_;
   Duration ahead_;
   bool jumped_ = false;
 };

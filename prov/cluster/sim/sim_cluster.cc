@@ -4,10 +4,10 @@ namespace cluster::sim {
 
 SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
                        RailNumber rails)
-    : trace(timetable),
-      network(timetable, trace, run_seed, host_count, rails),
+    : trace(event_queue),
+      network(event_queue, trace, run_seed, host_count, rails),
       oracle(host_count),
-      remote(oracle.lives()),
+      remote(oracle.incarnations()),
       plan(workload),
       seed_(run_seed),
       size_(host_count) {
@@ -15,8 +15,8 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
 }
 
 SimHost& SimCluster::add_host(const HostProfile& profile) {
-  const World world{timetable, network, oracle, remote, trace, book_, plan, size_, seed_};
-  hosts.push_back(std::make_unique<SimHost>(world, static_cast<HostNumber>(hosts.size()), profile));
+  const SharedParts shared{event_queue, network, oracle, remote, trace, book_, plan, size_, seed_};
+  hosts.push_back(std::make_unique<SimHost>(shared, static_cast<HostNumber>(hosts.size()), profile));
   return *hosts.back();
 }
 
@@ -32,8 +32,8 @@ Counters SimCluster::counters() const {
 }
 
 void SimCluster::run_for(Duration duration) {
-  const Time end = timetable.now() + duration;
-  while (!timetable.empty() && timetable.next() <= end) timetable.step();
+  const Time end = event_queue.now() + duration;
+  while (!event_queue.empty() && event_queue.next() <= end) event_queue.step();
 }
 
 }  // namespace cluster::sim

@@ -21,18 +21,18 @@ class SimCluster {
   /// Lets things happen for so long, or until nothing is planned.
   void run_for(Duration duration);
 
-  Timetable timetable;
+  EventQueue event_queue;
   Trace trace;
   SimNetwork network;
   Oracle oracle;
-  RemoteOracle remote;
+  RmaOracle remote;
   WorkloadPlan plan;
   std::vector<std::unique_ptr<SimHost>> hosts;
 
  private:
   std::uint64_t seed_;
   std::uint32_t size_;
-  engine::AddressBook book_;
+  engine::AddressTable book_;
 };
 
 }  // namespace cluster::sim

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cassert>
 
-#include "link/bundle.h"
-#include "protocol/regions.h"
-#include "shm/host.h"
+#include "multipath/link_bundle.h"
+#include "protocol/region_table.h"
+#include "shm/local_listener.h"
 #include "wire/control.h"
 
 namespace cluster::sim {
@@ -16,9 +16,9 @@ constexpr std::uint64_t kStreamEngine = 3;
 constexpr std::uint64_t kStreamApplication = 4;
 /// Real time when a run begins: epochs are made of it.
 constexpr std::uint64_t kRealTimeOrigin = 1'700'000'000'000'000'000;
-/// How often an attendant looks after an engine that nobody polls.
-constexpr Duration kAttendGapMin = 100us;
-constexpr Duration kAttendGapMax = 10ms;
+/// How often a progress thread looks after an engine that nobody polls.
+constexpr Duration kProgressGapMin = 100us;
+constexpr Duration kProgressGapMax = 10ms;
 
 /// What an engine logs is part of the trace.
 class TraceLog final : public Log {
@@ -26,7 +26,7 @@ class TraceLog final : public Log {
   TraceLog(Trace& trace, HostNumber host) : trace_(trace), host_(host) {}
   bool enabled(LogLevel) const override { return trace_.on(); }
   void write(LogLevel, const char* line) override {
-    const MemoryAccount::Scope nobody(nullptr);
+    const AllocationMeter::Scope uncounted(nullptr);
     trace_.line("host %u says: %s", host_, line);
   }
 
@@ -45,8 +45,8 @@ bool is_probe(const Packet& packet) {
 /// What dies with a process. Queues and counters outlive the engine, which writes to them.
 struct SimHost::Process {
   explicit Process(Trace& trace, HostNumber host) : log(trace, host) {}
-  void unplug() {
-    for (SimLink* link : links) link->unplug();
+  void disconnect() {
+    for (SimLink* link : links) link->disconnect();
   }
   bool anything_waits() const {
     return std::any_of(links.begin(), links.end(),
@@ -55,132 +55,133 @@ struct SimHost::Process {
 
   TraceLog log;
   Counters counters;
-  SessionPartners partners;
+  SessionPeers session_peers;
   protocol::CompletionQueue sends;
   protocol::CompletionQueue receives;
-  protocol::Regions regions;
+  protocol::RegionTable regions;
   std::vector<SimLink*> links;  ///< the engine's, by rail
   std::unique_ptr<Application> application;
   std::unique_ptr<engine::Engine> engine;
 };
 
-SimHost::SimHost(const World& world, HostNumber number, const HostProfile& profile)
-    : world_(world),
+SimHost::SimHost(const SharedParts& shared, HostNumber number, const HostProfile& profile)
+    : shared_(shared),
       number_(number),
       profile_(profile),
-      clock_(world.timetable, profile.clock_ahead),
-      dice_(Dice::stream(world.seed, kStreamHost, number)),
-      engine_dice_(Dice::stream(world.seed, kStreamEngine, number)) {
+      clock_(shared.event_queue, profile.clock_ahead),
+      random_(SeededRandom::stream(shared.seed, kStreamHost, number)),
+      engine_random_(SeededRandom::stream(shared.seed, kStreamEngine, number)) {
   profile_.settings.linger = Duration{0};  // a process that leaves waits here, in simulated time
-  world_.network.connect(number, *this);
+  shared_.network.connect(number, *this);
 }
 
 /// A run that is over, or has failed: nobody judges any more.
 SimHost::~SimHost() {
-  if (process_ != nullptr) process_->unplug();
+  if (process_ != nullptr) process_->disconnect();
 }
 
 Application& SimHost::application() { return *process_->application; }
 
 void SimHost::start(Duration clock_set_back) {
   assert(process_ == nullptr);
-  // Epochs count on from real time with the clock of their life: a jump of that is one of theirs, too.
+  // Epochs count on from real time with the clock of their incarnation: a jump of that is one of theirs, too.
   const bool went_back = clock_set_back > Duration{0} || clock_.has_jumped();
-  world_.oracle.lives().begins(number_, world_.timetable.now(), went_back);
-  const std::uint32_t life = world_.oracle.lives().of(number_);
-  world_.trace.line("host %u begins life %u", number_, life);
-  process_ = std::make_unique<Process>(world_.trace, number_);
-  const auto real_time = (world_.timetable.now() - clock_set_back).time_since_epoch();
+  shared_.oracle.incarnations().begins(number_, shared_.event_queue.now(), went_back);
+  const std::uint32_t incarnation = shared_.oracle.incarnations().of(number_);
+  shared_.trace.line("host %u begins incarnation %u", number_, incarnation);
+  process_ = std::make_unique<Process>(shared_.trace, number_);
+  const auto real_time = (shared_.event_queue.now() - clock_set_back).time_since_epoch();
   {
-    const MemoryAccount::Scope scope(&account_);
-    std::vector<rails::OwnRail> rails;
-    std::unique_ptr<link::Link> link = make_link(life, rails);
+    const AllocationMeter::Scope scope(&memory_);
+    std::vector<multipath::Rail> rails;
+    std::unique_ptr<link::Link> link = make_link(incarnation, rails);
     process_->engine = std::make_unique<engine::Engine>(
-        engine::Parts{.environment = {clock_, engine_dice_, process_->log, process_->counters},
-                      .settings = profile_.settings,
-                      .name = address_of(number_),
-                      .epoch = kRealTimeOrigin + static_cast<std::uint64_t>(real_time.count()),
-                      .link = std::move(link),
-                      .host = nullptr,
-                      .keeper = nullptr,
-                      .rails = std::move(rails)});
-    process_->engine->attach(world_.book, {.sends = &process_->sends,
-                                           .receives = &process_->receives,
-                                           .regions = &process_->regions,
-                                           .want_source = true});
+        engine::EngineParts{.environment = {clock_, engine_random_, process_->log, process_->counters},
+                            .settings = profile_.settings,
+                            .name = address_of(number_),
+                            .epoch = kRealTimeOrigin + static_cast<std::uint64_t>(real_time.count()),
+                            .link = std::move(link),
+                            .host = nullptr,
+                            .resources = nullptr,
+                            .rails = std::move(rails)});
+    process_->engine->attach(shared_.book, {.sends = &process_->sends,
+                                            .receives = &process_->receives,
+                                            .regions = &process_->regions,
+                                            .want_source = true});
   }
   process_->application = std::make_unique<Application>(
-      Surroundings{*process_->engine,
-                   process_->regions,
-                   account_,
-                   world_.oracle,
-                   world_.remote,
-                   world_.trace,
-                   world_.timetable,
-                   world_.plan,
-                   {profile_.frame_max, profile_.settings.net_eager_max},
-                   number_,
-                   world_.hosts,
-                   life},
-      Dice::stream(world_.seed, kStreamApplication, std::uint64_t{life} << 32 | number_));
-  leaving_ = fated_ = succeeded_ = false;
-  frozen_until_ = busy_until_ = Time{};
+      ApplicationEnvironment{*process_->engine,
+                             process_->regions,
+                             memory_,
+                             shared_.oracle,
+                             shared_.remote,
+                             shared_.trace,
+                             shared_.event_queue,
+                             shared_.plan,
+                             {profile_.frame_max, profile_.settings.net_eager_max},
+                             number_,
+                             shared_.hosts,
+                             incarnation},
+      SeededRandom::stream(shared_.seed, kStreamApplication, std::uint64_t{incarnation} << 32 | number_));
+  exiting_ = crash_after_success_ = succeeded_ = false;
+  paused_until_ = busy_until_ = Time{};
   poll_at_ = kNever;
   wake_now();
 }
 
 /// As for an endpoint: several interfaces make a bundle.
-std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t life, std::vector<rails::OwnRail>& rails) {
+std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t incarnation,
+                                               std::vector<multipath::Rail>& rails) {
   std::vector<std::unique_ptr<link::Link>> links;
-  for (RailNumber rail = 0; rail < world_.network.rails(); ++rail) {
-    auto link = std::make_unique<SimLink>(world_.network, world_.oracle, process_->partners, number_, rail,
-                                          life, profile_.frame_max, profile_.shortcut);
+  for (RailNumber rail = 0; rail < shared_.network.rails(); ++rail) {
+    auto link = std::make_unique<SimLink>(shared_.network, shared_.oracle, process_->session_peers, number_,
+                                          rail, incarnation, profile_.frame_max, profile_.shortcut);
     process_->links.push_back(link.get());
     links.push_back(std::move(link));
     rails.push_back({address_of(number_, rail), kNetworkBits, "rail" + std::to_string(rail)});
   }
   if (links.size() == 1) return std::move(links.front());
-  return std::make_unique<link::Bundle>(std::move(links));
+  return std::make_unique<link::LinkBundle>(std::move(links));
 }
 
 void SimHost::crash() {
   if (process_ == nullptr) return;
-  world_.trace.line("host %u: its process is killed", number_);
+  shared_.trace.line("host %u: its process is killed", number_);
   end_process(false);
 }
 
 void SimHost::leave() {
-  if (process_ == nullptr || leaving_) return;
-  world_.trace.line("host %u closes its endpoint", number_);
-  leaving_ = true;
-  leave_by_ = world_.timetable.now() + profile_.linger;
-  wake(leave_by_);
+  if (process_ == nullptr || exiting_) return;
+  shared_.trace.line("host %u closes its endpoint", number_);
+  exiting_ = true;
+  exit_deadline_ = shared_.event_queue.now() + profile_.linger;
+  wake(exit_deadline_);
   wake_now();
 }
 
 void SimHost::end_process(bool in_peace) {
-  if (!in_peace) process_->unplug();
+  if (!in_peace) process_->disconnect();
   const Counters& ended = process_->counters;
   {
-    const MemoryAccount::Scope scope(&account_);
+    const AllocationMeter::Scope scope(&memory_);
     process_->engine.reset();
   }
 #define COUNTER(name, help) past_.name += ended.name;
 #include "base/counters.def"
 #undef COUNTER
-  process_->application->check_buffers();
+  process_->application->check_returned_buffers();
   process_.reset();
-  world_.remote.life_ends(number_);
-  world_.oracle.life_ends(number_);
-  leaving_ = false;
+  shared_.remote.incarnation_ends(number_);
+  shared_.oracle.incarnation_ends(number_);
+  exiting_ = false;
   poll_at_ = kNever;
   ++poll_number_;
-  if (account_.bytes() != 0) {
-    throw SafetyFailure("an engine left " + std::to_string(account_.bytes()) + " bytes of memory behind");
+  if (memory_.bytes() != 0) {
+    throw SafetyFailure("an engine left " + std::to_string(memory_.bytes()) + " bytes of memory behind");
   }
 }
 
-engine::Insight SimHost::insight() const { return *process_->engine->insight(); }
+engine::EndpointStats SimHost::insight() const { return *process_->engine->stats(); }
 
 Counters SimHost::counters() const {
   Counters sum = past_;
@@ -191,45 +192,45 @@ Counters SimHost::counters() const {
   return sum;
 }
 
-void SimHost::freeze(Duration duration, Absence absence) {
+void SimHost::pause(Duration duration, PauseKind absence) {
   if (process_ == nullptr) return;
-  world_.trace.line("host %u is away for %lld us (%s)", number_,
-                    static_cast<long long>(duration.count() / 1000),
-                    absence == Absence::stopped ? "stopped" : "computing");
-  frozen_until_ = world_.timetable.now() + duration;
-  absence_ = absence;
-  wake(frozen_until_);
+  shared_.trace.line("host %u is away for %lld us (%s)", number_,
+                     static_cast<long long>(duration.count() / 1000),
+                     absence == PauseKind::stopped ? "stopped" : "computing");
+  paused_until_ = shared_.event_queue.now() + duration;
+  pause_kind_ = absence;
+  wake(paused_until_);
 }
 
 void SimHost::jump_clock(Duration by) {
-  world_.trace.line("host %u: its clock jumps by %lld us", number_,
-                    static_cast<long long>(by.count() / 1000));
+  shared_.trace.line("host %u: its clock jumps by %lld us", number_,
+                     static_cast<long long>(by.count() / 1000));
   clock_.jump(by);
   wake_now();
 }
 
-void SimHost::wake_now() { wake(world_.timetable.now()); }
+void SimHost::wake_now() { wake(shared_.event_queue.now()); }
 
 void SimHost::wake(Time at) {
   if (process_ == nullptr) return;
-  at = std::max({at, busy_until_, world_.timetable.now()});
+  at = std::max({at, busy_until_, shared_.event_queue.now()});
   if (at >= poll_at_) return;
   poll_at_ = at;
-  world_.timetable.plan(at, *this, ++poll_number_);
+  shared_.event_queue.plan(at, *this, ++poll_number_);
 }
 
-void SimHost::happen(std::uint64_t note) {
+void SimHost::handle_event(std::uint64_t note) {
   if (note != poll_number_ || process_ == nullptr) return;  // overtaken by an earlier one
   poll_at_ = kNever;
-  const Time now = world_.timetable.now();
-  if (now < frozen_until_) {
-    if (absence_ != Absence::computing) return wake(frozen_until_);
+  const Time now = shared_.event_queue.now();
+  if (now < paused_until_) {
+    if (pause_kind_ != PauseKind::computing) return wake(paused_until_);
     attend();
-    if (fated_ && succeeded_) return crash();
-    return wake(std::min(frozen_until_, now + dice_.between(kAttendGapMin, kAttendGapMax)));
+    if (crash_after_success_ && succeeded_) return crash();
+    return wake(std::min(paused_until_, now + random_.between(kProgressGapMin, kProgressGapMax)));
   }
   turn();
-  if (fated_ && succeeded_ && process_ != nullptr) crash();
+  if (crash_after_success_ && succeeded_ && process_ != nullptr) crash();
 }
 
 /// The library's own thread takes turns while the application is away. Completions stay in their
@@ -237,42 +238,42 @@ void SimHost::happen(std::uint64_t note) {
 void SimHost::attend() {
   const std::uint64_t refused_before = process_->counters.refused_stale;
   {
-    const MemoryAccount::Scope scope(&account_);
-    process_->engine->attend();
+    const AllocationMeter::Scope scope(&memory_);
+    process_->engine->run_in_background();
   }
-  check_stranger(refused_before);
+  check_wrong_peer_refused(refused_before);
   drain();
 }
 
 /// Whoever answers in the place of a session's partner has been refused. Nothing else was read in that turn.
-void SimHost::check_stranger(std::uint64_t refused_before) const {
-  if (!process_->partners.take_stranger() || process_->counters.refused_stale > refused_before) return;
+void SimHost::check_wrong_peer_refused(std::uint64_t refused_before) const {
+  if (!process_->session_peers.take_wrong_peer() || process_->counters.refused_stale > refused_before) return;
   throw SafetyFailure(
       "host " + std::to_string(number_) +
-      " believes a frame for a session of its own that is from another life than its partner's");
+      " believes a frame for a session of its own that is from another incarnation than its partner's");
 }
 
 void SimHost::turn() {
-  const Time now = world_.timetable.now();
+  const Time now = shared_.event_queue.now();
   Process& process = *process_;
-  if (now >= attend_at_) {
+  if (now >= progress_at_) {
     attend();
-    attend_at_ = now + dice_.between(kAttendGapMin, kAttendGapMax);
+    progress_at_ = now + random_.between(kProgressGapMin, kProgressGapMax);
   }
   const std::uint64_t frames_before = process.counters.frames_received + process.counters.frames_sent;
   const std::uint64_t refused_before = process.counters.refused_stale;
   {
-    const MemoryAccount::Scope scope(&account_);
+    const AllocationMeter::Scope scope(&memory_);
     process.engine->poll();
   }
-  check_stranger(refused_before);
+  check_wrong_peer_refused(refused_before);
   most_stored_ = std::max(most_stored_, process.engine->unexpected_messages());
   bool acted = drain();
-  if (leaving_ && (process.engine->settled() || now >= leave_by_)) {
-    world_.trace.line("host %u: its process ends", number_);
+  if (exiting_ && (process.engine->quiescent() || now >= exit_deadline_)) {
+    shared_.trace.line("host %u: its process ends", number_);
     return end_process(true);
   }
-  if (!leaving_) {
+  if (!exiting_) {
     acted = process.application->turn() || acted;
     acted = drain() || acted;
   }
@@ -280,13 +281,13 @@ void SimHost::turn() {
       process.counters.frames_received + process.counters.frames_sent - frames_before;
   busy_until_ = now + profile_.frame_cost * static_cast<std::int64_t>(frames);
   if (acted || frames != 0 || process.anything_waits()) {
-    wake(busy_until_ + dice_.between(Duration{1}, profile_.poll_gap));
+    wake(busy_until_ + random_.between(Duration{1}, profile_.poll_gap));
     return;
   }
   // A deadline that is due and led to nothing is not asked for again at once.
   wake(std::max(clock_.when(process.engine->next_deadline()), now + profile_.poll_gap));
-  if (leaving_) {
-    wake(leave_by_);
+  if (exiting_) {
+    wake(exit_deadline_);
   } else {
     wake(process.application->wake_at());
   }
@@ -302,7 +303,7 @@ bool SimHost::drain() {
   process_->receives.drain(everything, all, [&](const protocol::Completion& c) { receives.push_back(c); });
   if (sends.empty() && receives.empty()) return false;
   succeeded_ = std::any_of(sends.begin(), sends.end(),
-                           [](const protocol::Completion& c) { return c.fault == Fault::none; }) ||
+                           [](const protocol::Completion& c) { return c.status == Status::ok; }) ||
                succeeded_;
   for (const protocol::Completion& completion : receives) process_->application->complete(completion);
   for (const protocol::Completion& completion : sends) process_->application->complete(completion);
@@ -311,21 +312,21 @@ bool SimHost::drain() {
 
 bool SimHost::take(std::unique_ptr<Packet>& packet) {
   if (process_ == nullptr) return false;
-  const Time now = world_.timetable.now();
+  const Time now = shared_.event_queue.now();
   if (is_probe(*packet)) {
-    const bool somebody_there = now >= frozen_until_ || absence_ != Absence::stopped;
+    const bool somebody_there = now >= paused_until_ || pause_kind_ != PauseKind::stopped;
     if (somebody_there) answer_probe(*packet);
-    world_.network.recycle(std::move(packet));
+    shared_.network.recycle(std::move(packet));
     return true;
   }
   if (last_frame_ != Time{}) longest_stall_ = std::max(longest_stall_, now - last_frame_);
   last_frame_ = now;
   process_->links[packet->rail]->arrive(packet);
-  if (now >= frozen_until_) wake(now + dice_.between(Duration{1}, profile_.poll_gap));
+  if (now >= paused_until_) wake(now + random_.between(Duration{1}, profile_.poll_gap));
   return true;
 }
 
-/// The keeper does: it shares nothing with the engine, and is there while the application is not.
+/// The probe responder does: it shares nothing with the engine, and is there while the application is not.
 void SimHost::answer_probe(const Packet& packet) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
@@ -334,10 +335,10 @@ void SimHost::answer_probe(const Packet& packet) {
   link::OutFrame frame;
   frame.path = &path;
   frame.add(answer.bytes());
-  world_.network.send(number_, packet.rail, world_.oracle.lives().of(number_), frame);
+  shared_.network.send(number_, packet.rail, shared_.oracle.incarnations().of(number_), frame);
 }
 
-void SimHost::hear_complaint(const link::Complaint& complaint) {
+void SimHost::path_error(const link::PathError& complaint) {
   if (process_ != nullptr) process_->links[rail_of(complaint.peer)]->hear(complaint);
 }
 

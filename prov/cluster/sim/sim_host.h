@@ -3,15 +3,15 @@
 // deadline is due, and again as long as that led to anything. Everything it does takes time, during
 // which it does nothing else.
 //
-// A process can be absent (computing: its keeper and its attendant are there), stopped (nobody is),
-// killed, or leave in peace; a new one then begins a new life on the same address.
+// A process can be absent (computing: its probe responder and its progress thread are there), stopped (nobody
+// is), killed, or leave in peace; a new one then begins a new incarnation on the same address.
 #pragma once
 
 #include <memory>
 
-#include "engine/address_book.h"
+#include "engine/address_table.h"
+#include "sim/allocation_meter.h"
 #include "sim/application.h"
-#include "sim/memory_account.h"
 #include "sim/sim_clock.h"
 #include "sim/sim_link.h"
 #include "sim/sim_network.h"
@@ -20,7 +20,7 @@ namespace cluster::sim {
 
 /// How a host behaves; drawn once.
 struct HostProfile {
-  engine::Settings settings;
+  engine::EngineSettings settings;
   std::size_t frame_max = 1472;
   bool shortcut = false;        ///< its links have one
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
@@ -30,21 +30,21 @@ struct HostProfile {
 };
 
 /// What hosts have in common.
-struct World {
-  Timetable& timetable;
+struct SharedParts {
+  EventQueue& event_queue;
   SimNetwork& network;
   Oracle& oracle;
-  RemoteOracle& remote;
+  RmaOracle& remote;
   Trace& trace;
-  const engine::AddressBook& book;
+  const engine::AddressTable& book;
   const WorkloadPlan& plan;
   std::uint32_t hosts;
   std::uint64_t seed;
 };
 
-class SimHost final : public Actor, public Station {
+class SimHost final : public EventHandler, public NetworkNode {
  public:
-  SimHost(const World& world, HostNumber number, const HostProfile& profile);
+  SimHost(const SharedParts& shared, HostNumber number, const HostProfile& profile);
   ~SimHost() override;
 
   /// A process begins; there must be none. Its epoch comes from a real-time clock that may have been
@@ -53,22 +53,22 @@ class SimHost final : public Actor, public Station {
   /// The process is killed; nobody hears of it.
   void crash();
   /// It will be killed the moment after an operation of its application has succeeded.
-  void crash_at_success() {
-    fated_ = true;
+  void crash_after_success() {
+    crash_after_success_ = true;
     succeeded_ = false;
   }
   /// The application closes its endpoint; the process ends when nothing is owed any more.
   void leave();
   bool running() const { return process_ != nullptr; }
-  bool leaving() const { return leaving_; }
+  bool exiting() const { return exiting_; }
 
-  enum class Absence : std::uint8_t {
-    computing,  ///< keeper and attendant are there
-    alone,      ///< the keeper is there, no attendant
+  enum class PauseKind : std::uint8_t {
+    computing,  ///< probe responder and progress_client are there
+    alone,      ///< the probe responder is there, no progress thread
     stopped,    ///< nobody
   };
-  void freeze(Duration duration, Absence absence);
-  void thaw() { frozen_until_ = Time{}; }
+  void pause(Duration duration, PauseKind absence);
+  void resume() { paused_until_ = Time{}; }
   void jump_clock(Duration by);
 
   Application& application();
@@ -77,49 +77,49 @@ class SimHost final : public Actor, public Station {
   void wake_now();
 
   /// What its engine shows of itself; a process must be running.
-  engine::Insight insight() const;
+  engine::EndpointStats insight() const;
   /// Most messages that ever waited for their receive.
   std::size_t most_stored() const { return most_stored_; }
-  const MemoryAccount& account() const { return account_; }
+  const AllocationMeter& memory() const { return memory_; }
   /// Sums over all lives.
   Counters counters() const;
   /// The longest time between two frames that arrived.
   Duration longest_stall() const { return longest_stall_; }
 
-  void happen(std::uint64_t note) override;
+  void handle_event(std::uint64_t note) override;
   bool take(std::unique_ptr<Packet>& packet) override;
-  void hear_complaint(const link::Complaint& complaint) override;
+  void path_error(const link::PathError& complaint) override;
 
  private:
   struct Process;
 
-  std::unique_ptr<link::Link> make_link(std::uint32_t life, std::vector<rails::OwnRail>& rails);
+  std::unique_ptr<link::Link> make_link(std::uint32_t incarnation, std::vector<multipath::Rail>& rails);
   void turn();
   void attend();
-  void check_stranger(std::uint64_t refused_before) const;
+  void check_wrong_peer_refused(std::uint64_t refused_before) const;
   bool drain();
   void end_process(bool in_peace);
   void answer_probe(const Packet& packet);
 
-  World world_;
+  SharedParts shared_;
   HostNumber number_;
   HostProfile profile_;
   SimClock clock_;
-  Dice dice_;  ///< for the host's own behaviour
-  Dice engine_dice_;
-  MemoryAccount account_;
+  SeededRandom random_;  ///< for the host's own behaviour
+  SeededRandom engine_random_;
+  AllocationMeter memory_;
   std::unique_ptr<Process> process_;
   Counters past_;  ///< of lives that are over
   Time poll_at_ = kNever;
   std::uint64_t poll_number_ = 0;
   Time busy_until_{};
-  Time frozen_until_{};
-  Time attend_at_{};
-  Absence absence_ = Absence::computing;
-  bool fated_ = false;      ///< to be killed after its next success...
-  bool succeeded_ = false;  ///< ...which it has just had
-  bool leaving_ = false;
-  Time leave_by_ = kNever;
+  Time paused_until_{};
+  Time progress_at_{};
+  PauseKind pause_kind_ = PauseKind::computing;
+  bool crash_after_success_ = false;  ///< to be killed after its next success...
+  bool succeeded_ = false;            ///< ...which it has just had
+  bool exiting_ = false;
+  Time exit_deadline_ = kNever;
   std::size_t most_stored_ = 0;
   Time last_frame_{};
   Duration longest_stall_{0};

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "sim/memory_account.h"
-#include "sim/verdict.h"
+#include "sim/allocation_meter.h"
+#include "sim/failure.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
@@ -11,33 +11,34 @@
 namespace cluster::sim {
 namespace {
 
-constexpr std::size_t kComplaintsMax = 64;
+constexpr std::size_t kPathErrorsMax = 64;
 
 }  // namespace
 
-SimLink::SimLink(SimNetwork& network, Oracle& oracle, SessionPartners& partners, HostNumber host,
-                 RailNumber rail, std::uint32_t life, std::size_t frame_max, bool shortcut)
+SimLink::SimLink(SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host,
+                 RailNumber rail, std::uint32_t incarnation, std::size_t frame_max, bool shortcut)
     : network_(network),
       oracle_(oracle),
-      partners_(partners),
+      session_peers_(session_peers),
       host_(host),
       rail_(rail),
-      life_(life),
+      incarnation_(incarnation),
       frame_max_(frame_max),
       shortcut_(shortcut) {}
 
 SimLink::~SimLink() = default;
 
 std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
-  const MemoryAccount::Scope nobody(nullptr);
-  if (unplugged_) return frames.size();
+  const AllocationMeter::Scope uncounted(nullptr);
+  if (disconnected_) return frames.size();
   std::size_t taken = 0;
   for (const link::OutFrame& frame : frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
-    if (frame.path->shortcut && !shortcut_) throw SafetyFailure("a frame takes a shortcut that is not there");
-    if (!network_.send(host_, rail_, life_, frame)) break;
+    if (frame.path->ethertype && !shortcut_)
+      throw SafetyFailure("a frame takes a shortcut that is not there");
+    if (!network_.send(host_, rail_, incarnation_, frame)) break;
     look_at_opening(frame);
-    if (!partners_.sent(frame)) {
+    if (!session_peers_.sent(frame)) {
       throw SafetyFailure("host " + std::to_string(host_) + " begins a session of host " +
                           std::to_string(host_of(frame.path->to)) + " again that was over");
     }
@@ -58,21 +59,21 @@ void SimLink::look_at_opening(const link::OutFrame& frame) {
   wire::FrameView view;
   if (wire::admit(bytes, view) != wire::Refusal::none || !view.has_opening) return;
   const HostNumber to = host_of(frame.path->to);
-  oracle_.lives().tells(host_, to, view.opening);
+  oracle_.incarnations().session_announced(host_, to, view.opening);
   const bool nothing_else = view.length == sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock);
   if (view.kind != wire::FrameKind::flow || !nothing_else || view.acknowledges()) return;
-  oracle_.lives().introduces(host_, to, view.session, network_.now());
+  oracle_.incarnations().introduction_sent(host_, to, view.session, network_.now());
 }
 
 std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
-  const MemoryAccount::Scope nobody(nullptr);
+  const AllocationMeter::Scope uncounted(nullptr);
   for (std::unique_ptr<Packet>& packet : lent_) network_.recycle(std::move(packet));
   lent_.clear();
   while (lent_.size() < frames.size() && !ring_.empty()) {
     const Packet& packet = *ring_.front();
     wire::FrameView view;
     if (wire::admit(packet.bytes, view) == wire::Refusal::none) {
-      if (!partners_.read(view, network_.now())) break;
+      if (!session_peers_.read(view, network_.now())) break;
       oracle_.frame_read(host_, packet, view, network_.now());
     }
     lent_.push_back(std::move(ring_.front()));
@@ -80,18 +81,18 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
-    frame.from.shortcut = packet.shortcut;
+    frame.from.ethertype = packet.shortcut;
     frame.arrived = packet.arrived;
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return lent_.size();
 }
 
-std::size_t SimLink::complaints(std::span<link::Complaint> complaints) {
+std::size_t SimLink::read_path_errors(std::span<link::PathError> path_errors) {
   std::size_t count = 0;
-  for (; count < complaints.size() && !complaints_.empty(); ++count) {
-    complaints[count] = complaints_.front();
-    complaints_.pop_front();
+  for (; count < path_errors.size() && !path_errors_.empty(); ++count) {
+    path_errors[count] = path_errors_.front();
+    path_errors_.pop_front();
   }
   return count;
 }
@@ -102,8 +103,8 @@ void SimLink::arrive(std::unique_ptr<Packet>& packet) {
   ring_.push_back(std::move(packet));
 }
 
-void SimLink::hear(const link::Complaint& complaint) {
-  if (complaints_.size() < kComplaintsMax) complaints_.push_back(complaint);
+void SimLink::hear(const link::PathError& path_error) {
+  if (path_errors_.size() < kPathErrorsMax) path_errors_.push_back(path_error);
 }
 
 }  // namespace cluster::sim

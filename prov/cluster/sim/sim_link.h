@@ -5,49 +5,49 @@
 #include <memory>
 #include <vector>
 
-#include "base/ring.h"
+#include "base/ring_queue.h"
 #include "link/link.h"
 #include "sim/oracle.h"
-#include "sim/session_partners.h"
+#include "sim/session_peers.h"
 #include "sim/sim_network.h"
 
 namespace cluster::sim {
 
 class SimLink final : public link::Link {
  public:
-  SimLink(SimNetwork& network, Oracle& oracle, SessionPartners& partners, HostNumber host, RailNumber rail,
-          std::uint32_t life, std::size_t frame_max, bool shortcut);
+  SimLink(SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host, RailNumber rail,
+          std::uint32_t incarnation, std::size_t frame_max, bool shortcut);
   ~SimLink() override;
 
   const char* name() const override { return "simulated"; }
   std::size_t frame_max() const override { return frame_max_; }
-  bool has_shortcut() const override { return shortcut_; }
+  bool has_ethertype_path() const override { return shortcut_; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
-  std::size_t complaints(std::span<link::Complaint> complaints) override;
+  std::size_t read_path_errors(std::span<link::PathError> path_errors) override;
 
   /// From the network; leaves the packet with the caller if the ring is full.
   void arrive(std::unique_ptr<Packet>& packet);
-  void hear(const link::Complaint& complaint);
+  void hear(const link::PathError& path_error);
   bool anything_waits() const { return !ring_.empty(); }
   /// The process is being killed: nothing it does on its way out reaches the network.
-  void unplug() { unplugged_ = true; }
+  void disconnect() { disconnected_ = true; }
 
  private:
   void look_at_opening(const link::OutFrame& frame);
 
   SimNetwork& network_;
   Oracle& oracle_;
-  SessionPartners& partners_;
+  SessionPeers& session_peers_;
   HostNumber host_;
   RailNumber rail_;
-  std::uint32_t life_;
+  std::uint32_t incarnation_;
   std::size_t frame_max_;
   bool shortcut_;
-  Ring<std::unique_ptr<Packet>> ring_;
+  RingQueue<std::unique_ptr<Packet>> ring_;
   std::vector<std::unique_ptr<Packet>> lent_;  ///< the engine looks at these until its next call
-  Ring<link::Complaint> complaints_;
-  bool unplugged_ = false;
+  RingQueue<link::PathError> path_errors_;
+  bool disconnected_ = false;
 };
 
 }  // namespace cluster::sim

@@ -12,7 +12,7 @@ constexpr std::uint64_t kStreamPort = 1;
 /// its bytes.
 constexpr std::size_t kCableOverhead = 66;
 /// Kernels limit how often they complain to one neighbour.
-constexpr Duration kComplaintGap = 1ms;
+constexpr Duration kIcmpInterval = 1ms;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
 
@@ -43,52 +43,53 @@ RailNumber rail_of(const SocketAddress& address) {
   return std::to_integer<RailNumber>(address.ip()[0]) - kFirstNetwork;
 }
 
-SimNetwork::SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::uint32_t hosts,
+SimNetwork::SimNetwork(EventQueue& event_queue, Trace& trace, std::uint64_t seed, std::uint32_t hosts,
                        RailNumber rails)
-    : timetable_(timetable), trace_(trace), hosts_(hosts) {
+    : event_queue_(event_queue), trace_(trace), hosts_(hosts) {
   const std::size_t count = std::size_t{rails} * hosts;
-  lines_.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) lines_.emplace_back(Dice::stream(seed, kStreamPort, i));
+  ports_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) ports_.emplace_back(SeededRandom::stream(seed, kStreamPort, i));
 }
 
 SimNetwork::~SimNetwork() = default;
 
-void SimNetwork::connect(HostNumber host, Station& station) {
-  for (RailNumber rail = 0; rail < rails(); ++rail) line(host, rail).station = &station;
+void SimNetwork::connect(HostNumber host, NetworkNode& node) {
+  for (RailNumber rail = 0; rail < rails(); ++rail) port_state(host, rail).node = &node;
 }
 
-std::unique_ptr<Packet> SimNetwork::blank() {
-  if (blanks_.empty()) return std::make_unique<Packet>();
-  std::unique_ptr<Packet> packet = std::move(blanks_.back());
-  blanks_.pop_back();
+std::unique_ptr<Packet> SimNetwork::new_packet() {
+  if (spare_packets_.empty()) return std::make_unique<Packet>();
+  std::unique_ptr<Packet> packet = std::move(spare_packets_.back());
+  spare_packets_.pop_back();
   packet->bytes.clear();
   return packet;
 }
 
-void SimNetwork::recycle(std::unique_ptr<Packet> packet) { blanks_.push_back(std::move(packet)); }
+void SimNetwork::recycle(std::unique_ptr<Packet> packet) { spare_packets_.push_back(std::move(packet)); }
 
-std::uint64_t SimNetwork::keep(Leg leg, std::unique_ptr<Packet> packet) {
+std::uint64_t SimNetwork::keep(Hop hop, std::unique_ptr<Packet> packet) {
   if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(travelling_.size()));
-    travelling_.emplace_back();
+    free_.push_back(static_cast<std::uint32_t>(in_transit_.size()));
+    in_transit_.emplace_back();
   }
   const std::uint32_t slot = free_.back();
   free_.pop_back();
-  travelling_[slot] = std::move(packet);
-  return std::uint64_t{static_cast<std::uint8_t>(leg)} << 32 | slot;
+  in_transit_[slot] = std::move(packet);
+  return std::uint64_t{static_cast<std::uint8_t>(hop)} << 32 | slot;
 }
 
-bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, const link::OutFrame& frame) {
-  Line& out = line(from, rail);
-  const Time now = timetable_.now();
+bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnation,
+                      const link::OutFrame& frame) {
+  PortState& out = port_state(from, rail);
+  const Time now = event_queue_.now();
   const std::size_t waiting = bytes_within(out.sends_until - now, out.port.bits_per_second);
   if (waiting > out.port.send_queue_bytes) return false;
-  std::unique_ptr<Packet> packet = blank();
+  std::unique_ptr<Packet> packet = new_packet();
   packet->from = from;
   packet->rail = rail;
-  packet->life = life;
+  packet->incarnation = incarnation;
   packet->sent_at = now;
-  packet->shortcut = frame.path->shortcut;
+  packet->shortcut = frame.path->ethertype;
   packet->to = host_of(frame.path->to);
   for (std::size_t i = 0; i < frame.count; ++i) {
     packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
@@ -106,7 +107,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, cons
   bool twice = false;
   if (out.down) {
     lose("down", totals_.cut, std::move(packet));
-  } else if (packet->shortcut && out.shut_out) {
+  } else if (packet->shortcut && out.ethertype_out_blocked) {
     lose("shortcut", totals_.cut, std::move(packet));
   } else if (!pass(out, out.port.out, out.burst_out, *packet, late, twice)) {
     lose("lost-out", totals_.lost, std::move(packet));
@@ -116,75 +117,76 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t life, cons
       there += out.detour_by;
       ++totals_.reordered;
     }
-    send_copies(out, out.port.out, twice, there, Leg::at_switch, *packet);
-    timetable_.plan(there + late, *this, keep(Leg::at_switch, std::move(packet)));
+    send_copies(out, out.port.out, twice, there, Hop::at_switch, *packet);
+    event_queue_.plan(there + late, *this, keep(Hop::at_switch, std::move(packet)));
   }
   return true;
 }
 
-void SimNetwork::shut_shortcut(HostNumber host, RailNumber rail, Side side, bool shut) {
-  (side == Side::out ? line(host, rail).shut_out : line(host, rail).shut_in) = shut;
+void SimNetwork::block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut) {
+  (side == Side::out ? port_state(host, rail).ethertype_out_blocked
+                     : port_state(host, rail).ethertype_in_blocked) = shut;
 }
 
 void SimNetwork::detour(HostNumber host, Time until, Duration longer_by) {
   for (RailNumber rail = 0; rail < rails(); ++rail) {
-    line(host, rail).detour_until = until;
-    line(host, rail).detour_by = longer_by;
+    port_state(host, rail).detour_until = until;
+    port_state(host, rail).detour_by = longer_by;
   }
 }
 
-bool SimNetwork::pass(Line& on, const Hazard& hazard, Time& burst, Packet& packet, Duration& late,
-                      bool& twice) {
-  if (!hazard.any()) return true;
-  Dice& dice = on.dice;
-  const Time now = timetable_.now();
+bool SimNetwork::pass(PortState& on, const Impairment& impairment, Time& burst, Packet& packet,
+                      Duration& late, bool& twice) {
+  if (!impairment.any()) return true;
+  SeededRandom& random = on.random;
+  const Time now = event_queue_.now();
   const bool in_burst = now < burst;
-  if (dice.chance(in_burst ? hazard.burst_end : hazard.burst_begin))
+  if (random.chance(in_burst ? impairment.burst_end : impairment.burst_begin))
     burst = in_burst ? now : now + kBurstMost;
-  if (now < burst && dice.chance(hazard.burst_loss)) return false;
-  if (dice.chance(hazard.loss)) return false;
-  if (dice.chance(hazard.corrupt)) damage(on, packet);
-  if (dice.chance(hazard.reorder)) {
-    late = dice.between(Duration{0}, hazard.reorder_by);
+  if (now < burst && random.chance(impairment.burst_loss)) return false;
+  if (random.chance(impairment.loss)) return false;
+  if (random.chance(impairment.corrupt)) damage(on, packet);
+  if (random.chance(impairment.reorder)) {
+    late = random.between(Duration{0}, impairment.reorder_by);
     ++totals_.reordered;
   }
-  twice = dice.chance(hazard.duplicate);
+  twice = random.chance(impairment.duplicate);
   totals_.duplicated += twice ? 1 : 0;
   return true;
 }
 
 /// What comes besides the frame itself: its twin a little later, or much later when nobody thinks of it any
 /// more.
-void SimNetwork::send_copies(Line& on, const Hazard& hazard, bool twice, Time there, Leg leg,
+void SimNetwork::send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                              const Packet& packet) {
   const auto copy_within = [&](Duration longest) {
-    std::unique_ptr<Packet> copy = blank();
+    std::unique_ptr<Packet> copy = new_packet();
     *copy = packet;
-    timetable_.plan(there + on.dice.between(Duration{0}, longest), *this, keep(leg, std::move(copy)));
+    event_queue_.plan(there + on.random.between(Duration{0}, longest), *this, keep(hop, std::move(copy)));
   };
-  if (twice) copy_within(hazard.reorder_by);
-  if (!on.dice.chance(hazard.straggle)) return;
+  if (twice) copy_within(impairment.reorder_by);
+  if (!on.random.chance(impairment.late_copy)) return;
   ++totals_.duplicated;
-  copy_within(hazard.straggle_by);
+  copy_within(impairment.late_copy_by);
 }
 
 /// A few bits flip, or the end is cut off.
-void SimNetwork::damage(Line& on, Packet& packet) {
+void SimNetwork::damage(PortState& on, Packet& packet) {
   if (packet.bytes.empty()) return;
   ++totals_.corrupted;
-  Dice& dice = on.dice;
-  if (dice.below(8) == 0) {
-    packet.bytes.resize(dice.below(packet.bytes.size() + 1));
+  SeededRandom& random = on.random;
+  if (random.below(8) == 0) {
+    packet.bytes.resize(random.below(packet.bytes.size() + 1));
     return;
   }
-  for (std::uint64_t flips = dice.between(1, 4); flips-- > 0;) {
-    packet.bytes[dice.below(packet.bytes.size())] ^= std::byte{1} << static_cast<int>(dice.below(8));
+  for (std::uint64_t flips = random.between(1, 4); flips-- > 0;) {
+    packet.bytes[random.below(packet.bytes.size())] ^= std::byte{1} << static_cast<int>(random.below(8));
   }
 }
 
 bool SimNetwork::is_cut(const Packet& packet) const {
   return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
-    const bool spared = cut.spares_shortcut && packet.shortcut;
+    const bool spared = cut.spares_ethertype && packet.shortcut;
     return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
   });
 }
@@ -197,8 +199,8 @@ void SimNetwork::lose(const char* why, std::uint64_t& counter, std::unique_ptr<P
 
 void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   if (is_cut(*packet)) return lose("cut", totals_.cut, std::move(packet));
-  Line& in = line(packet->to, packet->rail);
-  const Time now = timetable_.now();
+  PortState& in = port_state(packet->to, packet->rail);
+  const Time now = event_queue_.now();
   const std::size_t size = packet->bytes.size();
   const std::size_t waiting = bytes_within(in.switch_until - now, in.port.bits_per_second);
   if (waiting + size > in.port.switch_queue_bytes) {
@@ -208,78 +210,78 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   Duration late{0};
   bool twice = false;
   if (in.down) return lose("down", totals_.cut, std::move(packet));
-  if (packet->shortcut && in.shut_in) return lose("shortcut", totals_.cut, std::move(packet));
-  const Hazard& hazard = in.port.in;
-  if (!pass(in, hazard, in.burst_in, *packet, late, twice)) {
+  if (packet->shortcut && in.ethertype_in_blocked) return lose("shortcut", totals_.cut, std::move(packet));
+  const Impairment& impairment = in.port.in;
+  if (!pass(in, impairment, in.burst_in, *packet, late, twice)) {
     return lose("lost-in", totals_.lost, std::move(packet));
   }
   Time there = in.switch_until + in.port.delay;
-  if (hazard.jitter.count() != 0) there += in.dice.between(Duration{0}, hazard.jitter);
+  if (impairment.jitter.count() != 0) there += in.random.between(Duration{0}, impairment.jitter);
   if (!packet->shortcut) {  // which may overtake the others
     there = std::max(there, in.delivered_until);
     in.delivered_until = there;
   }
-  send_copies(in, hazard, twice, there, Leg::at_host, *packet);
-  timetable_.plan(there + late, *this, keep(Leg::at_host, std::move(packet)));
+  send_copies(in, impairment, twice, there, Hop::at_host, *packet);
+  event_queue_.plan(there + late, *this, keep(Hop::at_host, std::move(packet)));
 }
 
 void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
-  Station* const station = line(packet->to, packet->rail).station;
-  if (station != nullptr && station->take(packet)) {
+  NetworkNode* const node = port_state(packet->to, packet->rail).node;
+  if (node != nullptr && node->take(packet)) {
     if (packet != nullptr) lose("ring-full", totals_.ring_full, std::move(packet));
     return;
   }
-  complain(*packet);
+  send_icmp_error(*packet);
   lose("no-port", totals_.unreachable, std::move(packet));
 }
 
 /// "Port unreachable" travels back, unless the receiver's host has complained to this one just now.
-void SimNetwork::complain(const Packet& packet) {
-  Line& in = line(packet.to, packet.rail);
-  const Time now = timetable_.now();
-  if (in.complained_at != Time{} && now < in.complained_at + kComplaintGap) return;
-  in.complained_at = now;
-  std::unique_ptr<Packet> answer = blank();
+void SimNetwork::send_icmp_error(const Packet& packet) {
+  PortState& in = port_state(packet.to, packet.rail);
+  const Time now = event_queue_.now();
+  if (in.icmp_sent_at != Time{} && now < in.icmp_sent_at + kIcmpInterval) return;
+  in.icmp_sent_at = now;
+  std::unique_ptr<Packet> answer = new_packet();
   answer->from = packet.to;
   answer->to = packet.from;
   answer->rail = packet.rail;
-  timetable_.plan(now + in.port.delay + line(packet.from, packet.rail).port.delay, *this,
-                  keep(Leg::complaint, std::move(answer)));
+  event_queue_.plan(now + in.port.delay + port_state(packet.from, packet.rail).port.delay, *this,
+                    keep(Hop::complaint, std::move(answer)));
 }
 
-void SimNetwork::hand_complaint(std::unique_ptr<Packet> packet) {
-  const Line& from = line(packet->from, packet->rail);
-  const Line& to = line(packet->to, packet->rail);
-  if (to.station != nullptr && !is_cut(*packet) && !from.down && !to.down) {
-    to.station->hear_complaint({address_of(packet->from, packet->rail), Fault::refused});
+void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
+  const PortState& from = port_state(packet->from, packet->rail);
+  const PortState& to = port_state(packet->to, packet->rail);
+  if (to.node != nullptr && !is_cut(*packet) && !from.down && !to.down) {
+    to.node->path_error({address_of(packet->from, packet->rail), Status::refused});
   }
   recycle(std::move(packet));
 }
 
-void SimNetwork::happen(std::uint64_t note) {
+void SimNetwork::handle_event(std::uint64_t note) {
   const auto slot = static_cast<std::uint32_t>(note);
-  std::unique_ptr<Packet> packet = std::move(travelling_[slot]);
+  std::unique_ptr<Packet> packet = std::move(in_transit_[slot]);
   free_.push_back(slot);
   std::uint64_t word = packet->bytes.size();
   if (packet->bytes.size() >= 12) {
     // Length and checksum of the frame: they stand for all of it.
     std::memcpy(&word, packet->bytes.data() + 4, sizeof word);
   }
-  timetable_.note(word ^ std::uint64_t{packet->to} << 16);
-  switch (static_cast<Leg>(note >> 32)) {
-    case Leg::at_switch: return reach_switch(std::move(packet));
-    case Leg::at_host: return reach_host(std::move(packet));
-    case Leg::complaint: return hand_complaint(std::move(packet));
+  event_queue_.note(word ^ std::uint64_t{packet->to} << 16);
+  switch (static_cast<Hop>(note >> 32)) {
+    case Hop::at_switch: return reach_switch(std::move(packet));
+    case Hop::at_host: return reach_host(std::move(packet));
+    case Hop::complaint: return deliver_icmp_error(std::move(packet));
   }
-  throw std::logic_error("a packet on no leg");
+  throw std::logic_error("a packet on no hop");
 }
 
 void SimNetwork::heal() {
   cuts_.clear();
-  for (Line& each : lines_) {
-    each.down = each.shut_out = each.shut_in = false;
+  for (PortState& each : ports_) {
+    each.down = each.ethertype_out_blocked = each.ethertype_in_blocked = false;
     each.burst_out = each.burst_in = each.detour_until = Time{};
-    each.port.out = each.port.in = Hazard{};
+    each.port.out = each.port.in = Impairment{};
   }
 }
 

@@ -16,9 +16,9 @@
 
 #include "base/address.h"
 #include "link/link.h"
-#include "sim/dice.h"
+#include "sim/event_queue.h"
 #include "sim/port.h"
-#include "sim/timetable.h"
+#include "sim/seeded_random.h"
 #include "sim/trace.h"
 
 namespace cluster::sim {
@@ -38,19 +38,19 @@ struct Packet {
   HostNumber from = 0;
   HostNumber to = 0;
   RailNumber rail = 0;
-  std::uint32_t life = 0;  ///< of the sender's process
+  std::uint32_t incarnation = 0;  ///< of the sender's process
   Time sent_at{};
   Time arrived{};         ///< at the receiving process
   bool shortcut = false;  ///< takes it
 };
 
 /// Whoever sits at the receiving end of a port.
-class Station {
+class NetworkNode {
  public:
-  virtual ~Station() = default;
+  virtual ~NetworkNode() = default;
   /// Takes a frame that arrived. False: no process listens there.
   virtual bool take(std::unique_ptr<Packet>& packet) = 0;
-  virtual void hear_complaint(const link::Complaint& complaint) = 0;
+  virtual void path_error(const link::PathError& complaint) = 0;
 };
 
 struct NetworkTotals {
@@ -69,24 +69,25 @@ struct NetworkTotals {
   std::uint64_t gone() const { return lost + tail_dropped + cut + ring_full + corrupted + unreachable; }
 };
 
-class SimNetwork final : public Actor {
+class SimNetwork final : public EventHandler {
  public:
-  SimNetwork(Timetable& timetable, Trace& trace, std::uint64_t seed, std::uint32_t hosts, RailNumber rails);
+  SimNetwork(EventQueue& event_queue, Trace& trace, std::uint64_t seed, std::uint32_t hosts,
+             RailNumber rails);
   ~SimNetwork() override;
 
-  RailNumber rails() const { return static_cast<RailNumber>(lines_.size() / hosts_); }
-  Port& port(HostNumber host, RailNumber rail = 0) { return line(host, rail).port; }
+  RailNumber rails() const { return static_cast<RailNumber>(ports_.size() / hosts_); }
+  Port& port(HostNumber host, RailNumber rail = 0) { return port_state(host, rail).port; }
   /// To every rail.
-  void connect(HostNumber host, Station& station);
+  void connect(HostNumber host, NetworkNode& node);
   const NetworkTotals& totals() const { return totals_; }
-  Time now() const { return timetable_.now(); }
+  Time now() const { return event_queue_.now(); }
 
   /// False: the host's send queue is full.
-  bool send(HostNumber from, RailNumber rail, std::uint32_t life, const link::OutFrame& frame);
+  bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame);
   /// Frames that take the shortcut out of the host, or in, are lost (or not any more).
   enum class Side : std::uint8_t { out, in };
-  void shut_shortcut(HostNumber host, RailNumber rail, Side side, bool shut);
-  void set_down(HostNumber host, RailNumber rail, bool down) { line(host, rail).down = down; }
+  void block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut);
+  void set_down(HostNumber host, RailNumber rail, bool down) { port_state(host, rail).down = down; }
   /// Whatever the host sends until then takes a longer way, and comes so much later than what it sends
   /// afterwards.
   void detour(HostNumber host, Time until, Duration longer_by);
@@ -95,60 +96,64 @@ class SimNetwork final : public Actor {
     RailNumber rail = 0;
     std::vector<bool> from;
     std::vector<bool> to;
-    bool spares_shortcut = false;
+    bool spares_ethertype = false;
   };
   void cut(Cut cut) { cuts_.push_back(std::move(cut)); }
   /// Ends every partition, brings every port up, makes every cable perfect and opens every shortcut.
   void heal();
-  void mend_cuts(RailNumber rail) {
+  void remove_cuts(RailNumber rail) {
     std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
   }
 
-  void happen(std::uint64_t note) override;
+  void handle_event(std::uint64_t note) override;
   void recycle(std::unique_ptr<Packet> packet);
 
  private:
-  struct Line {
-    explicit Line(Dice chance) : dice(chance) {}
+  struct PortState {
+    explicit PortState(SeededRandom chance) : random(chance) {}
     Port port;
-    Station* station = nullptr;
-    Dice dice;
+    NetworkNode* node = nullptr;
+    SeededRandom random;
     Time sends_until{};      ///< the host's send queue is empty then
     Time switch_until{};     ///< the switch's queue towards the host is empty then
     Time delivered_until{};  ///< frames arrive in the order they left the queue
-    Time complained_at{};
+    Time icmp_sent_at{};
     Time detour_until{};
     Duration detour_by{0};
     Time burst_out{};  ///< frames are lost in a burst until then
     Time burst_in{};
     bool down = false;
-    bool shut_out = false;  ///< for what takes the shortcut
-    bool shut_in = false;
+    bool ethertype_out_blocked = false;  ///< for what takes the shortcut
+    bool ethertype_in_blocked = false;
   };
-  enum class Leg : std::uint8_t { at_switch, at_host, complaint };
+  enum class Hop : std::uint8_t { at_switch, at_host, complaint };
 
-  Line& line(HostNumber host, RailNumber rail) { return lines_[std::size_t{rail} * hosts_ + host]; }
-  std::unique_ptr<Packet> blank();
-  std::uint64_t keep(Leg leg, std::unique_ptr<Packet> packet);
+  PortState& port_state(HostNumber host, RailNumber rail) {
+    return ports_[std::size_t{rail} * hosts_ + host];
+  }
+  std::unique_ptr<Packet> new_packet();
+  std::uint64_t keep(Hop hop, std::unique_ptr<Packet> packet);
   /// True if the frame survives; may damage it. `late` is how much later than its turn it comes.
-  bool pass(Line& on, const Hazard& hazard, Time& burst, Packet& packet, Duration& late, bool& twice);
-  void send_copies(Line& on, const Hazard& hazard, bool twice, Time there, Leg leg, const Packet& packet);
-  void damage(Line& on, Packet& packet);
+  bool pass(PortState& on, const Impairment& impairment, Time& burst, Packet& packet, Duration& late,
+            bool& twice);
+  void send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
+                   const Packet& packet);
+  void damage(PortState& on, Packet& packet);
   bool is_cut(const Packet& packet) const;
   void reach_switch(std::unique_ptr<Packet> packet);
   void reach_host(std::unique_ptr<Packet> packet);
-  void complain(const Packet& packet);
-  void hand_complaint(std::unique_ptr<Packet> packet);
+  void send_icmp_error(const Packet& packet);
+  void deliver_icmp_error(std::unique_ptr<Packet> packet);
   void lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet);
 
-  Timetable& timetable_;
+  EventQueue& event_queue_;
   Trace& trace_;
   std::uint32_t hosts_;
-  std::vector<Line> lines_;  ///< rail by rail
+  std::vector<PortState> ports_;  ///< rail by rail
   std::vector<Cut> cuts_;
-  std::vector<std::unique_ptr<Packet>> travelling_;
+  std::vector<std::unique_ptr<Packet>> in_transit_;
   std::vector<std::uint32_t> free_;
-  std::vector<std::unique_ptr<Packet>> blanks_;
+  std::vector<std::unique_ptr<Packet>> spare_packets_;
   NetworkTotals totals_;
 };
 

@@ -10,47 +10,47 @@ namespace {
 
 constexpr std::uint64_t kStreamPlan = 5;
 constexpr std::uint64_t kStreamRails = 7;
-constexpr std::uint64_t kStreamShortcuts = 8;
+constexpr std::uint64_t kStreamEthertype = 8;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
 /// way at the slowest rate.
-constexpr Duration kComingRight = 40s;
+constexpr Duration kRecoveryTime = 40s;
 /// More than this happens in no honest run: something goes round in circles.
 constexpr std::uint64_t kStepsMax = 40'000'000;
 
-std::uint32_t draw_hosts(std::uint32_t asked, Dice& dice) {
-  const auto drawn = static_cast<std::uint32_t>(dice.between(2, kHostsMax));
+std::uint32_t draw_hosts(std::uint32_t asked, SeededRandom& random) {
+  const auto drawn = static_cast<std::uint32_t>(random.between(2, kHostsMax));
   return asked != 0 ? asked : drawn;
 }
 
 /// Most nodes have one. Drawn apart, so that such a run does not depend on there being others.
 RailNumber draw_rails(const RunOptions& options) {
-  Dice dice = Dice::stream(options.seed, kStreamRails);
-  const auto drawn = dice.chance(600'000) ? 1 : static_cast<RailNumber>(dice.between(2, kRailsMost));
+  SeededRandom random = SeededRandom::stream(options.seed, kStreamRails);
+  const auto drawn = random.chance(600'000) ? 1 : static_cast<RailNumber>(random.between(2, kRailsMost));
   return options.rails != 0 ? options.rails : drawn;
 }
 
 }  // namespace
 
 Simulation::Simulation(const RunOptions& options)
-    : dice_(Dice::stream(options.seed, kStreamPlan)),
-      host_count_(draw_hosts(options.hosts, dice_)),
-      plan_(draw_workload(options.workload, dice_)),
-      horizon_(dice_.chance(700'000) ? dice_.between(1ms, 30ms) : dice_.between(30ms, 3s)),
-      peer_timeout_(dice_.chance(500'000) ? 3s : 10s),
+    : random_(SeededRandom::stream(options.seed, kStreamPlan)),
+      host_count_(draw_hosts(options.hosts, random_)),
+      plan_(draw_workload(options.workload, random_)),
+      horizon_(random_.chance(700'000) ? random_.between(1ms, 30ms) : random_.between(30ms, 3s)),
+      peer_timeout_(random_.chance(500'000) ? 3s : 10s),
       cluster_(options.seed, host_count_, plan_, draw_rails(options)) {
   if (plan_.name.empty()) throw std::invalid_argument("no workload is called " + options.workload);
-  if (!draw_severity(options.faults, dice_, severity_)) {
+  if (!draw_severity(options.faults, random_, severity_)) {
     throw std::invalid_argument("no faults are called " + options.faults);
   }
   if (!options.trace.empty() && !cluster_.trace.open(options.trace)) {
     throw std::invalid_argument("cannot write " + options.trace);
   }
   draw_ports();
-  FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, cluster_.network, dice_);
-  Dice shortcuts = Dice::stream(options.seed, kStreamShortcuts);
-  draw_shortcuts(host_count_, horizon_, cluster_.network, faults, shortcuts);
+  FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, cluster_.network, random_);
+  SeededRandom shortcuts = SeededRandom::stream(options.seed, kStreamEthertype);
+  draw_ethertype_blocks(host_count_, horizon_, cluster_.network, faults, shortcuts);
   const RailNumber rails = cluster_.network.rails();
   description_ = std::to_string(host_count_) + " hosts" +
                  (rails == 1 ? "" : " on " + std::to_string(rails) + " rails") + ", " + plan_.name +
@@ -61,7 +61,7 @@ Simulation::Simulation(const RunOptions& options)
     profiles_.back().shortcut = shortcuts.chance(800'000);
     cluster_.add_host(profiles_.back());
   }
-  faults_ = std::make_unique<FaultSchedule>(std::move(faults), cluster_.timetable, cluster_.trace,
+  faults_ = std::make_unique<FaultSchedule>(std::move(faults), cluster_.event_queue, cluster_.trace,
                                             cluster_.network, cluster_.oracle, cluster_.hosts);
 }
 
@@ -69,16 +69,17 @@ void Simulation::draw_ports() {
   for (RailNumber rail = 0; rail < cluster_.network.rails(); ++rail) {
     constexpr std::array<std::uint64_t, 4> rates{1'000'000'000, 10'000'000'000, 40'000'000'000,
                                                  100'000'000'000};
-    const std::uint64_t common = dice_.pick(rates);
-    const Duration delay = dice_.chance(700'000) ? dice_.between(200ns, 20us) : dice_.between(20us, 500us);
-    const bool shallow = dice_.chance(300'000);
+    const std::uint64_t common = random_.pick(rates);
+    const Duration delay =
+        random_.chance(700'000) ? random_.between(200ns, 20us) : random_.between(20us, 500us);
+    const bool shallow = random_.chance(300'000);
     for (HostNumber host = 0; host < host_count_; ++host) {
       Port& port = cluster_.network.port(host, rail);
-      port.bits_per_second = dice_.chance(200'000) ? dice_.pick(rates) : common;
+      port.bits_per_second = random_.chance(200'000) ? random_.pick(rates) : common;
       port.delay = delay;
-      port.send_queue_bytes = dice_.between(64, 1024) * 1024;
-      port.switch_queue_bytes = shallow ? dice_.between(20, 64) * 1024 : dice_.between(64, 1024) * 1024;
-      port.ring_frames = dice_.between(64, 2048);
+      port.send_queue_bytes = random_.between(64, 1024) * 1024;
+      port.switch_queue_bytes = shallow ? random_.between(20, 64) * 1024 : random_.between(64, 1024) * 1024;
+      port.ring_frames = random_.between(64, 2048);
     }
   }
 }
@@ -86,50 +87,50 @@ void Simulation::draw_ports() {
 HostProfile Simulation::draw_profile() {
   HostProfile profile;
   constexpr std::array<std::size_t, 5> frames{1472, 1472, 1472, 1232, 8972};
-  profile.frame_max = dice_.pick(frames);
-  profile.poll_gap = dice_.chance(800'000) ? dice_.between(100ns, 2us) : dice_.between(2us, 200us);
-  profile.frame_cost = dice_.between(0ns, 400ns);
-  profile.clock_ahead = dice_.between(1s, 1'000'000s);
-  if (dice_.chance(300'000)) profile.linger = dice_.between(0us, 3ms);
-  engine::Settings& settings = profile.settings;
-  settings.net_eager_max = dice_.pick(std::array<std::size_t, 6>{0, 256, 4096, 16384, 65536, 65536});
+  profile.frame_max = random_.pick(frames);
+  profile.poll_gap = random_.chance(800'000) ? random_.between(100ns, 2us) : random_.between(2us, 200us);
+  profile.frame_cost = random_.between(0ns, 400ns);
+  profile.clock_ahead = random_.between(1s, 1'000'000s);
+  if (random_.chance(300'000)) profile.linger = random_.between(0us, 3ms);
+  engine::EngineSettings& settings = profile.settings;
+  settings.net_eager_max = random_.pick(std::array<std::size_t, 6>{0, 256, 4096, 16384, 65536, 65536});
   settings.eager_credit =
-      dice_.pick(std::array<std::size_t, 4>{64 * 1024, 256 * 1024, 2048 * 1024, 2048 * 1024});
-  settings.pull_window = dice_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
-  settings.stored_max = dice_.pick(std::array<std::size_t, 4>{16, 256, 1 << 20, 1 << 20});
-  settings.send_requests_max = dice_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
-  if (plan_.stored_max != 0) settings.stored_max = plan_.stored_max;
+      random_.pick(std::array<std::size_t, 4>{64 * 1024, 256 * 1024, 2048 * 1024, 2048 * 1024});
+  settings.pull_window = random_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
+  settings.unexpected_max = random_.pick(std::array<std::size_t, 4>{16, 256, 1 << 20, 1 << 20});
+  settings.send_requests_max = random_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
+  if (plan_.unexpected_max != 0) settings.unexpected_max = plan_.unexpected_max;
   if (plan_.one_frame) settings.net_eager_max = 16384;
-  settings.flow_window = dice_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
-  settings.ack_delay = dice_.between(5us, 100us);
+  settings.flow_window = random_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
+  settings.ack_delay = random_.between(5us, 100us);
   settings.peer_timeout = peer_timeout_;
   return profile;
 }
 
 void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*reached)()) {
   while (!(this->*reached)()) {
-    if (cluster_.timetable.empty() || cluster_.timetable.next() > limit) {
+    if (cluster_.event_queue.empty() || cluster_.event_queue.next() > limit) {
       throw LivenessFailure(
-          std::string(cluster_.timetable.empty() ? "the world stands still before " : "too long before ") +
+          std::string(cluster_.event_queue.empty() ? "the world stands still before " : "too long before ") +
           awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.remote.unfinished());
     }
     // Looking is dearer than stepping.
-    for (int i = 0; i < 64 && !cluster_.timetable.empty() && cluster_.timetable.next() <= limit; ++i)
-      cluster_.timetable.step();
-    if (cluster_.timetable.steps() > kStepsMax)
+    for (int i = 0; i < 64 && !cluster_.event_queue.empty() && cluster_.event_queue.next() <= limit; ++i)
+      cluster_.event_queue.step();
+    if (cluster_.event_queue.steps() > kStepsMax)
       throw LivenessFailure(std::string("no end of events before ") + awaited);
   }
 }
 
-bool Simulation::all_over() {
+bool Simulation::all_finished() {
   return std::all_of(cluster_.hosts.begin(), cluster_.hosts.end(), [](const auto& host) {
-    return !host->running() || host->leaving() || host->application().finished();
+    return !host->running() || host->exiting() || host->application().finished();
   });
 }
 
 bool Simulation::all_delivered() {
   for (HostNumber host = 0; host < host_count_; ++host) {
-    if (!cluster_.hosts[host]->running() || cluster_.hosts[host]->leaving()) continue;
+    if (!cluster_.hosts[host]->running() || cluster_.hosts[host]->exiting()) continue;
     if (!cluster_.hosts[host]->application().all_sent()) return false;
     if (cluster_.oracle.undelivered(host, false) + cluster_.oracle.undelivered(host, true) != 0) return false;
   }
@@ -138,29 +139,29 @@ bool Simulation::all_delivered() {
 
 bool Simulation::all_idle() {
   return std::all_of(cluster_.hosts.begin(), cluster_.hosts.end(), [](const auto& host) {
-    return !host->running() || host->leaving() || host->application().idle();
+    return !host->running() || host->exiting() || host->application().idle();
   });
 }
 
-bool Simulation::all_gone() {
+bool Simulation::all_exited() {
   return std::none_of(cluster_.hosts.begin(), cluster_.hosts.end(),
                       [](const auto& host) { return host->running(); });
 }
 
 void Simulation::run_workload() {
   const Time end = Time{} + horizon_;
-  while (!cluster_.timetable.empty() && cluster_.timetable.next() <= end) {
-    cluster_.timetable.step();
-    if (cluster_.timetable.steps() % 1024 == 0 && severity_ == Severity::none && all_over()) break;
-    if (cluster_.timetable.steps() > kStepsMax) throw LivenessFailure("no end of events in the workload");
+  while (!cluster_.event_queue.empty() && cluster_.event_queue.next() <= end) {
+    cluster_.event_queue.step();
+    if (cluster_.event_queue.steps() % 1024 == 0 && severity_ == Severity::none && all_finished()) break;
+    if (cluster_.event_queue.steps() > kStepsMax) throw LivenessFailure("no end of events in the workload");
   }
 }
 
 RunReport Simulation::run() {
-  const bool staggered = dice_.chance(300'000);
+  const bool staggered = random_.chance(300'000);
   for (const auto& host : cluster_.hosts) {
     // Some begin to talk before others are there to listen.
-    if (staggered) cluster_.run_for(dice_.between(0us, 3ms));
+    if (staggered) cluster_.run_for(random_.between(0us, 3ms));
     host->start();
   }
   run_workload();
@@ -170,43 +171,43 @@ RunReport Simulation::run() {
     host->application().finish();
     host->wake_now();
   }
-  const Time healed = cluster_.timetable.now();
-  run_until(healed + kComingRight, "every message has arrived", &Simulation::all_delivered);
+  const Time healed = cluster_.event_queue.now();
+  run_until(healed + kRecoveryTime, "every message has arrived", &Simulation::all_delivered);
   for (const auto& host : cluster_.hosts) {
     if (!host->running()) continue;
-    host->application().give_up_receives();
+    host->application().cancel_receives();
     host->wake_now();
   }
-  run_until(healed + 2 * kComingRight, "every operation has ended", &Simulation::all_idle);
-  run_until(healed + 3 * kComingRight, "the network falls silent", &Simulation::silent);
+  run_until(healed + 2 * kRecoveryTime, "every operation has ended", &Simulation::all_idle);
+  run_until(healed + 3 * kRecoveryTime, "the network falls silent", &Simulation::silent);
   cluster_.oracle.check_complete();
   cluster_.remote.check_complete();
   check_memory();
   check_windows();
-  check_repairs();
+  check_retransmissions();
   check_credit();
   check_store();
   for (const auto& host : cluster_.hosts) {
     host->leave();
-    cluster_.run_for(dice_.between(0us, 200us));
+    cluster_.run_for(random_.between(0us, 200us));
   }
-  run_until(cluster_.timetable.now() + kComingRight, "every process has left", &Simulation::all_gone);
-  run_until(cluster_.timetable.now() + kComingRight, "the last frame has arrived", &Simulation::silent);
+  run_until(cluster_.event_queue.now() + kRecoveryTime, "every process has left", &Simulation::all_exited);
+  run_until(cluster_.event_queue.now() + kRecoveryTime, "the last frame has arrived", &Simulation::silent);
   return report();
 }
 
 /// An engine's memory is bounded by its settings and the number of its peers, whatever happens.
 void Simulation::check_memory() const {
   for (HostNumber host = 0; host < host_count_; ++host) {
-    const engine::Settings& settings = profiles_[host].settings;
+    const engine::EngineSettings& settings = profiles_[host].settings;
     const std::size_t window = settings.flow_window * (2 * profiles_[host].frame_max + 1024);
     // Each rail remembers what travels on it.
     const std::size_t rails = cluster_.network.rails() * (64 * settings.flow_window + 8 * 1024);
     const std::size_t peer = 2 * window + 2 * settings.eager_credit + rails + 64 * 1024;
     const std::size_t bound = host_count_ * peer + settings.send_requests_max * 1024 + 4 * 1024 * 1024;
-    if (cluster_.hosts[host]->account().peak() <= bound) continue;
+    if (cluster_.hosts[host]->memory().peak() <= bound) continue;
     throw SafetyFailure("host " + std::to_string(host) + " used " +
-                        std::to_string(cluster_.hosts[host]->account().peak()) +
+                        std::to_string(cluster_.hosts[host]->memory().peak()) +
                         " bytes of memory, more than its bound of " + std::to_string(bound));
   }
 }
@@ -220,7 +221,7 @@ void Simulation::check_windows() const {
 
 /// Only what is missing travels again: a frame that the network kept or damaged may cost two, one that it
 /// delayed one, and so may each timeout. The rest allows for peers that are away and answer late.
-void Simulation::check_repairs() const {
+void Simulation::check_retransmissions() const {
   constexpr std::uint64_t always = 500;
   constexpr std::uint64_t one_in = 50;
   const NetworkTotals& network = cluster_.network.totals();
@@ -228,26 +229,27 @@ void Simulation::check_repairs() const {
   const std::uint64_t bound =
       2 * network.gone() + network.reordered + counters.timeouts + always + network.frames / one_in;
   // What finds no room at its receiver is sent again until it does.
-  if (counters.frames_retransmitted <= bound || counters.store_full != 0) return;
+  if (counters.frames_retransmitted <= bound || counters.unexpected_full != 0) return;
   throw SafetyFailure(std::to_string(counters.frames_retransmitted) + " frames were sent again though of " +
                       std::to_string(network.frames) + " only " + std::to_string(network.gone()) +
                       " were lost and " + std::to_string(network.reordered) + " late");
 }
 
-bool Simulation::knows_life_of(HostNumber host, HostNumber other) const {
-  const Lives& lives = cluster_.oracle.lives();
-  return lives.known(host, other) == lives.of(other);
+bool Simulation::knows_incarnation_of(HostNumber host, HostNumber other) const {
+  const Incarnations& incarnations = cluster_.oracle.incarnations();
+  return incarnations.known(host, other) == incarnations.of(other);
 }
 
 /// When nothing is stored nobody owes credit, and each side of a session that nothing has disturbed may send
-/// again nearly all that its peer lends. Whoever has a session with a life that is over need not know it yet.
+/// again nearly all that its peer lends. Whoever has a session with an incarnation that is over need not know
+/// it yet.
 void Simulation::check_credit() const {
-  std::vector<engine::Insight> seen;
+  std::vector<engine::EndpointStats> seen;
   for (const auto& host : cluster_.hosts) {
-    seen.push_back(host->running() ? host->insight() : engine::Insight{});
+    seen.push_back(host->running() ? host->insight() : engine::EndpointStats{});
   }
   for (HostNumber host = 0; host < host_count_; ++host) {
-    for (const engine::PeerInsight& peer : seen[host].peers) {
+    for (const engine::PeerStats& peer : seen[host].peers) {
       const std::string between = "host " + std::to_string(host) + " and " + peer.name.text();
       if (peer.stored == 0 && peer.lent != 0) {
         throw SafetyFailure(between + ": " + std::to_string(peer.lent) +
@@ -256,14 +258,14 @@ void Simulation::check_credit() const {
       const HostNumber other = host_of(peer.name);
       const bool undisturbed =
           seen[host].counters.sessions_reset + seen[other].counters.sessions_reset == 0 &&
-          cluster_.hosts[other]->running() && peer.flow && other != host && knows_life_of(host, other) &&
-          knows_life_of(other, host);
+          cluster_.hosts[other]->running() && peer.flow && other != host &&
+          knows_incarnation_of(host, other) && knows_incarnation_of(other, host);
       if (!undisturbed) continue;
       const auto back = std::find_if(seen[other].peers.begin(), seen[other].peers.end(),
                                      [&](const auto& p) { return p.name == address_of(host); });
       if (back == seen[other].peers.end()) continue;
       const std::uint64_t least = profiles_[other].settings.eager_credit / 4 * 3;
-      if (peer.spare + back->lent >= std::min(least, protocol::kFirstCredit)) continue;
+      if (peer.spare + back->lent >= std::min(least, protocol::kInitialCredit)) continue;
       throw SafetyFailure(between + ": only " + std::to_string(peer.spare) + " bytes of credit are left");
     }
   }
@@ -272,21 +274,21 @@ void Simulation::check_credit() const {
 /// Who only takes in, and waits for nobody's answer, stores no more than it was told to.
 void Simulation::check_store() const {
   constexpr HostNumber sink = 0;
-  if (!plan_.one_frame || cluster_.hosts[sink]->most_stored() <= plan_.stored_max) return;
+  if (!plan_.one_frame || cluster_.hosts[sink]->most_stored() <= plan_.unexpected_max) return;
   throw SafetyFailure("host 0 stored " + std::to_string(cluster_.hosts[sink]->most_stored()) +
-                      " messages, and was told " + std::to_string(plan_.stored_max));
+                      " messages, and was told " + std::to_string(plan_.unexpected_max));
 }
 
 RunReport Simulation::report() const {
   RunReport report;
   report.description = description_;
-  report.digest = cluster_.timetable.digest();
+  report.digest = cluster_.event_queue.digest();
   report.messages = cluster_.oracle.messages();
   report.delivered = cluster_.oracle.delivered();
   report.bytes = cluster_.oracle.delivered_bytes();
   report.failures = cluster_.oracle.failures();
-  report.steps = cluster_.timetable.steps();
-  report.duration = cluster_.timetable.now().time_since_epoch();
+  report.steps = cluster_.event_queue.steps();
+  report.duration = cluster_.event_queue.now().time_since_epoch();
   report.network = cluster_.network.totals();
   report.counters = cluster_.counters();
   return report;

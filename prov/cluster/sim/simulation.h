@@ -54,20 +54,20 @@ class Simulation {
   void draw_ports();
   void run_workload();
   void run_until(Time limit, const char* awaited, bool (Simulation::*reached)());
-  bool all_over();
+  bool all_finished();
   bool all_delivered();
   bool all_idle();
-  bool silent() { return cluster_.timetable.empty(); }
-  bool all_gone();
+  bool silent() { return cluster_.event_queue.empty(); }
+  bool all_exited();
   void check_memory() const;
   void check_windows() const;
-  void check_repairs() const;
-  bool knows_life_of(HostNumber host, HostNumber other) const;
+  void check_retransmissions() const;
+  bool knows_incarnation_of(HostNumber host, HostNumber other) const;
   void check_credit() const;
   void check_store() const;
   RunReport report() const;
 
-  Dice dice_;
+  SeededRandom random_;
   std::uint32_t host_count_;
   WorkloadPlan plan_;
   Severity severity_ = Severity::none;

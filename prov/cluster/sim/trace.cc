@@ -15,7 +15,7 @@ bool Trace::open(const std::string& path) {
 void Trace::line(const char* format, ...) {
   if (!on()) return;
   std::fprintf(file_.get(), "%16.3f us  ",
-               static_cast<double>(timetable_.now().time_since_epoch().count()) / 1e3);
+               static_cast<double>(event_queue_.now().time_since_epoch().count()) / 1e3);
   va_list arguments;
   va_start(arguments, format);
   std::vfprintf(file_.get(), format, arguments);

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "sim/timetable.h"
+#include "sim/event_queue.h"
 
 namespace cluster::sim {
 
@@ -14,7 +14,7 @@ struct Packet;
 
 class Trace {
  public:
-  explicit Trace(const Timetable& timetable) : timetable_(timetable) {}
+  explicit Trace(const EventQueue& event_queue) : event_queue_(event_queue) {}
   /// False if the file cannot be written.
   bool open(const std::string& path);
 
@@ -28,7 +28,7 @@ class Trace {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
 
-  const Timetable& timetable_;
+  const EventQueue& event_queue_;
   std::unique_ptr<std::FILE, Close> file_;
 };
 

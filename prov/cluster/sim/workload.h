@@ -1,5 +1,5 @@
 // What applications do in a run: who talks to whom, how large messages are, how receives are posted.
-// A plan is drawn once per run; every host follows it with dice of its own.
+// A plan is drawn once per run; every host follows it with random of its own.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "sim/dice.h"
+#include "sim/seeded_random.h"
 
 namespace cluster::sim {
 
@@ -37,7 +37,7 @@ struct Thresholds {
   std::size_t eager_max = 64 * 1024;
 };
 
-std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, Dice& dice);
+std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, SeededRandom& random);
 std::size_t largest_size(const SizeMix& mix, const Thresholds& thresholds);
 /// Remote accesses are no longer than this, so that many fit into a region.
 inline constexpr std::size_t kRemoteMax = 1200 * 1024;
@@ -51,8 +51,8 @@ struct WorkloadPlan {
   Duration think{0};                ///< longest pause between sends
   Duration late{0};                 ///< longest pause before a used receive is replaced
   SizeMix sizes;
-  std::size_t stored_max = 0;  ///< if not 0: so many messages may wait for their receive at every host
-  bool one_frame = false;      ///< every message is sent eagerly, in one frame
+  std::size_t unexpected_max = 0;  ///< if not 0: so many messages may wait for their receive at every host
+  bool one_frame = false;          ///< every message is sent eagerly, in one frame
 
   /// Parts in a million of the messages, receives or turns of an application.
   std::uint32_t tagged = 700'000;
@@ -84,6 +84,6 @@ struct WorkloadPlan {
 std::vector<std::string_view> workload_names();
 /// A plan for so many hosts; `name` "any" (or empty) draws one of them too. Empty name in the result:
 /// unknown.
-WorkloadPlan draw_workload(std::string_view name, Dice& dice);
+WorkloadPlan draw_workload(std::string_view name, SeededRandom& random);
 
 }  // namespace cluster::sim

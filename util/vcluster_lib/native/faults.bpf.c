@@ -1,19 +1,19 @@
 /* What happens to a frame at one port of the switch, in one direction.
 
-   Attached by `tc filter ... bpf direct-action` to a clsact of the port: egress is on the way to the node, ingress comes
-   from it. Each attached program has maps of its own. Dice are thrown in the order loss, duplicate, corrupt, delay; a
-   frame that has to wait is copied to the waiting room, a process, and dropped here, since a classifier can hold nothing.
-   Loss, duplicates and damage never leave the kernel.
+   Attached by `tc filter ... bpf direct-action` to a clsact of the port: egress is on the way to the node,
+   ingress comes from it. Each attached program has maps of its own. Dice are thrown in the order loss,
+   duplicate, corrupt, delay; a frame that has to wait is copied to the waiting room, a process, and dropped
+   here, since a classifier can hold nothing. Loss, duplicates and damage never leave the kernel.
 
-   Between virtual interfaces many frames travel as one super-frame, which would be lost as one. So all frames first take a
-   turn through the cutter, a pair of interfaces in the switch of which the first takes no super-frames: the kernel cuts
-   them in front of it. At the other end stands the second program here and sends the pieces back to their port. Small
-   frames go the same way, or they would overtake. */
+   Between virtual interfaces many frames travel as one super-frame, which would be lost as one. So all frames
+   first take a turn through the cutter, a pair of interfaces in the switch of which the first takes no
+   super-frames: the kernel cuts them in front of it. At the other end stands the second program here and
+   sends the pieces back to their port. Small frames go the same way, or they would overtake. */
+#include "faults.h"
+
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>
-
-#include "faults.h"
 
 #define SEC(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
@@ -22,8 +22,8 @@ static void* (*map_lookup)(void* map, const void* key) = (void*)BPF_FUNC_map_loo
 static __u32 (*random_number)(void) = (void*)BPF_FUNC_get_prandom_u32;
 static __u64 (*monotonic_ns)(void) = (void*)BPF_FUNC_ktime_get_ns;
 static long (*load_bytes)(const void* skb, __u32 at, void* to, __u32 size) = (void*)BPF_FUNC_skb_load_bytes;
-static long (*store_bytes)(void* skb, __u32 at, const void* from, __u32 size, __u64 flags) =
-    (void*)BPF_FUNC_skb_store_bytes;
+static long (*store_bytes)(void* skb, __u32 at, const void* from, __u32 size,
+                           __u64 flags) = (void*)BPF_FUNC_skb_store_bytes;
 static long (*clone_redirect)(void* skb, __u32 interface, __u64 flags) = (void*)BPF_FUNC_clone_redirect;
 static long (*redirect)(__u32 interface, __u64 flags) = (void*)BPF_FUNC_redirect;
 static void* (*ring_reserve)(void* ring, __u64 size, __u64 flags) = (void*)BPF_FUNC_ringbuf_reserve;
@@ -116,18 +116,18 @@ INLINE __u64 waiting_time(const struct fault_settings* settings, struct fault_co
 }
 
 /* A record of the ring has a size known beforehand; four sizes serve. */
-#define HOLD_IN(room)                                                    \
-  if (length <= (room)) {                                                \
+#define HOLD_IN(room)                                                               \
+  if (length <= (room)) {                                                           \
     struct held_frame* held = ring_reserve(&waiting_map, sizeof *held + (room), 0); \
-    if (!held) return 0;                                                 \
-    held->due_ns = due;                                                  \
-    held->length = length;                                               \
-    if (load_bytes(skb, 0, held + 1, length) != 0) {                     \
-      ring_discard(held, 0);                                             \
-      return 0;                                                          \
-    }                                                                    \
-    ring_submit(held, 0);                                                \
-    return 1;                                                            \
+    if (!held) return 0;                                                            \
+    held->due_ns = due;                                                             \
+    held->length = length;                                                          \
+    if (load_bytes(skb, 0, held + 1, length) != 0) {                                \
+      ring_discard(held, 0);                                                        \
+      return 0;                                                                     \
+    }                                                                               \
+    ring_submit(held, 0);                                                           \
+    return 1;                                                                       \
   }
 
 static __attribute__((noinline)) int hold(struct __sk_buff* skb, __u64 due) {

@@ -1,6 +1,7 @@
-/* What the three parts of fault injection agree on: the program in the kernel (faults.bpf.c), the waiting room
-   (waiting_room.cc), and faults.py, which writes the settings and reads the counts. Plain C, fixed widths, no padding;
-   faults.py packs the same fields in the same order. A share is given as N of 2^32; 2^32 is always. */
+/* What the three parts of fault injection agree on: the program in the kernel (faults.bpf.c), the waiting
+   room (delay_queue.cc), and faults.py, which writes the settings and reads the counts. Plain C, fixed
+   widths, no padding; faults.py packs the same fields in the same order. A share is given as N of 2^32; 2^32
+   is always. */
 #ifndef VCLUSTER_FAULTS_H
 #define VCLUSTER_FAULTS_H
 
@@ -31,7 +32,7 @@ struct fault_counts {
   __u64 corrupted;
   __u64 reordered;
   __u64 delayed;
-  __u64 overrun; /* should have waited, but the way to the waiting room was full: lost */
+  __u64 overrun;        /* should have waited, but the way to the waiting room was full: lost */
   __u64 longest_gap_ns; /* between two frames, before dice are thrown: a stall shows here */
   __u64 burst_left;
   __u64 last_ns; /* when the latest frame came */
@@ -46,12 +47,12 @@ struct held_frame {
   __u64 length;
 };
 
-/* skb->mark of frames on their way through the cutter and after it: the interface at which they go on, and whether they
-   come from its node. Interfaces have indices below 2^24. */
+/* skb->mark of frames on their way through the cutter and after it: the interface at which they go on, and
+   whether they come from its node. Interfaces have indices below 2^24. */
 #define CUT_MARK(interface, ingress) ((interface) << 1 | (ingress))
 
-/* skb->mark of frames that had their turn, so that nothing happens to them twice at the same place. A mark does not
-   cross into a node. */
+/* skb->mark of frames that had their turn, so that nothing happens to them twice at the same place. A mark
+   does not cross into a node. */
 #define FAULT_MARK_EGRESS 0x56430001u
 #define FAULT_MARK_INGRESS 0x56430002u
 

@@ -15,11 +15,11 @@ class HeldBackTest : public testing::Test {
  protected:
   HeldBackTest() : cluster(1, 2, plain_plan(Pattern::one_way, 64, kMessages)) {
     HostProfile profile;
-    profile.settings.stored_max = kStored;
+    profile.settings.unexpected_max = kStored;
     cluster.add_host(profile);
     cluster.add_host(profile);
     for (const auto& host : cluster.hosts) host->start();
-    cluster.hosts[1]->freeze(kAway, SimHost::Absence::computing);
+    cluster.hosts[1]->pause(kAway, SimHost::PauseKind::computing);
   }
 
   SimCluster cluster;
@@ -41,12 +41,12 @@ TEST_F(HeldBackTest, NothingIsSaidAnyMoreOnceAllIsTaken) {
   cluster.run_for(kAway + 100ms);
   for (const auto& host : cluster.hosts) {
     host->application().finish();
-    host->application().give_up_receives();
+    host->application().cancel_receives();
     host->wake_now();
   }
   cluster.run_for(5s);
   EXPECT_EQ(cluster.oracle.delivered(), kMessages);
-  EXPECT_TRUE(cluster.timetable.empty()) << "somebody still talks";
+  EXPECT_TRUE(cluster.event_queue.empty()) << "somebody still talks";
 }
 
 }  // namespace

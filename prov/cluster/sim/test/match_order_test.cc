@@ -5,12 +5,12 @@
 namespace cluster::sim {
 namespace {
 
-constexpr Taste kAnything{true, 0, ~std::uint64_t{0}};
+constexpr MatchCriteria kAnything{true, 0, ~std::uint64_t{0}};
 
 bool note(MatchOrder& order, std::uint32_t message, std::uint64_t position, std::uint64_t tag,
-          const Taste& taste) {
+          const MatchCriteria& criteria) {
   MatchOrder::Match other{};
-  return order.note(1, {message, position, tag, taste}, other);
+  return order.note(1, {message, position, tag, criteria}, other);
 }
 
 TEST(MatchOrder, InOrderIsInOrder) {

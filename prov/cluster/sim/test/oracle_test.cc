@@ -11,10 +11,10 @@ namespace {
 class OracleTest : public testing::Test {
  protected:
   OracleTest() : oracle(2) {
-    oracle.lives().begins(0, Time{}, false);
-    oracle.lives().begins(1, Time{}, false);
+    oracle.incarnations().begins(0, Time{}, false);
+    oracle.incarnations().begins(1, Time{}, false);
     receive.host = 1;
-    receive.life = 1;
+    receive.incarnation = 1;
     receive.tagged = true;
     receive.ignore = ~std::uint64_t{0};
     receive.capacity = buffer.size();
@@ -22,13 +22,13 @@ class OracleTest : public testing::Test {
   }
 
   /// A message of 100 bytes from 0 to 1 that was taken; `buffer` holds its content.
-  MessageNumber send(protocol::Promise promise = protocol::Promise::buffer_free) {
+  MessageNumber send(protocol::CompletionLevel completion_level = protocol::CompletionLevel::inject) {
     Message shape;
     shape.from = 0;
     shape.to = 1;
     shape.tagged = true;
     shape.length = 100;
-    shape.promise = promise;
+    shape.completion_level = completion_level;
     const MessageNumber number = oracle.compose(shape).number;
     oracle.accepted(number);
     fill_content(number, Bytes(buffer).first(100));
@@ -93,7 +93,7 @@ TEST_F(OracleTest, AWrongSender) {
 TEST_F(OracleTest, ATruncationThatIsNone) {
   const MessageNumber number = send();
   protocol::Completion completion = got(number);
-  completion.fault = Fault::truncated;
+  completion.status = Status::truncated;
   EXPECT_THROW(oracle.received(receive, completion, buffer), SafetyFailure);
 }
 
@@ -120,22 +120,22 @@ TEST_F(OracleTest, ASendThatEndsTwice) {
 }
 
 TEST_F(OracleTest, ASendThatEndsBeforeItHasArrived) {
-  const MessageNumber number = send(protocol::Promise::transmitted);
+  const MessageNumber number = send(protocol::CompletionLevel::transmit);
   EXPECT_THROW(oracle.send_ended(sent(number)), SafetyFailure);
 }
 
 TEST_F(OracleTest, AnErrorWithoutCause) {
   const MessageNumber number = send();
   protocol::Completion completion = sent(number);
-  completion.fault = Fault::reset;
+  completion.status = Status::reset;
   EXPECT_THROW(oracle.send_ended(completion), SafetyFailure);
 }
 
 TEST_F(OracleTest, AnErrorWithCause) {
   const MessageNumber number = send();
-  oracle.life_ends(1);
+  oracle.incarnation_ends(1);
   protocol::Completion completion = sent(number);
-  completion.fault = Fault::reset;
+  completion.status = Status::reset;
   oracle.send_ended(completion);
   oracle.check_complete();
   EXPECT_EQ(oracle.failures(), 1u);

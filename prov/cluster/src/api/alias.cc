@@ -6,13 +6,13 @@
 // alias is one of the original; whatever concerns the endpoint as such (bind, enable, name, cancel,
 // insight) is asked of the original (`original()`), and an alias made before fi_enable goes live with it.
 #include "api/endpoint.h"
-#include "api/tables.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 
 Endpoint::Endpoint(Endpoint& original)
     : fid_ep(original),
-      undirected_(original.undirected_),
+      source_mask_(original.source_mask_),
       limits_{original.limits_[0], original.limits_[1]},
       remote_limits_(original.remote_limits_),
       atomic_limits_(original.atomic_limits_),
@@ -20,13 +20,13 @@ Endpoint::Endpoint(Endpoint& original)
       ordering_(original.ordering_),
       send_flags_(original.send_flags_),
       receive_flags_(original.receive_flags_),
-      send_size_(original.send_size_),
-      receive_size_(original.receive_size_),
+      tx_size_(original.tx_size_),
+      rx_size_(original.rx_size_),
       multi_receive_min_(original.multi_receive_min_),
       service_(original.service_),
       domain_(*original.domain_),
       original_(original.original()) {
-  update_manners();
+  update_flags();
 }
 
 /// The flags name one direction and replace its operation flags; the other direction's are inherited.
@@ -38,7 +38,7 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
     const std::lock_guard guard(original().aliases_lock_);
     original().aliases_.push_back(alias.get());
   }
-  if (enabled_) alias->go_live(*running_);
+  if (enabled_) alias->install_ops(*live_engine_);
   *handle = &alias.release()->fid;
   return 0;
 }

@@ -1,13 +1,13 @@
 // Remote atomics (fi_atomic): every call is one order. What libfabric calls an operation and a
 // datatype is what the protocol calls so, number for number, as far as both know it.
 #include "api/fold.h"
-#include "api/tables.h"
-#include "protocol/atomics.h"
+#include "api/ops_tables.h"
+#include "protocol/atomic_arithmetic.h"
 
 namespace cluster::api {
 namespace {
 
-using protocol::AtomicOrder;
+using protocol::AtomicRmaOp;
 using wire::AtomicCode;
 using wire::AtomicOp;
 using wire::AtomicType;
@@ -60,9 +60,8 @@ struct Call {
   std::uint64_t key = 0;
 };
 
-ssize_t act(fid_ep* handle, const SendManner& manner, const Call& call, fi_addr_t to,
-            void* context) noexcept {
-  AtomicOrder order;
+ssize_t act(fid_ep* handle, const TxFlags& manner, const Call& call, fi_addr_t to, void* context) noexcept {
+  AtomicRmaOp order;
   if (!code_for(call.form, call.type, call.op, order.code)) return -FI_EOPNOTSUPP;
   const std::size_t element = size_of(order.code.type);
   Slices<ConstBytes> operands;
@@ -76,7 +75,7 @@ ssize_t act(fid_ep* handle, const SendManner& manner, const Call& call, fi_addr_
     return -FI_EINVAL;
   }
   const std::size_t length = order.code.operands() == 0 ? results.length : operands.length;
-  std::array<protocol::RemoteRange, protocol::kRemoteMax> ranges;
+  std::array<protocol::RmaIov, protocol::kRmaIovMax> ranges;
   std::size_t remote_length = call.remote.empty() ? length : 0;
   std::size_t range_count = call.remote.empty() ? 1 : call.remote.size();
   if (range_count > ranges.size()) return -FI_EINVAL;
@@ -105,7 +104,7 @@ ssize_t act(fid_ep* handle, const SendManner& manner, const Call& call, fi_addr_
   return static_cast<Endpoint&>(*handle).access(order);
 }
 
-const SendManner& usual(fid_ep* handle) { return static_cast<Endpoint*>(handle)->send_manner(); }
+const TxFlags& usual(fid_ep* handle) { return static_cast<Endpoint*>(handle)->tx_flags(); }
 
 fi_ioc elements(const void* buffer, std::size_t count) { return {const_cast<void*>(buffer), count}; }
 
@@ -125,7 +124,7 @@ ssize_t writev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count
 ssize_t inject(fid_ep* endpoint, const void* buffer, std::size_t count, fi_addr_t to, std::uint64_t address,
                std::uint64_t key, fi_datatype type, fi_op op) noexcept {
   const fi_ioc operand = elements(buffer, count);
-  SendManner manner;
+  TxFlags manner;
   manner.report = false;
   manner.inject = true;
   return act(endpoint, manner, {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to, nullptr);
@@ -180,7 +179,7 @@ ssize_t compwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t c
 ssize_t act_message(fid_ep* endpoint, Form form, const fi_msg_atomic* message,
                     std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
                     std::uint64_t flags) noexcept {
-  if (flags & (kSendFlagsRefused | FI_REMOTE_CQ_DATA | FI_TAGGED)) return -FI_EBADFLAGS;
+  if (flags & (kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED)) return -FI_EBADFLAGS;
   if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
   const Call call{form,
                   message->datatype,
@@ -189,7 +188,7 @@ ssize_t act_message(fid_ep* endpoint, Form form, const fi_msg_atomic* message,
                   compares,
                   results,
                   {message->rma_iov, message->rma_iov_count}};
-  return act(endpoint, static_cast<Endpoint*>(endpoint)->send_manner(flags), call, message->addr,
+  return act(endpoint, static_cast<Endpoint*>(endpoint)->tx_flags(flags), call, message->addr,
              message->context);
 }
 
@@ -220,7 +219,7 @@ int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noex
 }
 
 template <typename Answer>
-constexpr fi_ops_atomic same_answer(Answer answer) {
+constexpr fi_ops_atomic stub_ops(Answer answer) {
   return {
       .size = sizeof(fi_ops_atomic),
       .write = answer,
@@ -241,7 +240,7 @@ constexpr fi_ops_atomic same_answer(Answer answer) {
 
 /// What is valid can be asked at any time.
 constexpr fi_ops_atomic early() {
-  fi_ops_atomic ops = same_answer(kNotEnabled);
+  fi_ops_atomic ops = stub_ops(kEopbadstate);
   ops.writevalid = valid<Form::base>;
   ops.readwritevalid = valid<Form::fetch>;
   ops.compwritevalid = valid<Form::compare>;
@@ -254,7 +253,8 @@ int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attrib
                  std::uint64_t flags) noexcept {
   const bool compare = flags & FI_COMPARE_ATOMIC;
   const bool fetch = flags & FI_FETCH_ATOMIC;
-  if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC | FI_TAGGED)) || (compare && fetch)) return -FI_EBADFLAGS;
+  if ((flags & ~(FI_COMPARE_ATOMIC | FI_FETCH_ATOMIC | FI_TAGGED)) || (compare && fetch))
+    return -FI_EBADFLAGS;
   if (flags & FI_TAGGED) return -FI_EOPNOTSUPP;  // on buffers of tagged receives
   AtomicCode code;
   const Form form = compare ? Form::compare : fetch ? Form::fetch : Form::base;
@@ -281,7 +281,7 @@ constinit fi_ops_atomic atomic_ops = {
     .readwritevalid = valid<Form::fetch>,
     .compwritevalid = valid<Form::compare>,
 };
-constinit fi_ops_atomic atomic_ops_early = early();
-constinit fi_ops_atomic atomic_ops_refused = same_answer(kNotOffered);
+constinit fi_ops_atomic atomic_ops_disabled = early();
+constinit fi_ops_atomic atomic_ops_unsupported = stub_ops(kEnosys);
 
 }  // namespace cluster::api

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "api/raw_address.h"
+#include "api/sockaddr_io.h"
 #include "base/enumeration.h"
 
 namespace cluster::api {
@@ -63,7 +63,7 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
   if (address == nullptr || size == nullptr) return nullptr;
   const int result = guarded([&] {
     const std::string text =
-        to_uri(read_address(address, static_cast<Av&>(*av).domain().address_format()).address);
+        to_uri(parse_sockaddr(address, static_cast<Av&>(*av).domain().address_format()).address);
     if (buffer != nullptr && *size > 0) std::snprintf(buffer, *size, "%s", text.c_str());
     *size = text.size() + 1;
     return 0;
@@ -74,11 +74,11 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 constinit fi_ops av_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_object<Av>,
-    .bind = kNotOffered,
-    .control = kNotOffered,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .bind = kEnosys,
+    .control = kEnosys,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 constinit fi_ops_av av_ops = {
@@ -89,7 +89,7 @@ constinit fi_ops_av av_ops = {
     .remove = remove,
     .lookup = lookup,
     .straddr = to_text,
-    .av_set = kNotOffered,
+    .av_set = kEnosys,
 };
 
 /// A name that ends in digits, for counting: "node007" is "node", 7, 3 digits wide.
@@ -152,7 +152,7 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int
   const auto* bytes = static_cast<const std::byte*>(addresses);
   int inserted = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const RawAddress raw = read_address(bytes, domain_->address_format());
+    const ParsedSockaddr raw = parse_sockaddr(bytes, domain_->address_format());
     bytes += raw.stride;
     inserted += insert_one(raw.address, handles != nullptr ? handles + i : nullptr,
                            errors != nullptr ? errors + i : nullptr);
@@ -161,7 +161,7 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int
 }
 
 int Av::insert_name(const char* node, const char* service, fi_addr_t* handle, int* error) {
-  return insert_one(domain_->assembly().resolve(node, service, domain_->address_family()), handle, error);
+  return insert_one(domain_->platform().resolve(node, service, domain_->address_family()), handle, error);
 }
 
 int Av::insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
@@ -193,7 +193,7 @@ int Av::remove(const fi_addr_t* handles, std::size_t count) {
 int Av::lookup(fi_addr_t handle, void* address, std::size_t* size) const {
   const SocketAddress found = book_.lookup(handle);
   if (found.empty()) return -FI_EINVAL;
-  write_address(found, address, *size);
+  write_sockaddr(found, address, *size);
   return 0;
 }
 

@@ -1,11 +1,11 @@
-// An address vector over engine::AddressBook. Both types are the same: handles are the lowest free
+// An address vector over engine::AddressTable. Both types are the same: handles are the lowest free
 // index. Inserting speaks to nobody.
 #pragma once
 
 #include <rdma/fi_domain.h>
 
 #include "api/domain.h"
-#include "engine/address_book.h"
+#include "engine/address_table.h"
 
 namespace cluster::api {
 
@@ -25,18 +25,18 @@ class Av : public fid_av {
   int remove(const fi_addr_t* handles, std::size_t count);
   int lookup(fi_addr_t handle, void* address, std::size_t* size) const;
 
-  engine::AddressBook& book() { return book_; }
+  engine::AddressTable& book() { return book_; }
   Domain& domain() { return *domain_; }
-  Users& users() { return users_; }
+  RefCount& ref_count() { return ref_count_; }
 
  private:
   Av(Domain& domain, void* context);
 
   bool insert_one(const SocketAddress& address, fi_addr_t* handle, int* error);
 
-  engine::AddressBook book_;
-  Use<Domain> domain_;
-  Users users_;
+  engine::AddressTable book_;
+  Ref<Domain> domain_;
+  RefCount ref_count_;
 };
 
 }  // namespace cluster::api

@@ -9,7 +9,7 @@ std::uint64_t read(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).v
 std::uint64_t read_errors(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).errors(); }
 
 /// Of several threads that wait for one counter.
-constexpr std::chrono::milliseconds kLookAgain{1};
+constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 
 protocol::Counter& counter_of(fid_cntr* cntr) { return static_cast<Cntr&>(*cntr).counter(); }
 
@@ -44,11 +44,11 @@ int control(fid* cntr, int command, void* argument) noexcept {
 constinit fi_ops cntr_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_object<Cntr>,
-    .bind = kNotOffered,
+    .bind = kEnosys,
     .control = control,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 constinit fi_ops_cntr cntr_ops = {
@@ -76,7 +76,7 @@ struct Waiting {
 
 Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
     : fid_cntr{{FI_CLASS_CNTR, context, &cntr_fid_ops}, &cntr_ops},
-      progress_(domain.assembly()),
+      progress_(domain.platform()),
       domain_(domain),
       wait_object_(wait_object) {}
 
@@ -91,7 +91,7 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
 }
 
 /// Reading has no way to report trouble: a turn that fails is taken up by the next one.
-void Cntr::go_on() noexcept {
+void Cntr::progress_endpoints() noexcept {
   guarded([&] {
     progress_.poll();
     return 0;
@@ -100,21 +100,21 @@ void Cntr::go_on() noexcept {
 
 std::uint64_t Cntr::shown(std::uint64_t now, std::atomic<std::uint64_t>& before) {
   if (now == before.load(std::memory_order_relaxed)) {
-    patience_.wear();
+    backoff_.record_idle();
   } else {
-    patience_.renew();
+    backoff_.record_event();
     before.store(now, std::memory_order_relaxed);
   }
   return now;
 }
 
 std::uint64_t Cntr::value() {
-  go_on();
+  progress_endpoints();
   return shown(counter_.value(), value_seen_);
 }
 
 std::uint64_t Cntr::errors() {
-  go_on();
+  progress_endpoints();
   return shown(counter_.errors(), errors_seen_);
 }
 
@@ -130,11 +130,11 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
   const auto sleeper = [&]() -> engine::Sleeper* {
     if (!sleeps()) return nullptr;
     if (waiting.first) return progress_.sleeper();
-    own = domain_->assembly().open_sleeper();
+    own = domain_->platform().open_sleeper();
     return own.get();
   };
   const ssize_t result = wait_until(
-      domain_->assembly().clock(), timeout,
+      domain_->platform().clock(), timeout,
       [&]() -> ssize_t {
         const ssize_t now = verdict();
         if (now != -FI_EAGAIN) return now;
@@ -143,7 +143,7 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
       },
       sleeper,
       [&](engine::Sleeper& bed) {
-        if (!waiting.first) return kLookAgain;
+        if (!waiting.first) return kSharedWaitInterval;
         counter_.wake_at_next(bed);
         const bool ready = verdict() == -FI_EAGAIN && progress_.arm() && verdict() == -FI_EAGAIN;
         return ready ? kForever : 0ms;

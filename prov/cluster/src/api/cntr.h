@@ -5,7 +5,7 @@
 #include <rdma/fi_eq.h>
 
 #include "api/domain.h"
-#include "api/patience.h"
+#include "api/poll_backoff.h"
 #include "api/progress.h"
 #include "protocol/completion.h"
 
@@ -28,12 +28,12 @@ class Cntr : public fid_cntr {
   protocol::Counter& counter() { return counter_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
-  Users& users() { return users_; }
+  RefCount& ref_count() { return ref_count_; }
   fi_wait_obj wait_object() const { return wait_object_; }
 
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
-  void go_on() noexcept;
+  void progress_endpoints() noexcept;
   std::uint64_t shown(std::uint64_t now, std::atomic<std::uint64_t>& before);
   bool sleeps() const { return wait_object_ != FI_WAIT_YIELD; }
 
@@ -41,10 +41,10 @@ class Cntr : public fid_cntr {
   Progress progress_;
   std::atomic<std::uint64_t> value_seen_{0};
   std::atomic<std::uint64_t> errors_seen_{0};
-  Patience patience_;
+  PollBackoff backoff_;
   std::atomic<int> waiting_{0};  ///< threads in wait()
-  Use<Domain> domain_;
-  Users users_;
+  Ref<Domain> domain_;
+  RefCount ref_count_;
   fi_wait_obj wait_object_;
 };
 

@@ -1,22 +1,22 @@
 // Collective operations are not advertised: every call says so.
-#include "api/object.h"
-#include "api/tables.h"
+#include "api/fid_object.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 
-constinit fi_ops_collective collective_ops_refused = {
+constinit fi_ops_collective collective_ops_unsupported = {
     .size = sizeof(fi_ops_collective),
-    .barrier = kNotOffered,
-    .broadcast = kNotOffered,
-    .alltoall = kNotOffered,
-    .allreduce = kNotOffered,
-    .allgather = kNotOffered,
-    .reduce_scatter = kNotOffered,
-    .reduce = kNotOffered,
-    .scatter = kNotOffered,
-    .gather = kNotOffered,
-    .msg = kNotOffered,
-    .barrier2 = kNotOffered,
+    .barrier = kEnosys,
+    .broadcast = kEnosys,
+    .alltoall = kEnosys,
+    .allreduce = kEnosys,
+    .allgather = kEnosys,
+    .reduce_scatter = kEnosys,
+    .reduce = kEnosys,
+    .scatter = kEnosys,
+    .gather = kEnosys,
+    .msg = kEnosys,
+    .barrier2 = kEnosys,
 };
 
 }  // namespace cluster::api

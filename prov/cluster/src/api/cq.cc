@@ -53,11 +53,11 @@ int control(fid* cq, int command, void* argument) noexcept {
 constinit fi_ops cq_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_object<Cq>,
-    .bind = kNotOffered,
+    .bind = kEnosys,
     .control = control,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 template <typename Entry>
@@ -87,8 +87,8 @@ fi_ops_cq* ops_for(const fi_cq_format& format) {
 
 Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context)
     : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table},
-      queue_(domain.assembly().fence()),
-      progress_(domain.assembly()),
+      queue_(domain.platform().fence()),
+      progress_(domain.platform()),
       wait_object_(attributes.wait_obj),
       threshold_wanted_(attributes.wait_cond == FI_CQ_COND_THRESHOLD),
       domain_(domain) {}
@@ -114,7 +114,7 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_
   const std::size_t enough = std::clamp<std::size_t>(threshold, 1, std::max<std::size_t>(count, 1));
   bool signaled = false;
   const ssize_t result = wait_until(
-      domain_->assembly().clock(), timeout,
+      domain_->platform().clock(), timeout,
       [&]() -> ssize_t {
         if (enough > 1 && queue_.lacks(enough)) progress_.poll();
         if (enough == 1 || !queue_.lacks(enough)) {
@@ -125,13 +125,13 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_
         return signaled ? 0 : -FI_EAGAIN;
       },
       [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); },
-      [&](engine::Sleeper& sleeper) { return ready_to_sleep(sleeper, enough) ? kForever : 0ms; });
+      [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper, enough) ? kForever : 0ms; });
   if (result != -FI_EAGAIN && result != -FI_EINTR && !signaled) return result;
   return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
 }
 
 /// The queue first: what the engines' turn brings must find the sleeper listed.
-bool Cq::ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
+bool Cq::prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
   return queue_.wake_at_next(sleeper, threshold) && !signaled_.load() && progress_.arm() &&
          queue_.lacks(threshold);
 }
@@ -140,7 +140,7 @@ int Cq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
   if (signaled_.exchange(false)) return -FI_EAGAIN;  // told by this; nobody else would take it away
   engine::Sleeper* const sleeper = wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper();
-  return sleeper != nullptr && ready_to_sleep(*sleeper, 1) ? 0 : -FI_EAGAIN;
+  return sleeper != nullptr && prepare_sleep(*sleeper, 1) ? 0 : -FI_EAGAIN;
 }
 
 int Cq::signal() {

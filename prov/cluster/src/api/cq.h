@@ -2,7 +2,7 @@
 // opened for.
 //
 // A read first looks whether something is there and makes progress only if not, so that a batch of
-// completions costs one turn of the engines; but one read in kReadsPerPoll makes progress whatever
+// completions costs one turn of the engines; but one read in kReadsPerProgress makes progress whatever
 // it finds, so that a reader who is never quite done does not stop the world.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #include "api/cq_entry.h"
 #include "api/domain.h"
-#include "api/patience.h"
+#include "api/poll_backoff.h"
 #include "api/progress.h"
 #include "base/lock.h"
 #include "protocol/completion.h"
@@ -41,25 +41,25 @@ class Cq : public fid_cq {
   protocol::CompletionQueue& queue() { return queue_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
-  Users& users() { return users_; }
+  RefCount& ref_count() { return ref_count_; }
   fi_wait_obj wait_object() const { return wait_object_; }
   std::size_t threshold(const void* condition) const {
     return threshold_wanted_ && condition != nullptr ? *static_cast<const std::size_t*>(condition) : 1;
   }
 
  private:
-  static constexpr std::uint32_t kReadsPerPoll = 16;
+  static constexpr std::uint32_t kReadsPerProgress = 16;
 
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
-  bool ready_to_sleep(engine::Sleeper& sleeper, std::size_t threshold);
+  bool prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold);
 
   bool due() {
     const std::uint32_t reads = reads_.load(std::memory_order_relaxed) + 1;
     reads_.store(reads, std::memory_order_relaxed);
-    return reads % kReadsPerPoll == 0;
+    return reads % kReadsPerProgress == 0;
   }
   ssize_t nothing() {
-    patience_.wear();
+    backoff_.record_idle();
     return -FI_EAGAIN;
   }
   void describe_peer(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized);
@@ -67,16 +67,16 @@ class Cq : public fid_cq {
   protocol::CompletionQueue queue_;
   Progress progress_;
   std::atomic<std::uint32_t> reads_{0};  ///< imprecise if several threads read: it is a rhythm
-  Patience patience_;
+  PollBackoff backoff_;
   std::atomic<bool> signaled_{false};
   fi_wait_obj wait_object_;
   bool threshold_wanted_;
-  Use<Domain> domain_;
-  Users users_;
+  Ref<Domain> domain_;
+  RefCount ref_count_;
 
   // What the last error read was about, for whoever asks for its text or its data afterwards.
   SpinLock error_lock_;
-  Fault error_ = Fault::none;
+  Status error_ = Status::ok;
   SocketAddress error_peer_;
   sockaddr_storage error_data_{};
   char error_text_[160] = {};
@@ -86,13 +86,13 @@ template <typename Entry>
 ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
   if (queue_.empty() || count == 0 || due()) progress_.poll();
   if (queue_.empty()) return nothing();
-  patience_.renew();
+  backoff_.record_event();
   auto* entry = static_cast<Entry*>(buffer);
   bool failed = false;
   const std::size_t taken = queue_.drain(
       count,
       [&](const protocol::Completion& completion) {
-        failed = completion.fault != Fault::none;
+        failed = completion.status != Status::ok;
         return !failed;
       },
       [&](const protocol::Completion& completion) {

@@ -13,8 +13,9 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   switch (completion.kind) {
     case Kind::send: return FI_SEND | (completion.tagged ? FI_TAGGED : FI_MSG);
     case Kind::receive:
-      return FI_RECV | (completion.tagged ? FI_TAGGED : FI_MSG) | (completion.gives_back ? FI_MULTI_RECV : 0);
-    case Kind::give_back: return FI_MULTI_RECV;
+      return FI_RECV | (completion.tagged ? FI_TAGGED : FI_MSG) |
+             (completion.releases_buffer ? FI_MULTI_RECV : 0);
+    case Kind::buffer_released: return FI_MULTI_RECV;
     case Kind::write: return FI_RMA | FI_WRITE;
     case Kind::read: return FI_RMA | FI_READ;
     case Kind::atomic: return FI_ATOMIC | FI_WRITE;

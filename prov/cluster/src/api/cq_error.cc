@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "api/cq.h"
-#include "api/faults.h"
+#include "api/errno_map.h"
 
 namespace cluster::api {
 namespace {
@@ -23,7 +23,7 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry) {
   if (queue_.empty() || due()) progress_.poll();
   protocol::Completion failed;
   const std::size_t taken = queue_.drain(
-      1, [](const protocol::Completion& completion) { return completion.fault != Fault::none; },
+      1, [](const protocol::Completion& completion) { return completion.status != Status::ok; },
       [&](const protocol::Completion& completion) { failed = completion; });
   if (taken == 0) return -FI_EAGAIN;
 
@@ -35,10 +35,10 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry) {
   entry->data = failed.data;
   entry->tag = failed.tag;
   entry->olen = failed.lost;
-  entry->err = error_of(failed.fault);
-  entry->prov_errno = static_cast<int>(failed.fault);
+  entry->err = fi_errno_of(failed.status);
+  entry->prov_errno = static_cast<int>(failed.status);
   const std::lock_guard guard(error_lock_);
-  error_ = failed.fault;
+  error_ = failed.status;
   error_peer_ = failed.peer;
   describe_peer(failed.peer, *entry, version >= kSizedDataVersion);
   if (version >= kSourceVersion) {
@@ -65,16 +65,16 @@ void Cq::describe_peer(const SocketAddress& peer, fi_cq_err_entry& entry, bool s
 /// told if the error asked about is of the kind that was read last.
 const char* Cq::error_text(int provider_error, char* buffer, std::size_t size) {
   const std::lock_guard guard(error_lock_);
-  const auto fault = static_cast<Fault>(provider_error);
+  const auto status = static_cast<Status>(provider_error);
   std::string peer;
   try {
-    if (fault == error_ && !error_peer_.empty()) peer = ": " + error_peer_.text();
+    if (status == error_ && !error_peer_.empty()) peer = ": " + error_peer_.text();
   } catch (const std::bad_alloc&) {
     peer.clear();
   }
   const bool ours = buffer == nullptr || size == 0;
   char* text = ours ? error_text_ : buffer;
-  std::snprintf(text, ours ? sizeof error_text_ : size, "%s%s", describe(fault), peer.c_str());
+  std::snprintf(text, ours ? sizeof error_text_ : size, "%s%s", describe(status), peer.c_str());
   return text;
 }
 

@@ -6,7 +6,7 @@
 #include "api/cntr.h"
 #include "api/cq.h"
 #include "api/endpoint.h"
-#include "api/tables.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 namespace {
@@ -57,9 +57,9 @@ constinit fi_ops domain_fid_ops = {
     .close = close_object<Domain>,
     .bind = bind,
     .control = control,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 constinit fi_ops_domain domain_ops = {
@@ -67,13 +67,13 @@ constinit fi_ops_domain domain_ops = {
     .av_open = open_av,
     .cq_open = open_cq,
     .endpoint = open_endpoint,
-    .scalable_ep = kNotOffered,
+    .scalable_ep = kEnosys,
     .cntr_open = open_cntr,
-    .poll_open = kNotOffered,
-    .stx_ctx = kNotOffered,
-    .srx_ctx = kNotOffered,
+    .poll_open = kEnosys,
+    .stx_ctx = kEnosys,
+    .srx_ctx = kEnosys,
     .query_atomic = query_atomic,
-    .query_collective = kNotOffered,
+    .query_collective = kEnosys,
     .endpoint2 = open_endpoint2,
 };
 
@@ -83,7 +83,7 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
     : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &mr_ops},
       fabric_(fabric),
       address_format_(info.addr_format),
-      regions_(fabric.assembly().fence()),
+      regions_(fabric.platform().fence()),
       basic_registration_(info.domain_attr != nullptr && info.domain_attr->mr_mode == FI_MR_BASIC),
       automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO) {}
 

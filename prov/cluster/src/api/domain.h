@@ -6,8 +6,8 @@
 
 #include "api/eq.h"
 #include "api/fabric.h"
-#include "api/region_watch.h"
-#include "protocol/regions.h"
+#include "api/mr_progress.h"
+#include "protocol/region_table.h"
 
 namespace cluster::api {
 
@@ -21,8 +21,8 @@ class Domain : public fid_domain {
   int bind(fid_t object, std::uint64_t flags);
 
   Fabric& fabric() { return *fabric_; }
-  Assembly& assembly() { return fabric_->assembly(); }
-  Users& users() { return users_; }
+  Platform& platform() { return fabric_->platform(); }
+  RefCount& ref_count() { return ref_count_; }
   /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or anything else for "each address says it".
   std::uint32_t address_format() const { return address_format_; }
   SocketAddress::Family address_family() const {
@@ -31,9 +31,9 @@ class Domain : public fid_domain {
   }
   /// FI_PROGRESS_AUTO: endpoints serve their peers though nobody reads.
   bool automatic() const { return automatic_; }
-  protocol::Regions& regions() { return regions_; }
+  protocol::RegionTable& regions() { return regions_; }
   /// Who counts what peers do to the regions, and the engines by which they do it.
-  RegionWatch& watch() { return watch_; }
+  MrProgress& mr_progress() { return mr_progress_; }
   /// The old model: keys are the provider's, remote addresses are virtual ones. Otherwise keys are
   /// the application's and addresses count from 0.
   bool basic_registration() const { return basic_registration_; }
@@ -42,15 +42,15 @@ class Domain : public fid_domain {
  private:
   Domain(Fabric& fabric, const fi_info& info, void* context);
 
-  Use<Fabric> fabric_;
-  Use<Eq> eq_;
-  Users users_;
+  Ref<Fabric> fabric_;
+  Ref<Eq> eq_;
+  RefCount ref_count_;
   std::uint32_t address_format_;
-  protocol::Regions regions_;
+  protocol::RegionTable regions_;
   bool basic_registration_;
   bool automatic_;
   std::atomic<std::uint64_t> last_key_{0};
-  RegionWatch watch_;
+  MrProgress mr_progress_;
 };
 
 }  // namespace cluster::api

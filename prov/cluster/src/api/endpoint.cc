@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "api/tables.h"
+#include "api/ops_tables.h"
 #include "base/enumeration.h"
 
 namespace cluster::api {
@@ -46,15 +46,15 @@ int set_option(fid* endpoint, int level, int name, const void* value, std::size_
   return object_of<Endpoint>(endpoint).set_option(name, value, size);
 }
 
-ssize_t room_for_sends(fid_ep* endpoint) noexcept {
+ssize_t tx_size_left(fid_ep* endpoint) noexcept {
   const Endpoint& object = static_cast<Endpoint&>(*endpoint);
-  return object.enabled() ? static_cast<ssize_t>(object.room_for_sends()) : -FI_EOPBADSTATE;
+  return object.enabled() ? static_cast<ssize_t>(object.tx_size_left()) : -FI_EOPBADSTATE;
 }
 
 /// Receives find room as long as there is memory.
-ssize_t room_for_receives(fid_ep* endpoint) noexcept {
+ssize_t rx_size_left(fid_ep* endpoint) noexcept {
   const Endpoint& object = static_cast<Endpoint&>(*endpoint);
-  return object.enabled() ? static_cast<ssize_t>(object.receive_size()) : -FI_EOPBADSTATE;
+  return object.enabled() ? static_cast<ssize_t>(object.rx_size()) : -FI_EOPBADSTATE;
 }
 
 constinit fi_ops endpoint_fid_ops = {
@@ -63,8 +63,8 @@ constinit fi_ops endpoint_fid_ops = {
     .bind = bind,
     .control = control,
     .ops_open = open_extension,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 constinit fi_ops_ep endpoint_ops = {
@@ -72,15 +72,15 @@ constinit fi_ops_ep endpoint_ops = {
     .cancel = cancel,
     .getopt = get_option,
     .setopt = set_option,
-    .tx_ctx = kNotOffered,
-    .rx_ctx = kNotOffered,
-    .rx_size_left = room_for_receives,
-    .tx_size_left = room_for_sends,
+    .tx_ctx = kEnosys,
+    .rx_ctx = kEnosys,
+    .rx_size_left = rx_size_left,
+    .tx_size_left = tx_size_left,
 };
 
-engine::Service service_of(const fi_info& info) {
+engine::EndpointType service_of(const fi_info& info) {
   const bool datagrams = info.ep_attr != nullptr && info.ep_attr->type == FI_EP_DGRAM;
-  return datagrams ? engine::Service::datagram : engine::Service::reliable;
+  return datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm;
 }
 
 /// Zero, in fi_info, stands for "no wish".
@@ -106,8 +106,8 @@ int check_info(const fi_info& info) {
       return -FI_EINVAL;
     }
   }
-  if (info.tx_attr != nullptr && (info.tx_attr->op_flags & kSendFlagsRefused)) return -FI_EBADFLAGS;
-  if (info.rx_attr != nullptr && (info.rx_attr->op_flags & kReceiveFlagsRefused)) return -FI_EBADFLAGS;
+  if (info.tx_attr != nullptr && (info.tx_attr->op_flags & kTxFlagsUnsupported)) return -FI_EBADFLAGS;
+  if (info.rx_attr != nullptr && (info.rx_attr->op_flags & kRxFlagsUnsupported)) return -FI_EBADFLAGS;
   return 0;
 }
 
@@ -116,21 +116,21 @@ int check_info(const fi_info& info) {
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
     : fid_ep{{FI_CLASS_EP, context, &endpoint_fid_ops},
              &endpoint_ops,
-             &name_ops,
-             info.caps & FI_MSG ? &message_ops_early : &message_ops_refused,
-             info.caps & FI_RMA ? &rma_ops_early : &rma_ops_refused,
-             info.caps & FI_TAGGED ? &tagged_ops_early : &tagged_ops_refused,
-             info.caps & FI_ATOMIC ? &atomic_ops_early : &atomic_ops_refused,
-             &collective_ops_refused},
-      undirected_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAnyPeer),
+             &cm_ops,
+             info.caps & FI_MSG ? &msg_ops_disabled : &msg_ops_unsupported,
+             info.caps & FI_RMA ? &rma_ops_disabled : &rma_ops_unsupported,
+             info.caps & FI_TAGGED ? &tagged_ops_disabled : &tagged_ops_unsupported,
+             info.caps & FI_ATOMIC ? &atomic_ops_disabled : &atomic_ops_unsupported,
+             &collective_ops_unsupported},
+      source_mask_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAddrUnspec),
       caps_(info.caps),
       ordering_(ordering_for(info.tx_attr != nullptr ? info.tx_attr->msg_order : 0)),
       send_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
       receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
-      send_size_(wish(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
-      receive_size_(wish(info.rx_attr != nullptr ? info.rx_attr->size : 0, kSizeDefault)),
+      tx_size_(wish(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
+      rx_size_(wish(info.rx_attr != nullptr ? info.rx_attr->size : 0, kSizeDefault)),
       service_(service_of(info)),
-      wanted_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
+      requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
       domain_(domain) {
   const std::size_t message =
       wish(info.ep_attr != nullptr ? info.ep_attr->max_msg_size : 0, std::numeric_limits<std::size_t>::max());
@@ -139,7 +139,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
                protocol::kInjectMax);
   limits_[0] = limits_[1] = remote_limits_ = {message, std::min(inject, message)};
   atomic_limits_ = {std::min(message, protocol::kAtomicMax), remote_limits_.inject};
-  update_manners();
+  update_flags();
 }
 
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {

@@ -2,7 +2,7 @@
 #include <rdma/fi_cm.h>
 
 #include "api/endpoint.h"
-#include "api/tables.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 namespace {
@@ -33,7 +33,7 @@ Endpoint::~Endpoint() {
     if (send_cq_) send_cq_->progress().remove(*engine_);
     if (receive_cq_) receive_cq_->progress().remove(*engine_);
     for (const auto& cntr : cntrs_) (*cntr)->progress().remove(*engine_);
-    domain_->watch().leave(*engine_);
+    domain_->mr_progress().leave(*engine_);
   }
   engine_.reset();  // while all it reports to is still held
 }
@@ -68,7 +68,7 @@ int Endpoint::bind_cq(Cq& cq, std::uint64_t flags) {
     receive_cq_.set(cq);
     receive_selective_ = selective;
   }
-  update_manners();
+  update_flags();
   return 0;
 }
 
@@ -88,16 +88,16 @@ int Endpoint::bind_cntr(Cntr& cntr, std::uint64_t flags) {
   for (const auto& [flag, place] : places) {
     if ((flags & flag) && *place != nullptr) return -FI_EINVAL;
   }
-  cntrs_.push_back(std::make_unique<Use<Cntr>>(cntr));
+  cntrs_.push_back(std::make_unique<Ref<Cntr>>(cntr));
   for (const auto& [flag, place] : places) {
     if (flags & flag) *place = &cntr;
   }
-  update_manners();
+  update_flags();
   return 0;
 }
 
 int Endpoint::check_complete() const {
-  Log& log = domain_->assembly().log();
+  Log& log = domain_->platform().log();
   if (!av_) {
     log.warn("fi_enable: no address vector is bound; call fi_ep_bind with one first");
     return -FI_ENOAV;
@@ -116,11 +116,11 @@ int Endpoint::check_complete() const {
 }
 
 /// The engine is built when its name is needed, at the latest by enable().
-int Endpoint::have_engine() {
+int Endpoint::ensure_engine() {
   if (engine_ != nullptr) return 0;
   int error = 0;
-  engine_ = domain_->assembly().build_engine(wanted_, service_, error);
-  if (engine_ != nullptr && domain_->automatic()) engine_->progress_by_itself();
+  engine_ = domain_->platform().build_engine(requested_name_, service_, error);
+  if (engine_ != nullptr && domain_->automatic()) engine_->enable_auto_progress();
   if (engine_ != nullptr) return 0;
   return error > 0 ? -error : -FI_EOTHER;
 }
@@ -128,43 +128,43 @@ int Endpoint::have_engine() {
 int Endpoint::enable() {
   if (enabled_) return 0;
   if (const int error = check_complete()) return error;
-  if (const int error = have_engine()) return error;
-  protocol::Sinks sinks;
-  if (send_cq_) sinks.sends = &send_cq_->queue();
-  if (receive_cq_) sinks.receives = &receive_cq_->queue();
+  if (const int error = ensure_engine()) return error;
+  protocol::EndpointBindings bindings;
+  if (send_cq_) bindings.sends = &send_cq_->queue();
+  if (receive_cq_) bindings.receives = &receive_cq_->queue();
   const auto counter = [](Cntr* cntr) { return cntr == nullptr ? nullptr : &cntr->counter(); };
-  sinks.send_counter = counter(send_cntr_);
-  sinks.receive_counter = counter(receive_cntr_);
-  sinks.write_counter = counter(write_cntr_);
-  sinks.read_counter = counter(read_cntr_);
-  sinks.remote_write_counter = counter(remote_write_cntr_);
-  sinks.remote_read_counter = counter(remote_read_cntr_);
-  if (caps_ & (FI_RMA | FI_ATOMIC)) sinks.regions = &domain_->regions();
-  sinks.want_source = caps_ & FI_SOURCE;
-  sinks.want_strangers = (caps_ & FI_SOURCE) && (caps_ & FI_SOURCE_ERR);
-  sinks.ordering = ordering_;
-  engine_->attach(av_->book(), sinks);
+  bindings.send_counter = counter(send_cntr_);
+  bindings.receive_counter = counter(receive_cntr_);
+  bindings.write_counter = counter(write_cntr_);
+  bindings.read_counter = counter(read_cntr_);
+  bindings.remote_write_counter = counter(remote_write_cntr_);
+  bindings.remote_read_counter = counter(remote_read_cntr_);
+  if (caps_ & (FI_RMA | FI_ATOMIC)) bindings.regions = &domain_->regions();
+  bindings.want_source = caps_ & FI_SOURCE;
+  bindings.report_unknown_source = (caps_ & FI_SOURCE) && (caps_ & FI_SOURCE_ERR);
+  bindings.ordering = ordering_;
+  engine_->attach(av_->book(), bindings);
   if (send_cq_) send_cq_->progress().add(*engine_);
   if (receive_cq_) receive_cq_->progress().add(*engine_);
   for (const auto& cntr : cntrs_) (*cntr)->progress().add(*engine_);
-  if (sinks.regions != nullptr) domain_->watch().join(*engine_);
-  go_live(*engine_);
+  if (bindings.regions != nullptr) domain_->mr_progress().join(*engine_);
+  install_ops(*engine_);
   const std::lock_guard guard(aliases_lock_);
-  for (Endpoint* alias : aliases_) alias->go_live(*engine_);
+  for (Endpoint* alias : aliases_) alias->install_ops(*engine_);
   return 0;
 }
 
 /// From now on the calls that matter lead to the engine. An alias may be older than the queues.
-void Endpoint::go_live(engine::Engine& engine) {
+void Endpoint::install_ops(engine::Engine& engine) {
   if (original_) {
     send_selective_ = original_->send_selective_;
     receive_selective_ = original_->receive_selective_;
     send_cntr_ = original_->send_cntr_;
-    update_manners();
+    update_flags();
   }
   enabled_ = true;
-  running_ = &engine;
-  if (caps_ & FI_MSG) msg = &message_ops;
+  live_engine_ = &engine;
+  if (caps_ & FI_MSG) msg = &msg_ops;
   if (caps_ & FI_TAGGED) tagged = &tagged_ops;
   if (caps_ & FI_RMA) rma = &rma_ops;
   if (caps_ & FI_ATOMIC) atomic = &atomic_ops;

@@ -5,32 +5,32 @@
 #include <cstring>
 
 #include "api/endpoint.h"
-#include "api/newer.h"
+#include "api/option_compat.h"
 
 namespace cluster::api {
 
-void Endpoint::update_manners() {
-  send_manner_ = api::send_manner(send_flags_, send_selective_);
-  send_manner_.has_data = send_manner_.more = false;  // per call, never by default
+void Endpoint::update_flags() {
+  tx_flags_ = api::tx_flags(send_flags_, send_selective_);
+  tx_flags_.has_data = tx_flags_.more = false;  // per call, never by default
   report_receives_ = report_receive(receive_flags_);
   // Nobody hears of an injected message's success but a counter, which keeps the usual promise.
-  inject_promise_ = send_cntr_ != nullptr ? send_manner_.promise : protocol::Promise::buffer_free;
+  inject_promise_ = send_cntr_ != nullptr ? tx_flags_.completion_level : protocol::CompletionLevel::inject;
 }
 
 /// The limit behind an option, or null if there is none.
 std::size_t* Endpoint::limit_for(int option) {
   switch (option) {
     case FI_OPT_MIN_MULTI_RECV: return &multi_receive_min_;
-    case newer::kOptionMaxMessageSize: return &limits_[0].message;
-    case newer::kOptionMaxTaggedSize: return &limits_[1].message;
-    case newer::kOptionInjectMessageSize: return &limits_[0].inject;
-    case newer::kOptionInjectTaggedSize: return &limits_[1].inject;
-    case newer::kOptionMaxRmaSize: return &remote_limits_.message;
-    case newer::kOptionInjectRmaSize: return &remote_limits_.inject;
-    case newer::kOptionMaxAtomicSize: return &atomic_limits_.message;
-    case newer::kOptionInjectAtomicSize: return &atomic_limits_.inject;
-    case FI_OPT_TX_SIZE: return &send_size_;
-    case FI_OPT_RX_SIZE: return &receive_size_;
+    case compat::kOptionMaxMessageSize: return &limits_[0].message;
+    case compat::kOptionMaxTaggedSize: return &limits_[1].message;
+    case compat::kOptionInjectMessageSize: return &limits_[0].inject;
+    case compat::kOptionInjectTaggedSize: return &limits_[1].inject;
+    case compat::kOptionMaxRmaSize: return &remote_limits_.message;
+    case compat::kOptionInjectRmaSize: return &remote_limits_.inject;
+    case compat::kOptionMaxAtomicSize: return &atomic_limits_.message;
+    case compat::kOptionInjectAtomicSize: return &atomic_limits_.inject;
+    case FI_OPT_TX_SIZE: return &tx_size_;
+    case FI_OPT_RX_SIZE: return &rx_size_;
     default: return nullptr;
   }
 }
@@ -59,7 +59,7 @@ int Endpoint::set_option(int name, const void* value, std::size_t size) {
   return 0;
 }
 
-std::size_t Endpoint::room_for_sends() const { return std::min(send_size_, running_->room_for_sends()); }
+std::size_t Endpoint::tx_size_left() const { return std::min(tx_size_, live_engine_->tx_size_left()); }
 
 int Endpoint::get_operation_flags(std::uint64_t* flags) const {
   if (flags == nullptr) return -FI_EINVAL;
@@ -74,9 +74,9 @@ int Endpoint::set_operation_flags(const std::uint64_t* flags) {
   const std::uint64_t direction = *flags & (FI_TRANSMIT | FI_RECV);
   if (direction != FI_TRANSMIT && direction != FI_RECV) return -FI_EINVAL;
   const std::uint64_t wanted = *flags & ~direction;
-  if (wanted & (direction == FI_TRANSMIT ? kSendFlagsRefused : kReceiveFlagsRefused)) return -FI_EBADFLAGS;
+  if (wanted & (direction == FI_TRANSMIT ? kTxFlagsUnsupported : kRxFlagsUnsupported)) return -FI_EBADFLAGS;
   (direction == FI_TRANSMIT ? send_flags_ : receive_flags_) = wanted;
-  update_manners();
+  update_flags();
   return 0;
 }
 

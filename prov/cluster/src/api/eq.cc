@@ -45,11 +45,11 @@ int control(fid* eq, int command, void* argument) noexcept {
 constinit fi_ops eq_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_object<Eq>,
-    .bind = kNotOffered,
+    .bind = kEnosys,
     .control = control,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 constinit fi_ops_eq eq_ops = {
@@ -105,7 +105,7 @@ ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size) {
 ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
   const ssize_t result = wait_until(
-      fabric_->assembly().clock(), timeout, [&] { return read(event, buffer, size, flags); },
+      fabric_->platform().clock(), timeout, [&] { return read(event, buffer, size, flags); },
       [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : sleeper(); },
       [](engine::Sleeper&) { return kForever; });
   return result == -FI_EINTR ? -FI_EAGAIN : result;
@@ -114,7 +114,7 @@ ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeo
 engine::Sleeper* Eq::sleeper() {
   const std::lock_guard guard(lock_);
   if (sleeper_ == nullptr) {
-    sleeper_ = fabric_->assembly().open_sleeper();
+    sleeper_ = fabric_->platform().open_sleeper();
     if (sleeper_ != nullptr && !events_.empty()) sleeper_->wake();
   }
   return sleeper_.get();

@@ -32,7 +32,7 @@ class Eq : public fid_eq {
   /// 0 if one may sleep on the descriptor now.
   int arm();
 
-  Users& users() { return users_; }
+  RefCount& ref_count() { return ref_count_; }
   fi_wait_obj wait_object() const { return wait_object_; }
 
  private:
@@ -43,8 +43,8 @@ class Eq : public fid_eq {
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
 
-  Use<Fabric> fabric_;
-  Users users_;
+  Ref<Fabric> fabric_;
+  RefCount ref_count_;
   SpinLock lock_;
   std::deque<Event> events_;
   std::size_t events_max_;

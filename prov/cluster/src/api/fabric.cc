@@ -46,32 +46,32 @@ int trywait(fid_fabric*, fid** objects, int count) noexcept {
 constinit fi_ops fabric_fid_ops = {
     .size = sizeof(fi_ops),
     .close = close_object<Fabric>,
-    .bind = kNotOffered,
-    .control = kNotOffered,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .bind = kEnosys,
+    .control = kEnosys,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 constinit fi_ops_fabric fabric_ops = {
     .size = sizeof(fi_ops_fabric),
     .domain = open_domain,
-    .passive_ep = kNotOffered,
+    .passive_ep = kEnosys,
     .eq_open = open_eq,
-    .wait_open = kNotOffered,
+    .wait_open = kEnosys,
     .trywait = trywait,
     .domain2 = open_domain2,
 };
 
 }  // namespace
 
-Fabric::Fabric(Assembly& assembly, std::uint32_t version, void* context)
-    : fid_fabric{{FI_CLASS_FABRIC, context, &fabric_fid_ops}, &fabric_ops, version}, assembly_(assembly) {}
+Fabric::Fabric(Platform& platform, std::uint32_t version, void* context)
+    : fid_fabric{{FI_CLASS_FABRIC, context, &fabric_fid_ops}, &fabric_ops, version}, platform_(platform) {}
 
-int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Assembly& assembly) {
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Platform& platform) {
   if (handle == nullptr) return -FI_EINVAL;
   return guarded([&] {
-    *handle = new Fabric(assembly, attributes != nullptr ? attributes->api_version : 0, context);
+    *handle = new Fabric(platform, attributes != nullptr ? attributes->api_version : 0, context);
     return 0;
   });
 }

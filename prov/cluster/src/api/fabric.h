@@ -1,8 +1,8 @@
-// A fabric: the root of an application's objects. provider/ opens it and hands it the Assembly that
+// A fabric: the root of an application's objects. provider/ opens it and hands it the Platform that
 // everything below gets its engines, its clock and its log from.
 //
 // This room checks and translates, nothing else: every way to send folds into one
-// protocol::SendOrder, every way to receive into one protocol::ReceiveOrder; what becomes of them is
+// protocol::SendOp, every way to receive into one protocol::RecvOp; what becomes of them is
 // read from protocol::CompletionQueue and put into the entries that the application asked for.
 //
 //   fabric domain endpoint av cq cntr eq      one object of libfabric's each
@@ -14,26 +14,26 @@
 
 #include <rdma/fi_domain.h>
 
-#include "api/assembly.h"
-#include "api/object.h"
+#include "api/fid_object.h"
+#include "api/platform.h"
 
 namespace cluster::api {
 
-/// The provider's fi_fabric. `assembly` outlives the fabric.
-int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Assembly& assembly);
+/// The provider's fi_fabric. `platform` outlives the fabric.
+int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Platform& platform);
 
 class Fabric : public fid_fabric {
  public:
   using Handle = fid_fabric;
 
-  Fabric(Assembly& assembly, std::uint32_t version, void* context);
+  Fabric(Platform& platform, std::uint32_t version, void* context);
 
-  Assembly& assembly() { return assembly_; }
-  Users& users() { return users_; }
+  Platform& platform() { return platform_; }
+  RefCount& ref_count() { return ref_count_; }
 
  private:
-  Assembly& assembly_;
-  Users users_;
+  Platform& platform_;
+  RefCount ref_count_;
 };
 
 }  // namespace cluster::api

@@ -2,7 +2,7 @@
 
 namespace cluster::api {
 
-bool fold_look(std::uint64_t flags, protocol::ReceiveOrder& order) {
+bool apply_peek_flags(std::uint64_t flags, protocol::RecvOp& order) {
   const bool claim = flags & FI_CLAIM;
   const bool discard = flags & FI_DISCARD;
   if (flags & FI_PEEK) {
@@ -11,10 +11,10 @@ bool fold_look(std::uint64_t flags, protocol::ReceiveOrder& order) {
     order.report = true;  // the completion is all there is to a look
     return true;
   }
-  if (!claim || order.least_room != 0) return false;
-  order.take_claimed = !discard;
-  order.drop_claimed = discard;
-  order.from = protocol::kAnyPeer;  // the context says which message
+  if (!claim || order.min_multi_recv != 0) return false;
+  order.recv_claimed = !discard;
+  order.discard_claimed = discard;
+  order.from = protocol::kAddrUnspec;  // the context says which message
   return true;
 }
 

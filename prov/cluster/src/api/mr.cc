@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "api/cntr.h"
-#include "api/tables.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 namespace {
@@ -22,7 +22,7 @@ int bind(fid* plain, fid* object, std::uint64_t flags) noexcept {
 }
 
 /// A key is its own raw form: eight bytes.
-int tell_raw(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
+int get_raw_mr(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
   if (wanted == nullptr || wanted->key_size == nullptr) return -FI_EINVAL;
   const bool fits = wanted->raw_key != nullptr && *wanted->key_size >= sizeof mr.key;
   *wanted->key_size = sizeof mr.key;
@@ -37,7 +37,8 @@ int control(fid* plain, int command, void* argument) noexcept {
   switch (command) {
     case FI_ENABLE:
     case FI_REFRESH: return 0;
-    case FI_GET_RAW_MR: return tell_raw(object_of<Mr>(plain), static_cast<struct fi_mr_raw_attr*>(argument));
+    case FI_GET_RAW_MR:
+      return get_raw_mr(object_of<Mr>(plain), static_cast<struct fi_mr_raw_attr*>(argument));
     default: return -FI_ENOSYS;
   }
 }
@@ -47,9 +48,9 @@ constinit fi_ops mr_fid_ops = {
     .close = close,
     .bind = bind,
     .control = control,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
@@ -85,8 +86,8 @@ Mr::Mr(Domain& domain, void* context) noexcept
 
 Mr::~Mr() {
   if (listed_) domain_->regions().remove(key);
-  for (const Use<Cntr>* cntr : {&reads_, &writes_}) {
-    if (*cntr) domain_->watch().end((*cntr)->progress());
+  for (const Ref<Cntr>* cntr : {&reads_, &writes_}) {
+    if (*cntr) domain_->mr_progress().end((*cntr)->progress());
   }
 }
 
@@ -103,7 +104,7 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   // What only this side uses needs no row, and no key of its own.
   if (attributes.access & kRemoteAccess) {
     const iovec& memory = attributes.mr_iov[0];
-    protocol::Region region;
+    protocol::MemoryRegion region;
     region.base = static_cast<std::byte*>(memory.iov_base);
     region.start = mr->start_;
     region.length = memory.iov_len;
@@ -116,9 +117,9 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   return 0;
 }
 
-void Mr::count_by(Use<Cntr>& place, Cntr& cntr) {
-  domain_->watch().begin(cntr.progress());
-  if (place) domain_->watch().end(place->progress());
+void Mr::bind_counter(Ref<Cntr>& place, Cntr& cntr) {
+  domain_->mr_progress().begin(cntr.progress());
+  if (place) domain_->mr_progress().end(place->progress());
   place.set(cntr);
 }
 
@@ -129,8 +130,8 @@ int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object->fclass == FI_CLASS_EP) return 0;
   if (object->fclass != FI_CLASS_CNTR || (flags & ~kRemoteAccess)) return -FI_EINVAL;
   Cntr& cntr = object_of<Cntr>(object);
-  if (flags & FI_REMOTE_READ) count_by(reads_, cntr);
-  if (flags & FI_REMOTE_WRITE) count_by(writes_, cntr);
+  if (flags & FI_REMOTE_READ) bind_counter(reads_, cntr);
+  if (flags & FI_REMOTE_WRITE) bind_counter(writes_, cntr);
   if (!listed_) return 0;
   domain_->regions().count(key, (flags & FI_REMOTE_READ) ? &cntr.counter() : nullptr,
                            (flags & FI_REMOTE_WRITE) ? &cntr.counter() : nullptr);

@@ -23,11 +23,11 @@ class Mr : public fid_mr {
 
  private:
   Mr(Domain& domain, void* context) noexcept;
-  void count_by(Use<Cntr>& place, Cntr& cntr);
+  void bind_counter(Ref<Cntr>& place, Cntr& cntr);
 
-  Use<Domain> domain_;
-  Use<Cntr> reads_;
-  Use<Cntr> writes_;
+  Ref<Domain> domain_;
+  Ref<Cntr> reads_;
+  Ref<Cntr> writes_;
   std::uint64_t start_ = 0;
   bool listed_ = false;  ///< in the table: peers may touch it
 };

@@ -1,6 +1,6 @@
 // Untagged messages (fi_msg): every call is one order. They match apart from tagged ones.
 #include "api/fold.h"
-#include "api/tables.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 namespace {
@@ -51,7 +51,7 @@ ssize_t injectdata(fid_ep* endpoint, const void* buffer, std::size_t size, std::
 }
 
 template <typename Answer>
-constexpr fi_ops_msg same_answer(Answer answer) {
+constexpr fi_ops_msg stub_ops(Answer answer) {
   return {
       .size = sizeof(fi_ops_msg),
       .recv = answer,
@@ -68,7 +68,7 @@ constexpr fi_ops_msg same_answer(Answer answer) {
 
 }  // namespace
 
-constinit fi_ops_msg message_ops = {
+constinit fi_ops_msg msg_ops = {
     .size = sizeof(fi_ops_msg),
     .recv = recv,
     .recvv = recvv,
@@ -80,7 +80,7 @@ constinit fi_ops_msg message_ops = {
     .senddata = senddata,
     .injectdata = injectdata,
 };
-constinit fi_ops_msg message_ops_early = same_answer(kNotEnabled);
-constinit fi_ops_msg message_ops_refused = same_answer(kNotOffered);
+constinit fi_ops_msg msg_ops_disabled = stub_ops(kEopbadstate);
+constinit fi_ops_msg msg_ops_unsupported = stub_ops(kEnosys);
 
 }  // namespace cluster::api

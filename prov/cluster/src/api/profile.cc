@@ -29,7 +29,7 @@ class Profile : public Handle {
     endpoint_->read_counters(counters_);
   }
 
-  Use<Endpoint> endpoint_;
+  Ref<Endpoint> endpoint_;
   Counters counters_;
   std::uint64_t unexpected_ = 0;
   bool frozen_ = false;
@@ -107,11 +107,11 @@ int close(fid* plain) noexcept {
 constinit fi_ops fid_ops = {
     .size = sizeof(fi_ops),
     .close = close,
-    .bind = kNotOffered,
-    .control = kNotOffered,
-    .ops_open = kNotOffered,
-    .tostr = kNotOffered,
-    .ops_set = kNotOffered,
+    .bind = kEnosys,
+    .control = kEnosys,
+    .ops_open = kEnosys,
+    .tostr = kEnosys,
+    .ops_set = kEnosys,
 };
 
 constinit Ops ops = {

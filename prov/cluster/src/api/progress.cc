@@ -30,7 +30,7 @@ engine::Sleeper* Progress::sleeper() {
   if (engine::Sleeper* sleeper = sleeper_.load()) return sleeper;
   const std::lock_guard guard(lock_);
   if (owned_ == nullptr) {
-    owned_ = assembly_.open_sleeper();
+    owned_ = platform_.open_sleeper();
     if (owned_ == nullptr) return nullptr;
     for (const Member& member : members_) owned_->add(*member.engine);
     sleeper_.store(owned_.get());

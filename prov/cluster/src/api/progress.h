@@ -11,8 +11,8 @@
 #include <mutex>
 #include <vector>
 
-#include "api/assembly.h"
-#include "base/owned_lock.h"
+#include "api/platform.h"
+#include "base/biased_lock.h"
 #include "engine/engine.h"
 #include "engine/sleeper.h"
 
@@ -20,7 +20,7 @@ namespace cluster::api {
 
 class Progress {
  public:
-  explicit Progress(Assembly& assembly) : assembly_(assembly), lock_(assembly.fence()) {}
+  explicit Progress(Platform& platform) : platform_(platform), lock_(platform.fence()) {}
 
   /// An engine may be added more than once; it takes as many removals.
   void add(engine::Engine& engine);
@@ -48,8 +48,8 @@ class Progress {
     int uses;
   };
 
-  Assembly& assembly_;
-  OwnedLock lock_;
+  Platform& platform_;
+  BiasedLock lock_;
   std::vector<Member> members_;
   std::unique_ptr<engine::Sleeper> owned_;
   std::atomic<engine::Sleeper*> sleeper_{nullptr};

@@ -1,13 +1,13 @@
 // Remote reads and writes (fi_rma): every call is one order.
 #include "api/fold.h"
-#include "api/tables.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 namespace {
 
 /// What the caller names at the peer; false if it is more than is offered.
 struct Remote {
-  std::array<protocol::RemoteRange, protocol::kRemoteMax> ranges;
+  std::array<protocol::RmaIov, protocol::kRmaIovMax> ranges;
   std::size_t length = 0;
 
   bool take(const fi_rma_iov* vector, std::size_t count) {
@@ -22,8 +22,8 @@ struct Remote {
 
 /// `slices` at this side against `ranges` there; they must be of one length.
 template <typename Order, typename Slice>
-ssize_t act(fid_ep* handle, const SendManner& manner, std::span<const Slice> slices,
-            std::span<const protocol::RemoteRange> ranges, std::size_t remote_length, Order order) noexcept {
+ssize_t act(fid_ep* handle, const TxFlags& manner, std::span<const Slice> slices,
+            std::span<const protocol::RmaIov> ranges, std::size_t remote_length, Order order) noexcept {
   order.length = total_size(slices);
   if (order.length != remote_length) return -FI_EINVAL;
   order.slices = slices;
@@ -36,8 +36,8 @@ ssize_t act(fid_ep* handle, const SendManner& manner, std::span<const Slice> sli
 
 template <typename Order, typename Slice>
 ssize_t act_one(fid_ep* handle, Slice bytes, std::uint64_t address, std::uint64_t key, Order order,
-                const SendManner& manner) noexcept {
-  const protocol::RemoteRange range{address, key, bytes.size()};
+                const TxFlags& manner) noexcept {
+  const protocol::RmaIov range{address, key, bytes.size()};
   return act<Order, Slice>(handle, manner, {&bytes, 1}, {&range, 1}, bytes.size(), order);
 }
 
@@ -46,14 +46,13 @@ ssize_t act_vector(fid_ep* handle, const iovec* vector, std::size_t count, std::
                    std::uint64_t key, Order order) noexcept {
   Slices<Slice> slices;
   if (!slices.take(vector, count)) return -FI_EINVAL;
-  const protocol::RemoteRange range{address, key, slices.length};
-  return act<Order, Slice>(handle, static_cast<Endpoint&>(*handle).send_manner(),
-                           {slices.parts.data(), count}, {&range, 1}, slices.length, order);
+  const protocol::RmaIov range{address, key, slices.length};
+  return act<Order, Slice>(handle, static_cast<Endpoint&>(*handle).tx_flags(), {slices.parts.data(), count},
+                           {&range, 1}, slices.length, order);
 }
 
 template <typename Order, typename Slice>
-ssize_t act_message(fid_ep* handle, const fi_msg_rma* message, const SendManner& manner,
-                    Order order) noexcept {
+ssize_t act_message(fid_ep* handle, const fi_msg_rma* message, const TxFlags& manner, Order order) noexcept {
   Slices<Slice> slices;
   Remote remote;
   if (!slices.take(message->msg_iov, message->iov_count)) return -FI_EINVAL;
@@ -70,73 +69,72 @@ Order to(fi_addr_t peer, void* context) {
   return order;
 }
 
-protocol::PutOrder with_data(protocol::PutOrder order, std::uint64_t data) {
+protocol::WriteOp with_data(protocol::WriteOp order, std::uint64_t data) {
   order.data = data;
   order.has_data = true;
   return order;
 }
 
-using protocol::GetOrder;
-using protocol::PutOrder;
+using protocol::ReadOp;
+using protocol::WriteOp;
 
-const SendManner& usual(fid_ep* handle) { return static_cast<Endpoint*>(handle)->send_manner(); }
+const TxFlags& usual(fid_ep* handle) { return static_cast<Endpoint*>(handle)->tx_flags(); }
 
 ssize_t read(fid_ep* endpoint, void* buffer, std::size_t size, void*, fi_addr_t from, std::uint64_t address,
              std::uint64_t key, void* context) noexcept {
-  return act_one(endpoint, as_bytes(buffer, size), address, key, to<GetOrder>(from, context),
-                 usual(endpoint));
+  return act_one(endpoint, as_bytes(buffer, size), address, key, to<ReadOp>(from, context), usual(endpoint));
 }
 
 ssize_t readv(fid_ep* endpoint, const iovec* vector, void**, std::size_t count, fi_addr_t from,
               std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  return act_vector<GetOrder, Bytes>(endpoint, vector, count, address, key, to<GetOrder>(from, context));
+  return act_vector<ReadOp, Bytes>(endpoint, vector, count, address, key, to<ReadOp>(from, context));
 }
 
 ssize_t readmsg(fid_ep* endpoint, const fi_msg_rma* message, std::uint64_t flags) noexcept {
-  if (flags & kSendFlagsRefused) return -FI_EBADFLAGS;
-  return act_message<GetOrder, Bytes>(endpoint, message, static_cast<Endpoint*>(endpoint)->send_manner(flags),
-                                      to<GetOrder>(message->addr, message->context));
+  if (flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
+  return act_message<ReadOp, Bytes>(endpoint, message, static_cast<Endpoint*>(endpoint)->tx_flags(flags),
+                                    to<ReadOp>(message->addr, message->context));
 }
 
 ssize_t write(fid_ep* endpoint, const void* buffer, std::size_t size, void*, fi_addr_t peer,
               std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  PutOrder order = to<PutOrder>(peer, context);
+  WriteOp order = to<WriteOp>(peer, context);
   order.inject = usual(endpoint).inject;
   return act_one(endpoint, as_bytes(buffer, size), address, key, order, usual(endpoint));
 }
 
 ssize_t writev(fid_ep* endpoint, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
                std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  PutOrder order = to<PutOrder>(peer, context);
+  WriteOp order = to<WriteOp>(peer, context);
   order.inject = usual(endpoint).inject;
-  return act_vector<PutOrder, ConstBytes>(endpoint, vector, count, address, key, order);
+  return act_vector<WriteOp, ConstBytes>(endpoint, vector, count, address, key, order);
 }
 
 ssize_t writemsg(fid_ep* endpoint, const fi_msg_rma* message, std::uint64_t flags) noexcept {
-  if (flags & kSendFlagsRefused) return -FI_EBADFLAGS;
-  const SendManner manner = static_cast<Endpoint*>(endpoint)->send_manner(flags);
-  PutOrder order = to<PutOrder>(message->addr, message->context);
+  if (flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
+  const TxFlags manner = static_cast<Endpoint*>(endpoint)->tx_flags(flags);
+  WriteOp order = to<WriteOp>(message->addr, message->context);
   if (manner.has_data) order = with_data(order, message->data);
   order.inject = manner.inject;
-  return act_message<PutOrder, ConstBytes>(endpoint, message, manner, order);
+  return act_message<WriteOp, ConstBytes>(endpoint, message, manner, order);
 }
 
 ssize_t inject_order(fid_ep* endpoint, ConstBytes bytes, std::uint64_t address, std::uint64_t key,
-                     PutOrder order) noexcept {
+                     WriteOp order) noexcept {
   order.inject = true;
-  SendManner manner;
+  TxFlags manner;
   manner.report = false;
   return act_one(endpoint, bytes, address, key, order, manner);
 }
 
 ssize_t inject(fid_ep* endpoint, const void* buffer, std::size_t size, fi_addr_t peer, std::uint64_t address,
                std::uint64_t key) noexcept {
-  return inject_order(endpoint, as_bytes(buffer, size), address, key, to<PutOrder>(peer, nullptr));
+  return inject_order(endpoint, as_bytes(buffer, size), address, key, to<WriteOp>(peer, nullptr));
 }
 
 ssize_t writedata(fid_ep* endpoint, const void* buffer, std::size_t size, void*, std::uint64_t data,
                   fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  PutOrder order = with_data(to<PutOrder>(peer, context), data);
+  WriteOp order = with_data(to<WriteOp>(peer, context), data);
   order.inject = usual(endpoint).inject;
   return act_one(endpoint, as_bytes(buffer, size), address, key, order, usual(endpoint));
 }
@@ -144,11 +142,11 @@ ssize_t writedata(fid_ep* endpoint, const void* buffer, std::size_t size, void*,
 ssize_t injectdata(fid_ep* endpoint, const void* buffer, std::size_t size, std::uint64_t data, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
   return inject_order(endpoint, as_bytes(buffer, size), address, key,
-                      with_data(to<PutOrder>(peer, nullptr), data));
+                      with_data(to<WriteOp>(peer, nullptr), data));
 }
 
 template <typename Answer>
-constexpr fi_ops_rma same_answer(Answer answer) {
+constexpr fi_ops_rma stub_ops(Answer answer) {
   return {
       .size = sizeof(fi_ops_rma),
       .read = answer,
@@ -177,7 +175,7 @@ constinit fi_ops_rma rma_ops = {
     .writedata = writedata,
     .injectdata = injectdata,
 };
-constinit fi_ops_rma rma_ops_early = same_answer(kNotEnabled);
-constinit fi_ops_rma rma_ops_refused = same_answer(kNotOffered);
+constinit fi_ops_rma rma_ops_disabled = stub_ops(kEopbadstate);
+constinit fi_ops_rma rma_ops_unsupported = stub_ops(kEnosys);
 
 }  // namespace cluster::api

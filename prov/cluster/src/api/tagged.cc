@@ -1,6 +1,6 @@
 // Tagged messages (fi_tagged): every call is one order.
 #include "api/fold.h"
-#include "api/tables.h"
+#include "api/ops_tables.h"
 
 namespace cluster::api {
 namespace {
@@ -64,7 +64,7 @@ ssize_t injectdata(fid_ep* endpoint, const void* buffer, std::size_t size, std::
 }
 
 template <typename Answer>
-constexpr fi_ops_tagged same_answer(Answer answer) {
+constexpr fi_ops_tagged stub_ops(Answer answer) {
   return {
       .size = sizeof(fi_ops_tagged),
       .recv = answer,
@@ -93,7 +93,7 @@ constinit fi_ops_tagged tagged_ops = {
     .senddata = senddata,
     .injectdata = injectdata,
 };
-constinit fi_ops_tagged tagged_ops_early = same_answer(kNotEnabled);
-constinit fi_ops_tagged tagged_ops_refused = same_answer(kNotOffered);
+constinit fi_ops_tagged tagged_ops_disabled = stub_ops(kEopbadstate);
+constinit fi_ops_tagged tagged_ops_unsupported = stub_ops(kEnosys);
 
 }  // namespace cluster::api

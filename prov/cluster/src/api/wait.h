@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-#include "api/object.h"
+#include "api/fid_object.h"
 #include "base/enumeration.h"
 #include "base/environment.h"
 #include "engine/sleeper.h"
@@ -46,31 +46,32 @@ int control_wait(int command, void* argument, fi_wait_obj object, MakeSleeper&& 
 }
 
 /// How long a thread looks before it sleeps: about what a sleep costs.
-inline constexpr Duration kLookBeforeSleep = 20us;
-inline constexpr unsigned kLooksBeforeYield = 64;
-inline constexpr unsigned kLooksPerNap = 1024;
+inline constexpr Duration kSpinBeforeSleep = 20us;
+inline constexpr unsigned kSpinsBeforeYield = 64;
+inline constexpr unsigned kSpinsPerNap = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
 /// Repeats `attempt` until it answers anything but -FI_EAGAIN, until `timeout` milliseconds have
-/// passed (negative: never; 0: one attempt), or until a signal interrupts its sleep (-FI_EINTR). `sleeper()` is what to sleep on, or null; `arm(sleeper)` says
-/// how long that is safe: kForever if it is sure to wake when another attempt is worth while.
+/// passed (negative: never; 0: one attempt), or until a signal interrupts its sleep (-FI_EINTR). `sleeper()`
+/// is what to sleep on, or null; `arm(sleeper)` says how long that is safe: kForever if it is sure to wake
+/// when another attempt is worth while.
 template <typename Attempt, typename MakeSleeper, typename Arm>
 ssize_t wait_until(Clock& clock, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {
   ssize_t result = attempt();
   if (timeout == 0 || result != -FI_EAGAIN) return result;
   Time now = clock.now();
   const Time end = timeout < 0 ? kNever : now + std::chrono::milliseconds(timeout);
-  const Time sleep_from = now + kLookBeforeSleep;
+  const Time sleep_from = now + kSpinBeforeSleep;
   engine::Sleeper* bed = nullptr;
   for (unsigned looks = 1; now < end; ++looks, now = clock.now()) {
     if (now >= sleep_from && bed == nullptr) bed = sleeper();
     const std::chrono::milliseconds safe = bed != nullptr ? arm(*bed) : 0ms;
     if (safe > 0ms) {
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
-      if (bed->slumber(std::min(safe, left)) == engine::Sleeper::Wake::interrupted) return -FI_EINTR;
-    } else if (looks > kLooksBeforeYield) {
-      engine::Sleeper::give_way(looks, kLooksPerNap);
+      if (bed->wait(std::min(safe, left)) == engine::Sleeper::Wake::interrupted) return -FI_EINTR;
+    } else if (looks > kSpinsBeforeYield) {
+      engine::Sleeper::give_way(looks, kSpinsPerNap);
     }
     result = attempt();
     if (result != -FI_EAGAIN) return result;

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include "base/biased_lock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "base/owned_lock.h"
 #include "base/units.h"
 
 namespace cluster {
@@ -18,7 +18,7 @@ class Clock {
   virtual Time now() = 0;
   /// What the kernel writes on what arrives (wall clock) is ahead of now() by so much. May jump, if somebody
   /// sets the time.
-  virtual Duration stamps_ahead() { return Duration::zero(); }
+  virtual Duration realtime_offset() { return Duration::zero(); }
   /// Counts on by itself, about one a nanosecond, and may jump: for rhythms, where now() is too dear.
   virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };

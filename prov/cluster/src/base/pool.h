@@ -18,7 +18,7 @@ class Pool {
   explicit Pool(std::size_t limit) : limit_(limit < kSlotsMax ? limit : kSlotsMax) {}
 
   /// A default-constructed object with its `id` set, or null at the limit.
-  Item* take() {
+  Item* acquire() {
     if (alive_ == limit_) return nullptr;
     if (free_.empty()) grow();
     const std::uint32_t slot = free_.back();
@@ -32,7 +32,7 @@ class Pool {
     return &cell.item;
   }
 
-  void give_back(Item& item) {
+  void release(Item& item) {
     const std::uint32_t slot = item.id & kSlotMask;
     Cell& cell = cell_at(slot);
     cell.taken = false;

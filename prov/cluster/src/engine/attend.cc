@@ -1,8 +1,8 @@
-// Turns taken while the application does something else, by the library's own thread (os/attendant.h).
+// Turns taken while the application does something else, by the library's own thread (os/progress_thread.h).
 //
-// With manual progress they are seldom: enough that acknowledgements and questions do not wait for ever, nor messages
-// that wait for others to share their frame (packing.h).
-// With automatic progress (FI_PROGRESS_AUTO) the attendant has three states, chosen anew at each visit:
+// With manual progress they are seldom: enough that acknowledgements and questions do not wait for ever, nor
+// messages that wait for others to share their frame (packing.h). With automatic progress (FI_PROGRESS_AUTO)
+// the progress thread has three states, chosen anew at each visit:
 //   serving      nobody has polled since the last visit: a turn, and if nothing came in, asleep with
 //                everything armed, so that the next frame or segment calls it at once;
 //   standing by  the application polls, and nothing has come over the network: asleep without asking local
@@ -29,16 +29,16 @@ bool Core::looked_after() {
   return true;
 }
 
-os::Rest Core::attend() {
+os::NextWake Core::run_in_background() {
   if (!by_itself_) return attend_seldom();
   const bool polled = turns_ != turns_attended_;
   const bool busy = parts_.environment.counters.frames_received != frames_attended_ || others_sleep_;
-  os::Rest rest = kAfterOthers;
+  os::NextWake rest = kAfterOthers;
   if (!polled) {
     // If it cannot be armed, something has come in, or one cannot sleep here.
     const bool armed = arm();
     const bool can_sleep = watch_ != nullptr && !unwatched_;
-    rest = armed ? os::Rest{os::Rest::kUntilCalled, true} : os::Rest{can_sleep ? 0ms : kSoon};
+    rest = armed ? os::NextWake{os::NextWake::kUntilReadable, true} : os::NextWake{can_sleep ? 0ms : kSoon};
   } else if (!busy && descriptor() >= 0) {
     stand_by();
     rest = {kStandBy, true};
@@ -50,12 +50,12 @@ os::Rest Core::attend() {
 }
 
 /// The application may have turned to something else: the turn is taken in its place.
-os::Rest Core::attend_seldom() {
+os::NextWake Core::attend_seldom() {
   packing_.settle();
   poll();
   turns_attended_ = turns_;
   if (packing_.attended()) return kInStream;
-  return timers_.next() != kNever || messenger_.busy() ? os::Rest{kSoon} : kAtLeisure;
+  return timers_.next() != kNever || messenger_.busy() ? os::NextWake{kSoon} : kAtLeisure;
 }
 
 /// Nobody else sleeps here, so knocks may be taken out without asking for more, and deadlines are the
@@ -70,7 +70,7 @@ void Core::stand_by() {
 /// peer has something of ours to take in tells it, once.
 void Core::knock_where_unheard() {
   for (Peer* peer : locals_) {
-    if (peer->outbox != nullptr && peer->channel.waits()) peer->outbox->knock_if_unheard();
+    if (peer->outbox != nullptr && peer->channel.waits()) peer->outbox->ring_doorbell_if_stalled();
   }
 }
 

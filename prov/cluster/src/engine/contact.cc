@@ -38,7 +38,7 @@ bool Core::contact(Peer& peer) {
         peer.name().text().c_str(), reason.c_str());
     return false;
   }
-  const std::uint8_t link = rails::link_towards(parts_.rails, peer.name());
+  const std::uint8_t link = multipath::rail_towards(parts_.rails, peer.name());
   use_flow(peer, make_flow(peer, {peer.name(), {}, false, link}));
   peer.why = "no shared memory: " + reason;
   log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(), peer.why.c_str());
@@ -46,7 +46,7 @@ bool Core::contact(Peer& peer) {
 }
 
 bool Core::is_own(const SocketAddress& name) const {
-  const auto has_name = [&](const rails::OwnRail& rail) { return rail.address == name; };
+  const auto has_name = [&](const multipath::Rail& rail) { return rail.address == name; };
   return name == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_name);
 }
 
@@ -72,7 +72,7 @@ std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path&
   }
   const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
                                            .frame_max = parts_.link->frame_max(),
-                                           .shortcut = parts_.link->has_shortcut(),
+                                           .shortcut = parts_.link->has_ethertype_path(),
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout};
   const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};
@@ -95,8 +95,9 @@ void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
 /// a time is heard; the next after kCourtship, since the first may have been forged.
 void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
   if (peer.suitor != nullptr) {
-    const reliability::Known known{peer.suitor->peer_epoch(), peer.suitor->peer_session()};
-    const bool another = reliability::judge(known, view.opening) != reliability::Contact::same;
+    const reliability::PeerSession known{peer.suitor->peer_epoch(), peer.suitor->peer_session()};
+    const bool another =
+        reliability::classify_opening(known, view.opening) != reliability::OpeningClass::same;
     if (another && now < peer.suitor_since + kCourtship) {
       ++parts_.environment.counters.refused_stale;
       return;
@@ -108,7 +109,7 @@ void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::
     peer.suitor_since = now;
     half_open_ = true;
   }
-  peer.suitor->introduce(view, *parts_.link);
+  peer.suitor->accept_opening(view, *parts_.link);
 }
 
 /// Nodes of one network are set up alike, or by somebody who knows: so it is said once.
@@ -147,7 +148,7 @@ bool Core::forgettable(Time now, const Peer& peer) const {
 
 /// True if the present session has proved to be with a later life than whoever asks for its place.
 bool Core::outdone(const Peer& peer) {
-  return peer.flow->confirmed() && peer.suitor->peer_epoch() <= peer.flow->peer_epoch();
+  return peer.flow->address_validated() && peer.suitor->peer_epoch() <= peer.flow->peer_epoch();
 }
 
 void Core::drop_suitor(Peer& peer) {
@@ -162,20 +163,20 @@ std::uint64_t Core::next_epoch(Time now) {
   return last_epoch_;
 }
 
-void Core::doom(Peer& peer, Fault fault) {
+void Core::doom(Peer& peer, Status status) {
   const auto known = [&](const Doom& doom) { return doom.peer == &peer; };
-  if (std::none_of(doomed_.begin(), doomed_.end(), known)) doomed_.push_back({&peer, fault});
+  if (std::none_of(doomed_.begin(), doomed_.end(), known)) doomed_.push_back({&peer, status});
 }
 
 void Core::lose_doomed() {
   while (!doomed_.empty()) {
     const Doom doom = doomed_.back();
-    lose(*doom.peer, doom.fault);
+    lose(*doom.peer, doom.status);
   }
 }
 
 /// Ends everything under way with the peer. If it comes back, its channel serves its next life.
-void Core::lose(Peer& peer, Fault fault) {
+void Core::lose(Peer& peer, Status status) {
   // Its verdict is carried out herewith: it must not fall on the life that may begin before the turn ends.
   std::erase_if(doomed_, [&](const Doom& doom) { return doom.peer == &peer; });
   peer.lost_at = parts_.environment.clock.now();
@@ -185,14 +186,14 @@ void Core::lose(Peer& peer, Fault fault) {
     log.info("peer %s has closed", peer.name().text().c_str());
   } else {
     log.warn("peer %s is lost: %s; operations under way with it end with an error",
-             peer.name().text().c_str(), describe(fault));
+             peer.name().text().c_str(), describe(status));
   }
-  peer.why = in_peace ? "it has closed" : std::string("lost: ") + describe(fault);
-  messenger_.fail(peer.channel, fault, !in_peace);
+  peer.why = in_peace ? "it has closed" : std::string("lost: ") + describe(status);
+  messenger_.fail(peer.channel, status, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
     if (peer.flow->peer_session() != 0) {
-      peer.past.note({peer.flow->peer_epoch(), peer.flow->peer_session()}, peer.flow->confirmed());
+      peer.past.note({peer.flow->peer_epoch(), peer.flow->peer_session()}, peer.flow->address_validated());
     }
     peers_.remove_session(peer.flow->session());
     std::erase(remotes_, &peer);
@@ -212,7 +213,7 @@ void Core::lose(Peer& peer, Fault fault) {
   }
   peer.held_back = false;
   if (peer.suitor != nullptr &&
-      peer.past.covers(reliability::Known{peer.suitor->peer_epoch(), peer.suitor->peer_session()})) {
+      peer.past.covers(reliability::PeerSession{peer.suitor->peer_epoch(), peer.suitor->peer_session()})) {
     drop_suitor(peer);
   }
   if (peer.suitor != nullptr) {

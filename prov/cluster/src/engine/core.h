@@ -20,12 +20,12 @@
 #include <atomic>
 #include <vector>
 
+#include "engine/endpoint_stats.h"
 #include "engine/engine.h"
-#include "engine/insight.h"
-#include "engine/packing.h"
-#include "engine/peers.h"
+#include "engine/packing_policy.h"
+#include "engine/peer_table.h"
 #include "engine/self_carrier.h"
-#include "engine/timers.h"
+#include "engine/timer_heap.h"
 #include "os/wait_set.h"
 #include "protocol/messenger.h"
 #include "reliability/frame_body.h"
@@ -34,17 +34,17 @@ namespace cluster::engine {
 
 class Core final : public protocol::Directory {
  public:
-  explicit Core(Parts parts);
+  explicit Core(EngineParts parts);
   ~Core() override;
 
   const SocketAddress& name() const { return parts_.name; }
-  void attach(const AddressBook& book, const protocol::Sinks& sinks);
+  void attach(const AddressTable& book, const protocol::EndpointBindings& bindings);
 
-  Fault send(const protocol::SendOrder& order);
-  Fault receive(const protocol::ReceiveOrder& order);
-  Fault put(const protocol::PutOrder& order);
-  Fault get(const protocol::GetOrder& order);
-  Fault atomic(const protocol::AtomicOrder& order);
+  Status send(const protocol::SendOp& order);
+  Status receive(const protocol::RecvOp& order);
+  Status put(const protocol::WriteOp& order);
+  Status get(const protocol::ReadOp& order);
+  Status atomic(const protocol::AtomicRmaOp& order);
   bool cancel(void* context) { return messenger_.cancel(context); }
   /// One turn of everything; or of the network only if something is due there. True if something came in.
   enum class Look : std::uint8_t { everywhere, where_due };
@@ -54,23 +54,23 @@ class Core final : public protocol::Directory {
     others_sleep_ = true;
     return arm();
   }
-  os::Rest attend();
-  /// For the attendant, outside the door: true if the application has polled since this was last asked, and
-  /// so does what there is to do. Whoever uses the door alone must not be made to share it.
+  os::NextWake run_in_background();
+  /// For the progress thread, outside the door: true if the application has polled since this was last asked,
+  /// and so does what there is to do. Whoever uses the door alone must not be made to share it.
   bool looked_after();
   /// If so: when to ask again.
-  os::Rest until_next_look() const { return packing_.attended() ? kInStream : kAtLeisure; }
-  void progress_by_itself() { by_itself_.store(true, std::memory_order_relaxed); }
-  static constexpr os::Rest kAfterOthers{200us};  ///< somebody is at work here
-  static constexpr os::Rest kInStream{Packing::kVisit};
-  static constexpr os::Rest kAtLeisure{10ms};  ///< nobody misses us
+  os::NextWake until_next_look() const { return packing_.attended() ? kInStream : kAtLeisure; }
+  void enable_auto_progress() { by_itself_.store(true, std::memory_order_relaxed); }
+  static constexpr os::NextWake kAfterOthers{200us};  ///< somebody is at work here
+  static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
+  static constexpr os::NextWake kAtLeisure{10ms};  ///< nobody misses us
   Time next_deadline() const;
-  bool settled() const;
+  bool quiescent() const;
   const Counters& counters() const { return parts_.environment.counters; }
-  std::size_t room_for_sends() const { return messenger_.room_for_sends(); }
+  std::size_t tx_size_left() const { return messenger_.tx_size_left(); }
   std::size_t unexpected_messages() const { return messenger_.stored(); }
   const char* path_to(std::uint64_t handle);
-  Insight insight() const;
+  EndpointStats stats() const;
 
   std::uint64_t handle_of(const protocol::Channel& channel) override;
 
@@ -83,7 +83,7 @@ class Core final : public protocol::Directory {
   void transmit_touched(Time now);
   void take_held_back();
   template <typename Act>
-  Fault with_peer(std::uint64_t handle, bool more, Act&& act);
+  Status with_peer(std::uint64_t handle, bool more, Act&& act);
   void linger();
   void close();
   // local.cc
@@ -124,7 +124,7 @@ class Core final : public protocol::Directory {
   void hear_complaints(Time now);
   void touch(Peer& peer);
   // datagram.cc
-  Fault send_datagram(Peer& peer, const protocol::SendOrder& order);
+  Status send_datagram(Peer& peer, const protocol::SendOp& order);
   void dispatch_datagram(Time now, const wire::FrameView& view, const link::Path& from);
   void on_datagram(const wire::FrameView& view, const link::Path& from);
   // contact.cc
@@ -140,14 +140,14 @@ class Core final : public protocol::Directory {
   bool room_for(Time now, const SocketAddress& name, std::size_t carried);
   bool forgettable(Time now, const Peer& peer) const;
   std::uint64_t next_epoch(Time now);
-  void doom(Peer& peer, Fault fault);
+  void doom(Peer& peer, Status status);
   void lose_doomed();
-  void lose(Peer& peer, Fault fault);
+  void lose(Peer& peer, Status status);
   // insight.cc
   const char* path_of(const Peer& peer) const;
-  PeerInsight look_at(const Peer& peer) const;
+  PeerStats look_at(const Peer& peer) const;
   // attend.cc
-  os::Rest attend_seldom();
+  os::NextWake attend_seldom();
   void stand_by();
   void knock_where_unheard();
   // sleep.cc
@@ -169,12 +169,12 @@ class Core final : public protocol::Directory {
 
   struct Doom {
     Peer* peer;
-    Fault fault;
+    Status status;
   };
 
-  Parts parts_;
+  EngineParts parts_;
   reliability::BodyPool bodies_;  ///< of all flows
-  Peers peers_;
+  PeerTable peers_;
   protocol::Messenger messenger_;
   SelfCarrier self_;
   bool self_in_use_ = false;
@@ -184,12 +184,12 @@ class Core final : public protocol::Directory {
   std::vector<Peer*> remotes_;   ///< peers with a flow
   std::vector<Peer*> touched_;
   std::vector<Doom> doomed_;
-  Packing packing_;
-  std::vector<protocol::Token> tokens_;
+  PackingPolicy packing_;
+  std::vector<carrier::Token> tokens_;
   std::vector<std::unique_ptr<shm::Inbox>> arrivals_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   Time started_;
-  Timers timers_;  ///< no flow has an earlier deadline than its peer's timer
+  TimerHeap timers_;  ///< no flow has an earlier deadline than its peer's timer
   Time next_ask_ = Time{};
   bool half_open_ = false;  ///< some peer has called and not shown yet that it hears us
   Time next_complaints_ = Time{};
@@ -209,7 +209,7 @@ class Core final : public protocol::Directory {
   std::uint32_t turns_attended_ = 0;    ///< turns_ at the end of the last visit
   std::uint64_t frames_attended_ = 0;   ///< frames received until then
   std::atomic<bool> by_itself_{false};  ///< FI_PROGRESS_AUTO
-  bool others_sleep_ = false;           ///< not only the attendant has ever slept on this engine
+  bool others_sleep_ = false;           ///< not only the progress thread has ever slept on this engine
   std::unique_ptr<os::WaitSet> watch_;  ///< made when somebody wants to sleep
   std::unique_ptr<os::Alarm> alarm_clock_;
   Time alarm_ = Time::min();  ///< when it goes off; the least of times: it has, or nobody can be asleep

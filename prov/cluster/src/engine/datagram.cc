@@ -1,36 +1,35 @@
 // An endpoint of datagrams: each message is one frame, sent once, and the frame that comes is the
 // message. No flows, no rings; peers on this node are reached through the kernel like all others.
 // What a frame is worth that names no session, only its sender can say: a datagram is believed to
-// come from the address it carries, as in UDP. But no way is learnt from it: where datagrams to that address go is
-// the kernel's to know, or whoever writes them could have them sent elsewhere.
-#include "wire/datagram.h"
-
+// come from the address it carries, as in UDP. But no way is learnt from it: where datagrams to that address
+// go is the kernel's to know, or whoever writes them could have them sent elsewhere.
 #include "engine/core.h"
+#include "wire/datagram_header.h"
 
 namespace cluster::engine {
 
-Fault Core::send_datagram(Peer& peer, const protocol::SendOrder& order) {
-  if (order.length + wire::kDatagramHeadMax > parts_.link->frame_max()) return Fault::too_big;
+Status Core::send_datagram(Peer& peer, const protocol::SendOp& order) {
+  if (order.length + wire::kDatagramHeaderMax > parts_.link->frame_max()) return Status::too_big;
   wire::Segment segment;
   segment.flags = order.has_data ? wire::segment_flag::kData : 0;
   segment.length = static_cast<std::uint32_t>(order.length);
   segment.data = order.data;
-  const wire::DatagramHead head(segment, order.slices);
+  const wire::DatagramHeader head(segment, order.slices);
   peer.way.to = peer.name();
   link::OutFrame frame;
   frame.path = &peer.way;
   frame.add(head.bytes());
   for (const ConstBytes slice : order.slices) frame.add(slice);
-  if (parts_.link->send_burst({&frame, 1}) == 0) return Fault::again;
+  if (parts_.link->send_burst({&frame, 1}) == 0) return Status::again;
   ++parts_.environment.counters.frames_sent;
   messenger_.datagram_left(order);
-  return Fault::none;
+  return Status::ok;
 }
 
 /// The two kinds of endpoints do not talk to each other. A flow that opens at this door is told so
 /// at once, or its sender would try for seconds.
 void Core::dispatch_datagram(Time now, const wire::FrameView& view, const link::Path& from) {
-  if (view.kind == wire::FrameKind::datagram && parts_.service == Service::datagram) {
+  if (view.kind == wire::FrameKind::datagram && parts_.service == EndpointType::dgram) {
     return on_datagram(view, from);
   }
   ++parts_.environment.counters.refused_stale;

@@ -4,39 +4,39 @@
 
 namespace cluster::engine {
 
-Engine::Engine(Parts parts)
+Engine::Engine(EngineParts parts)
     : door_(parts.environment.fence), core_(std::make_unique<Core>(std::move(parts))) {}
 
-Engine::~Engine() { attendant_.reset(); }
+Engine::~Engine() { progress_client_.reset(); }
 
 const SocketAddress& Engine::name() const { return core_->name(); }
 
-void Engine::attach(const AddressBook& book, const protocol::Sinks& sinks) {
+void Engine::attach(const AddressTable& book, const protocol::EndpointBindings& bindings) {
   const std::lock_guard door(door_);
-  core_->attach(book, sinks);
+  core_->attach(book, bindings);
 }
 
-Fault Engine::send(const protocol::SendOrder& order) {
+Status Engine::send(const protocol::SendOp& order) {
   const std::lock_guard door(door_);
   return core_->send(order);
 }
 
-Fault Engine::receive(const protocol::ReceiveOrder& order) {
+Status Engine::receive(const protocol::RecvOp& order) {
   const std::lock_guard door(door_);
   return core_->receive(order);
 }
 
-Fault Engine::put(const protocol::PutOrder& order) {
+Status Engine::put(const protocol::WriteOp& order) {
   const std::lock_guard door(door_);
   return core_->put(order);
 }
 
-Fault Engine::get(const protocol::GetOrder& order) {
+Status Engine::get(const protocol::ReadOp& order) {
   const std::lock_guard door(door_);
   return core_->get(order);
 }
 
-Fault Engine::atomic(const protocol::AtomicOrder& order) {
+Status Engine::atomic(const protocol::AtomicRmaOp& order) {
   const std::lock_guard door(door_);
   return core_->atomic(order);
 }
@@ -46,15 +46,15 @@ bool Engine::cancel(void* context) {
   return core_->cancel(context);
 }
 
-os::Rest Engine::attend() {
+os::NextWake Engine::run_in_background() {
   if (core_->looked_after()) return core_->until_next_look();
   const std::unique_lock door(door_, std::try_to_lock);
-  return door.owns_lock() ? core_->attend() : Core::kAfterOthers;
+  return door.owns_lock() ? core_->run_in_background() : Core::kAfterOthers;
 }
 
-void Engine::progress_by_itself() {
+void Engine::enable_auto_progress() {
   const std::lock_guard door(door_);
-  core_->progress_by_itself();
+  core_->enable_auto_progress();
 }
 
 int Engine::descriptor() {
@@ -77,9 +77,9 @@ Counters Engine::counters() const {
   return core_->counters();
 }
 
-std::size_t Engine::room_for_sends() const {
+std::size_t Engine::tx_size_left() const {
   const std::lock_guard door(door_);
-  return core_->room_for_sends();
+  return core_->tx_size_left();
 }
 
 std::size_t Engine::unexpected_messages() const {
@@ -92,15 +92,15 @@ const char* Engine::path_to(std::uint64_t handle) const {
   return core_->path_to(handle);
 }
 
-std::optional<Insight> Engine::insight() const {
+std::optional<EndpointStats> Engine::stats() const {
   const std::unique_lock door(door_, std::try_to_lock);
   if (!door.owns_lock()) return std::nullopt;
-  return core_->insight();
+  return core_->stats();
 }
 
-bool Engine::settled() const {
+bool Engine::quiescent() const {
   const std::lock_guard door(door_);
-  return core_->settled();
+  return core_->quiescent();
 }
 
 void Engine::poll(bool wait) {

@@ -59,10 +59,10 @@ bool Core::receive_local(Look look) {
 
 /// True if there was something.
 bool Core::hear(Peer& peer) {
-  if (peer.inbox->quiet()) return false;
+  if (peer.inbox->unchanged()) return false;
   const bool news = drain(peer, kRingBurst);
   peer.spoke |= news;
-  if (peer.inbox->broken()) doom(peer, Fault::reset);
+  if (peer.inbox->broken()) doom(peer, Status::reset);
   return news;
 }
 
@@ -75,14 +75,14 @@ void Core::review_locals() {
 
 /// True if there was something.
 bool Core::drain(Peer& peer, std::size_t limit) {
-  shm::Arrival arrival;
+  shm::PeekedSegment arrival;
   std::size_t count = 0;
   // Behind the last segment nobody looks for another in vain: the application waits for this one.
   bool more = true;
-  for (; more && count < limit && peer.inbox->look(arrival) && takes(peer, arrival.segment); ++count) {
+  for (; more && count < limit && peer.inbox->peek(arrival) && takes(peer, arrival.segment); ++count) {
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
-    peer.inbox->take();
-    more = peer.inbox->more();
+    peer.inbox->pop();
+    more = peer.inbox->has_next();
   }
   return count != 0;
 }
@@ -112,7 +112,7 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
       ++counters.shm_refused;
       return;
     }
-    lose(peer, Fault::reset);
+    lose(peer, Status::reset);
   }
   peer.inbox = std::move(inbox);
   peer.channel.memory = peer.inbox->memory();
@@ -132,7 +132,7 @@ void Core::check_local_death(Peer& peer) {
   if (!gone) return;
   if (peer.inbox != nullptr) drain(peer, kRingFull);
   if (peer.held_back) return;  // what it left behind waits for room
-  doom(peer, Fault::reset);
+  doom(peer, Status::reset);
 }
 
 }  // namespace cluster::engine

@@ -14,7 +14,7 @@ namespace {
 
 /// Resets answer strangers: not more often than this, or they would amplify a flood.
 constexpr Duration kResetGap = 100us;
-/// Reading the socket's complaints is a system call.
+/// Reading the socket's path_errors is a system call.
 constexpr Duration kComplaintGap = 5ms;
 /// How long a peer may say nothing while an operation waits for it, and how often that is looked at.
 constexpr Duration kSilence = 1s;
@@ -40,7 +40,7 @@ std::size_t Core::receive_network(Time& now) {
         const wire::Refusal refusal = wire::admit(bytes, view);
         if (refusal != wire::Refusal::none) {
           Counters& counters = parts_.environment.counters;
-          ++(refusal == wire::Refusal::checksum ? counters.refused_checksum : counters.refused_garbage);
+          ++(refusal == wire::Refusal::checksum ? counters.refused_checksum : counters.refused_malformed);
           break;
         }
         ++parts_.environment.counters.frames_received;
@@ -57,26 +57,26 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::InFrame& 
   using wire::FrameKind;
   const link::Path& from = frame.from;
   // The administrator's filters for IP do not see the shortcut: it is for those whom they have let in.
-  if (from.shortcut && view.session == 0) {
-    ++parts_.environment.counters.refused_garbage;
+  if (from.ethertype && view.session == 0) {
+    ++parts_.environment.counters.refused_malformed;
     return;
   }
-  if (view.kind == FrameKind::probe) return;  // the keeper answers
+  if (view.kind == FrameKind::probe) return;  // the probe responder answers
   if (view.kind == FrameKind::reset) return on_reset(view, from);
   if (view.kind == FrameKind::alive) return on_alive(now, view, from);
   if (view.kind == FrameKind::trial) return on_trial(view, from);
-  if (view.kind == FrameKind::datagram || parts_.service == Service::datagram) {
+  if (view.kind == FrameKind::datagram || parts_.service == EndpointType::dgram) {
     return dispatch_datagram(now, view, from);
   }
   Peer* peer = addressee(now, view, from);
   if (peer == nullptr) return;
-  const reliability::Flow::Verdict verdict = peer->flow->receive(now, view, from, frame.arrived);
-  if (verdict == reliability::Flow::Verdict::refused) return refuse_other_life(now, *peer, view, from);
+  const reliability::Flow::ReceiveResult verdict = peer->flow->receive(now, view, from, frame.arrived);
+  if (verdict == reliability::Flow::ReceiveResult::refused) return refuse_other_life(now, *peer, view, from);
   // Whoever only repeats its call is called back as if it were silent.
-  if (view.session != 0 || verdict == reliability::Flow::Verdict::accepted) peer->heard_at = now;
+  if (view.session != 0 || verdict == reliability::Flow::ReceiveResult::accepted) peer->heard_at = now;
   if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
-  if (verdict == reliability::Flow::Verdict::accepted) {
+  if (verdict == reliability::Flow::ReceiveResult::accepted) {
     messenger_.tell_absence(absence(now, view, frame));
     hand_up(*peer);
   }
@@ -99,7 +99,7 @@ Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& f
     drop_suitor(*peer);
     peer = nullptr;
   } else if (courted) {
-    lose(*peer, Fault::reset);
+    lose(*peer, Status::reset);
   }
   if (peer != nullptr) return peer;
   ++parts_.environment.counters.refused_stale;
@@ -111,12 +111,13 @@ Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& f
 /// of the call that came late. The session is not for that life: told so, it forgets the answer.
 void Core::refuse_other_life(Time now, const Peer& peer, const wire::FrameView& view,
                              const link::Path& from) {
-  using reliability::Contact;
+  using reliability::OpeningClass;
   if (view.session == 0 || !view.has_opening || !view.sequenced()) return;
-  const reliability::Known known{peer.flow->peer_epoch(), peer.flow->peer_session()};
-  const Contact contact = reliability::judge(known, view.opening);
-  if (contact == Contact::newer) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
-  if (contact == Contact::stale) refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
+  const reliability::PeerSession known{peer.flow->peer_epoch(), peer.flow->peer_session()};
+  const OpeningClass contact = reliability::classify_opening(known, view.opening);
+  if (contact == OpeningClass::newer) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
+  if (contact == OpeningClass::stale)
+    refuse_frame(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
 /// Who has several addresses may call from any of them.
@@ -143,7 +144,7 @@ void Core::on_alive(Time now, const wire::FrameView& view, const link::Path& fro
   Peer* peer = peers_.by_session(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->session() != view.sequence.value) return;
   peer->flow->on_alive(now, from, view.session == view.sequence.value);
-  for (const SocketAddress& address : peer->flow->met_at()) {
+  for (const SocketAddress& address : peer->flow->validated_addresses()) {
     if (is_own(address)) continue;
     peer->aliased = true;
     peers_.alias(*peer, address);
@@ -165,14 +166,14 @@ void Core::on_trial(const wire::FrameView& view, const link::Path& from) {
 
 /// Answers go to the name by which the application knows the peer: who is not there does not hear them.
 link::Path Core::way_back(const Peer& peer, const link::Path& from) const {
-  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return by_name(from);
-  return {peer.name(), {}, false, rails::link_towards(parts_.rails, peer.name())};
+  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return without_mac(from);
+  return {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())};
 }
 
 /// A frame that opens a session: the peer's first, a repeated one, or one of an earlier life.
 Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from) {
   if (!view.has_opening || view.opening.name == parts_.name || !comes_from_its_name(view, from)) {
-    ++parts_.environment.counters.refused_garbage;
+    ++parts_.environment.counters.refused_malformed;
     return nullptr;
   }
   const SocketAddress name = known_as(view);
@@ -181,33 +182,34 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     return nullptr;
   }
   Peer& peer = peers_.named(name);
-  std::optional<reliability::Known> known;
+  std::optional<reliability::PeerSession> known;
   if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
-    known = reliability::Known{peer.flow->peer_epoch(), peer.flow->peer_session()};
+    known = reliability::PeerSession{peer.flow->peer_epoch(), peer.flow->peer_session()};
   }
-  reliability::Contact contact = reliability::judge(known, view.opening);
+  reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   // A session that is over does not begin again, whoever calls now: what it brought may have been handed on.
-  const bool over = contact != reliability::Contact::same && peer.past.covers(view.opening);
-  if (over) contact = reliability::Contact::stale;
+  const bool over = contact != reliability::OpeningClass::same && peer.past.covers(view.opening);
+  if (over) contact = reliability::OpeningClass::stale;
   switch (contact) {
-    case reliability::Contact::same: return &peer;
-    case reliability::Contact::stale:
+    case reliability::OpeningClass::same: return &peer;
+    case reliability::OpeningClass::stale:
       // Who has not shown yet that it hears us has no claim to the name: another may, if it was not over
       // before.
-      if (known && !peer.flow->confirmed() && !over) break;
+      if (known && !peer.flow->address_validated() && !over) break;
       ++parts_.environment.counters.refused_stale;
       refuse_frame(now, view, from, wire::ResetReason::stale_epoch,
                    std::max(known ? known->epoch : 0, peer.past.epoch()));
       return nullptr;
-    case reliability::Contact::newer: break;
-    case reliability::Contact::fresh: break;
+    case reliability::OpeningClass::newer: break;
+    case reliability::OpeningClass::fresh: break;
   }
   if (known) {
     court(now, peer, view, from);
     return nullptr;
   }
   if (peer.flow != nullptr) {
-    if (view.kind == wire::FrameKind::flow) peer.flow->answer(view, way_back(peer, from), *parts_.link);
+    if (view.kind == wire::FrameKind::flow)
+      peer.flow->answer_opening(view, way_back(peer, from), *parts_.link);
     return nullptr;
   }
   use_flow(peer, make_flow(peer, way_back(peer, from)));
@@ -253,12 +255,12 @@ bool Core::may_act(const Peer& peer, const wire::Segment& segment) {
   using wire::SegmentKind;
   const bool remote = segment.kind == SegmentKind::put || segment.kind == SegmentKind::put_announce ||
                       segment.kind == SegmentKind::get || segment.kind == SegmentKind::atomic;
-  return !remote || peer.flow->confirmed();
+  return !remote || peer.flow->address_validated();
 }
 
 /// What has come does not fit into the store: it waits where it is, and its sender with it.
 void Core::count_held() {
-  ++parts_.environment.counters.store_full;
+  ++parts_.environment.counters.unexpected_full;
   if (std::exchange(said_store_full_, true)) return;
   parts_.environment.log.warn(
       "senders are made to wait: no more messages can be stored until receives take some; from now on "
@@ -285,21 +287,21 @@ void Core::resume_held(Time now) {
 /// Only whom a frame was sent to can refuse it, and only by quoting it.
 void Core::on_reset(const wire::FrameView& view, const link::Path& from) {
   Peer* peer = peers_.find(from.to);
-  if (peer == nullptr || peer->flow == nullptr || !peer->flow->quoted_by(view.reset)) {
+  if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {
     ++parts_.environment.counters.refused_stale;
     return;
   }
   // An epoch that leaves no room above it would be our last.
   if (view.reset.epoch < wire::kEpochEnd - wire::kEpochEnd / 8)
     last_epoch_ = std::max<std::uint64_t>(last_epoch_, view.reset.epoch);
-  doom(*peer, Fault::reset);
+  doom(*peer, Status::reset);
 }
 
 void Core::refuse_frame(Time now, const wire::FrameView& view, const link::Path& to, wire::ResetReason reason,
                         std::uint64_t epoch) {
   if (now < next_reset_) return;
   next_reset_ = now + kResetGap;
-  send_control(wire::ControlFrame::reset(view, reason, epoch).bytes(), link::the_long_way(to));
+  send_control(wire::ControlFrame::reset(view, reason, epoch).bytes(), link::ip_path(to));
 }
 
 void Core::send_control(ConstBytes frame, const link::Path& to) {
@@ -324,7 +326,7 @@ void Core::run_timers(Time now) {
       timers_.plan(peer.timer, flow.deadline());
       continue;
     }
-    flow.on_time(now);
+    flow.on_timer(now);
     worried = true;
     touch(peer);
     if (flow.wants_probe(now)) {
@@ -348,7 +350,7 @@ void Core::ask_the_silent(Time now) {
   bool half_open = false;
   for (Peer* peer : remotes_) {
     half_open = call_back(now, *peer) || half_open;
-    if (peer->channel.waits() || !peer->flow->confirmed()) ask(*peer);
+    if (peer->channel.waits() || !peer->flow->address_validated()) ask(*peer);
   }
   half_open_ = half_open;
   messenger_.each_directed([&](protocol::Channel& channel) { ask(*static_cast<Peer*>(channel.owner)); });
@@ -356,20 +358,21 @@ void Core::ask_the_silent(Time now) {
 
 /// Anybody can call under a name that is not its own. Who does not turn to the session it was told is
 /// called back (by ask(), which waits for an answer as long as for any peer's) and forgotten if nobody is
-/// there. True if that is not settled yet.
+/// there. True if that is not quiescent yet.
 bool Core::call_back(Time now, Peer& peer) {
   if (peer.suitor != nullptr && now >= peer.suitor_since + parts_.settings.peer_timeout) drop_suitor(peer);
-  return peer.suitor != nullptr || (!peer.flow->confirmed() && peer.channel.carrier == peer.flow.get());
+  return peer.suitor != nullptr ||
+         (!peer.flow->address_validated() && peer.channel.carrier == peer.flow.get());
 }
 
 void Core::hear_complaints(Time now) {
   next_complaints_ = now + kComplaintGap;
-  std::array<link::Complaint, 16> complaints;
-  const std::size_t count = parts_.link->complaints(complaints);
+  std::array<link::PathError, 16> path_errors;
+  const std::size_t count = parts_.link->read_path_errors(path_errors);
   for (std::size_t i = 0; i < count; ++i) {
-    Peer* peer = peers_.find(complaints[i].peer);
+    Peer* peer = peers_.find(path_errors[i].peer);
     if (peer == nullptr || peer->flow == nullptr) continue;
-    peer->flow->on_complaint(now, complaints[i]);
+    peer->flow->on_path_error(now, path_errors[i]);
     touch(*peer);
   }
 }

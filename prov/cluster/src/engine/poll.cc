@@ -1,7 +1,7 @@
 // The agenda. One turn: take in what has arrived, go on with what waited for room, send what that
 // made ready. A peer's answers so leave in the turn in which its question came in.
 #include "engine/core.h"
-#include "os/give_way.h"
+#include "os/processor_yield.h"
 
 namespace cluster::engine {
 namespace {
@@ -28,78 +28,78 @@ constexpr std::uint32_t kTurnsPerNap = 256;  ///< of one who lingers
 
 }  // namespace
 
-Core::Core(Parts parts)
+Core::Core(EngineParts parts)
     : parts_(std::move(parts)),
       bodies_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
       messenger_({.send_requests_max = parts_.settings.send_requests_max,
                   .eager_credit = parts_.settings.eager_credit,
-                  .stored_max = parts_.settings.stored_max,
+                  .unexpected_max = parts_.settings.unexpected_max,
                   .pull_window = parts_.settings.pull_window},
                  parts_.environment.counters, *this),
       started_(parts_.environment.clock.now()) {}
 
 Core::~Core() { close(); }
 
-void Core::attach(const AddressBook& book, const protocol::Sinks& sinks) {
+void Core::attach(const AddressTable& book, const protocol::EndpointBindings& bindings) {
   peers_.attach(book);
-  messenger_.attach(sinks);
+  messenger_.attach(bindings);
 }
 
 /// What send, put, get and atomic have in common: who it is for, the way there, and that it leaves at once,
 /// or with those that follow.
 template <typename Act>
-Fault Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
+Status Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   Peer* peer = peers_.by_handle(handle);
-  if (peer == nullptr) return Fault::bad_address;
-  if (peer->channel.carrier == nullptr && !contact(*peer)) return Fault::unreachable;
-  const Fault fault = act(peer->channel);
+  if (peer == nullptr) return Status::bad_address;
+  if (peer->channel.carrier == nullptr && !contact(*peer)) return Status::unreachable;
+  const Status status = act(peer->channel);
   if (peer->flow != nullptr) {
     touch(*peer);
-    const bool waits = more || (peer->flow->open_to_more() && packing_.wish());
+    const bool waits = more || (peer->flow->may_coalesce() && packing_.wish());
     if (!waits) transmit_touched(parts_.environment.clock.now());
   }
   mind_sleepers();
-  return fault;
+  return status;
 }
 
-Fault Core::send(const protocol::SendOrder& order) {
-  if (parts_.service == Service::datagram) {
+Status Core::send(const protocol::SendOp& order) {
+  if (parts_.service == EndpointType::dgram) {
     Peer* peer = peers_.by_handle(order.to);
-    return peer == nullptr ? Fault::bad_address : send_datagram(*peer, order);
+    return peer == nullptr ? Status::bad_address : send_datagram(*peer, order);
   }
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.send(channel, order); });
 }
 
-Fault Core::put(const protocol::PutOrder& order) {
+Status Core::put(const protocol::WriteOp& order) {
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.put(channel, order); });
 }
 
-Fault Core::get(const protocol::GetOrder& order) {
+Status Core::get(const protocol::ReadOp& order) {
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.get(channel, order); });
 }
 
-Fault Core::atomic(const protocol::AtomicOrder& order) {
+Status Core::atomic(const protocol::AtomicRmaOp& order) {
   return with_peer(order.to, order.more,
                    [&](protocol::Channel& channel) { return messenger_.atomic(channel, order); });
 }
 
-Fault Core::receive(const protocol::ReceiveOrder& order) {
+Status Core::receive(const protocol::RecvOp& order) {
   protocol::Channel* from = nullptr;
-  if (order.from != protocol::kAnyPeer) {
+  if (order.from != protocol::kAddrUnspec) {
     Peer* peer = peers_.by_handle(order.from);
-    if (peer == nullptr) return Fault::bad_address;
+    if (peer == nullptr) return Status::bad_address;
     from = &peer->channel;
   }
   if (order.peek != protocol::Peek::none) poll();  // a peek that never looks outside sees nothing
-  const Fault fault = messenger_.receive(from, order);
+  const Status status = messenger_.receive(from, order);
   if (flows_held_ || rings_held_) [[unlikely]]
     take_held_back();
   if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
   mind_sleepers();
-  return fault;
+  return status;
 }
 
 /// True if something came in.
@@ -194,9 +194,9 @@ void Core::transmit_touched(Time now) {
     reliability::Flow& flow = *peer.flow;
     tokens_.clear();
     flow.take_delivered(tokens_);
-    for (const protocol::Token token : tokens_) messenger_.delivered(token);
-    if (flow.fault() != Fault::none) {
-      doom(peer, flow.fault());
+    for (const carrier::Token token : tokens_) messenger_.delivered(token);
+    if (flow.status() != Status::ok) {
+      doom(peer, flow.status());
       continue;
     }
     if (peer.channel.busy) messenger_.pump(peer.channel);
@@ -212,10 +212,10 @@ Time Core::next_deadline() const {
 }
 
 /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
-bool Core::settled() const {
+bool Core::quiescent() const {
   if (messenger_.busy()) return false;
   for (const Peer* peer : remotes_) {
-    if (peer->flow->fault() == Fault::none && !peer->flow->quiet()) return false;
+    if (peer->flow->status() == Status::ok && !peer->flow->quiet()) return false;
   }
   return true;
 }
@@ -226,8 +226,8 @@ void Core::linger() {
   Clock& clock = parts_.environment.clock;
   Duration waited{};
   std::uint32_t idle = 0;
-  for (Time last = clock.now(); !settled() && waited < parts_.settings.linger;) {
-    if (!poll()) os::give_way(++idle, kTurnsPerNap);
+  for (Time last = clock.now(); !quiescent() && waited < parts_.settings.linger;) {
+    if (!poll()) os::yield_or_sleep(++idle, kTurnsPerNap);
     const Time now = clock.now();
     waited += std::min(now - last, kTurnMax);
     last = now;
@@ -241,7 +241,7 @@ void Core::close() {
     if (peer->outbox != nullptr) {
       wire::Segment farewell;
       farewell.kind = wire::SegmentKind::farewell;
-      peer->outbox->post(farewell, {}, protocol::Hold::copy, 0);
+      peer->outbox->post(farewell, {}, carrier::PayloadMode::copy, 0);
     }
     if (peer->flow != nullptr) peer->flow->close(parts_.environment.clock.now(), *parts_.link);
   }

@@ -11,7 +11,8 @@ constexpr std::size_t kBytesMax = 1024 * 1024;
 
 std::size_t SelfCarrier::payload_max(const wire::Segment&) const { return kPayloadMax; }
 
-bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, protocol::Hold, protocol::Token) {
+bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
+                       carrier::Token) {
   if (queue_.size() == kSegmentsMax || bytes_ + payload.length > kBytesMax) return false;
   Entry entry{segment, nullptr};
   if (payload.length > 0) {

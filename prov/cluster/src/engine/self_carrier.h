@@ -4,16 +4,16 @@
 
 #include <memory>
 
-#include "base/ring.h"
-#include "protocol/carrier.h"
+#include "base/ring_queue.h"
+#include "carrier/carrier.h"
 
 namespace cluster::engine {
 
-class SelfCarrier final : public protocol::Carrier {
+class SelfCarrier final : public carrier::Carrier {
  public:
   std::size_t payload_max(const wire::Segment& segment) const override;
-  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-            protocol::Token token) override;
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+            carrier::Token token) override;
   bool immediate() const override { return true; }
 
   struct Entry {
@@ -27,7 +27,7 @@ class SelfCarrier final : public protocol::Carrier {
   const wire::Segment& front() const { return queue_.front().segment; }
 
  private:
-  Ring<Entry> queue_;
+  RingQueue<Entry> queue_;
   std::size_t bytes_ = 0;
 };
 

@@ -1,9 +1,9 @@
 // The engine falls asleep: arm() makes sure that its descriptor becomes readable as soon as poll() has
-// something to do. It stands for everything that can happen to an engine: frames and complaints (the
+// something to do. It stands for everything that can happen to an engine: frames and path_errors (the
 // link's sockets), segments and room in rings (bells), connections and deaths (local sockets), deadlines
 // (an alarm).
 //
-// Many may sleep on one engine: threads in calls that wait, applications in select, the attendant. None
+// Many may sleep on one engine: threads in calls that wait, applications in select, the progress thread. None
 // of them misses anything, by this invariant: as long as somebody sleeps, every source either is armed
 // or keeps the descriptor readable. What is readable stays so until arm() deals with it, and arm() arms
 // again whatever it has dealt with. Whatever other threads change meanwhile (a new ring, an earlier
@@ -57,7 +57,7 @@ bool Core::arm() {
   if (parts_.link != nullptr) parts_.link->before_sleep();
   if (poll() || unasked_ || unwatched_) return false;
   Time wake = next_deadline();
-  if (parts_.host != nullptr && parts_.host->expecting()) {
+  if (parts_.host != nullptr && parts_.host->has_half_open()) {
     wake = std::min(wake, parts_.environment.clock.now() + kExpectation);
   }
   if (wake != alarm_) set_alarm(wake);
@@ -77,8 +77,8 @@ void Core::heed_events() {
       if (trouble) hear_complaints(parts_.environment.clock.now());
     } else {
       Peer& peer = *static_cast<Peer*>(owner);
-      if (peer.inbox != nullptr) peer.inbox->hush();
-      if (peer.outbox != nullptr) peer.outbox->hush();
+      if (peer.inbox != nullptr) peer.inbox->clear_doorbell();
+      if (peer.outbox != nullptr) peer.outbox->clear_doorbell();
       if (trouble) check_local_death(peer);
     }
   }
@@ -86,10 +86,10 @@ void Core::heed_events() {
 
 void Core::ask_for_knocks() {
   bool news = false;
-  for (Peer* peer : locals_) news |= peer->inbox->ask();
+  for (Peer* peer : locals_) news |= peer->inbox->request_doorbell();
   if (messenger_.busy()) {
     for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-      if (peer->outbox != nullptr && peer->channel.busy) news |= peer->outbox->ask();
+      if (peer->outbox != nullptr && peer->channel.busy) news |= peer->outbox->request_doorbell();
     }
   }
   if (news) os::fence_processes();

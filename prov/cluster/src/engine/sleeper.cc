@@ -1,6 +1,6 @@
 #include "engine/sleeper.h"
 
-#include "os/give_way.h"
+#include "os/processor_yield.h"
 
 namespace cluster::engine {
 
@@ -22,7 +22,7 @@ void Sleeper::remove(Engine& engine) {
   if (descriptor >= 0) set_->remove(descriptor);
 }
 
-Sleeper::Wake Sleeper::slumber(std::chrono::milliseconds limit) const {
+Sleeper::Wake Sleeper::wait(std::chrono::milliseconds limit) const {
   switch (limit == kForever ? set_->sleep(std::nullopt) : set_->sleep(limit)) {
     case os::WaitSet::Wake::timeout: return Wake::timeout;
     case os::WaitSet::Wake::interrupted: return Wake::interrupted;
@@ -32,11 +32,11 @@ Sleeper::Wake Sleeper::slumber(std::chrono::milliseconds limit) const {
 }
 
 void Sleeper::give_way(std::uint32_t times, std::uint32_t times_per_nap) {
-  os::give_way(times, times_per_nap);
+  os::yield_or_sleep(times, times_per_nap);
 }
 
-void Sleeper::nap_if_due(std::uint64_t& rested) { os::nap_if_due(rested); }
+void Sleeper::nap_if_due(std::uint64_t& rested) { os::sleep_if_due(rested); }
 
-std::uint64_t Sleeper::yield() { return os::yield(); }
+std::uint64_t Sleeper::yield() { return os::timed_yield(); }
 
 }  // namespace cluster::engine

@@ -12,7 +12,7 @@
 
 #include "base/address.h"
 #include "base/bytes.h"
-#include "base/fault.h"
+#include "base/status.h"
 #include "base/units.h"
 
 namespace cluster::link {
@@ -23,8 +23,9 @@ struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
-  std::uint8_t link = 0;  ///< by which of this side's links, where there are several (link/bundle.h)
-  bool shortcut = false;  ///< by the link's shortcut, if it has one
+  std::uint8_t link =
+      0;  ///< by which of this side's links, where there are several (multipath/link_bundle.h)
+  bool ethertype = false;  ///< by the link's shortcut, if it has one
 
   bool same_mac(const Path& other) const {
     return std::memcmp(mac.data(), other.mac.data(), sizeof mac) == 0;
@@ -33,16 +34,17 @@ struct Path {
 
 /// Only the name, for the kernel to find the way to: a frame that anybody could have written does not say
 /// where answers go. By which of our links it came nobody can make up.
-inline Path by_name(const Path& path) { return {path.to, {}, false, path.link}; }
+inline Path without_mac(const Path& path) { return {path.to, {}, false, path.link}; }
 
 /// The same way without the shortcut.
-inline Path the_long_way(Path path) {
-  path.shortcut = false;
+inline Path ip_path(Path path) {
+  path.ethertype = false;
   return path;
 }
 
 inline constexpr std::size_t kPiecesMax = 12;
-inline constexpr std::size_t kShortcutMax = 1280;  ///< bytes; large frames gain nothing worth a second way
+inline constexpr std::size_t kEthertypeFrameMax =
+    1280;                                     ///< bytes; large frames gain nothing worth a second way
 inline constexpr std::size_t kBurstMax = 44;  ///< of 1500 bytes: the largest super-frame
 
 /// One frame to send: `count` pieces one behind the other, `size` bytes in all.
@@ -68,10 +70,10 @@ struct InFrame {
 };
 
 /// Something the network said about frames sent earlier.
-struct Complaint {
+struct PathError {
   SocketAddress peer;
-  Fault fault = Fault::none;  ///< refused (port unreachable) or unreachable (host, network)
-  std::uint8_t link = 0;      ///< which of several links the frames had left by
+  Status status = Status::ok;  ///< refused (port unreachable) or unreachable (host, network)
+  std::uint8_t link = 0;       ///< which of several links the frames had left by
 };
 
 class Link {
@@ -80,11 +82,11 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
-  /// A cheaper way for frames of at most kShortcutMax bytes that go one at a time, which not every network
-  /// lets through and not every peer hears: paths say whether it is taken, and whether a frame came by it.
-  /// Who has been shown that it leads to the peer may take it; other frames and other links take the long way
-  /// whatever the path says. Frames of both ways may overtake each other.
-  virtual bool has_shortcut() const { return false; }
+  /// A cheaper way for frames of at most kEthertypeFrameMax bytes that go one at a time, which not every
+  /// network lets through and not every peer hears: paths say whether it is taken, and whether a frame came
+  /// by it. Who has been shown that it leads to the peer may take it; other frames and other links take the
+  /// long way whatever the path says. Frames of both ways may overtake each other.
+  virtual bool has_ethertype_path() const { return false; }
   /// Sends frames in order and returns how many were taken; the rest found no room now. Pieces are
   /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path
   /// and one size (the last may be shorter) are cheapest: a link may hand them on as one.
@@ -92,10 +94,10 @@ class Link {
   /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the
   /// next call.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes what the network complained about since the last call, at most `complaints.size()`
+  /// Writes what the network complained about since the last call, at most `path_errors.size()`
   /// entries. Costs a system call: asked when something seems wrong, not in the fast path.
-  virtual std::size_t complaints(std::span<Complaint> complaints) = 0;
-  /// What becomes readable when frames or complaints wait, for whoever wants to sleep until then; stays
+  virtual std::size_t read_path_errors(std::span<PathError> path_errors) = 0;
+  /// What becomes readable when frames or path_errors wait, for whoever wants to sleep until then; stays
   /// the same for the life of the link. Nothing: one cannot sleep on this link.
   virtual std::vector<int> descriptors() const { return {}; }
   /// Somebody is about to sleep: the next receive_burst looks everywhere, whatever that costs.

@@ -19,7 +19,7 @@ class ArrivalClock {
     const std::uint64_t ticks = clock_.ticks();
     if (ticks - read_at_ < kEvery) return;
     read_at_ = ticks;
-    ahead_ = clock_.stamps_ahead();
+    ahead_ = clock_.realtime_offset();
   }
   Time time_of(Duration stamp) const { return Time(stamp - ahead_); }
 

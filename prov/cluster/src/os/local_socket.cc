@@ -17,7 +17,7 @@ namespace {
 /// The kernel cuts it to net.core.somaxconn. All ranks of a large node may connect at the same moment.
 constexpr int kBacklog = 4096;
 /// More than a peer of ours ever sends unheard; one that floods wakes us again.
-constexpr int kKnocksPerHush = 64;
+constexpr int kDoorbellsPerClear = 64;
 
 std::string failed(const char* call) {
   return std::string(call) + ": " + std::generic_category().message(errno);
@@ -164,14 +164,14 @@ LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment)
 }
 
 /// If the socket is full, the other side has more than enough to wake up to.
-void LocalSocket::knock() const {
+void LocalSocket::send_doorbell() const {
   const char word = 0;
   ::send(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void LocalSocket::hush() const {
+void LocalSocket::clear_doorbell() const {
   char word;
-  for (int i = 0; i < kKnocksPerHush; ++i) {
+  for (int i = 0; i < kDoorbellsPerClear; ++i) {
     if (::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC) <= 0) return;
   }
 }
@@ -181,7 +181,7 @@ bool LocalSocket::hung_up() const {
   return ::poll(&watch, 1, 0) > 0 && (watch.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-Descriptor hold_name(std::string_view name, int& error) {
+Descriptor reserve_name(std::string_view name, int& error) {
   Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   sockaddr_un address;
   const socklen_t size = abstract_address(name, address);

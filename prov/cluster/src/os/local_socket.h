@@ -46,9 +46,9 @@ class LocalSocket {
   Receipt receive(Bytes message, Descriptor& attachment) const;
 
   /// Makes the other side's descriptor readable, if it is not already.
-  void knock() const;
+  void send_doorbell() const;
   /// Takes knocks, and whatever else was said, out of the socket.
-  void hush() const;
+  void clear_doorbell() const;
   int descriptor() const { return socket_.number(); }
 
   /// True once the other side is gone, even if messages of it still wait.
@@ -62,6 +62,6 @@ class LocalSocket {
 
 /// A name that nobody connects to: who holds it says something by that alone. With EADDRINUSE in `error`
 /// somebody else does.
-Descriptor hold_name(std::string_view name, int& error);
+Descriptor reserve_name(std::string_view name, int& error);
 
 }  // namespace cluster::os

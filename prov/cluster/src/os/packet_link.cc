@@ -37,17 +37,17 @@ class PacketLink final : public link::Link {
         own_(std::move(own)),
         counters_(environment.counters),
         socket_sender_(port, environment.counters),
-        socket_receiver_(std::move(port), kSocketBuffers, UdpReceiver::Stamps::no, environment) {}
+        socket_receiver_(std::move(port), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }
-  bool has_shortcut() const override { return shortcut_ != nullptr; }
+  bool has_ethertype_path() const override { return shortcut_ != nullptr; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
-  std::size_t complaints(std::span<link::Complaint> complaints) override {
-    ring_->forget_errors();
-    if (shortcut_) shortcut_->forget_errors();
-    return port_->complaints(complaints);
+  std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
+    ring_->clear_errors();
+    if (shortcut_) shortcut_->clear_errors();
+    return port_->read_path_errors(path_errors);
   }
   std::vector<int> descriptors() const override {
     std::vector<int> all{ring_->descriptor(), port_->socket()};
@@ -122,7 +122,7 @@ std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   const auto genuine = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
                                       [&](const link::InFrame& frame) { return own(frame.from.to); });
   const auto count = static_cast<std::size_t>(genuine - frames.begin());
-  counters_.refused_garbage += taken - count;
+  counters_.refused_malformed += taken - count;
   if (!due || count == frames.size()) return count;
   quiet_polls_ = 0;
   const std::size_t more = socket_receiver_.receive(frames.subspan(count));
@@ -169,7 +169,7 @@ std::vector<SocketAddress> own_addresses() {
   return own;
 }
 
-bool takes_in_by_one(const Interface& interface) {
+bool has_single_receive_queue(const Interface& interface) {
   const bool queues_are_its_own =
       interface.kind == Interface::Kind::physical || interface.kind == Interface::Kind::veth;
   return queues_are_its_own && receive_queues(interface.name) == 1;
@@ -199,7 +199,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   if (!reason.empty()) return nullptr;
   int error = 0;
   const Origin origin{interface.mac, port->name()};
-  const bool wants_shortcut = settings.shortcut ? *settings.shortcut : takes_in_by_one(interface);
+  const bool wants_shortcut = settings.shortcut ? *settings.shortcut : has_single_receive_queue(interface);
   auto sender = PacketSender::open(interface.index, origin,
                                    {settings.qdisc_bypass && !interface.shaped, settings.offload,
                                     wants_shortcut, frame_max_within(interface.mtu, port->name().family())},

@@ -8,9 +8,9 @@
 // a while after it had something. Frames whose destination has no known hardware address leave that
 // way too: the kernel routes and resolves the first contact, and the answer brings the address.
 //
-// Its shortcut is an EtherType of our own (os/frame_headers.h) with a ring of its own: one socket for both
+// Its shortcut is an EtherType of our own (os/packet_headers.h) with a ring of its own: one socket for both
 // types would see frames before the administrator's ingress filters do. It is looked at first, for what takes
-// the shortcut was sent before what came to the other meanwhile (reliability/rail.h).
+// the shortcut was sent before what came to the other meanwhile (multipath/path_state.h).
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "os/frame_headers.h"
+#include "os/packet_headers.h"
 #include "os/port_filter.h"
 
 namespace cluster::os {
@@ -65,8 +65,8 @@ RingShape RingShape::of_super_frames(SocketAddress::Family family, std::size_t s
 }
 
 RingShape RingShape::of_small_frames(std::size_t slots) {
-  constexpr std::size_t largest = kHeadersMax - kEthernetBytes + link::kShortcutMax;
-  return {kOwnEtherType, slot_for(largest),
+  constexpr std::size_t largest = kHeadersMax - kEthernetBytes + link::kEthertypeFrameMax;
+  return {kClusterEtherType, slot_for(largest),
           std::clamp<std::size_t>(slots / kSlotsPerSmallBlock, 1, kBlocksMax)};
 }
 
@@ -147,7 +147,7 @@ bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame&
   return false;
 }
 
-void PacketRing::forget_errors() {
+void PacketRing::clear_errors() {
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(socket_.number(), SOL_SOCKET, SO_ERROR, &error, &size);

@@ -26,8 +26,8 @@ namespace cluster::os {
 struct RingShape {
   /// Of super-frames on IP.
   static RingShape of_super_frames(SocketAddress::Family family, std::size_t slots);
-  /// Of single frames of at most link::kShortcutMax bytes, under our own EtherType; for `slots` of the other
-  /// shape.
+  /// Of single frames of at most link::kEthertypeFrameMax bytes, under our own EtherType; for `slots` of the
+  /// other shape.
   static RingShape of_small_frames(std::size_t slots);
 
   std::uint16_t ether_type;
@@ -54,7 +54,7 @@ class PacketRing {
   /// Readable while there is a frame that has not been given back.
   int descriptor() const { return socket_.number(); }
   /// What the interface has been through (down and up again) would else keep the descriptor readable.
-  void forget_errors();
+  void clear_errors();
 
  private:
   PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,

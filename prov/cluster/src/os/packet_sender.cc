@@ -90,7 +90,7 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   std::size_t payload = 0;
   for (const link::OutFrame& frame : run) payload += frame.size;
   const bool super = run.size() > 1;  // which nobody would cut under an unknown type
-  const bool shortcut = shortcut_ && !super && run[0].path->shortcut && payload <= link::kShortcutMax;
+  const bool shortcut = shortcut_ && !super && run[0].path->ethertype && payload <= link::kEthertypeFrameMax;
   const bool checksum = super || (family == SocketAddress::Family::v6 && !shortcut);
   OffloadHeader offload;
   if (checksum) {
@@ -106,7 +106,7 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   std::memcpy(header, &offload, sizeof offload);
   const Framing framing = shortcut ? Framing::own : checksum ? Framing::udp_sum_later : Framing::udp;
   write_headers(header + kVnetBytes, origin_, *run[0].path, payload, framing);
-  if (shortcut) ++counters_.link_shortcut;
+  if (shortcut) ++counters_.link_ethertype_sent;
   batch_.open(run.size());
   batch_.add({header, kVnetBytes + size});
   batch_.add_pieces(run);

@@ -11,7 +11,7 @@
 #include "base/counters.h"
 #include "link/link.h"
 #include "os/descriptor.h"
-#include "os/frame_headers.h"
+#include "os/packet_headers.h"
 #include "os/send_batch.h"
 
 namespace cluster::os {

@@ -13,13 +13,13 @@ bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 
 
 }  // namespace
 
-bool join_fences() {
+bool register_process_fence() {
   static const bool joined = membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
   return joined;
 }
 
 void fence_processes() {
-  if (!join_fences() || !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) {
+  if (!register_process_fence() || !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) {
     static std::atomic<int> anything{0};
     anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers know, too
   }

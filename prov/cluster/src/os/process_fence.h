@@ -4,14 +4,14 @@
 // its store has crossed to the other core). So the sleeper executes one in all processes at once
 // (membarrier), and the sender only keeps its compiler from changing the order.
 //
-// A process takes part once it has called join_fences(). Where the kernel does not have it, or forbids
-// it, both sides fence for themselves.
+// A process takes part once it has called register_process_fence(). Where the kernel does not have it, or
+// forbids it, both sides fence for themselves.
 #pragma once
 
 namespace cluster::os {
 
 /// True if fences of other processes reach this one, and fence_processes() works. Cheap.
-bool join_fences();
+bool register_process_fence();
 
 /// A full fence in this thread and, if it has joined, in every thread that has joined anywhere.
 void fence_processes();

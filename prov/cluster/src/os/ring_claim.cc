@@ -13,7 +13,7 @@ std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, st
       "cluster-ring-1/" + std::to_string(index) + (family == SocketAddress::Family::v6 ? "/ipv6/" : "/ipv4/");
   for (std::size_t number = 0; number < rings; ++number) {
     int error = 0;
-    Descriptor name = hold_name(prefix + std::to_string(number), error);
+    Descriptor name = reserve_name(prefix + std::to_string(number), error);
     if (error != EADDRINUSE) return name;
   }
   return std::nullopt;

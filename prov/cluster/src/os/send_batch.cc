@@ -80,7 +80,7 @@ SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
   return outcome;
 }
 
-bool SendBatch::out_of_patience(std::size_t frames) {
+bool SendBatch::offload_is_futile(std::size_t frames) {
   if (frames == 1 || !offload_) return false;
   return ++refusals_ >= (proven_ ? kRefusalsProven : kRefusalsUnproven);
 }
@@ -89,7 +89,7 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated
   switch (error) {
     case EINTR: return Verdict::repeat;
     case ENOBUFS:
-      if (!out_of_patience(frames)) return Verdict::stop;
+      if (!offload_is_futile(frames)) return Verdict::stop;
       offload_ = false;
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
@@ -111,8 +111,8 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
     default:
-      // Most often a complaint about an earlier frame (ICMP), reported once by whatever call comes
-      // next; it is in the error queue for complaints().
+      // Most often a path_error about an earlier frame (ICMP), reported once by whatever call comes
+      // next; it is in the error queue for path_errors().
       if (!repeated) return Verdict::repeat;
       break;
   }

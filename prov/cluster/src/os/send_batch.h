@@ -51,7 +51,7 @@ class SendBatch {
 
  private:
   enum class Verdict { repeat, stop, drop, rebuild };
-  bool out_of_patience(std::size_t frames);
+  bool offload_is_futile(std::size_t frames);
   Verdict judge(int error, std::size_t frames, bool repeated, Counters& counters);
 
   // One header part per message besides the pieces.

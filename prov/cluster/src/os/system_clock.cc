@@ -23,7 +23,7 @@ Duration read(clockid_t clock) {
 Time SystemClock::now() { return Time(read(CLOCK_MONOTONIC)); }
 
 /// Who loses the processor between two readings asks again.
-Duration SystemClock::stamps_ahead() {
+Duration SystemClock::realtime_offset() {
   Duration before = read(CLOCK_MONOTONIC);
   for (unsigned attempt = 1;; ++attempt) {
     const Duration wall = read(CLOCK_REALTIME);

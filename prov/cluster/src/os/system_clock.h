@@ -10,7 +10,7 @@ namespace cluster::os {
 class SystemClock final : public Clock {
  public:
   Time now() override;
-  Duration stamps_ahead() override;
+  Duration realtime_offset() override;
   std::uint64_t ticks() override;
 };
 

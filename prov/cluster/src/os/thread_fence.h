@@ -1,8 +1,8 @@
-// A full fence in all threads of this process, for locks that have an owner (base/owned_lock.h): whoever takes
-// such a lock from its owner pays for it (membarrier), so that the owner need not.
+// A full fence in all threads of this process, for locks that have an owner (base/biased_lock.h): whoever
+// takes such a lock from its owner pays for it (membarrier), so that the owner need not.
 #pragma once
 
-#include "base/owned_lock.h"
+#include "base/biased_lock.h"
 
 namespace cluster::os {
 

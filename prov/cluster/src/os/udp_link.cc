@@ -24,14 +24,14 @@ class UdpLink final : public link::Link {
       : port_(port),
         frame_max_(frame_max_within(mtu, port->name().family())),
         sender_(port, environment.counters),
-        receiver_(std::move(port), kReceiveBuffers, UdpReceiver::Stamps::yes, environment) {}
+        receiver_(std::move(port), kReceiveBuffers, UdpReceiver::Timestamps::yes, environment) {}
 
   const char* name() const override { return "udp"; }
   std::size_t frame_max() const override { return frame_max_; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override { return sender_.send(frames); }
   std::size_t receive_burst(std::span<link::InFrame> frames) override { return receiver_.receive(frames); }
-  std::size_t complaints(std::span<link::Complaint> complaints) override {
-    return port_->complaints(complaints);
+  std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
+    return port_->read_path_errors(path_errors);
   }
   std::vector<int> descriptors() const override { return {port_->socket()}; }
 

@@ -18,7 +18,7 @@ namespace {
 // little enough that a dead receiver does not hold the machine's memory.
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
-constexpr std::size_t kComplaintsPerCall = 64;  // entries of the error queue looked at, of interest or not
+constexpr std::size_t kErrorsPerCall = 64;  // entries of the error queue looked at, of interest or not
 
 bool set_option(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0;
@@ -61,22 +61,22 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-Fault fault_of(const sock_extended_err& report) {
+Status status_of(const sock_extended_err& report) {
   // Local reports (a frame too long) come back to the sending call as well.
-  if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Fault::none;
+  if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Status::ok;
   switch (report.ee_errno) {
-    case ECONNREFUSED: return Fault::refused;
+    case ECONNREFUSED: return Status::refused;
     case EHOSTUNREACH:
     case ENETUNREACH:
     case EHOSTDOWN:
     case ENONET:
-    case EACCES: return Fault::unreachable;
-    default: return Fault::none;
+    case EACCES: return Status::unreachable;
+    default: return Status::ok;
   }
 }
 
 /// Takes one entry from the error queue; false if there is none.
-bool take_report(int socket, link::Complaint& complaint) {
+bool take_report(int socket, link::PathError& path_error) {
   sockaddr_storage peer;
   alignas(cmsghdr) char control[512];
   msghdr message{};
@@ -85,15 +85,15 @@ bool take_report(int socket, link::Complaint& complaint) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
-  complaint.fault = Fault::none;
+  path_error.status = Status::ok;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     const bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
     const bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
     if (!v4 && !v6) continue;
     sock_extended_err report;
     std::memcpy(&report, CMSG_DATA(c), sizeof report);
-    complaint.fault = fault_of(report);
-    complaint.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
+    path_error.status = status_of(report);
+    path_error.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
   }
   return true;
 }
@@ -127,20 +127,20 @@ std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) 
   return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), name));
 }
 
-std::size_t UdpPort::complaints(std::span<link::Complaint> complaints) {
+std::size_t UdpPort::read_path_errors(std::span<link::PathError> path_errors) {
   std::size_t count = 0;
   std::size_t looked_at = 0;
   // For ICMP the kernel picks either socket of the number: it has no payload to steer by.
   for (const int socket : {socket_.number(), probe_socket_.number()}) {
-    while (socket >= 0 && count < complaints.size() && looked_at++ < kComplaintsPerCall &&
-           take_report(socket, complaints[count])) {
-      if (complaints[count].fault != Fault::none) ++count;
+    while (socket >= 0 && count < path_errors.size() && looked_at++ < kErrorsPerCall &&
+           take_report(socket, path_errors[count])) {
+      if (path_errors[count].status != Status::ok) ++count;
     }
   }
   return count;
 }
 
-void UdpPort::leave_by(int index) {
+void UdpPort::bind_egress(int index) {
   interface_ = index;
   bind_way_out(socket_.number(), name_.family(), index);
 }

@@ -2,7 +2,7 @@
 // makes the kernel say "port unreachable" once the process is dead, collects what the network
 // complains about, and carries whatever a faster link does not.
 //
-// A second socket may share the number for the keeper: frames of kind probe go to it, all others to
+// A second socket may share the number for the probe responder: frames of kind probe go to it, all others to
 // the first. The first is bound without SO_REUSEPORT, so a number in use is noticed, and only then
 // opened to sharing (the kernel asks both sockets of a pair, and that they belong to one user).
 #pragma once
@@ -26,13 +26,13 @@ class UdpPort {
   /// Non-blocking. Belongs to the link above it.
   int socket() const { return socket_.number(); }
 
-  /// Link::complaints of every link: what ICMP said, also about frames that were sent raw, since the
+  /// Link::path_errors of every link: what ICMP said, also about frames that were sent raw, since the
   /// kernel attributes it by port number.
-  std::size_t complaints(std::span<link::Complaint> complaints);
+  std::size_t read_path_errors(std::span<link::PathError> path_errors);
 
   /// From now on what is sent here leaves by this interface, whatever the routes say: two rails may lie in
   /// one network. Local peers cannot be reached any more.
-  void leave_by(int index);
+  void bind_egress(int index);
 
   /// From now on what comes in through the interface is dropped here: a ring has it already. For
   /// good: a forked child that tears down its copy must not change the parent's socket.

@@ -13,14 +13,14 @@ constexpr int kPendingErrors = 3;  // how many reports about earlier frames may 
 
 }  // namespace
 
-UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Stamps stamps,
+UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps,
                          const Environment& environment)
     : port_(std::move(port)),
       counters_(environment.counters),
       arrivals_(environment.clock),
       memory_(new std::byte[buffers * kBufferBytes]),
       names_(buffers),
-      notes_(stamps == Stamps::yes ? buffers : 0),
+      control_buffers_(stamps == Timestamps::yes ? buffers : 0),
       iovecs_(buffers),
       headers_(buffers) {
   for (std::size_t i = 0; i < buffers; ++i) {
@@ -29,16 +29,16 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Sta
     header.msg_name = &names_[i];
     header.msg_iov = &iovecs_[i];
     header.msg_iovlen = 1;
-    if (stamps == Stamps::yes) header.msg_control = notes_[i].bytes;
+    if (stamps == Timestamps::yes) header.msg_control = control_buffers_[i].bytes;
   }
   const int on = 1;
-  if (stamps == Stamps::yes) setsockopt(port_->socket(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+  if (stamps == Timestamps::yes) setsockopt(port_->socket(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
 int UdpReceiver::take(std::size_t wanted) {
   for (std::size_t i = 0; i < wanted; ++i) {
     headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
-    headers_[i].msg_hdr.msg_controllen = notes_.empty() ? 0 : sizeof(Notes);
+    headers_[i].msg_hdr.msg_controllen = control_buffers_.empty() ? 0 : sizeof(ControlBuffer);
   }
   for (int attempt = 0; attempt <= kPendingErrors; ++attempt) {
     const int got =

@@ -21,8 +21,8 @@ namespace cluster::os {
 
 class UdpReceiver {
  public:
-  enum class Stamps : std::uint8_t { no, yes };
-  UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Stamps stamps,
+  enum class Timestamps : std::uint8_t { no, yes };
+  UdpReceiver(std::shared_ptr<UdpPort> port, std::size_t buffers, Timestamps stamps,
               const Environment& environment);
 
   /// As Link::receive_burst.
@@ -30,7 +30,7 @@ class UdpReceiver {
 
  private:
   /// Room for what the kernel says of a datagram: when it came, and what UDP_GRO adds.
-  struct Notes {
+  struct ControlBuffer {
     alignas(cmsghdr) std::byte bytes[CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(int))];
   };
   int take(std::size_t wanted);
@@ -41,7 +41,7 @@ class UdpReceiver {
   ArrivalClock arrivals_;
   std::unique_ptr<std::byte[]> memory_;
   std::vector<sockaddr_storage> names_;
-  std::vector<Notes> notes_;  ///< none if nobody asked for stamps
+  std::vector<ControlBuffer> control_buffers_;  ///< none if nobody asked for stamps
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
   /// How many to ask for: asking for one more than there are costs as much as a datagram, so this

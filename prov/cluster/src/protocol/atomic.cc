@@ -6,13 +6,13 @@
 // there if that was asked for. Every part says how much of the operation is left, so the first one is
 // refused if the last one would be, and then nothing is changed at all. At most kPartsMax parts of one
 // side are unanswered: that bounds what the other must keep if its carrier has no room for answers.
-#include "protocol/atomics.h"
+#include "protocol/atomic_arithmetic.h"
 #include "protocol/messenger.h"
 
 namespace cluster::protocol {
 namespace {
 
-constexpr std::size_t kPartsMax = kServesMax / 2;
+constexpr std::size_t kPartsMax = kResponsesMax / 2;
 
 Access access_for(const wire::AtomicCode& code) {
   if (code.op == wire::AtomicOp::read) return Access::read;
@@ -21,22 +21,22 @@ Access access_for(const wire::AtomicCode& code) {
 
 }  // namespace
 
-Fault Messenger::atomic(Channel& channel, const AtomicOrder& order) {
-  if (room_for_sends() < order.remote.size()) return Fault::again;
-  Group* group = group_for(order);
+Status Messenger::atomic(Channel& channel, const AtomicRmaOp& order) {
+  if (tx_size_left() < order.remote.size()) return Status::again;
+  RmaGroup* group = group_for(order);
   std::size_t base = 0;
-  for (const RemoteRange& remote : order.remote) {
+  for (const RmaIov& remote : order.remote) {
     atomic_one(channel, order, remote, base, group);
     base += remote.length;
   }
   if (channel.has_work()) mark_busy(channel);
-  return Fault::none;
+  return Status::ok;
 }
 
-void Messenger::atomic_one(Channel& channel, const AtomicOrder& order, const RemoteRange& remote,
-                           std::size_t base, Group* group) {
-  SendRequest& request = *sends_.take();
-  AtomicCall& call = *atomics_.take();
+void Messenger::atomic_one(Channel& channel, const AtomicRmaOp& order, const RmaIov& remote, std::size_t base,
+                           RmaGroup* group) {
+  SendRequest& request = *sends_.acquire();
+  AtomicCall& call = *atomics_.acquire();
   call.code = order.code;
   for (const ConstBytes& slice : order.compares) call.compares[call.compare_count++] = slice;
   for (const Bytes& slice : order.results) call.results[call.result_count++] = slice;
@@ -63,7 +63,7 @@ void Messenger::atomic_one(Channel& channel, const AtomicOrder& order, const Rem
 }
 
 /// As keep_injected(), with the comparands behind the operands.
-void Messenger::keep_injected_atomic(SendRequest& request, const AtomicOrder& order) {
+void Messenger::keep_injected_atomic(SendRequest& request, const AtomicRmaOp& order) {
   AtomicCall& call = *request.atomic;
   const std::size_t operands = order.slices.empty() ? 0 : request.length;
   const std::size_t compares = order.compares.empty() ? 0 : request.length;
@@ -100,7 +100,8 @@ bool Messenger::advance_atomic(SendRequest& request) {
     }
     const ConstBytes payload(bytes.data(), arrays * part);
     segment.length = static_cast<std::uint32_t>(payload.size());
-    if (!channel.carrier->post(segment, {{&payload, 1}, 0, payload.size()}, Hold::copy, 0)) return false;
+    if (!channel.carrier->post(segment, {{&payload, 1}, 0, payload.size()}, PayloadMode::copy, 0))
+      return false;
     ++request.tokens;
     ++channel.atomic_parts;
     request.posted += part;
@@ -113,17 +114,17 @@ bool Messenger::advance_atomic(SendRequest& request) {
 void Messenger::on_atomic(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   wire::AtomicCode code;
   const bool lawful = wire::AtomicCode::unpack(segment.detail, code) && supported(code.op, code.type) &&
-                      payload.size() == segment.length && channel.serves < kServesMax;
+                      payload.size() == segment.length && channel.serves < kResponsesMax;
   if (!lawful) return refuse_put(channel, segment.id);
   std::array<std::byte, wire::kAtomicPart> before;
   const std::size_t part = wire::atomic_part(segment.total);
-  const auto change = [&](std::byte* target, const Region&) {
+  const auto change = [&](std::byte* target, const MemoryRegion&) {
     const std::byte* const operands = payload.empty() ? nullptr : payload.data();
     perform(code, {target, operands, code.compares() ? operands + part : nullptr, before.data(), part});
   };
   const bool allowed =
-      sinks_.regions != nullptr &&
-      sinks_.regions->with(segment.key, segment.offset, segment.total, access_for(code), change);
+      bindings_.regions != nullptr &&
+      bindings_.regions->with(segment.key, segment.offset, segment.total, access_for(code), change);
   if (!allowed) return refuse_put(channel, segment.id);
   if (part == segment.total && !segment.more()) was_changed(segment, code.fetch);
   if (!code.fetch) return confirm(channel, segment.id);
@@ -132,13 +133,13 @@ void Messenger::on_atomic(Channel& channel, const wire::Segment& segment, ConstB
 
 /// The last part of an atomic has been executed, that of its last range: whoever counts them is told.
 void Messenger::was_changed(const wire::Segment& segment, bool fetch) {
-  Counter* const counter = fetch ? sinks_.remote_read_counter : sinks_.remote_write_counter;
-  if (counter != nullptr) counter->count(Fault::none);
-  sinks_.regions->with(segment.key, segment.offset, segment.total, fetch ? Access::read : Access::write,
-                       [fetch](std::byte*, const Region& region) {
-                         Counter* const bound = fetch ? region.reads : region.writes;
-                         if (bound != nullptr) bound->count(Fault::none);
-                       });
+  Counter* const counter = fetch ? bindings_.remote_read_counter : bindings_.remote_write_counter;
+  if (counter != nullptr) counter->count(Status::ok);
+  bindings_.regions->with(segment.key, segment.offset, segment.total, fetch ? Access::read : Access::write,
+                          [fetch](std::byte*, const MemoryRegion& region) {
+                            Counter* const bound = fetch ? region.reads : region.writes;
+                            if (bound != nullptr) bound->count(Status::ok);
+                          });
 }
 
 /// Sends back what was there; if there is no room now, it is kept.
@@ -149,8 +150,9 @@ void Messenger::answer(Channel& channel, const wire::Segment& part, ConstBytes b
   segment.id = part.id;
   segment.offset = part.offset;
   segment.length = static_cast<std::uint32_t>(before.size());
-  if (channel.carrier->post(segment, {{&before, 1}, 0, before.size()}, Hold::copy, 0)) return speak(channel);
-  SendRequest* const kept = sends_.take();
+  if (channel.carrier->post(segment, {{&before, 1}, 0, before.size()}, PayloadMode::copy, 0))
+    return speak(channel);
+  SendRequest* const kept = sends_.acquire();
   if (kept == nullptr) return refuse_put(channel, part.id);
   SendRequest& request = *kept;
   request.verb = SendRequest::Verb::serve;
@@ -174,8 +176,9 @@ bool Messenger::serve_answer(SendRequest& request) {
   segment.id = request.receiver_id;
   segment.offset = request.remote.address;
   segment.length = static_cast<std::uint32_t>(before.size());
-  if (!request.channel->carrier->post(segment, {{&before, 1}, 0, before.size()}, Hold::copy, 0)) return false;
-  complete(request, Fault::none);
+  if (!request.channel->carrier->post(segment, {{&before, 1}, 0, before.size()}, PayloadMode::copy, 0))
+    return false;
+  complete(request, Status::ok);
   return true;
 }
 
@@ -188,16 +191,16 @@ void Messenger::on_fetched(Channel& channel, const wire::Segment& segment, Const
   if (!sane) return refuse();
   const AtomicCall& call = *request->atomic;
   scatter({call.results.data(), call.result_count}, call.result_base + at, payload);
-  answered(*request, Fault::none);
+  answered(*request, Status::ok);
 }
 
 /// One part has been dealt with. After a refusal the others need not be sent.
-void Messenger::answered(SendRequest& request, Fault fault) {
+void Messenger::answered(SendRequest& request, Status status) {
   Channel& channel = *request.channel;
   --request.tokens;
   --channel.atomic_parts;
-  if (fault != Fault::none) request.fault = fault;
-  if (request.fault != Fault::none && request.state == SendRequest::State::queued) {
+  if (status != Status::ok) request.status = status;
+  if (request.status != Status::ok && request.state == SendRequest::State::queued) {
     channel.waiting.remove(request);
     request.state = SendRequest::State::posted;
   }

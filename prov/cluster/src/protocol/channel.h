@@ -10,52 +10,55 @@
 #include <cstdint>
 
 #include "base/address.h"
-#include "base/ring.h"
-#include "protocol/carrier.h"
-#include "protocol/foreign_memory.h"
+#include "base/ring_queue.h"
+#include "carrier/carrier.h"
+#include "carrier/cross_memory.h"
 #include "protocol/request.h"
 
 namespace cluster::protocol {
 
 /// What every session begins with, before the receiver has said anything. Part of the protocol.
-inline constexpr std::uint64_t kFirstCredit = 256 * 1024;
+inline constexpr std::uint64_t kInitialCredit = 256 * 1024;
 /// What a message costs besides its bytes: about what the receiver spends to remember it.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
 /// So much travels unasked whatever the carrier says: asking takes as long.
-inline constexpr std::size_t kAlwaysUnasked = 16 * 1024;
+inline constexpr std::size_t kAlwaysEager = 16 * 1024;
 
 /// Most answers to one peer's reads and atomics that wait for room. An honest peer has far fewer
 /// pieces of reads under way (its budget), and half as many parts of atomics (atomic.cc).
-inline constexpr std::size_t kServesMax = 8192;
+inline constexpr std::size_t kResponsesMax = 8192;
 /// Most reads of this side under way with one peer: its pieces and kPartsMax stay below what the peer keeps.
 inline constexpr std::size_t kReadsMax = 2048;
 /// Most answers without room in the carrier; each belongs to something the peer has under way.
-inline constexpr std::size_t kControlMax = 4 * kServesMax;
+inline constexpr std::size_t kControlMax = 4 * kResponsesMax;
+
+using carrier::Carrier;
+using carrier::CrossMemory;
 
 struct Channel {
   SocketAddress name;
-  Carrier* carrier = nullptr;       ///< null while there is no way to the peer
-  std::size_t eager_max = 0;        ///< of the carrier in use, at most
-  ForeignMemory* memory = nullptr;  ///< the peer's, where this process may reach it
+  Carrier* carrier = nullptr;     ///< null while there is no way to the peer
+  std::size_t eager_max = 0;      ///< of the carrier in use, at most
+  CrossMemory* memory = nullptr;  ///< the peer's, where this process may reach it
 
-  List<SendRequest, &SendRequest::order> waiting;          ///< messages not yet with the carrier, in order
-  List<SendRequest, &SendRequest::order> streaming;        ///< announced ones with pulls to answer
-  List<SendRequest, &SendRequest::member> sends;           ///< every send request of this channel
-  List<ReceiveRequest, &ReceiveRequest::member> receives;  ///< every receive that pulls from it
-  List<Unexpected, &Unexpected::member> unexpected;        ///< everything unexpected from it
-  std::size_t stored = 0;                                  ///< how much that is
-  Ring<wire::Segment> control;                             ///< pulls, dones and credits that found no room
+  List<SendRequest, &SendRequest::order> waiting;    ///< messages not yet with the carrier, in order
+  List<SendRequest, &SendRequest::order> streaming;  ///< announced ones with pulls to answer
+  List<SendRequest, &SendRequest::member> sends;     ///< every send request of this channel
+  List<RecvRequest, &RecvRequest::member> receives;  ///< every receive that pulls from it
+  List<UnexpectedMessage, &UnexpectedMessage::member> unexpected;  ///< everything unexpected from it
+  std::size_t stored = 0;                                          ///< how much that is
+  RingQueue<wire::Segment> control;  ///< pulls, dones and credits that found no room
 
   std::uint64_t charged = 0;  ///< by this side, since the session began
-  std::uint64_t credit_limit = kFirstCredit;
+  std::uint64_t credit_limit = kInitialCredit;
   std::uint64_t charged_by_peer = 0;
   std::uint64_t released = 0;  ///< of what the peer charged
-  std::uint64_t credit_given = kFirstCredit;
+  std::uint64_t credit_given = kInitialCredit;
 
   /// The message whose parts are arriving, if any: one of the two is set.
-  ReceiveRequest* assembling = nullptr;
-  Unexpected* assembling_unexpected = nullptr;
+  RecvRequest* assembling = nullptr;
+  UnexpectedMessage* assembling_unexpected = nullptr;
 
   /// The remote write whose parts are arriving.
   struct Landing {
@@ -85,14 +88,14 @@ struct Channel {
   bool farewell = false;     ///< the peer has closed in peace
   bool busy = false;         ///< in Messenger's list of channels with something left to send
   bool spoken = false;       ///< in Messenger's list of channels that were told something
-  void* owner = nullptr;  ///< the engine's peer
+  void* owner = nullptr;     ///< the engine's peer
 
   /// True if something cannot end before the peer has said something.
   bool waits() const {
     return !sends.empty() || !receives.empty() || assembling != nullptr || assembling_unexpected != nullptr;
   }
-  bool takes_unasked(std::size_t length) const {
-    return length <= eager_max && (length <= kAlwaysUnasked || length <= carrier->unasked_max());
+  bool allows_eager(std::size_t length) const {
+    return length <= eager_max && (length <= kAlwaysEager || length <= carrier->eager_limit());
   }
   bool has_work() const { return !waiting.empty() || !streaming.empty() || !control.empty(); }
 };

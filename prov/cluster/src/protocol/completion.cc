@@ -9,7 +9,7 @@ void CompletionQueue::push(const Completion& completion) {
   {
     const std::lock_guard guard(lock_);
     entries_.push_back(completion);
-    failed_ += completion.fault != Fault::none;
+    failed_ += completion.status != Status::ok;
     size_.store(entries_.size(), std::memory_order_release);
     waker = std::exchange(waker_, nullptr);
   }

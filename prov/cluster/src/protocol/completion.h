@@ -7,42 +7,42 @@
 #include <cstdint>
 
 #include "base/address.h"
-#include "base/fault.h"
-#include "base/owned_lock.h"
-#include "base/ring.h"
+#include "base/biased_lock.h"
+#include "base/ring_queue.h"
+#include "base/status.h"
 #include "base/waker.h"
-#include "protocol/order.h"
+#include "protocol/ops.h"
 
 namespace cluster::protocol {
 
 /// No address handle (the sender is not in the address vector).
-inline constexpr std::uint64_t kNoHandle = ~std::uint64_t{0};
+inline constexpr std::uint64_t kAddrNotAvail = ~std::uint64_t{0};
 
 struct Completion {
   enum class Kind : std::uint8_t {
     send,
     receive,
-    write,         ///< a remote write of this side
-    read,          ///< a remote read of this side
-    atomic,        ///< an atomic operation of this side
-    fetch,         ///< one that brought back what was there
-    give_back,     ///< nothing but that: Completion::gives_back
-    remote_write,  ///< a peer's write with data has landed here
+    write,            ///< a remote write of this side
+    read,             ///< a remote read of this side
+    atomic,           ///< an atomic operation of this side
+    fetch,            ///< one that brought back what was there
+    buffer_released,  ///< nothing but that: Completion::releases_buffer
+    remote_write,     ///< a peer's write with data has landed here
   };
 
   void* context = nullptr;
   Kind kind = Kind::send;
   bool tagged = false;
-  bool has_data = false;    ///< remote completion data came with the message
-  bool gives_back = false;  ///< its buffer for many messages is the application's again
-  Fault fault = Fault::none;
+  bool has_data = false;         ///< remote completion data came with the message
+  bool releases_buffer = false;  ///< its buffer for many messages is the application's again
+  Status status = Status::ok;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
-  void* buffer = nullptr;            ///< receives: where the message was put
-  std::size_t length = 0;            ///< bytes received (sends: 0)
-  std::size_t lost = 0;              ///< truncated: bytes that did not fit
-  std::uint64_t source = kNoHandle;  ///< receives: handle of the sender, if it was asked for
-  SocketAddress peer;                ///< failures: whom it concerns
+  void* buffer = nullptr;                ///< receives: where the message was put
+  std::size_t length = 0;                ///< bytes received (sends: 0)
+  std::size_t lost = 0;                  ///< truncated: bytes that did not fit
+  std::uint64_t source = kAddrNotAvail;  ///< receives: handle of the sender, if it was asked for
+  SocketAddress peer;                    ///< failures: whom it concerns
 };
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
@@ -59,7 +59,7 @@ class CompletionQueue {
     std::size_t taken = 0;
     while (taken < count && !entries_.empty() && wanted(entries_.front())) {
       take(entries_.front());
-      failed_ -= entries_.front().fault != Fault::none;
+      failed_ -= entries_.front().status != Status::ok;
       entries_.pop_front();
       ++taken;
     }
@@ -88,18 +88,18 @@ class CompletionQueue {
   }
 
  private:
-  OwnedLock lock_;
+  BiasedLock lock_;
   Waker* waker_ = nullptr;  ///< to be woken by the next completion
   std::size_t failed_ = 0;  ///< entries that are failures
-  Ring<Completion> entries_;
+  RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
 };
 
 /// A libfabric counter: successes and errors.
 class Counter {
  public:
-  void count(Fault fault) {
-    (fault == Fault::none ? value_ : errors_).fetch_add(1);
+  void count(Status status) {
+    (status == Status::ok ? value_ : errors_).fetch_add(1);
     changed();
   }
   std::uint64_t value() const { return value_.load(std::memory_order_acquire); }
@@ -140,10 +140,10 @@ class Counter {
   std::atomic<std::uint64_t> errors_{0};
 };
 
-class Regions;
+class RegionTable;
 
 /// Where an endpoint reports: null where nothing is bound.
-struct Sinks {
+struct EndpointBindings {
   CompletionQueue* sends = nullptr;
   CompletionQueue* receives = nullptr;
   Counter* send_counter = nullptr;
@@ -152,10 +152,10 @@ struct Sinks {
   Counter* read_counter = nullptr;          ///< remote reads and fetching atomics of this side
   Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
   Counter* remote_read_counter = nullptr;
-  Regions* regions = nullptr;   ///< what peers may touch; null: nothing
-  bool want_source = false;     ///< fill Completion::source of receives
-  bool want_strangers = false;  ///< messages whose sender has no handle are reported as failures
-  Ordering ordering{};          ///< what the endpoint was promised
+  RegionTable* regions = nullptr;      ///< what peers may touch; null: nothing
+  bool want_source = false;            ///< fill Completion::source of receives
+  bool report_unknown_source = false;  ///< messages whose sender has no handle are reported as failures
+  Ordering ordering{};                 ///< what the endpoint was promised
 };
 
 }  // namespace cluster::protocol

@@ -10,7 +10,7 @@ constexpr std::size_t kStoredMax = 256;
 
 }  // namespace
 
-void Messenger::datagram_left(const SendOrder& order) {
+void Messenger::datagram_left(const SendOp& order) {
   ++counters_.datagrams_sent;
   counters_.bytes_sent += order.length;
   report_send(order);
@@ -18,15 +18,16 @@ void Messenger::datagram_left(const SendOrder& order) {
 
 void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   if (segment.kind != wire::SegmentKind::eager || segment.tagged() || segment.confirm()) return refuse();
-  if (ReceiveRequest* receive = match(channel, false, 0, payload.size())) {
+  if (RecvRequest* receive = match(channel, false, 0, payload.size())) {
     receive->channel = &channel;
     receive->data = segment.data;
     receive->has_data = segment.has_data();
     receive->total = payload.size();
     scatter(receive->buffers(), 0, payload);
-    return complete(*receive, Fault::none);
+    return complete(*receive, Status::ok);
   }
-  Unexpected* message = messages_.alive() < kStoredMax ? store(channel, segment, payload.size()) : nullptr;
+  UnexpectedMessage* message =
+      messages_.alive() < kStoredMax ? store(channel, segment, payload.size()) : nullptr;
   if (message == nullptr) {
     ++counters_.datagrams_dropped;
     return;

@@ -11,7 +11,7 @@
 //
 // A peer may write only while the receive waits in `direct_`. It looks whether this side is still
 // there before each piece, and the engine does not close while the list holds anything, so memory
-// that has been given back to the application is not written to. Regions are never offered: they may
+// that has been given back to the application is not written to. RegionTable are never offered: they may
 // be closed at any time, and no peer can ask for their lock.
 #include <algorithm>
 
@@ -51,13 +51,13 @@ void Messenger::offer_memory(const SendRequest& request, wire::Segment& announce
 }
 
 /// Begins to take a message in by both ways, if it was offered.
-void Messenger::begin_direct(ReceiveRequest& receive) {
+void Messenger::begin_direct(RecvRequest& receive) {
   if (receive.source == 0 || receive.channel->memory == nullptr) receive.source = 0;
   if (receive.source != 0) direct_.push_back(receive);
 }
 
 /// What the sender is asked for next: half of what is left, so that both are busy to the end.
-std::size_t Messenger::next_place(const ReceiveRequest& receive) {
+std::size_t Messenger::next_place(const RecvRequest& receive) {
   const std::size_t left = receive.end - receive.requested;
   const std::size_t half = (left / 2 + kPageBytes - 1) / kPageBytes * kPageBytes;
   const std::size_t under_way = receive.requested - receive.arrived;
@@ -66,21 +66,21 @@ std::size_t Messenger::next_place(const ReceiveRequest& receive) {
   return std::min(half, kPlaceBytes);
 }
 
-void Messenger::offer_place(const ReceiveRequest& receive, wire::Segment& pull) {
+void Messenger::offer_place(const RecvRequest& receive, wire::Segment& pull) {
   pull.address = address_of(receive.buffers(), receive.base + pull.offset, pull.total);
   if (pull.address != 0) pull.flags |= wire::segment_flag::kAddress;
 }
 
 /// One piece for each receive that has something left to fetch.
 void Messenger::fetch() {
-  for (ReceiveRequest* receive = direct_.front(); receive != nullptr;) {
-    ReceiveRequest* next = direct_.after(*receive);
+  for (RecvRequest* receive = direct_.front(); receive != nullptr;) {
+    RecvRequest* next = direct_.after(*receive);
     if (receive->end > receive->requested && receive->source != 0) fetch_piece(*receive);
     receive = next;
   }
 }
 
-void Messenger::fetch_piece(ReceiveRequest& receive) {
+void Messenger::fetch_piece(RecvRequest& receive) {
   Channel& channel = *receive.channel;
   const std::size_t length = std::min(kFetchBytes, receive.end - receive.requested);
   const std::size_t begin = receive.end - length;
@@ -117,7 +117,7 @@ bool Messenger::place(SendRequest& request, const PullRange& range) {
 }
 
 void Messenger::on_placed(Channel& channel, const wire::Segment& segment) {
-  ReceiveRequest* receive = receives_.find(segment.peer_id);
+  RecvRequest* receive = receives_.find(segment.peer_id);
   const bool known =
       receive != nullptr && receive->channel == &channel && direct_.contains(*receive) && segment.total > 0;
   const bool sane = known && segment.offset <= receive->requested &&

@@ -22,7 +22,7 @@ void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBy
                        channel.charged_by_peer + total + kMessageCharge <= channel.credit_given;
   if (interrupted || total < payload.size() || !covered) return refuse();
   channel.charged_by_peer += total + kMessageCharge;
-  if (ReceiveRequest* receive = match(channel, segment.tagged(), segment.tag, total)) {
+  if (RecvRequest* receive = match(channel, segment.tagged(), segment.tag, total)) {
     receive->channel = &channel;
     receive->tag = segment.tag;
     receive->data = segment.data;
@@ -34,12 +34,12 @@ void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBy
     scatter_short(receive->buffers(), payload);
     if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
       release(channel, total + kMessageCharge);
-      report_message(*receive, Fault::none);
-      return receives_.give_back(*receive);
+      report_message(*receive, Status::ok);
+      return receives_.release(*receive);
     }
     channel.assembling = receive;
   } else {
-    Unexpected* message = store(channel, segment, total);
+    UnexpectedMessage* message = store(channel, segment, total);
     if (message == nullptr) return refuse();
     message->charge = total + kMessageCharge;
     keep_bytes(*message);
@@ -51,12 +51,12 @@ void Messenger::on_eager(Channel& channel, const wire::Segment& segment, ConstBy
 }
 
 void Messenger::on_eager_next(Channel& channel, ConstBytes payload) {
-  if (ReceiveRequest* receive = channel.assembling) {
+  if (RecvRequest* receive = channel.assembling) {
     if (payload.size() > receive->total - receive->arrived) return refuse();
     scatter(receive->buffers(), receive->arrived, payload);
     receive->arrived += payload.size();
     if (receive->arrived == receive->total) assembled(channel);
-  } else if (Unexpected* message = channel.assembling_unexpected) {
+  } else if (UnexpectedMessage* message = channel.assembling_unexpected) {
     if (payload.size() > message->total - message->arrived) return refuse();
     if (!payload.empty())
       std::memcpy(message->bytes.get() + message->arrived, payload.data(), payload.size());
@@ -67,8 +67,8 @@ void Messenger::on_eager_next(Channel& channel, ConstBytes payload) {
   }
 }
 
-Unexpected* Messenger::store(Channel& channel, const wire::Segment& segment, std::size_t total) {
-  Unexpected* message = messages_.take();
+UnexpectedMessage* Messenger::store(Channel& channel, const wire::Segment& segment, std::size_t total) {
+  UnexpectedMessage* message = messages_.acquire();
   if (message == nullptr) return nullptr;
   message->channel = &channel;
   message->tag = segment.tag;
@@ -87,17 +87,17 @@ Unexpected* Messenger::store(Channel& channel, const wire::Segment& segment, std
 }
 
 /// Room for a stored message's own.
-void Messenger::keep_bytes(Unexpected& message) {
+void Messenger::keep_bytes(UnexpectedMessage& message) {
   if (message.total == 0) return;
   message.bytes = std::make_unique_for_overwrite<std::byte[]>(message.total);
-  stored_bytes_ += message.total;
+  unexpected_bytes_ += message.total;
   note_store();
 }
 
 /// The store has lost or won a message. Below the smallest part of it nobody needs to be looked at.
 void Messenger::note_store() {
-  scarce_ = messages_.alive() >= settings_.stored_max / kPartOfOne ||
-            stored_bytes_ >= settings_.stored_bytes_max / kPartOfStrangers;
+  scarce_ = messages_.alive() >= settings_.unexpected_max / kPartOfOne ||
+            unexpected_bytes_ >= settings_.unexpected_bytes_max / kPartOfStrangers;
 }
 
 bool Messenger::ready_though_scarce(const Channel& channel, const wire::Segment& segment) {
@@ -105,25 +105,25 @@ bool Messenger::ready_though_scarce(const Channel& channel, const wire::Segment&
   const bool begins = segment.kind == SegmentKind::eager || segment.kind == SegmentKind::eager_first ||
                       segment.kind == SegmentKind::announce;
   if (!begins) return true;
-  const std::size_t part = directory_.handle_of(channel) == kNoHandle ? kPartOfStrangers : 1;
-  const bool room = messages_.alive() < settings_.stored_max / part &&
-                    stored_bytes_ < settings_.stored_bytes_max / part &&
-                    channel.stored < settings_.stored_max / kPartOfOne;
+  const std::size_t part = directory_.handle_of(channel) == kAddrNotAvail ? kPartOfStrangers : 1;
+  const bool room = messages_.alive() < settings_.unexpected_max / part &&
+                    unexpected_bytes_ < settings_.unexpected_bytes_max / part &&
+                    channel.stored < settings_.unexpected_max / kPartOfOne;
   // What it owes us may lie behind this message: whoever made it wait for a receive could wait for itself.
-  const bool owes = channel.waits() && messages_.alive() < settings_.stored_most / part;
+  const bool owes = channel.waits() && messages_.alive() < settings_.unexpected_hard_max / part;
   return room || owes || queue(segment.tagged()).would_match(&channel, segment.tag);
 }
 
 /// The last part of a message is here.
 void Messenger::assembled(Channel& channel) {
-  if (ReceiveRequest* receive = channel.assembling) {
+  if (RecvRequest* receive = channel.assembling) {
     channel.assembling = nullptr;
     if (receive->confirm) confirm(channel, receive->sender_id);
     release(channel, receive->total + kMessageCharge);
-    complete(*receive, Fault::none);
+    complete(*receive, Status::ok);
     return;
   }
-  Unexpected* message = channel.assembling_unexpected;
+  UnexpectedMessage* message = channel.assembling_unexpected;
   channel.assembling_unexpected = nullptr;
   if (message->confirm) confirm(channel, message->sender_id);
   message->confirm = false;

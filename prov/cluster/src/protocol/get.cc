@@ -7,25 +7,25 @@
 
 namespace cluster::protocol {
 
-Fault Messenger::get(Channel& channel, const GetOrder& order) {
-  if (channel.reads + order.remote.size() > kReadsMax || room_for_sends() < order.remote.size() ||
+Status Messenger::get(Channel& channel, const ReadOp& order) {
+  if (channel.reads + order.remote.size() > kReadsMax || tx_size_left() < order.remote.size() ||
       !receives_.has_room(order.remote.size())) {
-    return Fault::again;
+    return Status::again;
   }
-  Group* group = group_for(order);
+  RmaGroup* group = group_for(order);
   std::size_t base = 0;
-  for (const RemoteRange& remote : order.remote) {
+  for (const RmaIov& remote : order.remote) {
     get_one(channel, order, remote, base, group);
     base += remote.length;
   }
   if (channel.has_work()) mark_busy(channel);
-  return Fault::none;
+  return Status::ok;
 }
 
-void Messenger::get_one(Channel& channel, const GetOrder& order, const RemoteRange& remote, std::size_t base,
-                        Group* group) {
-  ReceiveRequest& receive = *receives_.take();
-  receive.verb = ReceiveRequest::Verb::get;
+void Messenger::get_one(Channel& channel, const ReadOp& order, const RmaIov& remote, std::size_t base,
+                        RmaGroup* group) {
+  RecvRequest& receive = *receives_.acquire();
+  receive.verb = RecvRequest::Verb::get;
   receive.channel = &channel;
   receive.context = order.context;
   receive.slices.add(order.slices);
@@ -38,7 +38,7 @@ void Messenger::get_one(Channel& channel, const GetOrder& order, const RemoteRan
       channel.waiting.empty() && !order.fence && !held_up(channel, SendRequest::Verb::launch);
   if (at_once) return start_pulling(receive);
   // What was asked for before goes first, so that a read behind a write sees what it wrote.
-  SendRequest& turn = *sends_.take();
+  SendRequest& turn = *sends_.acquire();
   turn.verb = SendRequest::Verb::launch;
   turn.channel = &channel;
   turn.receiver_id = receive.id;
@@ -57,21 +57,22 @@ void Messenger::on_get(Channel& channel, const wire::Segment& segment) {
   const bool at_once = channel.carrier != nullptr && !channel.has_work() &&
                        segment.total <= channel.carrier->payload_max(answer);
   if (at_once) answer.length = static_cast<std::uint32_t>(segment.total);
-  const auto look = [&](std::byte* source, const Region&) {
+  const auto look = [&](std::byte* source, const MemoryRegion&) {
     if (!at_once) return;
     const ConstBytes slice(source, segment.total);
-    posted = channel.carrier->post(answer, {{&slice, 1}, 0, slice.size()}, Hold::copy, 0);
+    posted = channel.carrier->post(answer, {{&slice, 1}, 0, slice.size()}, PayloadMode::copy, 0);
   };
-  const bool allowed = sinks_.regions != nullptr && segment.total > 0 && channel.serves < kServesMax &&
-                       sinks_.regions->with(segment.key, segment.offset, segment.total, Access::read, look);
+  const bool allowed =
+      bindings_.regions != nullptr && segment.total > 0 && channel.serves < kResponsesMax &&
+      bindings_.regions->with(segment.key, segment.offset, segment.total, Access::read, look);
   if (!allowed) return refuse_get(channel, segment.peer_id);
-  const RemoteRange range{segment.offset, segment.key, segment.total};
+  const RmaIov range{segment.offset, segment.key, segment.total};
   if (posted) {
     speak(channel);
     if (!segment.more()) was_read(range);
     return;
   }
-  SendRequest* request = sends_.take();
+  SendRequest* request = sends_.acquire();
   if (request == nullptr) return refuse_get(channel, segment.peer_id);
   request->verb = SendRequest::Verb::serve;
   request->channel = &channel;
@@ -96,19 +97,19 @@ bool Messenger::serve(SendRequest& request) {
     segment.kind = wire::SegmentKind::bulk;
     segment.peer_id = request.receiver_id;
     segment.offset = request.base + request.posted;
-    const std::size_t part = std::min(request.length - request.posted, carrier.part_max(segment));
+    const std::size_t part = std::min(request.length - request.posted, carrier.fragment_max(segment));
     if (part == 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     bool posted = false;
-    const bool allowed =
-        sinks_.regions->with(request.remote.key, request.remote.address + request.posted, part, Access::read,
-                             [&](std::byte* source, const Region&) {
-                               const ConstBytes slice(source, part);
-                               posted = carrier.post(segment, {{&slice, 1}, 0, part}, Hold::copy, 0);
-                             });
+    const bool allowed = bindings_.regions->with(
+        request.remote.key, request.remote.address + request.posted, part, Access::read,
+        [&](std::byte* source, const MemoryRegion&) {
+          const ConstBytes slice(source, part);
+          posted = carrier.post(segment, {{&slice, 1}, 0, part}, PayloadMode::copy, 0);
+        });
     if (!allowed) {
       refuse_get(channel, request.receiver_id);
-      complete(request, Fault::access);
+      complete(request, Status::access);
       return true;
     }
     if (!posted) return false;
@@ -116,33 +117,33 @@ bool Messenger::serve(SendRequest& request) {
     channel.streamed += part;
   }
   if (!request.more) was_read(request.remote);
-  complete(request, Fault::none);
+  complete(request, Status::ok);
   return true;
 }
 
 /// All bytes of a remote read have left: whoever counts reads is told.
-void Messenger::was_read(const RemoteRange& range) {
-  if (sinks_.remote_read_counter != nullptr) sinks_.remote_read_counter->count(Fault::none);
-  sinks_.regions->with(range.key, range.address, range.length, Access::read,
-                       [](std::byte*, const Region& region) {
-                         if (region.reads != nullptr) region.reads->count(Fault::none);
-                       });
+void Messenger::was_read(const RmaIov& range) {
+  if (bindings_.remote_read_counter != nullptr) bindings_.remote_read_counter->count(Status::ok);
+  bindings_.regions->with(range.key, range.address, range.length, Access::read,
+                          [](std::byte*, const MemoryRegion& region) {
+                            if (region.reads != nullptr) region.reads->count(Status::ok);
+                          });
 }
 
 void Messenger::refuse_get(Channel& channel, std::uint32_t reader) {
   wire::Segment segment;
   segment.kind = wire::SegmentKind::get_failed;
   segment.peer_id = reader;
-  segment.total = static_cast<std::uint64_t>(Fault::access);
+  segment.total = static_cast<std::uint64_t>(Status::access);
   say(channel, segment);
 }
 
 void Messenger::on_get_failed(const Channel& channel, const wire::Segment& segment) {
-  ReceiveRequest* receive = receives_.find(segment.peer_id);
+  RecvRequest* receive = receives_.find(segment.peer_id);
   const bool known = receive != nullptr && receive->channel == &channel &&
-                     receive->verb == ReceiveRequest::Verb::get && receive->requested > 0;
+                     receive->verb == RecvRequest::Verb::get && receive->requested > 0;
   if (!known) return refuse();
-  abandon(*receive, Fault::access);
+  abandon(*receive, Status::access);
   schedule_pulls(budget_of(channel));
 }
 

@@ -10,20 +10,20 @@ constexpr std::size_t kWalkMax = 32;
 
 }  // namespace
 
-void MatchQueue::post(ReceiveRequest& receive) {
+void MatchQueue::post(RecvRequest& receive) {
   posted_.push_back(receive);
   if (posted_index_.in_use()) posted_index_.add(receive);
 }
 
-void MatchQueue::withdraw(ReceiveRequest& receive) {
+void MatchQueue::withdraw(RecvRequest& receive) {
   posted_.remove(receive);
   if (posted_index_.in_use()) posted_index_.remove(receive);
 }
 
-ReceiveRequest* MatchQueue::first_fit(const Channel* channel, std::uint64_t tag) {
+RecvRequest* MatchQueue::first_fit(const Channel* channel, std::uint64_t tag) {
   if (posted_index_.in_use()) return posted_index_.find(channel, tag);
   std::size_t steps = 0;
-  ReceiveRequest* receive = posted_.front();
+  RecvRequest* receive = posted_.front();
   while (receive != nullptr && !fits(receive->from, receive->tag, receive->ignore, channel, tag)) {
     receive = posted_.after(*receive);
     ++steps;
@@ -34,53 +34,53 @@ ReceiveRequest* MatchQueue::first_fit(const Channel* channel, std::uint64_t tag)
 }
 
 void MatchQueue::index_posted() {
-  for (ReceiveRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive))
+  for (RecvRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive))
     posted_index_.add(*receive);
 }
 
-ReceiveRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
-  ReceiveRequest* const receive = first_fit(channel, tag);
-  if (receive != nullptr && receive->least_room == 0) withdraw(*receive);
+RecvRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
+  RecvRequest* const receive = first_fit(channel, tag);
+  if (receive != nullptr && receive->min_multi_recv == 0) withdraw(*receive);
   return receive;
 }
 
-ReceiveRequest* MatchQueue::find_context(const void* context) const {
-  ReceiveRequest* receive = posted_.front();
+RecvRequest* MatchQueue::find_context(const void* context) const {
+  RecvRequest* receive = posted_.front();
   while (receive != nullptr && receive->context != context) receive = posted_.after(*receive);
   return receive;
 }
 
-ReceiveRequest* MatchQueue::find_directed(const Channel* channel) const {
-  ReceiveRequest* receive = posted_.front();
+RecvRequest* MatchQueue::find_directed(const Channel* channel) const {
+  RecvRequest* receive = posted_.front();
   while (receive != nullptr && receive->from != channel) receive = posted_.after(*receive);
   return receive;
 }
 
-void MatchQueue::store(Unexpected& message) {
+void MatchQueue::store(UnexpectedMessage& message) {
   stored_.push_back(message);
-  stored_index_.add(message);
+  unexpected_index_.add(message);
 }
 
-void MatchQueue::drop(Unexpected& message) {
+void MatchQueue::drop(UnexpectedMessage& message) {
   stored_.remove(message);
-  stored_index_.remove(message);
+  unexpected_index_.remove(message);
 }
 
-Unexpected* MatchQueue::search(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
-  if (const StoredIndex::Answer answer = stored_index_.find(from, tag, ignore); answer.known) {
+UnexpectedMessage* MatchQueue::search(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
+  if (const UnexpectedIndex::Answer answer = unexpected_index_.find(from, tag, ignore); answer.known) {
     return answer.message;
   }
   std::size_t steps = 0;
-  Unexpected* message = stored_.front();
+  UnexpectedMessage* message = stored_.front();
   for (; message != nullptr; message = stored_.after(*message), ++steps) {
     if (message->available() && fits(from, tag, ignore, message->channel, message->tag)) break;
   }
-  if (steps > kWalkMax) stored_index_.walked(from != nullptr, ignore, stored_.front());
+  if (steps > kWalkMax) unexpected_index_.walked(from != nullptr, ignore, stored_.front());
   return message;
 }
 
-Unexpected* MatchQueue::find_claimed(const void* context) const {
-  Unexpected* message = stored_.front();
+UnexpectedMessage* MatchQueue::find_claimed(const void* context) const {
+  UnexpectedMessage* message = stored_.front();
   while (message != nullptr && !(message->claimed && message->claimed_by == context)) {
     message = stored_.after(*message);
   }

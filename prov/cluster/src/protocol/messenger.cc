@@ -15,7 +15,7 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       directory_(directory),
       sends_(kNoLimit),
       receives_(kNoLimit),
-      messages_(settings.stored_most),
+      messages_(settings.unexpected_hard_max),
       groups_(kNoLimit),
       atomics_(kNoLimit),
       far_(settings.pull_window, PullBudget::Size::found),
@@ -70,7 +70,7 @@ void Messenger::pump() {
 bool Messenger::pump(Channel& channel) {
   if (channel.carrier == nullptr) return true;
   while (!channel.control.empty()) {
-    if (!channel.carrier->post(channel.control.front(), {}, Hold::copy, 0)) return false;
+    if (!channel.carrier->post(channel.control.front(), {}, PayloadMode::copy, 0)) return false;
     channel.control.pop_front();
   }
   take_turns(channel);
@@ -87,7 +87,7 @@ void Messenger::take_turns(Channel& channel) {
     SendRequest* bulk = bulk_goes ? channel.streaming.front() : nullptr;
     if (message == nullptr && bulk == nullptr) return;
     const bool yields = bulk != nullptr && channel.bulk_next && message != nullptr && message->posted == 0 &&
-                        message->length > kAlwaysUnasked;
+                        message->length > kAlwaysEager;
     if (message == nullptr || yields) {
       const std::size_t before = channel.streamed;
       bulk_goes = stream(*bulk);
@@ -108,7 +108,7 @@ void Messenger::mark_busy(Channel& channel) {
 void Messenger::say(Channel& channel, const wire::Segment& segment) {
   if (channel.carrier == nullptr) return;  // lost: nobody to tell, nothing that waits for it
   speak(channel);
-  if (channel.control.empty() && channel.carrier->post(segment, {}, Hold::copy, 0)) return;
+  if (channel.control.empty() && channel.carrier->post(segment, {}, PayloadMode::copy, 0)) return;
   if (channel.control.size() >= kControlMax) return refuse();  // no honest peer causes so many answers
   channel.control.push_back(segment);
   mark_busy(channel);
@@ -128,7 +128,7 @@ void Messenger::confirm(Channel& channel, std::uint32_t id) {
   say(channel, segment);
 }
 
-void Messenger::complete(SendRequest& request, Fault fault) {
+void Messenger::complete(SendRequest& request, Status status) {
   using Verb = SendRequest::Verb;
   Channel& channel = *request.channel;
   const bool listed = channel.waiting.contains(request);
@@ -144,103 +144,104 @@ void Messenger::complete(SendRequest& request, Fault fault) {
     channel.sends.remove(request);
   }
   if (request.verb == Verb::put && request.state == SendRequest::State::announced) --channel.puts_announced;
-  if (request.verb == Verb::message) report_message(request, fault);
+  if (request.verb == Verb::message) report_message(request, status);
   if (request.verb == Verb::atomic) {
     const bool fetch = request.atomic->code.fetch;
     channel.atomic_parts -= request.tokens;
-    atomics_.give_back(*request.atomic);
+    atomics_.release(*request.atomic);
     report(fetch ? Completion::Kind::fetch : Completion::Kind::atomic, request.group, request.context,
-           request.report, fault, channel.name);
+           request.report, status, channel.name);
   }
   if (request.verb == Verb::put) {
-    report(Completion::Kind::write, request.group, request.context, request.report, fault, channel.name);
+    report(Completion::Kind::write, request.group, request.context, request.report, status, channel.name);
   }
-  ReceiveRequest* reader =
-      request.verb == Verb::launch && fault != Fault::none ? receives_.find(request.receiver_id) : nullptr;
+  RecvRequest* reader =
+      request.verb == Verb::launch && status != Status::ok ? receives_.find(request.receiver_id) : nullptr;
   request.copy.reset();
-  sends_.give_back(request);
-  if (reader != nullptr) complete(*reader, fault);
+  sends_.release(request);
+  if (reader != nullptr) complete(*reader, status);
 }
 
-void Messenger::report_message(const SendRequest& request, Fault fault) {
-  if (sinks_.send_counter != nullptr) sinks_.send_counter->count(fault);
-  if (sinks_.sends == nullptr || (!request.report && fault == Fault::none)) return;
+void Messenger::report_message(const SendRequest& request, Status status) {
+  if (bindings_.send_counter != nullptr) bindings_.send_counter->count(status);
+  if (bindings_.sends == nullptr || (!request.report && status == Status::ok)) return;
   Completion completion;
   completion.context = request.context;
   completion.tagged = request.tagged;
-  completion.fault = fault;
+  completion.status = status;
   completion.tag = request.tag;
-  if (fault != Fault::none) completion.peer = request.channel->name;
-  sinks_.sends->push(completion);
+  if (status != Status::ok) completion.peer = request.channel->name;
+  bindings_.sends->push(completion);
 }
 
 /// Remote reads, writes and atomics of this side: one outcome an operation, however many ranges it had.
-void Messenger::report(Completion::Kind kind, Group* group, void* context, bool wanted, Fault fault,
+void Messenger::report(Completion::Kind kind, RmaGroup* group, void* context, bool wanted, Status status,
                        const SocketAddress& peer) {
   if (group != nullptr) {
-    if (group->fault == Fault::none) group->fault = fault;
+    if (group->status == Status::ok) group->status = status;
     if (--group->left > 0) return;
     context = group->context;
     wanted = group->report;
-    fault = group->fault;
-    groups_.give_back(*group);
+    status = group->status;
+    groups_.release(*group);
   }
   const bool reads = kind == Completion::Kind::read || kind == Completion::Kind::fetch;
-  Counter* counter = reads ? sinks_.read_counter : sinks_.write_counter;
-  if (counter != nullptr) counter->count(fault);
-  if (sinks_.sends == nullptr || (!wanted && fault == Fault::none)) return;
+  Counter* counter = reads ? bindings_.read_counter : bindings_.write_counter;
+  if (counter != nullptr) counter->count(status);
+  if (bindings_.sends == nullptr || (!wanted && status == Status::ok)) return;
   Completion completion;
   completion.context = context;
   completion.kind = kind;
-  completion.fault = fault;
-  if (fault != Fault::none) completion.peer = peer;
-  sinks_.sends->push(completion);
+  completion.status = status;
+  if (status != Status::ok) completion.peer = peer;
+  bindings_.sends->push(completion);
 }
 
-void Messenger::report_send(const SendOrder& order) {
-  if (sinks_.send_counter != nullptr) sinks_.send_counter->count(Fault::none);
-  if (!order.report || sinks_.sends == nullptr) return;
+void Messenger::report_send(const SendOp& order) {
+  if (bindings_.send_counter != nullptr) bindings_.send_counter->count(Status::ok);
+  if (!order.report || bindings_.sends == nullptr) return;
   Completion completion;
   completion.context = order.context;
   completion.tagged = order.tagged;
   completion.tag = order.tag;
-  sinks_.sends->push(completion);
+  bindings_.sends->push(completion);
 }
 
-void Messenger::complete(ReceiveRequest& receive, Fault fault) {
-  if (receive.least_room != 0) return close_buffer(receive, fault);
+void Messenger::complete(RecvRequest& receive, Status status) {
+  if (receive.min_multi_recv != 0) return close_buffer(receive, status);
   if (receive.channel != nullptr && receive.channel->receives.contains(receive)) {
     receive.channel->receives.remove(receive);
-    if (receive.verb == ReceiveRequest::Verb::get) --receive.channel->reads;
-    if (receive.verb == ReceiveRequest::Verb::land) --receive.channel->lands;
+    if (receive.verb == RecvRequest::Verb::get) --receive.channel->reads;
+    if (receive.verb == RecvRequest::Verb::land) --receive.channel->lands;
   }
   if (direct_.contains(receive)) direct_.remove(receive);
   if (receive.buffer != nullptr) {
-    end_piece(receive, fault);
-  } else if (receive.verb == ReceiveRequest::Verb::message) {
-    report_message(receive, fault);
-  } else if (receive.verb == ReceiveRequest::Verb::get) {
-    report(Completion::Kind::read, receive.group, receive.context, receive.report, fault,
+    end_piece(receive, status);
+  } else if (receive.verb == RecvRequest::Verb::message) {
+    report_message(receive, status);
+  } else if (receive.verb == RecvRequest::Verb::get) {
+    report(Completion::Kind::read, receive.group, receive.context, receive.report, status,
            receive.channel->name);
   }
-  receives_.give_back(receive);
+  receives_.release(receive);
 }
 
-void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
-  if (fault == Fault::none && receive.total > receive.capacity) fault = Fault::truncated;
-  const bool got_message = fault == Fault::none || fault == Fault::truncated;
-  const std::uint64_t source =
-      sinks_.want_source && receive.channel != nullptr ? directory_.handle_of(*receive.channel) : kNoHandle;
-  if (sinks_.receive_counter != nullptr) sinks_.receive_counter->count(fault);
-  if (sinks_.receives != nullptr && (receive.report || fault != Fault::none)) {
+void Messenger::report_message(const RecvRequest& receive, Status status) {
+  if (status == Status::ok && receive.total > receive.capacity) status = Status::truncated;
+  const bool got_message = status == Status::ok || status == Status::truncated;
+  const std::uint64_t source = bindings_.want_source && receive.channel != nullptr
+                                   ? directory_.handle_of(*receive.channel)
+                                   : kAddrNotAvail;
+  if (bindings_.receive_counter != nullptr) bindings_.receive_counter->count(status);
+  if (bindings_.receives != nullptr && (receive.report || status != Status::ok)) {
     Completion completion;
     completion.context = receive.context;
     completion.kind = Completion::Kind::receive;
     completion.tagged = receive.tagged;
     completion.has_data = receive.has_data;
-    const bool stranger = sinks_.want_strangers && fault == Fault::none && source == kNoHandle;
-    completion.fault = stranger ? Fault::stranger : fault;
-    completion.gives_back = receive.last;
+    const bool stranger = bindings_.report_unknown_source && status == Status::ok && source == kAddrNotAvail;
+    completion.status = stranger ? Status::unknown_source : status;
+    completion.releases_buffer = receive.last;
     completion.source = source;
     completion.tag = receive.tag;
     completion.data = receive.data;
@@ -250,19 +251,19 @@ void Messenger::report_message(const ReceiveRequest& receive, Fault fault) {
       completion.lost = receive.total - completion.length;
     }
     const Channel* channel = receive.channel != nullptr ? receive.channel : receive.from;
-    if (completion.fault != Fault::none && channel != nullptr) completion.peer = channel->name;
-    sinks_.receives->push(completion);
+    if (completion.status != Status::ok && channel != nullptr) completion.peer = channel->name;
+    bindings_.receives->push(completion);
   }
   if (got_message) counters_.bytes_received += receive.total;
 }
 
-void Messenger::drop(Unexpected& message) {
+void Messenger::drop(UnexpectedMessage& message) {
   queue(message.tagged).drop(message);
   message.channel->unexpected.remove(message);
   --message.channel->stored;
-  if (message.bytes != nullptr) stored_bytes_ -= message.total;
+  if (message.bytes != nullptr) unexpected_bytes_ -= message.total;
   message.bytes.reset();
-  messages_.give_back(message);
+  messages_.release(message);
   note_store();
 }
 
@@ -272,30 +273,30 @@ bool Messenger::remembers(const Channel& channel) const {
          tagged_.find_directed(&channel) != nullptr || untagged_.find_directed(&channel) != nullptr;
 }
 
-void Messenger::fail(Channel& channel, Fault fault, bool directed) {
-  while (SendRequest* request = channel.sends.front()) complete(*request, fault);
-  while (SendRequest* request = channel.serving.front()) complete(*request, fault);
-  while (ReceiveRequest* receive = channel.receives.front()) abandon(*receive, fault);
-  if (channel.assembling != nullptr) complete(*channel.assembling, fault);
-  for (Unexpected* message = channel.unexpected.front(); message != nullptr;) {
-    Unexpected* next = channel.unexpected.after(*message);
+void Messenger::fail(Channel& channel, Status status, bool directed) {
+  while (SendRequest* request = channel.sends.front()) complete(*request, status);
+  while (SendRequest* request = channel.serving.front()) complete(*request, status);
+  while (RecvRequest* receive = channel.receives.front()) abandon(*receive, status);
+  if (channel.assembling != nullptr) complete(*channel.assembling, status);
+  for (UnexpectedMessage* message = channel.unexpected.front(); message != nullptr;) {
+    UnexpectedMessage* next = channel.unexpected.after(*message);
     message->charge = 0;
     message->confirm = false;
-    if (message->taker != nullptr) complete(*message->taker, fault);
+    if (message->taker != nullptr) complete(*message->taker, status);
     if (message->announced || message->arrived < message->total) drop(*message);
     message = next;
   }
   if (directed) {
     for (MatchQueue* queue : {&tagged_, &untagged_}) {
-      while (ReceiveRequest* receive = queue->find_directed(&channel)) {
+      while (RecvRequest* receive = queue->find_directed(&channel)) {
         queue->withdraw(*receive);
-        complete(*receive, fault);
+        complete(*receive, status);
       }
     }
   }
   channel.control.clear();
   channel.charged = channel.charged_by_peer = channel.released = 0;
-  channel.credit_limit = channel.credit_given = kFirstCredit;
+  channel.credit_limit = channel.credit_given = kInitialCredit;
   channel.assembling = nullptr;
   channel.assembling_unexpected = nullptr;
   channel.landing = {};

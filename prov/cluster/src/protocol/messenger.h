@@ -8,7 +8,7 @@
 //   direct.cc      the same between processes that reach each other's memory
 //   put.cc         remote writes, both sides
 //   get.cc         remote reads, both sides
-//   atomic.cc      remote atomics, both sides; atomics.cc is their arithmetic
+//   atomic.cc      remote atomics, both sides; atomic_arithmetic.cc is their arithmetic
 //   datagram.cc    messages of which nothing is promised, both sides
 //   multi_receive.cc  buffers that take many messages
 //   receive.cc     receives are posted, look into the store, are cancelled
@@ -27,7 +27,7 @@
 #include "protocol/completion.h"
 #include "protocol/match_queue.h"
 #include "protocol/pull_budget.h"
-#include "protocol/regions.h"
+#include "protocol/region_table.h"
 
 namespace cluster::protocol {
 
@@ -35,16 +35,16 @@ namespace cluster::protocol {
 class Directory {
  public:
   virtual ~Directory() = default;
-  /// The address handle of a channel's peer, or kNoHandle.
+  /// The address handle of a channel's peer, or kAddrNotAvail.
   virtual std::uint64_t handle_of(const Channel& channel) = 0;
 };
 
 struct MessengerSettings {
   std::size_t send_requests_max = 4096;
-  std::uint64_t eager_credit = 2048 * 1024;   ///< what one sender may have waiting here, charged bytes
-  std::size_t stored_max = 1024 * 1024;       ///< messages that wait for their receive
-  std::size_t stored_most = 2 * 1024 * 1024;  ///< the same with those of peers who are waited for
-  std::size_t stored_bytes_max = std::size_t{2} << 30;  ///< what they hold of bytes
+  std::uint64_t eager_credit = 2048 * 1024;  ///< what one sender may have waiting here, charged bytes
+  std::size_t unexpected_max = 1024 * 1024;  ///< messages that wait for their receive
+  std::size_t unexpected_hard_max = 2 * 1024 * 1024;  ///< the same with those of peers who are waited for
+  std::size_t unexpected_bytes_max = std::size_t{2} << 30;  ///< what they hold of bytes
   std::size_t pull_window = 1024 * 1024;  ///< bytes pulled and not arrived yet, over all senders
 };
 
@@ -52,18 +52,18 @@ class Messenger {
  public:
   Messenger(const MessengerSettings& settings, Counters& counters, Directory& directory);
 
-  void attach(const Sinks& sinks) { sinks_ = sinks; }
+  void attach(const EndpointBindings& bindings) { bindings_ = bindings; }
 
   // --- from the application ---
   /// `channel` has a carrier. none: taken; again: no room, repeat after progress.
-  Fault send(Channel& channel, const SendOrder& order);
+  Status send(Channel& channel, const SendOp& order);
   /// `from` null: from anyone.
-  Fault receive(Channel* from, const ReceiveOrder& order);
+  Status receive(Channel* from, const RecvOp& order);
   bool cancel(const void* context);
   /// Remote write and read. As send().
-  Fault put(Channel& channel, const PutOrder& order);
-  Fault get(Channel& channel, const GetOrder& order);
-  Fault atomic(Channel& channel, const AtomicOrder& order);
+  Status put(Channel& channel, const WriteOp& order);
+  Status get(Channel& channel, const ReadOp& order);
+  Status atomic(Channel& channel, const AtomicRmaOp& order);
 
   // --- from the carriers, by the engine ---
   /// False if the segment begins a message that no receive waits for and the store has no room left: then it
@@ -78,15 +78,15 @@ class Messenger {
   void pump();
   /// The same for one channel; true if nothing is left to do there.
   bool pump(Channel& channel);
-  /// The peer is lost: everything under way with it ends with `fault`, and the channel starts
+  /// The peer is lost: everything under way with it ends with `status`, and the channel starts
   /// afresh. Messages that had arrived whole stay. With `directed`, receives that wait for this
   /// peer alone end too.
-  void fail(Channel& channel, Fault fault, bool directed);
+  void fail(Channel& channel, Status status, bool directed);
   /// Tells the peer something outside the order of messages.
   void say(Channel& channel, const wire::Segment& segment);
 
   // --- datagrams: a whole message each ---
-  void datagram_left(const SendOrder& order);
+  void datagram_left(const SendOp& order);
   void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
 
   /// Tells the peer again what it may know already, to see whether it is there.
@@ -112,7 +112,7 @@ class Messenger {
   }
 
   /// Operations of this side that find room yet. What is kept to answer peers does not count.
-  std::size_t room_for_sends() const {
+  std::size_t tx_size_left() const {
     return settings_.send_requests_max - std::min(sends_.alive() - serves_, settings_.send_requests_max);
   }
   /// Messages that wait for their receive.
@@ -135,9 +135,9 @@ class Messenger {
 
  private:
   // send.cc
-  bool post_at_once(Channel& channel, const SendOrder& order, Fault& outcome);
-  Fault enqueue(Channel& channel, const SendOrder& order);
-  SendRequest* take_request(Channel& channel, const SendOrder& order);
+  bool post_at_once(Channel& channel, const SendOp& order, Status& outcome);
+  Status enqueue(Channel& channel, const SendOp& order);
+  SendRequest* take_request(Channel& channel, const SendOp& order);
   bool advance(SendRequest& request);
   bool advance_eager(SendRequest& request);
   void settle(SendRequest& request);
@@ -150,39 +150,39 @@ class Messenger {
   void on_eager_next(Channel& channel, ConstBytes payload);
   bool ready_though_scarce(const Channel& channel, const wire::Segment& segment);
   void note_store();
-  void keep_bytes(Unexpected& message);
+  void keep_bytes(UnexpectedMessage& message);
   /// Null if the store is full.
-  Unexpected* store(Channel& channel, const wire::Segment& segment, std::size_t total);
+  UnexpectedMessage* store(Channel& channel, const wire::Segment& segment, std::size_t total);
   void assembled(Channel& channel);
   void release(Channel& channel, std::uint64_t charge);
   void on_credit(Channel& channel, const wire::Segment& segment);
   // rendezvous.cc
   void on_announce(Channel& channel, const wire::Segment& segment);
-  void start_pulling(ReceiveRequest& receive);
-  static wire::Segment pull_for(const ReceiveRequest& receive, std::size_t piece);
+  void start_pulling(RecvRequest& receive);
+  static wire::Segment pull_for(const RecvRequest& receive, std::size_t piece);
   PullBudget& budget_of(const Channel& channel);
-  static std::size_t next_pull(const ReceiveRequest& receive, const PullBudget& budget);
+  static std::size_t next_pull(const RecvRequest& receive, const PullBudget& budget);
   void schedule_pulls(PullBudget& budget);
   void on_pull(Channel& channel, const wire::Segment& segment);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_done(Channel& channel, const wire::Segment& segment);
-  void account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes);
+  void account_for(RecvRequest& receive, std::size_t offset, std::size_t bytes);
   void finish(SendRequest& request);
-  void arrived_whole(ReceiveRequest& receive);
-  void abandon(ReceiveRequest& receive, Fault fault);
+  void arrived_whole(RecvRequest& receive);
+  void abandon(RecvRequest& receive, Status status);
   bool stream(SendRequest& request);
   // direct.cc
   static void offer_memory(const SendRequest& request, wire::Segment& announcement);
-  void begin_direct(ReceiveRequest& receive);
-  static std::size_t next_place(const ReceiveRequest& receive);
-  static void offer_place(const ReceiveRequest& receive, wire::Segment& pull);
+  void begin_direct(RecvRequest& receive);
+  static std::size_t next_place(const RecvRequest& receive);
+  static void offer_place(const RecvRequest& receive, wire::Segment& pull);
   void fetch();
-  void fetch_piece(ReceiveRequest& receive);
+  void fetch_piece(RecvRequest& receive);
   bool place(SendRequest& request, const PullRange& range);
   void on_placed(Channel& channel, const wire::Segment& segment);
   // put.cc
-  void put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
-               Group* group);
+  void put_one(Channel& channel, const WriteOp& order, const RmaIov& remote, std::size_t base,
+               RmaGroup* group);
   static std::uint64_t whole_length(Channel& channel, const wire::Segment& range);
   bool advance_put(SendRequest& request);
   void on_put(Channel& channel, const wire::Segment& segment, ConstBytes payload);
@@ -193,51 +193,51 @@ class Messenger {
   void refuse_put(Channel& channel, std::uint32_t id);
   void on_failed(Channel& channel, const wire::Segment& segment);
   // get.cc
-  void get_one(Channel& channel, const GetOrder& order, const RemoteRange& remote, std::size_t base,
-               Group* group);
+  void get_one(Channel& channel, const ReadOp& order, const RmaIov& remote, std::size_t base,
+               RmaGroup* group);
   void on_get(Channel& channel, const wire::Segment& segment);
   bool serve(SendRequest& request);
-  void was_read(const RemoteRange& range);
+  void was_read(const RmaIov& range);
   void refuse_get(Channel& channel, std::uint32_t reader);
   void on_get_failed(const Channel& channel, const wire::Segment& segment);
   // atomic.cc
-  void atomic_one(Channel& channel, const AtomicOrder& order, const RemoteRange& remote, std::size_t base,
-                  Group* group);
-  void keep_injected_atomic(SendRequest& request, const AtomicOrder& order);
+  void atomic_one(Channel& channel, const AtomicRmaOp& order, const RmaIov& remote, std::size_t base,
+                  RmaGroup* group);
+  void keep_injected_atomic(SendRequest& request, const AtomicRmaOp& order);
   bool advance_atomic(SendRequest& request);
   void on_atomic(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void was_changed(const wire::Segment& segment, bool fetch);
   void answer(Channel& channel, const wire::Segment& part, ConstBytes before);
   bool serve_answer(SendRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  void answered(SendRequest& request, Fault fault);
+  void answered(SendRequest& request, Status status);
   // multi_receive.cc
-  Fault post_buffer(Channel* from, const ReceiveOrder& order);
-  ReceiveRequest* cut(ReceiveRequest& buffer, std::size_t total);
-  void close_buffer(ReceiveRequest& buffer, Fault fault);
-  void end_buffer(ReceiveRequest& buffer, bool told);
-  void end_piece(ReceiveRequest& piece, Fault fault);
+  Status post_buffer(Channel* from, const RecvOp& order);
+  RecvRequest* cut(RecvRequest& buffer, std::size_t total);
+  void close_buffer(RecvRequest& buffer, Status status);
+  void end_buffer(RecvRequest& buffer, bool told);
+  void end_piece(RecvRequest& piece, Status status);
   // receive.cc
-  ReceiveRequest* match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total);
-  void fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from);
-  void take(ReceiveRequest& receive, Unexpected& message);
-  void discard(Unexpected& message);
-  void peek(Channel* from, const ReceiveOrder& order);
-  void hand_over(ReceiveRequest& receive, Unexpected& message);
+  RecvRequest* match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total);
+  void fill(RecvRequest& receive, const RecvOp& order, Channel* from);
+  void take(RecvRequest& receive, UnexpectedMessage& message);
+  void discard(UnexpectedMessage& message);
+  void peek(Channel* from, const RecvOp& order);
+  void hand_over(RecvRequest& receive, UnexpectedMessage& message);
   // messenger.cc
   void take_turns(Channel& channel);
   void mark_busy(Channel& channel);
   void speak(Channel& channel);
   void confirm(Channel& channel, std::uint32_t id);
-  void complete(SendRequest& request, Fault fault);
-  void report(Completion::Kind kind, Group* group, void* context, bool wanted, Fault fault,
+  void complete(SendRequest& request, Status status);
+  void report(Completion::Kind kind, RmaGroup* group, void* context, bool wanted, Status status,
               const SocketAddress& peer);
-  Group* group_for(const RemoteOrder& order);
-  void report_send(const SendOrder& order);
-  void report_message(const SendRequest& request, Fault fault);
-  void report_message(const ReceiveRequest& receive, Fault fault);
-  void complete(ReceiveRequest& receive, Fault fault);
-  void drop(Unexpected& message);
+  RmaGroup* group_for(const RmaOp& order);
+  void report_send(const SendOp& order);
+  void report_message(const SendRequest& request, Status status);
+  void report_message(const RecvRequest& receive, Status status);
+  void complete(RecvRequest& receive, Status status);
+  void drop(UnexpectedMessage& message);
   void refuse() { ++counters_.refused_segment; }
 
   MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }
@@ -245,20 +245,20 @@ class Messenger {
   MessengerSettings settings_;
   Counters& counters_;
   Directory& directory_;
-  Sinks sinks_;
+  EndpointBindings bindings_;
   Pool<SendRequest> sends_;
   std::size_t serves_ = 0;  ///< of them, answers to peers' reads and atomics
-  Pool<ReceiveRequest> receives_;
-  Pool<Unexpected> messages_;
-  Pool<Group> groups_;
+  Pool<RecvRequest> receives_;
+  Pool<UnexpectedMessage> messages_;
+  Pool<RmaGroup> groups_;
   Pool<AtomicCall> atomics_;
   MatchQueue tagged_;
   MatchQueue untagged_;
-  List<ReceiveRequest, &ReceiveRequest::direct> direct_;  ///< those whose sender's memory is in reach
-  std::size_t stored_bytes_ = 0;                          ///< of messages_
-  bool scarce_ = false;                                   ///< somebody may have filled its part of the store
-  PullBudget far_;                                        ///< of what is pulled across the network...
-  PullBudget near_;                                       ///< ...and from this node
+  List<RecvRequest, &RecvRequest::direct> direct_;  ///< those whose sender's memory is in reach
+  std::size_t unexpected_bytes_ = 0;                ///< of messages_
+  bool scarce_ = false;                             ///< somebody may have filled its part of the store
+  PullBudget far_;                                  ///< of what is pulled across the network...
+  PullBudget near_;                                 ///< ...and from this node
   std::vector<Channel*> busy_;
   std::vector<Channel*> spoken_;
 };

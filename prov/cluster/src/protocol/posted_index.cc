@@ -15,7 +15,7 @@ PostedIndex::View* PostedIndex::view_for(std::uint64_t ignore) {
   return free;
 }
 
-void PostedIndex::add(ReceiveRequest& receive) {
+void PostedIndex::add(RecvRequest& receive) {
   receive.number = next_number_++;
   ++size_;
   View* view = view_for(receive.ignore);
@@ -27,7 +27,7 @@ void PostedIndex::add(ReceiveRequest& receive) {
   }
 }
 
-void PostedIndex::remove(ReceiveRequest& receive) {
+void PostedIndex::remove(RecvRequest& receive) {
   --size_;
   if (receive.indexed) {
     view_for(receive.ignore)->receives.remove(receive);
@@ -36,16 +36,16 @@ void PostedIndex::remove(ReceiveRequest& receive) {
   }
 }
 
-ReceiveRequest* PostedIndex::find(const Channel* channel, std::uint64_t tag) {
-  ReceiveRequest* best = nullptr;
+RecvRequest* PostedIndex::find(const Channel* channel, std::uint64_t tag) {
+  RecvRequest* best = nullptr;
   // In any list the first that fits was posted first.
-  const auto consider = [&](ReceiveRequest* receive, auto&& after) {
+  const auto consider = [&](RecvRequest* receive, auto&& after) {
     for (; receive != nullptr && (best == nullptr || receive->number < best->number);
          receive = after(*receive)) {
       if (fits(receive->from, receive->tag, receive->ignore, channel, tag)) best = receive;
     }
   };
-  const auto after_in_view = [](const ReceiveRequest& receive) {
+  const auto after_in_view = [](const RecvRequest& receive) {
     return decltype(View::receives)::after(receive);
   };
   for (View& view : views_) {
@@ -53,8 +53,8 @@ ReceiveRequest* PostedIndex::find(const Channel* channel, std::uint64_t tag) {
     consider(view.receives.first(match_key(channel, tag, view.ignore)), after_in_view);
     consider(view.receives.first(match_key(nullptr, tag, view.ignore)), after_in_view);
   }
-  consider(others_.front(), [](const ReceiveRequest& receive) {
-    return List<ReceiveRequest, &ReceiveRequest::bucket>::after(receive);
+  consider(others_.front(), [](const RecvRequest& receive) {
+    return List<RecvRequest, &RecvRequest::bucket>::after(receive);
   });
   return best;
 }

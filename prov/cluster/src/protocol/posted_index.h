@@ -19,29 +19,29 @@ class PostedIndex {
   /// True while there is anything in it.
   bool in_use() const { return size_ > 0; }
   /// In the order of posting.
-  void add(ReceiveRequest& receive);
-  void remove(ReceiveRequest& receive);
+  void add(RecvRequest& receive);
+  void remove(RecvRequest& receive);
   /// The first that takes such a message; stays.
-  ReceiveRequest* find(const Channel* channel, std::uint64_t tag);
+  RecvRequest* find(const Channel* channel, std::uint64_t tag);
 
  private:
   static constexpr std::size_t kViews = 4;
 
   struct KeyOf {
-    std::uint64_t operator()(const ReceiveRequest& receive) const {
+    std::uint64_t operator()(const RecvRequest& receive) const {
       return match_key(receive.from, receive.tag, receive.ignore);
     }
   };
   struct View {
     std::uint64_t ignore = 0;
-    HashedLists<ReceiveRequest, &ReceiveRequest::bucket, KeyOf> receives{KeyOf{}};
+    HashedLists<RecvRequest, &RecvRequest::bucket, KeyOf> receives{KeyOf{}};
   };
 
   /// The view for that mask; null if there are too many masks.
   View* view_for(std::uint64_t ignore);
 
   std::array<View, kViews> views_;
-  List<ReceiveRequest, &ReceiveRequest::bucket> others_;
+  List<RecvRequest, &RecvRequest::bucket> others_;
   std::uint64_t next_number_ = 0;
   std::size_t size_ = 0;
 };

@@ -7,7 +7,7 @@ PullBudget::PullBudget(std::size_t most, Size size)
       least_(size == Size::found ? std::min(most_, kLeast) : most_),
       limit_(size == Size::found ? std::min(most_, kFirst) : most_) {}
 
-void PullBudget::pulled(ReceiveRequest& receive, std::size_t bytes) {
+void PullBudget::pulled(RecvRequest& receive, std::size_t bytes) {
   Channel& channel = *receive.channel;
   if (!timed_.armed) timed_ = {receive.id, receive.requested, kNever, true};
   receive.requested += bytes;
@@ -17,7 +17,7 @@ void PullBudget::pulled(ReceiveRequest& receive, std::size_t bytes) {
   out_ += bytes;
 }
 
-void PullBudget::arrived(ReceiveRequest& receive, std::size_t offset, std::size_t bytes) {
+void PullBudget::arrived(RecvRequest& receive, std::size_t offset, std::size_t bytes) {
   Channel& channel = *receive.channel;
   if (timed_.armed && timed_.receive == receive.id && offset >= timed_.offset) {
     timed_.armed = false;

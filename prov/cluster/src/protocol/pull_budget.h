@@ -20,7 +20,7 @@
 #include <bit>
 #include <optional>
 
-#include "base/shortest.h"
+#include "base/windowed_min.h"
 #include "protocol/channel.h"
 
 namespace cluster::protocol {
@@ -32,14 +32,14 @@ class PullBudget {
   PullBudget(std::size_t most, Size size);
 
   /// Matched messages of which not all has been asked for, in the order of their turns.
-  List<ReceiveRequest, &ReceiveRequest::order> waiting;
+  List<RecvRequest, &RecvRequest::order> waiting;
 
   /// What one pull asks for at most.
   std::size_t piece() const {
     return std::clamp(std::bit_floor(limit_ / kPullsUnderWay), kPieceMin, kPieceMax);
   }
   /// May this message be asked for another piece? So many of them may be under way.
-  bool may_pull(const ReceiveRequest& receive) const {
+  bool may_pull(const RecvRequest& receive) const {
     return !receive.channel->pull_stalled &&
            receive.requested - receive.arrived + piece() <= kPullsUnderWay * piece();
   }
@@ -49,9 +49,9 @@ class PullBudget {
   std::size_t limit() const { return limit_; }
 
   /// `bytes` at `receive.requested` are asked for.
-  void pulled(ReceiveRequest& receive, std::size_t bytes);
+  void pulled(RecvRequest& receive, std::size_t bytes);
   /// `bytes` at `offset` have arrived.
-  void arrived(ReceiveRequest& receive, std::size_t offset, std::size_t bytes);
+  void arrived(RecvRequest& receive, std::size_t offset, std::size_t bytes);
   /// So many bytes will not come.
   void given_up(Channel& channel, std::size_t bytes);
 
@@ -103,7 +103,7 @@ class PullBudget {
   std::optional<Duration> absence_ = Duration::zero();
   Time mind_at_{};
   Duration last_taken_{0};
-  Shortest distance_{kMemory};
+  WindowedMin distance_{kMemory};
 };
 
 }  // namespace cluster::protocol

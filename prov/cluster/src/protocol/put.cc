@@ -10,32 +10,32 @@
 
 namespace cluster::protocol {
 
-Group* Messenger::group_for(const RemoteOrder& order) {
+RmaGroup* Messenger::group_for(const RmaOp& order) {
   if (order.remote.size() <= 1) return nullptr;
-  Group* group = groups_.take();
+  RmaGroup* group = groups_.acquire();
   group->context = order.context;
   group->left = order.remote.size();
-  for (const RemoteRange& remote : order.remote) group->unasked += remote.length > 0;
+  for (const RmaIov& remote : order.remote) group->unasked += remote.length > 0;
   group->report = order.report;
   return group;
 }
 
-Fault Messenger::put(Channel& channel, const PutOrder& order) {
-  if (room_for_sends() < order.remote.size()) return Fault::again;
-  Group* group = group_for(order);
+Status Messenger::put(Channel& channel, const WriteOp& order) {
+  if (tx_size_left() < order.remote.size()) return Status::again;
+  RmaGroup* group = group_for(order);
   std::size_t base = 0;
-  for (const RemoteRange& remote : order.remote) {
+  for (const RmaIov& remote : order.remote) {
     put_one(channel, order, remote, base, group);
     base += remote.length;
   }
   counters_.bytes_sent += order.length;
   if (channel.has_work()) mark_busy(channel);
-  return Fault::none;
+  return Status::ok;
 }
 
-void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRange& remote, std::size_t base,
-                        Group* group) {
-  SendRequest& request = *sends_.take();
+void Messenger::put_one(Channel& channel, const WriteOp& order, const RmaIov& remote, std::size_t base,
+                        RmaGroup* group) {
+  SendRequest& request = *sends_.acquire();
   request.verb = SendRequest::Verb::put;
   request.channel = &channel;
   request.context = order.context;
@@ -50,7 +50,7 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
   request.report = order.report;
   request.fence = order.fence;
   request.group = group;
-  request.promise = Promise::delivered;
+  request.completion_level = CompletionLevel::delivery;
   channel.sends.push_back(request);
   channel.waiting.push_back(request);
   const std::uint32_t id = request.id;
@@ -63,10 +63,11 @@ void Messenger::put_one(Channel& channel, const PutOrder& order, const RemoteRan
 
 bool Messenger::advance_put(SendRequest& request) {
   Channel& channel = *request.channel;
-  const bool failed_before = request.group != nullptr && request.group->fault != Fault::none;
+  const bool failed_before = request.group != nullptr && request.group->status != Status::ok;
   if (failed_before && !request.more && request.posted == 0) {
-    // The last range tells of a whole write or does not come; of one that has begun the target waits for the rest.
-    complete(request, request.group->fault);
+    // The last range tells of a whole write or does not come; of one that has begun the target waits for the
+    // rest.
+    complete(request, request.group->status);
     return true;
   }
   Carrier& carrier = *channel.carrier;
@@ -79,9 +80,9 @@ bool Messenger::advance_put(SendRequest& request) {
   segment.key = request.remote.key;
   segment.total = request.length;
   segment.data = request.data;
-  if (request.posted == 0 && !channel.takes_unasked(request.length)) {
+  if (request.posted == 0 && !channel.allows_eager(request.length)) {
     segment.kind = wire::SegmentKind::put_announce;
-    if (!carrier.post(segment, {}, Hold::copy, 0)) return false;
+    if (!carrier.post(segment, {}, PayloadMode::copy, 0)) return false;
     ++channel.puts_announced;
     request.state = SendRequest::State::announced;
     channel.waiting.remove(request);
@@ -94,11 +95,11 @@ bool Messenger::advance_put(SendRequest& request) {
       segment.kind = wire::SegmentKind::put_next;
     }
     const std::size_t left = request.length - request.posted;
-    const std::size_t part = part_of(left, carrier, segment);
+    const std::size_t part = next_fragment(left, carrier, segment);
     if (part == 0 && left > 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     const Gather payload{request.payload(), request.base + request.posted, part};
-    if (!carrier.post(segment, payload, Hold::copy, 0)) return false;
+    if (!carrier.post(segment, payload, PayloadMode::copy, 0)) return false;
     request.posted += part;
   }
   request.state = SendRequest::State::posted;
@@ -117,9 +118,9 @@ void Messenger::on_put(Channel& channel, const wire::Segment& segment, ConstByte
   Channel::Landing& landing = channel.landing;
   if (landing.open || payload.size() > segment.total) return refuse();
   landing = {segment, 0, whole_length(channel, segment), true, false};
-  landing.allowed =
-      sinks_.regions != nullptr && sinks_.regions->with(segment.key, segment.offset, segment.total,
-                                                        Access::write, [](std::byte*, const Region&) {});
+  landing.allowed = bindings_.regions != nullptr &&
+                    bindings_.regions->with(segment.key, segment.offset, segment.total, Access::write,
+                                            [](std::byte*, const MemoryRegion&) {});
   write_landing(channel, payload);
 }
 
@@ -133,9 +134,9 @@ void Messenger::write_landing(Channel& channel, ConstBytes payload) {
   Channel::Landing& landing = channel.landing;
   if (landing.allowed && !payload.empty()) {
     // Asked again for every part: the region may be closed meanwhile.
-    landing.allowed = sinks_.regions->with(
+    landing.allowed = bindings_.regions->with(
         landing.first.key, landing.first.offset + landing.arrived, payload.size(), Access::write,
-        [&](std::byte* target, const Region&) { std::memcpy(target, payload.data(), payload.size()); });
+        [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
   }
   landing.arrived += payload.size();
   if (landing.arrived < landing.first.total) return;
@@ -147,14 +148,14 @@ void Messenger::write_landing(Channel& channel, ConstBytes payload) {
 
 void Messenger::on_put_announce(Channel& channel, const wire::Segment& segment) {
   const std::uint64_t whole = whole_length(channel, segment);
-  const bool allowed =
-      sinks_.regions != nullptr && sinks_.regions->with(segment.key, segment.offset, segment.total,
-                                                        Access::write, [](std::byte*, const Region&) {});
-  const bool welcome = allowed && segment.total > 0 && channel.lands < kServesMax;
-  ReceiveRequest* receive = welcome ? receives_.take() : nullptr;
+  const bool allowed = bindings_.regions != nullptr &&
+                       bindings_.regions->with(segment.key, segment.offset, segment.total, Access::write,
+                                               [](std::byte*, const MemoryRegion&) {});
+  const bool welcome = allowed && segment.total > 0 && channel.lands < kResponsesMax;
+  RecvRequest* receive = welcome ? receives_.acquire() : nullptr;
   if (receive == nullptr) return refuse_put(channel, segment.id);
   ++channel.lands;
-  receive->verb = ReceiveRequest::Verb::land;
+  receive->verb = RecvRequest::Verb::land;
   receive->channel = &channel;
   receive->remote = {segment.offset, segment.key, whole};
   receive->last = !segment.more();
@@ -170,26 +171,26 @@ void Messenger::on_put_announce(Channel& channel, const wire::Segment& segment) 
 void Messenger::landed(const Channel& channel, const wire::Segment& first, std::uint64_t whole) {
   counters_.bytes_received += first.total;
   if (first.more()) return;
-  if (sinks_.remote_write_counter != nullptr) sinks_.remote_write_counter->count(Fault::none);
-  sinks_.regions->with(first.key, first.offset, first.total, Access::write,
-                       [](std::byte*, const Region& region) {
-                         if (region.writes != nullptr) region.writes->count(Fault::none);
-                       });
-  if (!first.has_data() || sinks_.receives == nullptr) return;
+  if (bindings_.remote_write_counter != nullptr) bindings_.remote_write_counter->count(Status::ok);
+  bindings_.regions->with(first.key, first.offset, first.total, Access::write,
+                          [](std::byte*, const MemoryRegion& region) {
+                            if (region.writes != nullptr) region.writes->count(Status::ok);
+                          });
+  if (!first.has_data() || bindings_.receives == nullptr) return;
   Completion completion;
   completion.kind = Completion::Kind::remote_write;
   completion.has_data = true;
   completion.data = first.data;
   completion.length = whole;
-  if (sinks_.want_source) completion.source = directory_.handle_of(channel);
-  sinks_.receives->push(completion);
+  if (bindings_.want_source) completion.source = directory_.handle_of(channel);
+  bindings_.receives->push(completion);
 }
 
 void Messenger::refuse_put(Channel& channel, std::uint32_t id) {
   wire::Segment segment;
   segment.kind = wire::SegmentKind::failed;
   segment.id = id;
-  segment.total = static_cast<std::uint64_t>(Fault::access);
+  segment.total = static_cast<std::uint64_t>(Status::access);
   say(channel, segment);
 }
 
@@ -197,12 +198,12 @@ void Messenger::on_failed(Channel& channel, const wire::Segment& segment) {
   SendRequest* request = sends_.find(segment.id);
   const bool known = request != nullptr && request->channel == &channel && !request->done;
   if (known && request->verb == SendRequest::Verb::atomic && request->tokens > 0) {
-    return answered(*request, Fault::access);
+    return answered(*request, Status::access);
   }
   const bool lawful =
       known && request->verb == SendRequest::Verb::put && request->state != SendRequest::State::queued;
   if (!lawful) return refuse();
-  request->fault = Fault::access;
+  request->status = Status::access;
   finish(*request);
 }
 

@@ -6,41 +6,41 @@
 
 namespace cluster::protocol {
 
-Fault Messenger::receive(Channel* from, const ReceiveOrder& order) {
+Status Messenger::receive(Channel* from, const RecvOp& order) {
   if (order.peek != Peek::none) {
     peek(from, order);
-    return Fault::none;
+    return Status::ok;
   }
-  if (order.least_room != 0) return post_buffer(from, order);
+  if (order.min_multi_recv != 0) return post_buffer(from, order);
   MatchQueue& messages = queue(order.tagged);
-  const bool claimed = order.take_claimed || order.drop_claimed;
-  Unexpected* message =
+  const bool claimed = order.recv_claimed || order.discard_claimed;
+  UnexpectedMessage* message =
       claimed ? messages.find_claimed(order.context) : messages.find(from, order.tag, order.ignore);
-  if (claimed && message == nullptr) return Fault::no_message;
-  ReceiveRequest* receive = receives_.take();
-  if (receive == nullptr) return Fault::again;
+  if (claimed && message == nullptr) return Status::no_message;
+  RecvRequest* receive = receives_.acquire();
+  if (receive == nullptr) return Status::again;
   fill(*receive, order, from);
   if (message == nullptr) {
     messages.post(*receive);
-  } else if (order.drop_claimed) {
+  } else if (order.discard_claimed) {
     receive->channel = message->channel;
     receive->tag = message->tag;
     receive->capacity = receive->total = 0;
     discard(*message);
-    complete(*receive, Fault::none);
+    complete(*receive, Status::ok);
   } else {
     take(*receive, *message);
   }
-  return Fault::none;
+  return Status::ok;
 }
 
 /// The posted receive that a message of `total` bytes goes to, or null.
-ReceiveRequest* Messenger::match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total) {
-  ReceiveRequest* const receive = queue(tagged).match(&channel, tag);
-  return receive != nullptr && receive->least_room != 0 ? cut(*receive, total) : receive;
+RecvRequest* Messenger::match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total) {
+  RecvRequest* const receive = queue(tagged).match(&channel, tag);
+  return receive != nullptr && receive->min_multi_recv != 0 ? cut(*receive, total) : receive;
 }
 
-void Messenger::fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel* from) {
+void Messenger::fill(RecvRequest& receive, const RecvOp& order, Channel* from) {
   receive.context = order.context;
   for (const Bytes& slice : order.slices) {
     receive.slices.add(slice);
@@ -51,11 +51,11 @@ void Messenger::fill(ReceiveRequest& receive, const ReceiveOrder& order, Channel
   receive.ignore = order.ignore;
   receive.tagged = order.tagged;
   receive.report = order.report;
-  receive.least_room = order.least_room;
+  receive.min_multi_recv = order.min_multi_recv;
 }
 
 /// Gives a stored message to a receive; what has not arrived yet follows.
-void Messenger::take(ReceiveRequest& receive, Unexpected& message) {
+void Messenger::take(RecvRequest& receive, UnexpectedMessage& message) {
   receive.channel = message.channel;
   receive.tag = message.tag;
   receive.data = message.data;
@@ -74,18 +74,18 @@ void Messenger::take(ReceiveRequest& receive, Unexpected& message) {
   }
 }
 
-void Messenger::hand_over(ReceiveRequest& receive, Unexpected& message) {
+void Messenger::hand_over(RecvRequest& receive, UnexpectedMessage& message) {
   Channel& channel = *message.channel;
   const std::size_t length = std::min(message.total, receive.capacity);
   if (length > 0) scatter(receive.buffers(), 0, {message.bytes.get(), length});
   const std::uint64_t charge = message.charge;
   drop(message);
   if (charge > 0) release(channel, charge);
-  complete(receive, Fault::none);
+  complete(receive, Status::ok);
 }
 
 /// Throws a message away; its sender is told that it has been dealt with.
-void Messenger::discard(Unexpected& message) {
+void Messenger::discard(UnexpectedMessage& message) {
   Channel& channel = *message.channel;
   if (message.announced) {
     confirm(channel, message.sender_id);
@@ -99,21 +99,21 @@ void Messenger::discard(Unexpected& message) {
   if (charge > 0) release(channel, charge);
 }
 
-void Messenger::peek(Channel* from, const ReceiveOrder& order) {
-  Unexpected* message = queue(order.tagged).find(from, order.tag, order.ignore);
+void Messenger::peek(Channel* from, const RecvOp& order) {
+  UnexpectedMessage* message = queue(order.tagged).find(from, order.tag, order.ignore);
   Completion completion;
   completion.context = order.context;
   completion.kind = Completion::Kind::receive;
   completion.tagged = order.tagged;
   completion.tag = order.tag;
   if (message == nullptr) {
-    completion.fault = Fault::no_message;
+    completion.status = Status::no_message;
   } else {
     completion.has_data = message->has_data;
     completion.tag = message->tag;
     completion.data = message->data;
     completion.length = message->total;
-    if (sinks_.want_source) completion.source = directory_.handle_of(*message->channel);
+    if (bindings_.want_source) completion.source = directory_.handle_of(*message->channel);
     if (order.peek == Peek::claim) {
       message->claimed = true;
       message->claimed_by = order.context;
@@ -121,15 +121,16 @@ void Messenger::peek(Channel* from, const ReceiveOrder& order) {
       discard(*message);
     }
   }
-  if (sinks_.receives != nullptr && (order.report || message == nullptr)) sinks_.receives->push(completion);
+  if (bindings_.receives != nullptr && (order.report || message == nullptr))
+    bindings_.receives->push(completion);
 }
 
 bool Messenger::cancel(const void* context) {
   for (MatchQueue* queue : {&tagged_, &untagged_}) {
-    ReceiveRequest* receive = queue->find_context(context);
+    RecvRequest* receive = queue->find_context(context);
     if (receive == nullptr) continue;
     queue->withdraw(*receive);
-    complete(*receive, Fault::canceled);
+    complete(*receive, Status::canceled);
     return true;
   }
   return false;

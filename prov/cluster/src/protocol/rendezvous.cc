@@ -9,9 +9,9 @@
 namespace cluster::protocol {
 
 void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
-  ReceiveRequest* receive = match(channel, segment.tagged(), segment.tag, segment.total);
+  RecvRequest* receive = match(channel, segment.tagged(), segment.tag, segment.total);
   if (receive == nullptr) {
-    Unexpected* message = store(channel, segment, segment.total);
+    UnexpectedMessage* message = store(channel, segment, segment.total);
     if (message == nullptr) return refuse();
     message->announced = true;
     message->source = segment.address;
@@ -27,15 +27,15 @@ void Messenger::on_announce(Channel& channel, const wire::Segment& segment) {
   start_pulling(*receive);
 }
 
-void Messenger::start_pulling(ReceiveRequest& receive) {
+void Messenger::start_pulling(RecvRequest& receive) {
   receive.wanted = std::min(receive.total, receive.capacity);
   if (receive.wanted == 0) {
-    if (receive.verb == ReceiveRequest::Verb::message) confirm(*receive.channel, receive.sender_id);
-    return complete(receive, Fault::none);
+    if (receive.verb == RecvRequest::Verb::message) confirm(*receive.channel, receive.sender_id);
+    return complete(receive, Status::ok);
   }
   receive.end = receive.wanted;
   receive.channel->receives.push_back(receive);
-  if (receive.verb == ReceiveRequest::Verb::get) ++receive.channel->reads;
+  if (receive.verb == RecvRequest::Verb::get) ++receive.channel->reads;
   PullBudget& budget = budget_of(*receive.channel);
   budget.waiting.push_back(receive);
   begin_direct(receive);
@@ -44,11 +44,11 @@ void Messenger::start_pulling(ReceiveRequest& receive) {
 
 /// The next piece of it, in the words its sender understands. The piece of a read with which all of it has
 /// been asked for is the one by which the target counts the read.
-wire::Segment Messenger::pull_for(const ReceiveRequest& receive, std::size_t piece) {
+wire::Segment Messenger::pull_for(const RecvRequest& receive, std::size_t piece) {
   wire::Segment pull;
   pull.peer_id = receive.id;
   pull.total = piece;
-  if (receive.verb == ReceiveRequest::Verb::get) {
+  if (receive.verb == RecvRequest::Verb::get) {
     pull.kind = wire::SegmentKind::get;
     const bool ends = receive.requested + piece == receive.end &&
                       (receive.group == nullptr || --receive.group->unasked == 0);
@@ -70,16 +70,16 @@ PullBudget& Messenger::budget_of(const Channel& channel) {
 }
 
 /// How much to ask for next; 0: enough is under way.
-std::size_t Messenger::next_pull(const ReceiveRequest& receive, const PullBudget& budget) {
+std::size_t Messenger::next_pull(const RecvRequest& receive, const PullBudget& budget) {
   if (receive.source != 0) return next_place(receive);
   return budget.may_pull(receive) ? std::min(budget.piece(), receive.end - receive.requested) : 0;
 }
 
 /// Hands the free budget out in turns, one pull per message and turn.
 void Messenger::schedule_pulls(PullBudget& budget) {
-  ReceiveRequest* receive = budget.waiting.front();
+  RecvRequest* receive = budget.waiting.front();
   while (receive != nullptr && budget.room()) {
-    ReceiveRequest* next = budget.waiting.after(*receive);
+    RecvRequest* next = budget.waiting.after(*receive);
     if (const std::size_t piece = next_pull(*receive, budget)) {
       wire::Segment pull = pull_for(*receive, piece);
       if (receive->source != 0) offer_place(*receive, pull);
@@ -126,11 +126,11 @@ bool Messenger::stream(SendRequest& request) {
     segment.kind = wire::SegmentKind::bulk;
     segment.peer_id = request.receiver_id;
     segment.offset = range.offset;
-    const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.part_max(segment));
+    const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.fragment_max(segment));
     if (part == 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     const Token token = carrier.immediate() ? 0 : Token{1} << 32 | request.id;
-    if (!carrier.post(segment, {request.payload(), request.base + range.offset, part}, Hold::reference,
+    if (!carrier.post(segment, {request.payload(), request.base + range.offset, part}, PayloadMode::reference,
                       token))
       return false;
     if (token != 0) ++request.tokens;
@@ -145,7 +145,7 @@ bool Messenger::stream(SendRequest& request) {
 }
 
 void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
-  ReceiveRequest* receive = receives_.find(segment.peer_id);
+  RecvRequest* receive = receives_.find(segment.peer_id);
   const bool known =
       receive != nullptr && receive->channel == &channel && receive->requested > 0 && !payload.empty();
   const bool sane = known && segment.offset <= receive->requested &&
@@ -153,16 +153,16 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
                     payload.size() <= receive->requested - receive->arrived;
   if (!sane) return refuse();
   bool allowed = true;
-  if (receive->verb == ReceiveRequest::Verb::land) {
-    allowed = sinks_.regions->with(
+  if (receive->verb == RecvRequest::Verb::land) {
+    allowed = bindings_.regions->with(
         receive->remote.key, receive->remote.address + segment.offset, payload.size(), Access::write,
-        [&](std::byte* target, const Region&) { std::memcpy(target, payload.data(), payload.size()); });
+        [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
   } else {
     scatter(receive->buffers(), receive->base + segment.offset, payload);
   }
   if (!allowed) {
     refuse_put(channel, receive->sender_id);
-    abandon(*receive, Fault::access);
+    abandon(*receive, Status::access);
     schedule_pulls(budget_of(channel));
   } else {
     account_for(*receive, segment.offset, payload.size());
@@ -170,15 +170,15 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
 }
 
 /// So many of the bytes that were pulled are in place.
-void Messenger::account_for(ReceiveRequest& receive, std::size_t offset, std::size_t bytes) {
+void Messenger::account_for(RecvRequest& receive, std::size_t offset, std::size_t bytes) {
   PullBudget& budget = budget_of(*receive.channel);
   budget.arrived(receive, offset, bytes);
   if (receive.arrived + receive.fetched == receive.wanted) arrived_whole(receive);
   if (!budget.waiting.empty()) schedule_pulls(budget);
 }
 
-void Messenger::arrived_whole(ReceiveRequest& receive) {
-  if (receive.verb == ReceiveRequest::Verb::land) {
+void Messenger::arrived_whole(RecvRequest& receive) {
+  if (receive.verb == RecvRequest::Verb::land) {
     wire::Segment first;
     first.flags = static_cast<std::uint8_t>((receive.has_data ? wire::segment_flag::kData : 0) |
                                             (receive.last ? 0 : wire::segment_flag::kMore));
@@ -188,22 +188,22 @@ void Messenger::arrived_whole(ReceiveRequest& receive) {
     first.data = receive.data;
     landed(*receive.channel, first, receive.remote.length);
   }
-  if (receive.verb != ReceiveRequest::Verb::get) confirm(*receive.channel, receive.sender_id);
-  complete(receive, Fault::none);
+  if (receive.verb != RecvRequest::Verb::get) confirm(*receive.channel, receive.sender_id);
+  complete(receive, Status::ok);
 }
 
 /// What was to be pulled will not come.
-void Messenger::abandon(ReceiveRequest& receive, Fault fault) {
+void Messenger::abandon(RecvRequest& receive, Status status) {
   PullBudget& budget = budget_of(*receive.channel);
   budget.given_up(*receive.channel, receive.requested - receive.arrived);
   if (budget.waiting.contains(receive)) budget.waiting.remove(receive);
-  complete(receive, fault);
+  complete(receive, status);
 }
 
 /// The turn of a remote read has come.
 void Messenger::launch(SendRequest& turn) {
-  ReceiveRequest* receive = receives_.find(turn.receiver_id);
-  complete(turn, Fault::none);
+  RecvRequest* receive = receives_.find(turn.receiver_id);
+  complete(turn, Status::ok);
   start_pulling(*receive);
 }
 
@@ -211,7 +211,7 @@ void Messenger::on_done(Channel& channel, const wire::Segment& segment) {
   SendRequest* request = sends_.find(segment.id);
   using Verb = SendRequest::Verb;
   const bool known = request != nullptr && request->channel == &channel && !request->done;
-  if (known && request->verb == Verb::atomic && request->tokens > 0) return answered(*request, Fault::none);
+  if (known && request->verb == Verb::atomic && request->tokens > 0) return answered(*request, Status::ok);
   const bool lawful = known && (request->verb == Verb::message || request->verb == Verb::put) &&
                       request->state != SendRequest::State::queued;
   if (!lawful) return refuse();

@@ -8,11 +8,15 @@
 #include <span>
 
 #include "base/bytes.h"
-#include "base/fault.h"
 #include "base/list.h"
-#include "protocol/order.h"
+#include "base/status.h"
+#include "carrier/carrier.h"
+#include "protocol/ops.h"
 
 namespace cluster::protocol {
+
+using carrier::PayloadMode;
+using carrier::Token;
 
 struct Channel;
 
@@ -26,9 +30,9 @@ struct PullRange {
 /// The pieces of a buffer, copied from an order. Only those in use are ever written: a request is made for
 /// every message, and clearing room for eight would cost more than all the rest of it.
 template <typename Slice>
-class Slices {
+class IovArray {
  public:
-  Slices() {}
+  IovArray() {}
   void add(const Slice& slice) { parts_[count_++] = slice; }
   void add(std::span<const Slice> slices) {
     for (const Slice& slice : slices) add(slice);
@@ -42,7 +46,7 @@ class Slices {
  private:
   std::size_t count_ = 0;
   union {
-    std::array<Slice, kSlicesMax> parts_;
+    std::array<Slice, kIovMax> parts_;
   };
 };
 
@@ -51,12 +55,12 @@ class Slices {
 inline constexpr std::size_t kPullsMax = 8;
 
 /// An operation cut into several requests, one per remote range: complete when all of them are.
-struct Group {
+struct RmaGroup {
   std::uint32_t id = 0;
   void* context = nullptr;
   std::size_t left = 0;
   std::size_t unasked = 0;  ///< reads: ranges of which something has not been asked for yet
-  Fault fault = Fault::none;
+  Status status = Status::ok;
   bool report = true;
 };
 
@@ -64,9 +68,9 @@ struct Group {
 struct AtomicCall {
   std::uint32_t id = 0;
   wire::AtomicCode code;
-  std::array<ConstBytes, kSlicesMax> compares;
+  std::array<ConstBytes, kIovMax> compares;
   std::size_t compare_count = 0;
-  std::array<Bytes, kSlicesMax> results;
+  std::array<Bytes, kIovMax> results;
   std::size_t result_count = 0;
   std::size_t result_base = 0;  ///< where in the results it begins
 };
@@ -89,7 +93,7 @@ struct SendRequest {
   std::uint32_t id = 0;
   Channel* channel = nullptr;
   void* context = nullptr;
-  Slices<ConstBytes> slices;
+  IovArray<ConstBytes> slices;
   std::size_t length = 0;
   std::size_t posted = 0;  ///< eager: bytes the carrier has taken
   std::uint64_t tag = 0;
@@ -98,13 +102,13 @@ struct SendRequest {
   std::uint32_t tokens = 0;       ///< segments the carrier has not reported yet
   State state = State::queued;
   Verb verb = Verb::message;
-  Fault fault = Fault::none;  ///< what the peer said about it
+  Status status = Status::ok;  ///< what the peer said about it
   bool fence = false;
   std::size_t base = 0;  ///< puts, atomics: where in the slices it begins
-  RemoteRange remote;    ///< puts, atomics, serves
-  Group* group = nullptr;
+  RmaIov remote;         ///< puts, atomics, serves
+  RmaGroup* group = nullptr;
   AtomicCall* atomic = nullptr;
-  Promise promise = Promise::transmitted;
+  CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
   bool has_data = false;
   bool more = false;       ///< puts, atomics: another range of it follows; serves: another piece of the read
@@ -132,7 +136,7 @@ struct SendRequest {
   }
 };
 
-struct ReceiveRequest {
+struct RecvRequest {
   enum class Verb : std::uint8_t {
     message,
     get,   ///< a remote read of this side
@@ -141,11 +145,11 @@ struct ReceiveRequest {
 
   std::uint32_t id = 0;
   Verb verb = Verb::message;
-  RemoteRange remote;    ///< get: where to read; land: where to write, and how long the whole write is
+  RmaIov remote;         ///< get: where to read; land: where to write, and how long the whole write is
   std::size_t base = 0;  ///< get: where in the slices it begins
-  Group* group = nullptr;
+  RmaGroup* group = nullptr;
   void* context = nullptr;
-  Slices<Bytes> slices;
+  IovArray<Bytes> slices;
   std::size_t capacity = 0;
   Channel* from = nullptr;  ///< whom it waits for; null: anyone
   std::uint64_t tag = 0;    ///< what it waits for; the message's own once matched
@@ -168,27 +172,27 @@ struct ReceiveRequest {
   std::uint64_t source = 0;     ///< announced: where the message lies there; 0: not to be reached
 
   // A buffer for many messages, and the receives that are pieces of it:
-  std::size_t least_room = 0;        ///< buffer: not 0; it is closed when less than this is left
-  std::size_t used = 0;              ///< buffer: given to pieces
-  std::size_t pieces = 0;            ///< buffer: not complete yet
-  bool closed = false;               ///< buffer: takes no more; ends with its last piece
-  Fault ending = Fault::none;        ///< buffer: why it was closed, if not for being full
-  ReceiveRequest* buffer = nullptr;  ///< piece: of what
-  bool last = false;                 ///< piece: its completion gives the buffer back; land: ends the write
+  std::size_t min_multi_recv = 0;  ///< buffer: not 0; it is closed when less than this is left
+  std::size_t used = 0;            ///< buffer: given to pieces
+  std::size_t pieces = 0;          ///< buffer: not complete yet
+  bool closed = false;             ///< buffer: takes no more; ends with its last piece
+  Status ending = Status::ok;      ///< buffer: why it was closed, if not for being full
+  RecvRequest* buffer = nullptr;   ///< piece: of what
+  bool last = false;               ///< piece: its completion gives the buffer back; land: ends the write
 
-  Hook<ReceiveRequest> order;   ///< the match queue, or PullBudget::waiting
-  Hook<ReceiveRequest> direct;  ///< Messenger::direct_
-  Hook<ReceiveRequest> bucket;  ///< PostedIndex
-  std::uint64_t number = 0;     ///< PostedIndex: in the order of posting
-  bool indexed = false;         ///< PostedIndex: in a view
-  Hook<ReceiveRequest> member;  ///< Channel::receives once announced and matched
+  Hook<RecvRequest> order;   ///< the match queue, or PullBudget::waiting
+  Hook<RecvRequest> direct;  ///< Messenger::direct_
+  Hook<RecvRequest> bucket;  ///< PostedIndex
+  std::uint64_t number = 0;  ///< PostedIndex: in the order of posting
+  bool indexed = false;      ///< PostedIndex: in a view
+  Hook<RecvRequest> member;  ///< Channel::receives once announced and matched
 
   std::span<const Bytes> buffers() const { return slices.all(); }
   void* first_byte() const { return buffers().empty() ? nullptr : buffers()[0].data(); }
 };
 
 /// A message that came before its receive, or the announcement of one.
-struct Unexpected {
+struct UnexpectedMessage {
   std::uint32_t id = 0;
   Channel* channel = nullptr;
   std::uint64_t tag = 0;
@@ -203,13 +207,13 @@ struct Unexpected {
   std::size_t arrived = 0;   ///< eager: equals total once complete
   std::uint64_t charge = 0;  ///< credit it holds until it leaves the store
   std::unique_ptr<std::byte[]> bytes;
-  ReceiveRequest* taker = nullptr;  ///< matched while parts were still on their way
+  RecvRequest* taker = nullptr;  ///< matched while parts were still on their way
   void* claimed_by = nullptr;
   bool claimed = false;
-  bool discarded = false;                        ///< nobody wants it: dropped when its last part is here
-  Hook<Unexpected> order;                        ///< the match queue
-  Hook<Unexpected> first_bucket, second_bucket;  ///< StoredIndex
-  Hook<Unexpected> member;                       ///< Channel::unexpected
+  bool discarded = false;         ///< nobody wants it: dropped when its last part is here
+  Hook<UnexpectedMessage> order;  ///< the match queue
+  Hook<UnexpectedMessage> first_bucket, second_bucket;  ///< UnexpectedIndex
+  Hook<UnexpectedMessage> member;                       ///< Channel::unexpected
 
   /// May a receive that looks into the store find it?
   bool available() const { return !claimed && !discarded && taker == nullptr; }

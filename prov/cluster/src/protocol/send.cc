@@ -16,19 +16,19 @@ Token token_of(const SendRequest& request) { return Token{1} << 32 | request.id;
 
 /// Must the library hear of this message again before it is complete? Whoever is told that the buffer is free
 /// has been told all; a message whose success is not told may still fail, which is.
-bool waits(const Carrier& carrier, Promise promise, bool report) {
-  if (promise == Promise::delivered) return true;
-  return (promise == Promise::transmitted || !report) && !carrier.immediate();
+bool waits(const Carrier& carrier, CompletionLevel completion_level, bool report) {
+  if (completion_level == CompletionLevel::delivery) return true;
+  return (completion_level == CompletionLevel::transmit || !report) && !carrier.immediate();
 }
 
 bool may_be_eager(const Channel& channel, std::size_t length) {
-  return channel.takes_unasked(length) && channel.charged + length + kMessageCharge <= channel.credit_limit;
+  return channel.allows_eager(length) && channel.charged + length + kMessageCharge <= channel.credit_limit;
 }
 
 }  // namespace
 
-Fault Messenger::send(Channel& channel, const SendOrder& order) {
-  Fault outcome = Fault::none;
+Status Messenger::send(Channel& channel, const SendOp& order) {
+  Status outcome = Status::ok;
   const bool at_once =
       channel.waiting.empty() && !order.fence && !held_up(channel, SendRequest::Verb::message);
   if (at_once && may_be_eager(channel, order.length) && post_at_once(channel, order, outcome)) return outcome;
@@ -36,8 +36,8 @@ Fault Messenger::send(Channel& channel, const SendOrder& order) {
 }
 
 /// True if the order is dealt with (`outcome` says how); false if it has to queue.
-bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& outcome) {
-  const bool confirm = order.promise == Promise::delivered;
+bool Messenger::post_at_once(Channel& channel, const SendOp& order, Status& outcome) {
+  const bool confirm = order.completion_level == CompletionLevel::delivery;
   wire::Segment segment;
   segment.flags = flags_of(order.tagged, order.has_data, confirm);
   segment.length = static_cast<std::uint32_t>(order.length);
@@ -48,19 +48,19 @@ bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& ou
 
   SendRequest* request = nullptr;
   Token token = 0;
-  if (waits(carrier, order.promise, order.report)) {
+  if (waits(carrier, order.completion_level, order.report)) {
     request = take_request(channel, order);
     if (request == nullptr) {
-      outcome = Fault::again;
+      outcome = Status::again;
       return true;
     }
     segment.id = request->id;
     if (!carrier.immediate()) token = token_of(*request);
   }
-  if (!carrier.post(segment, {order.slices, 0, order.length}, Hold::copy, token)) {
+  if (!carrier.post(segment, {order.slices, 0, order.length}, PayloadMode::copy, token)) {
     if (request != nullptr) {
       channel.sends.remove(*request);
-      sends_.give_back(*request);
+      sends_.release(*request);
     }
     return false;
   }
@@ -77,15 +77,15 @@ bool Messenger::post_at_once(Channel& channel, const SendOrder& order, Fault& ou
   return true;
 }
 
-SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
-  if (room_for_sends() == 0) return nullptr;
-  SendRequest* request = sends_.take();
+SendRequest* Messenger::take_request(Channel& channel, const SendOp& order) {
+  if (tx_size_left() == 0) return nullptr;
+  SendRequest* request = sends_.acquire();
   request->channel = &channel;
   request->context = order.context;
   request->length = order.length;
   request->tag = order.tag;
   request->data = order.data;
-  request->promise = order.promise;
+  request->completion_level = order.completion_level;
   request->tagged = order.tagged;
   request->has_data = order.has_data;
   request->report = order.report;
@@ -94,9 +94,9 @@ SendRequest* Messenger::take_request(Channel& channel, const SendOrder& order) {
   return request;
 }
 
-Fault Messenger::enqueue(Channel& channel, const SendOrder& order) {
+Status Messenger::enqueue(Channel& channel, const SendOp& order) {
   SendRequest* request = take_request(channel, order);
-  if (request == nullptr) return Fault::again;
+  if (request == nullptr) return Status::again;
   if (order.inject) {
     keep_injected(*request, {order.slices, 0, order.length});
   } else {
@@ -106,7 +106,7 @@ Fault Messenger::enqueue(Channel& channel, const SendOrder& order) {
   channel.waiting.push_back(*request);
   if (channel.waiting.front() == request) advance(*request);
   if (channel.has_work()) mark_busy(channel);
-  return Fault::none;
+  return Status::ok;
 }
 
 /// The bytes of an injected operation that has to queue: the caller's buffer is the caller's again.
@@ -122,7 +122,7 @@ void Messenger::keep_injected(SendRequest& request, const Gather& payload) {
 /// effect in the order in which the carrier brings it.
 bool Messenger::held_up(const Channel& channel, SendRequest::Verb verb) const {
   using Verb = SendRequest::Verb;
-  const Ordering& order = sinks_.ordering;
+  const Ordering& order = bindings_.ordering;
   const bool reads = verb == Verb::launch || verb == Verb::atomic;
   const bool writes = verb == Verb::put || verb == Verb::atomic;
   if (channel.puts_announced > 0) {
@@ -170,7 +170,7 @@ bool Messenger::advance(SendRequest& request) {
   segment.tag = request.tag;
   segment.data = request.data;
   offer_memory(request, segment);
-  if (!channel.carrier->post(segment, {}, Hold::copy, 0)) return false;
+  if (!channel.carrier->post(segment, {}, PayloadMode::copy, 0)) return false;
   ++counters_.rendezvous_sent;
   channel.waiting.remove(request);
   request.state = SendRequest::State::announced;
@@ -180,8 +180,8 @@ bool Messenger::advance(SendRequest& request) {
 bool Messenger::advance_eager(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
-  const bool confirm = request.promise == Promise::delivered;
-  const bool wants_token = !carrier.immediate() && waits(carrier, request.promise, request.report);
+  const bool confirm = request.completion_level == CompletionLevel::delivery;
+  const bool wants_token = !carrier.immediate() && waits(carrier, request.completion_level, request.report);
   bool first = request.posted == 0;
   while (first || request.posted < request.length) {
     wire::Segment segment;
@@ -194,7 +194,7 @@ bool Messenger::advance_eager(SendRequest& request) {
       segment.data = request.data;
     }
     const std::size_t left = request.length - request.posted;
-    const std::size_t part = part_of(left, carrier, segment);
+    const std::size_t part = next_fragment(left, carrier, segment);
     if (first && part == left) {
       segment.kind = wire::SegmentKind::eager;
       segment.total = 0;
@@ -202,7 +202,8 @@ bool Messenger::advance_eager(SendRequest& request) {
     if (part == 0 && left > 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
     const Token token = wants_token ? token_of(request) : 0;
-    if (!carrier.post(segment, {request.payload(), request.posted, part}, Hold::copy, token)) return false;
+    if (!carrier.post(segment, {request.payload(), request.posted, part}, PayloadMode::copy, token))
+      return false;
     if (token != 0) ++request.tokens;
     if (first) {
       channel.charged += request.length + kMessageCharge;
@@ -221,9 +222,9 @@ bool Messenger::advance_eager(SendRequest& request) {
 void Messenger::settle(SendRequest& request) {
   if (request.state == SendRequest::State::queued || request.tokens > 0) return;
   const bool needs_done =
-      request.state == SendRequest::State::announced || request.promise == Promise::delivered;
+      request.state == SendRequest::State::announced || request.completion_level == CompletionLevel::delivery;
   if (needs_done && !request.done) return;
-  complete(request, request.fault);
+  complete(request, request.status);
 }
 
 }  // namespace cluster::protocol

@@ -9,8 +9,8 @@
 #include <exception>
 #include <string>
 
+#include "provider/capabilities.h"
 #include "provider/core_binding.h"
-#include "provider/offer.h"
 #include "provider/provider.h"
 
 namespace {

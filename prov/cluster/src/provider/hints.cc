@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "base/enumeration.h"
-#include "provider/new_constants.h"
-#include "provider/offer.h"
+#include "provider/capabilities.h"
+#include "provider/info_compat.h"
 
 namespace cluster::provider {
 namespace {
@@ -47,27 +47,27 @@ class Check {
   std::string reason_;
 };
 
-void check_transmit(Check& check, const Offer& offer, const fi_tx_attr& hint, std::size_t sends_max) {
+void check_transmit(Check& check, const Capabilities& offer, const fi_tx_attr& hint, std::size_t sends_max) {
   check.subset("tx_attr->caps", hint.caps & kTransmitOnly, offer.transmit_caps);
   check.subset("tx_attr->op_flags", hint.op_flags, offer.transmit_flags);
   check.subset("tx_attr->msg_order", hint.msg_order, offer.message_order);
   check.subset("tx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
   check.at_most("tx_attr->inject_size", hint.inject_size, protocol::kInjectMax);
   check.at_most("tx_attr->size", hint.size, sends_max);
-  check.at_most("tx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
+  check.at_most("tx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
   check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, offer.remote_ranges_max);
 }
 
-void check_receive(Check& check, const Offer& offer, const fi_rx_attr& hint) {
+void check_receive(Check& check, const Capabilities& offer, const fi_rx_attr& hint) {
   check.subset("rx_attr->caps", hint.caps & kReceiveOnly, offer.receive_caps);
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, offer.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
-  check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kSlicesMax);
+  check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
 }
 
-void check_endpoint(Check& check, const Offer& offer, const fi_ep_attr& hint, std::uint32_t version) {
+void check_endpoint(Check& check, const Capabilities& offer, const fi_ep_attr& hint, std::uint32_t version) {
   check.that(number_of(hint.type) == FI_EP_UNSPEC || number_of(hint.type) == offer.type,
              "only FI_EP_RDM and FI_EP_DGRAM endpoints are offered");
   check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
@@ -85,7 +85,7 @@ bool is_progress(const fi_progress& field) {
          level == kProgressControlUnified;
 }
 
-void check_domain(Check& check, const fi_domain_attr& hint, const Asker& asker) {
+void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& asker) {
   // Control operations are over when their call returns: nobody has to progress them.
   check.that(is_progress(hint.control_progress), "unknown control_progress");
   check.that(is_progress(hint.data_progress), "unknown data_progress");
@@ -119,7 +119,7 @@ bool known_format(std::uint32_t format) {
 
 }  // namespace
 
-std::string refusal(const fi_info& hints, const Offer& offer, const Asker& asker) {
+std::string hint_mismatch(const fi_info& hints, const Capabilities& offer, const GetinfoCaller& asker) {
   Check check;
   if (hints.ep_attr != nullptr) check_endpoint(check, offer, *hints.ep_attr, asker.version);
   check.subset("caps", hints.caps, offer.caps);

@@ -11,16 +11,16 @@
 namespace cluster::provider {
 
 /// Who asks, and what depends on more than constants.
-struct Asker {
+struct GetinfoCaller {
   std::uint32_t version = 0;       ///< of the interface the caller was written for
   std::uint32_t core_version = 0;  ///< how long the core's structs are
   std::size_t sends_max = 4096;    ///< sends that an endpoint takes at a time
 };
 
-struct Offer;  // offer.h
+struct Capabilities;  // offer.h
 
 /// Empty if the hints can be satisfied, else what stands in the way, for the log. Names and
 /// addresses are somebody else's (places.h).
-std::string refusal(const fi_info& hints, const Offer& offer, const Asker& asker);
+std::string hint_mismatch(const fi_info& hints, const Capabilities& offer, const GetinfoCaller& asker);
 
 }  // namespace cluster::provider

@@ -77,7 +77,7 @@ std::string printable(std::string_view said) {
   return text;
 }
 
-std::string complaint(const OptionRow& row, std::string_view said) {
+std::string option_error(const OptionRow& row, std::string_view said) {
   return variable(row) + "=" + printable(said) + " is refused, allowed: " + allowed(row) +
          "; cluster offers nothing until it is corrected";
 }
@@ -134,7 +134,7 @@ Options::Options() {
 }
 
 Options::Options(const std::function<std::optional<std::string>(const OptionRow&)>& ask,
-                 std::vector<std::string>& complaints)
+                 std::vector<std::string>& errors)
     : Options() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const std::optional<std::string> said = ask(kRows[i]);
@@ -143,13 +143,13 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
       values_[i] = std::move(*parsed);
       values_[i].written = *said;
     } else {
-      complaints.push_back(complaint(kRows[i], *said));
+      errors.push_back(option_error(kRows[i], *said));
     }
   }
 }
 
-engine::Settings Options::settings() const {
-  engine::Settings settings;
+engine::EngineSettings Options::settings() const {
+  engine::EngineSettings settings;
   settings.shm = boolean(Name::shm);
   settings.shm_eager_max = number(Name::shm_eager);
   settings.net_eager_max = number(Name::net_eager);

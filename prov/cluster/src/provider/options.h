@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/settings.h"
+#include "engine/engine_settings.h"
 #include "os/packet_link.h"
 
 namespace cluster::provider {
@@ -51,9 +51,9 @@ class Options {
   /// All defaults.
   Options();
   /// What `ask` says for each row (nothing: the default). Every refused value adds one line to
-  /// `complaints` that names option, value and what is allowed.
+  /// `errors` that names option, value and what is allowed.
   Options(const std::function<std::optional<std::string>(const OptionRow&)>& ask,
-          std::vector<std::string>& complaints);
+          std::vector<std::string>& errors);
 
   const std::string& text(Name name) const { return value(name).text; }
   std::uint64_t number(Name name) const { return value(name).number; }
@@ -69,7 +69,7 @@ class Options {
     }
   }
 
-  engine::Settings settings() const;
+  engine::EngineSettings settings() const;
   os::PacketSettings packet_settings() const;
 
  private:

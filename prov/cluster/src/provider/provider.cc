@@ -13,16 +13,16 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   for (const OptionRow& row : option_rows()) {
     fi_param_define(&handle, row.name, FI_PARAM_STRING, "%s", help_text(row).c_str());
   }
-  std::vector<std::string> complaints;
+  std::vector<std::string> errors;
   Options options(
       [&](const OptionRow& row) -> std::optional<std::string> {
         char* said = nullptr;
         if (fi_param_get_str(&handle, row.name, &said) != 0 || said == nullptr) return std::nullopt;
         return std::string(said);
       },
-      complaints);
-  for (const std::string& line : complaints) log.warn("%s", line.c_str());
-  refused = !complaints.empty();
+      errors);
+  for (const std::string& line : errors) log.warn("%s", line.c_str());
+  refused = !errors.empty();
   return options;
 }
 
@@ -44,13 +44,13 @@ int without_exceptions(Log& log, Call&& call) {
 Provider::Provider(fi_provider& handle)
     : log_(handle),
       options_(read_options(handle, log_, refused_)),
-      informer_(log_, options_, handle.fi_version),
+      getinfo_(log_, options_, handle.fi_version),
       machine_(log_, options_, handle.fi_version) {}
 
 int Provider::get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                        const fi_info* hints, fi_info** list) {
   if (refused_) return -FI_ENODATA;
-  return without_exceptions(log_, [&] { return informer_.get(version, node, service, flags, hints, list); });
+  return without_exceptions(log_, [&] { return getinfo_.get(version, node, service, flags, hints, list); });
 }
 
 int Provider::open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {

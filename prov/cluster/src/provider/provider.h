@@ -4,9 +4,9 @@
 
 #include <rdma/providers/fi_prov.h>
 
-#include "provider/assembly.h"
 #include "provider/core_log.h"
-#include "provider/info.h"
+#include "provider/getinfo.h"
+#include "provider/machine.h"
 #include "provider/options.h"
 
 namespace cluster::provider {
@@ -25,7 +25,7 @@ class Provider {
   CoreLog log_;
   bool refused_ = false;  ///< an option had a value that makes no sense
   Options options_;
-  Informer informer_;
+  GetInfo getinfo_;
   Machine machine_;
 };
 

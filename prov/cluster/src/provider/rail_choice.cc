@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "rails/pairing.h"
+#include "multipath/address_pairing.h"
 
 namespace cluster::provider {
 namespace {
@@ -42,14 +42,14 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 /// Peers cannot be told of an address that means another interface to them.
-bool can_be_told(const Place& place, SocketAddress::Family family) {
+bool can_be_told(const InterfaceAddress& place, SocketAddress::Family family) {
   return place.address.family() == family && !place.address.link_local();
 }
 
 /// The place by which an interface is known in this family; places come best first.
-const Place* place_of(std::span<const Place> places, const std::string& interface,
-                      SocketAddress::Family family) {
-  const auto found = std::find_if(places.begin(), places.end(), [&](const Place& place) {
+const InterfaceAddress* place_of(std::span<const InterfaceAddress> places, const std::string& interface,
+                                 SocketAddress::Family family) {
+  const auto found = std::find_if(places.begin(), places.end(), [&](const InterfaceAddress& place) {
     return place.interface.name == interface && can_be_told(place, family);
   });
   return found == places.end() ? nullptr : &*found;
@@ -57,26 +57,26 @@ const Place* place_of(std::span<const Place> places, const std::string& interfac
 
 }  // namespace
 
-std::vector<const Place*> choose_rails(std::span<const Place> places, const Place& named,
-                                       const std::string& text, std::vector<std::string>& unknown) {
+std::vector<const InterfaceAddress*> choose_rails(std::span<const InterfaceAddress> places,
+                                                  const InterfaceAddress& named, const std::string& text,
+                                                  std::vector<std::string>& unknown) {
   const Rule rule = read(text);
-  std::vector<const Place*> chosen;
-  const auto add = [&](const Place* place) {
+  std::vector<const InterfaceAddress*> chosen;
+  const auto add = [&](const InterfaceAddress* place) {
     const bool again = place->interface.index == named.interface.index ||
-                       std::any_of(chosen.begin(), chosen.end(), [&](const Place* other) {
+                       std::any_of(chosen.begin(), chosen.end(), [&](const InterfaceAddress* other) {
                          return other->interface.index == place->interface.index;
                        });
-    if (!again && chosen.size() + 1 < rails::kRailsMax) chosen.push_back(place);
+    if (!again && chosen.size() + 1 < multipath::kPathsMax) chosen.push_back(place);
   };
   for (const std::string& name : rule.wanted) {
-    const Place* place = place_of(places, name, named.address.family());
+    const InterfaceAddress* place = place_of(places, name, named.address.family());
     if (place == nullptr) unknown.push_back(name);
     if (place != nullptr) add(place);
   }
-  for (const Place& place : places) {
+  for (const InterfaceAddress& place : places) {
     const bool alike = rule.all_equals && !place.interface.loopback &&
-                       can_be_told(place, named.address.family()) &&
-                       equals(place.interface, named.interface);
+                       can_be_told(place, named.address.family()) && equals(place.interface, named.interface);
     if (alike && !contains(rule.unwanted, place.interface.name)) add(&place);
   }
   return chosen;

@@ -16,14 +16,14 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.epoch = identity.epoch;
   opening.name = identity.name;
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
-  if (settings.shortcut) opening.features |= wire::feature::kShortcut;
+  if (settings.shortcut) opening.features |= wire::feature::kEthertypePath;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
   return opening;
 }
 
 std::vector<SocketAddress> further_addresses(const Identity& identity) {
   std::vector<SocketAddress> further;
-  for (const rails::OwnRail& rail : identity.rails) {
+  for (const multipath::Rail& rail : identity.rails) {
     if (rail.address != identity.name) further.push_back(rail.address);
   }
   return further;
@@ -54,34 +54,37 @@ std::size_t Flow::payload_max(const wire::Segment& segment) const {
   return rooms_->handshake.room() - wire::encoded_size(segment);
 }
 
-std::size_t Flow::part_max(const wire::Segment& segment) const {
+std::size_t Flow::fragment_max(const wire::Segment& segment) const {
   return rooms_->builder.room_for(segment, rooms_->handshake.room());
 }
 
-std::size_t Flow::unasked_max() const {
+std::size_t Flow::eager_limit() const {
   const std::size_t window = std::min(rooms_->rails.window(), rooms_->handshake.window());
   return window / 2 * rooms_->handshake.room();
 }
 
-bool Flow::post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-                protocol::Token token) {
+bool Flow::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+                carrier::Token token) {
   return rooms_->post(segment, payload, hold, token);
 }
 
-bool Flow::open_to_more() const {
+bool Flow::may_coalesce() const {
   const Rooms& r = *rooms_;
   return r.frames.outstanding() != 0 && r.frames.queued() == 0 && r.builder.takes_another(r.handshake.room());
 }
 
 void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
 
-void Flow::introduce(const wire::FrameView& opening, link::Link& link) { rooms_->introduce(opening, link); }
-
-void Flow::answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
-  rooms_->answer(call, way_back, link);
+void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
+  rooms_->accept_opening(opening, link);
 }
 
-Flow::Verdict Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived) {
+void Flow::answer_opening(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
+  rooms_->answer_opening(call, way_back, link);
+}
+
+Flow::ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from,
+                                  Time arrived) {
   return rooms_->receive(now, view, from, std::min(arrived, now));
 }
 
@@ -97,25 +100,27 @@ ConstBytes Flow::held() const { return rooms_->arrivals.held(); }
 
 void Flow::resume(Time now) { rooms_->resume(now); }
 
-void Flow::take_delivered(std::vector<protocol::Token>& tokens) {
+void Flow::take_delivered(std::vector<carrier::Token>& tokens) {
   tokens.insert(tokens.end(), rooms_->delivered.begin(), rooms_->delivered.end());
   rooms_->delivered.clear();
 }
 
 Time Flow::deadline() const { return rooms_->deadline(); }
 
-void Flow::on_time(Time now) { rooms_->on_time(now); }
+void Flow::on_timer(Time now) { rooms_->on_timer(now); }
 
 void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
   rooms_->heard(now, from);
   rooms_->rails.answered(now, from, by_engine);
 }
 
-void Flow::on_complaint(Time now, const link::Complaint& complaint) { rooms_->on_complaint(now, complaint); }
+void Flow::on_path_error(Time now, const link::PathError& complaint) {
+  rooms_->on_path_error(now, complaint);
+}
 
 bool Flow::wants_probe(Time now) { return rooms_->alive() && rooms_->liveness.wants_probe(now); }
 
-Fault Flow::fault() const { return rooms_->fault; }
+Status Flow::status() const { return rooms_->status; }
 
 bool Flow::quiet() const { return drained() && !rooms_->acks.owed(); }
 
@@ -123,7 +128,7 @@ bool Flow::drained() const { return rooms_->drained(); }
 
 void Flow::close(Time now, link::Link& link) { rooms_->close(now, link); }
 
-bool Flow::confirmed() const { return rooms_->handshake.genuine(); }
+bool Flow::address_validated() const { return rooms_->handshake.address_validated(); }
 
 std::uint32_t Flow::session() const { return rooms_->handshake.ours().session; }
 
@@ -131,24 +136,26 @@ std::uint32_t Flow::peer_session() const { return rooms_->handshake.peer_session
 
 std::uint64_t Flow::peer_epoch() const { return rooms_->handshake.peer_epoch(); }
 
-std::span<const SocketAddress> Flow::met_at() const { return rooms_->rails.met_at(); }
+std::span<const SocketAddress> Flow::validated_addresses() const {
+  return rooms_->rails.validated_addresses();
+}
 
-const link::Path& Flow::path() { return rooms_->rails.in_turn(); }
+const link::Path& Flow::path() { return rooms_->rails.next_validated(); }
 
-FlowState Flow::state() const {
+FlowStats Flow::stats() const {
   const Rooms& r = *rooms_;
   return {.rails = r.rails.state(r.frames),
           .frame_max = r.handshake.frame_max(),
           .queued = r.frames.queued(),
           .sent = r.tally.sent,
-          .repaired = r.tally.repaired,
+          .retransmitted = r.tally.retransmitted,
           .lost = r.tally.lost,
           .heard_at = r.heard_at,
           .footprint =
               sizeof *this + sizeof r + r.frames.footprint() + r.arrivals.footprint() + r.rails.footprint()};
 }
 
-bool Flow::quoted_by(const wire::ResetBlock& block) const {
+bool Flow::validates_reset(const wire::ResetBlock& block) const {
   // Before the peer's session is known frames carry 0, which a stranger can make up as well as their
   // sequence: so ours is quoted, which stands in their opening. Afterwards that counts no more; what was
   // refused meanwhile is repaired, and refused again.

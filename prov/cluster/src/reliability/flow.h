@@ -13,7 +13,7 @@
 //   ack_builder      when and what to acknowledge
 //
 // Down: post() -> open frame -> transmit(now, link). Up: receive(now, frame) -> next() until false.
-// Time is an argument everywhere; deadline() says when to call on_time() again.
+// Time is an argument everywhere; deadline() says when to call on_timer() again.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@
 #include <vector>
 
 #include "base/environment.h"
-#include "base/fault.h"
+#include "base/status.h"
+#include "carrier/carrier.h"
 #include "link/link.h"
-#include "protocol/carrier.h"
-#include "rails/pairing.h"
-#include "reliability/rail_state.h"
+#include "multipath/address_pairing.h"
+#include "multipath/path_stats.h"
 #include "wire/admit.h"
 
 namespace cluster::reliability {
@@ -47,27 +47,27 @@ struct Identity {
   std::uint64_t epoch = 0;    ///< of this flow: larger than that of every earlier one of this name
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
   /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
-  std::span<const rails::OwnRail> rails = {};
+  std::span<const multipath::Rail> rails = {};
 };
 
 /// What a flow knows and has done, for whoever asks.
-struct FlowState {
-  std::vector<RailState> rails;
-  std::size_t frame_max = 0;   ///< longest frame it sends, bytes
-  std::size_t queued = 0;      ///< frames that wait to be sent
-  std::uint64_t sent = 0;      ///< frames, repairs included
-  std::uint64_t repaired = 0;  ///< frames sent again
-  std::uint64_t lost = 0;      ///< frames held for lost
-  Time heard_at{};             ///< the peer's last sign of life; Time{}: none yet
-  std::size_t footprint = 0;   ///< bytes of memory held for the peer
+struct FlowStats {
+  std::vector<multipath::PathStats> rails;
+  std::size_t frame_max = 0;        ///< longest frame it sends, bytes
+  std::size_t queued = 0;           ///< frames that wait to be sent
+  std::uint64_t sent = 0;           ///< frames, repairs included
+  std::uint64_t retransmitted = 0;  ///< frames sent again
+  std::uint64_t lost = 0;           ///< frames held for lost
+  Time heard_at{};                  ///< the peer's last sign of life; Time{}: none yet
+  std::size_t footprint = 0;        ///< bytes of memory held for the peer
 };
 
-class Flow final : public protocol::Carrier {
+class Flow final : public carrier::Carrier {
  public:
-  enum class Verdict : std::uint8_t {
-    accepted,  ///< something new: call next(); the sender's path is genuine
-    known,     ///< a duplicate or a bare acknowledgement of this session
-    refused,   ///< not of this session or outside the window: dropped and counted
+  enum class ReceiveResult : std::uint8_t {
+    accepted,     ///< something new: call next(); the sender's path is genuine
+    nothing_new,  ///< a duplicate or a bare acknowledgement of this session
+    refused,      ///< not of this session or outside the window: dropped and counted
   };
 
   /// `bodies` is made for links of at least `settings.frame_max` and outlives the flow.
@@ -75,23 +75,23 @@ class Flow final : public protocol::Carrier {
        const Environment& environment, BodyPool& bodies);
   ~Flow() override;
 
-  // --- down: protocol::Carrier ---
+  // --- down: carrier::Carrier ---
   std::size_t payload_max(const wire::Segment& segment) const override;
-  std::size_t part_max(const wire::Segment& segment) const override;
+  std::size_t fragment_max(const wire::Segment& segment) const override;
   /// Half of what may be under way: a window that has grown has shown what the path takes at once.
-  std::size_t unasked_max() const override;
-  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-            protocol::Token token) override;
+  std::size_t eager_limit() const override;
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+            carrier::Token token) override;
   bool immediate() const override { return false; }
   /// To whoever sent `opening`, which may be forged: who we would be to it, and nothing else. If it turns
   /// to that session it is genuine.
-  void introduce(const wire::FrameView& opening, link::Link& link);
+  void accept_opening(const wire::FrameView& opening, link::Link& link);
   /// True if frames are unanswered, none waits to be sent, and another segment like the last would find room
   /// in the open one: it may wait for that.
-  bool open_to_more() const;
+  bool may_coalesce() const;
   /// Somebody calls while we call: told whom to turn to, and not believed before it does. Its data will come
   /// again.
-  void answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link);
+  void answer_opening(const wire::FrameView& call, const link::Path& way_back, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is
   /// due and found no frame to ride on.
   void transmit(Time now, link::Link& link);
@@ -100,7 +100,7 @@ class Flow final : public protocol::Carrier {
   /// `view` came through wire::admit and was addressed to this session (or carries the opening of
   /// the peer this flow belongs to). Call next() until it is false before anything else.
   /// `arrived`: at this node, where the frame may have lain for long; kNever: nobody knows.
-  Verdict receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever);
+  ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever);
   /// The next run of segments to hand to the protocol, in the order that was promised. The bytes
   /// stay valid until the next call of next() or receive().
   bool next(ConstBytes& segments);
@@ -114,24 +114,24 @@ class Flow final : public protocol::Carrier {
   ConstBytes held() const;
   void resume(Time now);
   /// Appends the tokens of segments that the peer has by now.
-  void take_delivered(std::vector<protocol::Token>& tokens);
+  void take_delivered(std::vector<carrier::Token>& tokens);
 
   // --- time ---
-  /// When on_time() wants to be called; kNever if nothing is pending.
+  /// When on_timer() wants to be called; kNever if nothing is pending.
   Time deadline() const;
   /// Timers: loss, tail-loss probe, retransmission timeout, delayed acknowledgement. transmit() after.
-  void on_time(Time now);
+  void on_timer(Time now);
 
   // --- life ---
-  /// The peer's keeper says, over this way, that it lives (its engine may be busy computing); or its engine
-  /// says so, which shows that the way leads to the peer.
+  /// The peer's probe responder says, over this way, that it lives (its engine may be busy computing); or its
+  /// engine says so, which shows that the way leads to the peer.
   void on_alive(Time now, const link::Path& from, bool by_engine);
   /// The network says that nothing is at this address of the peer (port or host unreachable).
-  void on_complaint(Time now, const link::Complaint& complaint);
-  /// True if it is time to ask the peer's keeper for a sign of life; asked again each second.
+  void on_path_error(Time now, const link::PathError& complaint);
+  /// True if it is time to ask the peer's probe responder for a sign of life; asked again each second.
   bool wants_probe(Time now);
   /// none while it lives; else why it is over. A dead flow takes and sends nothing.
-  Fault fault() const;
+  Status status() const;
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
   bool quiet() const;
   /// True if nothing this side sent is unacknowledged.
@@ -140,17 +140,17 @@ class Flow final : public protocol::Carrier {
   void close(Time now, link::Link& link);
 
   /// True once the peer has addressed this session: its address is no forgery.
-  bool confirmed() const;
+  bool address_validated() const;
   std::uint32_t session() const;       ///< the one in `Identity`
   std::uint32_t peer_session() const;  ///< 0 until the peer's opening was seen
   std::uint64_t peer_epoch() const;    ///< 0 until then
   /// Those of its further addresses at which it has been met.
-  std::span<const SocketAddress> met_at() const;
+  std::span<const SocketAddress> validated_addresses() const;
   /// Where to ask for a sign of life: another rail each time.
   const link::Path& path();
-  FlowState state() const;
+  FlowStats stats() const;
   /// True if `block` quotes a frame this flow has in flight: the reset is genuine.
-  bool quoted_by(const wire::ResetBlock& block) const;
+  bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
   struct Rooms;

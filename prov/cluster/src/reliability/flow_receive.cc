@@ -5,25 +5,25 @@
 
 namespace cluster::reliability {
 
-Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const link::Path& from,
-                                   Time arrived) {
+Flow::ReceiveResult Flow::Rooms::receive(Time now, const wire::FrameView& view, const link::Path& from,
+                                         Time arrived) {
   const bool mine = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake.knows_peer();
   if (!alive() || !mine || !handshake.accept(view)) {
     ++environment.counters.refused_stale;
-    return Verdict::refused;
+    return ReceiveResult::refused;
   }
   if (!knew_peer) ++environment.counters.sessions_opened;
   if (view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kFramesBeforeAnswer) {
     ++environment.counters.refused_window;
-    return Verdict::refused;
+    return ReceiveResult::refused;
   }
   if (view.acknowledges()) {
     const bool plausible = frames.plausible(view.ack, view.has_ranges ? &view.ranges : nullptr) &&
                            !view.newest.after(transmission);
     if (!plausible) {
       ++environment.counters.refused_window;
-      return Verdict::refused;
+      return ReceiveResult::refused;
     }
     take_acknowledgement(now, view, arrived);
   }
@@ -31,9 +31,10 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
   // What was sent before has not been taken, and will be now: so it is after an introduction, and where the
   // first thing we asked for was not for strangers.
   if (!knew_peer && !view.sequenced() && frames.first().value == 0) timer.hurry(now);
-  const Verdict verdict = view.sequenced() ? take_frame(now, view, arrived) : Verdict::known;
+  const ReceiveResult verdict =
+      view.sequenced() ? take_frame(now, view, arrived) : ReceiveResult::nothing_new;
   // The way back is believed from who has been told the session, not from who only calls.
-  if (verdict != Verdict::refused && view.session != 0) rails.learn(from, view.sequenced());
+  if (verdict != ReceiveResult::refused && view.session != 0) rails.learn(from, view.sequenced());
   if (view.kind == wire::FrameKind::fin) take_fin(now, view.sequence);
   liveness.expect(now, !drained());
   return verdict;
@@ -43,28 +44,30 @@ Flow::Verdict Flow::Rooms::receive(Time now, const wire::FrameView& view, const 
 /// its repair, answers the one and takes in the other: what came within a round trip left before the answer
 /// was there.
 bool Flow::Rooms::unheard(Time repair) const {
-  return !acks.owed() && repair - acks.said_at() >= rails.soonest_answer();
+  return !acks.owed() && repair - acks.said_at() >= rails.min_reply_delay();
 }
 
-Flow::Verdict Flow::Rooms::take_frame(Time now, const wire::FrameView& view, Time arrived_here) {
-  using Urgency = AckBuilder::Urgency;
+Flow::ReceiveResult Flow::Rooms::take_frame(Time now, const wire::FrameView& view, Time arrived_here) {
+  using Urgency = AckScheduler::Urgency;
   const bool gap_before = arrivals.has_gap();
   switch (arrivals.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
-    case ReceiveWindow::Arrival::outside: ++environment.counters.refused_window; return Verdict::refused;
+    case ReceiveWindow::Arrival::outside:
+      ++environment.counters.refused_window;
+      return ReceiveResult::refused;
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++environment.counters.frames_duplicate;
-      if (unheard(arrived_here)) rails.doubt_shortcuts(now);
+      if (unheard(arrived_here)) rails.suspect_ethertype_paths(now);
       acks.arrived(now, arrived_here, view.transmission, view.in_order(), Urgency::now);
-      return Verdict::known;
+      return ReceiveResult::nothing_new;
     case ReceiveWindow::Arrival::fresh: break;
   }
-  const bool news = (gap_before || arrivals.has_gap()) && !rails.many_arrive();
+  const bool news = (gap_before || arrivals.has_gap()) && !rails.reordering_expected();
   acks.arrived(now, arrived_here, view.transmission, view.in_order(),
                news             ? Urgency::now
                : view.ack_now() ? Urgency::soon
                                 : Urgency::none);
-  return Verdict::accepted;
+  return ReceiveResult::accepted;
 }
 
 void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view, Time arrived_here) {
@@ -87,11 +90,11 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view, Ti
   // A block that is full may have left out what lies behind its last range.
   const bool partial = ranges != nullptr && ranges->count == wire::kAckRangesMax;
   const Sequence known_end = partial ? ranges->ranges[ranges->count - 1].end : frames.next();
-  RailSet::Word word{view.newest, known_end, transmission + 1, arrived_here, std::nullopt, 0};
+  multipath::PathManager::Word word{view.newest, known_end, transmission + 1, arrived_here, std::nullopt, 0};
   if (view.knows_ack_delay()) word.delay = Duration(view.ack_delay_ns);
-  if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - in_vain) > 0) {
-    word.in_vain = ranges->duplicates - in_vain;
-    in_vain = ranges->duplicates;
+  if (ranges != nullptr && static_cast<std::int32_t>(ranges->duplicates - spurious) > 0) {
+    word.spurious = ranges->duplicates - spurious;
+    spurious = ranges->duplicates;
   }
   rails.word_ends(now, word);
   if (arrived == 0 && frames.first() == complete_before) return;
@@ -102,7 +105,7 @@ void Flow::Rooms::take_acknowledgement(Time now, const wire::FrameView& view, Ti
 /// gone before the gap is filled: so nobody is told before.
 void Flow::Rooms::report(Sequence s, const FrameBody& body, Sequence complete_before) {
   const bool behind_gap = body.ordered && !s.before(complete_before);
-  for (const protocol::Token token : body.tokens) {
+  for (const carrier::Token token : body.tokens) {
     if (behind_gap) {
       withheld.push_back({s, token});
     } else {
@@ -113,9 +116,9 @@ void Flow::Rooms::report(Sequence s, const FrameBody& body, Sequence complete_be
 
 void Flow::Rooms::probe_arrived() {
   switch (path_size.arrived()) {
-    case PathSize::Answer::none: return;
-    case PathSize::Answer::yes: return handshake.prove(handshake.longest());
-    case PathSize::Answer::no:
+    case multipath::PathMtu::Answer::none: return;
+    case multipath::PathMtu::Answer::yes: return handshake.prove(handshake.longest());
+    case multipath::PathMtu::Answer::no:
       environment.log.warn(
           "path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
           rails[0].path.to.text().c_str(), handshake.longest(), handshake.frame_max());
@@ -134,12 +137,12 @@ void Flow::Rooms::take_fin(Time now, Sequence end) {
   const std::int32_t ahead = end - arrivals.expected();
   if (fin || ahead < 0 || ahead > static_cast<std::int32_t>(arrivals.size())) return;
   fin = end;
-  fin_patience = now + kFinPatience;
+  fin_give_up_at = now + kFinTimeout;
   finish_if_complete();
 }
 
 void Flow::Rooms::finish_if_complete() {
-  if (fin && arrivals.expected() == *fin && arrivals.handed_on()) fault = Fault::reset;
+  if (fin && arrivals.expected() == *fin && arrivals.handed_on()) status = Status::reset;
 }
 
 bool Flow::Rooms::next(ConstBytes& segments) {
@@ -151,20 +154,20 @@ bool Flow::Rooms::next(ConstBytes& segments) {
 /// The peer may have repeated the frame for long and given up hope: it hears of it at once.
 void Flow::Rooms::resume(Time now) {
   const Sequence brought_by = arrivals.resume();
-  acks.arrived(now, now, brought_by, true, AckBuilder::Urgency::now);
+  acks.arrived(now, now, brought_by, true, AckScheduler::Urgency::now);
 }
 
 /// What this side holds back is not missing.
-Time Flow::Rooms::fin_deadline() const { return arrivals.holding() ? kNever : fin_patience; }
+Time Flow::Rooms::fin_deadline() const { return arrivals.holding() ? kNever : fin_give_up_at; }
 
 void Flow::Rooms::detect_losses(Time now) { tally.lost += rails.detect(now, frames); }
 
-void Flow::Rooms::on_time(Time now) {
+void Flow::Rooms::on_timer(Time now) {
   if (!alive()) return;
-  fault = now >= fin_deadline() ? Fault::reset : liveness.verdict(now);
+  status = now >= fin_deadline() ? Status::reset : liveness.verdict(now);
   if (!alive()) return;
   detect_losses(now);
-  const RetransmissionTimer::Event event = timer.on_time(now, rails.reply_time(frames));
+  const RetransmissionTimer::Event event = timer.on_timer(now, rails.reply_time(frames));
   if (event == RetransmissionTimer::Event::none) return;
   if (frames.outstanding() == 0) {
     asks_again = true;  // the peer holds a frame that it had before: nothing is left to repeat
@@ -182,21 +185,21 @@ void Flow::Rooms::on_silence(Time now, bool timeout) {
   if (timeout) {
     ++environment.counters.timeouts;
     if (timer.persistent()) rails.timed_out(frames);
-    if (!handshake.peer_knows_us()) rails.try_another_link();
+    if (!handshake.peer_has_opening()) rails.try_next_rail();
   }
   rails.strike(now, flight);
-  rails.doubt_shortcuts(now);
+  rails.suspect_ethertype_paths(now);
 }
 
-void Flow::Rooms::on_complaint(Time now, const link::Complaint& complaint) {
+void Flow::Rooms::on_path_error(Time now, const link::PathError& complaint) {
   if (!alive() || rails.complaint(now, complaint)) return;
-  if (liveness.complaint(now, complaint.fault)) {
+  if (liveness.complaint(now, complaint.status)) {
     timer.hurry(now + Liveness::kRetryAfter);
     return;
   }
-  const Fault verdict = liveness.verdict(now);
-  if (verdict == Fault::none) return;
-  fault = verdict == Fault::refused && handshake.knows_peer() ? Fault::reset : verdict;
+  const Status verdict = liveness.verdict(now);
+  if (verdict == Status::ok) return;
+  status = verdict == Status::refused && handshake.knows_peer() ? Status::reset : verdict;
 }
 
 Time Flow::Rooms::deadline() const {

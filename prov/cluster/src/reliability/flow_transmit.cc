@@ -9,8 +9,8 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-bool Flow::Rooms::post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-                       protocol::Token token) {
+bool Flow::Rooms::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+                       carrier::Token token) {
   if (!alive() || frames.queued() >= kQueuedMax || !frames.room(FrameBuilder::kFramesMax)) return false;
   const std::size_t room = handshake.room();
   assert(segment.length == payload.length);
@@ -24,7 +24,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
   retry_at = resume_at = kNever;
   detect_losses(now);
   const std::size_t rails_before = rails.size();
-  if (handshake.peer_knows_us()) look_for_rails();
+  if (handshake.peer_has_opening()) join_paths();
   const Sequence before = transmission;
   Word word(now, acks, arrivals);
   if (std::exchange(asks_again, false)) ask_again(now, link, word);
@@ -36,7 +36,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
       now = environment.clock.now();
       word.date(now, acks);
     }
-    const RailSet::Turn turn = next_turn(now);
+    const multipath::PathManager::Turn turn = next_turn(now);
     Choice choice;
     choice.rail = turn.rail;
     choose(choice, std::min(turn.frames, burst_limit()));
@@ -49,8 +49,9 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
     if (rails.size() == 1 || urgent) break;
     more = true;
   }
-  if (rails.size() > 1 && (transmission != before || rails.size() != rails_before)) ask_rails(now, link);
-  if (handshake.both_hear_shortcut() && transmission != before) ask_shortcuts(now, link);
+  if (rails.size() > 1 && (transmission != before || rails.size() != rails_before))
+    challenge_paths(now, link);
+  if (handshake.ethertype_negotiated() && transmission != before) challenge_ethertype_paths(now, link);
   const bool alone = told == Word::Said::nothing;
   if (alone && taken && acks.due(now)) {
     const Label label{wire::FrameKind::flow, 0, frames.next(), transmission};
@@ -60,7 +61,7 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
     if (taken) ++environment.counters.acks_sent;
   }
   if (told != Word::Said::nothing) acks.sent(now, alone);
-  if (told == Word::Said::all) acks.say_in_vain(word.in_vain());
+  if (told == Word::Said::all) acks.set_spurious_reported(word.spurious());
   if (!taken) retry_at = now + kRetryLink;
   liveness.expect(now, !drained());
 }
@@ -68,17 +69,18 @@ void Flow::Rooms::transmit(Time now, link::Link& link) {
 /// The first of many frames go in short bursts: the peer takes in one while the next is made ready. Once
 /// it has its hands full long ones are cheaper.
 std::size_t Flow::Rooms::burst_limit() const {
-  return frames.travelling() < kLead ? kShortBurst : link::kBurstMax;
+  return frames.in_flight() < kLead ? kShortBurst : link::kBurstMax;
 }
 
 /// What got no answer goes by another rail than before.
-RailSet::Turn Flow::Rooms::next_turn(Time now) {
-  if (urgent && frames.is_outstanding(*urgent)) return rails.besides(now, frames.at(*urgent).rail, frames);
+multipath::PathManager::Turn Flow::Rooms::next_turn(Time now) {
+  if (urgent && frames.is_outstanding(*urgent))
+    return rails.select_other(now, frames.at(*urgent).rail, frames);
   return rails.next(now, frames);
 }
 
 /// Once it is known what the peer is called and how long its frames may be.
-void Flow::Rooms::look_for_rails() {
+void Flow::Rooms::join_paths() {
   const std::size_t longest = handshake.longest();
   if (path_size.wants_probe(longest)) probe_path();
   if (path_size.settled(longest)) rails.join(handshake.peer_addresses());
@@ -86,9 +88,9 @@ void Flow::Rooms::look_for_rails() {
 
 /// A rail has to carry what the flow sends: so the question is as long as its longest frame. Of one that has
 /// worked before it is enough that anybody is there.
-void Flow::Rooms::ask_rails(Time now, link::Link& link) {
-  while (const std::optional<std::size_t> rail = rails.to_ask(now)) {
-    const link::Path path = rails.way_to_ask(*rail);
+void Flow::Rooms::challenge_paths(Time now, link::Link& link) {
+  while (const std::optional<std::size_t> rail = rails.path_to_challenge(now)) {
+    const link::Path path = rails.challenge_path(*rail);
     FrameBody padding(wire::kSegmentHeaderMax);
     pad(padding, 0);
     pad(padding, handshake.frame_max() - sizeof(wire::FrameHeader) - padding.filled);
@@ -106,16 +108,16 @@ void Flow::Rooms::ask_rails(Time now, link::Link& link) {
 
 /// What answers is the peer's engine, and it answers by the shortcut: so both directions are seen to work.
 /// Not before the path's size is known, lest the frame that asks for that takes the shortcut.
-void Flow::Rooms::ask_shortcuts(Time now, link::Link& link) {
-  if (tally.sent < kWorthAsking || !path_size.settled(handshake.longest())) return;
-  while (const std::optional<std::size_t> rail = rails.shortcut_to_ask(now)) {
+void Flow::Rooms::challenge_ethertype_paths(Time now, link::Link& link) {
+  if (tally.sent < kFramesBeforeEthertype || !path_size.settled(handshake.longest())) return;
+  while (const std::optional<std::size_t> rail = rails.ethertype_to_challenge(now)) {
     link::Path path = rails[*rail].path;
-    path.shortcut = true;
+    path.ethertype = true;
     link::OutFrame out;
     out.path = &path;
     seal_question({wire::FrameKind::trial, handshake.peer_session(), handshake.ours().session}, bare, out);
     link.send_burst({&out, 1});
-    rails.asked_shortcut(now, *rail);
+    rails.ethertype_challenged(now, *rail);
   }
 }
 
@@ -148,7 +150,7 @@ void Flow::Rooms::choose(Choice& choice, std::size_t limit) {
   if (urgent && frames.is_outstanding(*urgent)) pick(*urgent);
   limit = std::min(limit, choice.picks.size());
   while (frames.has_lost() && choice.count < limit) {
-    const Sequence s = frames.take_lost();
+    const Sequence s = frames.pop_lost();
     if (urgent != s) pick(s);
   }
   urgent.reset();
@@ -170,15 +172,15 @@ void Flow::Rooms::choose_new(Choice& choice, std::size_t limit) {
 }
 
 bool Flow::Rooms::ack_wanted(const Choice& choice) const {
-  if (!handshake.peer_knows_us() || choice.repairs) return true;
+  if (!handshake.peer_has_opening() || choice.repairs) return true;
   // With more to send, acknowledgements come by number of frames, unless the window is too small.
   return choice.more ? rails[choice.rail].congestion.window() < kSmallWindow : choice.awaited;
 }
 
 bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const Word& word, Word::Said& told) {
-  Rail& rail = rails[choice.rail];
-  const bool alone = choice.count == 1 && !choice.repairs && rail.overtakes_nothing();
-  const link::Path& way = alone ? rail.way_alone() : rail.path;
+  multipath::PathState& rail = rails[choice.rail];
+  const bool alone = choice.count == 1 && !choice.repairs && rail.keeps_order();
+  const link::Path& way = alone ? rail.lone_frame_path() : rail.path;
   Burst burst;
   std::array<Word::Said, link::kBurstMax> says;
   for (std::size_t i = 0; i < choice.count; ++i) {
@@ -202,12 +204,12 @@ bool Flow::Rooms::send(Time now, link::Link& link, const Choice& choice, const W
       gone_out(now, pick, choice.rail);
       told = std::max(told, says[i]);
     } else if (pick.repair && frames.at(pick.sequence).state == Flight::State::lost) {
-      frames.return_lost(pick.sequence);
+      frames.requeue_lost(pick.sequence);
     } else if (pick.repair) {
       urgent = pick.sequence;
     }
   }
-  if (choice.count > 1 || choice.repairs) rail.last_in_company = transmission;
+  if (choice.count > 1 || choice.repairs) rail.last_burst_end = transmission;
   environment.counters.frames_sent += taken;
   tally.sent += taken;
   return taken == choice.count;
@@ -217,7 +219,7 @@ void Flow::Rooms::gone_out(Time now, const Pick& pick, std::size_t rail) {
   ++transmission;
   if (pick.repair) {
     ++environment.counters.frames_retransmitted;
-    ++tally.repaired;
+    ++tally.retransmitted;
     rails[frames.at(pick.sequence).rail].congestion.repaired();
   }
   frames.sent(pick.sequence, transmission, now, static_cast<std::uint8_t>(rail));
@@ -241,7 +243,7 @@ void Flow::Rooms::ask_again(Time now, link::Link& link, const Word& word) {
   pad(padding, 0);
   const Label label{wire::FrameKind::flow, kSequenced, frames.next() + ~std::uint32_t{0}, transmission + 1};
   link::OutFrame out;
-  out.path = &rails.in_turn();
+  out.path = &rails.next_validated();
   seal(label, handshake, word, padding, out);
   if (link.send_burst({&out, 1}) == 0) return;
   asked = ++transmission;
@@ -250,12 +252,12 @@ void Flow::Rooms::ask_again(Time now, link::Link& link, const Word& word) {
   timer.sent(now);
 }
 
-void Flow::Rooms::introduce(const wire::FrameView& opening, link::Link& link) {
+void Flow::Rooms::accept_opening(const wire::FrameView& opening, link::Link& link) {
   if (!handshake.knows_peer()) ++environment.counters.sessions_opened;
   if (handshake.accept(opening)) greet(handshake, rails.reply(), link);
 }
 
-void Flow::Rooms::answer(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
+void Flow::Rooms::answer_opening(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
   Handshake towards_caller(handshake.ours(), {handshake.further().begin(), handshake.further().end()});
   if (!alive() || !towards_caller.accept(call)) return;
   liveness.called();
@@ -279,10 +281,10 @@ void Flow::Rooms::close(Time now, link::Link& link) {
     const Word word(now, acks, arrivals);
     for (std::size_t i = 0; i < kFinCopies; ++i) {
       const Label label{wire::FrameKind::fin, 0, frames.next(), transmission};
-      if (!send_bare(label, rails.in_turn(), link, word)) break;
+      if (!send_bare(label, rails.next_validated(), link, word)) break;
     }
   }
-  fault = Fault::canceled;
+  status = Status::canceled;
 }
 
 }  // namespace cluster::reliability

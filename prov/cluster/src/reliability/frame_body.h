@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "protocol/carrier.h"
+#include "carrier/carrier.h"
 #include "wire/ack.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
@@ -34,7 +34,7 @@ struct FrameBody {
   std::size_t size() const { return filled + payload_size; }
   /// Bytes of memory it holds.
   std::size_t footprint() const {
-    return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(protocol::Token);
+    return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(carrier::Token);
   }
   void refer_to(ConstBytes piece) {
     payload[payload_pieces++] = piece;
@@ -53,14 +53,14 @@ struct FrameBody {
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;
   bool ordered = false;
-  std::vector<protocol::Token> tokens;  ///< keeps its capacity when the body is used again
+  std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is used again
 };
 
 /// The smallest frame that every side must be able to receive.
 inline constexpr std::size_t kFrameMin = 512;
 
 /// Bodies are used again, by all flows of an engine: a flow with nothing on its way holds none. Two sizes,
-/// whole frames and those whose payload lies elsewhere; at most kShelfMax of each lie idle.
+/// whole frames and those whose payload lies elsewhere; at most kFreeBodiesMax of each lie idle.
 class BodyPool {
  public:
   /// `frame_max` of the link.
@@ -74,7 +74,7 @@ class BodyPool {
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
     Shelf& shelf = body->capacity == room_ ? whole_ : slim_;
-    if (shelf.size() < kShelfMax) shelf.push_back(std::move(body));
+    if (shelf.size() < kFreeBodiesMax) shelf.push_back(std::move(body));
   }
 
  private:
@@ -87,7 +87,7 @@ class BodyPool {
     return body;
   }
 
-  static constexpr std::size_t kShelfMax = 1024;
+  static constexpr std::size_t kFreeBodiesMax = 1024;
 
   std::size_t room_;
   Shelf whole_;

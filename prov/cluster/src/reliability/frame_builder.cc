@@ -4,9 +4,9 @@
 
 namespace cluster::reliability {
 
-void FrameBuilder::add(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-                       protocol::Token token, std::size_t room) {
-  const bool refer = hold == protocol::Hold::reference && payload.length >= kReferenceMin;
+void FrameBuilder::add(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+                       carrier::Token token, std::size_t room) {
+  const bool refer = hold == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
   if (refer && add_reference(segment, payload, token, room)) return;
   add_copy(segment, payload, token, room);
 }
@@ -20,7 +20,7 @@ std::size_t FrameBuilder::room_for(const wire::Segment& segment, std::size_t roo
   return room - header - (fits(segment, header + kShareMin, room) ? open_->filled : 0);
 }
 
-bool FrameBuilder::add_reference(const wire::Segment& segment, const Gather& payload, protocol::Token token,
+bool FrameBuilder::add_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                                  std::size_t room) {
   const std::size_t header = wire::encoded_size(segment);
   const std::size_t size = header + payload.length;
@@ -42,7 +42,7 @@ bool FrameBuilder::add_reference(const wire::Segment& segment, const Gather& pay
   return true;
 }
 
-void FrameBuilder::add_copy(const wire::Segment& segment, const Gather& payload, protocol::Token token,
+void FrameBuilder::add_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                             std::size_t room) {
   const std::size_t size = wire::encoded_size(segment) + payload.length;
   if (!fits(segment, size, room)) {

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "protocol/carrier.h"
+#include "carrier/carrier.h"
 #include "reliability/frame_body.h"
 #include "reliability/send_window.h"
 #include "wire/segment.h"
@@ -24,8 +24,8 @@ class FrameBuilder {
   static constexpr std::size_t kFramesMax = 3;
 
   /// The segment fits into an empty frame with `room` bytes for segments.
-  void add(const wire::Segment& segment, const Gather& payload, protocol::Hold hold, protocol::Token token,
-           std::size_t room);
+  void add(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+           carrier::Token token, std::size_t room);
   /// Payload that fills the open frame, or a new one if little would fit.
   std::size_t room_for(const wire::Segment& segment, std::size_t room) const;
   bool open() const { return open_ != nullptr; }
@@ -43,9 +43,9 @@ class FrameBuilder {
   bool fits(const wire::Segment& segment, std::size_t size, std::size_t room) const {
     return open_ != nullptr && open_->ordered == wire::ordered(segment.kind) && open_->filled + size <= room;
   }
-  bool add_reference(const wire::Segment& segment, const Gather& payload, protocol::Token token,
+  bool add_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                      std::size_t room);
-  void add_copy(const wire::Segment& segment, const Gather& payload, protocol::Token token, std::size_t room);
+  void add_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token, std::size_t room);
 
   BodyPool& bodies_;
   SendWindow& frames_;

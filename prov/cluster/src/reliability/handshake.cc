@@ -2,11 +2,11 @@
 
 namespace cluster::reliability {
 
-Contact judge(const std::optional<Known>& known, const wire::Opening& opening) {
-  if (!known) return Contact::fresh;
-  if (opening.epoch > known->epoch) return Contact::newer;
+OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening) {
+  if (!known) return OpeningClass::fresh;
+  if (opening.epoch > known->epoch) return OpeningClass::newer;
   const bool same = opening.epoch == known->epoch && opening.session == known->session;
-  return same ? Contact::same : Contact::stale;
+  return same ? OpeningClass::same : OpeningClass::stale;
 }
 
 bool Handshake::accept(const wire::FrameView& view) {
@@ -22,9 +22,9 @@ bool Handshake::accept(const wire::FrameView& view) {
   }
   if (!peer_) return false;
   if (!addressed) return true;
-  genuine_ = true;
+  address_validated_ = true;
   // An introduction shows that the peer has read our opening, not that it keeps it.
-  if (view.sequenced() || view.acknowledges() || view.kind == wire::FrameKind::fin) peer_knows_us_ = true;
+  if (view.sequenced() || view.acknowledges() || view.kind == wire::FrameKind::fin) peer_has_opening_ = true;
   return true;
 }
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "reliability/path_size.h"
+#include "multipath/path_mtu.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
@@ -22,20 +22,20 @@
 namespace cluster::reliability {
 
 /// What is known of a peer: its session and which of its lives that belongs to.
-struct Known {
+struct PeerSession {
   std::uint64_t epoch = 0;
   std::uint32_t session = 0;
 };
 
 /// How an opening relates to what is known of its sender.
-enum class Contact : std::uint8_t {
+enum class OpeningClass : std::uint8_t {
   fresh,  ///< nothing was known: it opens a session
   same,   ///< the session that is open already
   newer,  ///< a new life: what is known of the old one is void
   stale,  ///< from a life that is over: refuse it, naming the newer epoch
 };
 
-Contact judge(const std::optional<Known>& known, const wire::Opening& opening);
+OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening);
 
 class Handshake {
  public:
@@ -56,13 +56,13 @@ class Handshake {
   /// True once the peer's opening was seen.
   bool knows_peer() const { return peer_.has_value(); }
   /// True once the peer has addressed our session: it hears what is sent to its address.
-  bool genuine() const { return genuine_; }
+  bool address_validated() const { return address_validated_; }
   /// True once the peer is known to have our opening: it need not be said any more.
-  bool peer_knows_us() const { return peer_knows_us_; }
+  bool peer_has_opening() const { return peer_has_opening_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
   std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
-  bool both_hear_shortcut() const {
-    return peer_ && (ours_.features & peer_->features & wire::feature::kShortcut) != 0;
+  bool ethertype_negotiated() const {
+    return peer_ && (ours_.features & peer_->features & wire::feature::kEthertypePath) != 0;
   }
   /// Its name, and under which others it can be reached; empty until its opening was seen.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
@@ -70,7 +70,7 @@ class Handshake {
   /// Frames that may be on their way or waiting at the peer behind a gap.
   std::size_t window() const {
     const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);
-    return peer_knows_us_ ? both : std::min(both, kFramesBeforeAnswer);
+    return peer_has_opening_ ? both : std::min(both, kFramesBeforeAnswer);
   }
   /// Largest frame to send, header included: both sides and the path take it.
   std::size_t frame_max() const { return std::min(longest(), peer_ ? proven_ : kFrameBeforeAnswer); }
@@ -82,7 +82,7 @@ class Handshake {
   /// What is left of it for segments.
   std::size_t room() const { return frame_max() - sizeof(wire::FrameHeader) - opening_size(); }
   std::size_t opening_size() const {
-    return peer_knows_us_ ? 0 : sizeof(wire::OpeningBlock) + further_.size() * sizeof(wire::RailBlock);
+    return peer_has_opening_ ? 0 : sizeof(wire::OpeningBlock) + further_.size() * sizeof(wire::RailBlock);
   }
 
  private:
@@ -93,9 +93,9 @@ class Handshake {
   std::vector<SocketAddress> further_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
-  bool genuine_ = false;
-  bool peer_knows_us_ = false;
-  std::size_t proven_ = PathSize::kCertain;
+  bool address_validated_ = false;
+  bool peer_has_opening_ = false;
+  std::size_t proven_ = multipath::PathMtu::kBasePlpmtu;
 };
 
 }  // namespace cluster::reliability

@@ -11,7 +11,7 @@ void Liveness::begin_listening(Time now) {
 
 void Liveness::listen(Time now) {
   if (now <= listened_at_) return;
-  silence_ += std::min({now - listened_at_, kLookMax, peer_timeout_ / 2});
+  silence_ += std::min({now - listened_at_, kSilenceStepMax, peer_timeout_ / 2});
   listened_at_ = now;
 }
 
@@ -27,19 +27,19 @@ void Liveness::expect(Time now, bool owed) {
   expecting_ = owed;
 }
 
-bool Liveness::complaint(Time now, Fault fault) {
+bool Liveness::complaint(Time now, Status status) {
   // A peer that owes nothing may be gone without harm; whoever wants something of it will see.
   if (!expecting_) return false;
-  if (!troubled_ || now - last_complaint_ > kSameTrouble) {
+  if (!troubled_ || now - last_complaint_ > kErrorGapMax) {
     troubled_ = true;
     trouble_since_ = now;
   }
   last_complaint_ = now;
-  const bool refused = fault == Fault::refused;
-  if (now - trouble_since_ >= (refused ? kRefusalsTolerated : kUnreachableTolerated)) {
-    condemned_ = refused ? Fault::refused : Fault::unreachable;
+  const bool refused = status == Status::refused;
+  if (now - trouble_since_ >= (refused ? kRefusedTolerated : kUnreachableTolerated)) {
+    condemned_ = refused ? Status::refused : Status::unreachable;
   }
-  return condemned_ == Fault::none;
+  return condemned_ == Status::ok;
 }
 
 bool Liveness::wants_probe(Time now) {
@@ -49,11 +49,11 @@ bool Liveness::wants_probe(Time now) {
   return true;
 }
 
-Fault Liveness::verdict(Time now) {
-  if (condemned_ != Fault::none) return condemned_;
+Status Liveness::verdict(Time now) {
+  if (condemned_ != Status::ok) return condemned_;
   listen(now);
-  if (expecting_ && silence_ >= peer_timeout_) return Fault::unreachable;
-  return Fault::none;
+  if (expecting_ && silence_ >= peer_timeout_) return Status::unreachable;
+  return Status::ok;
 }
 
 Time Liveness::deadline() const {

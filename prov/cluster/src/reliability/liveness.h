@@ -1,11 +1,11 @@
 // Is the peer still there? Asked only while it owes an answer. Half a second of complete silence
-// makes the engine ask the peer's keeper, then every second; silence of `peer_timeout` is the end.
+// makes the engine ask the peer's probe responder, then every second; silence of `peer_timeout` is the end.
 // Only silence that somebody listened to counts: a host that was suspended, or a process that was stopped,
 // finds its clock far ahead and has asked nobody meanwhile.
 // Complaints of the network end it sooner, but not at once: a peer may be on its way up or back.
 #pragma once
 
-#include "base/fault.h"
+#include "base/status.h"
 #include "base/units.h"
 
 namespace cluster::reliability {
@@ -22,10 +22,10 @@ class Liveness {
   /// Whether the peer owes an answer from now on.
   void expect(Time now, bool owed);
   /// Returns true if the complaint calls for another try at retry_after() from now.
-  bool complaint(Time now, Fault fault);
+  bool complaint(Time now, Status status);
   bool wants_probe(Time now);
   /// none, unreachable (silence, or the network says so) or refused (the port is closed).
-  Fault verdict(Time now);
+  Status verdict(Time now);
   Time deadline() const;
   /// The last sign of life; Time{}: none yet.
   Time heard_at() const { return heard_at_; }
@@ -36,11 +36,11 @@ class Liveness {
   static constexpr Duration kSilenceBeforeProbe = 500ms;
   static constexpr Duration kProbeEvery = 1s;
   /// Longest silence between two looks that counts; somebody who listens looks at each kProbeEvery.
-  static constexpr Duration kLookMax = 2s;
-  static constexpr Duration kRefusalsTolerated = 1s;
+  static constexpr Duration kSilenceStepMax = 2s;
+  static constexpr Duration kRefusedTolerated = 1s;
   static constexpr Duration kUnreachableTolerated = 3s;
   /// Complaints further apart than this are not about the same trouble (kernels send one a second).
-  static constexpr Duration kSameTrouble = 2500ms;
+  static constexpr Duration kErrorGapMax = 2500ms;
 
   void listen(Time now);
   void begin_listening(Time now);
@@ -54,7 +54,7 @@ class Liveness {
   bool troubled_ = false;
   Time trouble_since_{};
   Time last_complaint_{};
-  Fault condemned_ = Fault::none;
+  Status condemned_ = Status::ok;
 };
 
 }  // namespace cluster::reliability

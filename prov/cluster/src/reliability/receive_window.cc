@@ -34,7 +34,7 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, 
   Slot& slot = at(s);
   if (came_before(s)) {
     const bool copied_by_network = slot.sequence == s && slot.transmission == transmission;
-    if (!copied_by_network) ++in_vain_;
+    if (!copied_by_network) ++spurious_;
     return Arrival::duplicate;
   }
   assert(handed_on());
@@ -111,7 +111,7 @@ bool ReceiveWindow::next(ConstBytes& segments) {
 }
 
 void ReceiveWindow::describe(wire::Ack& ack) const {
-  ack.duplicates = in_vain_;
+  ack.duplicates = spurious_;
   ack.count = 0;
   Sequence from = arrived_.next_member(expected_, highest_end_);
   while (from != highest_end_ && ack.count < wire::kAckRangesMax) {

@@ -57,7 +57,7 @@ class ReceiveWindow {
   /// Bytes of memory it holds, those of what waits included.
   std::size_t footprint() const;
   /// Frames that came again although they were here.
-  std::uint32_t in_vain() const { return in_vain_; }
+  std::uint32_t spurious() const { return spurious_; }
   /// The runs beyond `expected`, lowest first, as many as a block takes.
   void describe(wire::Ack& ack) const;
 
@@ -89,7 +89,7 @@ class ReceiveWindow {
   Sequence cursor_;       ///< ordered frames before this one have been handed on
   Sequence given_;        ///< the frame that next() gave last
   bool holding_ = false;  ///< `expected_` is here, but there is no room for it
-  std::uint32_t in_vain_ = 0;
+  std::uint32_t spurious_ = 0;
   ConstBytes current_;             ///< arrived and can be handed on as it lies
   std::vector<std::byte> handed_;  ///< copy that the caller is looking at
   std::vector<std::vector<std::byte>> spares_;

@@ -12,20 +12,21 @@ void RetransmissionTimer::progress(Time now, bool outstanding) {
   hurry_at_ = kNever;
 }
 
-Duration RetransmissionTimer::silence(const RoundTrip& reply_time) const {
+Duration RetransmissionTimer::silence(const multipath::RttEstimator& reply_time) const {
   if (probing(reply_time)) {
-    const Duration least = reply_time.familiar() ? kProbeMin : RoundTrip::kTimeoutUnmeasured;
-    return std::max({2 * reply_time.smoothed(), reply_time.likely_longest(), least}) + ack_delay_;
+    const Duration least = reply_time.familiar() ? kProbeMin : multipath::RttEstimator::kRtoInitial;
+    return std::max({2 * reply_time.smoothed(), reply_time.rto_unclamped(), least}) + ack_delay_;
   }
-  return std::min(reply_time.timeout() * (1u << backoff_), RoundTrip::kTimeoutMax);
+  return std::min(reply_time.timeout() * (1u << backoff_), multipath::RttEstimator::kRtoMax);
 }
 
-Time RetransmissionTimer::deadline(const RoundTrip& reply_time) const {
+Time RetransmissionTimer::deadline(const multipath::RttEstimator& reply_time) const {
   if (!running_) return kNever;
   return std::min(since_ + silence(reply_time), hurry_at_);
 }
 
-RetransmissionTimer::Event RetransmissionTimer::on_time(Time now, const RoundTrip& reply_time) {
+RetransmissionTimer::Event RetransmissionTimer::on_timer(Time now,
+                                                         const multipath::RttEstimator& reply_time) {
   if (!running_) return Event::none;
   if (now >= since_ + silence(reply_time)) {
     const bool probe = probing(reply_time);

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "reliability/rtt.h"
+#include "multipath/rtt_estimator.h"
 
 namespace cluster::reliability {
 
@@ -30,8 +30,8 @@ class RetransmissionTimer {
   /// Somebody says the peer may miss something: send one frame again at `when`, if not earlier.
   void hurry(Time when) { hurry_at_ = std::min(hurry_at_, when); }
   /// kNever if nothing is outstanding.
-  Time deadline(const RoundTrip& reply_time) const;
-  Event on_time(Time now, const RoundTrip& reply_time);
+  Time deadline(const multipath::RttEstimator& reply_time) const;
+  Event on_timer(Time now, const multipath::RttEstimator& reply_time);
   /// True from the second timeout without progress on. The first may be a peer that was away.
   bool persistent() const { return backoff_ > 1; }
 
@@ -39,8 +39,8 @@ class RetransmissionTimer {
   static constexpr Duration kProbeMin = 20us;
   static constexpr unsigned kBackoffMax = 13;  ///< 200 us doubled so often is beyond a second
 
-  Duration silence(const RoundTrip& reply_time) const;
-  bool probing(const RoundTrip& reply_time) const { return !probed_ && reply_time.measured(); }
+  Duration silence(const multipath::RttEstimator& reply_time) const;
+  bool probing(const multipath::RttEstimator& reply_time) const { return !probed_ && reply_time.measured(); }
 
   Duration ack_delay_;
   bool running_ = false;

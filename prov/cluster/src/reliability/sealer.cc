@@ -8,14 +8,14 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-Word::Word(Time now, const AckBuilder& acks, const ReceiveWindow& arrivals)
+Word::Word(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals)
     : anything_(acks.anything()),
       gap_(arrivals.has_gap()),
-      in_vain_is_news_(arrivals.in_vain() != acks.in_vain_said()),
+      in_vain_is_news_(arrivals.spurious() != acks.spurious_reported()),
       expected_(arrivals.expected()),
       newest_(acks.newest()),
       age_(acks.delay_field(now)) {
-  if (gap_ || arrivals.in_vain() != 0) arrivals.describe(ack_.emplace());
+  if (gap_ || arrivals.spurious() != 0) arrivals.describe(ack_.emplace());
 }
 
 Word::Fit Word::fit(std::size_t room, bool bare) const {

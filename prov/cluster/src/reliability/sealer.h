@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "link/link.h"
-#include "reliability/ack_builder.h"
+#include "reliability/ack_scheduler.h"
 #include "reliability/frame_body.h"
 #include "reliability/handshake.h"
 #include "reliability/receive_window.h"
@@ -19,10 +19,10 @@ namespace cluster::reliability {
 /// What this side has to say about the peer's frames; the same for all frames of one transmission.
 class Word {
  public:
-  Word(Time now, const AckBuilder& acks, const ReceiveWindow& arrivals);
+  Word(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals);
 
   /// It leaves only now.
-  void date(Time now, const AckBuilder& acks) { age_ = acks.delay_field(now); }
+  void date(Time now, const AckScheduler& acks) { age_ = acks.delay_field(now); }
 
   /// What a frame says of the word; with a block, also how many frames came in vain.
   enum class Said : std::uint8_t { nothing, main, all };
@@ -33,7 +33,7 @@ class Word {
     std::size_t block;
   };
   Fit fit(std::size_t room, bool bare) const;
-  std::uint32_t in_vain() const { return ack_ ? ack_->duplicates : 0; }
+  std::uint32_t spurious() const { return ack_ ? ack_->duplicates : 0; }
   void fill(wire::FrameHeader& header) const;
   /// Only for frames that carry a block.
   const wire::Ack& ack() const { return *ack_; }
@@ -61,7 +61,7 @@ struct Label {
 Word::Said seal(const Label& label, const Handshake& handshake, const Word& word, FrameBody& body,
                 link::OutFrame& out);
 
-/// Whether a rail works (probe, to the peer's keeper) or is one at all (trial, to its engine).
+/// Whether a rail works (probe, to the peer's probe responder) or is one at all (trial, to its engine).
 struct Question {
   wire::FrameKind kind = wire::FrameKind::probe;
   std::uint32_t session = 0;  ///< of the engine that is asked

@@ -7,7 +7,7 @@ namespace cluster::reliability {
 
 SendWindow::SendWindow(std::size_t capacity)
     : capacity_(std::bit_ceil(capacity)),
-      flights_(std::min(capacity_, kFirstFlights)),
+      flights_(std::min(capacity_, kInitialFrames)),
       mask_(static_cast<std::uint32_t>(flights_.size() - 1)),
       outstanding_(capacity_) {}
 
@@ -19,10 +19,10 @@ void SendWindow::widen() {
   mask_ = mask;
 }
 
-bool SendWindow::is_travelling(Sequence s, Sequence transmission) const {
+bool SendWindow::is_in_flight(Sequence s, Sequence transmission) const {
   if (!is_outstanding(s)) return false;
   const Flight& flight = at(s);
-  return flight.state == Flight::State::travelling && flight.transmission == transmission;
+  return flight.state == Flight::State::in_flight && flight.transmission == transmission;
 }
 
 void SendWindow::push(std::unique_ptr<FrameBody> body) {
@@ -37,8 +37,8 @@ void SendWindow::push(std::unique_ptr<FrameBody> body) {
 
 /// It does not travel any more, or on another rail from now on.
 void SendWindow::land(const Flight& flight) {
-  if (flight.state != Flight::State::travelling) return;
-  --travelling_;
+  if (flight.state != Flight::State::in_flight) return;
+  --in_flight_;
   --on_rail_[flight.rail];
 }
 
@@ -51,10 +51,10 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t 
     if (!flight.body->tokens.empty()) ++awaited_;
   }
   land(flight);
-  ++travelling_;
+  ++in_flight_;
   ++on_rail_[rail];
   flight.rail = rail;
-  flight.state = Flight::State::travelling;
+  flight.state = Flight::State::in_flight;
   flight.transmission = transmission;
   flight.sent_at = now;
   ++flight.sendings;
@@ -62,14 +62,14 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t 
 
 void SendWindow::mark_lost(Sequence s) {
   Flight& flight = at(s);
-  assert(flight.state == Flight::State::travelling);
+  assert(flight.state == Flight::State::in_flight);
   land(flight);
   flight.state = Flight::State::lost;
   lost_.push_back(s);
 }
 
-Sequence SendWindow::take_lost() {
-  Ring<Sequence>& lost = skip_overtaken();
+Sequence SendWindow::pop_lost() {
+  RingQueue<Sequence>& lost = skip_stale();
   const Sequence s = lost.front();
   lost.pop_front();
   return s;
@@ -78,7 +78,7 @@ Sequence SendWindow::take_lost() {
 bool SendWindow::plausible(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
   // An old one may have been under way for long.
-  if (first_ - ack > kOldest) return false;
+  if (first_ - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
   // The ranges ascend from `ack`, each step less than 2^31: none may leave the window on the way.
   for (std::size_t i = 0; i < ranges->count; ++i) {
@@ -95,7 +95,7 @@ void SendWindow::forget(Sequence s, Flight& flight) {
   flight.state = Flight::State::acknowledged;
 }
 
-Ring<Sequence>& SendWindow::skip_overtaken() {
+RingQueue<Sequence>& SendWindow::skip_stale() {
   while (!lost_.empty()) {
     const Sequence s = lost_.front();
     if (is_outstanding(s) && at(s).state == Flight::State::lost) break;

@@ -2,7 +2,7 @@
 //
 //      first              next               end
 //   ----|------------------|------------------|----
-//       | travelling, lost | queued: never    |
+//       | in_flight, lost | queued: never    |
 //       | or acknowledged  | sent yet         |
 //
 // `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each sending
@@ -18,10 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/ring.h"
+#include "base/ring_queue.h"
 #include "base/sequence.h"
 #include "base/units.h"
-#include "rails/pairing.h"
 #include "reliability/frame_body.h"
 #include "reliability/sequence_set.h"
 #include "wire/ack.h"
@@ -30,7 +29,7 @@ namespace cluster::reliability {
 
 /// One frame on its way.
 struct Flight {
-  enum class State : std::uint8_t { queued, travelling, lost, acknowledged };
+  enum class State : std::uint8_t { queued, in_flight, lost, acknowledged };
 
   std::unique_ptr<FrameBody> body;  ///< null once acknowledged
   Time sent_at{};                   ///< the latest sending
@@ -50,8 +49,8 @@ class SendWindow {
   Sequence end() const { return end_; }
   std::size_t queued() const { return static_cast<std::size_t>(end_ - next_); }
   /// Frames sent and, as far as is known, neither arrived nor lost.
-  std::size_t travelling() const { return travelling_; }
-  std::size_t travelling_on(std::size_t rail) const { return on_rail_[rail]; }
+  std::size_t in_flight() const { return in_flight_; }
+  std::size_t in_flight_on(std::size_t rail) const { return on_rail_[rail]; }
   /// Frames sent and not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
   /// The first of them; next() if there is none. Not first() where the peer has that one but no room for it.
@@ -60,7 +59,7 @@ class SendWindow {
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first_); }
   /// Bytes of memory it holds, those of the frames included.
   std::size_t footprint() const;
-  bool has_lost() { return !skip_overtaken().empty(); }
+  bool has_lost() { return !skip_stale().empty(); }
   /// Frames with tokens among the outstanding ones: somebody waits for their acknowledgement.
   bool awaited() const { return awaited_ != 0; }
   bool room(std::size_t frames) const {
@@ -70,7 +69,7 @@ class SendWindow {
     return !s.before(first_) && s.before(next_) && outstanding_.contains(s);
   }
   /// True if this very sending of the frame may still arrive as far as is known.
-  bool is_travelling(Sequence s, Sequence transmission) const;
+  bool is_in_flight(Sequence s, Sequence transmission) const;
 
   Flight& at(Sequence s) { return flights_[s.value & mask_]; }
   const Flight& at(Sequence s) const { return flights_[s.value & mask_]; }
@@ -81,9 +80,9 @@ class SendWindow {
   void sent(Sequence s, Sequence transmission, Time now, std::uint8_t rail = 0);
   void mark_lost(Sequence s);
   /// Takes the next frame to repair from the queue of lost ones; there must be one.
-  Sequence take_lost();
+  Sequence pop_lost();
   /// It could not be sent after all.
-  void return_lost(Sequence s) { lost_.push_back(s); }
+  void requeue_lost(Sequence s) { lost_.push_back(s); }
 
   /// True if an honest peer can have said this.
   bool plausible(Sequence ack, const wire::Ack* ranges) const;
@@ -114,22 +113,22 @@ class SendWindow {
   }
   void forget(Sequence s, Flight& flight);
   void land(const Flight& flight);
-  Ring<Sequence>& skip_overtaken();
+  RingQueue<Sequence>& skip_stale();
   void widen();
 
-  static constexpr std::size_t kFirstFlights = 16;
-  static constexpr std::int32_t kOldest = 65536;
+  static constexpr std::size_t kInitialFrames = 16;
+  static constexpr std::int32_t kStaleAckMax = 65536;
 
   std::size_t capacity_;
   std::vector<Flight> flights_;
   std::uint32_t mask_;
   SequenceSet outstanding_;
-  Ring<Sequence> lost_;
+  RingQueue<Sequence> lost_;
   Sequence first_;
   Sequence next_;
   Sequence end_;
-  std::size_t travelling_ = 0;
-  std::array<std::size_t, rails::kRailsMax> on_rail_{};  ///< those that travel, by rail
+  std::size_t in_flight_ = 0;
+  std::array<std::size_t, wire::kRailsMax> on_rail_{};  ///< those that travel, by rail
   std::size_t outstanding_count_ = 0;
   std::size_t awaited_ = 0;
 };

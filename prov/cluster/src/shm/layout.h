@@ -64,29 +64,30 @@ inline constexpr std::size_t kLineBytes = 64;
 
 /// The first page.
 struct Control {
-  alignas(kLineBytes) std::uint32_t head = 0;          ///< reader: number of the first segment not given back
-  std::uint32_t room_bell = 0;                         ///< the writer asks to be told when `head` moves
-  alignas(kLineBytes) std::uint32_t segment_bell = 0;  ///< the reader asks to be told of a segment
+  alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
+  std::uint32_t space_doorbell = 0;            ///< the writer asks to be told when `head` moves
+  alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< the reader asks to be told of a segment
   alignas(kLineBytes) std::byte reserved[4096 - 2 * kLineBytes] = {};
 };
 static_assert(sizeof(Control) == 4096);
-static_assert(offsetof(Control, segment_bell) == kLineBytes && offsetof(Control, reserved) == 2 * kLineBytes);
+static_assert(offsetof(Control, segment_doorbell) == kLineBytes &&
+              offsetof(Control, reserved) == 2 * kLineBytes);
 
 struct Slot {
-  static constexpr std::size_t kRoom = 48;
-  /// In `offset`: the payload follows the segment header in `room`.
+  static constexpr std::size_t kInlineBytes = 48;
+  /// In `offset`: the payload follows the segment header in `inline_bytes`.
   static constexpr std::uint32_t kInline = 0xffffffff;
 
   std::uint32_t sequence;    ///< n + 1 once segment n lies here; written last
   std::uint32_t length;      ///< of the payload, equal to the segment's
   std::uint32_t offset;      ///< of the payload in the arena, a multiple of kLineBytes; or kInline
-  std::uint8_t header_size;  ///< of the encoded segment header in `room`
+  std::uint8_t header_size;  ///< of the encoded segment header in `inline_bytes`
   std::uint8_t reserved[3];
-  std::byte room[kRoom];
+  std::byte inline_bytes[kInlineBytes];
 };
 static_assert(sizeof(Slot) == kLineBytes);
-static_assert(offsetof(Slot, sequence) == 0 && offsetof(Slot, room) == 16);
-static_assert(wire::kSegmentHeaderMax <= Slot::kRoom, "a segment header always fits into its slot");
+static_assert(offsetof(Slot, sequence) == 0 && offsetof(Slot, inline_bytes) == 16);
+static_assert(wire::kSegmentHeaderMax <= Slot::kInlineBytes, "a segment header always fits into its slot");
 static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
 
 /// How one ring is cut. Both ends must agree: the writer chooses, the hello carries it.

@@ -1,6 +1,6 @@
 #include "shm/peer_memory.h"
 
-#include "os/foreign_process.h"
+#include "os/process_memory.h"
 
 namespace cluster::shm {
 

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
+#include "carrier/cross_memory.h"
 #include "os/local_socket.h"
-#include "protocol/foreign_memory.h"
 
 namespace cluster::shm {
 
@@ -17,7 +17,7 @@ struct Proof {
   std::uint64_t value = 0;
 };
 
-class PeerMemory final : public protocol::ForeignMemory {
+class PeerMemory final : public carrier::CrossMemory {
  public:
   /// `socket` outlives it.
   PeerMemory(const os::LocalSocket& socket, const Proof& proof);

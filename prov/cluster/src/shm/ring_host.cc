@@ -120,8 +120,9 @@ void RingHost::refuse(const std::string& who, const std::string& reason) {
   environment_.log.warn("shared memory refused to %s: %s", who.c_str(), reason.c_str());
 }
 
-std::unique_ptr<Host> open_host(const SocketAddress& name, std::uint64_t epoch, const HostSettings& settings,
-                                const Environment& environment, std::string& reason) {
+std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uint64_t epoch,
+                                             const ShmSettings& settings, const Environment& environment,
+                                             std::string& reason) {
   if (!names_a_host(name)) {
     reason = "the address names no host";
     return nullptr;

@@ -11,12 +11,12 @@
 
 #include "base/environment.h"
 #include "os/local_socket.h"
-#include "shm/host.h"
 #include "shm/layout.h"
+#include "shm/local_listener.h"
 
 namespace cluster::shm {
 
-class RingHost final : public Host {
+class RingHost final : public LocalListener {
  public:
   RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
            os::LocalSocket listener, const Environment& environment);
@@ -27,7 +27,7 @@ class RingHost final : public Host {
   Connection connect(const SocketAddress& peer) override;
   void accept(std::vector<std::unique_ptr<Inbox>>& arrivals) override;
   int descriptor() const override { return listener_.descriptor(); }
-  bool expecting() const override { return !half_open_.empty(); }
+  bool has_half_open() const override { return !half_open_.empty(); }
 
  private:
   void admit_connections();

@@ -11,29 +11,29 @@ RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemor
       memory_of_peer_(socket_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {}
 
-bool RingInbox::look(Arrival& arrival) {
-  if (reader_.look(arrival.segment, arrival.payload)) {
+bool RingInbox::peek(PeekedSegment& arrival) {
+  if (reader_.peek(arrival.segment, arrival.payload)) {
     stir();
     return true;
   }
-  if (reader_.owes_knock()) socket_.knock();
+  if (reader_.take_doorbell_due()) socket_.send_doorbell();
   if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
   if (reader_.broken()) [[unlikely]]
     complain();
   return false;
 }
 
-void RingInbox::take() {
-  reader_.take();
+void RingInbox::pop() {
+  reader_.pop();
   expect(reader_.next_word(), reader_.next_value());
-  if (reader_.owes_knock()) socket_.knock();
+  if (reader_.take_doorbell_due()) socket_.send_doorbell();
   ++environment_.counters.shm_received;
 }
 
 void RingInbox::complain() {
   if (complained_) return;
   complained_ = true;
-  ++environment_.counters.refused_garbage;
+  ++environment_.counters.refused_malformed;
   environment_.log.warn("shared memory from %s dropped: the ring holds what no peer of ours writes",
                         hello_.writer.text().c_str());
 }

@@ -6,7 +6,7 @@
 #include "os/local_socket.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"
-#include "shm/host.h"
+#include "shm/local_listener.h"
 #include "shm/peer_memory.h"
 #include "shm/ring_reader.h"
 
@@ -19,16 +19,14 @@ class RingInbox final : public Inbox {
 
   const SocketAddress& peer() const override { return hello_.writer; }
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
-  bool look(Arrival& arrival) override;
-  void take() override;
+  bool peek(PeekedSegment& arrival) override;
+  void pop() override;
   bool broken() const override { return reader_.broken(); }
   int descriptor() const override { return socket_.descriptor(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
-  bool ask() override { return reader_.ask_for_segments(); }
-  void hush() override { socket_.hush(); }
-  protocol::ForeignMemory* memory() override {
-    return memory_of_peer_.reachable() ? &memory_of_peer_ : nullptr;
-  }
+  bool request_doorbell() override { return reader_.request_doorbell(); }
+  void clear_doorbell() override { socket_.clear_doorbell(); }
+  carrier::CrossMemory* memory() override { return memory_of_peer_.reachable() ? &memory_of_peer_ : nullptr; }
   bool peer_gone() override { return socket_.hung_up(); }
 
  private:

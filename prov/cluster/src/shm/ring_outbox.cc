@@ -10,10 +10,11 @@ RingOutbox::RingOutbox(const SocketAddress& peer, os::LocalSocket socket, os::Sh
       socket_(std::move(socket)),
       peer_(peer) {}
 
-bool RingOutbox::post(const wire::Segment& segment, const Gather& payload, protocol::Hold, protocol::Token) {
+bool RingOutbox::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
+                      carrier::Token) {
   if (!writer_.post(segment, payload)) return false;
-  if (writer_.owes_knock()) [[unlikely]]
-    socket_.knock();
+  if (writer_.take_doorbell_due()) [[unlikely]]
+    socket_.send_doorbell();
   ++environment_.counters.shm_sent;
   return true;
 }
@@ -23,7 +24,7 @@ bool RingOutbox::peer_gone() {
   // A peer that scribbles over its own head cannot be sent to: the same as gone.
   if (!complained_) {
     complained_ = true;
-    ++environment_.counters.refused_garbage;
+    ++environment_.counters.refused_malformed;
     environment_.log.warn("shared memory to %s dropped: the peer gave back more than it was sent",
                           peer_.text().c_str());
   }

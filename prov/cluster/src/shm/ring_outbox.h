@@ -5,7 +5,7 @@
 #include "base/environment.h"
 #include "os/local_socket.h"
 #include "os/shared_memory.h"
-#include "shm/host.h"
+#include "shm/local_listener.h"
 #include "shm/ring_writer.h"
 
 namespace cluster::shm {
@@ -16,16 +16,16 @@ class RingOutbox final : public Outbox {
              const Geometry& geometry, const Environment& environment);
 
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
-  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold hold,
-            protocol::Token token) override;
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+            carrier::Token token) override;
   bool immediate() const override { return true; }
   int descriptor() const override { return socket_.descriptor(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
-  bool ask() override { return writer_.ask_for_room(); }
-  void hush() override { socket_.hush(); }
+  bool request_doorbell() override { return writer_.request_doorbell(); }
+  void clear_doorbell() override { socket_.clear_doorbell(); }
   bool peer_gone() override;
-  void knock_if_unheard() override {
-    if (writer_.newly_unheard()) socket_.knock();
+  void ring_doorbell_if_stalled() override {
+    if (writer_.newly_stalled()) socket_.send_doorbell();
   }
   bool drained() const override { return writer_.drained(); }
 

@@ -20,14 +20,14 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
     : slots_(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
       control_(reinterpret_cast<Control*>(memory.data())),
       arena_(memory.data() + geometry.arena_begin()),
-      segment_bell_(control_->segment_bell),
-      room_bell_(control_->room_bell),
+      segment_doorbell_(control_->segment_doorbell),
+      space_doorbell_(control_->space_doorbell),
       slot_count_(geometry.slots),
       arena_bytes_(geometry.arena_bytes),
       slots_lag_(geometry.slots / kLagFraction),
       arena_lag_(geometry.arena_bytes / kLagFraction) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
-  segment_bell_.introduce();
+  segment_doorbell_.announce_fence();
 }
 
 bool RingReader::rest(std::uint32_t sequence) {
@@ -50,12 +50,13 @@ bool RingReader::read(const Slot& slot, wire::Segment& segment, ConstBytes& payl
   const std::uint32_t length = once(slot.length);
   const std::uint32_t offset = once(slot.offset);
   const std::size_t header_size = once(slot.header_size);
-  std::memcpy(room_, slot.room, sizeof room_);
-  if (header_size == 0 || header_size > sizeof room_) return breach();
-  if (wire::decode({room_, header_size}, segment) != header_size || segment.length != length) return breach();
+  std::memcpy(slot_copy_, slot.inline_bytes, sizeof slot_copy_);
+  if (header_size == 0 || header_size > sizeof slot_copy_) return breach();
+  if (wire::decode({slot_copy_, header_size}, segment) != header_size || segment.length != length)
+    return breach();
   if (offset == Slot::kInline) {
-    if (length > sizeof room_ - header_size) return breach();
-    payload = {room_ + header_size, length};
+    if (length > sizeof slot_copy_ - header_size) return breach();
+    payload = {slot_copy_ + header_size, length};
     block_ = 0;
   } else {
     if (offset % kLineBytes != 0 || offset >= arena_bytes_ || length > arena_bytes_ - offset) return breach();
@@ -79,8 +80,8 @@ void RingReader::publish() {
   std::atomic_ref(control_->head).store(position_, std::memory_order_release);
   published_ = position_;
   arena_taken_ = 0;
-  if (room_bell_.wanted()) [[unlikely]]
-    knock_due_ = true;
+  if (space_doorbell_.take_if_requested()) [[unlikely]]
+    doorbell_due_ = true;
 }
 
 }  // namespace cluster::shm

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
-#include "shm/bell.h"
+#include "shm/doorbell_word.h"
 #include "shm/layout.h"
 #include "wire/segment.h"
 
@@ -18,8 +18,8 @@ class RingReader {
   RingReader(Bytes memory, const Geometry& geometry);
 
   /// Shows the next segment; false if there is none. `payload` may lie in the ring or in the reader;
-  /// it is valid until take() or the next look().
-  bool look(wire::Segment& segment, ConstBytes& payload) {
+  /// it is valid until pop() or the next peek().
+  bool peek(wire::Segment& segment, ConstBytes& payload) {
     const Slot& slot = slots_[position_ & (slot_count_ - 1)];
     const std::uint32_t sequence =
         std::atomic_ref(const_cast<std::uint32_t&>(slot.sequence)).load(std::memory_order_acquire);
@@ -29,15 +29,15 @@ class RingReader {
 
   /// True if every look is worth while, for it fetches in advance what probably comes with the next segment.
   bool expects_two_lines() const { return block_ == kLineBytes; }
-  /// Where look() has found nothing: the word that changes when there is something.
+  /// Where peek() has found nothing: the word that changes when there is something.
   std::uint32_t& next_word() const { return slots_[position_ & (slot_count_ - 1)].sequence; }
   /// What it will be.
   std::uint32_t next_value() const { return position_ + 1; }
   /// What it was.
   std::uint32_t idle_word() const { return idle_word_; }
 
-  /// Gives back what look() showed.
-  void take() {
+  /// Gives back what peek() showed.
+  void pop() {
     ++position_;
     arena_taken_ += block_;
     shown_ = false;
@@ -45,16 +45,16 @@ class RingReader {
   }
 
   /// Asks the writer to knock behind its next segment; true if it had not been asked.
-  bool ask_for_segments() { return segment_bell_.ask(); }
+  bool request_doorbell() { return segment_doorbell_.request_doorbell(); }
   /// True if the writer has to be told, now, that there is room.
-  bool owes_knock() {
-    if (!knock_due_) [[likely]]
+  bool take_doorbell_due() {
+    if (!doorbell_due_) [[likely]]
       return false;
-    knock_due_ = false;
+    doorbell_due_ = false;
     return true;
   }
 
-  /// True once the writer broke the rules: look() finds nothing any more.
+  /// True once the writer broke the rules: peek() finds nothing any more.
   bool broken() const { return broken_; }
 
  private:
@@ -66,8 +66,8 @@ class RingReader {
   Slot* slots_;
   Control* control_;
   const std::byte* arena_;
-  Bell segment_bell_;
-  Bell room_bell_;
+  DoorbellWord segment_doorbell_;
+  DoorbellWord space_doorbell_;
   std::uint32_t slot_count_;
   std::uint32_t arena_bytes_;
   std::uint32_t slots_lag_;                 ///< taken but unpublished slots that are too many
@@ -77,11 +77,11 @@ class RingReader {
   std::uint32_t arena_place_ = 0;           ///< where the newest block seen ends, in the arena
   std::uint32_t arena_taken_ = 0;           ///< bytes taken since published_
   std::uint32_t block_ = 0;                 ///< bytes of the arena that the segment shown occupies
-  std::uint32_t idle_word_ = 0;             ///< what look() saw where it found nothing
-  bool shown_ = false;                      ///< look() has shown the segment at position_
-  bool knock_due_ = false;
+  std::uint32_t idle_word_ = 0;             ///< what peek() saw where it found nothing
+  bool shown_ = false;                      ///< peek() has shown the segment at position_
+  bool doorbell_due_ = false;
   bool broken_ = false;
-  std::byte room_[Slot::kRoom];  ///< of the slot shown: out of the writer's reach
+  std::byte slot_copy_[Slot::kInlineBytes];  ///< of the slot shown: out of the writer's reach
 };
 
 }  // namespace cluster::shm

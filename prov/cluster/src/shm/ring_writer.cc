@@ -11,15 +11,15 @@ RingWriter::RingWriter(Bytes memory, const Geometry& geometry)
     : slots_(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
       control_(reinterpret_cast<Control*>(memory.data())),
       arena_(memory.data() + geometry.arena_begin()),
-      segment_bell_(control_->segment_bell),
-      room_bell_(control_->room_bell),
+      segment_doorbell_(control_->segment_doorbell),
+      space_doorbell_(control_->space_doorbell),
       payload_max_(geometry.payload_max()),
       slot_count_(geometry.slots),
       arena_bytes_(geometry.arena_bytes),
       arena_ends_(std::make_unique<std::uint32_t[]>(geometry.slots)) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
   std::atomic_ref(control_->head).store(head_, std::memory_order_relaxed);
-  room_bell_.introduce();
+  space_doorbell_.announce_fence();
 }
 
 bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {
@@ -27,10 +27,10 @@ bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {
   if (!slot_free()) return false;
   Slot& slot = slots_[position_ & (slot_count_ - 1)];
   const auto length = static_cast<std::uint32_t>(payload.length);
-  const std::size_t header_size = wire::encode(segment, slot.room);
+  const std::size_t header_size = wire::encode(segment, slot.inline_bytes);
   std::uint32_t offset = Slot::kInline;
-  if (header_size + length <= Slot::kRoom) {
-    gather_short(payload, slot.room + header_size);
+  if (header_size + length <= Slot::kInlineBytes) {
+    gather_short(payload, slot.inline_bytes + header_size);
   } else {
     if (!reserve(block_bytes(length), offset)) return false;
     payload.copy_to(arena_ + offset);
@@ -75,12 +75,12 @@ void RingWriter::read_head() {
   arena_begin_ = arena_ends_[(head - 1) & (slot_count_ - 1)];
 }
 
-bool RingWriter::newly_unheard() {
+bool RingWriter::newly_stalled() {
   const std::uint32_t head = std::atomic_ref(control_->head).load(std::memory_order_relaxed);
-  const bool moved = std::exchange(unheard_head_, head) != head;
-  if (moved) unheard_told_ = false;
+  const bool moved = std::exchange(stalled_head_, head) != head;
+  if (moved) stall_reported_ = false;
   if (moved || head == position_) return false;
-  return !std::exchange(unheard_told_, true);
+  return !std::exchange(stall_reported_, true);
 }
 
 bool RingWriter::drained() const {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/bytes.h"
-#include "shm/bell.h"
+#include "shm/doorbell_word.h"
 #include "shm/layout.h"
 #include "wire/segment.h"
 
@@ -25,11 +25,11 @@ class RingWriter {
   bool post(const wire::Segment& segment, const Gather& payload);
 
   /// True if the reader has to be told, now, of what was posted.
-  bool owes_knock() { return segment_bell_.wanted(); }
+  bool take_doorbell_due() { return segment_doorbell_.take_if_requested(); }
   /// True, once, if there is something to take and the reader has taken nothing since the last call.
-  bool newly_unheard();
+  bool newly_stalled();
   /// Asks the reader to knock when it gives something back; true if it had not been asked.
-  bool ask_for_room() { return room_bell_.ask(); }
+  bool request_doorbell() { return space_doorbell_.request_doorbell(); }
 
   /// True if the reader has given everything back.
   bool drained() const;
@@ -45,8 +45,8 @@ class RingWriter {
   Slot* slots_;
   Control* control_;
   std::byte* arena_;
-  Bell segment_bell_;
-  Bell room_bell_;
+  DoorbellWord segment_doorbell_;
+  DoorbellWord space_doorbell_;
   std::size_t payload_max_;
   std::uint32_t slot_count_;
   std::uint32_t arena_bytes_;
@@ -57,8 +57,8 @@ class RingWriter {
   std::uint32_t arena_begin_ = 0u - Geometry::kArenaMax;
   std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
   std::unique_ptr<std::uint32_t[]> arena_ends_;    ///< by slot: arena_end_ after the segment in it
-  std::uint32_t unheard_head_ = kFirstNumber - 1;  ///< where the reader's head was at the last call
-  bool unheard_told_ = false;                      ///< and newly_unheard() has said so
+  std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< where the reader's head was at the last call
+  bool stall_reported_ = false;                    ///< and newly_stalled() has said so
   bool broken_ = false;
 };
 

@@ -89,20 +89,20 @@ bool read_reset(ConstBytes rest, FrameView& out) {
 
 Refusal admit(ConstBytes bytes, FrameView& out) {
   FrameHeader header;
-  if (bytes.size() < sizeof header) return Refusal::garbage;
+  if (bytes.size() < sizeof header) return Refusal::malformed;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (!ours(header, bytes.size())) return Refusal::garbage;
+  if (!ours(header, bytes.size())) return Refusal::malformed;
   const ConstBytes whole = bytes.first(header.length);
   if (frame_checksum({&whole, 1}) != header.checksum) return Refusal::checksum;
-  if (!flags_make_sense(header.kind, header.flags)) return Refusal::garbage;
+  if (!flags_make_sense(header.kind, header.flags)) return Refusal::malformed;
   copy_header(header, out);
   ConstBytes rest = whole.subspan(sizeof header);
-  if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::garbage;
-  if (!read_blocks(rest, out)) return Refusal::garbage;
+  if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::malformed;
+  if (!read_blocks(rest, out)) return Refusal::malformed;
   const bool padded = out.kind == FrameKind::probe || out.kind == FrameKind::trial;
   if (padded) return Refusal::none;
   const bool carries = out.sequenced() || out.kind == FrameKind::datagram;
-  if (carries == rest.empty()) return Refusal::garbage;
+  if (carries == rest.empty()) return Refusal::malformed;
   out.segments = rest;
   return Refusal::none;
 }

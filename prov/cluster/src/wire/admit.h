@@ -44,7 +44,7 @@ struct FrameView {
   }
 };
 
-enum class Refusal : std::uint8_t { none, garbage, checksum };
+enum class Refusal : std::uint8_t { none, malformed, checksum };
 
 /// Reads the first frame in `bytes` into `out`. On success frames that follow begin at
 /// bytes[out.length]. After a refusal the rest of `bytes` cannot be trusted either.

@@ -1,5 +1,5 @@
 // The portable way to the number: eight bytes are looked up in eight tables at a time. Where the
-// processor has faster ways, checksum_fast.h names them, and the first of them is taken.
+// processor has faster implementations, checksum_fast.h names them, and the first of them is taken.
 #include "wire/checksum.h"
 
 #include <array>
@@ -46,15 +46,15 @@ std::uint32_t by_tables(std::uint32_t crc, const std::byte* at, std::size_t size
   return crc;
 }
 
-fast::Continue fastest() {
-  const std::span<const fast::Way> ways = fast::ways();
-  return ways.empty() ? by_tables : ways.front().continued;
+fast::UpdateFunction fastest() {
+  const std::span<const fast::Implementation> implementations = fast::implementations();
+  return implementations.empty() ? by_tables : implementations.front().update;
 }
 
 }  // namespace
 
 std::uint32_t crc32c(std::uint32_t crc, ConstBytes data) {
-  static const fast::Continue way = fastest();
+  static const fast::UpdateFunction way = fastest();
   return ~way(~crc, data.data(), data.size());
 }
 

@@ -10,14 +10,14 @@
 namespace cluster::wire::fast {
 
 /// Takes the inner state on over `size` bytes (no inversion before or after).
-using Continue = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
+using UpdateFunction = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
 
-struct Way {
+struct Implementation {
   std::string_view name;
-  Continue continued;
+  UpdateFunction update;
 };
 
 /// What this very processor has the instructions for, the fastest first; none if only tables are left.
-std::span<const Way> ways();
+std::span<const Implementation> implementations();
 
 }  // namespace cluster::wire::fast

@@ -3,6 +3,6 @@
 
 namespace cluster::wire::fast {
 
-std::span<const Way> ways() { return {}; }
+std::span<const Implementation> implementations() { return {}; }
 
 }  // namespace cluster::wire::fast

@@ -1,5 +1,5 @@
-// Which of the ways this x86-64 processor has. It is asked at run time, since one plugin serves all
-// nodes of a cluster; the answer for 64-byte vectors includes that the system saves their registers.
+// Which of the implementations this x86-64 processor has. It is asked at run time, since one plugin serves
+// all nodes of a cluster; the answer for 64-byte vectors includes that the system saves their registers.
 #include "wire/checksum_x86.h"
 
 #include <array>
@@ -9,13 +9,13 @@
 namespace cluster::wire::fast {
 namespace {
 
-constexpr std::array<Way, 2> kWays{{{"folded", folded}, {"chained", chained}}};
+constexpr std::array<Implementation, 2> kImplementations{{{"folded", folded}, {"chained", chained}}};
 
 }  // namespace
 
-std::span<const Way> ways() {
+std::span<const Implementation> implementations() {
   __builtin_cpu_init();
-  const std::span<const Way> all(kWays);
+  const std::span<const Implementation> all(kImplementations);
   if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("pclmul")) return {};
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
   return wide ? all : all.subspan(1);

@@ -1,4 +1,4 @@
-// The two ways of an x86-64 processor to CRC32C, each with a file of its own. Both take the inner
+// The two implementations of an x86-64 processor to CRC32C, each with a file of its own. Both take the inner
 // state on over `size` bytes, without inversion before or after. Private to the files checksum*_x86.cc,
 // and only for a processor that has the instructions.
 #pragma once

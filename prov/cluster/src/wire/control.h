@@ -23,7 +23,8 @@ class ControlFrame {
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
   /// "Is anybody there?" The answer repeats `nonce`.
   static ControlFrame probe(std::uint32_t nonce);
-  /// `session` is that of the answer's reader if the engine of that session gives it; 0: a keeper does.
+  /// `session` is that of the answer's reader if the engine of that session gives it; 0: a probe responder
+  /// does.
   static ControlFrame alive(std::uint32_t nonce, std::uint32_t session = 0);
 
  private:

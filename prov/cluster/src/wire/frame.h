@@ -40,7 +40,7 @@ enum class FrameKind : std::uint8_t {
   flow = 1,      ///< data, acknowledgement or both
   reset = 2,     ///< "that session is not mine": a ResetBlock follows
   fin = 3,       ///< the sender closes; `sequence` is the one after its last frame
-  probe = 4,     ///< "is anybody there?"; answered by the keeper, never by the engine
+  probe = 4,     ///< "is anybody there?"; answered by the probe responder, never by the engine
   alive = 5,     ///< the answer to a probe or a trial, whose `sequence` it echoes
   datagram = 6,  ///< one message, of no session and sent once
   trial = 7,     ///< "does this way lead to you?"; answered by the engine that has the session

@@ -15,7 +15,8 @@ namespace cluster::wire {
 inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 62;
 
 namespace feature {
-inline constexpr std::uint32_t kShortcut = 1;  ///< the sender hears what comes by the shortcut (link/link.h)
+inline constexpr std::uint32_t kEthertypePath =
+    1;  ///< the sender hears what comes by the shortcut (link/link.h)
 }
 
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.

@@ -17,7 +17,7 @@ enum class ResetReason : std::uint8_t {
 struct ResetBlock {
   std::uint8_t reason;
   std::uint8_t reserved[3];
-  Le32 session;       ///< these three: of the frame that was refused
+  Le32 session;  ///< these three: of the frame that was refused
   Le32 sequence;
   Le32 transmission;
   Le64 epoch;

@@ -85,11 +85,11 @@ std::vector<Numbered> Station::receive(std::size_t count) {
   return frames;
 }
 
-std::vector<link::Complaint> Station::await_complaint() {
-  std::array<link::Complaint, 8> complaints;
+std::vector<link::PathError> Station::await_path_error() {
+  std::array<link::PathError, 8> path_errors;
   std::size_t count = 0;
-  eventually([&] { return (count = link->complaints(complaints)) != 0; });
-  return {complaints.begin(), complaints.begin() + static_cast<std::ptrdiff_t>(count)};
+  eventually([&] { return (count = link->read_path_errors(path_errors)) != 0; });
+  return {path_errors.begin(), path_errors.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
 bool eventually(const std::function<bool()>& done) {

@@ -59,8 +59,8 @@ struct Station {
   std::vector<Numbered> receive(std::size_t count);
   /// Polls once.
   std::vector<Numbered> poll();
-  /// Asks until there is a complaint or for too long.
-  std::vector<link::Complaint> await_complaint();
+  /// Asks until there is a path_error or for too long.
+  std::vector<link::PathError> await_path_error();
 };
 
 /// Repeats `done` until it is true; false after ten seconds.

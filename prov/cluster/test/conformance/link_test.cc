@@ -7,8 +7,8 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
-#include "os/keeper.h"
 #include "os/packet_link.h"
+#include "os/probe_responder.h"
 #include "os/udp_link.h"
 #include "wire/admit.h"
 #include "wire/control.h"
@@ -78,11 +78,11 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
     });
   }
 
-  std::shared_ptr<void> keeper_of(int host, Station& station) {
-    std::shared_ptr<void> keeper;
-    on(host, [&] { keeper = os::start_keeper(station.port, station.world.log); });
-    EXPECT_TRUE(keeper) << station.world.log.text;
-    return keeper;
+  std::shared_ptr<void> responder_of(int host, Station& station) {
+    std::shared_ptr<void> responder;
+    on(host, [&] { responder = os::start_probe_responder(station.port, station.world.log); });
+    EXPECT_TRUE(responder) << station.world.log.text;
+    return responder;
   }
 
   bool packet(int side) const { return GetParam().kinds[side] != Kind::udp; }
@@ -202,10 +202,10 @@ TEST_P(LinkConformance, ComplainsWhenThePeerIsGone) {
   right.link.reset();
   right.port.reset();
   left.send(to_right, {numbered(1, 64)});
-  std::vector<link::Complaint> complaints = left.await_complaint();
-  ASSERT_FALSE(complaints.empty());
-  EXPECT_EQ(complaints[0].peer, gone);
-  EXPECT_EQ(complaints[0].fault, Fault::refused);
+  std::vector<link::PathError> path_errors = left.await_path_error();
+  ASSERT_FALSE(path_errors.empty());
+  EXPECT_EQ(path_errors[0].peer, gone);
+  EXPECT_EQ(path_errors[0].status, Status::refused);
 }
 
 TEST_P(LinkConformance, SendsOnAfterAComplaint) {
@@ -217,7 +217,7 @@ TEST_P(LinkConformance, SendsOnAfterAComplaint) {
     nobody.to = closed->name();
   });
   left.send(nobody, {numbered(1, 64)});
-  left.await_complaint();
+  left.await_path_error();
   left.send(nobody, {numbered(2, 64)});
   left.send(to_right, {numbered(3, 64)});
   expect_sequence(right.receive(1), 3, 1);
@@ -260,7 +260,7 @@ TEST_P(LinkConformance, NeighbourIsHeardWhileTheWireIsBusy) {
 
 TEST_P(LinkConformance, KeeperAnswersWhileNobodyReads) {
   learn_paths();
-  const std::shared_ptr<void> keeper = keeper_of(1, right);
+  const std::shared_ptr<void> responder = responder_of(1, right);
   for (const std::uint32_t nonce : {17U, 18U}) {
     const wire::ControlFrame probe = wire::ControlFrame::probe(nonce);
     link::OutFrame out;
@@ -278,8 +278,8 @@ TEST_P(LinkConformance, KeeperAnswersWhileNobodyReads) {
 }
 
 TEST_P(LinkConformance, KeeperLeavesDataAndComplaintsAlone) {
-  const std::shared_ptr<void> left_keeper = keeper_of(0, left);
-  const std::shared_ptr<void> right_keeper = keeper_of(1, right);
+  const std::shared_ptr<void> left_responder = responder_of(0, left);
+  const std::shared_ptr<void> right_responder = responder_of(1, right);
   learn_paths();
   // From many ports, so that a distribution by hash would show.
   for (std::uint32_t i = 0; i < 20; ++i) {
@@ -298,9 +298,9 @@ TEST_P(LinkConformance, KeeperLeavesDataAndComplaintsAlone) {
     link::Path nobody;
     on(1, [&] { nobody.to = os::UdpPort::open(address(1), error)->name(); });
     left.send(nobody, {numbered(1, 64)});
-    const std::vector<link::Complaint> complaints = left.await_complaint();
-    ASSERT_FALSE(complaints.empty()) << "lost in the keeper's socket";
-    EXPECT_EQ(complaints[0].peer, nobody.to);
+    const std::vector<link::PathError> path_errors = left.await_path_error();
+    ASSERT_FALSE(path_errors.empty()) << "lost in the probe responder's socket";
+    EXPECT_EQ(path_errors[0].peer, nobody.to);
   }
 }
 

@@ -12,7 +12,7 @@
 #include "os/local_socket.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"
-#include "shm/host.h"
+#include "shm/local_listener.h"
 #include "shm/ring_host.h"
 #include "shm/ring_reader.h"
 #include "shm/ring_writer.h"
@@ -135,18 +135,18 @@ void run_threads(const Geometry& geometry, std::uint64_t count, std::uint64_t se
   ConstBytes payload;
   bool right = true;
   while (receiver.number() < count && !reader.broken()) {
-    if (!reader.look(segment, payload)) {
+    if (!reader.peek(segment, payload)) {
       test::give_way();
       continue;
     }
     right = right && receiver.right(segment, payload);
-    reader.take();
+    reader.pop();
   }
   other.join();
   EXPECT_TRUE(right);
   EXPECT_FALSE(reader.broken());
   EXPECT_FALSE(writer.broken());
-  EXPECT_FALSE(reader.look(segment, payload));
+  EXPECT_FALSE(reader.peek(segment, payload));
   EXPECT_TRUE(writer.drained());
 }
 
@@ -160,9 +160,10 @@ SocketAddress endpoint_name(std::uint16_t index) {
 
 class ShmProcesses : public ::testing::Test {
  protected:
-  std::unique_ptr<Host> open(const SocketAddress& name) {
+  std::unique_ptr<LocalListener> open(const SocketAddress& name) {
     std::string reason;
-    std::unique_ptr<Host> host = open_host(name, 1, settings, surroundings.environment(), reason);
+    std::unique_ptr<LocalListener> host =
+        open_listener(name, 1, settings, surroundings.environment(), reason);
     EXPECT_TRUE(host) << reason;
     return host;
   }
@@ -180,7 +181,7 @@ class ShmProcesses : public ::testing::Test {
     EXPECT_EQ(::waitpid(child, &status, 0), child);
     return status;
   }
-  std::unique_ptr<Inbox> await_inbox(Host& host) {
+  std::unique_ptr<Inbox> await_inbox(LocalListener& host) {
     std::vector<std::unique_ptr<Inbox>> inboxes;
     while (inboxes.empty()) {
       host.accept(inboxes);
@@ -190,11 +191,11 @@ class ShmProcesses : public ::testing::Test {
   }
   bool send_some(Outbox& outbox, Sender& sender) {
     return sender.send([&](const wire::Segment& segment, const Gather& payload) {
-      return outbox.post(segment, payload, protocol::Hold::copy, 0);
+      return outbox.post(segment, payload, carrier::PayloadMode::copy, 0);
     });
   }
 
-  HostSettings settings{Geometry::kArenaMin};
+  ShmSettings settings{Geometry::kArenaMin};
   std::size_t most = Geometry::for_payload(Geometry::kArenaMin).payload_max();
   Surroundings surroundings;
   SocketAddress mine = endpoint_name(0);
@@ -202,37 +203,37 @@ class ShmProcesses : public ::testing::Test {
 };
 
 /// What each of two equal processes does: sends `count` and receives `count` at the same time.
-int exchange(Host& host, Outbox& outbox, std::size_t most, std::uint64_t count, std::uint64_t send_seed,
-             std::uint64_t receive_seed) {
+int exchange(LocalListener& host, Outbox& outbox, std::size_t most, std::uint64_t count,
+             std::uint64_t send_seed, std::uint64_t receive_seed) {
   Sender sender(send_seed, most);
   Receiver receiver(receive_seed, most);
   std::vector<std::unique_ptr<Inbox>> inboxes;
-  Arrival arrival;
+  PeekedSegment arrival;
   while (sender.number() < count || receiver.number() < count || !outbox.drained()) {
     bool moved = false;
     if (sender.number() < count) {
       moved = sender.send([&](const wire::Segment& segment, const Gather& payload) {
-        return outbox.post(segment, payload, protocol::Hold::copy, 0);
+        return outbox.post(segment, payload, carrier::PayloadMode::copy, 0);
       });
     }
     if (inboxes.empty()) host.accept(inboxes);
-    if (!inboxes.empty() && inboxes[0]->look(arrival)) {
+    if (!inboxes.empty() && inboxes[0]->peek(arrival)) {
       if (!receiver.right(arrival.segment, arrival.payload)) return 3;
-      inboxes[0]->take();
+      inboxes[0]->pop();
       moved = true;
     }
     if (!inboxes.empty() && inboxes[0]->broken()) return 4;
     if (!moved) test::give_way();
   }
   // The look that finds nothing also gives back the last segments, for which the peer waits.
-  return inboxes[0]->look(arrival) ? 5 : 0;
+  return inboxes[0]->peek(arrival) ? 5 : 0;
 }
 
 TEST_F(ShmProcesses, ExchangeBothWaysAtOnce) {
   constexpr std::uint64_t kCount = 30'000;
-  const std::unique_ptr<Host> host = open(mine);
+  const std::unique_ptr<LocalListener> host = open(mine);
   const pid_t child = start([&] {
-    const std::unique_ptr<Host> other = open(theirs);
+    const std::unique_ptr<LocalListener> other = open(theirs);
     const Connection connection = other->connect(mine);
     return connection.outbox ? exchange(*other, *connection.outbox, most, kCount, 5, 6) : 2;
   });
@@ -247,9 +248,9 @@ TEST_F(ShmProcesses, ExchangeBothWaysAtOnce) {
 
 TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    const std::unique_ptr<Host> host = open(mine);
+    const std::unique_ptr<LocalListener> host = open(mine);
     const pid_t child = start([&] {
-      const std::unique_ptr<Host> other = open(theirs);
+      const std::unique_ptr<LocalListener> other = open(theirs);
       const Connection connection = other->connect(mine);
       Sender sender(seed, most);
       for (;;) {
@@ -259,15 +260,15 @@ TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
     });
     const std::unique_ptr<Inbox> inbox = await_inbox(*host);
     Receiver receiver(seed, most);
-    Arrival arrival;
+    PeekedSegment arrival;
     const std::uint64_t kill_at = 100 + seed * 97;
     bool killed = false;
     for (;;) {
       // Asked before looking: what was written before the death is then seen by this look.
       const bool gone = killed && inbox->peer_gone();
-      if (inbox->look(arrival)) {
+      if (inbox->peek(arrival)) {
         ASSERT_TRUE(receiver.right(arrival.segment, arrival.payload)) << receiver.number();
-        inbox->take();
+        inbox->pop();
       } else if (gone) {
         break;
       } else {
@@ -285,14 +286,14 @@ TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
 }
 
 TEST_F(ShmProcesses, AKilledReaderIsNoticedByAWriterThatWaitsForRoom) {
-  const std::unique_ptr<Host> host = open(mine);
+  const std::unique_ptr<LocalListener> host = open(mine);
   const pid_t child = start([&] {
-    const std::unique_ptr<Host> other = open(theirs);
+    const std::unique_ptr<LocalListener> other = open(theirs);
     const std::unique_ptr<Inbox> inbox = await_inbox(*other);
-    Arrival arrival;
+    PeekedSegment arrival;
     for (int i = 0; i < 1000;) {
-      if (!inbox->look(arrival)) continue;
-      inbox->take();
+      if (!inbox->peek(arrival)) continue;
+      inbox->pop();
       ++i;
     }
     for (;;) ::pause();
@@ -339,27 +340,27 @@ int scribble(const SocketAddress& from, const SocketAddress& to) {
 }
 
 TEST_F(ShmProcesses, AScribblerHurtsNobodyButItself) {
-  const std::unique_ptr<Host> host = open(mine);
+  const std::unique_ptr<LocalListener> host = open(mine);
   for (int round = 0; round < 30; ++round) {
     const pid_t child = start([&] { return scribble(theirs, mine); });
     const std::unique_ptr<Inbox> inbox = await_inbox(*host);
-    Arrival arrival;
+    PeekedSegment arrival;
     unsigned sum = 0;
     for (int i = 0; i < 200'000 && !inbox->broken(); ++i) {
-      if (!inbox->look(arrival)) {
+      if (!inbox->peek(arrival)) {
         test::give_way();
         continue;
       }
       ASSERT_EQ(arrival.payload.size(), arrival.segment.length);
       ASSERT_LE(arrival.payload.size(), kSmall.arena_bytes);
       for (const std::byte byte : arrival.payload) sum += static_cast<unsigned>(byte);
-      inbox->take();
+      inbox->pop();
     }
     RecordProperty("bytes_sum", std::to_string(sum));  // so that every byte shown is really read
     ::kill(child, SIGKILL);
     end_of(child);
   }
-  EXPECT_GT(surroundings.counters.refused_garbage, 0u);
+  EXPECT_GT(surroundings.counters.refused_malformed, 0u);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Two engines on real links, each driven by a thread that sleeps whenever there is nothing to do, and by
-// nobody else: no attendant looks after them. A wake that is missed is a test that never ends, which the
-// watch at the end turns into a failure.
+// nobody else: no progress thread looks after them. A wake that is missed is a test that never ends, which
+// the watch at the end turns into a failure.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 #include "os/system_clock.h"
 #include "os/system_random.h"
 #include "os/udp_link.h"
-#include "shm/host.h"
+#include "shm/local_listener.h"
 
 namespace cluster::engine {
 namespace {
@@ -35,13 +35,14 @@ class Player {
     const std::shared_ptr<os::UdpPort> port = os::UdpPort::open(SocketAddress::v4(ip.data(), 0), error);
     const Environment environment{clock_, random_, log_, counters_};
     std::string reason;
-    Parts parts{environment, Settings{}, port->name(), 1, os::open_udp_link(port, 1500, environment), {}, {}};
-    if (shm) parts.host = shm::open_host(port->name(), 1, shm::HostSettings{}, environment, reason);
+    EngineParts parts{
+        environment, EngineSettings{}, port->name(), 1, os::open_udp_link(port, 1500, environment), {}, {}};
+    if (shm) parts.host = shm::open_listener(port->name(), 1, shm::ShmSettings{}, environment, reason);
     engine_ = std::make_unique<Engine>(std::move(parts));
-    protocol::Sinks sinks;
-    sinks.sends = &sent_;
-    sinks.receives = &received_;
-    engine_->attach(book_, sinks);
+    protocol::EndpointBindings bindings;
+    bindings.sends = &sent_;
+    bindings.receives = &received_;
+    engine_->attach(book_, bindings);
     sleeper_ = Sleeper::open();
     sleeper_->add(*engine_);
   }
@@ -53,26 +54,26 @@ class Player {
   void meet(const Player& other) { peer_ = book_.insert(other.name()); }
 
   bool send() {
-    protocol::SendOrder order;
+    protocol::SendOp order;
     order.to = peer_;
     order.inject = true;
     order.report = false;
-    Fault fault = Fault::again;
-    while (fault == Fault::again) {
+    Status fault = Status::again;
+    while (fault == Status::again) {
       fault = engine_->send(order);
-      if (fault == Fault::again) engine_->poll();
+      if (fault == Status::again) engine_->poll();
     }
-    return fault == Fault::none;
+    return fault == Status::ok;
   }
   /// Takes one message, asleep until it is there.
   bool receive() {
-    EXPECT_EQ(engine_->receive({}), Fault::none);
+    EXPECT_EQ(engine_->receive({}), Status::ok);
     const Time end = clock_.now() + kPatience;
     while (clock_.now() < end) {
       const auto all = [](const protocol::Completion&) { return true; };
       if (received_.drain(1, all, [](const protocol::Completion&) {}) == 1) return true;
       if (!received_.wake_at_next(*sleeper_, 1) || !engine_->arm() || !received_.empty()) continue;
-      if (sleeper_->slumber(kPatience) == Sleeper::Wake::event) engine_->poll();
+      if (sleeper_->wait(kPatience) == Sleeper::Wake::event) engine_->poll();
     }
     return false;
   }
@@ -82,7 +83,7 @@ class Player {
   os::SystemRandom random_;
   QuietLog log_;
   Counters counters_;
-  AddressBook book_;
+  AddressTable book_;
   protocol::CompletionQueue sent_;
   protocol::CompletionQueue received_;
   std::uint64_t peer_ = 0;

@@ -50,7 +50,7 @@ class FakeNetwork {
 
   void carry(const SocketAddress& from, const link::OutFrame& frame) {
     ++carried;
-    Cargo cargo{from, {}, frame.path->mac_known, frame.path->shortcut};
+    Cargo cargo{from, {}, frame.path->mac_known, frame.path->ethertype};
     for (std::size_t i = 0; i < frame.count; ++i) {
       cargo.bytes.insert(cargo.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
     }
@@ -124,7 +124,7 @@ class FakeLink final : public link::Link {
     }
     return inbox_.size();
   }
-  std::size_t complaints(std::span<link::Complaint>) override { return 0; }
+  std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
 
  private:
   FakeNetwork& network_;

@@ -64,14 +64,14 @@ class FlowEnd {
     segment.kind = wire::SegmentKind::eager;
     segment.flags = wire::segment_flag::kTagged;
     segment.tag = smalls_++;
-    enqueue(segment, pattern(segment.tag, length), protocol::Hold::copy, with_token);
+    enqueue(segment, pattern(segment.tag, length), carrier::PayloadMode::copy, with_token);
   }
   void send_bulk(std::size_t length) {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
     segment.peer_id = 7;
     segment.offset = bulk_offset_;
-    enqueue(segment, pattern(bulk_offset_, length), protocol::Hold::reference, true);
+    enqueue(segment, pattern(bulk_offset_, length), carrier::PayloadMode::reference, true);
     bulk_offset_ += length;
   }
   std::size_t full_bulk() const {
@@ -84,7 +84,7 @@ class FlowEnd {
   void turn() {
     receive();
     take_tokens();
-    if (flow->deadline() <= now()) flow->on_time(now());
+    if (flow->deadline() <= now()) flow->on_timer(now());
     if (flow->wants_probe(now())) ++probes;
     pump();
     flow->transmit(now(), link);
@@ -95,7 +95,7 @@ class FlowEnd {
       const std::array<ConstBytes, 1> slices{ConstBytes(item.payload)};
       if (!flow->post(item.segment, {slices, 0, item.payload.size()}, item.hold, item.token)) break;
       // Copied payloads are the caller's again; whoever still reads them is caught by the sanitizer.
-      if (item.hold == protocol::Hold::copy) std::vector<std::byte>().swap(item.payload);
+      if (item.hold == carrier::PayloadMode::copy) std::vector<std::byte>().swap(item.payload);
       backlog_.pop_front();
     }
   }
@@ -117,19 +117,20 @@ class FlowEnd {
   std::size_t refused = 0;                    ///< frames the gate or the flow did not take
   std::size_t probes = 0;                     ///< times the flow asked for a sign of life
   std::size_t tokens_expected = 0;
-  std::set<protocol::Token> tokens_seen;
+  std::set<carrier::Token> tokens_seen;
 
  private:
   struct Item {
     wire::Segment segment;
     std::vector<std::byte> payload;
-    protocol::Hold hold;
-    protocol::Token token;
+    carrier::PayloadMode hold;
+    carrier::Token token;
   };
 
-  void enqueue(wire::Segment segment, std::vector<std::byte> payload, protocol::Hold hold, bool with_token) {
+  void enqueue(wire::Segment segment, std::vector<std::byte> payload, carrier::PayloadMode hold,
+               bool with_token) {
     segment.length = static_cast<std::uint32_t>(payload.size());
-    const protocol::Token token = with_token ? ++last_token_ : 0;
+    const carrier::Token token = with_token ? ++last_token_ : 0;
     if (with_token) ++tokens_expected;
     auto item = std::make_unique<Item>(Item{segment, std::move(payload), hold, token});
     backlog_.push_back(item.get());
@@ -137,9 +138,9 @@ class FlowEnd {
     if (!with_token) loose_.push_back(std::move(item));
   }
   void take_tokens() {
-    std::vector<protocol::Token> tokens;
+    std::vector<carrier::Token> tokens;
     flow->take_delivered(tokens);
-    for (const protocol::Token token : tokens) {
+    for (const carrier::Token token : tokens) {
       EXPECT_TRUE(tokens_seen.insert(token).second) << "token " << token << " reported twice";
       held_.erase(token);  // its memory goes: nobody may read it any more
     }
@@ -160,7 +161,7 @@ class FlowEnd {
       return;
     }
     if (view.kind == wire::FrameKind::alive) return flow->on_alive(now(), frame.from, view.session == nonce);
-    if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::Flow::Verdict::refused)
+    if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::Flow::ReceiveResult::refused)
       ++refused;
     ConstBytes segments;
     while (flow->next(segments)) unpack(segments);
@@ -189,9 +190,9 @@ class FlowEnd {
   FakeNetwork& network_;
   FakeRandom random_{99};
   std::deque<Item*> backlog_;
-  std::map<protocol::Token, std::unique_ptr<Item>> held_;
+  std::map<carrier::Token, std::unique_ptr<Item>> held_;
   std::vector<std::unique_ptr<Item>> loose_;
-  protocol::Token last_token_ = 0;
+  carrier::Token last_token_ = 0;
   std::uint64_t smalls_ = 0;
   std::uint64_t bulk_offset_ = 0;
 
@@ -238,7 +239,7 @@ class FlowPair {
     b.turn();
     while (!(a.idle() && b.idle())) {
       if (!step(limit)) return false;
-      if (a.flow->fault() != Fault::none || b.flow->fault() != Fault::none) return false;
+      if (a.flow->status() != Status::ok || b.flow->status() != Status::ok) return false;
     }
     return true;
   }

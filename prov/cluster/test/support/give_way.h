@@ -2,13 +2,13 @@
 // keep the processor from whom they wait for.
 #pragma once
 
-#include "os/give_way.h"
+#include "os/processor_yield.h"
 
 namespace cluster::test {
 
 inline void give_way() {
   static thread_local std::uint32_t times = 0;
-  os::give_way(++times, 64);
+  os::yield_or_sleep(++times, 64);
 }
 
 }  // namespace cluster::test

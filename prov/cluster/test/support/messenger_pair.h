@@ -30,11 +30,11 @@ struct Side {
   QueueCarrier carrier;
 
   explicit Side(const MessengerSettings& settings) : messenger(settings, counters, directory) {
-    Sinks sinks;
-    sinks.sends = sinks.receives = &completions;
-    sinks.send_counter = &sent;
-    sinks.want_source = true;
-    messenger.attach(sinks);
+    EndpointBindings bindings;
+    bindings.sends = bindings.receives = &completions;
+    bindings.send_counter = &sent;
+    bindings.want_source = true;
+    messenger.attach(bindings);
     channel.carrier = &carrier;
     channel.eager_max = 4000;
   }
@@ -51,7 +51,7 @@ struct Side {
 class MessengerTest : public testing::Test {
  protected:
   MessengerSettings settings{
-      .send_requests_max = 64, .eager_credit = kFirstCredit, .pull_window = 512 * 1024};
+      .send_requests_max = 64, .eager_credit = kInitialCredit, .pull_window = 512 * 1024};
   Side left{settings};
   Side right{settings};
   bool shuffle = false;
@@ -97,27 +97,27 @@ class MessengerTest : public testing::Test {
   }
   std::deque<std::vector<std::byte>> kept;
 
-  Fault send(Side& side, ConstBytes bytes, std::uint64_t tag, void* context = nullptr,
-             Promise promise = Promise::transmitted) {
+  Status send(Side& side, ConstBytes bytes, std::uint64_t tag, void* context = nullptr,
+              CompletionLevel completion_level = CompletionLevel::transmit) {
     const ConstBytes slices[] = {keep(bytes)};
-    SendOrder order{.slices = slices, .length = bytes.size(), .context = context};
+    SendOp order{.slices = slices, .length = bytes.size(), .context = context};
     order.tagged = true;
     order.tag = tag;
-    order.promise = promise;
+    order.completion_level = completion_level;
     return side.messenger.send(side.channel, order);
   }
 
-  Fault receive(Side& side, Bytes bytes, std::uint64_t tag, std::uint64_t ignore = 0, void* context = nullptr,
-                bool directed = false) {
+  Status receive(Side& side, Bytes bytes, std::uint64_t tag, std::uint64_t ignore = 0,
+                 void* context = nullptr, bool directed = false) {
     const Bytes slices[] = {bytes};
-    ReceiveOrder order{.slices = slices, .context = context, .tag = tag, .ignore = ignore, .tagged = true};
+    RecvOp order{.slices = slices, .context = context, .tag = tag, .ignore = ignore, .tagged = true};
     return side.messenger.receive(directed ? &side.channel : nullptr, order);
   }
 
   void peek(Side& side, std::uint64_t tag, Peek kind, void* context) {
-    ReceiveOrder order{.slices = {}, .context = context, .tag = tag, .tagged = true};
+    RecvOp order{.slices = {}, .context = context, .tag = tag, .tagged = true};
     order.peek = kind;
-    EXPECT_EQ(side.messenger.receive(nullptr, order), Fault::none);
+    EXPECT_EQ(side.messenger.receive(nullptr, order), Status::ok);
   }
 };
 

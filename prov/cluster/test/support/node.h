@@ -9,15 +9,15 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "shm/host.h"
+#include "shm/local_listener.h"
 #include "support/fake_network.h"
 
 namespace cluster::test {
 
 inline constexpr std::size_t kFlowsMax = 4;
 
-inline engine::Settings node_settings() {
-  engine::Settings settings;
+inline engine::EngineSettings node_settings() {
+  engine::EngineSettings settings;
   settings.flows_max = kFlowsMax;
   settings.linger = 0s;  // nobody moves the clock while an engine closes
   return settings;
@@ -30,46 +30,46 @@ inline SocketAddress node_name(int last) {
 
 inline const SocketAddress kA = node_name(1);
 inline const SocketAddress kB = node_name(2);
-inline const SocketAddress kStranger = node_name(3).with_port(666);
+inline const SocketAddress kUnknownSource = node_name(3).with_port(666);
 
 /// What few nodes have otherwise than most.
 struct NodeKind {
-  engine::Service service = engine::Service::reliable;
+  engine::EndpointType service = engine::EndpointType::rdm;
   std::size_t frame_max = 1472;
 };
 
 /// An endpoint that knows one peer, under handle 0.
 struct Node {
   Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
-       std::unique_ptr<shm::Host> host = nullptr, const engine::Settings& settings = node_settings(),
-       const NodeKind& kind = {})
-      : engine(engine::Parts{.environment = world(network, epoch).environment(),
-                             .settings = settings,
-                             .name = name,
-                             .epoch = epoch,
-                             .link = std::make_unique<FakeLink>(network, name, kind.frame_max),
-                             .host = std::move(host),
-                             .keeper = nullptr,
-                             .service = kind.service}) {
+       std::unique_ptr<shm::LocalListener> host = nullptr,
+       const engine::EngineSettings& settings = node_settings(), const NodeKind& kind = {})
+      : engine(engine::EngineParts{.environment = world(network, epoch).environment(),
+                                   .settings = settings,
+                                   .name = name,
+                                   .epoch = epoch,
+                                   .link = std::make_unique<FakeLink>(network, name, kind.frame_max),
+                                   .host = std::move(host),
+                                   .resources = nullptr,
+                                   .service = kind.service}) {
     book.insert(peer);
     engine.attach(book, {.sends = &sent, .receives = &received});
   }
   void send() {
     ++word;
     const ConstBytes slice = as_bytes(&word, sizeof word);
-    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Fault::none);
+    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word}), Status::ok);
   }
 
   void receive() {
     const Bytes slice = as_bytes(&got, sizeof got);
-    EXPECT_EQ(engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Fault::none);
+    EXPECT_EQ(engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
   }
 
   /// What is seen of the only peer.
-  engine::PeerInsight peer() {
-    const std::optional<engine::Insight> seen = engine.insight();
+  engine::PeerStats peer() {
+    const std::optional<engine::EndpointStats> seen = engine.stats();
     EXPECT_TRUE(seen && seen->peers.size() == 1);
-    return seen && seen->peers.size() == 1 ? seen->peers[0] : engine::PeerInsight{};
+    return seen && seen->peers.size() == 1 ? seen->peers[0] : engine::PeerStats{};
   }
 
   /// Engines of one test share nothing but the network's clock.
@@ -89,7 +89,7 @@ struct Node {
   const FakeLog& log() const { return world_->log; }
 
   std::unique_ptr<World> world_;
-  engine::AddressBook book;
+  engine::AddressTable book;
   protocol::CompletionQueue sent;
   protocol::CompletionQueue received;
   std::uint64_t word = 0;  ///< of the last message: they are numbered

@@ -25,7 +25,7 @@ class Notebook final : public link::Link {
     return frames.size();
   }
   std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
-  std::size_t complaints(std::span<link::Complaint>) override { return 0; }
+  std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
   wire::FrameView read(std::size_t page) const {
     wire::FrameView view;
     EXPECT_EQ(wire::admit(pages.at(page), view), wire::Refusal::none);

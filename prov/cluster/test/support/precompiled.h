@@ -1,5 +1,5 @@
-// Headers that nearly every test file includes, compiled once per build: GoogleTest alone costs two seconds a file.
-// Each test file still names what it uses, so it also compiles without this.
+// Headers that nearly every test file includes, compiled once per build: GoogleTest alone costs two seconds a
+// file. Each test file still names what it uses, so it also compiles without this.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -6,16 +6,16 @@
 #include <limits>
 #include <vector>
 
-#include "protocol/carrier.h"
+#include "carrier/carrier.h"
 
 namespace cluster::test {
 
-class QueueCarrier final : public protocol::Carrier {
+class QueueCarrier final : public carrier::Carrier {
  public:
   struct Item {
     wire::Segment segment;
     std::vector<std::byte> payload;
-    protocol::Token token;
+    carrier::Token token;
   };
 
   std::size_t room = 1000;             ///< segments it holds
@@ -25,10 +25,10 @@ class QueueCarrier final : public protocol::Carrier {
   std::deque<Item> items;
 
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
-  std::size_t unasked_max() const override { return unasked; }
+  std::size_t eager_limit() const override { return unasked; }
   bool immediate() const override { return at_once; }
-  bool post(const wire::Segment& segment, const Gather& payload, protocol::Hold,
-            protocol::Token token) override {
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
+            carrier::Token token) override {
     if (items.size() >= room) return false;
     Item item{segment, std::vector<std::byte>(payload.length), token};
     payload.copy_to(item.payload.data());

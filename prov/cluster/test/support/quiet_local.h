@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "shm/host.h"
+#include "shm/local_listener.h"
 
 namespace cluster::test {
 
@@ -14,27 +14,27 @@ class QuietInbox : public shm::Inbox {
   explicit QuietInbox(const SocketAddress& peer, std::uint64_t epoch = 1) : peer_(peer), epoch_(epoch) {}
   const SocketAddress& peer() const override { return peer_; }
   std::uint64_t peer_epoch() const override { return epoch_; }
-  bool look(shm::Arrival&) override { return false; }
-  void take() override {}
+  bool peek(shm::PeekedSegment&) override { return false; }
+  void pop() override {}
   bool broken() const override { return false; }
-  protocol::ForeignMemory* memory() override { return nullptr; }
+  carrier::CrossMemory* memory() override { return nullptr; }
   bool peer_gone() override { return false; }
   int descriptor() const override { return -1; }
   std::size_t footprint() const override { return 0; }
-  bool ask() override { return false; }
-  void hush() override {}
+  bool request_doorbell() override { return false; }
+  void clear_doorbell() override {}
 
  private:
   SocketAddress peer_;
   std::uint64_t epoch_;
 };
 
-class QuietHost : public shm::Host {
+class QuietListener : public shm::LocalListener {
  public:
   shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
   void accept(std::vector<std::unique_ptr<shm::Inbox>>&) override {}
   int descriptor() const override { return -1; }
-  bool expecting() const override { return false; }
+  bool has_half_open() const override { return false; }
 };
 
 }  // namespace cluster::test

@@ -9,13 +9,14 @@ ALLOWED = {
     "wire": {"base"},
     "link": {"base", "wire"},
     "os": {"base", "wire", "link"},
-    "rails": {"base", "link", "os/interfaces.h"},
-    "reliability": {"base", "wire", "link", "rails", "protocol/carrier.h"},
-    "shm": {"base", "wire", "os", "protocol/carrier.h", "protocol/foreign_memory.h"},
-    "protocol": {"base", "wire"},
-    "engine": {"base", "wire", "link", "os", "rails", "reliability", "shm", "protocol"},
+    "multipath": {"base", "wire", "link", "os/interfaces.h", "reliability/send_window.h"},
+    "reliability": {"base", "wire", "link", "multipath", "carrier"},
+    "shm": {"base", "wire", "os", "carrier"},
+"carrier": {"base", "wire"},
+    "protocol": {"base", "wire", "carrier"},
+"engine": {"base", "wire", "carrier", "link", "os", "multipath", "reliability", "shm", "protocol"},
     "api": {"base", "protocol", "engine"},
-    "provider": {"base", "wire", "link", "os", "rails", "reliability", "shm", "protocol", "engine", "api"},
+"provider": {"base", "wire", "carrier", "link", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
 }
 LIBFABRIC_ROOMS = {"api", "provider"}
 

@@ -37,7 +37,7 @@ class Tidy(unittest.TestCase):
     def test_a_lawful_tree_is_clean(self):
         self.expect_clean({
             SOURCE + "wire/a.h": HEADER + '#include "base/b.h"\n#include <chrono>\n',
-            SOURCE + "shm/c.cc": '#include "protocol/carrier.h"\n#include "os/memory.h"\n',
+            SOURCE + "shm/c.cc": '#include "carrier/carrier.h"\n#include "os/memory.h"\n',
             SOURCE + "api/d.cc": '#include <rdma/fabric.h>\n#include "engine/engine.h"\n',
             SOURCE + "os/e.cc": "#include <sys/mman.h>\n#include <ctime>\nint t = ::open(0);\n",
             SOURCE + "link/f.cc": '// time(nullptr), getenv("X") and "rand()" in words\n'
@@ -48,10 +48,10 @@ class Tidy(unittest.TestCase):
         for room, name in [("base", "wire/frame.h"), ("wire", "link/link.h"), ("link", "os/clock.h"),
                            ("reliability", "protocol/completion.h"), ("reliability", "os/udp_link.h"),
                            ("protocol", "reliability/flow.h"), ("protocol", "engine/engine.h"),
-                           ("shm", "link/link.h"), ("shm", "engine/settings.h"), ("rails", "os/udp_link.h"),
+                           ("shm", "link/link.h"), ("shm", "engine/engine_settings.h"), ("rails", "os/udp_link.h"),
                            ("rails", "reliability/flow.h"),
-                           ("engine", "api/assembly.h"), ("api", "wire/segment.h"), ("api", "link/link.h"),
-                           ("os", "protocol/carrier.h"), ("engine", "no_room.h"), ("engine", "nowhere/a.h")]:
+                           ("engine", "api/platform.h"), ("api", "wire/segment.h"), ("api", "link/link.h"),
+                           ("os", "carrier/carrier.h"), ("engine", "no_room.h"), ("engine", "nowhere/a.h")]:
             with self.subTest(room=room, name=name):
                 self.expect_code("layering", room, f'#include "{name}"')
 
@@ -166,8 +166,8 @@ class WireDocument(unittest.TestCase):
                 ("wire/ack.h", "kAckRangesMax = 32", "kAckRangesMax = 31"),
                 ("wire/segment.cc", "{kPeerId | kOffset, 0, false, true}", "{kPeerId | kOffset, 0, true, true}"),
                 ("wire/segment.h", "  credit, ", "  gift, "),
-                ("reliability/rtt.h", "kTimeoutMin = 200us", "kTimeoutMin = 201us"),
-                ("reliability/rtt.h", "kOutlier = 8;", "kOutlier = 8; static constexpr int kAnother = 3;"),
+                ("multipath/rtt_estimator.h", "kRtoMin = 200us", "kRtoMin = 201us"),
+                ("multipath/rtt_estimator.h", "kOutlierFactor = 8;", "kOutlierFactor = 8; static constexpr int kAnother = 3;"),
                 ("protocol/pull_budget.h", "kLeast = 3 * kPieceMin", "kLeast = 2 * kPieceMin"),
                 ("provider/options.def", 'ack_delay, duration, "us", "25"', 'ack_delay, duration, "us", "30"')):
             self.assertTrue(self.noticed(SOURCE + path, old, new), f"{path}: {new}")
@@ -178,7 +178,7 @@ class WireDocument(unittest.TestCase):
                 ("| 16 | ack now |", "| 17 | ack now |"), ("3 fin, 4 probe", "4 fin, 3 probe"),
                 ("| 7 | done:", "| 8 | done:"), ("| 200 ms | 2.4 |", "| 300 ms | 2.4 |"),
                 ("missing 200 ms later", "missing 300 ms later"), ("| 64 bytes | 5.2 |", "| 64 bytes | 5.3 |"),
-                ("| `reliability/rtt.h: kTimeoutMax`", "| `reliability/rtt.h: kTimeoutLargest`"),
+                ("| `multipath/rtt_estimator.h: kRtoMax`", "| `multipath/rtt_estimator.h: kRtoLargest`"),
                 ("## 8. The numbers", "## 9. The numbers")):
             self.assertTrue(self.noticed(wire_document.DOCUMENT, old, new), new)
 

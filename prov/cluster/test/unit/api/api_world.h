@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "api/fabric.h"
-#include "shm/host.h"
+#include "shm/local_listener.h"
 
 namespace cluster::api::test {
 
@@ -70,7 +70,7 @@ class MailLink final : public link::Link {
     for (const link::OutFrame& frame : frames) {
       const auto mailbox = network_.mailboxes.find(frame.path->to);
       if (mailbox == network_.mailboxes.end()) {
-        complaints_.push_back({frame.path->to, Fault::refused});
+        path_errors_.push_back({frame.path->to, Status::refused});
         continue;
       }
       Network::Parcel parcel{name_, {}};
@@ -95,10 +95,10 @@ class MailLink final : public link::Link {
     }
     return opened_.size();
   }
-  std::size_t complaints(std::span<link::Complaint> complaints) override {
-    const std::size_t count = std::min(complaints.size(), complaints_.size());
-    std::copy_n(complaints_.begin(), count, complaints.begin());
-    complaints_.erase(complaints_.begin(), complaints_.begin() + static_cast<std::ptrdiff_t>(count));
+  std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
+    const std::size_t count = std::min(path_errors.size(), path_errors_.size());
+    std::copy_n(path_errors_.begin(), count, path_errors.begin());
+    path_errors_.erase(path_errors_.begin(), path_errors_.begin() + static_cast<std::ptrdiff_t>(count));
     return count;
   }
 
@@ -106,7 +106,7 @@ class MailLink final : public link::Link {
   Network& network_;
   SocketAddress name_;
   std::deque<Network::Parcel> opened_;
-  std::vector<link::Complaint> complaints_;
+  std::vector<link::PathError> path_errors_;
 };
 
 inline SocketAddress host(std::uint8_t last, std::uint16_t port) {
@@ -123,12 +123,12 @@ inline sockaddr_in raw(const SocketAddress& address) {
 }
 
 /// Every engine gets a node of its own, so that its frames go through the network.
-class MemoryAssembly final : public Assembly {
+class MemoryPlatform final : public Platform {
  public:
   Log& log() override { return kept; }
   PassingClock& clock() override { return clock_; }
   std::uint32_t core_version() const override { return FI_VERSION(1, 17); }
-  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::Service service,
+  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,
                                                int& error) override {
     last_wanted = wanted;
     if (fail_with != 0) {
@@ -139,7 +139,7 @@ class MemoryAssembly final : public Assembly {
     const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), 9000) : wanted;
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
-    engine::Parts parts{
+    engine::EngineParts parts{
         {clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, service};
     parts.epoch = static_cast<std::uint64_t>(built);
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
@@ -154,7 +154,7 @@ class MemoryAssembly final : public Assembly {
 
   KeptLog kept;
   Network network;
-  engine::Settings settings;
+  engine::EngineSettings settings;
   std::map<std::string, SocketAddress> names;
   SocketAddress last_wanted;
   int fail_with = 0;
@@ -193,7 +193,7 @@ class ApiTest : public ::testing::Test {
   ApiTest() {
     fi_fabric_attr attributes{};
     attributes.api_version = FI_VERSION(1, 17);
-    EXPECT_EQ(open_fabric(&attributes, &fabric, this, assembly), 0);
+    EXPECT_EQ(open_fabric(&attributes, &fabric, this, platform), 0);
     EXPECT_EQ(fi_domain(fabric, &info.info, &domain, this), 0);
   }
   ~ApiTest() override {
@@ -227,7 +227,7 @@ class ApiTest : public ::testing::Test {
     return endpoint;
   }
 
-  MemoryAssembly assembly;
+  MemoryPlatform platform;
   Info info;
   fid_fabric* fabric = nullptr;
   fid_domain* domain = nullptr;

@@ -92,7 +92,7 @@ TEST_F(AvTest, InsertsNamesInOrderOfNodesThenServices) {
     for (std::uint16_t port = 99; port < 101; ++port) {
       const std::string number = std::to_string(node);
       const std::string name = "node" + std::string(3 - number.size(), '0') + number;
-      assembly.names[name + ":" + std::to_string(port)] = host(node, port);
+      platform.names[name + ":" + std::to_string(port)] = host(node, port);
     }
   }
   fi_addr_t handles[6];
@@ -109,7 +109,7 @@ TEST_F(AvTest, InsertsNamesInOrderOfNodesThenServices) {
 }
 
 TEST_F(AvTest, InsertsAnAddressInTextForm) {
-  assembly.names["fi_sockaddr_in://10.0.0.9:77"] = host(9, 77);
+  platform.names["fi_sockaddr_in://10.0.0.9:77"] = host(9, 77);
   fi_addr_t handle = FI_ADDR_NOTAVAIL;
   EXPECT_EQ(fi_av_insertsvc(av, "fi_sockaddr_in://10.0.0.9:77", nullptr, &handle, 0, nullptr), 1);
   EXPECT_EQ(handle, 0u);
@@ -145,14 +145,14 @@ TEST_F(AvTest, OpensOnlyWhatIsOffered) {
 }
 
 TEST(AvOfMixedFamilies, StridesByTheFamilyOfEachAddress) {
-  MemoryAssembly assembly;
+  MemoryPlatform platform;
   Info info;
   info.info.addr_format = FI_SOCKADDR;
   fid_fabric* fabric = nullptr;
   fid_domain* domain = nullptr;
   fid_av* av = nullptr;
   fi_av_attr attributes{};
-  ASSERT_EQ(open_fabric(nullptr, &fabric, nullptr, assembly), 0);
+  ASSERT_EQ(open_fabric(nullptr, &fabric, nullptr, platform), 0);
   ASSERT_EQ(fi_domain(fabric, &info.info, &domain, nullptr), 0);
   ASSERT_EQ(fi_av_open(domain, &attributes, &av, nullptr), 0);
   sockaddr_in6 v6{};

@@ -41,9 +41,9 @@ class CqTest : public ApiTest {
     completion.context = &completion_context;
     return completion;
   }
-  static Completion failed(Fault fault) {
+  static Completion failed(Status status) {
     Completion completion = received();
-    completion.fault = fault;
+    completion.status = status;
     completion.lost = 3;
     completion.peer = host(9, 1234);
     return completion;
@@ -113,7 +113,7 @@ TEST_F(CqTest, TellsSources) {
   open(FI_CQ_FORMAT_CONTEXT);
   push(received());
   Completion stranger = received();
-  stranger.source = protocol::kNoHandle;
+  stranger.source = protocol::kAddrNotAvail;
   push(stranger);
   fi_cq_entry entries[2];
   fi_addr_t sources[2] = {};
@@ -125,7 +125,7 @@ TEST_F(CqTest, TellsSources) {
 TEST_F(CqTest, StopsAtErrorsUntilTheyAreRead) {
   open(FI_CQ_FORMAT_TAGGED);
   push(sent());
-  push(failed(Fault::truncated));
+  push(failed(Status::truncated));
   push(sent());
   fi_cq_tagged_entry entries[3] = {};
   fi_cq_err_entry error{};
@@ -149,18 +149,18 @@ TEST_F(CqTest, StopsAtErrorsUntilTheyAreRead) {
 
 TEST_F(CqTest, NamesEveryFaultWithLibfabricsNumber) {
   open(FI_CQ_FORMAT_TAGGED);
-  const std::pair<Fault, int> expected[] = {
-      {Fault::truncated, FI_ETRUNC},     {Fault::canceled, FI_ECANCELED},
-      {Fault::no_message, FI_ENOMSG},    {Fault::unreachable, FI_EHOSTUNREACH},
-      {Fault::refused, FI_ECONNREFUSED}, {Fault::reset, FI_ECONNRESET},
+  const std::pair<Status, int> expected[] = {
+      {Status::truncated, FI_ETRUNC},     {Status::canceled, FI_ECANCELED},
+      {Status::no_message, FI_ENOMSG},    {Status::unreachable, FI_EHOSTUNREACH},
+      {Status::refused, FI_ECONNREFUSED}, {Status::reset, FI_ECONNRESET},
   };
-  for (const auto& [fault, number] : expected) {
-    push(failed(fault));
+  for (const auto& [status, number] : expected) {
+    push(failed(status));
     fi_cq_err_entry error{};
     ASSERT_EQ(fi_cq_readerr(cq, &error, 0), 1);
     EXPECT_EQ(error.err, number);
     const char* text = fi_cq_strerror(cq, error.prov_errno, error.err_data, nullptr, 0);
-    EXPECT_EQ(std::string(text), describe(fault) + std::string(": 10.0.0.9:1234"));
+    EXPECT_EQ(std::string(text), describe(status) + std::string(": 10.0.0.9:1234"));
     char mine[12];
     fi_cq_strerror(cq, error.prov_errno, error.err_data, mine, sizeof mine);
     EXPECT_EQ(std::string(mine), std::string(text).substr(0, 11));
@@ -171,13 +171,13 @@ TEST_F(CqTest, ErrorDataGoesWhereThereIsRoom) {
   open(FI_CQ_FORMAT_TAGGED);
   sockaddr_in mine{};
   fi_cq_err_entry error{};
-  push(failed(Fault::reset));
+  push(failed(Status::reset));
   ASSERT_EQ(fi_cq_readerr(cq, &error, 0), 1);
   ASSERT_EQ(error.err_data_size, sizeof mine) << "lent by the queue";
   EXPECT_EQ(SocketAddress::from(static_cast<const sockaddr*>(error.err_data), error.err_data_size),
             host(9, 1234));
 
-  push(failed(Fault::reset));
+  push(failed(Status::reset));
   error.err_data = &mine;
   error.err_data_size = sizeof mine;
   ASSERT_EQ(fi_cq_readerr(cq, &error, 0), 1);
@@ -185,14 +185,14 @@ TEST_F(CqTest, ErrorDataGoesWhereThereIsRoom) {
   EXPECT_EQ(error.err_data_size, sizeof mine);
   EXPECT_EQ(ntohs(mine.sin_port), 1234);
 
-  push(failed(Fault::reset));
+  push(failed(Status::reset));
   mine = {};
   error.err_data_size = 4;
   ASSERT_EQ(fi_cq_readerr(cq, &error, 0), 1);
   EXPECT_EQ(error.err_data_size, 0u);
   EXPECT_EQ(mine.sin_port, 0);
 
-  Completion nobody = failed(Fault::no_message);
+  Completion nobody = failed(Status::no_message);
   nobody.peer = {};
   push(nobody);
   error.err_data_size = 0;
@@ -212,7 +212,7 @@ TEST_F(CqTest, ErrorEntriesHaveTheSizeOfTheirVersion) {
     std::memset(bytes, 0xee, sizeof bytes);
     auto* error = reinterpret_cast<fi_cq_err_entry*>(bytes);
     if (size > 72) error->err_data_size = 0;
-    push(failed(Fault::reset));
+    push(failed(Status::reset));
     ASSERT_EQ(fi_cq_readerr(cq, error, 0), 1);
     for (std::size_t i = size; i < sizeof bytes; ++i) EXPECT_EQ(bytes[i], std::byte{0xee}) << version;
     if (size == kWithSource) {
@@ -235,14 +235,14 @@ TEST_F(CqTest, ReadingNothingTakesNothing) {
 TEST_F(CqTest, WaitsUntilSomethingComesOrTimeIsUp) {
   open(FI_CQ_FORMAT_TAGGED, FI_WAIT_UNSPEC);
   fi_cq_tagged_entry entry{};
-  const Time start = assembly.clock().now();
+  const Time start = platform.clock().now();
   EXPECT_EQ(fi_cq_sread(cq, &entry, 1, nullptr, 10), -FI_EAGAIN);
-  EXPECT_GE(assembly.clock().now() - start, 10ms);
+  EXPECT_GE(platform.clock().now() - start, 10ms);
   push(sent());
   fi_addr_t source = 0;
   EXPECT_EQ(fi_cq_sreadfrom(cq, &entry, 1, &source, nullptr, -1), 1);
   EXPECT_EQ(source, FI_ADDR_NOTAVAIL);
-  push(failed(Fault::reset));
+  push(failed(Status::reset));
   EXPECT_EQ(fi_cq_sread(cq, &entry, 1, nullptr, -1), -FI_EAVAIL);
 }
 

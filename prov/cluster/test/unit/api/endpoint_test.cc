@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "api/newer.h"
+#include "api/option_compat.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -38,11 +38,11 @@ TEST_F(EndpointTest, NeedsAnAddressVectorAndQueuesForItsDirections) {
   EXPECT_EQ(fi_enable(endpoint), -FI_ENOCQ);
   EXPECT_EQ(fi_ep_bind(endpoint, &cq->fid, FI_RECV), 0);
   EXPECT_EQ(fi_enable(endpoint), -FI_ENOCQ);
-  EXPECT_EQ(assembly.kept.lines.size(), 3u) << "each with a word of explanation";
+  EXPECT_EQ(platform.kept.lines.size(), 3u) << "each with a word of explanation";
   EXPECT_EQ(fi_ep_bind(endpoint, &cq->fid, FI_TRANSMIT), 0);
   EXPECT_EQ(fi_enable(endpoint), 0);
   EXPECT_EQ(fi_enable(endpoint), 0);
-  EXPECT_EQ(assembly.built, 1);
+  EXPECT_EQ(platform.built, 1);
 }
 
 TEST_F(EndpointTest, OneDirectionNeedsOneQueue) {
@@ -100,7 +100,7 @@ TEST_F(EndpointTest, HasANameBeforeItIsEnabledAndKeepsIt) {
   EXPECT_EQ(ntohs(name.sin_port), 9000);
   bind_all();
   EXPECT_EQ(fi_enable(endpoint), 0);
-  EXPECT_EQ(assembly.built, 1);
+  EXPECT_EQ(platform.built, 1);
   EXPECT_EQ(fi_setname(&endpoint->fid, &name, sizeof name), -FI_EOPBADSTATE);
 }
 
@@ -112,22 +112,22 @@ TEST_F(EndpointTest, AsksForTheAddressItWasOpenedWith) {
   sockaddr_in name{};
   std::size_t size = sizeof name;
   EXPECT_EQ(fi_getname(&endpoint->fid, &name, &size), 0);
-  EXPECT_EQ(assembly.last_wanted, host(7, 9228));
+  EXPECT_EQ(platform.last_wanted, host(7, 9228));
   info.info.src_addr = nullptr;
   reopen();
   wanted = raw(host(8, 1));
   EXPECT_EQ(fi_setname(&endpoint->fid, &wanted, sizeof wanted), 0);
   EXPECT_EQ(fi_getname(&endpoint->fid, &name, &size), 0);
-  EXPECT_EQ(assembly.last_wanted, host(8, 1));
+  EXPECT_EQ(platform.last_wanted, host(8, 1));
 }
 
 TEST_F(EndpointTest, PassesOnWhyThereIsNoEngine) {
   bind_all();
-  assembly.fail_with = FI_EADDRINUSE;
+  platform.fail_with = FI_EADDRINUSE;
   EXPECT_EQ(fi_enable(endpoint), -FI_EADDRINUSE);
   std::size_t size = 0;
   EXPECT_EQ(fi_getname(&endpoint->fid, nullptr, &size), -FI_EADDRINUSE);
-  assembly.fail_with = 0;
+  platform.fail_with = 0;
   EXPECT_EQ(fi_enable(endpoint), 0);
 }
 
@@ -207,11 +207,11 @@ TEST_F(EndpointTest, RemoteAccessHasLimitsOfItsOwn) {
   fid_ep* another = open_endpoint();
   std::size_t value = 0;
   std::size_t size = sizeof value;
-  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectRmaSize, &value, &size), 0);
+  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, compat::kOptionInjectRmaSize, &value, &size), 0);
   EXPECT_EQ(value, protocol::kInjectMax);
   value = 8;
-  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectRmaSize, &value, size), 0);
-  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectMessageSize, &value, &size), 0);
+  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, compat::kOptionInjectRmaSize, &value, size), 0);
+  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, compat::kOptionInjectMessageSize, &value, &size), 0);
   EXPECT_EQ(value, protocol::kInjectMax);
   EXPECT_EQ(fi_ep_bind(another, &av->fid, 0), 0);
   EXPECT_EQ(fi_ep_bind(another, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
@@ -226,12 +226,12 @@ TEST_F(EndpointTest, AtomicsHaveLimitsOfTheirOwn) {
   fid_ep* another = open_endpoint();
   std::size_t value = 0;
   std::size_t size = sizeof value;
-  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionMaxAtomicSize, &value, &size), 0);
+  EXPECT_EQ(fi_getopt(&another->fid, FI_OPT_ENDPOINT, compat::kOptionMaxAtomicSize, &value, &size), 0);
   EXPECT_EQ(value, protocol::kAtomicMax);
   value = 16;
-  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionMaxAtomicSize, &value, size), 0);
+  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, compat::kOptionMaxAtomicSize, &value, size), 0);
   value = 8;
-  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, newer::kOptionInjectAtomicSize, &value, size), 0);
+  EXPECT_EQ(fi_setopt(&another->fid, FI_OPT_ENDPOINT, compat::kOptionInjectAtomicSize, &value, size), 0);
   EXPECT_EQ(fi_ep_bind(another, &av->fid, 0), 0);
   EXPECT_EQ(fi_ep_bind(another, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
   ASSERT_EQ(fi_enable(another), 0);
@@ -247,14 +247,14 @@ TEST_F(EndpointTest, AtomicsHaveLimitsOfTheirOwn) {
 TEST_F(EndpointTest, OptionsCanBeReadAndMadeSmaller) {
   std::size_t value = 0;
   std::size_t size = sizeof value;
-  EXPECT_EQ(fi_getopt(&endpoint->fid, FI_OPT_ENDPOINT, newer::kOptionInjectTaggedSize, &value, &size), 0);
+  EXPECT_EQ(fi_getopt(&endpoint->fid, FI_OPT_ENDPOINT, compat::kOptionInjectTaggedSize, &value, &size), 0);
   EXPECT_EQ(value, protocol::kInjectMax);
   value += 1;
-  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, newer::kOptionInjectTaggedSize, &value, size),
+  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, compat::kOptionInjectTaggedSize, &value, size),
             -FI_EINVAL);
   value = 8;
-  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, newer::kOptionInjectTaggedSize, &value, size), 0);
-  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, newer::kOptionMaxMessageSize, &value, size), 0);
+  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, compat::kOptionInjectTaggedSize, &value, size), 0);
+  EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, compat::kOptionMaxMessageSize, &value, size), 0);
   value = 1 << 20;
   EXPECT_EQ(fi_setopt(&endpoint->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, size), 0);
   value = 0;

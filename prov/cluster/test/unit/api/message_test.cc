@@ -152,7 +152,7 @@ TEST_F(MessageTest, WithoutTheCapabilityTheSenderIsNotLookedAt) {
 TEST_F(MessageTest, BadArgumentsAreRefusedAtOnce) {
   start();
   std::vector<char> big(protocol::kInjectMax + 1);
-  std::array<iovec, protocol::kSlicesMax + 1> parts{};
+  std::array<iovec, protocol::kIovMax + 1> parts{};
   fi_msg message{parts.data(), nullptr, parts.size(), to_right, nullptr, 0};
   EXPECT_EQ(fi_inject(left.endpoint, big.data(), big.size(), to_right), -FI_EINVAL);
   EXPECT_EQ(fi_inject(left.endpoint, big.data(), big.size() - 1, to_right), 0);
@@ -259,7 +259,7 @@ TEST_F(MessageTest, NobodyThereEndsInAnErrorThatNamesThem) {
   start();
   const sockaddr_in nowhere = raw(host(200, 1));
   fi_addr_t to_nobody = 0;
-  assembly.clock().step = 100us;  // it takes seconds to be sure
+  platform.clock().step = 100us;  // it takes seconds to be sure
   ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &to_nobody, 0, nullptr), 1);
   ASSERT_EQ(fi_tsend(left.endpoint, "x", 1, nullptr, to_nobody, 1, &context), 0);
   fi_cq_err_entry error{};
@@ -275,7 +275,7 @@ TEST_F(MessageTest, NobodyThereIsAnErrorForInjectedMessagesToo) {
   start();
   const sockaddr_in nowhere = raw(host(200, 1));
   fi_addr_t to_nobody = 0;
-  assembly.clock().step = 100us;
+  platform.clock().step = 100us;
   ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &to_nobody, 0, nullptr), 1);
   ASSERT_EQ(fi_inject(left.endpoint, "u", 1, to_nobody), 0);
   ASSERT_EQ(fi_tinject(left.endpoint, "t", 1, to_nobody, 1), 0);
@@ -289,7 +289,7 @@ TEST_F(MessageTest, NobodyThereIsAnErrorForInjectedMessagesToo) {
 }
 
 TEST_F(MessageTest, SendsAreHeldBackAndGoOnAfterReading) {
-  assembly.settings.send_requests_max = 8;
+  platform.settings.send_requests_max = 8;
   start();
   int taken = 0;
   ssize_t result = 0;

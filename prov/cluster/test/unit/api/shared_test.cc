@@ -90,7 +90,7 @@ TEST_F(SharedTest, CountersMoveTheirEndpointsAndCountInjectedMessages) {
 }
 
 TEST_F(SharedTest, EndpointsComeAndGoWhileTheirQueueIsRead) {
-  assembly.alone = true;
+  platform.alone = true;
   constexpr int kLives = 200;
   constexpr int kReaders = 2;
   fid_av* av = open_av();

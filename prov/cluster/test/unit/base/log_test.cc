@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/counters.h"
-#include "base/fault.h"
+#include "base/status.h"
 
 namespace cluster {
 namespace {
@@ -54,11 +54,11 @@ TEST(Log, CutsLongLines) {
   EXPECT_EQ(log.lines[0].second.substr(0, 9), "begin xxx");
 }
 
-TEST(Fault, EachHasWordsOfItsOwn) {
+TEST(Status, EachHasWordsOfItsOwn) {
   std::set<std::string> words;
-  for (int i = 0; i <= static_cast<int>(Fault::reset); ++i) words.insert(describe(static_cast<Fault>(i)));
-  EXPECT_EQ(words.size(), static_cast<std::size_t>(Fault::reset) + 1);
-  EXPECT_EQ(words.count("unknown fault"), 0u);
+  for (int i = 0; i <= static_cast<int>(Status::reset); ++i) words.insert(describe(static_cast<Status>(i)));
+  EXPECT_EQ(words.size(), static_cast<std::size_t>(Status::reset) + 1);
+  EXPECT_EQ(words.count("unknown status"), 0u);
 }
 
 TEST(Counters, EachVisitsEveryRowOnce) {

@@ -5,7 +5,7 @@
 #include <array>
 #include <optional>
 
-#include "protocol/regions.h"
+#include "protocol/region_table.h"
 #include "support/node.h"
 #include "wire/control.h"
 
@@ -40,11 +40,11 @@ class CallerTest : public test::EngineTest {
     std::memcpy(frame.data(), &header, sizeof header);
     return frame;
   }
-  static Fault put(Node& from, std::byte value) {
+  static Status put(Node& from, std::byte value) {
     const std::array bytes{value};
     const ConstBytes slice = bytes;
-    const protocol::RemoteRange range{0, 1, 1};
-    protocol::PutOrder order;
+    const protocol::RmaIov range{0, 1, 1};
+    protocol::WriteOp order;
     order.remote = {&range, 1};
     order.length = 1;
     order.slices = {&slice, 1};
@@ -85,7 +85,7 @@ TEST_F(CallerTest, NobodyCallsByTheShortcut) {
   inject(kB, kA, call, true);
   pass(a);
   EXPECT_EQ(a.counters().sessions_opened, 0u);
-  EXPECT_EQ(a.counters().refused_garbage, 1u);
+  EXPECT_EQ(a.counters().refused_malformed, 1u);
   inject(kB, kA, call);
   pass(a);
   EXPECT_EQ(a.counters().sessions_opened, 1u);
@@ -133,28 +133,28 @@ TEST_F(CallerTest, TwoWhoCallEachOtherAtOnceAreBothHeard) {
   EXPECT_EQ(a.counters().unexpected, 3u);
   EXPECT_EQ(b.counters().unexpected, 3u);
   EXPECT_EQ(a.counters().timeouts + b.counters().timeouts, 0u) << "no longer than a round trip";
-  EXPECT_TRUE(a.engine.settled() && b.engine.settled());
+  EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
 }
 
 TEST_F(CallerTest, MemoryIsTouchedForNobodyWhoDoesNotHearUs) {
   std::array<std::byte, 1> memory{};
-  protocol::Regions regions;
+  protocol::RegionTable regions;
   regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});
   Node a(network, kA, kB, 1000);
   a.engine.attach(a.book, {.sends = &a.sent, .receives = &a.received, .regions = &regions});
   {
     Node forger(network, kB, kA, 1000);
-    ASSERT_EQ(put(forger, std::byte{1}), Fault::none);
+    ASSERT_EQ(put(forger, std::byte{1}), Status::ok);
     network.conditions.blackout = true;
   }
   network.conditions.blackout = false;
   pass(a);
   EXPECT_EQ(memory[0], std::byte{0});
   Node b(network, kB, kA, 2000);
-  ASSERT_EQ(put(b, std::byte{2}), Fault::none);
+  ASSERT_EQ(put(b, std::byte{2}), Status::ok);
   pass(a, b);
   EXPECT_EQ(memory[0], std::byte{2}) << "and for who does, it is";
-  EXPECT_TRUE(b.engine.settled());
+  EXPECT_TRUE(b.engine.quiescent());
 }
 
 TEST_F(CallerTest, NoMoreIsTakenOfACallThanACallMayBe) {
@@ -174,7 +174,7 @@ TEST_F(CallerTest, NoMoreIsTakenOfACallThanACallMayBe) {
 
 TEST_F(CallerTest, WhatHasNoOrderIsNotKeptForLater) {
   std::array<std::byte, 1> memory{};
-  protocol::Regions regions;
+  protocol::RegionTable regions;
   regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});
   Node a(network, kA, kB, 1000);
   a.engine.attach(a.book, {.sends = &a.sent, .receives = &a.received, .regions = &regions});
@@ -185,7 +185,7 @@ TEST_F(CallerTest, WhatHasNoOrderIsNotKeptForLater) {
   };
   Node b(network, kB, kA, 1000);
   b.send();
-  ASSERT_EQ(put(b, std::byte{1}), Fault::none);
+  ASSERT_EQ(put(b, std::byte{1}), Status::ok);
   pass(b);
   ASSERT_GE(calls.size(), 2u);
   const auto out_of_order = [](wire::FrameHeader& header) {

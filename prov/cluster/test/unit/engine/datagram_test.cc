@@ -1,7 +1,5 @@
 // Endpoints of datagrams between fake links: what is sent arrives or does not, whole or not at all,
 // and nothing that strangers send makes the endpoint remember them.
-#include "wire/datagram.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,8 +7,9 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "shm/host.h"
+#include "shm/local_listener.h"
 #include "support/fake_network.h"
+#include "wire/datagram_header.h"
 
 namespace cluster::engine {
 namespace {
@@ -23,22 +22,22 @@ SocketAddress host(std::uint8_t last) {
 }
 const SocketAddress kA = host(1);
 const SocketAddress kB = host(2);
-const SocketAddress kStranger = host(3);
+const SocketAddress kUnknownSource = host(3);
 constexpr std::size_t kFrameMax = 1472;
-constexpr std::size_t kMessageMax = kFrameMax - wire::kDatagramHeadMax;
+constexpr std::size_t kMessageMax = kFrameMax - wire::kDatagramHeaderMax;
 
 /// An endpoint that knows one peer, under handle 0.
 struct Node {
   Node(test::FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer,
-       Service service = Service::datagram)
+       EndpointType service = EndpointType::dgram)
       : clock(network.clock()), engine(parts(network, name, service)) {
     book.insert(peer);
-    protocol::Sinks sinks{.sends = &sent, .receives = &received};
-    sinks.want_source = true;
-    engine.attach(book, sinks);
+    protocol::EndpointBindings bindings{.sends = &sent, .receives = &received};
+    bindings.want_source = true;
+    engine.attach(book, bindings);
   }
-  Parts parts(test::FakeNetwork& network, const SocketAddress& name, Service service) {
-    Settings settings;
+  EngineParts parts(test::FakeNetwork& network, const SocketAddress& name, EndpointType service) {
+    EngineSettings settings;
     settings.linger = 0s;
     return {.environment = {clock, random, log, counters},
             .settings = settings,
@@ -46,13 +45,13 @@ struct Node {
             .epoch = 1000,
             .link = std::make_unique<test::FakeLink>(network, name, kFrameMax),
             .host = nullptr,
-            .keeper = nullptr,
+            .resources = nullptr,
             .service = service};
   }
-  Fault send(ConstBytes bytes, std::uint64_t data = 0) {
+  Status send(ConstBytes bytes, std::uint64_t data = 0) {
     return engine.send({.slices = {&bytes, 1}, .length = bytes.size(), .data = data, .has_data = data != 0});
   }
-  Fault receive(Bytes bytes, std::uint64_t from = protocol::kAnyPeer) {
+  Status receive(Bytes bytes, std::uint64_t from = protocol::kAddrUnspec) {
     return engine.receive({.slices = {&bytes, 1}, .from = from, .context = this});
   }
   static std::vector<Completion> take(protocol::CompletionQueue& queue) {
@@ -67,7 +66,7 @@ struct Node {
   test::FakeRandom random;
   test::FakeLog log;
   Counters counters;
-  AddressBook book;
+  AddressTable book;
   protocol::CompletionQueue sent;
   protocol::CompletionQueue received;
   Engine engine;
@@ -91,8 +90,8 @@ TEST_F(DatagramTest, AMessageIsAFrameOfItsOwn) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
   std::vector<std::byte> message(kMessageMax, std::byte{7});
-  ASSERT_EQ(b.receive(target), Fault::none);
-  ASSERT_EQ(a.send(message, 0xDA7A), Fault::none);
+  ASSERT_EQ(b.receive(target), Status::ok);
+  ASSERT_EQ(a.send(message, 0xDA7A), Status::ok);
   EXPECT_EQ(network.carried, 1u);
   EXPECT_EQ(Node::take(a.sent).size(), 1u) << "complete once it has left";
   pass(a, b);
@@ -104,31 +103,31 @@ TEST_F(DatagramTest, AMessageIsAFrameOfItsOwn) {
   EXPECT_TRUE(std::equal(message.begin(), message.end(), target.begin()));
   EXPECT_EQ(network.carried, 1u) << "nothing is said in return";
   message.push_back(std::byte{8});
-  EXPECT_EQ(a.send(message), Fault::too_big);
+  EXPECT_EQ(a.send(message), Status::too_big);
 }
 
 TEST_F(DatagramTest, ALostOneIsLostAndNobodyIsStuck) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
-  ASSERT_EQ(b.receive(target), Fault::none);
+  ASSERT_EQ(b.receive(target), Status::ok);
   network.conditions.blackout = true;
-  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(a, b);
   EXPECT_EQ(Node::take(a.sent).size(), 1u);
   EXPECT_TRUE(b.received.empty());
-  EXPECT_TRUE(a.engine.settled());
+  EXPECT_TRUE(a.engine.quiescent());
   EXPECT_EQ(network.carried, 1u);
 }
 
 TEST_F(DatagramTest, AShortReceiveIsTruncated) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
-  ASSERT_EQ(b.receive(Bytes(target).first(5)), Fault::none);
-  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  ASSERT_EQ(b.receive(Bytes(target).first(5)), Status::ok);
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(a, b);
   const auto got = Node::take(b.received);
   ASSERT_EQ(got.size(), 1u);
-  EXPECT_EQ(got[0].fault, Fault::truncated);
+  EXPECT_EQ(got[0].status, Status::truncated);
   EXPECT_EQ(got[0].length, 5u);
   EXPECT_EQ(got[0].lost, 3u);
 }
@@ -139,62 +138,62 @@ TEST_F(DatagramTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCounted) {
   constexpr std::size_t kSent = 1000;
   for (std::size_t i = 0; i < kSent; ++i) {
     std::byte message{static_cast<unsigned char>(i)};
-    ASSERT_EQ(a.send({&message, 1}), Fault::none);
+    ASSERT_EQ(a.send({&message, 1}), Status::ok);
     pass(b);
   }
   const std::size_t kept = kSent - b.counters.datagrams_dropped;
   EXPECT_GT(kept, 100u);
   EXPECT_LT(kept, kSent);
   for (std::size_t i = 0; i < kept; ++i) {
-    ASSERT_EQ(b.receive(Bytes(target).first(1)), Fault::none);
+    ASSERT_EQ(b.receive(Bytes(target).first(1)), Status::ok);
     ASSERT_EQ(target[0], std::byte{static_cast<unsigned char>(i)}) << "oldest first";
   }
   EXPECT_EQ(Node::take(b.received).size(), kept);
-  ASSERT_EQ(b.receive(Bytes(target).first(1)), Fault::none);
+  ASSERT_EQ(b.receive(Bytes(target).first(1)), Status::ok);
   EXPECT_TRUE(b.received.empty());
 }
 
 TEST_F(DatagramTest, StrangersAreHeardButHaveNoName) {
   Node a(network, kA, kB);
-  Node stranger(network, kStranger, kA);
-  ASSERT_EQ(a.receive(target, 0), Fault::none);
-  ASSERT_EQ(stranger.send(ConstBytes(target).first(8)), Fault::none);
+  Node stranger(network, kUnknownSource, kA);
+  ASSERT_EQ(a.receive(target, 0), Status::ok);
+  ASSERT_EQ(stranger.send(ConstBytes(target).first(8)), Status::ok);
   pass(a);
   EXPECT_TRUE(a.received.empty()) << "that receive was for b alone";
-  ASSERT_EQ(a.receive(target), Fault::none);
+  ASSERT_EQ(a.receive(target), Status::ok);
   const auto got = Node::take(a.received);
   ASSERT_EQ(got.size(), 1u);
-  EXPECT_EQ(got[0].source, protocol::kNoHandle);
+  EXPECT_EQ(got[0].source, protocol::kAddrNotAvail);
 }
 
 TEST_F(DatagramTest, WhoeverWritesDatagramsDoesNotSayWhereOthersGo) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
   network.conditions.macs = true;
-  ASSERT_EQ(b.send(ConstBytes(target).first(8)), Fault::none);
+  ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(a);
   std::size_t raw = 0;
   network.drop = [&](const test::FakeNetwork::Cargo& cargo, const SocketAddress&) {
     raw += cargo.raw ? 1 : 0;
     return false;
   };
-  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   EXPECT_EQ(raw, 0u);
 }
 
 TEST_F(DatagramTest, TheTwoKindsOfEndpointsDoNotTalk) {
   Node a(network, kA, kB);
-  Node b(network, kB, kA, Service::reliable);
-  ASSERT_EQ(b.receive(target), Fault::none);
-  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Fault::none);
+  Node b(network, kB, kA, EndpointType::rdm);
+  ASSERT_EQ(b.receive(target), Status::ok);
+  ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(b);
   EXPECT_TRUE(b.received.empty());
   EXPECT_EQ(b.counters.refused_stale, 1u);
-  ASSERT_EQ(b.send(ConstBytes(target).first(8)), Fault::none);
+  ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(b, a);
   const auto failed = Node::take(b.sent);
   ASSERT_EQ(failed.size(), 1u) << "told at once, not after the time of the dead";
-  EXPECT_EQ(failed[0].fault, Fault::reset);
+  EXPECT_EQ(failed[0].status, Status::reset);
 }
 
 TEST_F(DatagramTest, NonsenseInARightFrameIsCounted) {
@@ -204,12 +203,12 @@ TEST_F(DatagramTest, NonsenseInARightFrameIsCounted) {
   wire::Segment other;
   other.kind = wire::SegmentKind::done;
   for (const wire::Segment& segment : {tagged, other}) {
-    const wire::DatagramHead head(segment, {});
+    const wire::DatagramHeader head(segment, {});
     const link::Path path{kA, {}, false};
     link::OutFrame frame;
     frame.path = &path;
     frame.add(head.bytes());
-    network.carry(kStranger, frame);
+    network.carry(kUnknownSource, frame);
   }
   pass(a);
   EXPECT_EQ(a.counters.refused_segment, 2u);

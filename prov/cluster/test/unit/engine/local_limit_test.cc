@@ -14,7 +14,7 @@ namespace {
 using test::kA;
 using test::kB;
 using test::kFlowsMax;
-using test::kStranger;
+using test::kUnknownSource;
 using test::Node;
 
 using LocalLimitTest = test::EngineTest;
@@ -36,7 +36,7 @@ class SilentInbox final : public test::QuietInbox {
 };
 
 /// Lets in whoever the test says.
-class HostOfMany final : public test::QuietHost {
+class HostOfMany final : public test::QuietListener {
  public:
   using Queue = std::vector<std::unique_ptr<shm::Inbox>>;
   explicit HostOfMany(Queue& queue) : queue_(queue) {}
@@ -72,7 +72,7 @@ TEST_F(LocalLimitTest, LocalStrangersFindALimitThatExpectedPeersDoNot) {
   const bool gone = false;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(callers));
   for (std::uint16_t port = 1; port <= kFlowsMax + 2; ++port) {
-    callers.push_back(std::make_unique<SilentInbox>(kStranger.with_port(port), 1, gone));
+    callers.push_back(std::make_unique<SilentInbox>(kUnknownSource.with_port(port), 1, gone));
   }
   callers.push_back(std::make_unique<SilentInbox>(kB, 1, gone));
   pass(a);

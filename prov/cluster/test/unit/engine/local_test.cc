@@ -22,7 +22,7 @@ class EndlessInbox final : public test::QuietInbox {
  public:
   EndlessInbox(std::size_t& looks, bool dead, bool talks)
       : QuietInbox(kB), looks_(looks), dead_(dead), talks_(talks) {}
-  bool look(shm::Arrival& arrival) override {
+  bool peek(shm::PeekedSegment& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::done;
     return ++looks_ < 10'000'000 && talks_;
@@ -34,7 +34,7 @@ class EndlessInbox final : public test::QuietInbox {
   bool dead_, talks_;
 };
 
-class HostOfOne final : public test::QuietHost {
+class HostOfOne final : public test::QuietListener {
  public:
   explicit HostOfOne(std::size_t& looks, bool dead = true, bool talks = true)
       : looks_(looks), dead_(dead), talks_(talks) {}
@@ -57,7 +57,7 @@ class CountedInbox final : public test::QuietInbox {
     bool talks = false;
   };
   CountedInbox(const SocketAddress& peer, Account& account) : QuietInbox(peer), account_(account) {}
-  bool look(shm::Arrival& arrival) override {
+  bool peek(shm::PeekedSegment& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::padding;
     shown_ = account_.talks && !shown_;
@@ -70,7 +70,7 @@ class CountedInbox final : public test::QuietInbox {
   bool shown_ = false;
 };
 
-class HostOfMany final : public test::QuietHost {
+class HostOfMany final : public test::QuietListener {
  public:
   explicit HostOfMany(std::vector<CountedInbox::Account>& accounts) : accounts_(accounts) {}
   void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
@@ -89,19 +89,19 @@ class HostOfMany final : public test::QuietHost {
 class LeavingInbox final : public test::QuietInbox {
  public:
   explicit LeavingInbox(bool in_peace) : QuietInbox(kB), farewells_(in_peace ? 1 : 0) {}
-  bool look(shm::Arrival& arrival) override {
+  bool peek(shm::PeekedSegment& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::farewell;
     return farewells_ > 0;
   }
-  void take() override { --farewells_; }
+  void pop() override { --farewells_; }
   bool peer_gone() override { return true; }
 
  private:
   int farewells_;
 };
 
-class HostOfALeaver final : public test::QuietHost {
+class HostOfALeaver final : public test::QuietListener {
  public:
   explicit HostOfALeaver(bool in_peace) : inbox_(std::make_unique<LeavingInbox>(in_peace)) {}
   void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
@@ -131,7 +131,7 @@ TEST_F(LocalTest, AFarewellIsToldFromALoss) {
   for (const bool in_peace : {false, true}) {
     Node a(network, kA, kB, 1000, std::make_unique<HostOfALeaver>(in_peace));
     const Bytes slice = as_bytes(&a.got, sizeof a.got);
-    ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Fault::none);
+    ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
     for (int turn = 0; turn < 2'000; ++turn) {
       network.clock().advance(1ms);
       a.engine.poll();
@@ -143,11 +143,11 @@ TEST_F(LocalTest, AFarewellIsToldFromALoss) {
     };
     EXPECT_EQ(said("has closed"), in_peace ? 1 : 0);
     EXPECT_EQ(said("is lost"), in_peace ? 0 : 1);
-    std::vector<Fault> faults;
+    std::vector<Status> faults;
     a.received.drain(
         9, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& completion) { faults.push_back(completion.fault); });
-    EXPECT_EQ(faults, in_peace ? std::vector<Fault>{} : std::vector<Fault>{Fault::reset});
+        [&](const protocol::Completion& completion) { faults.push_back(completion.status); });
+    EXPECT_EQ(faults, in_peace ? std::vector<Status>{} : std::vector<Status>{Status::reset});
   }
 }
 
@@ -189,7 +189,7 @@ TEST_F(LocalTest, AFrameFromTheNetworkBringsItsTurnsBack) {
 TEST_F(LocalTest, PeersThatSayNothingTakeTurns) {
   constexpr std::size_t kPeers = 200, kTurns = 10'000;
   std::vector<CountedInbox::Account> accounts(kPeers);
-  Settings settings = test::node_settings();
+  EngineSettings settings = test::node_settings();
   settings.flows_max = kPeers;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(accounts), settings);
   a.engine.poll();

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/engine.h"
-#include "link/bundle.h"
-#include "shm/host.h"
+#include "multipath/link_bundle.h"
+#include "shm/local_listener.h"
 #include "support/fake_network.h"
 
 namespace cluster::engine {
@@ -29,9 +29,9 @@ struct RailNode {
     engine.attach(book, {.sends = &sent, .receives = &received});
   }
   RailNode(FakeNetwork& network, int number) : RailNode(network, number, number) {}
-  Parts parts(FakeNetwork& network, int number, int claimed) {
+  EngineParts parts(FakeNetwork& network, int number, int claimed) {
     std::vector<std::unique_ptr<link::Link>> links;
-    std::vector<rails::OwnRail> own;
+    std::vector<multipath::Rail> own;
     for (int rail = 0; rail < kRails; ++rail) {
       links.push_back(std::make_unique<FakeLink>(network, address(rail, number)));
       own.push_back({address(rail, rail == 0 ? number : claimed), 24, "eth" + std::to_string(rail)});
@@ -40,19 +40,19 @@ struct RailNode {
             .settings = {.linger = 0s},
             .name = address(0, number),
             .epoch = 1000,
-            .link = std::make_unique<link::Bundle>(std::move(links)),
+            .link = std::make_unique<link::LinkBundle>(std::move(links)),
             .host = nullptr,
-            .keeper = nullptr,
+            .resources = nullptr,
             .rails = std::move(own)};
   }
-  void send(AddressBook::Handle to) {
+  void send(AddressTable::Handle to) {
     const ConstBytes slice = as_bytes(&word, sizeof word);
-    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word, .to = to}), Fault::none);
+    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word, .to = to}), Status::ok);
   }
-  std::vector<PeerInsight> peers() const {
-    const std::optional<Insight> seen = engine.insight();
+  std::vector<PeerStats> peers() const {
+    const std::optional<EndpointStats> seen = engine.stats();
     EXPECT_TRUE(seen.has_value());
-    return seen ? seen->peers : std::vector<PeerInsight>{};
+    return seen ? seen->peers : std::vector<PeerStats>{};
   }
 
   struct World {
@@ -61,7 +61,7 @@ struct RailNode {
     test::FakeLog log{};
     Counters counters{};
   } world;
-  AddressBook book;
+  AddressTable book;
   protocol::CompletionQueue sent;
   protocol::CompletionQueue received;
   std::uint64_t word = 0x1234;

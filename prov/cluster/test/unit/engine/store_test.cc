@@ -12,7 +12,7 @@ namespace {
 using test::kA;
 using test::kB;
 using test::kFlowsMax;
-using test::kStranger;
+using test::kUnknownSource;
 using test::Node;
 
 constexpr std::size_t kOfOne = 4;  ///< what one peer may have stored
@@ -20,9 +20,9 @@ constexpr std::uint64_t kMessages = 300;
 
 class StoreTest : public test::EngineTest {
  protected:
-  static Settings narrow() {
-    Settings settings = test::node_settings();
-    settings.stored_max = 8 * kOfOne;
+  static EngineSettings narrow() {
+    EngineSettings settings = test::node_settings();
+    settings.unexpected_max = 8 * kOfOne;
     return settings;
   }
   /// What `node` has received since the last call.
@@ -30,7 +30,7 @@ class StoreTest : public test::EngineTest {
     std::size_t count = 0;
     node.received.drain(
         ~std::size_t{0}, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& completion) { count += completion.fault == Fault::none ? 1 : 0; });
+        [&](const protocol::Completion& completion) { count += completion.status == Status::ok ? 1 : 0; });
     return count;
   }
 };
@@ -41,7 +41,7 @@ TEST_F(StoreTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
   for (std::uint64_t i = 0; i < kMessages; ++i) b.send();
   pass(a, b);
   EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
-  EXPECT_GT(a.counters().store_full, 0u);
+  EXPECT_GT(a.counters().unexpected_full, 0u);
   for (int second = 0; second < 30; ++second) {
     clock.advance(1s);
     pass(a, b);
@@ -95,7 +95,7 @@ TEST_F(StoreTest, MessagesToOneselfWaitToo) {
     a.receive();
     EXPECT_EQ(a.got, i) << "at once: whoever posts a receive may go to sleep behind it";
   }
-  EXPECT_GT(a.counters().store_full, 0u);
+  EXPECT_GT(a.counters().unexpected_full, 0u);
 }
 
 TEST_F(StoreTest, StrangersWhoAreGoneAreForgottenUnlessAMessageNamesThem) {
@@ -103,7 +103,7 @@ TEST_F(StoreTest, StrangersWhoAreGoneAreForgottenUnlessAMessageNamesThem) {
   std::uint16_t port = 0;
   const auto call = [&](int times) {
     for (int i = 0; i < times; ++i) {
-      Node stranger(network, kStranger.with_port(++port), kA, 1000);
+      Node stranger(network, kUnknownSource.with_port(++port), kA, 1000);
       stranger.send();
       pass(a, stranger);
     }

@@ -8,7 +8,7 @@ namespace {
 
 struct TwoClocks final : Clock {
   Time now() override { return Time(1s); }
-  Duration stamps_ahead() override {
+  Duration realtime_offset() override {
     ++readings;
     return ahead;
   }

@@ -122,11 +122,11 @@ TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSen
     const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true}, family);
     const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = true}, family);
     ASSERT_EQ(one->refusal + other->refusal, "");
-    EXPECT_TRUE(one->station.link->has_shortcut());
+    EXPECT_TRUE(one->station.link->has_ethertype_path());
     link::Path path{other->station.name(), hosts_->interface(1).mac, true};
     constexpr std::uint32_t kFrames = 8;
     for (std::uint32_t i = 0; i < kFrames; ++i) {
-      path.shortcut = i < kFrames / 2;
+      path.ethertype = i < kFrames / 2;
       one->station.send(path, {test::numbered(i, 64 + i)});
     }
     const std::vector<test::Numbered> arrived = other->station.receive(kFrames);
@@ -134,15 +134,15 @@ TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSen
     for (std::uint32_t i = 0; i < kFrames; ++i) {
       EXPECT_TRUE(arrived[i].intact);
       EXPECT_EQ(arrived[i].number, i);
-      EXPECT_EQ(arrived[i].from.shortcut, i < kFrames / 2);
+      EXPECT_EQ(arrived[i].from.ethertype, i < kFrames / 2);
       EXPECT_EQ(arrived[i].from.to, one->station.name());
     }
-    EXPECT_EQ(one->station.world.counters.link_shortcut, kFrames / 2);
+    EXPECT_EQ(one->station.world.counters.link_ethertype_sent, kFrames / 2);
     // Back the way they came.
     other->station.send(arrived[0].from, {test::numbered(99, 64)});
     const std::vector<test::Numbered> answer = one->station.receive(1);
     ASSERT_EQ(answer.size(), 1u);
-    EXPECT_TRUE(answer[0].from.shortcut);
+    EXPECT_TRUE(answer[0].from.ethertype);
   }
 }
 
@@ -150,21 +150,21 @@ TEST_F(PacketLinkRings, LargeFramesDoNotTakeTheShortcut) {
   const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true});
   const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = true});
   link::Path path{other->station.name(), hosts_->interface(1).mac, true};
-  path.shortcut = true;
+  path.ethertype = true;
   one->station.send(path, {test::numbered(0, 1400), test::numbered(1, 1400), test::numbered(2, 1400)});
   one->station.send(path, {test::numbered(3, 1400)});  // nor what is large
   EXPECT_EQ(other->station.receive(4).size(), 4u);
-  EXPECT_EQ(one->station.world.counters.link_shortcut, 0u);
+  EXPECT_EQ(one->station.world.counters.link_ethertype_sent, 0u);
 }
 
 TEST_F(PacketLinkRings, WhoHasNoShortcutDoesNotHearIt) {
   const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true});
   const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = false});
-  EXPECT_FALSE(other->station.link->has_shortcut());
+  EXPECT_FALSE(other->station.link->has_ethertype_path());
   link::Path path{other->station.name(), hosts_->interface(1).mac, true};
-  path.shortcut = true;
+  path.ethertype = true;
   one->station.send(path, {test::numbered(0, 64)});
-  path.shortcut = false;
+  path.ethertype = false;
   one->station.send(path, {test::numbered(1, 64)});
   const std::vector<test::Numbered> arrived = other->station.receive(1);
   ASSERT_EQ(arrived.size(), 1u);
@@ -172,7 +172,7 @@ TEST_F(PacketLinkRings, WhoHasNoShortcutDoesNotHearIt) {
 }
 
 TEST_F(PacketLinkRings, AnInterfaceWithOneReceiveQueueHasAShortcut) {
-  EXPECT_TRUE(open_on(0, {})->station.link->has_shortcut());
+  EXPECT_TRUE(open_on(0, {})->station.link->has_ethertype_path());
   Interface several = hosts_->interface(0);
   several.kind = Interface::Kind::bond;  // whose queues are those of others
   std::string reason;
@@ -182,7 +182,7 @@ TEST_F(PacketLinkRings, AnInterfaceWithOneReceiveQueueHasAShortcut) {
     const auto port = UdpPort::open(hosts_->address(0, Family::v4), error);
     const auto link = open_packet_link(port, several, {}, world.environment, reason);
     ASSERT_NE(link, nullptr) << reason;
-    EXPECT_FALSE(link->has_shortcut());
+    EXPECT_FALSE(link->has_ethertype_path());
   });
 }
 

@@ -7,7 +7,7 @@
 
 #include "conformance/two_hosts.h"
 #include "os/descriptor.h"
-#include "os/frame_headers.h"
+#include "os/packet_headers.h"
 
 namespace cluster::os {
 namespace {
@@ -82,7 +82,7 @@ TEST(PortFilter, KnowsOneTypeFromTheOther) {
   for (const Family family : {Family::v4, Family::v6}) {
     Sieve ip(frames_for(ours(family), ip_ether_type(family)));
     EXPECT_FALSE(ip.passes(frame_to(ours(family), 64, Framing::own)));
-    Sieve own(frames_for(ours(family), kOwnEtherType));
+    Sieve own(frames_for(ours(family), kClusterEtherType));
     EXPECT_TRUE(own.passes(frame_to(ours(family), 64, Framing::own)));
     EXPECT_FALSE(own.passes(frame_to(ours(family), 64)));
     EXPECT_FALSE(own.passes(frame_to(ours(family).with_port(9229), 64, Framing::own)));

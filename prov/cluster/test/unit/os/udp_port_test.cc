@@ -7,7 +7,7 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
-#include "os/keeper.h"
+#include "os/probe_responder.h"
 
 namespace cluster::os {
 namespace {
@@ -46,7 +46,7 @@ TEST(UdpPort, TheNumberIsFreeTheMomentItsOwnerIsGone) {
     const auto port = UdpPort::open(name, error);
     ASSERT_TRUE(port) << i << ": " << error;
     if (i % 2 == 0) {
-      EXPECT_TRUE(start_keeper(port, world.log));
+      EXPECT_TRUE(start_probe_responder(port, world.log));
     }
   }
 }
@@ -55,8 +55,8 @@ TEST(UdpPort, SharingWithTheKeeperAdmitsNoStranger) {
   test::World world;
   int error = 0;
   const auto port = UdpPort::open(test::loopback(Family::v4), error);
-  const auto keeper = start_keeper(port, world.log);
-  ASSERT_TRUE(keeper) << world.log.text;
+  const auto responder = start_probe_responder(port, world.log);
+  ASSERT_TRUE(responder) << world.log.text;
   EXPECT_FALSE(UdpPort::open(port->name(), error));
   EXPECT_EQ(error, EADDRINUSE);
 }
@@ -64,8 +64,8 @@ TEST(UdpPort, SharingWithTheKeeperAdmitsNoStranger) {
 TEST(UdpPort, NoComplaintsIsNone) {
   int error = 0;
   const auto port = UdpPort::open(test::loopback(Family::v4), error);
-  link::Complaint complaint;
-  EXPECT_EQ(port->complaints({&complaint, 1}), 0U);
+  link::PathError path_error;
+  EXPECT_EQ(port->read_path_errors({&path_error, 1}), 0U);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "protocol/atomics.h"
+#include "protocol/atomic_arithmetic.h"
 #include "support/messenger_pair.h"
 
 namespace cluster::protocol {
@@ -19,17 +19,17 @@ class AtomicTest : public MessengerTest {
   AtomicTest() : memory(kElements) {
     std::iota(memory.begin(), memory.end(), 1000u);
     regions.add(kKey, {bytes_of(memory), 0, kBytes, true, true, &reads, &writes});
-    Sinks sinks;
-    sinks.sends = sinks.receives = &right.completions;
-    sinks.regions = &regions;
-    sinks.remote_write_counter = &remote_writes;
-    sinks.remote_read_counter = &remote_reads;
-    right.messenger.attach(sinks);
+    EndpointBindings bindings;
+    bindings.sends = bindings.receives = &right.completions;
+    bindings.regions = &regions;
+    bindings.remote_write_counter = &remote_writes;
+    bindings.remote_read_counter = &remote_reads;
+    right.messenger.attach(bindings);
     promise({});
   }
 
   void promise(const Ordering& ordering) {
-    Sinks mine;
+    EndpointBindings mine;
     mine.sends = mine.receives = &left.completions;
     mine.write_counter = &written;
     mine.read_counter = &read;
@@ -43,15 +43,15 @@ class AtomicTest : public MessengerTest {
   }
 
   /// `count` elements from element `at` on; operands and comparands are those of the fixture.
-  Fault atomic(AtomicOp op, bool fetch, std::size_t at, std::size_t count, bool inject = false,
-               std::uint64_t key = kKey) {
-    AtomicOrder order;
+  Status atomic(AtomicOp op, bool fetch, std::size_t at, std::size_t count, bool inject = false,
+                std::uint64_t key = kKey) {
+    AtomicRmaOp order;
     order.code = {op, AtomicType::uint64, fetch};
     const std::size_t size = count * sizeof(std::uint64_t);
     const ConstBytes operand[] = {{bytes_of(operands), size}};
     const ConstBytes compare[] = {{bytes_of(compares), size}};
     const Bytes result[] = {{bytes_of(results), size}};
-    const RemoteRange remote[] = {{at * sizeof(std::uint64_t), key, size}};
+    const RmaIov remote[] = {{at * sizeof(std::uint64_t), key, size}};
     if (order.code.operands() > 0) order.slices = operand;
     if (order.code.operands() > 1) order.compares = compare;
     if (fetch) order.results = result;
@@ -72,7 +72,7 @@ class AtomicTest : public MessengerTest {
   static constexpr std::size_t kElements = 1024;
   static constexpr std::size_t kBytes = kElements * sizeof(std::uint64_t);
   static constexpr std::size_t kMost = kAtomicMax / sizeof(std::uint64_t);
-  Regions regions;
+  RegionTable regions;
   Counter reads, writes, remote_writes, remote_reads, written, read;
   std::vector<std::uint64_t> memory;
   std::vector<std::uint64_t> operands = std::vector<std::uint64_t>(kElements, 7);
@@ -86,12 +86,12 @@ TEST_F(AtomicTest, EveryLengthWithAndWithoutAnAnswer) {
       SCOPED_TRACE(count);
       const auto before = memory;
       shuffle = true;
-      ASSERT_EQ(atomic(AtomicOp::sum, fetch, 3, count), Fault::none);
+      ASSERT_EQ(atomic(AtomicOp::sum, fetch, 3, count), Status::ok);
       EXPECT_TRUE(left.take().empty()) << "complete before it is done";
       run();
       const Completion done = outcome();
       EXPECT_EQ(done.kind, fetch ? Completion::Kind::fetch : Completion::Kind::atomic);
-      EXPECT_EQ(done.fault, Fault::none);
+      EXPECT_EQ(done.status, Status::ok);
       EXPECT_EQ(done.context, this);
       for (std::size_t i = 0; i < kElements; ++i) {
         const bool meant = i >= 3 && i < 3 + count;
@@ -110,17 +110,17 @@ TEST_F(AtomicTest, EveryLengthWithAndWithoutAnAnswer) {
 TEST_F(AtomicTest, SeveralRangesAreCountedOnce) {
   const ConstBytes operand[] = {{bytes_of(operands), 48}};
   const Bytes result[] = {{bytes_of(results), 48}};
-  const RemoteRange ranges[] = {{0, kKey, 16}, {64, kKey, 32}};
+  const RmaIov ranges[] = {{0, kKey, 16}, {64, kKey, 32}};
   for (const bool fetch : {false, true}) {
-    AtomicOrder order;
+    AtomicRmaOp order;
     order.code = {AtomicOp::sum, AtomicType::uint64, fetch};
     order.slices = operand;
     if (fetch) order.results = result;
     order.remote = ranges;
     order.length = 48;
-    ASSERT_EQ(left.messenger.atomic(left.channel, order), Fault::none);
+    ASSERT_EQ(left.messenger.atomic(left.channel, order), Status::ok);
     run();
-    EXPECT_EQ(outcome().fault, Fault::none);
+    EXPECT_EQ(outcome().status, Status::ok);
   }
   for (const Counter* counter : {&writes, &reads, &remote_writes, &remote_reads}) {
     EXPECT_EQ(counter->value(), 1u);
@@ -128,11 +128,11 @@ TEST_F(AtomicTest, SeveralRangesAreCountedOnce) {
 }
 
 TEST_F(AtomicTest, ReadsAndCompares) {
-  ASSERT_EQ(atomic(AtomicOp::read, true, 0, 40), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::read, true, 0, 40), Status::ok);
   run();
   outcome();
   for (std::size_t i = 0; i < 40; ++i) EXPECT_EQ(results[i], 1000 + i);
-  ASSERT_EQ(atomic(AtomicOp::cswap, true, 0, 40), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::cswap, true, 0, 40), Status::ok);
   run();
   outcome();
   for (std::size_t i = 0; i < 40; ++i) {
@@ -142,17 +142,17 @@ TEST_F(AtomicTest, ReadsAndCompares) {
 }
 
 TEST_F(AtomicTest, SeveralRangesAreOneOperation) {
-  AtomicOrder order;
+  AtomicRmaOp order;
   order.code = {AtomicOp::sum, AtomicType::uint64, true};
   operands[1] = 9;
   const ConstBytes operand[] = {{bytes_of(operands), 8}, {bytes_of(operands) + 8, 16}};
   const Bytes result[] = {{bytes_of(results), 24}};
-  const RemoteRange remote[] = {{80, kKey, 16}, {0, kKey, 8}};
+  const RmaIov remote[] = {{80, kKey, 16}, {0, kKey, 8}};
   order.slices = operand;
   order.results = result;
   order.remote = remote;
   order.length = 24;
-  ASSERT_EQ(left.messenger.atomic(left.channel, order), Fault::none);
+  ASSERT_EQ(left.messenger.atomic(left.channel, order), Status::ok);
   run();
   outcome();
   EXPECT_EQ(memory[10], 1017u);
@@ -167,9 +167,9 @@ TEST_F(AtomicTest, WhatIsNotAllowedFailsAtTheInitiatorAndChangesNothing) {
   regions.add(2, {bytes_of(memory), 0, kBytes, false, true, nullptr, nullptr});  // write only
   const auto before = memory;
   const auto refused = [&](AtomicOp op, bool fetch, std::size_t at, std::size_t count, std::uint64_t key) {
-    ASSERT_EQ(atomic(op, fetch, at, count, false, key), Fault::none);
+    ASSERT_EQ(atomic(op, fetch, at, count, false, key), Status::ok);
     run();
-    EXPECT_EQ(outcome().fault, Fault::access) << int(op) << " key " << key;
+    EXPECT_EQ(outcome().status, Status::access) << int(op) << " key " << key;
   };
   for (const std::size_t count : {std::size_t{1}, std::size_t{40}, kMost}) {
     refused(AtomicOp::sum, false, 0, count, 99);
@@ -181,25 +181,25 @@ TEST_F(AtomicTest, WhatIsNotAllowedFailsAtTheInitiatorAndChangesNothing) {
   }
   EXPECT_EQ(memory, before);
   EXPECT_EQ(remote_writes.value() + remote_reads.value(), 0u);
-  ASSERT_EQ(atomic(AtomicOp::read, true, 0, 1, false, 1), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::read, true, 0, 1, false, 1), Status::ok);
   run();
-  EXPECT_EQ(outcome().fault, Fault::none);
+  EXPECT_EQ(outcome().status, Status::ok);
 }
 
 TEST_F(AtomicTest, AfterARefusalTheRestIsNotSent) {
   left.carrier.room = 2;
-  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, kMost, false, 99), Fault::none);
-  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, kMost, false, 99), Status::ok);
+  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Status::ok);
   ASSERT_EQ(left.carrier.items.size(), 2u) << "no room for more of its parts";
   carry(left, right);
   EXPECT_TRUE(left.take().empty());
   carry(right, left);
-  EXPECT_EQ(outcome().fault, Fault::access);
+  EXPECT_EQ(outcome().status, Status::access);
   left.messenger.pump();
   ASSERT_EQ(left.carrier.items.size(), 1u);
   EXPECT_EQ(left.carrier.items[0].segment.key, kKey) << "it makes way for the next";
   run();
-  EXPECT_EQ(outcome().fault, Fault::none);
+  EXPECT_EQ(outcome().status, Status::ok);
   EXPECT_EQ(memory[0], 1007u);
   EXPECT_EQ(left.channel.atomic_parts, 0u);
 }
@@ -220,7 +220,7 @@ TEST_F(AtomicTest, OperationsThatATypeDoesNotHaveAreRefusedByTheTarget) {
 
 TEST_F(AtomicTest, InjectedOnesMayQueueAndAnswersWaitForRoom) {
   left.carrier.room = right.carrier.room = 0;
-  ASSERT_EQ(atomic(AtomicOp::cswap, true, 3, 20, true), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::cswap, true, 3, 20, true), Status::ok);
   std::fill(operands.begin(), operands.end(), 0xBAD);
   std::fill(compares.begin(), compares.end(), 0xBAD);
   left.carrier.room = 2;
@@ -232,13 +232,13 @@ TEST_F(AtomicTest, InjectedOnesMayQueueAndAnswersWaitForRoom) {
   EXPECT_TRUE(left.take().empty());
   right.carrier.room = 1;
   run();
-  EXPECT_EQ(outcome().fault, Fault::none);
+  EXPECT_EQ(outcome().status, Status::ok);
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(results[i], 1003 + i);
 }
 
 TEST_F(AtomicTest, EachOfManyIsExecutedOnce) {
   settings.send_requests_max = 100000;
-  for (int i = 0; i < 60; ++i) ASSERT_EQ(atomic(AtomicOp::sum, true, 0, kMost), Fault::none);
+  for (int i = 0; i < 60; ++i) ASSERT_EQ(atomic(AtomicOp::sum, true, 0, kMost), Status::ok);
   run();
   EXPECT_EQ(left.take().size(), 60u);
   EXPECT_EQ(memory[0], 1000u + 60 * 7);
@@ -246,13 +246,13 @@ TEST_F(AtomicTest, EachOfManyIsExecutedOnce) {
 }
 
 TEST_F(AtomicTest, ALostPeerEndsThem) {
-  ASSERT_EQ(atomic(AtomicOp::sum, true, 0, kMost), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::sum, true, 0, kMost), Status::ok);
   left.carrier.room = 0;
-  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Fault::none);
-  left.messenger.fail(left.channel, Fault::reset, true);
+  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Status::ok);
+  left.messenger.fail(left.channel, Status::reset, true);
   const auto taken = left.take();
   ASSERT_EQ(taken.size(), 2u);
-  for (const Completion& completion : taken) EXPECT_EQ(completion.fault, Fault::reset);
+  for (const Completion& completion : taken) EXPECT_EQ(completion.status, Status::reset);
   EXPECT_FALSE(left.messenger.under_way());
   EXPECT_EQ(left.channel.atomic_parts, 0u);
 }
@@ -264,7 +264,7 @@ TEST_F(AtomicTest, AnswersThatNobodyAskedForAreRefused) {
   segment.length = 8;
   left.messenger.arrive(left.channel, segment, bytes);
   EXPECT_EQ(left.counters.refused_segment, 1u);
-  ASSERT_EQ(atomic(AtomicOp::sum, true, 4, 2), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::sum, true, 4, 2), Status::ok);
   segment.id = left.carrier.items[0].segment.id;
   for (const std::uint64_t offset : {std::uint64_t{0}, std::uint64_t{41}, ~std::uint64_t{0}}) {
     segment.offset = offset;
@@ -272,7 +272,7 @@ TEST_F(AtomicTest, AnswersThatNobodyAskedForAreRefused) {
   }
   EXPECT_EQ(left.counters.refused_segment, 4u);
   run();
-  EXPECT_EQ(outcome().fault, Fault::none);
+  EXPECT_EQ(outcome().status, Status::ok);
 }
 
 TEST_F(AtomicTest, WhatWasPromisedIsNotOvertaken) {
@@ -283,13 +283,13 @@ TEST_F(AtomicTest, WhatWasPromisedIsNotOvertaken) {
     promise(ordering);
     std::vector<std::uint64_t> fresh(kElements, 50);
     const ConstBytes slices[] = {keep({bytes_of(fresh), kBytes})};
-    const RemoteRange remote[] = {{0, kKey, kBytes}};
-    PutOrder order;
+    const RmaIov remote[] = {{0, kKey, kBytes}};
+    WriteOp order;
     order.slices = slices;
     order.remote = remote;
     order.length = kBytes;
-    ASSERT_EQ(left.messenger.put(left.channel, order), Fault::none);
-    ASSERT_EQ(atomic(AtomicOp::sum, false, kElements - 1, 1), Fault::none);
+    ASSERT_EQ(left.messenger.put(left.channel, order), Status::ok);
+    ASSERT_EQ(atomic(AtomicOp::sum, false, kElements - 1, 1), Status::ok);
     run();
     EXPECT_EQ(left.take().size(), 2u);
     EXPECT_EQ(memory[kElements - 1], promised ? 57u : 50u);
@@ -302,14 +302,14 @@ TEST_F(AtomicTest, AWriteWaitsForTheReadsBeforeItIfThatWasPromised) {
   promise(ordering);
   std::vector<std::byte> back(kBytes);
   const Bytes into[] = {back};
-  const RemoteRange remote[] = {{0, kKey, kBytes}};
-  GetOrder get;
+  const RmaIov remote[] = {{0, kKey, kBytes}};
+  ReadOp get;
   get.slices = into;
   get.remote = remote;
   get.length = kBytes;
   const auto before = memory;
-  ASSERT_EQ(left.messenger.get(left.channel, get), Fault::none);
-  ASSERT_EQ(atomic(AtomicOp::write, false, 0, 1), Fault::none);
+  ASSERT_EQ(left.messenger.get(left.channel, get), Status::ok);
+  ASSERT_EQ(atomic(AtomicOp::write, false, 0, 1), Status::ok);
   EXPECT_EQ(left.carrier.items.size(), 1u);
   run();
   EXPECT_EQ(std::memcmp(back.data(), before.data(), kBytes), 0);
@@ -317,11 +317,11 @@ TEST_F(AtomicTest, AWriteWaitsForTheReadsBeforeItIfThatWasPromised) {
 }
 
 TEST_F(AtomicTest, AFencedMessageLeavesWhenAllBeforeItIsComplete) {
-  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Fault::none);
+  ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Status::ok);
   const ConstBytes slices[] = {keep(pattern(8))};
-  SendOrder order{.slices = slices, .length = 8};
+  SendOp order{.slices = slices, .length = 8};
   order.fence = true;
-  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  ASSERT_EQ(left.messenger.send(left.channel, order), Status::ok);
   EXPECT_EQ(left.carrier.items.size(), 1u);
   carry(left, right);
   left.messenger.pump();

@@ -19,9 +19,9 @@ struct Bed final : Waker {
 };
 
 struct CompletionQueueTest : testing::Test {
-  void push(Fault fault = Fault::none) {
+  void push(Status status = Status::ok) {
     Completion completion;
-    completion.fault = fault;
+    completion.status = status;
     queue.push(completion);
   }
   std::size_t take(std::size_t count) {
@@ -58,7 +58,7 @@ TEST_F(CompletionQueueTest, NobodySleepsWhereThereAreEnough) {
 
 TEST_F(CompletionQueueTest, AFailureIsEnoughUntilItHasBeenTaken) {
   push();
-  push(Fault::reset);
+  push(Status::reset);
   EXPECT_FALSE(queue.lacks(10));
   EXPECT_FALSE(queue.wake_at_next(bed, 10));
   take(1);
@@ -69,14 +69,14 @@ TEST_F(CompletionQueueTest, AFailureIsEnoughUntilItHasBeenTaken) {
 }
 
 TEST_F(CompletionQueueTest, TakesFromTheHeadWhatIsWantedAndNoMore) {
-  for (const Fault fault : {Fault::none, Fault::none, Fault::reset, Fault::none}) push(fault);
-  const auto good = [](const Completion& completion) { return completion.fault == Fault::none; };
+  for (const Status status : {Status::ok, Status::ok, Status::reset, Status::ok}) push(status);
+  const auto good = [](const Completion& completion) { return completion.status == Status::ok; };
   std::size_t seen = 0;
   EXPECT_EQ(queue.drain(10, good, [&](const Completion&) { ++seen; }), 2u);
   EXPECT_EQ(seen, 2u);
-  Fault front = Fault::none;
-  EXPECT_TRUE(queue.peek([&](const Completion& completion) { front = completion.fault; }));
-  EXPECT_EQ(front, Fault::reset);
+  Status front = Status::ok;
+  EXPECT_TRUE(queue.peek([&](const Completion& completion) { front = completion.status; }));
+  EXPECT_EQ(front, Status::reset);
   EXPECT_EQ(take(1), 1u);
   EXPECT_EQ(take(10), 1u);
   EXPECT_TRUE(queue.empty());
@@ -95,10 +95,10 @@ TEST(CompletionCounter, AnyChangeWakesOnceAndEachIsCountedWhereItBelongs) {
     change();
     EXPECT_EQ(bed.woken, rounds) << "nobody has asked for the second";
   };
-  wakes([&] { counter.count(Fault::none); });
+  wakes([&] { counter.count(Status::ok); });
   EXPECT_EQ(counter.value(), 2u);
   EXPECT_EQ(counter.errors(), 0u);
-  wakes([&] { counter.count(Fault::truncated); });
+  wakes([&] { counter.count(Status::truncated); });
   EXPECT_EQ(counter.value(), 2u);
   EXPECT_EQ(counter.errors(), 2u);
   wakes([&] { counter.add(10); });

@@ -23,7 +23,7 @@ class MatchQueueTest : public testing::TestWithParam<unsigned> {
   std::uint64_t any_tag() { return below(4) << 16 | below(6) << 8 | below(6); }
 
   void post() {
-    ReceiveRequest& receive = receives.emplace_back();
+    RecvRequest& receive = receives.emplace_back();
     receive.from = below(2) == 0 ? any_channel() : nullptr;
     receive.tag = any_tag();
     receive.ignore = kMasks[below(masks)];
@@ -34,23 +34,23 @@ class MatchQueueTest : public testing::TestWithParam<unsigned> {
   void arrive() {
     const Channel* channel = any_channel();
     const std::uint64_t tag = any_tag();
-    const auto expected = std::find_if(posted.begin(), posted.end(), [&](const ReceiveRequest* receive) {
+    const auto expected = std::find_if(posted.begin(), posted.end(), [&](const RecvRequest* receive) {
       return fits(receive->from, receive->tag, receive->ignore, channel, tag);
     });
-    ReceiveRequest* got = queue.match(channel, tag);
+    RecvRequest* got = queue.match(channel, tag);
     ASSERT_EQ(got, expected == posted.end() ? nullptr : *expected);
     if (got != nullptr) posted.erase(expected);
   }
   void cancel() {
     if (posted.empty()) return;
     const auto victim = posted.begin() + static_cast<std::ptrdiff_t>(below(posted.size()));
-    ReceiveRequest* found = queue.find_context((*victim)->context);
+    RecvRequest* found = queue.find_context((*victim)->context);
     ASSERT_EQ(found, *victim);
     queue.withdraw(*found);
     posted.erase(victim);
   }
   void store() {
-    Unexpected& message = messages.emplace_back();
+    UnexpectedMessage& message = messages.emplace_back();
     message.channel = any_channel();
     message.tag = any_tag();
     queue.store(message);
@@ -59,10 +59,10 @@ class MatchQueueTest : public testing::TestWithParam<unsigned> {
   void look(bool take) {
     const Channel* from = below(2) == 0 ? any_channel() : nullptr;
     const std::uint64_t tag = any_tag(), ignore = kMasks[below(masks)];
-    const auto expected = std::find_if(stored.begin(), stored.end(), [&](const Unexpected* message) {
+    const auto expected = std::find_if(stored.begin(), stored.end(), [&](const UnexpectedMessage* message) {
       return message->available() && fits(from, tag, ignore, message->channel, message->tag);
     });
-    Unexpected* got = queue.find(from, tag, ignore);
+    UnexpectedMessage* got = queue.find(from, tag, ignore);
     ASSERT_EQ(got, expected == stored.end() ? nullptr : *expected);
     if (got == nullptr) return;
     if (!take) {
@@ -77,10 +77,10 @@ class MatchQueueTest : public testing::TestWithParam<unsigned> {
   std::size_t masks = 1 + GetParam() % std::size(kMasks);
   Channel channels[3];
   MatchQueue queue;
-  std::deque<ReceiveRequest> receives;
-  std::deque<Unexpected> messages;
-  std::vector<ReceiveRequest*> posted;
-  std::vector<Unexpected*> stored;
+  std::deque<RecvRequest> receives;
+  std::deque<UnexpectedMessage> messages;
+  std::vector<RecvRequest*> posted;
+  std::vector<UnexpectedMessage*> stored;
 };
 
 TEST_P(MatchQueueTest, ReceivesAreTakenInTheOrderOfPosting) {
@@ -108,7 +108,7 @@ TEST_P(MatchQueueTest, MessagesAreFoundInTheOrderOfArrival) {
         default: look(true);
       }
     }
-    for (Unexpected* message : stored) queue.drop(*message);
+    for (UnexpectedMessage* message : stored) queue.drop(*message);
     stored.clear();
     EXPECT_EQ(queue.find(nullptr, 0, ~std::uint64_t{0}), nullptr);
   }

@@ -20,17 +20,17 @@ TEST_P(MessengerSizes, ArriveIntactPostedAndUnexpected) {
     std::vector<std::byte> target(size + 10);
     int mark = 0;
     if (posted) {
-      ASSERT_EQ(receive(right, target, 5, 0, &mark), Fault::none);
+      ASSERT_EQ(receive(right, target, 5, 0, &mark), Status::ok);
     }
-    ASSERT_EQ(send(left, data, 5, &left), Fault::none);
+    ASSERT_EQ(send(left, data, 5, &left), Status::ok);
     run();
     if (!posted) {
-      ASSERT_EQ(receive(right, target, 5, 0, &mark), Fault::none);
+      ASSERT_EQ(receive(right, target, 5, 0, &mark), Status::ok);
       run();
     }
     const auto got = right.take();
     ASSERT_EQ(got.size(), 1u);
-    EXPECT_EQ(got[0].fault, Fault::none);
+    EXPECT_EQ(got[0].status, Status::ok);
     EXPECT_EQ(got[0].length, size);
     EXPECT_EQ(got[0].context, &mark);
     EXPECT_EQ(got[0].source, 7u);
@@ -57,7 +57,7 @@ wire::Segment beginning(wire::SegmentKind kind, std::uint64_t tag) {
 
 TEST_F(MessengerTest, WhoHasFilledItsPartOfTheStoreWaitsUntilReceivesTakeSome) {
   using wire::SegmentKind;
-  settings.stored_max = 16;
+  settings.unexpected_max = 16;
   Side narrow(settings);
   Channel other;
   for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(8), tag);
@@ -78,13 +78,13 @@ TEST_F(MessengerTest, WhoHasFilledItsPartOfTheStoreWaitsUntilReceivesTakeSome) {
 }
 
 TEST_F(MessengerTest, WhoOwesSomethingIsNotMadeToWait) {
-  settings.stored_max = 16;
-  settings.stored_most = 3;
+  settings.unexpected_max = 16;
+  settings.unexpected_hard_max = 3;
   Side narrow(settings);
   for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(8), tag);
   carry(left, narrow);
   ASSERT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
-  ASSERT_EQ(send(narrow, pattern(8), 1, nullptr, Promise::delivered), Fault::none);
+  ASSERT_EQ(send(narrow, pattern(8), 1, nullptr, CompletionLevel::delivery), Status::ok);
   EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
   send(left, pattern(8), 2);
   carry(left, narrow);
@@ -93,7 +93,7 @@ TEST_F(MessengerTest, WhoOwesSomethingIsNotMadeToWait) {
 }
 
 TEST_F(MessengerTest, BytesFillTheStoreAsMessagesDo) {
-  settings.stored_bytes_max = 8000;
+  settings.unexpected_bytes_max = 8000;
   Side narrow(settings);
   for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(4000), tag);
   carry(left, narrow);
@@ -104,17 +104,17 @@ TEST_F(MessengerTest, BytesFillTheStoreAsMessagesDo) {
 }
 
 TEST_F(MessengerTest, StrangersGetHalfOfTheStore) {
-  settings.stored_bytes_max = 8000;
+  settings.unexpected_bytes_max = 8000;
   Side narrow(settings);
   send(left, pattern(4000), 0);
   carry(left, narrow);
   EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
-  narrow.directory.handle = kNoHandle;
+  narrow.directory.handle = kAddrNotAvail;
   EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
 }
 
 TEST_F(MessengerTest, WhatNobodyAskedIfThereWasRoomForIsRefused) {
-  settings.stored_most = 2;
+  settings.unexpected_hard_max = 2;
   Side narrow(settings);
   for (std::uint64_t tag = 0; tag < 4; ++tag) send(left, pattern(tag < 3 ? 8 : 5000), tag);
   carry(left, narrow);
@@ -172,18 +172,18 @@ TEST_F(MessengerTest, TruncatedReceiveSaysWhatIsLostAndTheSenderSucceeds) {
     run();
     const auto got = right.take();
     ASSERT_EQ(got.size(), 1u);
-    EXPECT_EQ(got[0].fault, Fault::truncated);
+    EXPECT_EQ(got[0].status, Status::truncated);
     EXPECT_EQ(got[0].length, 40u);
     EXPECT_EQ(got[0].lost, size - 40);
     const auto sent = left.take();
     ASSERT_EQ(sent.size(), 1u);
-    EXPECT_EQ(sent[0].fault, Fault::none);
+    EXPECT_EQ(sent[0].status, Status::ok);
   }
 }
 
 TEST_F(MessengerTest, DeliveredWaitsForTheReceiversWord) {
   left.carrier.at_once = right.carrier.at_once = true;
-  send(left, pattern(8), 1, nullptr, Promise::delivered);
+  send(left, pattern(8), 1, nullptr, CompletionLevel::delivery);
   EXPECT_TRUE(left.take().empty());
   run();
   EXPECT_EQ(left.take().size(), 1u);
@@ -200,7 +200,7 @@ TEST_F(MessengerTest, CreditBoundsWhatIsStoredAndNothingIsLost) {
   const auto data = pattern(1000);
   left.carrier.room = 100000;
   std::size_t posted = 0;
-  while (posted < 400 && send(left, data, posted, nullptr, Promise::buffer_free) == Fault::none) {
+  while (posted < 400 && send(left, data, posted, nullptr, CompletionLevel::inject) == Status::ok) {
     ++posted;
     run();
   }
@@ -210,13 +210,13 @@ TEST_F(MessengerTest, CreditBoundsWhatIsStoredAndNothingIsLost) {
   std::vector<std::byte> target(1000);
   for (std::size_t i = 0; i < posted; ++i) {
     std::fill(target.begin(), target.end(), std::byte{0});
-    ASSERT_EQ(receive(right, target, i), Fault::none);
+    ASSERT_EQ(receive(right, target, i), Status::ok);
     run();
     ASSERT_EQ(target, data) << i;
   }
   EXPECT_EQ(right.take().size(), posted);
   EXPECT_EQ(left.take().size(), posted);
-  ASSERT_EQ(send(left, data, 1), Fault::none);  // credit has come back
+  ASSERT_EQ(send(left, data, 1), Status::ok);  // credit has come back
   run();
   EXPECT_EQ(left.counters.rendezvous_sent, settings.send_requests_max);
 }
@@ -226,11 +226,11 @@ TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
   auto data = pattern(64);
   const auto original = data;
   const ConstBytes slices[] = {data};
-  SendOrder order{.slices = slices, .length = data.size()};
+  SendOp order{.slices = slices, .length = data.size()};
   order.inject = true;
   order.report = false;
-  order.promise = Promise::buffer_free;
-  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  order.completion_level = CompletionLevel::inject;
+  ASSERT_EQ(left.messenger.send(left.channel, order), Status::ok);
   std::fill(data.begin(), data.end(), std::byte{0});
   left.carrier.room = 10;
   std::vector<std::byte> target(64);
@@ -244,29 +244,29 @@ TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
 TEST_F(MessengerTest, AnInjectedMessageThatIsLostOnTheWayIsAnErrorAndNoSuccess) {
   const auto data = pattern(64);
   const ConstBytes slices[] = {data};
-  SendOrder order{.slices = slices, .length = data.size()};
+  SendOp order{.slices = slices, .length = data.size()};
   order.inject = true;
   order.report = false;
-  for (const Promise promise : {Promise::buffer_free, Promise::transmitted}) {
-    order.promise = promise;
+  for (const CompletionLevel level : {CompletionLevel::inject, CompletionLevel::transmit}) {
+    order.completion_level = level;
     left.channel.carrier = &left.carrier;
-    ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+    ASSERT_EQ(left.messenger.send(left.channel, order), Status::ok);
     EXPECT_EQ(left.sent.value(), 0u);
     left.carrier.items.clear();
-    left.messenger.fail(left.channel, Fault::unreachable, true);
+    left.messenger.fail(left.channel, Status::unreachable, true);
     const auto told = left.take();
     ASSERT_EQ(told.size(), 1u);
-    EXPECT_EQ(told[0].fault, Fault::unreachable);
+    EXPECT_EQ(told[0].status, Status::unreachable);
     EXPECT_EQ(told[0].context, nullptr);
   }
   EXPECT_EQ(left.sent.errors(), 2u);
   left.channel.carrier = &left.carrier;
-  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  ASSERT_EQ(left.messenger.send(left.channel, order), Status::ok);
   run();
   EXPECT_EQ(left.sent.value(), 1u);
   EXPECT_TRUE(left.take().empty());
   left.carrier.at_once = true;
-  ASSERT_EQ(left.messenger.send(left.channel, order), Fault::none);
+  ASSERT_EQ(left.messenger.send(left.channel, order), Status::ok);
   EXPECT_EQ(left.sent.value(), 2u) << "memory that the peer reads loses nothing";
   EXPECT_FALSE(left.messenger.under_way());
 }
@@ -277,12 +277,12 @@ TEST_F(MessengerTest, NarrowCarrierOnlyDelays) {
   for (unsigned i = 0; i < 40; ++i) {
     const std::size_t size = i * 700;
     targets.emplace_back(size);
-    ASSERT_EQ(receive(right, targets.back(), i), Fault::none);
+    ASSERT_EQ(receive(right, targets.back(), i), Status::ok);
   }
   std::vector<std::vector<std::byte>> data;
   for (unsigned i = 0; i < 40; ++i) {
     data.push_back(pattern(i * 700, i));
-    ASSERT_EQ(send(left, data.back(), i), Fault::none);
+    ASSERT_EQ(send(left, data.back(), i), Status::ok);
   }
   run();
   EXPECT_EQ(targets, data);

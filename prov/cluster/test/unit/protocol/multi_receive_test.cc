@@ -11,17 +11,17 @@ namespace {
 
 class MultiReceiveTest : public MessengerTest {
  protected:
-  Fault post(std::size_t size, std::size_t least_room, void* context = nullptr, bool report = true,
-             Channel* from = nullptr) {
+  Status post(std::size_t size, std::size_t min_multi_recv, void* context = nullptr, bool report = true,
+              Channel* from = nullptr) {
     const Bytes slices[] = {{memory.data() + posted, size}};
     posted += size;
-    ReceiveOrder order{.slices = slices, .context = context, .report = report, .least_room = least_room};
+    RecvOp order{.slices = slices, .context = context, .report = report, .min_multi_recv = min_multi_recv};
     return right.messenger.receive(from, order);
   }
 
   void send_message(ConstBytes bytes) {
     const ConstBytes slices[] = {keep(bytes)};
-    ASSERT_EQ(left.messenger.send(left.channel, {.slices = slices, .length = bytes.size()}), Fault::none);
+    ASSERT_EQ(left.messenger.send(left.channel, {.slices = slices, .length = bytes.size()}), Status::ok);
   }
 
   bool lies(std::size_t at, std::size_t size, unsigned seed) {
@@ -35,7 +35,7 @@ class MultiReceiveTest : public MessengerTest {
     std::vector<void*> over;
     for (const Completion& completion : right.take()) {
       EXPECT_EQ(std::count(over.begin(), over.end(), completion.context), 0) << "told after the buffer's end";
-      if (completion.gives_back) over.push_back(completion.context);
+      if (completion.releases_buffer) over.push_back(completion.context);
       if (completion.kind == Completion::Kind::receive) all.push_back(completion);
     }
     EXPECT_EQ(over.size(), given_back);
@@ -58,7 +58,7 @@ TEST_F(MultiReceiveTest, PacksMessagesAndGivesTheBufferBackWithTheLast) {
     EXPECT_EQ(got[i].context, i < 3 ? &first : &second);
     EXPECT_EQ(got[i].buffer, memory.data() + (i / 3) * 100 + (i % 3) * 30);
     EXPECT_EQ(got[i].length, 30u);
-    EXPECT_EQ(got[i].gives_back, i % 3 == 2);
+    EXPECT_EQ(got[i].releases_buffer, i % 3 == 2);
     EXPECT_TRUE(lies((i / 3) * 100 + (i % 3) * 30, 30, i));
   }
 }
@@ -90,7 +90,8 @@ TEST_F(MultiReceiveTest, ALargeMessageHoldsTheBufferUntilItIsThere) {
   run();
   const auto got = messages(1);
   ASSERT_EQ(got.size(), 2u);
-  for (const Completion& completion : got) EXPECT_EQ(completion.gives_back, completion.context == &first);
+  for (const Completion& completion : got)
+    EXPECT_EQ(completion.releases_buffer, completion.context == &first);
   EXPECT_TRUE(lies(0, 50000, 1));
   EXPECT_TRUE(lies(60000, 10, 2));
 }
@@ -103,10 +104,10 @@ TEST_F(MultiReceiveTest, WhatDoesNotFitIsTruncatedAndEndsTheBuffer) {
     run();
     const auto got = messages(1);
     ASSERT_EQ(got.size(), 2u);
-    EXPECT_EQ(got[1].fault, Fault::truncated);
+    EXPECT_EQ(got[1].status, Status::truncated);
     EXPECT_EQ(got[1].length, 50u);
     EXPECT_EQ(got[1].lost, size - 50);
-    EXPECT_FALSE(got[1].gives_back);
+    EXPECT_FALSE(got[1].releases_buffer);
   }
 }
 
@@ -115,7 +116,7 @@ TEST_F(MultiReceiveTest, CancelTellsOnceAndAfterWhatIsOnItsWay) {
   EXPECT_TRUE(right.messenger.cancel(&first));
   auto got = messages(1);
   ASSERT_EQ(got.size(), 1u);
-  EXPECT_EQ(got[0].fault, Fault::canceled);
+  EXPECT_EQ(got[0].status, Status::canceled);
   post(100000, 10, &first);
   send_message(pattern(50000, 1));
   carry(left, right);
@@ -125,8 +126,8 @@ TEST_F(MultiReceiveTest, CancelTellsOnceAndAfterWhatIsOnItsWay) {
   run();
   got = messages(1);
   ASSERT_EQ(got.size(), 2u);
-  EXPECT_EQ(got[0].fault, Fault::none);
-  EXPECT_EQ(got[1].fault, Fault::canceled);
+  EXPECT_EQ(got[0].status, Status::ok);
+  EXPECT_EQ(got[1].status, Status::canceled);
   EXPECT_EQ(right.counters.unexpected, 1u);
 }
 
@@ -136,7 +137,7 @@ TEST_F(MultiReceiveTest, TheEndIsToldEvenIfMessagesAreNot) {
   run();
   const auto told = right.take();
   ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, Completion::Kind::give_back);
+  EXPECT_EQ(told[0].kind, Completion::Kind::buffer_released);
   EXPECT_EQ(told[0].context, &first);
 }
 
@@ -145,37 +146,38 @@ TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsHisAlone) {
   post(100000, 10, &second, true, &right.channel);
   send_message(pattern(50000, 1));
   carry(left, right);
-  right.messenger.fail(right.channel, Fault::reset, true);
+  right.messenger.fail(right.channel, Status::reset, true);
   const auto got = messages(1);
   ASSERT_EQ(got.size(), 2u);
-  EXPECT_EQ(got[0].fault, Fault::reset);
+  EXPECT_EQ(got[0].status, Status::reset);
   EXPECT_EQ(got[0].context, &first);
-  EXPECT_FALSE(got[0].gives_back);
+  EXPECT_FALSE(got[0].releases_buffer);
   EXPECT_EQ(got[1].context, &second);
-  EXPECT_TRUE(got[1].gives_back);
+  EXPECT_TRUE(got[1].releases_buffer);
   EXPECT_TRUE(right.messenger.cancel(&first));
   EXPECT_FALSE(right.messenger.under_way());
 }
 
 TEST_F(MultiReceiveTest, StrangersAreReportedWithTheirMessage) {
   struct Nobody final : Directory {
-    std::uint64_t handle_of(const Channel&) override { return kNoHandle; }
+    std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
   } nobody;
   Counters counters;
   Messenger messenger(settings, counters, nobody);
   CompletionQueue queue;
-  Sinks sinks;
-  sinks.receives = &queue;
-  sinks.want_source = sinks.want_strangers = true;
-  messenger.attach(sinks);
+  EndpointBindings bindings;
+  bindings.receives = &queue;
+  bindings.want_source = bindings.report_unknown_source = true;
+  messenger.attach(bindings);
   const Bytes slices[] = {{memory.data(), 100}};
-  ASSERT_EQ(messenger.receive(nullptr, {.slices = slices, .context = &first}), Fault::none);
+  ASSERT_EQ(messenger.receive(nullptr, {.slices = slices, .context = &first}), Status::ok);
   wire::Segment segment;
   segment.length = 10;
   messenger.arrive(right.channel, segment, pattern(10, 3));
   bool seen = false;
   queue.peek([&](const Completion& completion) {
-    seen = completion.fault == Fault::stranger && completion.length == 10 && completion.context == &first;
+    seen = completion.status == Status::unknown_source && completion.length == 10 &&
+           completion.context == &first;
   });
   EXPECT_TRUE(seen);
   EXPECT_TRUE(lies(0, 10, 3));

@@ -14,18 +14,18 @@ constexpr std::size_t kLeast = 48 * 1024;
 struct PullBudgetTest : testing::Test {
   PullBudget budget{kMost, PullBudget::Size::found};
   std::deque<Channel> channels;
-  std::deque<ReceiveRequest> receives;
+  std::deque<RecvRequest> receives;
   Time now{1s};
 
-  ReceiveRequest& message_of(Channel& channel) {
-    ReceiveRequest& receive = receives.emplace_back();
+  RecvRequest& message_of(Channel& channel) {
+    RecvRequest& receive = receives.emplace_back();
     receive.id = static_cast<std::uint32_t>(receives.size());
     receive.channel = &channel;
     return receive;
   }
   /// Pulls what may be pulled of one long message; all of it arrives `taken` later, `absence` of which
   /// somebody was away.
-  void round(ReceiveRequest& receive, Duration taken, std::optional<Duration> absence = 0us) {
+  void round(RecvRequest& receive, Duration taken, std::optional<Duration> absence = 0us) {
     budget.tell_time(now);
     while (budget.room() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
     budget.lacking();
@@ -38,7 +38,7 @@ struct PullBudgetTest : testing::Test {
 };
 
 TEST_F(PullBudgetTest, DoublesWhileNothingWaits) {
-  ReceiveRequest& receive = message_of(channels.emplace_back());
+  RecvRequest& receive = message_of(channels.emplace_back());
   EXPECT_EQ(budget.piece(), 16u * 1024);
   for (int i = 0; i < 5; ++i) round(receive, 30us);
   EXPECT_EQ(budget.limit(), kMost);
@@ -47,7 +47,7 @@ TEST_F(PullBudgetTest, DoublesWhileNothingWaits) {
 }
 
 TEST_F(PullBudgetTest, ShrinksWhereBytesWaitButFitsTheSmallestBuffer) {
-  ReceiveRequest& receive = message_of(channels.emplace_back());
+  RecvRequest& receive = message_of(channels.emplace_back());
   for (int i = 0; i < 5; ++i) round(receive, 30us);
   round(receive, 330us);
   EXPECT_NEAR(static_cast<double>(budget.limit()), kMost * 230.0 / 330, kMost / 50.0);
@@ -60,7 +60,7 @@ TEST_F(PullBudgetTest, ShrinksWhereBytesWaitButFitsTheSmallestBuffer) {
 }
 
 TEST_F(PullBudgetTest, WhoIsAwayIsNoQueue) {
-  ReceiveRequest& receive = message_of(channels.emplace_back());
+  RecvRequest& receive = message_of(channels.emplace_back());
   for (int i = 0; i < 5; ++i) round(receive, 5030us, 5ms);
   EXPECT_EQ(budget.limit(), kMost);
   round(receive, 5330us, 5ms);
@@ -68,7 +68,7 @@ TEST_F(PullBudgetTest, WhoIsAwayIsNoQueue) {
 }
 
 TEST_F(PullBudgetTest, WhatNobodyCanHaveMeasuredSaysNothing) {
-  ReceiveRequest& receive = message_of(channels.emplace_back());
+  RecvRequest& receive = message_of(channels.emplace_back());
   for (int i = 0; i < 5; ++i) round(receive, 330us);
   round(receive, 330us, 5ms);         // a clock was set: else this would be the distance from now on
   round(receive, 5ms, std::nullopt);  // away for longer than a frame can say
@@ -78,7 +78,7 @@ TEST_F(PullBudgetTest, WhatNobodyCanHaveMeasuredSaysNothing) {
 }
 
 TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
-  ReceiveRequest& receive = message_of(channels.emplace_back());
+  RecvRequest& receive = message_of(channels.emplace_back());
   const std::size_t before = budget.limit();
   for (int i = 0; i < 10; ++i) {
     budget.tell_time(now);
@@ -91,8 +91,8 @@ TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
 }
 
 TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
-  ReceiveRequest& silent = message_of(channels.emplace_back());
-  ReceiveRequest& lively = message_of(channels.emplace_back());
+  RecvRequest& silent = message_of(channels.emplace_back());
+  RecvRequest& lively = message_of(channels.emplace_back());
   while (budget.room() && budget.may_pull(silent)) budget.pulled(silent, budget.piece());
   ASSERT_FALSE(budget.room());
   EXPECT_FALSE(budget.mind(now)) << "it has just been asked";
@@ -113,7 +113,7 @@ TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
 }
 
 TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
-  ReceiveRequest& crumbling = message_of(channels.emplace_back());
+  RecvRequest& crumbling = message_of(channels.emplace_back());
   while (budget.room() && budget.may_pull(crumbling)) budget.pulled(crumbling, budget.piece());
   budget.mind(now);
   bool lent = false;
@@ -126,12 +126,12 @@ TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
 }
 
 TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
-  ReceiveRequest& lost = message_of(channels.emplace_back());
+  RecvRequest& lost = message_of(channels.emplace_back());
   budget.pulled(lost, budget.piece());
   budget.mind(now);
   budget.mind(now + 3ms);
   budget.given_up(channels[0], lost.requested);
-  ReceiveRequest& other = message_of(channels.emplace_back());
+  RecvRequest& other = message_of(channels.emplace_back());
   std::size_t pulled = 0;
   while (budget.room() && budget.may_pull(other)) {
     pulled += budget.piece();

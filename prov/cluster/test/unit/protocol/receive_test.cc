@@ -19,15 +19,15 @@ TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
   std::vector<std::byte> target(50000);
   receive(right, target, 9, 0, &later);  // must get the second one: the first is claimed
   run();
-  ReceiveOrder take{.slices = {}, .context = &claim, .tagged = true};
+  RecvOp take{.slices = {}, .context = &claim, .tagged = true};
   const Bytes slices[] = {target};
   take.slices = slices;
-  take.take_claimed = true;
-  ASSERT_EQ(right.messenger.receive(nullptr, take), Fault::none);
+  take.recv_claimed = true;
+  ASSERT_EQ(right.messenger.receive(nullptr, take), Status::ok);
   peek(right, 9, Peek::look, &gone);
   const auto got = right.take();
   ASSERT_EQ(got.size(), 6u);
-  EXPECT_EQ(got[0].fault, Fault::no_message);
+  EXPECT_EQ(got[0].status, Status::no_message);
   EXPECT_EQ(got[0].context, &nothing);
   EXPECT_EQ(got[1].length, 3000u);
   EXPECT_EQ(got[2].length, 3000u);
@@ -35,40 +35,40 @@ TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
   EXPECT_EQ(got[3].context, &later);
   EXPECT_EQ(got[4].context, &claim);
   EXPECT_EQ(got[4].length, 3000u);
-  EXPECT_EQ(got[5].fault, Fault::no_message);
-  EXPECT_EQ(right.messenger.receive(nullptr, take), Fault::no_message);
+  EXPECT_EQ(got[5].status, Status::no_message);
+  EXPECT_EQ(right.messenger.receive(nullptr, take), Status::no_message);
 }
 
 TEST_F(MessengerTest, DiscardedMessagesStillCompleteAtTheSender) {
   int context;
   for (const std::size_t size : {8u, 3000u, 50000u}) {
-    send(left, pattern(size), 9, nullptr, Promise::delivered);
+    send(left, pattern(size), 9, nullptr, CompletionLevel::delivery);
     run();
     peek(right, 9, Peek::discard, &context);
     run();
     EXPECT_EQ(left.take().size(), 1u) << size;
     ASSERT_EQ(right.take().size(), 1u);
     peek(right, 9, Peek::look, &context);
-    EXPECT_EQ(right.take()[0].fault, Fault::no_message);
+    EXPECT_EQ(right.take()[0].status, Status::no_message);
   }
 }
 
 TEST_F(MessengerTest, AClaimedMessageThatIsDiscardedHasASenderToo) {
-  Sinks sinks;
-  sinks.receives = &right.completions;
-  sinks.want_source = sinks.want_strangers = true;
-  right.messenger.attach(sinks);
+  EndpointBindings bindings;
+  bindings.receives = &right.completions;
+  bindings.want_source = bindings.report_unknown_source = true;
+  right.messenger.attach(bindings);
   int context;
   send(left, pattern(8), 9);
   run();
   peek(right, 9, Peek::claim, &context);
-  ReceiveOrder drop{.slices = {}, .context = &context, .tagged = true};
-  drop.drop_claimed = true;
-  ASSERT_EQ(right.messenger.receive(nullptr, drop), Fault::none);
+  RecvOp drop{.slices = {}, .context = &context, .tagged = true};
+  drop.discard_claimed = true;
+  ASSERT_EQ(right.messenger.receive(nullptr, drop), Status::ok);
   const auto got = right.take();
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(got[1].context, &context);
-  EXPECT_EQ(got[1].fault, Fault::none);
+  EXPECT_EQ(got[1].status, Status::ok);
   EXPECT_EQ(got[1].source, 7u);
 }
 
@@ -83,7 +83,7 @@ TEST_F(MessengerTest, CancelTakesOneWaitingReceive) {
   run();
   const auto got = right.take();
   ASSERT_EQ(got.size(), 2u);
-  EXPECT_EQ(got[0].fault, Fault::canceled);
+  EXPECT_EQ(got[0].status, Status::canceled);
   EXPECT_EQ(got[1].context, &two);
   EXPECT_FALSE(right.messenger.cancel(&two));
 }
@@ -98,17 +98,17 @@ TEST_F(MessengerTest, LossOfThePeerEndsEverythingUnderWayAndNothingElse) {
   send(left, pattern(8), 77);
   carry(left, right);
   right.carrier.items.clear();
-  right.messenger.fail(right.channel, Fault::reset, true);
-  left.messenger.fail(left.channel, Fault::unreachable, true);
+  right.messenger.fail(right.channel, Status::reset, true);
+  left.messenger.fail(left.channel, Status::unreachable, true);
   auto got = right.take();
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(got[0].context, &pulling);
-  EXPECT_EQ(got[0].fault, Fault::reset);
+  EXPECT_EQ(got[0].status, Status::reset);
   EXPECT_EQ(got[1].context, &directed);
   auto sent = left.take();
   ASSERT_EQ(sent.size(), 2u);
-  EXPECT_EQ(sent[0].fault, Fault::none);  // the eager one had arrived
-  EXPECT_EQ(sent[1].fault, Fault::unreachable);
+  EXPECT_EQ(sent[0].status, Status::ok);  // the eager one had arrived
+  EXPECT_EQ(sent[1].status, Status::unreachable);
   EXPECT_EQ(sent[1].context, &left);
   // The next life works, and what had arrived whole is still there.
   left.channel.carrier = &left.carrier;
@@ -159,9 +159,9 @@ TEST_F(MessengerTest, ScatteredOnBothSides) {
       ConstBytes(data).first(1), ConstBytes(data).subspan(1, 2499), {}, ConstBytes(data).subspan(2500)};
   std::vector<std::byte> target(5000);
   const Bytes in[] = {Bytes(target).first(4000), Bytes(target).subspan(4000, 1), Bytes(target).subspan(4001)};
-  ReceiveOrder receive_order{.slices = in};
+  RecvOp receive_order{.slices = in};
   right.messenger.receive(nullptr, receive_order);
-  SendOrder order{.slices = out, .length = 5000};
+  SendOp order{.slices = out, .length = 5000};
   left.messenger.send(left.channel, order);
   run();
   EXPECT_EQ(target, data);

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "provider/new_constants.h"
-#include "provider/offer.h"
+#include "provider/capabilities.h"
+#include "provider/info_compat.h"
 #include "unit/provider/info_on_stack.h"
 
 namespace cluster::provider {
@@ -17,10 +17,10 @@ constexpr std::uint32_t kOld = FI_VERSION(1, 17);
 class Hints : public ::testing::Test, protected InfoOnStack {
  protected:
   std::string reason(std::uint32_t version = kOld, std::uint32_t core = kOld) const {
-    return refusal(info, kReliableOffer, Asker{version, core, 4096});
+    return hint_mismatch(info, kRdmCapabilities, GetinfoCaller{version, core, 4096});
   }
   std::string datagram_reason() const {
-    return refusal(info, within_frames(kDatagramOffer, 1472), Asker{kOld, kOld, 4096});
+    return hint_mismatch(info, limit_to_frame(kDgramCapabilities, 1472), GetinfoCaller{kOld, kOld, 4096});
   }
 };
 
@@ -74,7 +74,7 @@ TEST_F(Hints, OtherEndpointTypesAreRefused) {
 TEST_F(Hints, DatagramsAreWholeMessagesAndNothingElse) {
   ep.type = FI_EP_DGRAM;
   info.caps = FI_MSG | FI_SOURCE;
-  ep.max_msg_size = 1472 - wire::kDatagramHeadMax;
+  ep.max_msg_size = 1472 - wire::kDatagramHeaderMax;
   EXPECT_EQ(datagram_reason(), "");
   ++ep.max_msg_size;
   EXPECT_NE(datagram_reason().find("max_msg_size"), std::string::npos);
@@ -93,7 +93,7 @@ TEST_F(Hints, DatagramsAreWholeMessagesAndNothingElse) {
 
 TEST_F(Hints, LimitsAreLimits) {
   tx.inject_size = protocol::kInjectMax;
-  rx.iov_limit = tx.iov_limit = protocol::kSlicesMax;
+  rx.iov_limit = tx.iov_limit = protocol::kIovMax;
   tx.size = 4096;
   domain.attributes.cq_data_size = 8;
   ep.tx_ctx_cnt = ep.rx_ctx_cnt = 1;

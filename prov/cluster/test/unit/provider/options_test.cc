@@ -12,27 +12,27 @@ namespace {
 
 struct Said {
   std::map<std::string, std::string> values;
-  std::vector<std::string> complaints;
+  std::vector<std::string> errors;
 
   Options read() {
-    complaints.clear();
+    errors.clear();
     return Options(
         [this](const OptionRow& row) -> std::optional<std::string> {
           const auto found = values.find(row.name);
           if (found == values.end()) return std::nullopt;
           return found->second;
         },
-        complaints);
+        errors);
   }
   bool refused() {
     static_cast<void>(read());
-    return !complaints.empty();
+    return !errors.empty();
   }
 };
 
 TEST(Options, DefaultsAreThoseOfTheSettings) {
-  const engine::Settings table = Options().settings();
-  const engine::Settings own;
+  const engine::EngineSettings table = Options().settings();
+  const engine::EngineSettings own;
   EXPECT_EQ(table.shm, own.shm);
   EXPECT_EQ(table.shm_eager_max, own.shm_eager_max);
   EXPECT_EQ(table.net_eager_max, own.net_eager_max);
@@ -76,8 +76,8 @@ TEST(Options, ValuesTakeEffect) {
              {"qdisc_bypass", "0"}},
             {}};
   const Options options = said.read();
-  EXPECT_TRUE(said.complaints.empty());
-  const engine::Settings settings = options.settings();
+  EXPECT_TRUE(said.errors.empty());
+  const engine::EngineSettings settings = options.settings();
   EXPECT_FALSE(settings.shm);
   EXPECT_EQ(settings.shm_ring_bytes, 256u * 1024);
   EXPECT_EQ(settings.net_eager_max, 4000u);
@@ -125,30 +125,30 @@ TEST(Options, NonsenseIsRefused) {
 TEST(Options, EmptyMeansDefault) {
   Said said{{{"window", ""}, {"link", ""}, {"iface", ""}}, {}};
   const Options options = said.read();
-  EXPECT_TRUE(said.complaints.empty());
-  EXPECT_EQ(options.settings().flow_window, engine::Settings{}.flow_window);
+  EXPECT_TRUE(said.errors.empty());
+  EXPECT_EQ(options.settings().flow_window, engine::EngineSettings{}.flow_window);
   EXPECT_EQ(options.text(Options::Name::link), "auto");
 }
 
 TEST(Options, ARefusalNamesOptionValueAndRange) {
   Said said{{{"shm_ring", "12"}, {"link", "tcp"}}, {}};
   static_cast<void>(said.read());
-  ASSERT_EQ(said.complaints.size(), 2u);
-  EXPECT_NE(said.complaints[0].find("FI_CLUSTER_LINK=tcp"), std::string::npos) << said.complaints[0];
-  EXPECT_NE(said.complaints[0].find("auto, packet, udp"), std::string::npos) << said.complaints[0];
-  EXPECT_NE(said.complaints[1].find("FI_CLUSTER_SHM_RING=12"), std::string::npos) << said.complaints[1];
-  EXPECT_NE(said.complaints[1].find("64k to 64m bytes"), std::string::npos) << said.complaints[1];
+  ASSERT_EQ(said.errors.size(), 2u);
+  EXPECT_NE(said.errors[0].find("FI_CLUSTER_LINK=tcp"), std::string::npos) << said.errors[0];
+  EXPECT_NE(said.errors[0].find("auto, packet, udp"), std::string::npos) << said.errors[0];
+  EXPECT_NE(said.errors[1].find("FI_CLUSTER_SHM_RING=12"), std::string::npos) << said.errors[1];
+  EXPECT_NE(said.errors[1].find("64k to 64m bytes"), std::string::npos) << said.errors[1];
 }
 
 TEST(Options, ALongValueMakesAShortLine) {
   Said said{{{"window", std::string(5000, '9')}}, {}};
   static_cast<void>(said.read());
-  ASSERT_EQ(said.complaints.size(), 1u);
-  EXPECT_LT(said.complaints[0].size(), 300u);
+  ASSERT_EQ(said.errors.size(), 1u);
+  EXPECT_LT(said.errors[0].size(), 300u);
   said.values["window"] = "1\n2\x1b[31m";
   static_cast<void>(said.read());
-  ASSERT_EQ(said.complaints.size(), 1u);
-  EXPECT_NE(said.complaints[0].find("=1?2?[31m "), std::string::npos) << said.complaints[0];
+  ASSERT_EQ(said.errors.size(), 1u);
+  EXPECT_NE(said.errors[0].find("=1?2?[31m "), std::string::npos) << said.errors[0];
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ SocketAddress v6(const std::string& ip) {
 }
 
 /// An interface as good as any other of the test, but for what the test changes.
-Place place(int number, const SocketAddress& address) {
-  Place made;
+InterfaceAddress place(int number, const SocketAddress& address) {
+  InterfaceAddress made;
   made.interface.name = "eth" + std::to_string(number);
   made.interface.index = number + 1;
   made.interface.mtu = 9000;
@@ -40,14 +40,14 @@ struct RailChoice : testing::Test {
   Names chosen(const std::string& rule) {
     unknown.clear();
     Names names;
-    for (const Place* rail : choose_rails(places, places.front(), rule, unknown)) {
+    for (const InterfaceAddress* rail : choose_rails(places, places.front(), rule, unknown)) {
       names.push_back(rail->interface.name);
     }
     return names;
   }
   os::Interface& eth(std::size_t number) { return places[number].interface; }
 
-  std::vector<Place> places;
+  std::vector<InterfaceAddress> places;
   Names unknown;
 };
 

@@ -27,7 +27,7 @@ std::string report(FlowPair& pair) {
          std::to_string(pair.network.lost) + " (" + std::to_string(pair.network.lost_data) +
          " with data), sent again " + std::to_string(a.frames_retransmitted + b.frames_retransmitted) +
          ", timeouts " + std::to_string(a.timeouts + b.timeouts) + ", faults " +
-         describe(pair.a.flow->fault()) + "/" + describe(pair.b.flow->fault()) + ", until " +
+         describe(pair.a.flow->status()) + "/" + describe(pair.b.flow->status()) + ", until " +
          std::to_string(pair.clock.now().time_since_epoch() / 1us) + " us";
 }
 
@@ -127,12 +127,12 @@ TEST_P(FlowLoss, BlackoutAndHealing) {
   const std::uint64_t before = sent();
   pair.network.conditions.blackout = true;
   pair.pass(3s);
-  const std::uint64_t in_vain = sent() - before;
+  const std::uint64_t spurious = sent() - before;
   pair.network.conditions.blackout = false;
   ASSERT_TRUE(pair.run(5s)) << report(pair);
   pair.b.expect_all_of(pair.a);
   pair.a.expect_all_of(pair.b);
-  EXPECT_LT(in_vain, 2 * 512 + 200u) << "two windows and a few timeouts";
+  EXPECT_LT(spurious, 2 * 512 + 200u) << "two windows and a few timeouts";
 }
 
 TEST_P(FlowLoss, LinkThatTakesLittleAtATime) {

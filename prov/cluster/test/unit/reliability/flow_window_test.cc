@@ -90,7 +90,7 @@ TEST(FlowPacking, ReferencedPayloadInManyPiecesIsGatheredInOrder) {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
     segment.length = 900;
-    ASSERT_TRUE(pair.a.flow->post(segment, {slices, 0, 900}, protocol::Hold::reference, 1000 + piece));
+    ASSERT_TRUE(pair.a.flow->post(segment, {slices, 0, 900}, carrier::PayloadMode::reference, 1000 + piece));
     pair.pass(1ms);
     ASSERT_EQ(pair.b.bulk.size(), 1u);
     pair.b.bulk.clear();  // its content was compared on arrival
@@ -157,11 +157,11 @@ TEST(FlowWindow, WhatLiesBeyondItIsRefused) {
     return pair.b.flow->receive(pair.clock.now(), beyond, {name_of(1), {}, false});
   };
   const std::uint32_t expected = 1;  // one frame has introduced it
-  EXPECT_EQ(receive(expected + window), reliability::Flow::Verdict::refused);
-  EXPECT_EQ(receive(expected + window + 1000), reliability::Flow::Verdict::refused);
+  EXPECT_EQ(receive(expected + window), reliability::Flow::ReceiveResult::refused);
+  EXPECT_EQ(receive(expected + window + 1000), reliability::Flow::ReceiveResult::refused);
   EXPECT_EQ(pair.b.counters.refused_window, 2u);
   EXPECT_TRUE(pair.b.flow->quiet()) << "it is not acknowledged";
-  EXPECT_EQ(receive(expected + window - 1), reliability::Flow::Verdict::accepted);
+  EXPECT_EQ(receive(expected + window - 1), reliability::Flow::ReceiveResult::accepted);
   EXPECT_EQ(pair.b.counters.refused_window, 2u);
 }
 
@@ -192,7 +192,9 @@ class CountingLink final : public link::Link {
     return below_.send_burst(frames);
   }
   std::size_t receive_burst(std::span<link::InFrame> frames) override { return below_.receive_burst(frames); }
-  std::size_t complaints(std::span<link::Complaint> some) override { return below_.complaints(some); }
+  std::size_t read_path_errors(std::span<link::PathError> some) override {
+    return below_.read_path_errors(some);
+  }
 
   std::vector<std::size_t> bursts;
 
@@ -226,7 +228,7 @@ TEST(FlowWindow, PostRefusesWhatCannotLeave) {
   segment.length = 1000;
   std::size_t taken = 0;
   for (int round = 0; round < 100; ++round) {
-    while (pair.a.flow->post(segment, {slices, 0, 1000}, protocol::Hold::reference, 5)) ++taken;
+    while (pair.a.flow->post(segment, {slices, 0, 1000}, carrier::PayloadMode::reference, 5)) ++taken;
     pair.a.flow->transmit(pair.clock.now(), pair.a.link);
   }
   EXPECT_LE(taken, 32u + 2 * link::kBurstMax + 3u) << "the congestion window and a short queue";
@@ -242,7 +244,7 @@ TEST(FlowWindow, PostRefusesWhatNeverFits) {
   segment.kind = wire::SegmentKind::eager;
   segment.length = 1400;
   EXPECT_LT(pair.a.flow->payload_max(segment), 1400u);
-  EXPECT_FALSE(pair.a.flow->post(segment, {slices, 0, 1400}, protocol::Hold::copy, 0));
+  EXPECT_FALSE(pair.a.flow->post(segment, {slices, 0, 1400}, carrier::PayloadMode::copy, 0));
 }
 
 TEST(FlowAck, RidesOnDataForNothing) {

@@ -10,7 +10,7 @@ namespace cluster::reliability {
 namespace {
 
 constexpr std::size_t kRoom = 1400;
-using protocol::Hold;
+using carrier::PayloadMode;
 
 struct FrameBuilderTest : testing::Test {
   FrameBuilderTest() : user(64 * 1024) {
@@ -24,8 +24,8 @@ struct FrameBuilderTest : testing::Test {
     made.offset = offset;
     return made;
   }
-  void add(wire::SegmentKind kind, std::size_t offset, std::size_t length, Hold hold = Hold::reference,
-           protocol::Token token = 0) {
+  void add(wire::SegmentKind kind, std::size_t offset, std::size_t length,
+           PayloadMode hold = PayloadMode::reference, carrier::Token token = 0) {
     const ConstBytes bytes(user.data() + offset, length);
     builder.add(segment(kind, length, offset), {{&bytes, 1}, 0, length}, hold, token, kRoom);
   }
@@ -67,12 +67,12 @@ struct FrameBuilderTest : testing::Test {
 
 TEST_F(FrameBuilderTest, FullFramesReferToUserMemory) {
   const std::size_t room = builder.room_for(segment(wire::SegmentKind::bulk, 0), kRoom);
-  add(wire::SegmentKind::bulk, 0, room, Hold::reference, 9);
+  add(wire::SegmentKind::bulk, 0, room, PayloadMode::reference, 9);
   ASSERT_EQ(window.queued(), 1u);
   EXPECT_EQ(frame(0).size(), kRoom);
   ASSERT_EQ(frame(0).payload_pieces, 1u);
   EXPECT_EQ(frame(0).payload[0].data(), user.data());
-  EXPECT_EQ(frame(0).tokens, std::vector<protocol::Token>{9});
+  EXPECT_EQ(frame(0).tokens, std::vector<carrier::Token>{9});
 }
 
 TEST_F(FrameBuilderTest, TheTailOfOneAndTheHeadOfTheNextFillAFrame) {
@@ -91,13 +91,13 @@ TEST_F(FrameBuilderTest, TheTailOfOneAndTheHeadOfTheNextFillAFrame) {
 }
 
 TEST_F(FrameBuilderTest, ASharedFrameTellsEverybodyWhoWaitsForIt) {
-  add(wire::SegmentKind::bulk, 0, 500, Hold::reference, 4);
+  add(wire::SegmentKind::bulk, 0, 500, PayloadMode::reference, 4);
   EXPECT_TRUE(builder.open()) << "a part of a frame waits for company";
   const std::size_t room = builder.room_for(segment(wire::SegmentKind::bulk, 0), kRoom);
-  add(wire::SegmentKind::bulk, 1000, room, Hold::reference, 5);
+  add(wire::SegmentKind::bulk, 1000, room, PayloadMode::reference, 5);
   EXPECT_FALSE(builder.open());
   ASSERT_EQ(window.queued(), 1u);
-  EXPECT_EQ(frame(0).tokens, (std::vector<protocol::Token>{4, 5}));
+  EXPECT_EQ(frame(0).tokens, (std::vector<carrier::Token>{4, 5}));
   EXPECT_EQ(contents(0), (std::vector<std::size_t>{500, room}));
 }
 
@@ -115,7 +115,7 @@ TEST_F(FrameBuilderTest, WhatHasAnOrderNeverSharesWithWhatHasNone) {
   add(wire::SegmentKind::bulk, 0, 500);
   EXPECT_EQ(builder.room_for(segment(wire::SegmentKind::put_next, 0), kRoom),
             kRoom - wire::encoded_size(segment(wire::SegmentKind::put_next, 0)));
-  add(wire::SegmentKind::put_next, 0, 100, Hold::copy);
+  add(wire::SegmentKind::put_next, 0, 100, PayloadMode::copy);
   builder.close();
   ASSERT_EQ(window.queued(), 2u);
   EXPECT_FALSE(frame(0).ordered);

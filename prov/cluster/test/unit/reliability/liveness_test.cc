@@ -9,7 +9,7 @@ constexpr Time at(Duration since) { return Time{} + 1h + since; }
 
 /// As the engine does it: whenever the deadline has come, the peer is judged and asked if due.
 Time silence_until_verdict(Liveness& liveness, Time now) {
-  while (liveness.verdict(now) == Fault::none) {
+  while (liveness.verdict(now) == Status::ok) {
     liveness.wants_probe(now);
     const Time next = liveness.deadline();
     EXPECT_GT(next, now) << "it would be looked at for ever";
@@ -23,7 +23,7 @@ TEST(Liveness, SilenceOfThePeerTimeoutIsTheEnd) {
   Liveness liveness(10s);
   liveness.expect(at(0s), true);
   EXPECT_EQ(silence_until_verdict(liveness, at(0s)), at(10s));
-  EXPECT_EQ(liveness.verdict(at(10s)), Fault::unreachable);
+  EXPECT_EQ(liveness.verdict(at(10s)), Status::unreachable);
 }
 
 TEST(Liveness, NothingIsExpectedOfAPeerThatOwesNothing) {
@@ -32,7 +32,7 @@ TEST(Liveness, NothingIsExpectedOfAPeerThatOwesNothing) {
   liveness.expect(at(1s), false);
   EXPECT_EQ(liveness.deadline(), kNever);
   EXPECT_FALSE(liveness.wants_probe(at(100s)));
-  EXPECT_EQ(liveness.verdict(at(100s)), Fault::none);
+  EXPECT_EQ(liveness.verdict(at(100s)), Status::ok);
 }
 
 /// The clock has gone on and nobody has asked: whoever was asleep asks first.
@@ -40,7 +40,7 @@ TEST(Liveness, SilenceThatNobodyListenedToIsNoSilence) {
   for (const Duration timeout : {1s, 2s, 10s}) {
     Liveness liveness(timeout);
     liveness.expect(at(0s), true);
-    EXPECT_EQ(liveness.verdict(at(1h)), Fault::none) << timeout.count();
+    EXPECT_EQ(liveness.verdict(at(1h)), Status::ok) << timeout.count();
     EXPECT_TRUE(liveness.wants_probe(at(1h)));
     const Time end = silence_until_verdict(liveness, at(1h));
     EXPECT_GE(end, at(1h + timeout / 2)) << "no time to answer";
@@ -52,7 +52,7 @@ TEST(Liveness, ASignOfLifeBeginsTheSilenceAnew) {
   Liveness liveness(10s);
   liveness.expect(at(0s), true);
   for (int second = 1; second < 60; ++second) {
-    EXPECT_EQ(liveness.verdict(at(1s * second)), Fault::none);
+    EXPECT_EQ(liveness.verdict(at(1s * second)), Status::ok);
     if (second % 8 == 0) liveness.heard(at(1s * second));
   }
   EXPECT_EQ(silence_until_verdict(liveness, at(59s)), at(66s));

@@ -77,7 +77,7 @@ TEST_F(ReceiveWindowTest, WhatIsHeldDoesNotCountAsArrivedNorWhatLiesBehindIt) {
   EXPECT_EQ(handed, " 2 4 6 ") << "the rest of it first";
   EXPECT_EQ(window.expected(), (Sequence{7}));
   EXPECT_EQ(gaps(), "");
-  EXPECT_EQ(window.in_vain(), 0u);
+  EXPECT_EQ(window.spurious(), 0u);
 }
 
 TEST_F(ReceiveWindowTest, AHeldFrameWithNothingBehindItLeavesNoGap) {
@@ -118,16 +118,16 @@ TEST_F(ReceiveWindowTest, DuplicatesAreRecognisedOnBothSidesOfTheGap) {
   arrive(2, true);
   arrive(0, true, Arrival::duplicate);
   arrive(2, true, Arrival::duplicate);
-  EXPECT_EQ(window.in_vain(), 2u);
+  EXPECT_EQ(window.spurious(), 2u);
 }
 
 TEST_F(ReceiveWindowTest, CopiesMadeByTheNetworkAreNotRepairsInVain) {
   const std::byte content{1};
   EXPECT_EQ(window.arrive({0}, {1}, false, {&content, 1}), Arrival::fresh);
   EXPECT_EQ(window.arrive({0}, {1}, false, {&content, 1}), Arrival::duplicate);
-  EXPECT_EQ(window.in_vain(), 0u);
+  EXPECT_EQ(window.spurious(), 0u);
   EXPECT_EQ(window.arrive({0}, {2}, false, {&content, 1}), Arrival::duplicate);
-  EXPECT_EQ(window.in_vain(), 1u);
+  EXPECT_EQ(window.spurious(), 1u);
 }
 
 TEST_F(ReceiveWindowTest, NothingBeyondTheWindow) {
@@ -170,7 +170,7 @@ TEST_F(ReceiveWindowTest, WidensForAGapAndForgetsNothing) {
     take();
   }
   for (const std::uint32_t s : {2u, 63u, 500u}) EXPECT_EQ(arrive_there(s), Arrival::duplicate);
-  EXPECT_EQ(wide.in_vain(), 0u) << "all of them the same transmission";
+  EXPECT_EQ(wide.spurious(), 0u) << "all of them the same transmission";
   for (std::uint32_t s = 1; s < 1000; ++s) {
     arrive_there(s);
     take();

@@ -7,7 +7,7 @@
 namespace cluster::reliability {
 namespace {
 
-std::unique_ptr<FrameBody> body(protocol::Token token = 0) {
+std::unique_ptr<FrameBody> body(carrier::Token token = 0) {
   auto made = std::make_unique<FrameBody>(16);
   if (token != 0) made->tokens.push_back(token);
   return made;
@@ -45,7 +45,7 @@ TEST_F(SendWindowTest, WidensAsItFillsAndKeepsEveryFrame) {
   EXPECT_FALSE(window.room(1));
   window.mark_lost({12});
   EXPECT_EQ(acknowledge(10, {{{11}, {12}}, {{70}, {74}}}), (std::vector<std::uint32_t>{11, 70, 71, 72, 73}));
-  EXPECT_EQ(window.take_lost(), (Sequence{12}));
+  EXPECT_EQ(window.pop_lost(), (Sequence{12}));
   for (std::uint32_t s = 12; s < 70; ++s) ASSERT_EQ(window.at({s}).transmission, (Sequence{s + 1}));
 }
 
@@ -67,7 +67,7 @@ TEST_F(SendWindowTest, QueuedThenTravellingThenGone) {
   EXPECT_EQ(window.outstanding(), 0u);
   window.sent({0}, {1}, Time(1us));
   EXPECT_EQ(window.queued(), 0u);
-  EXPECT_EQ(window.travelling(), 1u);
+  EXPECT_EQ(window.in_flight(), 1u);
   EXPECT_EQ(acknowledge(1), (Values{0}));
   EXPECT_EQ(window.outstanding(), 0u);
   EXPECT_EQ(window.first(), (Sequence{1}));
@@ -99,24 +99,24 @@ TEST_F(SendWindowTest, LostFramesWaitInTheOrderOfTheirVerdicts) {
   window.mark_lost({3});
   window.mark_lost({1});
   window.mark_lost({4});
-  EXPECT_EQ(window.travelling(), 3u);
-  EXPECT_EQ(window.take_lost(), (Sequence{3}));
+  EXPECT_EQ(window.in_flight(), 3u);
+  EXPECT_EQ(window.pop_lost(), (Sequence{3}));
   window.sent({3}, {7}, Time(2us));
   EXPECT_EQ(window.at({3}).sendings, 2u);
   EXPECT_EQ(acknowledge(2), (Values{0, 1})) << "the verdict on 1 was wrong";
   EXPECT_TRUE(window.has_lost());
-  EXPECT_EQ(window.take_lost(), (Sequence{4}));
+  EXPECT_EQ(window.pop_lost(), (Sequence{4}));
   EXPECT_FALSE(window.has_lost());
-  EXPECT_EQ(window.travelling(), 3u);  // 2, 3, 5
+  EXPECT_EQ(window.in_flight(), 3u);  // 2, 3, 5
 }
 
 TEST_F(SendWindowTest, OnlyTheLatestSendingTravels) {
   send(1);
-  EXPECT_TRUE(window.is_travelling({0}, {1}));
+  EXPECT_TRUE(window.is_in_flight({0}, {1}));
   window.sent({0}, {2}, Time(2us));
-  EXPECT_FALSE(window.is_travelling({0}, {1}));
-  EXPECT_TRUE(window.is_travelling({0}, {2}));
-  EXPECT_EQ(window.travelling(), 1u);
+  EXPECT_FALSE(window.is_in_flight({0}, {1}));
+  EXPECT_TRUE(window.is_in_flight({0}, {2}));
+  EXPECT_EQ(window.in_flight(), 1u);
 }
 
 TEST_F(SendWindowTest, ImplausibleWordsAreRecognised) {

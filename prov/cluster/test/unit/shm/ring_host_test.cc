@@ -26,9 +26,10 @@ std::uint16_t fresh_port() {
 
 class RingHostTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Host> open(const SocketAddress& name, std::uint64_t epoch) {
+  std::unique_ptr<LocalListener> open(const SocketAddress& name, std::uint64_t epoch) {
     std::string reason;
-    std::unique_ptr<Host> host = open_host(name, epoch, HostSettings{}, surroundings.environment(), reason);
+    std::unique_ptr<LocalListener> host =
+        open_listener(name, epoch, ShmSettings{}, surroundings.environment(), reason);
     EXPECT_TRUE(host) << reason;
     return host;
   }
@@ -39,11 +40,11 @@ class RingHostTest : public ::testing::Test {
   }
   static bool post(Outbox& outbox, std::uint64_t number, std::size_t size) {
     const Message message(number, size);
-    return outbox.post(message.segment, message.gather(), protocol::Hold::copy, 0);
+    return outbox.post(message.segment, message.gather(), carrier::PayloadMode::copy, 0);
   }
   static bool shows(Inbox& inbox, std::uint64_t number, std::size_t size) {
-    Arrival arrival;
-    return inbox.look(arrival) && Message(number, size).equals(arrival.segment, arrival.payload);
+    PeekedSegment arrival;
+    return inbox.peek(arrival) && Message(number, size).equals(arrival.segment, arrival.payload);
   }
   /// A peer that speaks the first words itself.
   os::LocalSocket raw_connection() {
@@ -75,8 +76,8 @@ class RingHostTest : public ::testing::Test {
   Surroundings surroundings;
   SocketAddress alice_name = local(fresh_port());
   SocketAddress bob_name = local(fresh_port());
-  std::unique_ptr<Host> alice = open(alice_name, 11);
-  std::unique_ptr<Host> bob = open(bob_name, 22);
+  std::unique_ptr<LocalListener> alice = open(alice_name, 11);
+  std::unique_ptr<LocalListener> bob = open(bob_name, 22);
   std::vector<std::unique_ptr<Inbox>> inboxes;
 };
 
@@ -92,11 +93,11 @@ TEST_F(RingHostTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
   EXPECT_EQ(inbox.peer(), alice_name);
   EXPECT_EQ(inbox.peer_epoch(), 11u);
   EXPECT_TRUE(shows(inbox, 1, 8));
-  inbox.take();
+  inbox.pop();
   EXPECT_TRUE(shows(inbox, 2, 30'000));
-  inbox.take();
-  Arrival arrival;
-  EXPECT_FALSE(inbox.look(arrival));
+  inbox.pop();
+  PeekedSegment arrival;
+  EXPECT_FALSE(inbox.peek(arrival));
   EXPECT_TRUE(outbox->drained());
   EXPECT_EQ(surroundings.counters.shm_sent, 2u);
   EXPECT_EQ(surroundings.counters.shm_received, 2u);
@@ -112,26 +113,26 @@ TEST_F(RingHostTest, AnInboxIsQuietFromAVainLookUntilSomethingComes) {
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
   Inbox& inbox = *inboxes[0];
-  Arrival arrival;
-  EXPECT_FALSE(inbox.quiet()) << "nobody has looked";
-  EXPECT_FALSE(inbox.look(arrival));
-  EXPECT_TRUE(inbox.quiet());
+  PeekedSegment arrival;
+  EXPECT_FALSE(inbox.unchanged()) << "nobody has looked";
+  EXPECT_FALSE(inbox.peek(arrival));
+  EXPECT_TRUE(inbox.unchanged());
   ASSERT_TRUE(post(*outbox, 1, 8) && post(*outbox, 2, 8));
-  EXPECT_FALSE(inbox.quiet());
+  EXPECT_FALSE(inbox.unchanged());
   EXPECT_TRUE(shows(inbox, 1, 8));
-  inbox.take();
-  EXPECT_TRUE(inbox.more());
+  inbox.pop();
+  EXPECT_TRUE(inbox.has_next());
   EXPECT_TRUE(shows(inbox, 2, 8));
-  inbox.take();
-  EXPECT_FALSE(inbox.more());
-  EXPECT_FALSE(inbox.quiet() || outbox->drained()) << "what was taken has not been given back";
-  EXPECT_FALSE(inbox.look(arrival));
-  EXPECT_TRUE(inbox.quiet() && outbox->drained());
+  inbox.pop();
+  EXPECT_FALSE(inbox.has_next());
+  EXPECT_FALSE(inbox.unchanged() || outbox->drained()) << "what was taken has not been given back";
+  EXPECT_FALSE(inbox.peek(arrival));
+  EXPECT_TRUE(inbox.unchanged() && outbox->drained());
   ASSERT_TRUE(post(*outbox, 3, 48));
   EXPECT_TRUE(shows(inbox, 3, 48));
-  inbox.take();
-  EXPECT_FALSE(inbox.look(arrival));
-  EXPECT_FALSE(inbox.quiet()) << "looks fetch the second line of the next";
+  inbox.pop();
+  EXPECT_FALSE(inbox.peek(arrival));
+  EXPECT_FALSE(inbox.unchanged()) << "looks fetch the second line of the next";
 }
 
 TEST_F(RingHostTest, AnEndpointReachesItself) {
@@ -152,11 +153,11 @@ TEST_F(RingHostTest, WhatADeadPeerWroteIsStillRead) {
   ASSERT_EQ(inboxes.size(), 1u) << "even if it died before it was accepted";
   EXPECT_TRUE(inboxes[0]->peer_gone());
   EXPECT_TRUE(shows(*inboxes[0], 1, 8));
-  inboxes[0]->take();
+  inboxes[0]->pop();
   EXPECT_TRUE(shows(*inboxes[0], 2, 1000));
-  inboxes[0]->take();
-  Arrival arrival;
-  EXPECT_FALSE(inboxes[0]->look(arrival));
+  inboxes[0]->pop();
+  PeekedSegment arrival;
+  EXPECT_FALSE(inboxes[0]->peek(arrival));
   EXPECT_FALSE(inboxes[0]->broken());
 }
 
@@ -187,9 +188,9 @@ TEST_F(RingHostTest, SaysWhyAPeerIsNotReached) {
 
 TEST_F(RingHostTest, ANameInUseOrNoNameCannotBeOpened) {
   std::string reason;
-  EXPECT_FALSE(open_host(bob_name, 1, HostSettings{}, surroundings.environment(), reason));
+  EXPECT_FALSE(open_listener(bob_name, 1, ShmSettings{}, surroundings.environment(), reason));
   EXPECT_NE(reason.find("in use"), std::string::npos) << reason;
-  EXPECT_FALSE(open_host(SocketAddress{}, 1, HostSettings{}, surroundings.environment(), reason));
+  EXPECT_FALSE(open_listener(SocketAddress{}, 1, ShmSettings{}, surroundings.environment(), reason));
 }
 
 TEST_F(RingHostTest, TheHelloMayComeLater) {
@@ -263,10 +264,10 @@ TEST_F(RingHostTest, AScribblingWriterBreaksItsInboxOnce) {
   ASSERT_EQ(inboxes.size(), 1u);
   const std::uint32_t wild = 12345;
   ASSERT_EQ(::pwrite(file.number(), &wild, sizeof wild, static_cast<off_t>(kSmall.slots_begin())), 4);
-  Arrival arrival;
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(inboxes[0]->look(arrival));
+  PeekedSegment arrival;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(inboxes[0]->peek(arrival));
   EXPECT_TRUE(inboxes[0]->broken());
-  EXPECT_EQ(surroundings.counters.refused_garbage, 1u);
+  EXPECT_EQ(surroundings.counters.refused_malformed, 1u);
 }
 
 TEST_F(RingHostTest, AReaderThatGivesBackTooMuchIsGone) {
@@ -287,7 +288,7 @@ TEST_F(RingHostTest, AReaderThatGivesBackTooMuchIsGone) {
   while (post(*outbox, 1, 8)) ASSERT_LT(++posted, 5000);
   EXPECT_TRUE(outbox->peer_gone());
   EXPECT_TRUE(outbox->peer_gone());
-  EXPECT_EQ(surroundings.counters.refused_garbage, 1u);
+  EXPECT_EQ(surroundings.counters.refused_malformed, 1u);
 }
 
 TEST_F(RingHostTest, AnotherUserIsRefusedByBothSides) {

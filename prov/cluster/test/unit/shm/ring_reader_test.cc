@@ -17,7 +17,7 @@ class RingReaderTest : public ::testing::Test {
     const Message message(number, size);
     ASSERT_TRUE(writer.post(message.segment, message.gather()));
   }
-  bool look() { return reader.look(segment, payload); }
+  bool peek() { return reader.peek(segment, payload); }
   std::uint32_t head() { return memory.control().head - kFirstNumber; }  ///< segments given back
 
   RingMemory memory;
@@ -28,18 +28,18 @@ class RingReaderTest : public ::testing::Test {
 };
 
 TEST_F(RingReaderTest, ShowsTheSameUntilItIsTaken) {
-  EXPECT_FALSE(look());
+  EXPECT_FALSE(peek());
   post(1, 100);
   post(2, 8);
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(look());
+    ASSERT_TRUE(peek());
     EXPECT_TRUE(Message(1, 100).equals(segment, payload));
   }
-  reader.take();
-  ASSERT_TRUE(look());
+  reader.pop();
+  ASSERT_TRUE(peek());
   EXPECT_TRUE(Message(2, 8).equals(segment, payload));
-  reader.take();
-  EXPECT_FALSE(look());
+  reader.pop();
+  EXPECT_FALSE(peek());
   EXPECT_FALSE(reader.broken());
 }
 
@@ -47,22 +47,22 @@ TEST_F(RingReaderTest, PublishesAfterAQuarterOfTheSlots) {
   const std::uint32_t quarter = memory.geometry.slots / 4;
   for (std::uint32_t i = 0; i < quarter + 1; ++i) post(i, 8);
   for (std::uint32_t i = 0; i < quarter - 1; ++i) {
-    ASSERT_TRUE(look());
-    reader.take();
+    ASSERT_TRUE(peek());
+    reader.pop();
   }
   EXPECT_EQ(head(), 0u) << "lazy: the writer's line is left alone";
-  ASSERT_TRUE(look());
-  reader.take();
+  ASSERT_TRUE(peek());
+  reader.pop();
   EXPECT_EQ(head(), quarter);
 }
 
 TEST_F(RingReaderTest, PublishesAfterAQuarterOfTheArena) {
   for (int i = 0; i < 5; ++i) post(i, memory.geometry.arena_bytes / 8);
-  ASSERT_TRUE(look());
-  reader.take();
+  ASSERT_TRUE(peek());
+  reader.pop();
   EXPECT_EQ(head(), 0u);
-  ASSERT_TRUE(look());
-  reader.take();
+  ASSERT_TRUE(peek());
+  reader.pop();
   EXPECT_EQ(head(), 2u);
 }
 
@@ -70,49 +70,49 @@ TEST_F(RingReaderTest, SkippedBytesCountAsTaken) {
   const std::uint32_t eighth = memory.geometry.arena_bytes / 8;
   for (int i = 0; i < 6; ++i) {
     post(i, eighth);
-    ASSERT_TRUE(look());
-    reader.take();
-    ASSERT_FALSE(look());
+    ASSERT_TRUE(peek());
+    reader.pop();
+    ASSERT_FALSE(peek());
   }
   post(6, eighth);
   post(7, 64);
   post(8, eighth);  // skips nearly an eighth
   post(9, 8);
-  ASSERT_TRUE(look());
-  reader.take();
-  ASSERT_TRUE(look());
-  reader.take();
+  ASSERT_TRUE(peek());
+  reader.pop();
+  ASSERT_TRUE(peek());
+  reader.pop();
   EXPECT_EQ(head(), 6u);
-  ASSERT_TRUE(look());
+  ASSERT_TRUE(peek());
   EXPECT_EQ(payload.data(), memory.bytes().data() + memory.geometry.arena_begin());
-  reader.take();
+  reader.pop();
   EXPECT_EQ(head(), 9u);
 }
 
 TEST_F(RingReaderTest, PublishesWhenThereIsNothingToLookAt) {
   post(1, 8);
-  ASSERT_TRUE(look());
-  reader.take();
+  ASSERT_TRUE(peek());
+  reader.pop();
   EXPECT_EQ(head(), 0u);
-  EXPECT_FALSE(look());
+  EXPECT_FALSE(peek());
   EXPECT_EQ(head(), 1u);
 }
 
 TEST_F(RingReaderTest, PublishesWhenItIsAskedAgainForWhatIsNotTaken) {
   post(1, 8);
   post(2, 8);
-  ASSERT_TRUE(look());
-  reader.take();
-  ASSERT_TRUE(look());
+  ASSERT_TRUE(peek());
+  reader.pop();
+  ASSERT_TRUE(peek());
   EXPECT_EQ(head(), 0u);
-  ASSERT_TRUE(look());
+  ASSERT_TRUE(peek());
   EXPECT_EQ(head(), 1u);
 }
 
 TEST_F(RingReaderTest, TheHeaderShownIsOutOfTheWritersReach) {
   post(1, 8);
-  ASSERT_TRUE(look());
-  std::memset(memory.slot(0).room, 0xff, Slot::kRoom);
+  ASSERT_TRUE(peek());
+  std::memset(memory.slot(0).inline_bytes, 0xff, Slot::kInlineBytes);
   EXPECT_TRUE(Message(1, 8).equals(segment, payload));
 }
 
@@ -134,9 +134,9 @@ TEST_P(RingReaderRefuses, WithoutCrashing) {
   GetParam().scribble(memory);
   wire::Segment segment;
   ConstBytes payload;
-  EXPECT_FALSE(reader.look(segment, payload));
+  EXPECT_FALSE(reader.peek(segment, payload));
   EXPECT_TRUE(reader.broken());
-  EXPECT_FALSE(reader.look(segment, payload)) << "and stays broken";
+  EXPECT_FALSE(reader.peek(segment, payload)) << "and stays broken";
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(
         Scribble{"HeaderLong", [](RingMemory& memory) { memory.slot(0).header_size = 17; }},
         Scribble{"HeaderBeyondSlot", [](RingMemory& memory) { memory.slot(0).header_size = 49; }},
         Scribble{"HeaderHuge", [](RingMemory& memory) { memory.slot(0).header_size = 255; }},
-        Scribble{"KindUnknown", [](RingMemory& memory) { memory.slot(0).room[0] = std::byte{99}; }},
+        Scribble{"KindUnknown", [](RingMemory& memory) { memory.slot(0).inline_bytes[0] = std::byte{99}; }},
         Scribble{"LengthsDiffer", [](RingMemory& memory) { memory.slot(0).length = 99; }},
         Scribble{"InlineButLong", [](RingMemory& memory) { memory.slot(0).offset = Slot::kInline; }},
         Scribble{"OffsetOdd", [](RingMemory& memory) { memory.slot(0).offset = 8; }},
@@ -178,22 +178,22 @@ TEST(RingReaderGarbage, IsSurvived) {
     wire::Segment plausible;
     plausible.kind = static_cast<wire::SegmentKind>(1 + random() % wire::kSegmentKindLast);
     plausible.length = random() % 3 == 0 ? random() : random() % 70'000;
-    slot.header_size = static_cast<std::uint8_t>(wire::encode(plausible, slot.room));
+    slot.header_size = static_cast<std::uint8_t>(wire::encode(plausible, slot.inline_bytes));
     slot.length = plausible.length;
     slot.offset = random() % 2 == 0 ? Slot::kInline : (random() % 70'000) & ~63u;
-    if (random() % 4 == 0) slot.room[random() % 48] = static_cast<std::byte>(random());
+    if (random() % 4 == 0) slot.inline_bytes[random() % 48] = static_cast<std::byte>(random());
     if (random() % 8 == 0) slot.header_size = static_cast<std::uint8_t>(random());
     memory.slot(1).sequence = random() % 2 == 0 ? kFirstNumber + 2 : random() % 3;
     wire::Segment segment;
     ConstBytes payload;
-    for (int i = 0; i < 3 && reader.look(segment, payload); ++i) {
+    for (int i = 0; i < 3 && reader.peek(segment, payload); ++i) {
       ++shown;
       ASSERT_EQ(payload.size(), segment.length);
-      if (payload.size() > Slot::kRoom) {
+      if (payload.size() > Slot::kInlineBytes) {
         ASSERT_GE(payload.data(), begin);
         ASSERT_LE(payload.data() + payload.size(), end);
       }
-      reader.take();
+      reader.pop();
     }
   }
   EXPECT_GT(shown, 1000) << "the garbage must be good enough to get through now and then";

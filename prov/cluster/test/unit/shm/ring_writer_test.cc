@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/ring.h"
+#include "base/ring_queue.h"
 #include "shm/ring_reader.h"
 #include "unit/shm/ring_memory.h"
 
@@ -20,17 +20,17 @@ class RingWriterTest : public ::testing::Test {
   ::testing::AssertionResult take(std::uint64_t number, std::size_t size) {
     wire::Segment segment;
     ConstBytes payload;
-    if (!reader.look(segment, payload))
+    if (!reader.peek(segment, payload))
       return ::testing::AssertionFailure() << "nothing there for " << number;
     if (!Message(number, size).equals(segment, payload))
       return ::testing::AssertionFailure() << "not " << number;
-    reader.take();
+    reader.pop();
     return ::testing::AssertionSuccess();
   }
   bool empty() {
     wire::Segment segment;
     ConstBytes payload;
-    return !reader.look(segment, payload);
+    return !reader.peek(segment, payload);
   }
 
   RingMemory memory;
@@ -68,7 +68,7 @@ TEST_F(RingWriterTest, EmptyPayloadAndLongestHeaderFit) {
   ASSERT_TRUE(writer.post(segment, Gather{}));
   wire::Segment seen;
   ConstBytes payload;
-  ASSERT_TRUE(reader.look(seen, payload));
+  ASSERT_TRUE(reader.peek(seen, payload));
   EXPECT_EQ(seen.kind, segment.kind);
   EXPECT_EQ(seen.id, 1u);
   EXPECT_EQ(seen.total, 2u);
@@ -159,7 +159,7 @@ TEST_F(RingWriterTest, NeverStarvesHoweverFullAndHoweverTheSizesFall) {
     return static_cast<std::uint32_t>(state >> 33);
   };
   const std::uint32_t sizes[] = {0, 8, 32, 33, 64, 1000, 4096, 8000, 8192};
-  Ring<std::pair<std::uint64_t, std::size_t>> in_flight;
+  RingQueue<std::pair<std::uint64_t, std::size_t>> in_flight;
   std::uint64_t number = 0;
   for (int round = 0; round < 4'000; ++round) {
     for (std::uint32_t burst = random() % 100; burst > 0; --burst) {

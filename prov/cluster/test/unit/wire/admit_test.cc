@@ -135,7 +135,7 @@ TEST(Admit, RefusesEveryPrefix) {
   for (std::size_t size = 0; size < good.size(); ++size) {
     FrameView view;
     EXPECT_EQ(admit_exactly(Page(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)), view),
-              Refusal::garbage);
+              Refusal::malformed);
   }
 }
 
@@ -145,14 +145,14 @@ TEST(Admit, TellsDamageFromGarbage) {
   FrameView view;
   EXPECT_EQ(admit_exactly(bad, view), Refusal::checksum);
   bad[0] ^= std::byte{1};
-  EXPECT_EQ(admit_exactly(bad, view), Refusal::garbage);
+  EXPECT_EQ(admit_exactly(bad, view), Refusal::malformed);
 }
 
 TEST(Admit, RefusesNonsenseWithARightChecksum) {
   const Page segments = segment_bytes();
   const auto refused = [](const FrameHeader& header, const Page& behind) {
     FrameView view;
-    return admit_exactly(sign(header, behind), view) == Refusal::garbage;
+    return admit_exactly(sign(header, behind), view) == Refusal::malformed;
   };
   const auto flow = [](std::uint8_t flags) { return header_of(FrameKind::flow, flags); };
   EXPECT_FALSE(refused(flow(kSequenced), segments));

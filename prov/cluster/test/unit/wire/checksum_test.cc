@@ -1,5 +1,6 @@
 // CRC32C: the values of RFC 3720 B.4, and each way that this processor offers against the tables, for
-// all lengths, alignments and cuts. The narrower ways are called by themselves: others depend on them.
+// all lengths, alignments and cuts. The narrower implementations are called by themselves: others depend on
+// them.
 #include "wire/checksum.h"
 
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ std::vector<std::byte> noise(std::size_t size) {
   return bytes;
 }
 
-std::uint32_t by(const fast::Way& way, std::uint32_t crc, ConstBytes data) {
-  return ~way.continued(~crc, data.data(), data.size());
+std::uint32_t by(const fast::Implementation& way, std::uint32_t crc, ConstBytes data) {
+  return ~way.update(~crc, data.data(), data.size());
 }
 
 std::uint32_t chosen(std::uint32_t state, const std::byte* at, std::size_t size) {
@@ -38,19 +39,19 @@ std::uint32_t tables(std::uint32_t state, const std::byte* at, std::size_t size)
   return ~crc32c_portable(~state, {at, size});
 }
 
-class ChecksumWay : public testing::TestWithParam<fast::Way> {};
+class ChecksumWay : public testing::TestWithParam<fast::Implementation> {};
 
-std::vector<fast::Way> all_ways() {
-  std::vector<fast::Way> ways{{"chosen", chosen}, {"tables", tables}};
-  for (const fast::Way& way : fast::ways()) ways.push_back(way);
-  return ways;
+std::vector<fast::Implementation> all_ways() {
+  std::vector<fast::Implementation> implementations{{"chosen", chosen}, {"tables", tables}};
+  for (const fast::Implementation& way : fast::implementations()) implementations.push_back(way);
+  return implementations;
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, ChecksumWay, testing::ValuesIn(all_ways()),
                          [](const auto& each) { return std::string(each.param.name); });
 
 TEST_P(ChecksumWay, KnownValues) {
-  const fast::Way way = GetParam();
+  const fast::Implementation way = GetParam();
   const std::vector<std::byte> zeros(32);
   EXPECT_EQ(by(way, 0, zeros), 0x8A9136AAu);
   const std::vector<std::byte> ones(32, std::byte{0xff});

@@ -1,0 +1,24 @@
+// What the tests of waiting share: objects one can wait for, and the patience of those who do.
+// A test that runs into it has lost a wake.
+#pragma once
+
+#include "fabric.h"
+
+namespace conformance {
+
+inline constexpr int kWaitTimeoutMs = 20000;  ///< ms; nothing takes a tenth of it
+
+inline Options options_with_wait(fi_wait_obj wait) {
+  Options options;
+  options.wait = wait;
+  return options;
+}
+
+inline int wait_descriptor(fid* object) {
+  int descriptor = -1;
+  EXPECT_EQ(fi_control(object, FI_GETWAIT, &descriptor), 0);
+  EXPECT_GE(descriptor, 0);
+  return descriptor;
+}
+
+}  // namespace conformance

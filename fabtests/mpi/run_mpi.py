@@ -1,0 +1,170 @@
+"""Runs one MPI program over virtual nodes made for it, and judges what it printed.
+
+    run_mpi.py --nodes 2 --ranks 4 --path cluster --provider DIRECTORY --link udp -- mpi_check --rounds 1
+    run_mpi.py --library mpich --cache DIRECTORY ... -- mpi_check      # a program of this directory, built for it
+
+Over `cluster`, the accounts that the endpoints leave at their end must show that the bytes went that way: as many
+endpoints as ranks, frames between nodes, shared-memory segments inside one, and not much less sent than compared.
+"""
+import argparse
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "vcluster"))
+import nodes  # noqa: E402
+from mpi_libraries import LIBRARIES, build, pypi_wheels  # noqa: E402
+
+# Each rank writes its errors to a file of its own: lines of different ranks cannot mix. $0 is the directory.
+_RANK = 'n=$(hostname); case $FI_CLUSTER_LINK-$n in mixed-node1) export FI_CLUSTER_LINK=packet;; ' \
+        'mixed-*) export FI_CLUSTER_LINK=udp;; esac; exec "$@" 2>>"$0/$n.$$"'
+_LEAST_SHARE = 0.2  # of the bytes compared: what a rank sends to itself need not go through the provider
+
+
+def parser():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--library", dest="mpi", choices=sorted(LIBRARIES), default="openmpi4", help="(default: %(default)s)")
+    options.add_argument("--cache", type=Path, default=Path("build/cores"), help="for libraries from PyPI")
+    options.add_argument("--nodes", type=int, default=2, help="virtual nodes (default: %(default)s)")
+    options.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
+    options.add_argument("--slots", type=int, default=0, help="ranks that fit a node (default: as many as there are)")
+    options.add_argument("--path", choices=("cluster", "tcp", "memory"), default="cluster", help="(default: %(default)s)")
+    options.add_argument("--provider", default="", help="directory of libcluster-fi.so")
+    options.add_argument("--link", default="", help="packet, udp, or mixed: packet on the first node, udp elsewhere")
+    options.add_argument("--rails", type=int, default=1, help="Ethernet interfaces per node (default: %(default)s)")
+    options.add_argument("--mtu", type=int, default=1500, help="(default: %(default)s)")
+    options.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="in the ranks' environment")
+    options.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="parameter of Open MPI")
+    options.add_argument("--expect", default="", help="regular expression that the output must contain")
+    options.add_argument("--directory", default="", help="working directory of the job")
+    options.add_argument("--seconds", type=int, default=220, help="end the job after so long (default: %(default)s)")
+    options.add_argument("program", nargs="+", help="program and arguments")
+    return options
+
+
+def arguments():
+    return parser().parse_args()
+
+
+def environment(options):
+    values = dict(os.environ)
+    for name in [name for name in values if name.startswith(("FI_", "OMPI_", "PRTE_", "MPIR_", "I_MPI_"))]:
+        del values[name]
+    values.update(LIBRARIES[options.mpi].variables.get(options.path, {}))
+    if options.path == "cluster":
+        values.update({"FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_LOG_LEVEL": "info"})
+        if options.link:
+            values["FI_CLUSTER_LINK"] = options.link
+    values.update(word.split("=", 1) for word in options.set)
+    return values
+
+
+def command(options, name):
+    """The words of vcluster, and the program with its arguments."""
+    library = LIBRARIES[options.mpi]
+    words = ["mpirun", "--name", name]
+    program = list(options.program)
+    if os.path.basename(program[0]) == "mpi_check" and "--only" not in program:
+        program += [word for test in library.lacks.get(options.path, ()) for word in ("--skip", test)]
+    if library.wheel:
+        words += ["--mpi", str(library.prefix(options.cache).resolve())]
+        if os.sep not in program[0]:
+            program[0] = str(build(options.mpi, program[0], options.cache).resolve())
+    if options.slots:
+        words += ["--slots", str(options.slots)]
+    words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
+    if library.words:
+        windows = library.windows.get(options.path)
+        default = [f"osc={windows}"] if windows and not any(word.startswith("osc=") for word in options.mca) else []
+        for setting in ["mpi_yield_when_idle=1", *default, *options.mca]:
+            words += ["--mca", *setting.split("=", 1)]
+    return words, program
+
+
+def _run(words, options):
+    process = subprocess.Popen([sys.executable, nodes.VCLUSTER, *words], env=environment(options), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=options.directory or None)
+    try:
+        output, _ = process.communicate(timeout=options.seconds)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # vcluster ends the job
+        output, _ = process.communicate()
+        output += f"\nended after {options.seconds} s\n"
+    return process.returncode, output
+
+
+def account(errors):
+    """Sums of what the endpoints counted, and how many endpoints there were."""
+    sums = {"endpoints": 0}
+    for line in re.findall(r"endpoint \S+ ends:(.*)", errors):
+        sums["endpoints"] += 1
+        for name, value in re.findall(r"(\w+)=(\d+)", line):
+            sums[name] = sums.get(name, 0) + int(value)
+    return sums
+
+
+def launch(options, name):
+    """Returns the exit status, the output of the job, and the account of the endpoints."""
+    words, program = command(options, name)
+    with tempfile.TemporaryDirectory(prefix="run_mpi-") as directory:
+        status, output = _run([*words, "sh", "-c", _RANK, directory, *program], options)
+        errors = ""
+        for path in sorted(glob.glob(os.path.join(directory, "node*"))):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                errors += file.read()
+    said = "".join(line for line in errors.splitlines(True) if not re.match(r"libfabric:.*<(info|warn)>", line))
+    warned = "".join(line for line in errors.splitlines(True) if re.match(r"libfabric:.*:cluster:.*<warn>", line))
+    return status, output + said + warned, account(errors)
+
+
+def missing(options, output, sums):
+    """What the accounts do not prove; nothing if they prove that the bytes went through the provider."""
+    found = []
+    if sums["endpoints"] < options.ranks:
+        found.append(f"{sums['endpoints']} endpoints left an account, there were {options.ranks} ranks")
+    if options.nodes > 1 and not sums.get("frames_sent"):
+        found.append("no frame was sent")
+    if options.ranks > options.nodes and not sums.get("shm_sent"):
+        found.append("nothing went through shared memory")
+    compared = sum(map(int, re.findall(r"(\d+) bytes compared", output)))
+    if sums.get("bytes_sent", 0) < compared * _LEAST_SHARE:
+        found.append(f"{sums.get('bytes_sent', 0)} bytes were sent through the provider, {compared} compared")
+    return found
+
+
+def judge(options, status, output, sums):
+    print(output)
+    wrong = [f"exit status {status}"] if status != 0 else []
+    if options.expect and not re.search(options.expect, output):
+        wrong.append(f"the output does not contain {options.expect}")
+    if options.path == "cluster" and not wrong:
+        wrong += missing(options, output, sums)
+        print("through cluster: " + ", ".join(f"{sums.get(key, 0)} {key}" for key in (
+            "endpoints", "bytes_sent", "frames_sent", "frames_retransmitted", "shm_sent")))
+    for line in wrong:
+        print(f"FAIL: {line}")
+    return 1 if wrong else 0
+
+
+def install(options):
+    """Leaves the test with a reason when the library cannot be had."""
+    try:
+        LIBRARIES[options.mpi].prefix(options.cache)
+    except pypi_wheels.Unavailable as reason:
+        nodes.skip(reason)
+
+
+def main():
+    options = arguments()
+    nodes.prepare()
+    install(options)
+    name = nodes.make(options.nodes, "--rails", str(options.rails), "--mtu", str(options.mtu))
+    return judge(options, *launch(options, name))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+// One measurement from order to result, whatever is measured. The leader (the client) decides how many
+// rounds fill the time, gives the order over the line, runs its half of every round and prints one JSON
+// object per item; the follower runs the other half. Before and after each run the follower sleeps on
+// the line while the leader measures how far apart the two processors are.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "control_connection.h"
+#include "plan.h"
+
+namespace perf {
+
+enum class Figure { one_way_us, round_us, messages_per_second, bytes_per_second };
+
+/// One measure, ready to run: what each side does in one round.
+struct Benchmark {
+  Figure figure = Figure::one_way_us;
+  std::function<void(std::uint64_t)> lead;
+  std::function<void(std::uint64_t)> follow;  ///< empty: the follower only keeps things going
+  double messages = 1;                        ///< per round
+  double bytes = 0;                           ///< per round
+  /// If set, the leader's work overlaps this: it is given seconds of computation to do meanwhile, and the
+  /// result is how much of the transfer they hid.
+  std::function<void(double)> compute;
+};
+
+struct MeasurementSettings {
+  double seconds = 0.1;  ///< one run
+  int own_cpu = -1;
+  int other_cpu = -1;
+  std::function<Benchmark(const Item&)> work;  ///< throws std::invalid_argument if there is no such measure
+  std::function<void()> progress = [] {};      ///< keeps what is measured going while nothing is asked of it
+};
+
+/// The line to the other side: calls HOST:PORT, or, if that is empty, waits for a call on a port that is
+/// printed as "port N" for whoever starts the other side.
+ControlConnection connect_sides(const std::string& call);
+/// The whole plan, item after item.
+void lead(ControlConnection& line, const std::vector<Item>& plan, const MeasurementSettings& conduct);
+void follow(ControlConnection& line, const MeasurementSettings& conduct);
+
+}  // namespace perf

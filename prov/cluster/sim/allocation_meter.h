@@ -1,0 +1,38 @@
+// How much memory an engine holds: every allocation made while it works is booked to its memory, and
+// taken off again when it is freed, whoever frees it. The simulator replaces operator new for this;
+// the library knows nothing of it.
+#pragma once
+
+#include <cstddef>
+
+namespace cluster::sim {
+
+class AllocationMeter {
+ public:
+  std::size_t bytes() const { return bytes_; }
+  std::size_t peak() const { return peak_; }
+
+  void add(std::size_t size) {
+    bytes_ += size;
+    if (bytes_ > peak_) peak_ = bytes_;
+  }
+  void remove(std::size_t size) { bytes_ -= size; }
+
+  /// Allocations between its beginning and its end go to `memory` (null: to nobody). Nests.
+  class Scope {
+   public:
+    explicit Scope(AllocationMeter* memory);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    AllocationMeter* before_;
+  };
+
+ private:
+  std::size_t bytes_ = 0;
+  std::size_t peak_ = 0;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,124 @@
+#include "sim/incarnations.h"
+
+#include <algorithm>
+
+namespace cluster::sim {
+
+void Incarnations::begins(HostNumber host, Time now, bool clock_went_back) {
+  Host& state = hosts_[host];
+  ++state.incarnation;
+  state.alive = true;
+  state.began = now;
+  state.clock_went_back = clock_went_back;
+  state.clock_ever_went_back = state.clock_ever_went_back || clock_went_back;
+}
+
+const Incarnations::Lane* Incarnations::lane(HostNumber from, HostNumber to) const {
+  const auto found = lanes_.find({from, to});
+  return found == lanes_.end() ? nullptr : &found->second;
+}
+
+void Incarnations::session_announced(HostNumber self, HostNumber to, const wire::Opening& opening) {
+  Lane& lane = lanes_[{self, to}];
+  lane.sessions[opening.session] = hosts_[self].incarnation;
+  if (opening.epoch > lane.last_epoch) lane.last_session = opening.session;
+  lane.last_epoch = std::max(lane.last_epoch, opening.epoch);
+}
+
+/// True if the session is one that an earlier incarnation of the host has told `to`.
+bool Incarnations::is_of_earlier_incarnation(HostNumber host, HostNumber to, std::uint32_t session) const {
+  const Lane* const told = lane(host, to);
+  if (told == nullptr) return false;
+  const auto found = told->sessions.find(session);
+  return found != told->sessions.end() && found->second < hosts_[host].incarnation;
+}
+
+/// True if the session is the last that the host has told `to`, and its present incarnation has.
+bool Incarnations::is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const {
+  const Lane* const told = lane(host, to);
+  if (session == 0 || told == nullptr || told->last_session != session) return false;
+  const auto found = told->sessions.find(session);
+  return found != told->sessions.end() && found->second == hosts_[host].incarnation;
+}
+
+bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now) {
+  ++frames_read_;
+  Lane& lane = lanes_[{packet.from, at}];
+  const bool stale = is_stale(at, packet);
+  if (view.session != 0 && (stale || is_of_earlier_incarnation(at, packet.from, view.session))) return false;
+  if (stale && hosts_[at].incarnation > kFirstIncarnation) lane.stale_call_read = hosts_[at].incarnation;
+  if (lane.known_by != hosts_[at].incarnation) lane.known_incarnation = lane.proven_incarnation = 0;
+  lane.known_by = hosts_[at].incarnation;
+  const bool ended = packet.incarnation < hosts_[packet.from].incarnation;
+  if (lane.known_incarnation == 0 && ended) lane.met_ended_peer = hosts_[at].incarnation;
+  const bool names_ours = is_last_session(at, packet.from, view.session);
+  if (names_ours && lane.named != view.session) {
+    lane.named = view.session;
+    lane.named_by = packet.incarnation;
+  }
+  // Who comes second is refused, and so not heard of.
+  const bool names_our_session = names_ours && lane.named_by == packet.incarnation;
+  if (names_our_session && packet.incarnation > lane.proven_incarnation) {
+    if (ended) lane.met_ended_peer = hosts_[at].incarnation;  // whoever has called meanwhile could be anybody
+    lane.proven_incarnation = packet.incarnation;
+    lane.proven_time = now;
+  }
+  if (names_our_session && !ended &&
+      (lane.peer_session != view.session || lane.peer_incarnation != packet.incarnation)) {
+    lane.peer_session = view.session;
+    lane.peer_incarnation = packet.incarnation;
+    lane.peer_heard_at = frames_read_;
+  }
+  // First words of a next incarnation could be anybody's: they end nothing until they have named our session.
+  const bool proven = view.session != 0 || lane.known_incarnation == 0;
+  if (proven) lane.known_incarnation = std::max(lane.known_incarnation, packet.incarnation);
+  return true;
+}
+
+void Incarnations::introduction_sent(HostNumber self, HostNumber to, std::uint32_t session, Time now) const {
+  const Lane* const heard = lane(to, self);
+  if (heard == nullptr || heard->known_by != hosts_[self].incarnation) return;
+  const auto incarnation = heard->sessions.find(session);
+  const bool over = incarnation != heard->sessions.end() && incarnation->second < heard->proven_incarnation &&
+                    heard->proven_time < now && !hosts_[to].clock_ever_went_back;
+  if (!over) return;
+  throw SafetyFailure("host " + std::to_string(self) + " introduces itself to incarnation " +
+                      std::to_string(incarnation->second) + " of host " + std::to_string(to) +
+                      " though it has heard of incarnation " + std::to_string(heard->proven_incarnation));
+}
+
+std::uint32_t Incarnations::known(HostNumber from, HostNumber to) const {
+  const Lane* const heard = lane(to, from);
+  const bool known =
+      heard != nullptr && heard->known_incarnation != 0 && heard->known_by == hosts_[from].incarnation;
+  return known ? heard->known_incarnation : hosts_[to].incarnation;
+}
+
+/// First words to an earlier incarnation name no incarnation: a new one may take them for its own, and then
+/// has a session with a peer that has given it up, until one of the two is told. Or what was said to nobody
+/// in particular was answered by an incarnation that has ended meanwhile: the session is to be given up, also
+/// by a next incarnation that has taken a repeated call for its own.
+bool Incarnations::session_uncertain(HostNumber host, HostNumber by) const {
+  const Lane* const heard = lane(by, host);
+  const std::uint32_t incarnation = hosts_[host].incarnation;
+  return heard != nullptr && (heard->stale_call_read == incarnation || heard->met_ended_peer == incarnation);
+}
+
+/// True if by that moment the host had heard the present incarnation of `from` name the session it has told
+/// it last.
+bool Incarnations::heard_by(HostNumber host, HostNumber from, std::uint64_t moment) const {
+  const Lane* const heard = lane(from, host);
+  return heard != nullptr && heard->peer_incarnation == hosts_[from].incarnation &&
+         heard->peer_heard_at <= moment && is_last_session(host, from, heard->peer_session);
+}
+
+bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
+  const Host& other = hosts_[peer];
+  if (outage_ || !other.alive || other.clock_went_back || hosts_[self].clock_went_back) return true;
+  const bool had_met = heard_by(self, peer, started.moment) && heard_by(peer, self, started.moment);
+  if (had_met) return false;
+  return other.incarnation != started.incarnation || session_uncertain(self, peer) ||
+         session_uncertain(peer, self);
+}
+
+}  // namespace cluster::sim

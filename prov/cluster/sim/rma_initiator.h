@@ -1,0 +1,57 @@
+// The part of an application that exposes memory and reaches into that of others. Who may ask for what
+// it learns from the oracle, as real processes learn keys from each other.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+#include "sim/application_environment.h"
+#include "sim/quarantine.h"
+#include "sim/rma_oracle.h"
+
+namespace cluster::sim {
+
+class RmaInitiator {
+ public:
+  /// Exposes the regions of this incarnation, if the plan has remote operations at all.
+  RmaInitiator(const ApplicationEnvironment& environment, SeededRandom random, Quarantine& quarantine);
+
+  /// Orders a read or a write. False if there was no room for it, or nothing to ask for.
+  bool start_operation(HostNumber to);
+  /// Closes a region, opens another.
+  void replace_region();
+  void complete(const protocol::Completion& completion);
+  /// A peer's write with data has landed here.
+  void remote_write_arrived(const protocol::Completion& completion);
+
+  std::size_t under_way() const { return under_way_; }
+
+ private:
+  using Operation = RmaOperation;
+  struct Buffer {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t length = 0;
+  };
+
+  void register_region();
+  bool shape(Operation& operation, HostNumber to);
+  bool draw_range(Operation& operation, WatchedRegion& region_watch);
+  void draw_forbidden(Operation& operation, WatchedRegion& region_watch, protocol::RmaIov& range);
+  bool order(Operation shape, const std::vector<protocol::RmaIov>& remote);
+  Status put(const Operation& operation, std::span<const protocol::RmaIov> remote, Buffer& buffer);
+  Status get(const Operation& operation, std::span<const protocol::RmaIov> remote, Buffer& buffer);
+  template <typename Order>
+  void fill(Order& order, const Operation& operation, std::span<const protocol::RmaIov> remote);
+  void read_back(MessageNumber number);
+
+  ApplicationEnvironment env_;
+  SeededRandom random_;
+  Quarantine& quarantine_;
+  std::unordered_map<MessageNumber, Buffer> buffers_;
+  std::size_t under_way_ = 0;
+  std::uint64_t keys_ = 0;
+};
+
+}  // namespace cluster::sim

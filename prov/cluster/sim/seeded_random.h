@@ -1,0 +1,68 @@
+// Chance in a simulation: xoshiro256++ (Blackman and Vigna), seeded through SplitMix64. Only integers
+// come out and go in, so one seed gives the same run on every machine and with every compiler.
+// Streams for different purposes are independent: what one purpose draws more or less of does not
+// disturb the others.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/environment.h"
+#include "base/units.h"
+
+namespace cluster::sim {
+
+/// One step of SplitMix64 as a function: spreads any value over 64 bits.
+constexpr std::uint64_t mix64(std::uint64_t value) {
+  value += 0x9E3779B97F4A7C15u;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
+  return value ^ (value >> 31);
+}
+
+/// Probabilities are whole parts in a million.
+inline constexpr std::uint32_t kMillion = 1'000'000;
+
+class SeededRandom final : public Random {
+ public:
+  explicit SeededRandom(std::uint64_t seed) {
+    for (std::uint64_t& word : state_) word = seed = mix64(seed);
+  }
+  /// A stream of its own, for the `index`-th of things that serve `purpose`.
+  static SeededRandom stream(std::uint64_t seed, std::uint64_t purpose, std::uint64_t index = 0) {
+    return SeededRandom(mix64(mix64(seed ^ (purpose << 56)) + index));
+  }
+
+  std::uint64_t next() override {
+    const std::uint64_t result = rotate(state_[0] + state_[3], 23) + state_[0];
+    const std::uint64_t shifted = state_[1] << 17;
+    state_[2] ^= state_[0];
+    state_[3] ^= state_[1];
+    state_[1] ^= state_[2];
+    state_[0] ^= state_[3];
+    state_[2] ^= shifted;
+    state_[3] = rotate(state_[3], 45);
+    return result;
+  }
+  /// In [0, bound); bound below 2^32.
+  std::uint64_t below(std::uint64_t bound) { return (next() >> 32) * bound >> 32; }
+  /// In [low, high].
+  std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
+  Duration between(Duration low, Duration high) {
+    const auto span = static_cast<std::uint64_t>((high - low).count());
+    return low + Duration(static_cast<std::int64_t>(next() % (span + 1)));
+  }
+  bool chance(std::uint32_t per_million) { return per_million != 0 && below(kMillion) < per_million; }
+  template <typename Item, std::size_t count>
+  const Item& pick(const std::array<Item, count>& items) {
+    return items[below(count)];
+  }
+
+ private:
+  static std::uint64_t rotate(std::uint64_t value, int by) { return value << by | value >> (64 - by); }
+
+  std::array<std::uint64_t, 4> state_;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,66 @@
+#include "sim/session_peers.h"
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "wire/admit.h"
+#include "wire/frame.h"
+#include "wire/opening.h"
+
+namespace cluster::sim {
+namespace {
+
+/// The session of ours that its opening names; 0 if there is none.
+std::uint32_t own_session(const link::OutFrame& frame) {
+  std::vector<std::byte> bytes;
+  for (std::size_t i = 0; i < frame.count; ++i) {
+    bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+  }
+  wire::FrameView view;
+  return wire::admit(bytes, view) == wire::Refusal::none && view.has_opening ? view.opening.session : 0;
+}
+
+}  // namespace
+
+bool SessionPeers::is_wrong_peer(const wire::FrameView& frame) const {
+  const auto partner = session_peers_.find(frame.session);
+  return partner != session_peers_.end() && partner->second != frame.opening.session;
+}
+
+bool SessionPeers::read(const wire::FrameView& frame, Time turn) {
+  if (turn_ != turn) some_read_ = wrong_peer_read_ = false;
+  turn_ = turn;
+  const bool of_a_flow = frame.kind == wire::FrameKind::flow || frame.kind == wire::FrameKind::fin;
+  const bool claims = of_a_flow && frame.session != 0 && frame.has_opening;
+  const bool wrong_peer = claims && is_wrong_peer(frame);
+  if (wrong_peer_read_ || (wrong_peer && some_read_)) return false;
+  some_read_ = true;
+  wrong_peer_read_ = wrong_peer_ = wrong_peer;
+  if (claims && claimed_by_.emplace(frame.session, frame.opening.session).second) {
+    claims_.emplace(frame.opening.session, frame.session);
+  }
+  return true;
+}
+
+bool SessionPeers::sent(const link::OutFrame& frame) {
+  wire::FrameHeader header;
+  if (frame.pieces[0].size() < sizeof header) return true;
+  std::memcpy(&header, frame.pieces[0].data(), sizeof header);
+  constexpr std::uint8_t of_a_partner = wire::frame_flag::kSequenced | wire::frame_flag::kAcknowledges;
+  const std::uint32_t to = header.session;
+  const bool of_a_flow = header.kind == static_cast<std::uint8_t>(wire::FrameKind::flow);
+  // Without either of these flags it introduces somebody, which shows no belief.
+  if (!of_a_flow || to == 0 || (header.flags & of_a_partner) == 0) return true;
+  if ((header.flags & wire::frame_flag::kOpening) != 0) {
+    const std::uint32_t own = own_session(frame);
+    session_peers_.emplace(own, to);
+    return had_.emplace(to, own).first->second == own;
+  }
+  if (const auto claim = claims_.find(to); claim != claims_.end()) session_peers_.emplace(claim->second, to);
+  return true;
+}
+
+bool SessionPeers::take_wrong_peer() { return std::exchange(wrong_peer_, false); }
+
+}  // namespace cluster::sim

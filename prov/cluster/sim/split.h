@@ -1,0 +1,28 @@
+// A buffer as applications hand it over: in one piece, or cut into slices anywhere, empty ones
+// included. Nothing in the library may depend on where it is cut.
+#pragma once
+
+#include <array>
+
+#include "protocol/ops.h"
+#include "sim/seeded_random.h"
+
+namespace cluster::sim {
+
+/// Cuts `whole` with that chance in a million; returns how many slices it has become.
+template <typename Slice>
+std::size_t cut(SeededRandom& random, std::uint32_t chance, Slice whole,
+                std::array<Slice, protocol::kIovMax>& slices) {
+  std::size_t count = 0;
+  if (random.chance(chance)) {
+    for (std::uint64_t cuts = random.between(1, slices.size() - 1); cuts > 0; --cuts) {
+      const std::size_t part = random.below(whole.size() + 1);
+      slices[count++] = whole.first(part);
+      whole = whole.subspan(part);
+    }
+  }
+  if (!whole.empty() || count != 0) slices[count++] = whole;
+  return count;
+}
+
+}  // namespace cluster::sim

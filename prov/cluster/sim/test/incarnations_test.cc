@@ -1,0 +1,130 @@
+// When two processes count as having met, and what may fail before they have.
+#include "sim/incarnations.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/test/opening_frame.h"
+
+namespace cluster::sim {
+namespace {
+
+constexpr HostNumber kCaller = 0;
+constexpr HostNumber kCalled = 1;
+constexpr Time kNow = Time{} + 1ms;
+
+class IncarnationsTest : public testing::Test {
+ protected:
+  IncarnationsTest() : incarnations(2) {
+    incarnations.begins(kCaller, Time{}, false);
+    incarnations.begins(kCalled, Time{}, false);
+  }
+
+  void tell(HostNumber self, std::uint32_t session) {
+    wire::Opening opening;
+    opening.session = opening.epoch = session;
+    incarnations.session_announced(self, self ^ 1, opening);
+  }
+  /// A frame of the other host's incarnation that names a session, or none.
+  void read(HostNumber at, std::uint32_t session, std::uint32_t incarnation, Time sent_at = kNow) {
+    Packet packet;
+    packet.bytes = opening_frame(session, 99, wire::frame_flag::kAcknowledges);
+    packet.from = at ^ 1;
+    packet.to = at;
+    packet.incarnation = incarnation;
+    packet.sent_at = sent_at;
+    wire::FrameView view;
+    ASSERT_EQ(wire::admit(packet.bytes, view), wire::Refusal::none);
+    incarnations.frame_read(at, packet, view, kNow);
+  }
+  void begin_anew(HostNumber host) {
+    incarnations.ends(host);
+    incarnations.begins(host, kNow, false);
+  }
+  /// The second incarnation of the one who is called takes a call for its own that the first had answered.
+  void mislead() {
+    tell(kCaller, 1);
+    begin_anew(kCalled);
+    read(kCalled, kNobody, 1, Time{});
+  }
+  bool error_permitted(const OperationStart& started) const {
+    return incarnations.error_permitted(kCaller, kCalled, started);
+  }
+
+  Incarnations incarnations;
+};
+
+TEST_F(IncarnationsTest, NothingIsExcusedBetweenTwoWhoLive) {
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
+TEST_F(IncarnationsTest, AnotherLifeIsAnExcuseForWhatWasBegunWithTheLast) {
+  const OperationStart before = incarnations.begin(kCaller, kCalled);
+  begin_anew(kCalled);
+  EXPECT_TRUE(error_permitted(before));
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
+TEST_F(IncarnationsTest, ConfusionIsAnExcuseForWhatWasBegunBeforeTheyMet) {
+  mislead();
+  const OperationStart before = incarnations.begin(kCaller, kCalled);
+  EXPECT_TRUE(error_permitted(before));
+  tell(kCaller, 2);
+  tell(kCalled, 3);
+  read(kCaller, 2, 2);
+  const OperationStart half_way = incarnations.begin(kCaller, kCalled);
+  read(kCalled, 3, 1);
+  EXPECT_TRUE(error_permitted(half_way)) << "one of the two had not heard the other";
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+  EXPECT_TRUE(error_permitted(before));
+}
+
+TEST_F(IncarnationsTest, WhoNamesASessionThatWasGivenUpHasNotBeenMet) {
+  mislead();
+  tell(kCalled, 3);
+  tell(kCaller, 2);
+  read(kCaller, 1, 2);
+  read(kCalled, 3, 1);
+  EXPECT_TRUE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
+TEST_F(IncarnationsTest, WhoBeginsAnewHasMetNobody) {
+  mislead();
+  tell(kCaller, 2);
+  tell(kCalled, 3);
+  read(kCaller, 2, 2);
+  read(kCalled, 3, 1);
+  const OperationStart met = incarnations.begin(kCaller, kCalled);
+  begin_anew(kCalled);
+  EXPECT_TRUE(error_permitted(met));
+}
+
+TEST_F(IncarnationsTest, NobodyIsMisledByACallThatCouldOnlyBeForItsFirstLife) {
+  read(kCalled, kNobody, 1, Time{} - 1ms);
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
+TEST_F(IncarnationsTest, AnAnswerOfALifeThatIsOverConfuses) {
+  tell(kCaller, 1);
+  begin_anew(kCalled);
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+  read(kCaller, 1, 1);
+  EXPECT_TRUE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
+/// The caller calls again; the first call is answered by the second incarnation.
+TEST_F(IncarnationsTest, OnlyTheSessionToldLastProvesALife) {
+  tell(kCaller, 1);
+  tell(kCalled, 101);
+  read(kCaller, 1, 1);
+  begin_anew(kCalled);
+  tell(kCaller, 2);
+  tell(kCalled, 102);
+  read(kCaller, 1, 2);
+  EXPECT_NO_THROW(incarnations.introduction_sent(kCaller, kCalled, 101, kNow + 1ms))
+      << "the first call has been given up";
+  read(kCaller, 2, 2);
+  EXPECT_THROW(incarnations.introduction_sent(kCaller, kCalled, 101, kNow + 1ms), SafetyFailure);
+}
+
+}  // namespace
+}  // namespace cluster::sim

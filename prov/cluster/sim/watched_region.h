@@ -1,0 +1,89 @@
+// Memory that one incarnation of a process exposes to its peers, watched byte by byte.
+//
+//   guard | reading part: bytes that never change | writing part: blank, cut into slots | guard
+//
+// Every remote write has a slot of its own, so whatever is found in the memory can be told apart:
+//   awaited   the write may be under way: each byte is blank or right
+//   sealed    the write is complete and its bytes were all there; then the owner has covered them, so
+//             that a write which is carried out twice is found out
+//   failed    it ended with an error: each byte is blank or right
+// Everything else stays as it was made. What is closed does not change at all any more.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "protocol/region_table.h"
+#include "sim/content.h"
+#include "sim/seeded_random.h"
+#include "sim/sim_network.h"
+
+namespace cluster::sim {
+
+class WatchedRegion {
+ public:
+  struct Shape {
+    HostNumber host = 0;
+    std::uint32_t incarnation = 0;
+    std::uint64_t key = 0;
+    std::uint64_t start = 0;  ///< remote address of its first byte
+    std::size_t reading = 0;
+    std::size_t writing = 0;
+    bool readable = false;
+    bool writable = false;
+  };
+
+  explicit WatchedRegion(const Shape& shape);
+
+  const Shape& shape() const { return shape_; }
+  std::size_t length() const { return shape_.reading + shape_.writing; }
+  /// What the library is told.
+  protocol::MemoryRegion region();
+  bool open() const { return !frozen_.has_value(); }
+  /// The library has been told that it is no longer registered.
+  void close() { frozen_ = memory_; }
+
+  /// A slot for a write: its offset in the region; nothing if too much of it is in use.
+  std::optional<std::size_t> allocate_slot(std::size_t length, SeededRandom& random);
+  /// The write was never ordered.
+  void release_slot(std::size_t offset);
+  /// The order gives its bytes: [from, from + length of the slot) of this content.
+  void expect(std::size_t offset, MessageNumber content, std::size_t from);
+  /// True if all bytes of the slot are in place. A slot that is sealed was.
+  bool landed(std::size_t offset) const;
+  void seal(std::size_t offset);
+  void fail(std::size_t offset) { slots_.at(offset).state = State::failed; }
+  /// What somebody has read at this place must be this.
+  ConstBytes at(std::size_t offset, std::size_t length) const;
+
+  /// What is wrong with it; empty if nothing is.
+  std::string violation() const;
+
+ private:
+  enum class State : std::uint8_t { awaited, sealed, failed };
+  static constexpr std::byte kBlank{0x11};
+
+  struct Slot {
+    std::size_t length = 0;
+    MessageNumber content = 0;
+    std::size_t from = 0;
+    std::byte blank = kBlank;  ///< what it held before anything landed
+    State state = State::awaited;
+  };
+
+  std::byte* base() { return memory_.data() + kGuardBytes; }
+  const std::byte* base() const { return memory_.data() + kGuardBytes; }
+  bool slot_intact(std::size_t offset, const Slot& slot) const;
+  static constexpr std::size_t kGuardBytes = 64;
+
+  Shape shape_;
+  std::vector<std::byte> memory_;
+  std::optional<std::vector<std::byte>> frozen_;  ///< as it was when it was closed
+  std::map<std::size_t, Slot> slots_;             ///< by offset in the region
+  std::size_t next_ = 0;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,25 @@
+#include "api/errno_map.h"
+
+#include <rdma/fi_errno.h>
+
+namespace cluster::api {
+
+int fi_errno_of(Status status) {
+  switch (status) {
+    case Status::ok: return 0;
+    case Status::again: return FI_EAGAIN;
+    case Status::too_big: return FI_EMSGSIZE;
+    case Status::bad_address: return FI_EINVAL;
+    case Status::truncated: return FI_ETRUNC;
+    case Status::canceled: return FI_ECANCELED;
+    case Status::no_message: return FI_ENOMSG;
+    case Status::unreachable: return FI_EHOSTUNREACH;
+    case Status::refused: return FI_ECONNREFUSED;
+    case Status::reset: return FI_ECONNRESET;
+    case Status::unknown_source: return FI_EADDRNOTAVAIL;
+    case Status::access: return FI_EACCES;
+  }
+  return FI_EOTHER;
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,37 @@
+// The shortest duration of late: a minimum that forgets. Two halves of a memory, each remembering its
+// own minimum, so that what is reported is between half and all of the memory old at most.
+#pragma once
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace cluster {
+
+class WindowedMin {
+ public:
+  explicit WindowedMin(Duration memory) : half_(memory / 2) {}
+
+  /// True if something older was forgotten.
+  bool sample(Time now, Duration value) {
+    const bool turned = known() && now >= turn_at_;
+    if (turned || !known()) {
+      previous_ = turned ? current_ : value;
+      current_ = value;
+      turn_at_ = now + half_;
+    }
+    current_ = std::min(current_, value);
+    return turned;
+  }
+  bool known() const { return current_ != Duration::max(); }
+  /// Only if known.
+  Duration get() const { return std::min(current_, previous_); }
+
+ private:
+  Duration half_;
+  Duration current_ = Duration::max();
+  Duration previous_ = Duration::max();
+  Time turn_at_{};
+};
+
+}  // namespace cluster

@@ -1,0 +1,24 @@
+// The memory of a peer on the same node, where the kernel lets this process copy to and from it: the
+// way of large messages that are copied once, not twice through a ring (protocol/direct.cc).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace cluster::carrier {
+
+class CrossMemory {
+ public:
+  virtual ~CrossMemory() = default;
+
+  /// Copies `length` bytes from the peer's `address` to position `offset` of the concatenation of
+  /// `slices`. False: it was not (all) copied, and there is no sense in asking again.
+  virtual bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
+                    std::size_t length) = 0;
+  /// The same towards the peer.
+  virtual bool write(std::uint64_t address, const Gather& source) = 0;
+};
+
+}  // namespace cluster::carrier

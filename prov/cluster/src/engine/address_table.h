@@ -1,0 +1,47 @@
+// The address vector's table: handle <-> socket address. Shared by the endpoints of a domain, read
+// far more often than written. Handles are the lowest free index, from 0, and are used again after
+// removal; `generation` moves on every removal so engines can tell that what they remember of a
+// handle may be another peer by now.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/address.h"
+
+namespace cluster::engine {
+
+class AddressTable {
+ public:
+  using Handle = std::uint64_t;
+
+  /// Inserting an address twice gives the same handle again (counted: it takes as many removals).
+  Handle insert(const SocketAddress& address);
+  /// False if the handle names nothing.
+  bool remove(Handle handle);
+  bool contains(Handle handle) const;
+  /// Empty address if the handle names nothing.
+  SocketAddress lookup(Handle handle) const;
+  /// The handle of an address, if it is in the book.
+  std::optional<Handle> find(const SocketAddress& address) const;
+  /// Changes whenever a handle has lost its meaning, and whenever an address has gained one.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+ private:
+  struct Entry {
+    SocketAddress address;
+    std::uint32_t uses = 0;
+  };
+
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;
+  std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
+  std::vector<Handle> free_;  ///< a min-heap
+  std::atomic<std::uint64_t> generation_{0};
+};
+
+}  // namespace cluster::engine

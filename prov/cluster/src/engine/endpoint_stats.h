@@ -1,0 +1,41 @@
+// What can be seen of an endpoint from outside: its counters, its peers, which way each is reached and why.
+// Values of one moment, taken under the endpoint's lock by whoever asks (insight.cc); nothing is kept or
+// counted for it where messages pass.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/counters.h"
+#include "base/units.h"
+#include "reliability/flow.h"
+
+namespace cluster::engine {
+
+struct PeerStats {
+  SocketAddress name;
+  const char* path = "";  ///< the name of a link, "shm", "self", or "none"; lives for ever
+  std::string why;        ///< why this path, in words
+  std::optional<reliability::FlowStats> flow;
+  struct Rings {
+    bool single_copy = false;  ///< the peer's memory is in reach
+    bool unread = false;       ///< the peer has not taken everything yet
+  };
+  std::optional<Rings> rings;
+  std::size_t stored = 0;     ///< messages of it that wait for their receive
+  std::uint64_t spare = 0;    ///< eager bytes, charges included, that it takes before it has to say more
+  std::uint64_t lent = 0;     ///< the same that it has used here and not been given back
+  std::size_t footprint = 0;  ///< bytes of memory held for the peer; of rings, what is mapped
+};
+
+struct EndpointStats {
+  Time now{};
+  Time since{};  ///< when the endpoint was opened
+  Counters counters;
+  std::size_t unexpected = 0;  ///< messages that wait for their receive
+  std::vector<PeerStats> peers;
+};
+
+}  // namespace cluster::engine

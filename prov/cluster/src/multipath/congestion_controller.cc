@@ -1,0 +1,129 @@
+#include "multipath/congestion_controller.h"
+
+#include <algorithm>
+
+namespace cluster::multipath {
+
+CongestionController::CongestionController(std::size_t window_max)
+    : window_max_(std::max(window_max, kMinimumWindow)),
+      window_(std::min(kInitialWindow, window_max_)),
+      threshold_(window_max_) {}
+
+Duration CongestionController::target() const { return std::max(kTargetDelay, base_.get() / 2); }
+
+void CongestionController::acknowledged(Time now, const News& news) {
+  round_.arrived += news.arrived;
+  if (news.round_trip) {
+    look_beneath_ = base_.sample(now, *news.round_trip) || look_beneath_;
+    round_.shortest = std::min(round_.shortest, *news.round_trip);
+  }
+  if (news.reply) round_.shortest_reply = std::min(round_.shortest_reply, *news.reply);
+  if (falling_ > 0) {
+    fall(news.arrived);
+  } else {
+    grow(news);
+  }
+  if (news.newest.before(round_.end)) return;
+  judge();
+  round_ = {};
+  round_.end = news.next;
+}
+
+void CongestionController::grow(const News& news) {
+  const bool queued = news.round_trip && *news.round_trip > base_.get() + target();
+  if (queued || news.in_flight < window_ / 2) return;
+  if (window_ < threshold_) {
+    window_ = std::min(window_ + news.arrived, threshold_);
+    return;
+  }
+  earned_ += news.arrived;
+  if (earned_ < window_) return;
+  earned_ -= window_;
+  window_ = std::min(window_ + 1, window_max_);
+  threshold_ = std::max(threshold_, window_);
+}
+
+void CongestionController::judge() {
+  window_ -= falling_;  // a round is over: so is the fall
+  falling_ = 0;
+  const std::size_t frames = round_.arrived + round_.lost;
+  const bool measured = round_.shortest != Duration::max();
+  const Duration delay = measured ? round_.shortest - base_.get() : Duration::zero();
+  const Duration limit = base_.known() ? target() : kTargetDelay;
+  const bool queued = delay > limit;
+  const Duration standing = std::clamp(base_.known() ? base_.get() : limit, kDelayNoise, limit / 2);
+  const bool stands =
+      round_.shortest_reply != Duration::max() && round_.shortest_reply - base_.get() > standing;
+  const bool overflow = round_.lost > 0 && stands;
+  const bool policed = round_.lost * kLossTolerance > frames && frames >= kMinimumWindow;
+  std::size_t to = window_;
+  if (queued && queued_before_ && window_ > kInitialWindow) {
+    const auto excess = static_cast<std::size_t>((delay - limit) * 100 / round_.shortest);
+    to = std::max(kInitialWindow, window_ - window_ * std::min<std::size_t>(excess, 50) / 100);
+  }
+  if (overflow) to = std::min(to, window_ * 7 / 10);
+  if (policed) to = std::min(to, std::max(window_ / 2, window_ * round_.arrived / frames));
+  queued_before_ = queued;
+  if (to < window_) return reduce(to);
+  quiet_rounds_ = delay > limit / 4 ? 0 : quiet_rounds_ + 1;
+  if (quiet_rounds_ >= kCalmRounds) threshold_ = window_max_;
+  if (look_beneath_ && measured) {
+    look_beneath_ = false;
+    const auto part = static_cast<std::size_t>(base_.get() * 100 / round_.shortest);
+    const std::size_t back = window_;
+    reduce(std::max(std::min(kInitialWindow, window_), window_ * part / 100));
+    threshold_ = back;
+  }
+}
+
+void CongestionController::reduce(std::size_t to) {
+  // A reduction on top of one that is still in doubt: taking it back means going back to the first. If
+  // some repairs were of use the first was right.
+  if (repairs_ != 0 && spurious_ == 0) reduced_ = false;
+  remember();
+  to = std::max(std::min(window_, kMinimumWindow), to);
+  threshold_ = std::max(to, kMinimumWindow);
+  falling_ = fall_begin_ = window_ - to;
+  fall_round_ = window_;
+  quiet_rounds_ = 0;
+}
+
+void CongestionController::fall(std::size_t arrived) {
+  earned_ += arrived * fall_begin_;
+  const std::size_t step = std::min(earned_ / fall_round_, falling_);
+  earned_ -= step * fall_round_;
+  window_ -= step;
+  falling_ -= step;
+  if (falling_ == 0) earned_ = 0;
+}
+
+void CongestionController::remember() {
+  if (!reduced_) {
+    window_before_ = window_;
+    threshold_before_ = threshold_;
+    repairs_ = spurious_ = 0;
+  }
+  reduced_ = true;
+  earned_ = 0;
+}
+
+void CongestionController::timed_out() {
+  const bool again = reduced_ && window_ == kMinimumWindow;
+  remember();
+  threshold_ = std::max(kMinimumWindow, again ? threshold_ / 2 : window_);
+  window_ = std::min(window_, kMinimumWindow);
+  falling_ = 0;
+  quiet_rounds_ = 0;
+}
+
+void CongestionController::on_spurious_retransmits(std::size_t frames) {
+  if (!reduced_) return;
+  spurious_ += frames;
+  if (repairs_ == 0 || spurious_ < repairs_) return;
+  window_ = std::max(window_, window_before_);
+  threshold_ = std::max(threshold_, threshold_before_);
+  falling_ = 0;
+  reduced_ = false;
+}
+
+}  // namespace cluster::multipath

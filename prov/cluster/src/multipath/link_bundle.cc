@@ -1,0 +1,84 @@
+#include "multipath/link_bundle.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cluster::link {
+
+LinkBundle::LinkBundle(std::vector<std::unique_ptr<Link>> links) {
+  for (std::unique_ptr<Link>& link : links) members_.push_back({std::move(link)});
+}
+
+std::size_t LinkBundle::frame_max() const {
+  std::size_t least = members_.front().link->frame_max();
+  for (const Member& member : members_) least = std::min(least, member.link->frame_max());
+  return least;
+}
+
+bool LinkBundle::has_ethertype_path() const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.link->has_ethertype_path(); });
+}
+
+std::size_t LinkBundle::send_burst(std::span<const OutFrame> frames) {
+  std::size_t gone = 0;
+  while (gone < frames.size()) {
+    const std::size_t number = frames[gone].path->link;
+    std::size_t end = gone + 1;
+    while (end < frames.size() && frames[end].path->link == number) ++end;
+    const auto run = frames.subspan(gone, end - gone);
+    const std::size_t taken = members_[number].link->send_burst(run);
+    gone += taken;
+    if (taken < run.size()) break;
+  }
+  return gone;
+}
+
+std::size_t LinkBundle::receive_burst(std::span<InFrame> frames) {
+  first_ = first_ + 1 == members_.size() ? 0 : first_ + 1;
+  // Where nothing comes anywhere nobody knows by which it will.
+  const bool idle = std::all_of(members_.begin(), members_.end(),
+                                [](const Member& member) { return member.quiet > kQuiet; });
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const std::size_t number = (first_ + i) % members_.size();
+    Member& member = members_[number];
+    if (++member.quiet > kQuiet && member.quiet % kSeldom != 0 && !idle) continue;
+    const std::size_t got = member.link->receive_burst(frames.subspan(count));
+    for (InFrame& frame : frames.subspan(count, got)) frame.from.link = static_cast<std::uint8_t>(number);
+    if (got != 0) member.quiet = 0;
+    count += got;
+  }
+  return count;
+}
+
+std::size_t LinkBundle::read_path_errors(std::span<PathError> complaints) {
+  std::size_t count = 0;
+  for (std::size_t number = 0; number < members_.size(); ++number) {
+    const std::size_t some = members_[number].link->read_path_errors(complaints.subspan(count));
+    for (PathError& complaint : complaints.subspan(count, some)) {
+      complaint.link = static_cast<std::uint8_t>(number);
+    }
+    count += some;
+  }
+  return count;
+}
+
+std::vector<int> LinkBundle::descriptors() const {
+  std::vector<int> all;
+  for (const Member& member : members_) {
+    const std::vector<int> some = member.link->descriptors();
+    if (some.empty()) return {};
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+void LinkBundle::before_sleep() {
+  for (Member& member : members_) {
+    member.quiet = 0;
+    member.link->before_sleep();
+  }
+}
+
+}  // namespace cluster::link

@@ -1,0 +1,131 @@
+#include "os/packet_headers.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace cluster::os {
+namespace {
+
+constexpr std::uint16_t kTypeV4 = 0x0800;
+constexpr std::uint16_t kTypeV6 = 0x86dd;
+constexpr std::byte kUdp{17};
+constexpr std::byte kHopLimit{64};
+constexpr std::uint16_t kDontFragment = 0x4000;
+constexpr std::uint16_t kFragmentBits = 0x3fff;
+constexpr std::size_t kV4Bytes = 20;
+constexpr std::size_t kV6Bytes = 40;
+
+void put16(std::byte* at, std::size_t value) {
+  at[0] = static_cast<std::byte>(value >> 8);
+  at[1] = static_cast<std::byte>(value);
+}
+
+std::uint16_t get16(const std::byte* at) {
+  return static_cast<std::uint16_t>(std::to_integer<unsigned>(at[0]) << 8 | std::to_integer<unsigned>(at[1]));
+}
+
+/// One's complement sum of 16-bit words (RFC 1071), not folded yet. `bytes` is even in size.
+std::uint32_t sum(ConstBytes bytes, std::uint32_t start) {
+  for (std::size_t i = 0; i < bytes.size(); i += 2) start += get16(bytes.data() + i);
+  return start;
+}
+
+std::uint16_t fold(std::uint32_t value) {
+  while (value >> 16 != 0) value = (value & 0xffff) + (value >> 16);
+  return static_cast<std::uint16_t>(value);
+}
+
+void write_v4(std::byte* ip, const Origin& origin, const SocketAddress& to, std::size_t udp_size) {
+  std::fill_n(ip, kV4Bytes, std::byte{0});
+  ip[0] = std::byte{0x45};
+  put16(ip + 2, kV4Bytes + udp_size);
+  put16(ip + 6, kDontFragment);  // which makes the identification meaningless (RFC 6864): 0
+  ip[8] = kHopLimit;
+  ip[9] = kUdp;
+  std::copy_n(origin.address.ip().data(), 4, ip + 12);
+  std::copy_n(to.ip().data(), 4, ip + 16);
+  put16(ip + 10, static_cast<std::uint16_t>(~fold(sum({ip, kV4Bytes}, 0))));
+}
+
+void write_v6(std::byte* ip, const Origin& origin, const SocketAddress& to, std::size_t udp_size) {
+  std::fill_n(ip, 8, std::byte{0});
+  ip[0] = std::byte{0x60};
+  put16(ip + 4, udp_size);
+  ip[6] = kUdp;
+  ip[7] = kHopLimit;
+  std::copy_n(origin.address.ip().data(), 16, ip + 8);
+  std::copy_n(to.ip().data(), 16, ip + 24);
+}
+
+bool read_v4(ConstBytes packet, ConstBytes& datagram, SocketAddress& from) {
+  if (packet.size() < kV4Bytes || packet[0] != std::byte{0x45} || packet[9] != kUdp) return false;
+  if ((get16(packet.data() + 6) & kFragmentBits) != 0) return false;
+  const std::size_t total = get16(packet.data() + 2);
+  if (total < kV4Bytes || total > packet.size()) return false;
+  datagram = packet.subspan(kV4Bytes, total - kV4Bytes);
+  from = SocketAddress::v4(packet.data() + 12, 0);
+  return true;
+}
+
+bool read_v6(ConstBytes packet, int index, ConstBytes& datagram, SocketAddress& from) {
+  if (packet.size() < kV6Bytes || (packet[0] & std::byte{0xf0}) != std::byte{0x60} || packet[6] != kUdp)
+    return false;
+  const std::size_t length = get16(packet.data() + 4);
+  if (length > packet.size() - kV6Bytes) return false;
+  datagram = packet.subspan(kV6Bytes, length);
+  const bool link_local = packet[8] == std::byte{0xfe} && (packet[9] & std::byte{0xc0}) == std::byte{0x80};
+  from = SocketAddress::v6(packet.data() + 8, 0, link_local ? static_cast<std::uint32_t>(index) : 0);
+  return true;
+}
+
+}  // namespace
+
+std::uint16_t ip_ether_type(SocketAddress::Family family) {
+  return family == SocketAddress::Family::v6 ? kTypeV6 : kTypeV4;
+}
+
+std::size_t headers_size(SocketAddress::Family family) {
+  return kEthernetBytes + (family == SocketAddress::Family::v6 ? kV6Bytes : kV4Bytes) + kUdpBytes;
+}
+
+void write_headers(std::byte* out, const Origin& origin, const link::Path& to, std::size_t payload,
+                   Framing framing) {
+  const bool v6 = origin.address.family() == SocketAddress::Family::v6;
+  const std::size_t udp_size = kUdpBytes + payload;
+  std::copy(to.mac.begin(), to.mac.end(), out);
+  std::copy(origin.mac.begin(), origin.mac.end(), out + 6);
+  put16(out + 12, framing == Framing::own ? kClusterEtherType : ip_ether_type(origin.address.family()));
+  std::byte* const ip = out + kEthernetBytes;
+  v6 ? write_v6(ip, origin, to.to, udp_size) : write_v4(ip, origin, to.to, udp_size);
+  std::byte* const udp = ip + (v6 ? kV6Bytes : kV4Bytes);
+  put16(udp, origin.address.port());
+  put16(udp + 2, to.to.port());
+  put16(udp + 4, udp_size);
+  put16(udp + kUdpChecksumOffset, 0);
+  if (framing == Framing::udp_sum_later) {
+    const std::uint32_t start = std::to_integer<std::uint32_t>(kUdp) + static_cast<std::uint32_t>(udp_size);
+    put16(udp + kUdpChecksumOffset, fold(sum(to.to.ip(), sum(origin.address.ip(), start))));
+  }
+}
+
+bool read_headers(ConstBytes frame, int index, link::InFrame& out) {
+  if (frame.size() < kEthernetBytes) return false;
+  const std::uint16_t type = get16(frame.data() + 12);
+  const ConstBytes packet = frame.subspan(kEthernetBytes);
+  ConstBytes datagram;
+  SocketAddress from;
+  const bool shortcut = type == kClusterEtherType;
+  const bool whole = (type == kTypeV4 || shortcut) && read_v4(packet, datagram, from);
+  const bool whole_v6 = !whole && (type == kTypeV6 || shortcut) && read_v6(packet, index, datagram, from);
+  if (!(whole || whole_v6) || datagram.size() < kUdpBytes) return false;
+  const std::size_t length = get16(datagram.data() + 4);
+  if (length < kUdpBytes || length > datagram.size()) return false;
+  out.bytes = datagram.subspan(kUdpBytes, length - kUdpBytes);
+  out.from.to = from.with_port(get16(datagram.data()));
+  std::copy_n(frame.data() + 6, out.from.mac.size(), out.from.mac.begin());
+  out.from.mac_known = true;
+  out.from.ethertype = shortcut;
+  return true;
+}
+
+}  // namespace cluster::os

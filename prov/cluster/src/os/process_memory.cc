@@ -1,0 +1,58 @@
+#include "os/process_memory.h"
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+
+namespace cluster::os {
+namespace {
+
+constexpr std::size_t kPartsMax = 16;
+
+/// The window [offset, offset + length) of scattered memory as the kernel wants it.
+struct Window {
+  std::array<iovec, kPartsMax> parts;
+  std::size_t count = 0;
+  std::size_t left;  ///< bytes that found no part
+
+  template <typename Slice>
+  Window(std::span<const Slice> slices, std::size_t offset, std::size_t length) : left(length) {
+    for (const Slice& slice : slices) {
+      if (left == 0 || count == kPartsMax) return;
+      if (offset >= slice.size()) {
+        offset -= slice.size();
+        continue;
+      }
+      const std::size_t size = std::min(left, slice.size() - offset);
+      parts[count++] = {const_cast<std::byte*>(slice.data()) + offset, size};
+      left -= size;
+      offset = 0;
+    }
+  }
+};
+
+iovec there(std::uint64_t address, std::size_t length) { return {reinterpret_cast<void*>(address), length}; }
+
+bool whole(ssize_t copied, std::size_t length) {
+  return copied >= 0 && static_cast<std::size_t>(copied) == length;
+}
+
+}  // namespace
+
+bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
+                  std::size_t length) {
+  const Window here(slices, offset, length);
+  const iovec remote = there(address, length);
+  return here.left == 0 &&
+         whole(::process_vm_readv(process, here.parts.data(), here.count, &remote, 1, 0), length);
+}
+
+bool write_process(int process, std::uint64_t address, const Gather& source) {
+  const Window here(source.slices, source.offset, source.length);
+  const iovec remote = there(address, source.length);
+  return here.left == 0 &&
+         whole(::process_vm_writev(process, here.parts.data(), here.count, &remote, 1, 0), source.length);
+}
+
+}  // namespace cluster::os

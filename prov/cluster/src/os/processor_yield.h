@@ -1,0 +1,24 @@
+// What a loop does that has found nothing for a while and shares its processor. Yielding alone is not
+// enough: some kernels (seen with 6.18) let threads that do nothing but yield keep a processor for seconds
+// from everybody else, the one they wait for and the kernel's own threads included. Who sleeps, however
+// shortly, has let go for certain.
+#pragma once
+
+#include <cstdint>
+
+namespace cluster::os {
+
+/// Yields; each time that `times`, a count of the caller's, is a multiple of `times_per_sleep`, sleeps for
+/// the shortest time there is (some 50 us) instead.
+void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep);
+
+/// Yields once, and returns for how long others had the processor, in ticks; some hundred nanoseconds are the
+/// call itself.
+std::uint64_t timed_yield();
+
+/// As yield_or_sleep() for loops whose length is not known, which may do much (or yield by themselves) from
+/// one call to the next: sleeps for the shortest time there is if the last rest, whose time `rested` keeps in
+/// ticks (0: now), was about a millisecond ago.
+void sleep_if_due(std::uint64_t& rested);
+
+}  // namespace cluster::os

@@ -1,0 +1,113 @@
+// What the application asks for, one struct per direction: every variant of fi_send and fi_recv
+// folds into these in api/ and nothing below looks at libfabric's types.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "wire/atomic.h"
+
+namespace cluster::protocol {
+
+inline constexpr std::size_t kIovMax = 8;                        ///< iov_limit
+inline constexpr std::size_t kInjectMax = 1024;                  ///< inject_size, bytes
+inline constexpr std::uint64_t kAddrUnspec = ~std::uint64_t{0};  ///< FI_ADDR_UNSPEC
+
+/// What must not overtake what on the way to one peer, at any size. Messages never overtake messages nor
+/// the writes before them, and atomics never each other; what is asked for beyond that may cost waiting.
+struct Ordering {
+  bool read_after_read = false;
+  bool read_after_write = false;
+  bool write_after_read = false;
+  bool write_after_write = false;
+  bool send_after_read = false;
+};
+
+/// When a send counts as complete (fi_cq(3), completion levels).
+enum class CompletionLevel : std::uint8_t {
+  inject,    ///< the buffer may be used again
+  transmit,  ///< the peer's library has it
+  delivery,  ///< the peer's protocol has placed it in a receive or in its unexpected store
+};
+
+struct SendOp {
+  std::span<const ConstBytes> slices{};  ///< at most kIovMax; only read during the call
+  std::size_t length = 0;                ///< sum of the slices
+  std::uint64_t to = 0;                  ///< address handle
+  void* context = nullptr;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  bool tagged = false;
+  bool has_data = false;
+  bool inject = false;  ///< buffers are the caller's again on return; length <= kInjectMax
+  bool report = true;   ///< write a completion on success (failures always do)
+  bool more = false;    ///< another one follows at once: do not hurry this one out
+  bool fence = false;   ///< begin after everything before it, to this peer, is complete
+  CompletionLevel completion_level = CompletionLevel::transmit;
+};
+
+enum class Peek : std::uint8_t { none, look, claim, discard };
+
+struct RecvOp {
+  std::span<const Bytes> slices{};
+  std::uint64_t from = kAddrUnspec;  ///< address handle or kAddrUnspec
+  void* context = nullptr;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0;
+  bool tagged = false;
+  bool report = true;
+  Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
+  /// Not 0: a buffer for many messages, packed one behind the other, that is given back when less than
+  /// this is left of it. Untagged, and in one slice.
+  std::size_t min_multi_recv = 0;
+  bool recv_claimed = false;     ///< receive the message claimed earlier with this context
+  bool discard_claimed = false;  ///< ... or throw it away
+};
+
+inline constexpr std::size_t kRmaIovMax = 8;  ///< rma_iov_limit
+
+/// Memory at the peer: `address` counts from where the region was registered to begin.
+struct RmaIov {
+  std::uint64_t address = 0;
+  std::uint64_t key = 0;
+  std::size_t length = 0;
+};
+
+/// What remote writes and reads have in common.
+struct RmaOp {
+  std::span<const RmaIov> remote;  ///< at most kRmaIovMax; their lengths sum up to `length`
+  std::size_t length = 0;
+  std::uint64_t to = 0;  ///< address handle
+  void* context = nullptr;
+  bool report = true;
+  bool fence = false;  ///< begin after everything before it, to this peer, is complete
+  bool more = false;
+};
+
+/// Complete once the bytes are in the peer's memory, whatever the promise asked for.
+struct WriteOp : RmaOp {
+  std::span<const ConstBytes> slices;
+  std::uint64_t data = 0;
+  bool has_data = false;
+  bool inject = false;
+};
+
+struct ReadOp : RmaOp {
+  std::span<const Bytes> slices;
+};
+
+/// Most target bytes of one atomic operation.
+inline constexpr std::size_t kAtomicMax = 4096;
+
+/// All arrays are as long as the remote ranges together; a multiple of the element's size in each range.
+struct AtomicRmaOp : RmaOp {
+  wire::AtomicCode code;                 ///< one that is supported() (atomic_arithmetic.h)
+  std::span<const ConstBytes> slices;    ///< operands; none if the code has none
+  std::span<const ConstBytes> compares;  ///< comparands or masks, likewise
+  std::span<const Bytes> results;        ///< where it goes if the code fetches
+  bool inject = false;
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,116 @@
+// What the provider offers, as libfabric says it: capabilities, limits and defaults of its two kinds
+// of endpoint, FI_EP_RDM and FI_EP_DGRAM. Only what works is in here. hints.h measures requests
+// against these values and describe() writes the answer.
+#pragma once
+
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "protocol/ops.h"
+#include "wire/datagram_header.h"
+#include "wire/frame.h"
+
+namespace cluster::provider {
+
+inline constexpr std::uint32_t kProviderVersion = FI_VERSION(0, 1);
+
+// Capabilities. Primary ones are granted only when asked for (or when nothing is asked for at all),
+// secondary ones that cost nothing are given to everybody, FI_SOURCE costs a look-up per message.
+inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
+inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
+inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
+inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+inline constexpr std::uint64_t kPrimaryCaps =
+    kMessageCaps | kDirectionCaps | kRemoteCaps | kAccessCaps | FI_DIRECTED_RECV | FI_MULTI_RECV;
+inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
+inline constexpr std::uint64_t kCaps =
+    kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_FENCE;
+inline constexpr std::uint64_t kTransmitCaps =
+    kMessageCaps | FI_SEND | kRemoteCaps | FI_READ | FI_WRITE | FI_FENCE;
+inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV |
+                                              FI_SOURCE | FI_SOURCE_ERR | kRemoteCaps | FI_REMOTE_READ |
+                                              FI_REMOTE_WRITE | FI_RMA_EVENT;
+
+inline constexpr std::uint64_t kTransmitOpFlags =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
+inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE | FI_MULTI_RECV;
+/// Every order there is can be had, at any size. What costs nothing is given to everybody; the rest may
+/// cost waiting (protocol/ops.h: Ordering) and is given to who asks.
+inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RAS | FI_ORDER_WAS |
+                                            FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
+                                            FI_ORDER_ATOMIC_WAW;
+inline constexpr std::uint64_t kMessageOrder =
+    FI_ORDER_STRICT | kFreeOrder | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
+
+inline constexpr std::uint32_t kProtocol = FI_PROV_SPECIFIC | wire::kMagic;
+inline constexpr std::uint32_t kProtocolVersion = wire::kVersion;
+inline constexpr std::size_t kMessageMax = SIZE_MAX / 2;
+inline constexpr std::uint64_t kTagFormat = 0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit: any mask will do
+
+// Datagrams: untagged messages of which nothing is promised, neither order nor arrival.
+inline constexpr std::uint64_t kDatagramPrimaryCaps = FI_MSG | kDirectionCaps | FI_DIRECTED_RECV;
+inline constexpr std::uint64_t kDatagramCaps = kDatagramPrimaryCaps | kDomainCaps | FI_SOURCE;
+inline constexpr std::uint64_t kDatagramTransmitFlags =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE;
+
+/// One kind of endpoint.
+struct Capabilities {
+  fi_ep_type type;
+  std::uint64_t primary_caps;  ///< granted to who asks for them, or for nothing at all
+  std::uint64_t caps;
+  std::uint64_t transmit_caps;
+  std::uint64_t receive_caps;
+  std::uint64_t transmit_flags;
+  std::uint64_t message_order;
+  std::size_t ordered_max;  ///< largest remote access that is ordered against others
+  std::size_t message_max;
+  std::size_t remote_ranges_max;
+};
+inline constexpr Capabilities kRdmCapabilities{
+    .type = FI_EP_RDM,
+    .primary_caps = kPrimaryCaps,
+    .caps = kCaps,
+    .transmit_caps = kTransmitCaps,
+    .receive_caps = kReceiveCaps,
+    .transmit_flags = kTransmitOpFlags,
+    .message_order = kMessageOrder,
+    .ordered_max = SIZE_MAX,
+    .message_max = kMessageMax,
+    .remote_ranges_max = protocol::kRmaIovMax,
+};
+inline constexpr Capabilities kDgramCapabilities{
+    .type = FI_EP_DGRAM,
+    .primary_caps = kDatagramPrimaryCaps,
+    .caps = kDatagramCaps,
+    .transmit_caps = kDatagramCaps & kTransmitCaps,
+    .receive_caps = kDatagramCaps & kReceiveCaps,
+    .transmit_flags = kDatagramTransmitFlags,
+    .message_order = FI_ORDER_NONE,
+    .ordered_max = 0,
+    .message_max = wire::kFrameMax - wire::kDatagramHeaderMax,
+    .remote_ranges_max = 0,
+};
+/// The same where frames have at most so many bytes.
+Capabilities limit_to_frame(const Capabilities& offer, std::size_t frame_max);
+
+inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise
+inline constexpr std::size_t kReceivesMax = 1 << 20;
+inline constexpr std::size_t kKeySize = 8;
+inline constexpr std::size_t kRegionSlicesMax = 1;
+inline constexpr std::size_t kRegionsMax = 1 << 20;
+inline constexpr std::size_t kCompletionDataSize = 8;
+inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
+inline constexpr std::size_t kErrorDataMax = 64;     ///< room enough for any address of a peer
+
+/// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
+inline bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
+
+/// Writes capabilities and attributes of `offer` into `info` (from fi_allocinfo of the bound core). The
+/// hints, if any, have passed hint_mismatch(). Addresses and names are left alone.
+void describe(fi_info& info, const Capabilities& offer, std::uint32_t version, const fi_info* hints,
+              std::uint32_t core_version);
+
+}  // namespace cluster::provider

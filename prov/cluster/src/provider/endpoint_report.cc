@@ -1,0 +1,84 @@
+#include "provider/endpoint_report.h"
+
+#include <algorithm>
+
+namespace cluster::provider {
+namespace {
+
+/// What stands behind a value: sizes carry their unit with them, choices and names have none.
+const char* unit_of(const OptionRow& row) {
+  return row.kind == OptionKind::duration || row.kind == OptionKind::number ? row.unit : "";
+}
+
+std::uint64_t ns(Duration duration) {
+  return static_cast<std::uint64_t>(std::max(duration, Duration::zero()).count());
+}
+
+std::string interface_of(const EndpointSetup& setup, std::size_t link) {
+  return link < setup.interfaces.size() ? setup.interfaces[link] : "";
+}
+
+void report_flow(const reliability::FlowStats& flow, Time now, Record& record) {
+  record.number("queued_frames", flow.queued)
+      .number("sent_frames", flow.sent)
+      .number("lost_frames", flow.lost)
+      .number("retransmitted_frames", flow.retransmitted)
+      .number("frame_max_bytes", flow.frame_max);
+  if (flow.heard_at != Time{}) record.number("silent_ns", ns(now - flow.heard_at));
+}
+
+void report_rail(const multipath::PathStats& rail, const EndpointSetup& setup, Record& record) {
+  record.text("interface", interface_of(setup, rail.link))
+      .text("to", rail.to.text())
+      .flag("up", rail.up)
+      .flag("shortcut", rail.shortcut);
+  if (rail.round_trip > Duration::zero()) record.number("rtt_ns", ns(rail.round_trip));
+  if (rail.reply_longest > Duration::zero()) record.number("reply_longest_ns", ns(rail.reply_longest));
+  record.number("window_frames", rail.window).number("in_flight_frames", rail.in_flight);
+}
+
+void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time now, Report& report) {
+  Record& record = report.emplace_back("peer");
+  record.text("peer", peer.name.text()).text("path", peer.path).text("why", peer.why);
+  record.number("state_bytes", peer.footprint);
+  if (peer.rings) record.flag("single_copy", peer.rings->single_copy).flag("unread", peer.rings->unread);
+  if (!peer.flow) return;
+  report_flow(*peer.flow, now, record);
+  for (const multipath::PathStats& rail : peer.flow->rails) {
+    report_rail(rail, setup, report.emplace_back("rail"));
+  }
+}
+
+}  // namespace
+
+void report_options(const Options& options, Report& report) {
+  options.each([&report](const OptionRow& row, const std::string& value, bool said) {
+    report.emplace_back("option")
+        .text("option", variable(row))
+        .text("value", value)
+        .text("unit", unit_of(row))
+        .text("from", said ? "environment" : "default")
+        .text("allowed", allowed(row))
+        .text("help", row.help);
+  });
+}
+
+void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& seen, Report& report) {
+  report.emplace_back("endpoint")
+      .text("endpoint", setup.name.text())
+      .text("kind", setup.datagrams ? "datagram" : "reliable")
+      .text("interface", interface_of(setup, 0))
+      .text("link", setup.link)
+      .text("why_link", setup.why_link)
+      .number("frame_max_bytes", setup.frame_max)
+      .flag("shm", setup.shm)
+      .text("why_no_shm", setup.shm ? "" : setup.why_no_shm)
+      .number("open_ns", ns(seen.now - seen.since))
+      .number("unexpected_messages", seen.unexpected);
+  Record& counters = report.emplace_back("counters");
+  seen.counters.each(
+      [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });
+  for (const engine::PeerStats& peer : seen.peers) report_peer(peer, setup, seen.now, report);
+}
+
+}  // namespace cluster::provider

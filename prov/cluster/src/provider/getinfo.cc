@@ -1,0 +1,153 @@
+#include "provider/getinfo.h"
+
+#include <rdma/fi_errno.h>
+#include <sys/socket.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "os/udp_link.h"
+#include "provider/addressing.h"
+#include "provider/capabilities.h"
+#include "provider/hints.h"
+#include "provider/info_compat.h"
+#include "provider/interface_addresses.h"
+
+namespace cluster::provider {
+namespace {
+
+struct FreeInfo {
+  void operator()(fi_info* info) const { fi_freeinfo(info); }
+};
+using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
+
+std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
+
+AddressFilter address_filter(const Addresses& addresses, const fi_info* hints, const Options& options) {
+  AddressFilter wish;
+  wish.interface = options.text(Options::Name::iface);
+  if (hints != nullptr && hints->domain_attr != nullptr)
+    wish.domain = text_or_empty(hints->domain_attr->name);
+  if (hints != nullptr && hints->fabric_attr != nullptr)
+    wish.fabric = text_or_empty(hints->fabric_attr->name);
+  wish.family = addresses.family;
+  wish.source = addresses.source;
+  return wish;
+}
+
+/// Memory that fi_freeinfo gives back.
+bool copy_address(const SocketAddress& address, void*& target, std::size_t& size) {
+  sockaddr_storage storage;
+  size = address.to(storage);
+  target = std::malloc(size);
+  if (target == nullptr) return false;
+  std::memcpy(target, &storage, size);
+  return true;
+}
+
+bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses& addresses) {
+  info.addr_format = place.address.family() == SocketAddress::Family::v4 ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+  if (!copy_address(place.address.with_port(addresses.port), info.src_addr, info.src_addrlen)) return false;
+  if (!addresses.destination.empty() &&
+      !copy_address(addresses.destination, info.dest_addr, info.dest_addrlen)) {
+    return false;
+  }
+  info.domain_attr->name = strdup(place.interface.name.c_str());
+  info.fabric_attr->name = strdup(place.network.c_str());
+  return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
+}
+
+/// True if what failed is the node's set-up and not what this caller asks for.
+bool concerns_all_callers(const AddressFilter& wish, std::span<const InterfaceAddress> places) {
+  AddressFilter plain;
+  plain.interface = wish.interface;
+  return choose(places, plain) == nullptr;
+}
+
+/// Which kinds of endpoints fulfil the hints at this place, the reliable one first; if none does,
+/// `reason` says what stands in the way.
+std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& asker,
+                                                std::size_t frame_max, std::string& reason) {
+  std::vector<Capabilities> offers;
+  for (const Capabilities& kind : {kRdmCapabilities, kDgramCapabilities}) {
+    const Capabilities offer = limit_to_frame(kind, frame_max);
+    std::string obstacle = hints == nullptr ? std::string() : hint_mismatch(*hints, offer, asker);
+    if (obstacle.empty()) {
+      offers.push_back(offer);
+    } else if (reason.empty() || (hints->ep_attr != nullptr && hints->ep_attr->type == offer.type)) {
+      reason = std::move(obstacle);
+    }
+  }
+  return offers;
+}
+
+}  // namespace
+
+/// The place that is meant; null with a word in the log if there is none.
+const InterfaceAddress* GetInfo::choose_address(std::span<const InterfaceAddress> places,
+                                                const fi_info* hints, const Addresses& addresses) {
+  AddressFilter wish = address_filter(addresses, hints, options_);
+  if (!addresses.destination.empty()) {
+    wish.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
+    if (wish.routed.empty()) {
+      log_.info("not offered: no route to %s", addresses.destination.text().c_str());
+      return nullptr;
+    }
+  }
+  const InterfaceAddress* place = choose(places, wish);
+  if (place != nullptr) return place;
+  const std::string reason = no_address_reason(wish, places);
+  if (concerns_all_callers(wish, places) && !warned_.exchange(true)) {
+    log_.warn("nothing is offered: %s", reason.c_str());
+  } else {
+    log_.info("not offered: %s", reason.c_str());
+  }
+  return nullptr;
+}
+
+int GetInfo::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
+                 const fi_info* hints, fi_info** list) {
+  *list = nullptr;
+  // Somebody looks for a provider to build reliable datagrams on; we have them already.
+  if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
+  const GetinfoCaller asker{version, core_version_, options_.number(Options::Name::send_requests)};
+  std::string reason;
+  if (matching_capabilities(hints, asker, wire::kFrameMax, reason).empty()) {
+    log_.info("not offered: %s", reason.c_str());
+    return -FI_ENODATA;
+  }
+  Addresses addresses;
+  if (const int error = read_addresses(node, service, flags, hints, addresses, reason); error != 0) {
+    log_.info("not offered: %s", reason.c_str());
+    return error;
+  }
+  const std::vector<InterfaceAddress> places = list_interface_addresses();
+  const InterfaceAddress* place = choose_address(places, hints, addresses);
+  if (place == nullptr) return -FI_ENODATA;
+  const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family());
+  InfoPointer first;
+  fi_info** next = nullptr;
+  for (const Capabilities& offer : matching_capabilities(hints, asker, frame_max, reason)) {
+    InfoPointer info(fi_allocinfo());
+    if (info == nullptr) return -FI_ENOMEM;
+    describe(*info, offer, version, hints, core_version_);
+    if (!set_addresses(*info, *place, addresses)) return -FI_ENOMEM;
+    fi_info* plain = info.release();
+    if (next == nullptr)
+      first.reset(plain);
+    else
+      *next = plain;
+    next = &plain->next;
+  }
+  if (first == nullptr) {
+    log_.info("not offered: %s", reason.c_str());
+    return -FI_ENODATA;
+  }
+  log_.info("offering %s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
+            place->reason.c_str());
+  *list = first.release();
+  return 0;
+}
+
+}  // namespace cluster::provider

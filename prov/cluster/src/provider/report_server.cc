@@ -1,0 +1,95 @@
+#include "provider/report_server.h"
+
+#include <cstring>
+#include <new>
+
+#include "os/shared_memory.h"
+
+namespace cluster::provider {
+namespace {
+
+constexpr Duration kReportInterval = 10ms;
+constexpr Duration kEngineBusy = 200us;
+
+/// What is sent beside the memfd. Between processes of one host: its integers are the host's.
+struct ReportMessage {
+  std::uint64_t magic;
+  std::uint64_t bytes;
+};
+constexpr std::uint64_t kMagic = 0x6f666e692d6c6c63;  // "cll-info"
+
+}  // namespace
+
+std::unique_ptr<ReportServer> ReportServer::open(const SocketAddress& name, Describe describe,
+                                                 std::string& reason) {
+  std::string text = std::string(kReportSocketPrefix) + name.text();
+  // A link-local address may exist once per interface.
+  if (name.scope() != 0) text += "%" + std::to_string(name.scope());
+  os::LocalSocket listener = os::LocalSocket::listen(text, reason);
+  if (!listener) return nullptr;
+  return std::unique_ptr<ReportServer>(new ReportServer(std::move(listener), std::move(describe)));
+}
+
+/// True if somebody came, be it one who is not answered.
+bool ReportServer::accept_client() {
+  std::string reason;
+  os::LocalSocket socket = listener_.accept(reason);
+  const bool came = socket || !reason.empty();
+  if (socket && (socket.same_user() || socket.peer_user() == 0u)) client_ = std::move(socket);
+  return came;
+}
+
+os::NextWake ReportServer::visit() {
+  if (!client_ && !accept_client()) return {os::NextWake::kUntilReadable, true};
+  try {
+    Report report;
+    if (client_ && !client_.hung_up()) {
+      if (!describe_(report)) return {kEngineBusy};
+      answer(report);
+    }
+  } catch (const std::bad_alloc&) {  // no reason for the application to end
+  }
+  client_ = {};
+  return {kReportInterval};
+}
+
+/// Whoever gets no answer sees the end of the connection.
+void ReportServer::answer(const Report& report) {
+  const std::string text = write_report(report);
+  if (text.empty() || text.size() > kReportBytesMax) return;
+  std::string reason;
+  os::Descriptor file;
+  const os::SharedMemory memory = os::SharedMemory::create(text.size(), file, reason);
+  if (!memory) return;
+  std::memcpy(memory.bytes().data(), text.data(), text.size());
+  const ReportMessage message{kMagic, text.size()};
+  client_.send(as_bytes(&message, sizeof message), file, reason);
+}
+
+std::optional<Report> receive_report(const os::LocalSocket& socket, std::string& reason) {
+  reason.clear();
+  ReportMessage message{};
+  os::Descriptor file;
+  switch (socket.receive(as_bytes(&message, sizeof message), file)) {
+    case os::LocalSocket::Receipt::nothing: return std::nullopt;
+    case os::LocalSocket::Receipt::end: reason = "it does not answer this user"; return std::nullopt;
+    case os::LocalSocket::Receipt::misfit: reason = "its answer makes no sense"; return std::nullopt;
+    case os::LocalSocket::Receipt::message: break;
+  }
+  if (message.magic != kMagic || message.bytes == 0 || message.bytes > kReportBytesMax) {
+    reason = "its answer makes no sense";
+    return std::nullopt;
+  }
+  const os::SharedMemory memory = os::SharedMemory::map(file, message.bytes, reason);
+  if (!memory) return std::nullopt;
+  // A copy, since its writer may still change it.
+  const std::string text(reinterpret_cast<const char*>(memory.bytes().data()), memory.bytes().size());
+  std::optional<Report> report = read_report(text);
+  if (!report || report->empty()) {
+    reason = "its answer is no report";
+    return std::nullopt;
+  }
+  return report;
+}
+
+}  // namespace cluster::provider

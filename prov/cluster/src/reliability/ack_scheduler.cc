@@ -1,0 +1,45 @@
+#include "reliability/ack_scheduler.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "wire/frame.h"
+
+namespace cluster::reliability {
+
+void AckScheduler::arrived(Time now, Time at, Sequence transmission, bool ordered, Urgency urgency) {
+  if (!anything_ || transmission.after(newest_)) {
+    newest_ = transmission;
+    newest_at_ = at;
+  }
+  anything_ = true;
+  ++(ordered ? ordered_ : unordered_);
+  awaited_ |= urgency == Urgency::soon;
+  if (urgency == Urgency::soon && !answers_soon_) urgency = Urgency::now;
+  Duration wait = urgency == Urgency::soon ? std::min(kReplyWait, delay_) : delay_;
+  if (urgency == Urgency::now || ordered_ >= kOrderedMax || unordered_ >= kUnorderedMax) {
+    wait = Duration::zero();
+  }
+  due_ = std::min(due_, now + wait);
+}
+
+void AckScheduler::sent(Time now, bool alone) {
+  if (awaited_) {
+    answers_soon_ = !alone && now <= due_;
+    if (alone) answered_if_before_ = now + kReplyGrace;
+  } else if (!alone && now <= answered_if_before_) {
+    answers_soon_ = true;
+  }
+  awaited_ = false;
+  due_ = kNever;
+  said_at_ = now;
+  ordered_ = unordered_ = 0;
+}
+
+std::uint16_t AckScheduler::delay_field(Time now) const {
+  const auto age = static_cast<std::uint64_t>(std::max(now - newest_at_, Duration::zero()).count());
+  constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
+  return static_cast<std::uint16_t>(std::min(age / wire::kAckDelayUnit, limit));
+}
+
+}  // namespace cluster::reliability

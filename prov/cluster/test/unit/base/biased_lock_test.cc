@@ -1,0 +1,124 @@
+// The lock with an owner: mutual exclusion and visibility while ownership comes and goes.
+#include "base/biased_lock.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "os/thread_fence.h"
+
+namespace cluster {
+namespace {
+
+int fences = 0;
+
+void count_fence() {
+  ++fences;
+  if (const ThreadFence fence = os::thread_fence()) fence();
+}
+
+void take_often(BiasedLock& lock, unsigned times) {
+  for (unsigned i = 0; i < times; ++i) const std::lock_guard guard(lock);
+}
+
+class OwnedLockTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (os::thread_fence() == nullptr) GTEST_SKIP() << "no fences for all threads here";
+    fences = 0;
+  }
+};
+
+TEST_F(OwnedLockTest, TryLockTellsTheTruth) {
+  BiasedLock lock(count_fence);
+  for (const bool owned : {false, true}) {
+    if (owned) take_often(lock, 2 * BiasedLock::kEntriesToBias);
+    ASSERT_TRUE(lock.try_lock());
+    std::thread([&] { EXPECT_FALSE(lock.try_lock()) << owned; }).join();
+    lock.unlock();
+    std::thread([&] {
+      EXPECT_TRUE(lock.try_lock()) << owned;
+      lock.unlock();
+    }).join();
+  }
+}
+
+TEST_F(OwnedLockTest, OnlyWhoTakesItFromItsOwnerFences) {
+  BiasedLock lock(count_fence);
+  take_often(lock, 10 * BiasedLock::kEntriesToBias);
+  EXPECT_EQ(fences, 0);
+  std::thread([&] { take_often(lock, 10); }).join();
+  EXPECT_EQ(fences, 1);
+  take_often(lock, 10);
+  EXPECT_EQ(fences, 1) << "nobody owns it";
+}
+
+TEST_F(OwnedLockTest, WhoWaitsForItsOwnerGetsIn) {
+  BiasedLock lock(count_fence);
+  take_often(lock, 2 * BiasedLock::kEntriesToBias);
+  lock.lock();
+  bool entered = false;
+  std::atomic<bool> trying{false};
+  std::thread waiter([&] {
+    trying = true;
+    const std::lock_guard guard(lock);
+    entered = true;
+  });
+  while (!trying) std::this_thread::yield();
+  for (int i = 0; i < 2000; ++i) std::this_thread::yield();
+  EXPECT_FALSE(entered);
+  lock.unlock();
+  waiter.join();
+  EXPECT_TRUE(entered);
+}
+
+/// One thread comes all the time, others now and then: ownership is won and lost again and again.
+void contend(ThreadFence fence, int guests, unsigned visits) {
+  BiasedLock lock(fence);
+  // Plain on purpose: the lock alone must make them right, and ThreadSanitizer watches.
+  std::uint64_t count = 0, mirror = 0, tried = 0;
+  bool torn = false;
+  const auto enter = [&] {
+    torn = torn || count != mirror;
+    ++count;
+    ++mirror;
+  };
+  std::atomic<int> left{guests};
+  std::vector<std::thread> threads;
+  for (int guest = 0; guest < guests; ++guest) {
+    threads.emplace_back([&, guest] {
+      for (unsigned visit = 0; visit < visits; ++visit) {
+        if (guest % 2 == 0) {
+          const std::lock_guard guard(lock);
+          enter();
+        } else if (lock.try_lock()) {
+          enter();
+          ++tried;
+          lock.unlock();
+        }
+        if (visit % 8 == 7) std::this_thread::yield();
+      }
+      --left;
+    });
+  }
+  std::uint64_t own = 0;
+  while (left > 0 || own < 4 * BiasedLock::kEntriesToBias) {
+    const std::lock_guard guard(lock);
+    enter();
+    ++own;
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_FALSE(torn);
+  EXPECT_EQ(count, mirror);
+  EXPECT_EQ(count, own + tried + std::uint64_t{static_cast<unsigned>(guests + 1) / 2} * visits);
+}
+
+TEST_F(OwnedLockTest, ExcludesOneGuest) { contend(os::thread_fence(), 1, 20'000); }
+TEST_F(OwnedLockTest, ExcludesManyGuests) { contend(os::thread_fence(), 4, 2'000); }
+
+TEST(BiasedLock, IsASpinLockWithoutAFence) { contend(nullptr, 3, 2'000); }
+
+}  // namespace
+}  // namespace cluster

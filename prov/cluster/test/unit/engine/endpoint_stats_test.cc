@@ -1,0 +1,129 @@
+// What can be seen of an endpoint from outside: every peer with its path and why, before and after it is
+// lost, and that looking changes nothing.
+#include "engine/endpoint_stats.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::Node;
+using test::node_name;
+
+class EndpointStatsTest : public ::testing::Test {
+ protected:
+  template <typename... Nodes>
+  void pass(int turns, Nodes&... nodes) {
+    for (int i = 0; i < turns; ++i) {
+      clock.advance(5us);
+      (nodes.engine.poll(), ...);
+    }
+  }
+
+  test::FakeClock clock;
+  test::FakeNetwork network{clock, 1};
+};
+
+TEST_F(EndpointStatsTest, NobodyYet) {
+  Node a(network, node_name(1), node_name(2), 1000);
+  clock.advance(3s);
+  const std::optional<EndpointStats> seen = a.engine.stats();
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->now - seen->since, 3s);
+  EXPECT_TRUE(seen->peers.empty()) << "who is in the address vector and was never spoken to is no peer";
+}
+
+TEST_F(EndpointStatsTest, APeerOverTheNetwork) {
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
+  for (int i = 0; i < 10; ++i) {
+    a.send();
+    pass(40, a, b);
+  }
+  const PeerStats seen = a.peer();
+  EXPECT_EQ(seen.name, node_name(2));
+  EXPECT_STREQ(seen.path, "fake");
+  EXPECT_EQ(seen.why, "no shared memory: switched off");
+  EXPECT_FALSE(seen.rings);
+  ASSERT_TRUE(seen.flow && seen.flow->rails.size() == 1);
+  EXPECT_EQ(seen.flow->sent, a.counters().frames_sent);
+  EXPECT_EQ(seen.flow->lost, 0u);
+  EXPECT_EQ(seen.flow->frame_max, 1472u);
+  EXPECT_EQ(seen.flow->rails[0].to, node_name(2));
+  EXPECT_GE(seen.flow->rails[0].round_trip, 20us) << "ten each way";
+  EXPECT_LT(seen.flow->rails[0].round_trip, 100us);
+  EXPECT_GE(seen.flow->rails[0].window, 32u);
+  EXPECT_EQ(seen.flow->rails[0].in_flight, 0u);
+  EXPECT_GT(seen.footprint, 1000u);
+  EXPECT_EQ(b.peer().why, "it called first");
+  clock.advance(5s);
+  EXPECT_GE(clock.now() - a.peer().flow->heard_at, 5s);
+}
+
+TEST_F(EndpointStatsTest, WhatIsLostAndSentAgainIsCountedForItsPeer) {
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
+  a.send();
+  pass(100, a, b);
+  network.conditions.loss = 0.3;
+  for (int i = 0; i < 200; ++i) {
+    a.send();
+    pass(10, a, b);
+  }
+  network.conditions.loss = 0;
+  pass(20'000, a, b);
+  const PeerStats seen = a.peer();
+  EXPECT_GT(seen.flow->lost, 10u);
+  EXPECT_EQ(seen.flow->retransmitted, a.counters().frames_retransmitted);
+  EXPECT_EQ(seen.flow->sent, a.counters().frames_sent);
+}
+
+TEST_F(EndpointStatsTest, APeerThatHasGone) {
+  Node a(network, node_name(1), node_name(2), 1000);
+  {
+    Node b(network, node_name(2), node_name(1), 1000);
+    a.send();
+    pass(100, a, b);
+  }
+  pass(100, a);
+  const PeerStats seen = a.peer();
+  EXPECT_STREQ(seen.path, "none");
+  EXPECT_EQ(seen.why, "it has closed");
+  EXPECT_FALSE(seen.flow);
+}
+
+TEST_F(EndpointStatsTest, OneselfAndDatagrams) {
+  Node a(network, node_name(1), node_name(1), 1000);
+  a.send();
+  EXPECT_STREQ(a.peer().path, "self");
+  EXPECT_EQ(a.peer().why, "it is this endpoint");
+  Node d(network, node_name(3), node_name(1), 1000, nullptr, test::node_settings(),
+         {.service = EndpointType::dgram});
+  d.send();
+  EXPECT_STREQ(d.peer().path, "fake");
+  EXPECT_FALSE(d.peer().flow);
+}
+
+TEST_F(EndpointStatsTest, LookingFromAnotherThreadNeverWaits) {
+  Node a(network, node_name(1), node_name(2), 1000);
+  Node b(network, node_name(2), node_name(1), 1000);
+  std::size_t looks = 0;
+  std::jthread looker([&](const std::stop_token& end) {
+    while (!end.stop_requested()) looks += a.engine.stats() ? 1 : 0;
+  });
+  for (int i = 0; i < 200; ++i) {
+    a.send();
+    pass(5, a, b);
+  }
+  while (!a.engine.stats()) std::this_thread::yield();
+  looker.request_stop();
+  looker.join();
+  EXPECT_EQ(a.peer().flow->sent, a.counters().frames_sent);
+}
+
+}  // namespace
+}  // namespace cluster::engine

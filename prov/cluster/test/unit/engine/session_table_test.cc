@@ -1,0 +1,296 @@
+// Whole engines between fake links: what strangers, liars and restarted peers may do to one.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "support/node.h"
+#include "wire/control.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FakeNetwork;
+using test::kA;
+using test::kB;
+using test::kFlowsMax;
+using test::kUnknownSource;
+using test::Node;
+
+/// Epoch of a process that began an hour after those that began at 1000 ns.
+constexpr std::uint64_t kLater = 3'600'000'000'000;
+
+class EngineSessionTest : public test::EngineTest {
+ protected:
+  /// What somebody would send who guesses that few frames have been sent yet.
+  void inject_guessed_resets(const SocketAddress& from, std::uint32_t session) {
+    for (std::uint32_t sequence = 0; sequence < 4; ++sequence) {
+      for (std::uint32_t transmission = 0; transmission < 6; ++transmission) {
+        wire::FrameView quoted;
+        quoted.session = session;
+        quoted.sequence = {sequence};
+        quoted.transmission = {transmission};
+        inject(from, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session).bytes());
+      }
+    }
+  }
+};
+
+TEST_F(EngineSessionTest, AResetIsTakenOnlyFromWhomTheFrameWasSentTo) {
+  Node a(network, kA, kB, 1000);
+  a.send();
+  inject_guessed_resets(kUnknownSource, 0);
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  EXPECT_TRUE(a.sent.empty());
+}
+
+TEST_F(EngineSessionTest, AnOpenSessionIsNotEndedByAResetThatNamesNone) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  network.conditions.blackout = true;  // keeps a frame in flight
+  a.send();
+  network.conditions.blackout = false;
+  inject_guessed_resets(kB, 0);
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_reset, 0u);
+}
+
+TEST_F(EngineSessionTest, TheVerdictOnAnEarlierLifeDoesNotFallOnTheNext) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 1000);
+    a.send();
+    pass(a, b);
+    network.conditions.blackout = true;  // dies without a word
+  }
+  network.conditions.blackout = false;
+  Node reborn(network, kB, kA, 2000);
+  a.send();
+  clock.advance(20us);
+  reborn.engine.poll();  // refuses what was meant for its predecessor...
+  reborn.send();         // ...and opens a session of its own: both arrive in one turn
+  clock.advance(20us);
+  a.engine.poll();
+  EXPECT_EQ(a.counters().sessions_opened, 2u);
+  EXPECT_EQ(a.counters().sessions_reset, 1u) << "the new session was ended by the old one's reset";
+  pass(a, reborn);
+  a.send();
+  pass(a, reborn);
+  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  EXPECT_EQ(reborn.counters().sessions_reset, 0u);
+}
+
+TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgain) {
+  Node a(network, kA, kB, 1000);
+  std::vector<std::vector<std::byte>> first_words;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kA && (cargo.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) {
+      first_words.push_back(cargo.bytes);
+    }
+    return false;
+  };
+  {
+    Node b(network, kB, kA, 1000);
+    b.send();
+    pass(a, b);
+  }
+  pass(a);
+  ASSERT_EQ(a.counters().sessions_reset, 1u) << "b has closed";
+  ASSERT_FALSE(first_words.empty());
+  inject(kB, kA, first_words.front());  // a copy that the network had kept
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, 1u) << "what it brings has been handed on before";
+  EXPECT_EQ(a.counters().unexpected, 1u);
+}
+
+/// Found by the simulator (seeds 910001961 and 1100000686): two processes that talked past each other for
+/// ever.
+class NextLifeTest : public EngineSessionTest, public testing::WithParamInterface<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(ClockHasGone, NextLifeTest, testing::Values(2000, 500),
+                         [](const auto& epoch) { return epoch.param == 2000 ? "On" : "Back"; });
+
+TEST_P(NextLifeTest, ALateCopyOfACallDoesNotBindIt) {
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kB && call.empty()) call = cargo.bytes;
+    return false;
+  };
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 1000);
+    a.send();
+    pass(a, b);
+    network.conditions.blackout = true;  // dies without a word
+  }
+  network.conditions.blackout = false;
+  Node reborn(network, kB, kA, GetParam());
+  inject(kA, kB, call);
+  pass(reborn);
+  ASSERT_EQ(reborn.counters().sessions_opened, 1u);
+  reborn.send();
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  EXPECT_EQ(reborn.counters().sessions_reset, 1u) << "it answers a session that is not for it";
+  const std::uint64_t carried = network.carried;
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  EXPECT_EQ(network.carried, carried) << "they go on and on";
+  reborn.send();
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  EXPECT_EQ(a.counters().unexpected, 1u);
+}
+
+/// Found by the simulator (seed 1200010190): a caller of an earlier life took the place of the last session,
+/// and late words of that one were newer than it.
+TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgainBehindAnOlderCall) {
+  std::vector<std::vector<std::byte>> calls;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kA) calls.push_back(cargo.bytes);
+    return to == kA;
+  };
+  auto earlier = std::make_unique<Node>(network, kB, kA, 1500);
+  earlier->send();
+  network.conditions.blackout = true;  // dies without a word
+  earlier.reset();
+  network.conditions.blackout = false;
+  Node a(network, kA, kB, 1000);
+  auto b = std::make_unique<Node>(network, kB, kA, kLater);
+  b->send();
+  network.drop = nullptr;
+  ASSERT_GE(calls.size(), 2u);
+  inject(kB, kA, calls.back());
+  a.engine.poll();
+  inject(kB, kA, calls.front());
+  for (int i = 0; i < 10; ++i) pass(a, *b);
+  ASSERT_EQ(a.counters().unexpected, 1u);
+  b.reset();
+  for (int second = 0; second < 40; ++second) {
+    inject(kB, kA, calls.back());
+    pass(a);
+    clock.advance(1s);
+  }
+  EXPECT_EQ(a.counters().unexpected, 1u);
+  EXPECT_EQ(a.counters().sessions_reset, 1u) << "somebody has taken the place of who has closed";
+}
+
+TEST_F(EngineSessionTest, StrangersFindALimitThatExpectedPeersDoNot) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  std::vector<std::unique_ptr<Node>> strangers;
+  for (std::uint16_t port = 1; port <= 6; ++port) {
+    strangers.push_back(std::make_unique<Node>(network, kUnknownSource.with_port(port), kA, 1000));
+    strangers.back()->send();
+  }
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, kFlowsMax);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_opened, kFlowsMax + 1) << "b is in the address vector";
+}
+
+// Anybody can write an opening that claims to be the peer's next life. A node that never polls stands for
+// whoever does: it hears nothing that is sent to the address it claims.
+TEST_F(EngineSessionTest, AForgedNextLifeDoesNotEndASession) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  for (std::uint64_t epoch = kLater; epoch < kLater + 10; ++epoch) {
+    Node forger(network, kB, kA, epoch);
+    forger.send();
+    network.conditions.blackout = true;  // its farewell is not heard
+  }
+  network.conditions.blackout = false;
+  for (int i = 0; i < 50; ++i) pass(a, b);
+  a.send();
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  EXPECT_EQ(b.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().eager_sent + b.counters().eager_sent, 3u);
+  EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
+}
+
+TEST_F(EngineSessionTest, AGenuineNextLifeReplacesAnIdleOneWithoutLoss) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 1000);
+    a.send();
+    pass(a, b);
+    network.conditions.blackout = true;  // dies without a word
+  }
+  network.conditions.blackout = false;
+  Node reborn(network, kB, kA, kLater);
+  reborn.send();
+  pass(a, reborn);
+  EXPECT_EQ(a.counters().unexpected, 1u) << "its first message has come, once";
+  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  EXPECT_EQ(reborn.counters().sessions_reset, 0u);
+  EXPECT_EQ(reborn.counters().timeouts, 0u) << "it was told at once to send again";
+  a.send();
+  pass(a, reborn);
+  EXPECT_EQ(reborn.counters().unexpected, 1u);
+}
+
+TEST_F(EngineSessionTest, ACallerWhoDoesNotHearUsIsForgottenAndOneWhoDoesIsNot) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  {
+    Node forger(network, kUnknownSource, kA, 1000);
+    forger.send();
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  b.send();
+  for (int i = 0; i < 400; ++i) {
+    pass(a, b);
+    clock.advance(50ms);
+  }
+  EXPECT_EQ(a.counters().sessions_opened, 2u);
+  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  a.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().sessions_opened, 1u) << "b was silent, but heard";
+  EXPECT_EQ(b.counters().unexpected, 1u);
+}
+
+TEST_F(EngineSessionTest, ANameTakenByAStrangerGoesToWhomeverHearsWhatIsSentThere) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node squatter(network, kB, kA, wire::kEpochEnd - 1'000'000'000'000);
+    squatter.send();
+    network.conditions.blackout = true;
+  }
+  network.conditions.blackout = false;
+  pass(a);
+  Node b(network, kB, kA, 2000);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().unexpected, 2u);
+  EXPECT_EQ(b.counters().sessions_reset, 0u);
+}
+
+TEST_F(EngineSessionTest, AnEpochThatLeavesNoRoomAboveItIsNotMadeOurs) {
+  Node a(network, kA, kB, 1000);
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    if (to == kB) call = cargo.bytes;
+    return to == kB;
+  };
+  a.send();
+  network.drop = nullptr;
+  wire::FrameView quoted;
+  ASSERT_EQ(wire::admit(call, quoted), wire::Refusal::none);
+  const std::uint64_t last = wire::kEpochEnd - 1;
+  inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::stale_epoch, last).bytes());
+  pass(a);
+  ASSERT_EQ(a.counters().sessions_reset, 1u);
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().unexpected, 1u);
+}
+
+}  // namespace
+}  // namespace cluster::engine

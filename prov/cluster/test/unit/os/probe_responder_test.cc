@@ -1,0 +1,147 @@
+#include "os/probe_responder.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <vector>
+
+#include "conformance/link_station.h"
+#include "conformance/two_hosts.h"
+#include "wire/admit.h"
+#include "wire/control.h"
+
+namespace cluster::os {
+namespace {
+
+class ProbeResponderTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<UdpPort> open() {
+    int error = 0;
+    return UdpPort::open(test::loopback(SocketAddress::Family::v4), error);
+  }
+  static void send(const UdpPort& from, const SocketAddress& to, ConstBytes bytes) {
+    sockaddr_storage address;
+    const std::size_t size = to.to(address);
+    sendto(from.socket(), bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr*>(&address),
+           static_cast<socklen_t>(size));
+  }
+  /// -1 if nothing was there.
+  static ssize_t receive(const UdpPort& port, std::span<std::byte> buffer) {
+    return recv(port.socket(), buffer.data(), buffer.size(), 0);
+  }
+  /// The nonce of the next answer.
+  static std::uint32_t answer(const UdpPort& port) {
+    std::array<std::byte, 256> buffer;
+    ssize_t got = -1;
+    test::eventually([&] { return (got = receive(port, buffer)) > 0; });
+    wire::FrameView view;
+    if (got < 0 ||
+        wire::admit(ConstBytes(buffer).first(static_cast<std::size_t>(got)), view) != wire::Refusal::none ||
+        view.kind != wire::FrameKind::alive) {
+      return 0;
+    }
+    return view.sequence.value;
+  }
+
+  test::World world_;
+};
+
+TEST_F(ProbeResponderTest, AnswersManyEndpoints) {
+  const auto asker = open();
+  std::vector<std::shared_ptr<UdpPort>> ports;
+  std::vector<std::shared_ptr<void>> probe_responders;
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    ports.push_back(open());
+    probe_responders.push_back(start_probe_responder(ports.back(), world_.log));
+    ASSERT_TRUE(probe_responders.back());
+  }
+  for (std::uint32_t i = 0; i < ports.size(); ++i) {
+    send(*asker, ports[i]->name(), wire::ControlFrame::probe(100 + i).bytes());
+    EXPECT_EQ(answer(*asker), 100 + i);
+  }
+}
+
+TEST_F(ProbeResponderTest, AnswersMoreThanOneTurnHolds) {
+  const auto asker = open();
+  const auto port = open();
+  const auto responder = start_probe_responder(port, world_.log);
+  for (std::uint32_t i = 1; i <= 300; ++i) send(*asker, port->name(), wire::ControlFrame::probe(i).bytes());
+  for (std::uint32_t i = 1; i <= 300; ++i) ASSERT_EQ(answer(*asker), i);
+}
+
+TEST_F(ProbeResponderTest, GarbageThatLooksLikeAProbeGetsNoAnswer) {
+  const auto asker = open();
+  const auto port = open();
+  const auto responder = start_probe_responder(port, world_.log);
+  const wire::ControlFrame probe = wire::ControlFrame::probe(5);
+  std::vector<std::byte> damaged(probe.bytes().begin(), probe.bytes().end());
+  damaged[17] ^= std::byte{1};
+  send(*asker, port->name(), damaged);
+  send(*asker, port->name(), ConstBytes(damaged).first(3));
+  send(*asker, port->name(), wire::ControlFrame::probe(6).bytes());
+  EXPECT_EQ(answer(*asker), 6U) << "the first answer is to the first genuine probe";
+}
+
+TEST_F(ProbeResponderTest, EverythingElseIsLeftToTheEndpoint) {
+  const auto asker = open();
+  const auto port = open();
+  const auto responder = start_probe_responder(port, world_.log);
+  std::array<std::byte, 256> buffer;
+  for (std::size_t size = 0; size < 64; ++size) {
+    send(*asker, port->name(), std::vector<std::byte>(size, std::byte{1}));
+    EXPECT_EQ(receive(*port, buffer), static_cast<ssize_t>(size)) << "loopback delivers at once";
+  }
+}
+
+TEST_F(ProbeResponderTest, OnceDroppedProbesGoToTheEndpoint) {
+  const auto asker = open();
+  const auto port = open();
+  auto responder = start_probe_responder(port, world_.log);
+  responder.reset();
+  send(*asker, port->name(), wire::ControlFrame::probe(5).bytes());
+  std::array<std::byte, 256> buffer;
+  EXPECT_EQ(receive(*port, buffer), 32);
+  responder = start_probe_responder(port, world_.log);
+  ASSERT_TRUE(responder) << "an endpoint may have a probe responder again";
+  send(*asker, port->name(), wire::ControlFrame::probe(6).bytes());
+  EXPECT_EQ(answer(*asker), 6U);
+}
+
+TEST_F(ProbeResponderTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStartItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer allows no threads in a forked child";
+#endif
+#ifdef __clang__
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP()
+      << "clang's AddressSanitizer forks with its allocator locked, and a thread of the child waits for it";
+#endif
+#endif
+  const auto asker = open();
+  auto port = open();
+  const SocketAddress name = port->name();
+  auto responder = start_probe_responder(port, world_.log);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // a hang fails the test
+    responder.reset();
+    port.reset();
+    const auto own = open();
+    const auto own_keeper = start_probe_responder(own, world_.log);
+    if (!own_keeper) _exit(1);
+    const auto child_asker = open();
+    send(*child_asker, own->name(), wire::ControlFrame::probe(9).bytes());
+    _exit(answer(*child_asker) == 9 ? 0 : 2);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  send(*asker, name, wire::ControlFrame::probe(7).bytes());
+  EXPECT_EQ(answer(*asker), 7U) << "the parent's responder must not have noticed";
+}
+
+}  // namespace
+}  // namespace cluster::os

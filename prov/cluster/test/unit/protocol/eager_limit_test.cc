@@ -1,0 +1,98 @@
+// What travels unasked, and what peers have asked for beside it.
+#include <gtest/gtest.h>
+
+#include "support/messenger_pair.h"
+
+namespace cluster::protocol {
+namespace {
+
+constexpr std::size_t kLong = 20000;
+
+class EagerLimitTest : public MessengerTest {
+ protected:
+  EagerLimitTest() { left.channel.eager_max = 64 * 1024; }
+  bool announced(std::size_t length) {
+    const auto before = left.counters.rendezvous_sent;
+    EXPECT_EQ(send(left, pattern(length), 1), Status::ok);
+    left.carrier.items.clear();
+    return left.counters.rendezvous_sent != before;
+  }
+};
+
+TEST_F(EagerLimitTest, IsNoMoreThanTheCarrierBears) {
+  left.carrier.unasked = kLong;
+  EXPECT_FALSE(announced(kLong));
+  EXPECT_TRUE(announced(kLong + 1));
+  left.carrier.unasked = 0;
+  EXPECT_TRUE(announced(kLong));
+  EXPECT_FALSE(announced(kAlwaysEager)) << "whatever the carrier says";
+  EXPECT_TRUE(announced(kAlwaysEager + 1));
+}
+
+TEST_F(EagerLimitTest, IsNoMoreThanTheOption) {
+  EXPECT_FALSE(announced(64 * 1024));
+  EXPECT_TRUE(announced(64 * 1024 + 1));
+  left.channel.eager_max = 1000;
+  EXPECT_FALSE(announced(1000));
+  EXPECT_TRUE(announced(1001));
+}
+
+/// The target waits for the rest of a write that has begun.
+TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnouncedAnyMore) {
+  left.carrier.room = 5;
+  const std::vector<std::byte> bytes = pattern(kLong);
+  const ConstBytes slices[] = {bytes};
+  const RmaIov remote[] = {{0, 1, kLong}};
+  WriteOp order;
+  order.slices = slices;
+  order.remote = remote;
+  order.length = kLong;
+  ASSERT_EQ(left.messenger.put(left.channel, order), Status::ok);
+  left.carrier.unasked = 0;
+  std::size_t sent = 0;
+  for (int turn = 0; turn < 10 && sent < kLong; ++turn) {
+    for (const QueueCarrier::Item& item : left.carrier.items) {
+      EXPECT_NE(item.segment.kind, wire::SegmentKind::put_announce);
+      sent += item.payload.size();
+    }
+    left.carrier.items.clear();
+    left.messenger.pump();
+  }
+  EXPECT_EQ(sent, kLong);
+}
+
+/// What a peer has asked for could otherwise wait as long as messages follow each other.
+TEST_F(EagerLimitTest, AStreamOfLongMessagesLetsThroughWhatWasAskedFor) {
+  constexpr std::size_t kAsked = 200'000;
+  left.carrier.room = 8;
+  const std::vector<std::byte> bytes = pattern(kAsked);
+  std::vector<std::byte> asked(kAsked);
+  int asked_for = 0;
+  ASSERT_EQ(receive(right, asked, 7, 0, &asked_for), Status::ok);
+  ASSERT_EQ(send(left, bytes, 7), Status::ok);
+  std::vector<std::byte> place(kLong);
+  std::size_t begun = 0;
+  std::size_t messages = 0;
+  bool here = false;
+  for (int turn = 0; turn < 2000 && !here; ++turn) {
+    for (; begun < messages + 4; ++begun) {
+      ASSERT_EQ(receive(right, place, 9), Status::ok);
+      ASSERT_EQ(send(left, pattern(kLong), 9), Status::ok);
+    }
+    left.messenger.pump();
+    carry(left, right);
+    right.messenger.pump();
+    carry(right, left);
+    for (const Completion& done : right.take()) {
+      here |= done.context == &asked_for;
+      messages += done.context != &asked_for;
+    }
+    left.take();
+  }
+  EXPECT_TRUE(here);
+  EXPECT_EQ(asked, bytes);
+  EXPECT_GE(messages, 2u) << "and the other way round";
+}
+
+}  // namespace
+}  // namespace cluster::protocol

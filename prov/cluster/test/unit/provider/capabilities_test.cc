@@ -1,0 +1,147 @@
+// The answer: capabilities by what was asked, models echoed, the tail of fi_domain_attr only in cores
+// that have one.
+#include "provider/capabilities.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "provider/hints.h"
+#include "provider/info_compat.h"
+#include "unit/provider/info_on_stack.h"
+
+namespace cluster::provider {
+namespace {
+
+constexpr std::uint32_t kOld = FI_VERSION(1, 17);
+
+class OfferTest : public ::testing::Test {
+ protected:
+  void answer(std::uint32_t version = kOld, std::uint32_t core = kOld) {
+    describe(out.info, kRdmCapabilities, version, &hints.info, core);
+  }
+
+  InfoOnStack hints;
+  InfoOnStack out;
+};
+
+TEST_F(OfferTest, WithoutHintsEverythingThatCostsNothing) {
+  describe(out.info, kRdmCapabilities, kOld, nullptr, kOld);
+  EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
+  EXPECT_EQ(out.tx.caps, kTransmitCaps & ~FI_FENCE);
+  EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT));
+  EXPECT_EQ(out.domain.attributes.mr_mode, 0);
+}
+
+TEST_F(OfferTest, PrimaryCapabilitiesOnlyWhenAsked) {
+  hints.info.caps = FI_TAGGED;
+  answer();
+  EXPECT_EQ(out.info.caps, FI_TAGGED | FI_SEND | FI_RECV | kDomainCaps);
+  EXPECT_EQ(out.tx.caps, FI_TAGGED | FI_SEND);
+  EXPECT_EQ(out.rx.caps, FI_TAGGED | FI_RECV);
+  hints.info.caps = FI_MSG | FI_RECV | FI_SOURCE | FI_DIRECTED_RECV;
+  answer();
+  EXPECT_EQ(out.info.caps & FI_SEND, 0u);
+  EXPECT_EQ(out.rx.caps, FI_MSG | FI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
+}
+
+TEST_F(OfferTest, EachSideHasOnlyBitsOfItsOwnAndOfTheWhole) {
+  for (std::uint64_t bits = 0; bits < 1u << 12; ++bits) {
+    hints.info.caps = bits & kCaps;
+    answer();
+    EXPECT_EQ(out.tx.caps & ~(kTransmitCaps & out.info.caps), 0u);
+    EXPECT_EQ(out.rx.caps & ~(kReceiveCaps & out.info.caps), 0u);
+    EXPECT_EQ(hints.info.caps & ~out.info.caps, 0u);
+  }
+}
+
+TEST_F(OfferTest, OrdersThatCostNothingAreGivenAndOthersOnRequest) {
+  answer();
+  EXPECT_EQ(out.tx.msg_order, kFreeOrder);
+  hints.tx.msg_order = FI_ORDER_WAW | FI_ORDER_RMA_RAR;
+  answer();
+  EXPECT_EQ(out.tx.msg_order, kFreeOrder | FI_ORDER_WAW | FI_ORDER_RMA_RAR);
+  EXPECT_EQ(out.rx.msg_order, kFreeOrder);
+  EXPECT_EQ(out.ep.max_order_waw_size, SIZE_MAX);
+}
+
+TEST_F(OfferTest, OneSideMayWantLess) {
+  hints.info.caps = FI_MSG | FI_TAGGED;
+  hints.tx.caps = FI_MSG;
+  answer();
+  EXPECT_EQ(out.tx.caps, FI_MSG | FI_SEND);
+  EXPECT_EQ(out.rx.caps, FI_MSG | FI_TAGGED | FI_RECV);
+}
+
+TEST_F(OfferTest, DatagramsPromiseNothingAndFitIntoAFrame) {
+  describe(out.info, limit_to_frame(kDgramCapabilities, 1472), kOld, nullptr, kOld);
+  EXPECT_EQ(out.ep.type, FI_EP_DGRAM);
+  EXPECT_EQ(out.ep.max_msg_size, 1472 - wire::kDatagramHeaderMax);
+  EXPECT_EQ(out.info.caps, FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV | kDomainCaps);
+  EXPECT_EQ(out.tx.msg_order | out.rx.msg_order, FI_ORDER_NONE);
+  EXPECT_EQ(out.tx.rma_iov_limit, 0u);
+  EXPECT_EQ(limit_to_frame(kDgramCapabilities, 10).message_max, 0u);
+  EXPECT_EQ(limit_to_frame(kRdmCapabilities, 1472).message_max, kMessageMax);
+}
+
+TEST_F(OfferTest, ModelsComeBackAsAsked) {
+  fi_domain_attr& domain = hints.domain.attributes;
+  domain.threading = FI_THREAD_DOMAIN;
+  domain.control_progress = FI_PROGRESS_AUTO;
+  domain.av_type = FI_AV_TABLE;
+  hints.tx.op_flags = FI_DELIVERY_COMPLETE;
+  hints.tx.size = 17;
+  answer();
+  EXPECT_EQ(out.domain.attributes.threading, FI_THREAD_DOMAIN);
+  EXPECT_EQ(out.domain.attributes.control_progress, FI_PROGRESS_AUTO);
+  EXPECT_EQ(out.domain.attributes.data_progress, FI_PROGRESS_MANUAL);
+  EXPECT_EQ(out.domain.attributes.av_type, FI_AV_TABLE);
+  domain.data_progress = FI_PROGRESS_AUTO;
+  answer();
+  EXPECT_EQ(out.domain.attributes.data_progress, FI_PROGRESS_AUTO);
+  EXPECT_EQ(out.tx.op_flags, FI_DELIVERY_COMPLETE);
+  EXPECT_EQ(out.rx.op_flags, 0u);
+  EXPECT_EQ(out.tx.size, 17u);
+  EXPECT_EQ(out.rx.size, kQueueSize);
+}
+
+TEST_F(OfferTest, RegistrationModesOfOldAndNew) {
+  const auto mode = [&](std::uint32_t version, int asked) {
+    hints.domain.attributes.mr_mode = asked;
+    answer(version);
+    return out.domain.attributes.mr_mode;
+  };
+  EXPECT_EQ(mode(FI_VERSION(1, 0), 0), static_cast<int>(FI_MR_SCALABLE));
+  EXPECT_EQ(mode(FI_VERSION(1, 4), FI_MR_BASIC), static_cast<int>(FI_MR_BASIC));
+  EXPECT_EQ(mode(kOld, FI_MR_BASIC), static_cast<int>(FI_MR_BASIC));
+  EXPECT_EQ(mode(kOld, FI_MR_SCALABLE), static_cast<int>(FI_MR_SCALABLE));
+  EXPECT_EQ(mode(kOld, FI_MR_LOCAL | FI_MR_VIRT_ADDR), 0);
+  EXPECT_EQ(mode(kOld, ~3), 0);
+}
+
+TEST_F(OfferTest, TheTailIsWrittenOnlyWhereTheCoreHasOne) {
+  const auto tail_untouched = [&] {
+    return std::all_of(std::begin(out.domain.tail), std::end(out.domain.tail),
+                       [](std::byte b) { return b == std::byte{0}; });
+  };
+  answer(kOld, kOld);
+  EXPECT_TRUE(tail_untouched());
+  answer(FI_VERSION(2, 4), FI_VERSION(2, 4));
+  EXPECT_TRUE(tail_untouched());
+  answer(FI_VERSION(2, 5), FI_VERSION(2, 5));
+  EXPECT_EQ(kMaxCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), UINT64_MAX);
+  EXPECT_EQ(kMaxErrorCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), UINT64_MAX);
+}
+
+TEST_F(OfferTest, TheAnswerPassesAsHints) {
+  for (const std::uint32_t version :
+       std::initializer_list<std::uint32_t>{FI_VERSION(1, 0), FI_VERSION(1, 5), kOld, FI_VERSION(2, 5)}) {
+    for (const Capabilities& offer : {kRdmCapabilities, limit_to_frame(kDgramCapabilities, 1472)}) {
+      describe(out.info, offer, version, nullptr, version);
+      EXPECT_EQ(hint_mismatch(out.info, offer, GetinfoCaller{version, version, 4096}), "");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cluster::provider

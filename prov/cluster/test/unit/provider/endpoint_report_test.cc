@@ -1,0 +1,84 @@
+// What the provider says of itself: every option with the place its value comes from, and what was decided
+// and seen of an endpoint under names that do not change.
+#include "provider/endpoint_report.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace cluster::provider {
+namespace {
+
+SocketAddress node(int last) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(last)};
+  return SocketAddress::v4(ip, 9228);
+}
+
+TEST(Account, EveryOptionSaysWhereItsValueComesFrom) {
+  std::vector<std::string> complaints;
+  const Options options(
+      [](const OptionRow& row) -> std::optional<std::string> {
+        if (std::string(row.name) == "window") return "64";
+        if (std::string(row.name) == "linger") return "";
+        if (std::string(row.name) == "ring_slots") return "a few";
+        return std::nullopt;
+      },
+      complaints);
+  Report report;
+  report_options(options, report);
+  ASSERT_EQ(report.size(), option_rows().size());
+  std::map<std::string, Record> found;
+  for (const Record& record : report) found.emplace(record["option"], record);
+  EXPECT_EQ(found.at("FI_CLUSTER_WINDOW")["value"], "64");
+  EXPECT_EQ(found.at("FI_CLUSTER_WINDOW")["from"], "environment");
+  EXPECT_EQ(found.at("FI_CLUSTER_WINDOW")["unit"], "frames");
+  EXPECT_EQ(found.at("FI_CLUSTER_LINGER")["value"], "2000");
+  EXPECT_EQ(found.at("FI_CLUSTER_LINGER")["from"], "default") << "set to nothing is not set";
+  EXPECT_EQ(found.at("FI_CLUSTER_RING_SLOTS")["from"], "default") << "what is refused is not in force";
+  EXPECT_EQ(found.at("FI_CLUSTER_LINK")["allowed"], "auto, packet, udp");
+}
+
+TEST(Account, AnEndpointAndItsPeers) {
+  const EndpointSetup setup{node(1), {"eth0", "eth1"}, "packet", "", 1472, true, "", false};
+  engine::EndpointStats seen;
+  seen.since = Time(1s);
+  seen.now = Time(3s);
+  seen.counters.frames_sent = 7;
+  engine::PeerStats far;
+  far.name = node(2);
+  far.path = "packet";
+  far.why = "no shared memory: nobody listens on this node";
+  far.footprint = 5000;
+  far.flow = reliability::FlowStats{};
+  far.flow->heard_at = Time(2s);
+  far.flow->rails.resize(2);
+  far.flow->rails[1] = {.link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false};
+  engine::PeerStats near;
+  near.name = node(1).with_port(1);
+  near.path = "shm";
+  near.rings = engine::PeerStats::Rings{.single_copy = true, .unread = false};
+  seen.peers = {far, near};
+
+  Report report;
+  report_endpoint(setup, seen, report);
+  ASSERT_EQ(report.size(), 6u);
+  EXPECT_EQ(report[0].kind(), "endpoint");
+  EXPECT_EQ(report[0]["interface"], "eth0");
+  EXPECT_EQ(report[0]["open_ns"], "2000000000");
+  EXPECT_EQ(report[1].kind(), "counters");
+  EXPECT_EQ(report[1]["frames_sent"], "7");
+  EXPECT_EQ(report[2]["peer"], "10.0.0.2:9228");
+  EXPECT_EQ(report[2]["silent_ns"], "1000000000");
+  EXPECT_EQ(report[2]["single_copy"], "");
+  EXPECT_EQ(report[3].kind(), "rail");
+  EXPECT_EQ(report[3]["rtt_ns"], "") << "not measured is not zero";
+  EXPECT_EQ(report[4]["interface"], "eth1");
+  EXPECT_EQ(report[4]["rtt_ns"], "12000");
+  EXPECT_EQ(report[4]["up"], "no");
+  EXPECT_EQ(report[5]["path"], "shm");
+  EXPECT_EQ(report[5]["single_copy"], "yes");
+  EXPECT_TRUE(read_report(write_report(report)));
+}
+
+}  // namespace
+}  // namespace cluster::provider

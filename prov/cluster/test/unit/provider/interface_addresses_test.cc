@@ -1,0 +1,134 @@
+// Which interface is meant: the address asked for, the option, the names in the hints, the route.
+#include "provider/interface_addresses.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+
+#include "provider/addressing.h"
+
+namespace cluster::provider {
+namespace {
+
+using Family = SocketAddress::Family;
+
+SocketAddress v4(const char* ip) {
+  std::byte bytes[4];
+  EXPECT_EQ(inet_pton(AF_INET, ip, bytes), 1);
+  return SocketAddress::v4(bytes, 0);
+}
+
+SocketAddress v6(const char* ip) {
+  std::byte bytes[16];
+  EXPECT_EQ(inet_pton(AF_INET6, ip, bytes), 1);
+  return SocketAddress::v6(bytes, 0);
+}
+
+InterfaceAddress place(const char* interface, const SocketAddress& address, const char* network) {
+  InterfaceAddress result;
+  result.interface.name = interface;
+  result.address = address;
+  result.network = network;
+  return result;
+}
+
+class Places : public ::testing::Test {
+ protected:
+  const InterfaceAddress* best() const { return choose(places, wish); }
+
+  const std::vector<InterfaceAddress> places = {
+      place("eth0", v4("10.88.0.1"), "10.88.0.0/24"),     place("eth0", v6("fd00::1"), "fd00::/64"),
+      place("eth1", v4("10.88.1.1"), "10.88.1.0/24"),     place("lo", v4("127.0.0.1"), "127.0.0.0/8"),
+      place("eth1", v4("192.168.7.7"), "192.168.7.0/24"),
+  };
+  AddressFilter wish;
+};
+
+TEST_F(Places, TheBestWhenNothingIsSaid) { EXPECT_EQ(best(), &places[0]); }
+
+TEST_F(Places, TheOptionNamesAnother) {
+  wish.interface = "eth1";
+  EXPECT_EQ(best(), &places[2]);
+  wish.interface = "eth9";
+  EXPECT_EQ(best(), nullptr);
+}
+
+TEST_F(Places, AnAddressBeatsTheOption) {
+  wish.interface = "eth1";
+  wish.source = v4("127.0.0.1").with_port(5);
+  EXPECT_EQ(best(), &places[3]);
+  wish.source = v4("192.168.7.7");
+  EXPECT_EQ(best(), &places[4]);
+  wish.source = v4("10.9.9.9");
+  EXPECT_EQ(best(), nullptr);
+}
+
+TEST_F(Places, AWildcardIsNoAddress) {
+  wish.source = v4("0.0.0.0").with_port(9228);
+  wish.family = Family::v4;
+  EXPECT_EQ(best(), &places[0]);
+}
+
+TEST_F(Places, FamilyDomainAndFabric) {
+  wish.family = Family::v6;
+  EXPECT_EQ(best(), &places[1]);
+  wish.domain = "eth1";
+  EXPECT_EQ(best(), nullptr);
+  wish.family = Family::none;
+  EXPECT_EQ(best(), &places[2]);
+  wish.domain = "ETH1";
+  wish.fabric = "192.168.7.0/24";
+  EXPECT_EQ(best(), &places[4]);
+}
+
+TEST_F(Places, TheRouteIsPreferredWhereAllowed) {
+  wish.routed = v4("10.88.1.1");
+  EXPECT_EQ(best(), &places[2]);
+  wish.domain = "eth0";
+  EXPECT_EQ(best(), &places[0]);
+  wish = {};
+  wish.interface = "eth0";
+  wish.routed = v4("10.88.1.1");
+  EXPECT_EQ(best(), &places[0]);
+}
+
+TEST(NetworkName, MasksTheHost) {
+  EXPECT_EQ(network_name(v4("10.88.77.1"), 24), "10.88.77.0/24");
+  EXPECT_EQ(network_name(v4("10.88.77.255"), 20), "10.88.64.0/20");
+  EXPECT_EQ(network_name(v4("10.88.77.1"), 32), "10.88.77.1/32");
+  EXPECT_EQ(network_name(v4("10.88.77.1"), 0), "0.0.0.0/0");
+  EXPECT_EQ(network_name(v6("fd00:1:2:3:4::5"), 64), "fd00:1:2:3::/64");
+}
+
+TEST(FindPlaces, LoopbackIsAmongThem) {
+  for (const InterfaceAddress& found : list_interface_addresses()) {
+    if (found.interface.name == "lo" && found.address == v4("127.0.0.1")) {
+      EXPECT_EQ(found.network, "127.0.0.0/8");
+      return;
+    }
+  }
+  FAIL() << "no lo with 127.0.0.1";
+}
+
+TEST(AddressText, Forms) {
+  const auto four = parse_address_text("fi_sockaddr_in://10.0.0.1:9228");
+  ASSERT_TRUE(four);
+  EXPECT_EQ(four->family, Family::v4);
+  EXPECT_EQ(four->host, "10.0.0.1");
+  EXPECT_EQ(four->port, "9228");
+  const auto six = parse_address_text("fi_sockaddr_in6://[fd00::1]:1");
+  ASSERT_TRUE(six);
+  EXPECT_EQ(six->family, Family::v6);
+  EXPECT_EQ(six->host, "fd00::1");
+  EXPECT_EQ(six->port, "1");
+  const auto wildcard = parse_address_text("fi_sockaddr://:7");
+  ASSERT_TRUE(wildcard);
+  EXPECT_EQ(wildcard->host, "");
+  EXPECT_EQ(wildcard->port, "7");
+  for (const char* text :
+       {"10.0.0.1", "", "fi_addr_xyz://1", "fi_sockaddr_in6://[fd00::1", "fi_sockaddr_in6://[::1]9"}) {
+    EXPECT_FALSE(parse_address_text(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace cluster::provider

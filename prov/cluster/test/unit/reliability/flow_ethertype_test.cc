@@ -1,0 +1,294 @@
+// The link's shortcut: taken by frames that go alone once it has been seen to work both ways, left at the
+// first doubt, and never a reason for anything to be late twice.
+#include <gtest/gtest.h>
+
+#include "multipath/ethertype_path.h"
+#include "support/flow_pair.h"
+
+namespace cluster::test {
+namespace {
+
+constexpr Duration kRoundTrip = 20us;
+
+struct ShortcutPair : FlowPair {
+  explicit ShortcutPair(bool peer_has_one = true) : FlowPair(1, with_shortcut(true)) {
+    b.settings = with_shortcut(peer_has_one);
+    b.begin(1);
+    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+      (cargo.shortcut ? by_shortcut : by_long_way) += 1;
+      if (!cargo.shortcut) return ip_shut;
+      const bool lost = cargo.from == name_of(1) ? shut_from_a : shut_from_b;
+      swallowed += lost;
+      return lost;
+    };
+  }
+  static reliability::FlowSettings with_shortcut(bool has_one) {
+    reliability::FlowSettings settings;
+    settings.shortcut = has_one;
+    return settings;
+  }
+  /// Messages that wait for each other, to and fro; the longest time one took.
+  Duration ping_pong(int count) {
+    Duration longest{0};
+    for (int i = 0; i < count; ++i) {
+      for (FlowEnd* end : {&a, &b}) {
+        const Time begin = clock.now();
+        const std::size_t wanted = other(*end).smalls.size() + 1;
+        end->send_small(40);
+        end->turn();
+        while (other(*end).smalls.size() < wanted && step(begin + 10s)) continue;
+        longest = std::max(longest, clock.now() - begin);
+      }
+    }
+    EXPECT_TRUE(run(10s));
+    b.expect_all_of(a);
+    a.expect_all_of(b);
+    return longest;
+  }
+  /// The other end is away for so long.
+  void alone(FlowEnd& end, Duration time) {
+    for (const Time until = clock.now() + time; clock.now() < until;) {
+      clock.advance(100us);
+      end.turn();
+    }
+  }
+  /// a's message is found by b, who computes for so long until it answers, and for so long until it looks
+  /// again and finds the repair.
+  void answered_late(Duration answer, Duration look) {
+    a.send_small(40, false);
+    a.turn();
+    clock.advance(network.conditions.delay);
+    b.turn();
+    alone(a, answer);
+    clock.advance(network.conditions.delay);
+    b.send_small(40);
+    b.pump();
+    b.flow->transmit(clock.now(), b.link);
+    alone(a, look);
+    b.turn();
+  }
+  FlowEnd& other(const FlowEnd& end) { return &end == &a ? b : a; }
+  static bool takes_it(const FlowEnd& end) { return end.flow->stats().rails.front().shortcut; }
+  void count_from_here() { by_shortcut = by_long_way = swallowed = 0; }
+
+  bool shut_from_a = false;
+  bool shut_from_b = false;
+  bool ip_shut = false;
+  std::size_t by_shortcut = 0;
+  std::size_t by_long_way = 0;
+  std::size_t swallowed = 0;
+};
+
+TEST(FlowShortcut, IsTakenByAllThatGoesAloneOnceItHasBeenSeenToWork) {
+  ShortcutPair pair;
+  EXPECT_EQ(pair.by_shortcut, 0u);
+  pair.ping_pong(30);
+  EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+  pair.count_from_here();
+  pair.ping_pong(30);
+  EXPECT_GE(pair.by_shortcut, 60u);
+  EXPECT_EQ(pair.by_long_way, 0u);
+}
+
+TEST(FlowShortcut, WhoHasSaidLittleDoesNotAsk) {
+  ShortcutPair pair;
+  pair.ping_pong(3);
+  EXPECT_EQ(pair.by_shortcut, 0u);
+}
+
+TEST(FlowShortcut, IsNotAskedForWhereThePeerHasNone) {
+  ShortcutPair pair(false);
+  pair.ping_pong(100);
+  EXPECT_EQ(pair.by_shortcut, 0u);
+}
+
+TEST(FlowShortcut, ANetworkThatSwallowsItLosesNothingButQuestions) {
+  ShortcutPair pair;
+  pair.shut_from_a = true;  // one direction is enough: b's questions arrive, the answers do not
+  const Duration longest = pair.ping_pong(300);
+  EXPECT_FALSE(pair.takes_it(pair.a) || pair.takes_it(pair.b));
+  EXPECT_LE(longest, kRoundTrip);
+  EXPECT_EQ(pair.a.counters.frames_retransmitted + pair.b.counters.frames_retransmitted, 0u);
+  EXPECT_GE(pair.swallowed, 2u);
+  EXPECT_LE(pair.swallowed, 16u) << "asked at doubling distances";
+}
+
+struct Shut {
+  bool from_a;
+  bool from_b;
+};
+
+class FlowShortcutShut : public ::testing::TestWithParam<Shut> {};
+
+TEST_P(FlowShortcutShut, WhatWorkedAndWorksNoMoreIsLeftAfterOneLossAndTakenAgainLater) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  pair.pass(multipath::Shortcut::kTrustedAfter);
+  pair.shut_from_a = GetParam().from_a;
+  pair.shut_from_b = GetParam().from_b;
+  pair.count_from_here();
+  pair.ping_pong(5);
+  EXPECT_GE(pair.swallowed, 1u);
+  EXPECT_LE(pair.ping_pong(100), kRoundTrip) << "nothing waits for a timer any more";
+  EXPECT_LE(pair.swallowed, 16u);
+  EXPECT_EQ(pair.a.flow->status(), Status::ok);
+  pair.shut_from_a = pair.shut_from_b = false;
+  pair.pass(2s);
+  pair.ping_pong(5);
+  pair.count_from_here();
+  pair.ping_pong(5);
+  EXPECT_EQ(pair.by_long_way, 0u);
+}
+
+TEST_P(FlowShortcutShut, AMessageThatNobodyAnswersIsAcknowledgedAfterOneRepair) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  pair.shut_from_a = GetParam().from_a;
+  pair.shut_from_b = GetParam().from_b;
+  const Time begin = pair.clock.now();
+  pair.a.send_small(40);
+  ASSERT_TRUE(pair.run(1s));
+  EXPECT_LE(pair.clock.now() - begin, 10 * kRoundTrip);
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u);
+  EXPECT_EQ(pair.a.counters.timeouts, 0u);
+  for (int i = 0; i < 20; ++i) {
+    pair.a.send_small(40);
+    ASSERT_TRUE(pair.run(1s));
+  }
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u) << "both know by then";
+}
+
+INSTANTIATE_TEST_SUITE_P(Directions, FlowShortcutShut,
+                         ::testing::Values(Shut{true, false}, Shut{false, true}, Shut{true, true}));
+
+TEST(FlowShortcut, KeepsNobodyAliveWhomTheLongWayDoesNotReach) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  pair.ip_shut = true;
+  for (int i = 0; i < 8; ++i) pair.a.send_bulk(pair.a.full_bulk());
+  const Time begin = pair.clock.now();
+  while (pair.a.flow->status() == Status::ok && pair.clock.now() < begin + 60s) {
+    pair.b.send_small(40);  // which arrives, and says nothing of the long way
+    pair.pass(100ms);
+  }
+  EXPECT_EQ(pair.a.flow->status(), Status::unreachable);
+  EXPECT_LE(pair.clock.now() - begin, 11s);
+}
+
+TEST(FlowShortcut, WhereItLosesSomeOfWhatItCarriesItIsTriedMoreAndMoreRarely) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  std::size_t carried = 0;
+  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    return cargo.shortcut && cargo.bytes.size() > 64 && ++carried % 4 == 0;
+  };
+  std::size_t lost_before = 0;
+  for (int second = 0; second < 20; ++second) {
+    for (int i = 0; i < 100; ++i) {
+      pair.a.send_small(40);
+      pair.pass(10ms);
+    }
+    if (second == 9) lost_before = pair.network.lost;
+  }
+  EXPECT_GE(lost_before, 5u);
+  EXPECT_LE(pair.network.lost - lost_before, 10u) << "one a second at most";
+}
+
+TEST(FlowShortcut, APeerThatComputesIsNoReasonToAskAgain) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  std::size_t questions = 0;
+  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    wire::FrameView view;
+    questions += wire::admit(cargo.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::trial;
+    return false;
+  };
+  for (int i = 0; i < 100; ++i) {
+    pair.a.send_small(40);
+    pair.a.turn();
+    pair.alone(pair.a, 7ms);
+    pair.b.turn();
+    ASSERT_TRUE(pair.run(1s));
+  }
+  EXPECT_LE(questions, 10u);
+  EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+}
+
+/// The receiver finds the frame, computes, answers, and finds the repair, be it much later: that had left
+/// before the answer came.
+TEST(FlowShortcut, APeerThatComputesBeforeItAnswersIsNoReasonToLeaveIt) {
+  for (const Duration look : {0us, 5000us}) {
+    ShortcutPair pair;
+    pair.ping_pong(30);
+    for (int i = 0; i < 20; ++i) {
+      pair.answered_late(1ms, look);
+      EXPECT_TRUE(pair.takes_it(pair.b)) << i;
+      pair.ping_pong(10);  // or such answers would be expected
+    }
+    EXPECT_GE(pair.b.counters.frames_duplicate, 20u);
+    EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+  }
+}
+
+/// Its absence makes replies late; what was not heard of comes again much sooner.
+TEST(FlowShortcut, APeerThatComputedDoesNotHideALostAcknowledgement) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  for (int i = 0; i < 8; ++i) {
+    pair.b.send_small(40);
+    pair.b.turn();
+    pair.alone(pair.b, 2ms);
+    pair.a.turn();
+    ASSERT_TRUE(pair.run(1s));
+  }
+  ASSERT_TRUE(pair.takes_it(pair.b));
+  ASSERT_GT(pair.b.flow->stats().rails.front().reply_longest, 1ms);
+  EXPECT_LT(pair.b.flow->stats().rails.front().round_trip, 2 * kRoundTrip);
+  pair.shut_from_b = true;
+  pair.a.send_small(40);
+  ASSERT_TRUE(pair.run(1s));
+  EXPECT_FALSE(pair.takes_it(pair.b));
+}
+
+TEST(FlowShortcut, RepairsGoTheLongWay) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  std::size_t repairs = 0;
+  std::size_t first_sendings = 0;
+  std::uint32_t last = 0;
+  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+    wire::FrameView view;
+    if (wire::admit(cargo.bytes, view) != wire::Refusal::none || !view.sequenced()) return false;
+    const bool first = ++first_sendings == 1;
+    if (first) last = view.sequence.value;
+    if (!first && view.sequence.value == last) {
+      ++repairs;
+      EXPECT_FALSE(cargo.shortcut);
+    }
+    return first;
+  };
+  pair.a.send_small(40);
+  ASSERT_TRUE(pair.run(1s));
+  EXPECT_GE(repairs, 1u);
+}
+
+TEST(FlowShortcut, NothingOvertakesABurst) {
+  ShortcutPair pair;
+  pair.ping_pong(30);
+  const std::size_t full = pair.a.full_bulk();
+  for (int i = 0; i < 8; ++i) pair.a.send_bulk(full);
+  pair.count_from_here();
+  pair.a.turn();
+  EXPECT_EQ(pair.by_long_way, 8u) << "a super-frame";
+  pair.a.send_small(40);
+  pair.a.turn();
+  EXPECT_EQ(pair.by_shortcut, 0u) << "the burst has not arrived yet";
+  ASSERT_TRUE(pair.run(1s));
+  pair.count_from_here();
+  pair.a.send_small(40);
+  pair.a.turn();
+  EXPECT_EQ(pair.by_shortcut, 1u);
+}
+
+}  // namespace
+}  // namespace cluster::test

@@ -1,0 +1,116 @@
+// The verdicts about a peer that does not answer, or of which the network complains.
+#include <gtest/gtest.h>
+
+#include "support/flow_pair.h"
+#include "support/notebook.h"
+
+namespace cluster::test {
+namespace {
+
+TEST(FlowLiveness, ProbesAfterHalfASecondThenEverySecondThenGivesUp) {
+  FlowPair pair(1);
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  pair.pass(400ms);
+  EXPECT_EQ(pair.a.probes, 0u);
+  pair.pass(200ms);
+  EXPECT_EQ(pair.a.probes, 1u);
+  pair.pass(4s);
+  EXPECT_EQ(pair.a.probes, 5u);
+  EXPECT_EQ(pair.a.flow->status(), Status::ok);
+  pair.pass(5s);
+  EXPECT_EQ(pair.a.flow->status(), Status::ok);
+  pair.pass(1s);
+  EXPECT_EQ(pair.a.flow->status(), Status::unreachable);
+  EXPECT_EQ(pair.b.probes, 0u) << "who waits for nothing asks nothing";
+}
+
+TEST(FlowLiveness, AWitnessKeepsABusyPeerAlive) {
+  FlowPair pair(1);
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  for (int second = 0; second < 60; ++second) {
+    pair.pass(1s);
+    pair.a.flow->on_alive(pair.clock.now(), {name_of(2), {}, false}, false);
+  }
+  EXPECT_EQ(pair.a.flow->status(), Status::ok);
+  pair.network.conditions.blackout = false;
+  ASSERT_TRUE(pair.run(2s));
+  pair.b.expect_all_of(pair.a);
+}
+
+TEST(FlowLiveness, APeerThatIsNotUpYetIsTriedAgain) {
+  FlowPair pair(1);
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  pair.a.turn();
+  for (int i = 0; i < 9; ++i) {
+    pair.pass(100ms);
+    pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), Status::refused});
+  }
+  EXPECT_EQ(pair.a.flow->status(), Status::ok);
+  pair.network.conditions.blackout = false;
+  ASSERT_TRUE(pair.run(50ms)) << "a complaint brings the next try forward";
+  pair.b.expect_all_of(pair.a);
+}
+
+Status fault_after_complaints(FlowPair& pair, Status complaint, Duration time) {
+  const Time end = pair.clock.now() + time;
+  while (pair.clock.now() < end) {
+    pair.pass(50ms);
+    pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), complaint});
+  }
+  return pair.a.flow->status();
+}
+
+TEST(FlowLiveness, VerdictsAfterComplaints) {
+  FlowPair never(1);
+  never.network.conditions.blackout = true;
+  never.a.send_small(8);
+  EXPECT_EQ(fault_after_complaints(never, Status::refused, 1200ms), Status::refused);
+
+  FlowPair once(1);
+  once.a.send_small(8);
+  ASSERT_TRUE(once.run(100ms));
+  once.network.conditions.blackout = true;
+  once.a.send_small(8);
+  EXPECT_EQ(fault_after_complaints(once, Status::refused, 1200ms), Status::reset);
+
+  FlowPair far(1);
+  far.network.conditions.blackout = true;
+  far.a.send_small(8);
+  EXPECT_EQ(fault_after_complaints(far, Status::unreachable, 2500ms), Status::ok);
+  EXPECT_EQ(fault_after_complaints(far, Status::unreachable, 1s), Status::unreachable);
+}
+
+// Read late, by a process that was stopped meanwhile, together with the call of the next life.
+TEST(FlowLiveness, OldComplaintsDoNotFallOnWhoCallsNow) {
+  FlowPair pair(1);
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  ASSERT_EQ(fault_after_complaints(pair, Status::refused, 900ms), Status::ok);
+  pair.pass(1s);
+  Notebook call;
+  pair.b.send_small(8);
+  pair.b.pump();
+  pair.b.flow->transmit(pair.clock.now(), call);
+  Notebook answers;
+  pair.a.flow->answer_opening(call.read(0), {name_of(2), {}, false}, answers);
+  ASSERT_EQ(answers.pages.size(), 1u);
+  pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), Status::refused});
+  EXPECT_EQ(pair.a.flow->status(), Status::ok);
+  pair.network.conditions.blackout = false;
+  ASSERT_TRUE(pair.run(2s));
+  pair.a.expect_all_of(pair.b);
+  pair.b.expect_all_of(pair.a);
+}
+
+TEST(FlowLiveness, AComplaintAboutAPeerThatOwesNothingIsIgnored) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  EXPECT_EQ(fault_after_complaints(pair, Status::refused, 3s), Status::ok);
+}
+
+}  // namespace
+}  // namespace cluster::test

@@ -1,0 +1,188 @@
+// Two flows with two rails between them: that both carry, and that neither is missed when it is gone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "multipath/link_bundle.h"
+#include "reliability/flow.h"
+#include "reliability/frame_body.h"
+#include "support/fake_network.h"
+#include "wire/control.h"
+
+namespace cluster::reliability {
+namespace {
+
+using test::FakeLink;
+using test::FakeNetwork;
+
+constexpr std::size_t kRails = 2;
+constexpr std::size_t kFrame = 1000;  // fits before the peer is known
+
+SocketAddress address(std::size_t rail, std::size_t node) {
+  const std::byte ip[4] = {std::byte{10}, std::byte{0}, static_cast<std::byte>(rail),
+                           static_cast<std::byte>(node)};
+  return SocketAddress::v4(ip, 5000);
+}
+
+std::size_t rail_of(const SocketAddress& address) { return std::to_integer<std::size_t>(address.ip()[2]); }
+
+class End {
+ public:
+  End(FakeNetwork& network, std::size_t node, std::size_t peer) {
+    std::vector<std::unique_ptr<link::Link>> links;
+    for (std::size_t i = 0; i < kRails; ++i) {
+      rails_.push_back({address(i, node), 24, "rail" + std::to_string(i)});
+      links.push_back(std::make_unique<FakeLink>(network, address(i, node)));
+    }
+    bundle_ = std::make_unique<link::LinkBundle>(std::move(links));
+    const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), rails_};
+    flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0},
+                                   Environment{network.clock(), random_, log, counters}, bodies_);
+  }
+
+  void turn(Time now) {
+    std::array<link::InFrame, link::kBurstMax> frames;
+    for (std::size_t count = bundle_->receive_burst(frames); count > 0;
+         count = bundle_->receive_burst(frames)) {
+      for (std::size_t i = 0; i < count; ++i) take(now, frames[i]);
+    }
+    if (flow_->deadline() <= now) flow_->on_timer(now);
+    while (to_send > 0 && post()) --to_send;
+    std::vector<carrier::Token> tokens;
+    flow_->take_delivered(tokens);
+    delivered += tokens.size();
+    flow_->transmit(now, *bundle_);
+  }
+  Flow& flow() { return *flow_; }
+  std::size_t rails_up() const {
+    const std::vector<multipath::PathStats> rails = flow_->stats().rails;
+    const auto count =
+        std::count_if(rails.begin(), rails.end(), [](const multipath::PathStats& rail) { return rail.up; });
+    return static_cast<std::size_t>(count);
+  }
+
+  test::FakeLog log;
+  Counters counters;
+  std::size_t to_send = 0;
+  std::size_t delivered = 0;
+  std::size_t received = 0;
+
+ private:
+  bool post() {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::bulk;
+    segment.length = kFrame;
+    const ConstBytes slice(payload_);
+    return flow_->post(segment, {{&slice, 1}, 0, kFrame}, carrier::PayloadMode::reference, ++token_);
+  }
+  void take(Time now, const link::InFrame& frame) {
+    wire::FrameView view;
+    ASSERT_EQ(wire::admit(frame.bytes, view), wire::Refusal::none);
+    const std::uint32_t nonce = view.sequence.value;
+    if (view.kind == wire::FrameKind::probe) return answer(wire::ControlFrame::alive(nonce), frame.from);
+    if (view.kind == wire::FrameKind::trial)
+      return answer(wire::ControlFrame::alive(nonce, nonce), frame.from);
+    if (view.kind == wire::FrameKind::alive) return flow_->on_alive(now, frame.from, view.session != 0);
+    flow_->receive(now, view, frame.from);
+    ConstBytes segments;
+    while (flow_->next(segments)) ++received;
+  }
+  /// As responder and engine would.
+  void answer(const wire::ControlFrame& alive, const link::Path& from) {
+    link::OutFrame out;
+    out.path = &from;
+    out.add(alive.bytes());
+    bundle_->send_burst({&out, 1});
+  }
+
+  test::FakeRandom random_{7};
+  std::vector<multipath::Rail> rails_;
+  std::vector<std::byte> payload_ = std::vector<std::byte>(kFrame);
+  std::unique_ptr<link::LinkBundle> bundle_;
+  BodyPool bodies_{1472};
+  std::unique_ptr<Flow> flow_;
+  carrier::Token token_ = 0;
+};
+
+struct FlowRails : testing::Test {
+  FlowRails() {
+    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+      const std::size_t rail = rail_of(cargo.from);
+      if (rail != rail_of(to) || cut[rail]) return true;
+      if (cargo.from == address(rail, 1)) ++carried[rail];
+      return false;
+    };
+  }
+  /// Until the sender's peer has everything; how long it took.
+  Duration carry(std::size_t frames) {
+    const Time begin = clock.now();
+    a.to_send += frames;
+    const std::size_t wanted = a.delivered + frames;
+    while (a.delivered < wanted && clock.now() < begin + 10s) {
+      a.turn(clock.now());
+      b.turn(clock.now());
+      clock.advance(1us);
+    }
+    EXPECT_EQ(a.delivered, wanted);
+    EXPECT_EQ(a.flow().status(), Status::ok);
+    return clock.now() - begin;
+  }
+
+  test::FakeClock clock;
+  FakeNetwork network{clock, 1};
+  std::array<bool, kRails> cut{};
+  std::array<std::size_t, kRails> carried{};
+  End a{network, 1, 2};
+  End b{network, 2, 1};
+};
+
+TEST_F(FlowRails, BothCarryAndNothingIsRepeated) {
+  carry(4000);
+  EXPECT_EQ(a.rails_up(), kRails);
+  EXPECT_GT(carried[0], 1000u);
+  EXPECT_GT(carried[1], 1000u);
+  EXPECT_EQ(a.counters.frames_retransmitted, 0u);
+}
+
+TEST_F(FlowRails, ACutRailCostsAShortDipAndComesBack) {
+  carry(2000);
+  for (const std::size_t rail : {0u, 1u}) {
+    cut[rail] = true;
+    EXPECT_LT(carry(2000), 100ms);
+    EXPECT_EQ(a.rails_up(), 1u);
+    cut[rail] = false;
+    for (int i = 0; i < 3 && a.rails_up() < kRails; ++i) {
+      clock.advance(500ms);
+      carry(200);
+    }
+    EXPECT_EQ(a.rails_up(), kRails) << "rail " << rail;
+  }
+}
+
+TEST_F(FlowRails, AComplaintCostsARailAndNotThePeer) {
+  carry(2000);
+  ASSERT_EQ(a.rails_up(), kRails);
+  for (const Status complaint : {Status::refused, Status::unreachable}) {
+    a.flow().on_path_error(clock.now(), {address(1, 2), complaint, 1});
+    EXPECT_EQ(a.rails_up(), 1u);
+    EXPECT_EQ(a.flow().status(), Status::ok);
+    for (int i = 0; i < 10 && a.rails_up() < kRails; ++i) carry(200);
+    EXPECT_EQ(a.rails_up(), kRails) << "it answers, so it is taken again";
+  }
+}
+
+TEST_F(FlowRails, OneThatNeverReachesThePeerIsLeftOutWithOneLine) {
+  cut[1] = true;
+  for (int i = 0; i < 20; ++i) {
+    carry(50);
+    clock.advance(300ms);
+  }
+  EXPECT_EQ(a.rails_up(), 1u);
+  const auto says = [](const std::string& line) { return line.find("does not reach") != std::string::npos; };
+  EXPECT_EQ(std::count_if(a.log.lines.begin(), a.log.lines.end(), says), 1);
+}
+
+}  // namespace
+}  // namespace cluster::reliability

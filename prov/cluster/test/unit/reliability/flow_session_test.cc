@@ -1,0 +1,277 @@
+// Beginning and end of a session: first contact from either side or both, restarts, stale frames, goodbyes.
+#include <gtest/gtest.h>
+
+#include "reliability/handshake.h"
+#include "support/flow_pair.h"
+#include "support/notebook.h"
+
+namespace cluster::test {
+namespace {
+
+using reliability::Flow;
+
+const link::Path kFromA{name_of(1), {}, false};
+
+TEST(FlowSession, FirstContactCostsNoRoundTrip) {
+  FlowPair pair(1);
+  pair.a.send_small(100);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  ASSERT_EQ(pair.b.smalls.size(), 1u);
+}
+
+TEST(FlowSession, OpensFromOneSide) {
+  FlowPair pair(1);
+  pair.a.send_small(100);
+  ASSERT_TRUE(pair.run(100ms));
+  pair.b.expect_all_of(pair.a);
+  EXPECT_EQ(pair.a.flow->peer_session(), pair.b.flow->session());
+  EXPECT_EQ(pair.b.flow->peer_session(), pair.a.flow->session());
+  EXPECT_EQ(pair.a.flow->peer_epoch(), 1u);
+  EXPECT_EQ(pair.a.counters.sessions_opened, 1u);
+  EXPECT_EQ(pair.b.counters.sessions_opened, 1u);
+}
+
+TEST(FlowSession, OpensFromBothSidesAtOnceOverALossyNetwork) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    FlowPair pair(seed);
+    pair.network.conditions.loss = 0.5;
+    for (int i = 0; i < 30; ++i) {
+      pair.a.send_small(600);
+      pair.b.send_small(600);
+    }
+    ASSERT_TRUE(pair.run(8s)) << "seed " << seed;
+    pair.b.expect_all_of(pair.a);
+    pair.a.expect_all_of(pair.b);
+  }
+}
+
+TEST(FlowSession, AtMostEightFramesBeforeThePeerAnswers) {
+  FlowPair pair(1);
+  Notebook notebook;
+  for (int i = 0; i < 40; ++i) pair.a.send_small(1000);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  ASSERT_EQ(notebook.pages.size(), 8u);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const wire::FrameView view = notebook.read(i);
+    EXPECT_TRUE(view.has_opening);
+    EXPECT_EQ(view.session, 0u);
+    EXPECT_LE(view.length, 1232u);
+    EXPECT_EQ(view.sequence.value, i);
+    EXPECT_EQ(view.transmission.value, i + 1);
+  }
+  EXPECT_TRUE(notebook.read(7).ack_now());
+}
+
+TEST(FlowSession, OpeningIsNotSaidAnyMoreOnceAnswered) {
+  FlowPair pair(1);
+  pair.a.send_small(10);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(10);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  ASSERT_EQ(notebook.pages.size(), 1u);
+  EXPECT_FALSE(notebook.read(0).has_opening);
+  EXPECT_EQ(notebook.read(0).session, pair.b.flow->session());
+}
+
+TEST(FlowSession, SmallerPeerSettlesTheFrameSize) {
+  FakeClock clock;
+  FakeNetwork network(clock, 1);
+  reliability::FlowSettings jumbo;
+  jumbo.frame_max = 8972;
+  FlowEnd large(network, 1, 2, jumbo);
+  FlowEnd small(network, 2, 1);
+  EXPECT_LE(large.full_bulk(), 1232u);
+  large.send_small(10);
+  for (int i = 0; i < 5; ++i) {
+    large.turn();
+    small.turn();
+    clock.advance(20us);
+  }
+  EXPECT_EQ(large.full_bulk(), 1472u - 32 - 20);
+  EXPECT_EQ(large.full_bulk(), small.full_bulk() + 48) << "the other side still has to say its opening";
+}
+
+TEST(FlowSession, FramesOfAnotherSessionAreRefused) {
+  FlowPair pair(1);
+  pair.a.send_small(10);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  FlowEnd stranger(pair.network, 1, 2, {}, 77);
+  stranger.send_small(10);
+  stranger.pump();
+  stranger.flow->transmit(pair.clock.now(), notebook);
+  wire::FrameView view = notebook.read(0);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
+  view.session = pair.b.flow->session();
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
+  view.session = pair.b.flow->session() + 1;
+  view.has_opening = false;
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
+  EXPECT_EQ(pair.b.counters.refused_stale, 3u);
+  EXPECT_EQ(pair.b.flow->status(), Status::ok);
+}
+
+TEST(FlowSession, AcknowledgementsOfWhatWasNeverSentAreRefused) {
+  FlowPair pair(1);
+  pair.a.send_small(10);
+  ASSERT_TRUE(pair.run(100ms));
+  wire::FrameView lie;
+  lie.flags = wire::frame_flag::kAcknowledges;
+  lie.session = pair.a.flow->session();
+  lie.ack = {5};
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::refused);
+  lie.ack = {1};
+  lie.newest = {100};
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::refused);
+  lie.newest = {1};
+  lie.has_ranges = true;
+  lie.ranges.count = 1;
+  lie.ranges.ranges[0] = {{2}, {9}};
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::refused);
+  lie.has_ranges = false;
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::nothing_new);
+  EXPECT_EQ(pair.a.counters.refused_window, 3u);
+}
+
+TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
+  FlowPair pair(1);
+  for (int i = 0; i < 20; ++i) pair.a.send_small(1000);
+  ASSERT_TRUE(pair.run(100ms));
+  // The peer forgets everything; what it says now belongs to a later life.
+  pair.b.begin(2);
+  pair.b.send_small(10);
+  pair.b.pump();
+  Notebook notebook;
+  pair.b.flow->transmit(pair.clock.now(), notebook);
+  const wire::FrameView view = notebook.read(0);
+  const reliability::PeerSession known{pair.a.flow->peer_epoch(), pair.a.flow->peer_session()};
+  EXPECT_EQ(reliability::classify_opening(known, view.opening), reliability::OpeningClass::newer);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
+  pair.a.begin(2);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::accepted);
+}
+
+TEST(FlowSession, AResetIsGenuineIfItQuotesAFrameInFlight) {
+  FlowPair pair(1);
+  Notebook notebook;
+  pair.a.send_small(10);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  wire::ResetBlock block{};
+  block.session = 0;
+  block.sequence = 0;
+  block.transmission = 1;
+  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "anybody could have made that up";
+  block.session = pair.a.flow->session();
+  EXPECT_TRUE(pair.a.flow->validates_reset(block));
+  block.transmission = 2;
+  EXPECT_FALSE(pair.a.flow->validates_reset(block));
+  block.transmission = 1;
+  block.session = 4711;
+  EXPECT_FALSE(pair.a.flow->validates_reset(block));
+  block.session = pair.a.flow->session();
+  block.sequence = 1;
+  EXPECT_FALSE(pair.a.flow->validates_reset(block));
+}
+
+/// Of the lives of one name several may have named the same session, each with its own first frame.
+TEST(FlowSession, AStaleEpochIsTheMatterOfWhoeverHasASmallerOne) {
+  constexpr std::uint64_t own = 1;
+  FlowPair pair(own);
+  pair.a.send_small(100);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(10);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  const wire::FrameView view = notebook.read(0);
+  wire::ResetBlock block{};
+  block.session = view.session;
+  block.sequence = view.sequence.value;
+  block.transmission = view.transmission.value;
+  block.reason = static_cast<std::uint8_t>(wire::ResetReason::stale_epoch);
+  block.epoch = own;
+  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "the peer knows this very life";
+  block.epoch = own + 1;
+  EXPECT_TRUE(pair.a.flow->validates_reset(block));
+  block.epoch = 0;
+  block.reason = static_cast<std::uint8_t>(wire::ResetReason::unknown_session);
+  EXPECT_TRUE(pair.a.flow->validates_reset(block));
+}
+
+TEST(FlowSession, FinAfterDataLosesNeitherDataNorTheLastAcknowledgement) {
+  FlowPair pair(1);
+  for (int i = 0; i < 100; ++i) pair.a.send_small(1000);
+  pair.b.send_small(8);
+  pair.pass(5ms);
+  pair.b.send_small(9);
+  pair.b.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.a.receive();  // and closes before it has acknowledged by itself
+  pair.a.flow->close(pair.clock.now(), pair.a.link);
+  EXPECT_EQ(pair.a.flow->status(), Status::canceled);
+  pair.clock.advance(pair.network.conditions.delay);
+  pair.b.turn();
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+  EXPECT_EQ(pair.b.flow->status(), Status::reset);
+}
+
+TEST(FlowSession, FinThatOvertakesDataWaitsForIt) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(9);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  pair.a.flow->close(pair.clock.now(), notebook);
+  ASSERT_GE(notebook.pages.size(), 2u);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA),
+            Flow::ReceiveResult::nothing_new);
+  EXPECT_EQ(pair.b.flow->status(), Status::ok);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(0), kFromA), Flow::ReceiveResult::accepted);
+  EXPECT_EQ(pair.b.flow->status(), Status::ok) << "it has not been handed on yet";
+  ConstBytes segments;
+  EXPECT_TRUE(pair.b.flow->next(segments));
+  EXPECT_FALSE(pair.b.flow->next(segments));
+  EXPECT_EQ(pair.b.flow->status(), Status::reset);
+}
+
+TEST(FlowSession, FinWhoseDataNeverComesEndsTheFlowAllTheSame) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  Notebook notebook;
+  pair.a.send_small(9);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  pair.a.flow->close(pair.clock.now(), notebook);
+  pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA);
+  pair.clock.set(pair.b.flow->deadline());
+  pair.b.flow->on_timer(pair.clock.now());
+  EXPECT_EQ(pair.b.flow->status(), Status::reset);
+}
+
+TEST(FlowSession, ADeadFlowTakesAndSendsNothing) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(100ms));
+  pair.a.flow->close(pair.clock.now(), pair.a.link);
+  Notebook notebook;
+  pair.a.flow->close(pair.clock.now(), notebook);
+  pair.a.flow->transmit(pair.clock.now(), notebook);
+  EXPECT_TRUE(notebook.pages.empty());
+  wire::Segment segment;
+  EXPECT_FALSE(pair.a.flow->post(segment, {}, carrier::PayloadMode::copy, 1));
+  EXPECT_EQ(pair.a.flow->deadline(), kNever);
+  EXPECT_FALSE(pair.a.flow->wants_probe(pair.clock.now() + 10s));
+}
+
+}  // namespace
+}  // namespace cluster::test

@@ -1,0 +1,70 @@
+"""All runs of a plan in an order that is fair: repetition by repetition, group by group, the transports one after the
+other, so that whatever the machine does meanwhile happens to all of them."""
+import time
+
+from . import transports
+from .errors import Skipped
+from .plan import Group
+
+EXTRA_ROUNDS = 2  # for what never met the processors near each other
+
+
+def _groups(plan, place, transport):
+    if transport.kind == "bare":
+        return [Group("bare", plan.bare_inside if place.name == transports.INSIDE else plan.bare_between)]
+    if transport.kind == "mpi":
+        return plan.mpi_groups
+    if transport.kind == "ucx":
+        return [group for group in plan.groups if group.wait == "spin"]
+    return plan.groups
+
+
+def make_turns(plan, places, asked, libraries):
+    """(place, transport, group) of everything in the plan; places and transports stay in their order within a group."""
+    names = [group.name for group in plan.groups]
+    turns = [(place, transport, group) for place in places
+             for transport in transports.choose(place.name, asked, libraries)
+             for group in _groups(plan, place, transport)]
+    return sorted(turns, key=lambda turn: names.index(turn[2].name) if turn[2].name in names else len(names))
+
+
+class Schedule:
+    """Knows what is still to be done; `say` is told about the progress."""
+
+    def __init__(self, runner, turns, repetitions, extra_rounds, collected, say):
+        self.runner = runner
+        self.turns = turns
+        self.repetitions = repetitions
+        self.extra_rounds = extra_rounds if repetitions > 1 else 0
+        self.collected = collected
+        self.say = say
+        self.skipped_turns = set()
+        self.started = time.monotonic()
+        self.done = 0
+
+    def _say_turn(self, place, transport, group, round_text, total):
+        passed = time.monotonic() - self.started
+        rest = f", about {passed / self.done * (total - self.done):.0f} s to go" if self.done else ""
+        self.say(f"[{self.done + 1}/{total}] {place.name}: {transport.name}, {group.name} ({round_text}){rest}")
+
+    def _turn(self, place, transport, group, run):
+        try:
+            self.collected.add(place.name, transport, group, run, self.runner.run(place, transport, group))
+        except Skipped as reason:
+            self.skipped_turns.add((place.name, transport.name, group.name))
+            self.collected.skip(place.name, transport, group, str(reason))
+            self.say(f"      left out: {reason}")
+
+    def run(self):
+        total = len(self.turns) * self.repetitions
+        for repetition in range(1, self.repetitions + 1):
+            for place, transport, group in self.turns:
+                self._say_turn(place, transport, group, f"run {repetition} of {self.repetitions}", total)
+                if (place.name, transport.name, group.name) not in self.skipped_turns:
+                    self._turn(place, transport, group, repetition)
+                self.done += 1
+        for extra in range(self.extra_rounds):
+            far = [turn for turn in self.turns if self.collected.lacks_near_run(turn[0].name, turn[1], turn[2])]
+            for place, transport, group in far:
+                self.say(f"      the processors were far apart; again: {place.name}, {transport.name}, {group.name}")
+                self._turn(place, transport, group, self.repetitions + 1 + extra)

@@ -1,0 +1,186 @@
+#include "host_report.h"
+
+#include <sys/utsname.h>
+
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "multipath/interface_rank.h"
+#include "os/interfaces.h"
+#include "os/system_clock.h"
+#include "os/system_random.h"
+#include "provider/capabilities.h"
+#include "provider/endpoint_report.h"
+#include "provider/interface_addresses.h"
+#include "provider/link_choice.h"
+#include "provider/options.h"
+#include "shm/local_listener.h"
+#include "single_copy_probe.h"
+
+namespace cluster::info {
+namespace {
+
+using provider::InterfaceAddress;
+using provider::OptionRow;
+using provider::Options;
+
+/// What is tried complains to nobody: its reasons are in the report.
+class NullLog final : public Log {
+ public:
+  bool enabled(LogLevel) const override { return false; }
+  void write(LogLevel, const char*) override {}
+};
+
+struct SystemEnvironment {
+  os::SystemClock clock;
+  os::SystemRandom random;
+  NullLog log;
+  Counters counters;
+
+  Environment environment() { return {clock, random, log, counters}; }
+};
+
+std::optional<std::string> from_environment(const OptionRow& row) {
+  const char* said = std::getenv(provider::variable(row).c_str());
+  return said == nullptr ? std::nullopt : std::optional<std::string>(said);
+}
+
+/// The options in force, but for the choice of the link.
+Options with_link(const std::string& link) {
+  std::vector<std::string> errors;
+  return Options(
+      [&](const OptionRow& row) -> std::optional<std::string> {
+        if (std::string_view(row.name) == "link") return link;
+        return from_environment(row);
+      },
+      errors);
+}
+
+void report_host(Report& report) {
+  utsname names{};
+  ::uname(&names);
+  report.emplace_back("host")
+      .text("host", names.nodename)
+      .text("kernel", std::string(names.sysname) + " " + names.release)
+      .number("processors", std::thread::hardware_concurrency())
+      .text("provider_version", std::to_string(FI_MAJOR(provider::kProviderVersion)) + "." +
+                                    std::to_string(FI_MINOR(provider::kProviderVersion)));
+}
+
+void report_interface(const os::Interface& interface, const std::string& address, const char* use,
+                      const std::string& why, Report& report) {
+  Record& record = report.emplace_back("interface");
+  record.text("use", use).text("interface", interface.name).text("address", address).text("why", why);
+  record.flag("up", interface.up).flag("carrier", interface.running).number("mtu_bytes", interface.mtu);
+  if (interface.speed_mbit > 0) record.number("speed_mbit", static_cast<std::uint64_t>(interface.speed_mbit));
+}
+
+/// In the order in which endpoints would take them.
+void report_interfaces(std::span<const InterfaceAddress> places, const InterfaceAddress* chosen,
+                       Report& report) {
+  for (const InterfaceAddress& place : places) {
+    report_interface(place.interface, place.address.ip_text(), &place == chosen ? "chosen" : "possible",
+                     place.reason, report);
+    report.back().text("network", place.network);
+  }
+  const std::vector<os::Interface> interfaces = os::list_interfaces();
+  for (const multipath::RankedInterface& ranked : multipath::rank_interfaces(interfaces)) {
+    if (!ranked.usable) report_interface(*ranked.interface, "", "refused", ranked.reason, report);
+  }
+}
+
+void report_way(const char* name, bool permitted, bool chosen, const std::string& why, Report& report) {
+  report.emplace_back("link")
+      .text("link", name)
+      .text("use", chosen      ? "chosen"
+                   : permitted ? "possible"
+                               : "refused")
+      .text("why", why);
+}
+
+/// Opens each link as an endpoint at that place would, and lets it go again.
+void report_links(const InterfaceAddress& place, const Options& options, Report& report) {
+  SystemEnvironment world;
+  int error = 0;
+  const std::shared_ptr<os::UdpPort> port = os::UdpPort::open(place.address, error);
+  if (port == nullptr) {
+    const std::string why = place.address.ip_text() + ": " + std::generic_category().message(error);
+    for (const char* name : {"packet", "udp"}) report_way(name, false, false, why, report);
+    return;
+  }
+  const std::string& wanted = options.text(Options::Name::link);
+  const auto [packet, unavailable_reason] =
+      provider::choose_link(port, place.interface, with_link("packet"), world.environment());
+  const bool by_packet = packet != nullptr && wanted != "udp";
+  const std::string size =
+      packet == nullptr ? "" : "frames of at most " + std::to_string(packet->frame_max()) + " bytes";
+  report_way("packet", packet != nullptr, by_packet, packet != nullptr ? size : unavailable_reason, report);
+  const auto udp = provider::choose_link(port, place.interface, with_link("udp"), world.environment()).link;
+  report_way("udp", true, wanted == "udp" || (wanted == "auto" && !by_packet),
+             "frames of at most " + std::to_string(udp->frame_max()) + " bytes", report);
+}
+
+void report_shared_memory(const InterfaceAddress* place, const Options& options, Report& report) {
+  const engine::EngineSettings settings = options.settings();
+  if (!settings.shm) {
+    report_way("shm", false, false, "FI_CLUSTER_SHM=no", report);
+  } else if (place == nullptr) {
+    report_way("shm", false, false, "no interface names this node", report);
+  } else {
+    SystemEnvironment world;
+    int error = 0;
+    std::string why = "no port to name a trial by";
+    const std::shared_ptr<os::UdpPort> port = os::UdpPort::open(place->address, error);
+    const auto host =
+        port == nullptr ? nullptr
+                        : shm::open_listener(port->name(), 1, {settings.shm_ring_bytes, settings.single_copy},
+                                             world.environment(), why);
+    if (host != nullptr) why = "for peers on this node that run as the same user";
+    report_way("shm", host != nullptr, host != nullptr, why, report);
+  }
+  std::string why = single_copy_error();
+  const bool permitted = why.empty();
+  if (permitted) why = "large messages on this node are copied once, between the processes";
+  if (permitted && !settings.single_copy) why = "FI_CLUSTER_SINGLE_COPY=no";
+  report_way("single_copy", permitted, permitted && settings.shm && settings.single_copy, why, report);
+}
+
+void report_thresholds(const Options& options, Report& report) {
+  const engine::EngineSettings settings = options.settings();
+  const auto add = [&](const char* name, std::size_t bytes, const char* meaning) {
+    report.emplace_back("threshold").text("threshold", name).number("bytes", bytes).text("meaning", meaning);
+  };
+  add("shm_eager", settings.shm_eager_max, "longest message that travels at once to a peer on this node");
+  add("net_eager", settings.net_eager_max, "longest message that travels at once to another node");
+  add("eager_credit", settings.eager_credit, "most that one sender may have waiting here without a receive");
+  add("pull_window", settings.pull_window, "most that is asked for and has not arrived, over all senders");
+}
+
+}  // namespace
+
+Report host_report() {
+  Report report;
+  std::vector<std::string> errors;
+  const Options options(from_environment, errors);
+  report_host(report);
+  for (const std::string& complaint : errors) report.emplace_back("refusal").text("why", complaint);
+  provider::AddressFilter wish;
+  wish.interface = options.text(Options::Name::iface);
+  const std::vector<InterfaceAddress> places = provider::list_interface_addresses();
+  const InterfaceAddress* chosen = provider::choose(places, wish);
+  if (chosen == nullptr) {
+    report.emplace_back("refusal").text("why",
+                                        "nothing is offered: " + provider::no_address_reason(wish, places));
+  }
+  report_interfaces(places, chosen, report);
+  if (chosen != nullptr) report_links(*chosen, options, report);
+  report_shared_memory(chosen, options, report);
+  report_thresholds(options, report);
+  provider::report_options(options, report);
+  return report;
+}
+
+}  // namespace cluster::info
