@@ -5,9 +5,9 @@ So the shipped objects are the simulated objects, and a test can hold every cloc
 import re
 
 from layering import includes
-from source import Complaint
+from source import Violation
 
-EXEMPT_ROOMS = {"os", "provider"}
+EXEMPT = {"os", "provider"}
 
 HEADERS = re.compile(
     r"(ctime|time\.h|random|sys/.*|unistd\.h|fcntl\.h|poll\.h|signal\.h|csignal|sched\.h|pthread\.h|"
@@ -36,12 +36,12 @@ _CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b", re.MULTILINE)
 
 def check(tree):
     for file in tree.cpp("prov/cluster/src/"):
-        if file.room() in EXEMPT_ROOMS:
+        if file.component() in EXEMPT:
             continue
         for line, quoted, name in includes(file):
             if not quoted and HEADERS.fullmatch(name):
-                yield Complaint(file.path, line, "banned", f"<{name}> is for os/ and provider/ only",
-                                "take what it gives as an argument (Environment, a value, a room of os/)")
+                yield Violation(file.path, line, "banned", f"<{name}> is for os/ and provider/ only",
+                                "take what it gives as an argument (Environment, a value, a component like os/)")
         seen = set()
         for pattern, what in CALLS:
             for match in re.finditer(pattern, file.code):
@@ -49,9 +49,9 @@ def check(tree):
                 if line in seen:
                     continue
                 seen.add(line)
-                yield Complaint(file.path, line, "banned", f"'{match.group(0).strip()}' {what}",
+                yield Violation(file.path, line, "banned", f"'{match.group(0).strip()}' {what}",
                                 "only os/ and provider/ may: pass time, chance and descriptors in as arguments")
         for match in _CONDITIONAL.finditer(file.code):
             line = file.code.count("\n", 0, match.start(1)) + 1
-            yield Complaint(file.path, line, "conditional", f"#{match.group(1)} outside os/",
-                            "decide with a type, a value or a room of os/; one source for every build")
+            yield Violation(file.path, line, "conditional", f"#{match.group(1)} outside os/",
+                            "decide with a type, a value or a component like os/; one source for every build")

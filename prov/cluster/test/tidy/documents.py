@@ -1,7 +1,7 @@
 """What stands in words: headers introduce themselves, manuals and maps name what exists."""
 import re
 
-from source import Complaint
+from source import Violation
 
 # Assembled, so that this file does not complain about itself.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME"]) + r")\b")
@@ -25,9 +25,9 @@ def check_headers(tree):
         if file.suffix != ".h":
             continue
         if not re.search(r"^#pragma once$", file.text, re.MULTILINE) and "#ifndef" not in file.text:
-            yield Complaint(file.path, 1, "header", "no include guard", "write #pragma once below the opening comment")
+            yield Violation(file.path, 1, "header", "no include guard", "write #pragma once below the opening comment")
         if opening_comment_lines(file.text) < 2:
-            yield Complaint(file.path, 1, "header", "no opening comment of at least two lines",
+            yield Violation(file.path, 1, "header", "no opening comment of at least two lines",
                             "say first what this header is, what it knows and what it does not")
 
 
@@ -42,10 +42,10 @@ def check_words(tree):
     for file in tree.files:
         for number, line in enumerate(file.lines, 1):
             if match := UNFINISHED.search(line):
-                yield Complaint(file.path, number, "unfinished", f"'{match.group(0)}'",
+                yield Violation(file.path, number, "unfinished", f"'{match.group(0)}'",
                                 "do it now, or open an issue and leave the code without a note")
             if match := MACHINE_PATH.search(line):
-                yield Complaint(file.path, number, "machine-path", f"'{match.group(0)}...' is a path of one machine",
+                yield Violation(file.path, number, "machine-path", f"'{match.group(0)}...' is a path of one machine",
                                 "use a path relative to the tree, an argument or mktemp")
 
 
@@ -61,16 +61,16 @@ def check_options(tree):
     constants = extensions.code if extensions else ""
     for name, line in rows.items():
         if not re.search(rf"\bFI_CLUSTER_{name}\b", words):
-            yield Complaint(OPTIONS, line, "option-manual", f"option {name.lower()} is not in {manual.path}",
+            yield Violation(OPTIONS, line, "option-manual", f"option {name.lower()} is not in {manual.path}",
                             f"describe FI_CLUSTER_{name} there")
     for match in re.finditer(r"\bFI_CLUSTER_([A-Z0-9_]*[A-Z0-9])\b", words):
         if match.group(1) not in rows and match.group(0) not in constants:
-            yield Complaint(manual.path, words.count("\n", 0, match.start()) + 1, "option-manual",
+            yield Violation(manual.path, words.count("\n", 0, match.start()) + 1, "option-manual",
                             f"{match.group(0)} has no row in {OPTIONS}", "add the row or remove it from the manual")
 
 
 def check_readme(tree):
-    """Every `path`, `path:function` and `function()` in the map of the rooms must exist."""
+    """Every `path`, `path:function` and `function()` in the map of the components must exist."""
     readme = tree.find(README)
     if readme is None:
         return
@@ -80,7 +80,7 @@ def check_readme(tree):
         folders = [span for span in spans if span.endswith("/")]
         for span in spans:
             if reason := _missing(tree, everything, span, folders):
-                yield Complaint(README, number, "readme", reason, "name what exists today, or delete the line")
+                yield Violation(README, number, "readme", reason, "name what exists today, or delete the line")
 
 
 def _missing(tree, everything, span, folders):

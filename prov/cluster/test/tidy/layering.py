@@ -1,24 +1,24 @@
-"""Who may include whom. The arrows of the architecture, as a table: change both or neither."""
+"""Which component may include which: the include order of prov/cluster/README.md, as a table. Change both or neither."""
 import re
 
-from source import Complaint
+from source import Violation
 
-# room -> rooms (or single headers) it may include beside its own.
+# component -> components (or single headers) it may include beside its own.
 ALLOWED = {
     "base": set(),
     "wire": {"base"},
     "link": {"base", "wire"},
+    "carrier": {"base", "wire"},
     "os": {"base", "wire", "link"},
     "multipath": {"base", "wire", "link", "os/interfaces.h", "reliability/send_window.h"},
-    "reliability": {"base", "wire", "link", "multipath", "carrier"},
+    "reliability": {"base", "wire", "link", "carrier", "multipath"},
     "shm": {"base", "wire", "os", "carrier"},
-"carrier": {"base", "wire"},
     "protocol": {"base", "wire", "carrier"},
-"engine": {"base", "wire", "carrier", "link", "os", "multipath", "reliability", "shm", "protocol"},
+    "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol"},
     "api": {"base", "protocol", "engine"},
-"provider": {"base", "wire", "carrier", "link", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
+    "provider": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
 }
-LIBFABRIC_ROOMS = {"api", "provider"}
+LIBFABRIC_COMPONENTS = {"api", "provider"}
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -32,28 +32,28 @@ def includes(file):
 
 def check(tree):
     for file in tree.cpp("prov/cluster/src/"):
-        room = file.room()
-        if room not in ALLOWED:
-            yield Complaint(file.path, 1, "layering", f"room '{room}' is not in the table of rooms",
-                            "put the file into a room, or add the room to layering.py and the architecture")
+        component = file.component()
+        if component not in ALLOWED:
+            yield Violation(file.path, 1, "layering", f"component '{component}' is not in the table",
+                            "put the file into a component, or add the component to layering.py and to the README")
             continue
         for line, quoted, name in includes(file):
-            yield from _check_include(file, room, line, quoted, name)
+            yield from _check_include(file, component, line, quoted, name)
 
 
-def _check_include(file, room, line, quoted, name):
+def _check_include(file, component, line, quoted, name):
     if name.startswith("rdma/"):
-        if room not in LIBFABRIC_ROOMS:
-            yield Complaint(file.path, line, "layering", f"{room}/ includes <{name}>",
+        if component not in LIBFABRIC_COMPONENTS:
+            yield Violation(file.path, line, "layering", f"{component}/ includes <{name}>",
                             "libfabric's types end in api/ and provider/: pass values of ours instead")
         return
     if not quoted:
         return
     target = name.split("/")[0]
     if "/" not in name:
-        yield Complaint(file.path, line, "layering", f'"{name}" names no room',
-                        f'include it from the source root: "{room}/{name}"')
-    elif target != room and target not in ALLOWED[room] and name not in ALLOWED[room]:
-        allowed = ", ".join(sorted(ALLOWED[room])) or "nothing else"
-        yield Complaint(file.path, line, "layering", f'{room}/ includes "{name}"',
-                        f"{room}/ may include: {allowed}; return a value upwards instead of calling up")
+        yield Violation(file.path, line, "layering", f'"{name}" names no component',
+                        f'include it from the source root: "{component}/{name}"')
+    elif target != component and target not in ALLOWED[component] and name not in ALLOWED[component]:
+        allowed = ", ".join(sorted(ALLOWED[component])) or "nothing else"
+        yield Violation(file.path, line, "layering", f'{component}/ includes "{name}"',
+                        f"{component}/ may include: {allowed}; return a value upwards instead of calling up")

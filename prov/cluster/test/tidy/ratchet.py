@@ -2,7 +2,7 @@
 import ast
 import re
 
-from source import Complaint
+from source import Violation
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
@@ -18,11 +18,11 @@ def check(tree):
             continue
         count = len(file.lines)
         if count > FILE_LINES_MAX:
-            yield Complaint(file.path, FILE_LINES_MAX + 1, "file-size",
+            yield Violation(file.path, FILE_LINES_MAX + 1, "file-size",
                             f"{count} lines, at most {FILE_LINES_MAX} are allowed", "split the file by concern")
         for name, first, last in functions(file):
             if last - first + 1 > FUNCTION_LINES_MAX:
-                yield Complaint(file.path, first, "function-size",
+                yield Violation(file.path, first, "function-size",
                                 f"'{name}' has {last - first + 1} lines, at most {FUNCTION_LINES_MAX} are allowed",
                                 "take a named step out of it")
 

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 from source import File, Tree
-from tidy import complaints
+from tidy import violations
 import ratchet
 import wire_document
 
@@ -20,14 +20,14 @@ class Tidy(unittest.TestCase):
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
                 with open(os.path.join(root, path), "w", encoding="utf-8") as stream:
                     stream.write(text)
-            return complaints(root)
+            return violations(root)
 
     def expect(self, files, rule, path, line):
         found = self.run_on(files)
         self.assertEqual([(c.rule, c.path, c.line) for c in found], [(rule, path, line)], "\n".join(map(str, found)))
 
-    def expect_code(self, rule, room, code):
-        path = f"{SOURCE}{room}/planted.cc"
+    def expect_code(self, rule, component, code):
+        path = f"{SOURCE}{component}/planted.cc"
         self.expect({path: "int before;\n" + code + "\n"}, rule, path, 2)
 
     def expect_clean(self, files):
@@ -45,22 +45,56 @@ class Tidy(unittest.TestCase):
         })
 
     def test_layering(self):
-        for room, name in [("base", "wire/frame.h"), ("wire", "link/link.h"), ("link", "os/clock.h"),
-                           ("reliability", "protocol/completion.h"), ("reliability", "os/udp_link.h"),
+        for component, name in [("base", "wire/frame.h"), ("wire", "link/link.h"), ("link", "os/clock.h"),
+                           ("reliability", "protocol/completion.h"), ("shm", "protocol/completion.h"), ("reliability", "os/udp_link.h"),
                            ("protocol", "reliability/flow.h"), ("protocol", "engine/engine.h"),
-                           ("shm", "link/link.h"), ("shm", "engine/engine_settings.h"), ("rails", "os/udp_link.h"),
-                           ("rails", "reliability/flow.h"),
+                           ("shm", "link/link.h"), ("shm", "engine/engine_settings.h"), ("multipath", "os/udp_link.h"),
+                           ("multipath", "reliability/flow.h"),
                            ("engine", "api/platform.h"), ("api", "wire/segment.h"), ("api", "link/link.h"),
-                           ("os", "carrier/carrier.h"), ("engine", "no_room.h"), ("engine", "nowhere/a.h")]:
-            with self.subTest(room=room, name=name):
-                self.expect_code("layering", room, f'#include "{name}"')
+                           ("os", "carrier/carrier.h"), ("engine", "no_component.h"), ("engine", "nowhere/a.h")]:
+            with self.subTest(component=component, name=name):
+                self.expect_code("layering", component, f'#include "{name}"')
 
     def test_libfabric_stays_at_the_top(self):
-        for room in ("base", "wire", "link", "os", "shm", "protocol", "reliability", "engine"):
-            with self.subTest(room=room):
-                self.expect_code("layering", room, "#include <rdma/fabric.h>")
+        for component in ("base", "wire", "link", "os", "shm", "protocol", "reliability", "engine"):
+            with self.subTest(component=component):
+                self.expect_code("layering", component, "#include <rdma/fabric.h>")
 
-    def test_unknown_room(self):
+    def test_vocabulary(self):
+        for code in ("// The stranger waits.", "int keeper_count;", "struct CourtRoom;", "// Nobody reads it.",
+                     'log("told in vain");', "bool is_told();"):
+            with self.subTest(code=code):
+                found = self.run_on({SOURCE + "link/planted.cc": "int before;\n" + code + "\n"})
+                self.assertTrue(found and {(c.rule, c.line) for c in found} == {("vocabulary", 2)}, found)
+        self.expect_clean({SOURCE + "link/f.cc": "// Towards the doorbell, embedded afterwards.\nint mushroom_count;\n"})
+
+    def test_names_stand_for_one_thing(self):
+        first = {SOURCE + "link/a.h": HEADER + "namespace n {\nstruct Twice { int a; };\n}\n"}
+        self.expect({**first, SOURCE + "wire/b.cc": "class Twice final : public Base {\n};\n"}, "duplicate-type",
+                    SOURCE + "wire/b.cc", 1)
+        self.expect_clean({**first, SOURCE + "wire/b.cc": "struct Outer {\n  struct Twice { int b; };\n};\n"})
+        self.expect({**first, SOURCE + "wire/a.h": HEADER}, "duplicate-file", SOURCE + "wire/a.h", 1)
+
+    def test_class_size(self):
+        path = SOURCE + "link/wide.h"
+        methods = "".join(f"  int f{i}(std::function<int(int)> g) const {{ return {{}}; }}\n" for i in range(26))
+        members = "".join(f"  std::map<int, int> m{i}_{{}};\n" for i in range(16))
+        special = "  Wide(int a) : a_{a} {}\n  ~Wide();\n  Wide(const Wide&) = delete;\n  static constexpr int kA = 1;\n"
+        for body in (methods, members, methods.replace("{ return {}; }", ";")):
+            with self.subTest(body=body[:40]):
+                text = HEADER + "class Wide {\n" + special + body + "};\n"
+                self.expect({path: text}, "class-size", path, 4)
+                less = "\n".join(line for line in text.splitlines() if "f0(" not in line and "m0_" not in line)
+                self.expect_clean({path: less})
+
+    def test_a_class_has_one_source_file(self):
+        header = {SOURCE + "link/a.h": HEADER + "class Whole {\n  void f();\n  void g();\n};\n"}
+        both = "void Whole::f() {}\nvoid Whole::g() {}\n"
+        self.expect_clean({**header, SOURCE + "link/a.cc": both})
+        self.expect({**header, SOURCE + "link/a.cc": both.splitlines()[0], SOURCE + "link/b.cc": both.splitlines()[1]},
+                    "sliced-class", SOURCE + "link/b.cc", 1)
+
+    def test_unknown_component(self):
         self.expect({SOURCE + "attic/a.cc": "int a;\n"}, "layering", SOURCE + "attic/a.cc", 1)
 
     def test_banned_headers(self):
@@ -97,7 +131,7 @@ class Tidy(unittest.TestCase):
                 self.assertEqual([c.rule for c in found], ["function-size"])
                 self.expect_clean({path: "namespace a {\n" + before + "  { int x{}; }\n" * 60 + closing + ";\n}\n"})
         self.expect_clean({path: "const int table[] = {\n" + "  1,\n" * 90 + "};\n"})
-        self.expect_clean({path: "class A {\n" + "  int f() { return 1; }\n" * 90 + "};\n"})
+        self.expect_clean({path: "".join(f"struct A{i} {{\n" + "  int f() { return 1; }\n" * 20 + "};\n" for i in range(5))})
 
     def test_function_size_of_scripts(self):
         path = "util/tool.py"

@@ -1,6 +1,6 @@
 """What the tidy rules look at: the files of the tree, with and without comments and strings.
 
-A rule is a function `check(tree)` that yields Complaints. It sees the tree only through Tree, so
+A rule is a function `check(tree)` that yields Violations. It sees the tree only through Tree, so
 the self-test can hand it a planted one.
 """
 import os
@@ -13,7 +13,7 @@ TEXT_SUFFIXES = CPP_SUFFIXES + (".py", ".sh", ".md", ".txt", ".cmake", ".json", 
 
 
 @dataclass(order=True)
-class Complaint:
+class Violation:
     path: str
     line: int
     rule: str
@@ -51,8 +51,8 @@ class File:
             self._code = _blank(self.text)
         return self._code
 
-    def room(self):
-        """The room under prov/cluster/src this file belongs to, or None."""
+    def component(self):
+        """The component (directory of prov/cluster/src) this file belongs to, or None."""
         match = re.match(r"prov/cluster/src/(\w+)/", self.path)
         return match.group(1) if match else None
 

@@ -1,32 +1,42 @@
 #!/usr/bin/env python3
-"""Holds the house rules of the tree: `tidy.py ROOT` prints each violation and fails if there is one."""
+"""Holds the house rules of the tree: `tidy.py ROOT` prints each violation and fails if there is one.
+
+`tidy.py ROOT --only PATH` shows those whose path contains PATH.
+"""
+import argparse
 import sys
 
 import banned
+import classes
 import documents
 import layering
 import ratchet
+import vocabulary
 import wire_document
 from source import Tree
 
 RULES = (layering, ratchet, banned, documents, wire_document)
+STRICT = (vocabulary, classes)
 
 
-def complaints(root):
+def violations(root, rules=RULES + STRICT):
     tree = Tree(root)
-    return sorted(complaint for rule in RULES for complaint in rule.check(tree))
+    return sorted(violation for rule in rules for violation in rule.check(tree))
 
 
-def main(arguments):
-    if len(arguments) != 2:
-        print(f"usage: {arguments[0]} ROOT", file=sys.stderr)
-        return 2
-    found = complaints(arguments[1])
-    for complaint in found:
-        print(complaint)
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("root", help="top of the tree")
+    parser.add_argument("--only", default="", metavar="PATH", help="show only files whose path contains this")
+    parser.add_argument("--strict", action="store_true", help="vocabulary and classes as well")
+    options = parser.parse_args()
+    found = [violation for violation in violations(options.root, RULES + STRICT if options.strict else RULES)
+             if options.only in violation.path]
+    for violation in found:
+        print(violation)
     print(f"tidy: {len(found)} violation(s)" if found else "tidy: clean")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv))
+    sys.exit(main())

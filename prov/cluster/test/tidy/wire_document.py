@@ -1,7 +1,7 @@
 """The specification of the wire and the code say the same: layouts, flags, kinds, segments, and every number."""
 import re
 
-from source import Complaint
+from source import Violation
 
 DOCUMENT = "prov/cluster/docs/protocol.md"
 SOURCES = "prov/cluster/src/"
@@ -9,8 +9,8 @@ OPTIONS = SOURCES + "provider/options.def"
 LAYOUTS = {"1.1": ("wire/frame.h", "FrameHeader"), "1.3": ("wire/ack.h", "AckBlock"), "2.1": ("wire/opening.h", "OpeningBlock")}
 NUMBERS = "8"
 # Every number in these is part of how a session behaves, so it must be in the table.
-COMPLETE = r"prov/cluster/src/(reliability/\w+\.h|protocol/pull_budget\.h|protocol/channel\.h)"
-PRIVATE = {"kWordBits", "kSparesMax", "kHeadroom", "kPayloadPiecesMax", "kFramesMax", "kReferenceMin"}  # memory only
+COMPLETE = r"prov/cluster/src/((?:reliability|multipath)/\w+\.h|protocol/pull_budget\.h|protocol/channel\.h)"
+PRIVATE = {"kWordBits", "kSparesMax", "kHeadroom", "kPayloadPiecesMax", "kFramesMax", "kReferenceMin", "kDoublings"}  # memory, or derived
 TYPES = {"Le16": 2, "Le32": 4, "Le64": 8, "std::uint8_t": 1}
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "KB": 1024, "MB": 1024**2}
 CONSTANT = re.compile(r"constexpr\s+[\w:]+\s+(k\w+)\s*=\s*([^;]+);")
@@ -28,8 +28,8 @@ def check(tree):
     yield from _check_numbers(tree, sections)
 
 
-def _complain(line, what, cure="the wire is specified there and spoken here: make both say the same"):
-    return Complaint(DOCUMENT, line, "wire-document", what, cure)
+def _violation(line, what, cure="the wire is specified there and spoken here: make both say the same"):
+    return Violation(DOCUMENT, line, "wire-document", what, cure)
 
 
 def _sections(lines):
@@ -79,10 +79,10 @@ def _check_layouts(tree, sections):
                 said.append((at, name.strip(), int(size)))
                 at += int(size)
                 if said[-1] not in wanted:
-                    yield _complain(number, f"{struct} has no {name.strip()} of {size.strip()} bytes at {said[-1][0]}")
+                    yield _violation(number, f"{struct} has no {name.strip()} of {size.strip()} bytes at {said[-1][0]}")
         for field in wanted:
             if field not in said:
-                yield _complain(1, f"section {section} lacks {field[1]} of {struct}, {field[2]} bytes at {field[0]}")
+                yield _violation(1, f"section {section} lacks {field[1]} of {struct}, {field[2]} bytes at {field[0]}")
 
 
 def _enumerators(code, name):
@@ -101,7 +101,7 @@ def _check_flags(tree, sections):
     said = {"k" + "".join(word.capitalize() for word in cells[1].split()): int(cells[0])
             for _, cells in _rows(sections.get("1.2")) if cells[0].isdigit()}
     if wanted != said:
-        yield _complain(1, f"flags of frames: 1.2 says {said}, wire/frame.h {wanted}")
+        yield _violation(1, f"flags of frames: 1.2 says {said}, wire/frame.h {wanted}")
 
 
 def _check_kinds(tree, sections):
@@ -109,7 +109,7 @@ def _check_kinds(tree, sections):
     said = {name: int(value) for value, name in re.findall(r"(\d+) (\w+)", row)}
     wanted = _enumerators(_code(tree, "wire/frame.h"), "FrameKind")
     if said != wanted:
-        yield _complain(1, f"kinds of frames: 1.1 says {said}, wire/frame.h {wanted}")
+        yield _violation(1, f"kinds of frames: 1.1 says {said}, wire/frame.h {wanted}")
 
 
 def _check_segments(tree, sections):
@@ -124,15 +124,15 @@ def _check_segments(tree, sections):
                                                 {f"k{flag.strip().capitalize()}" for flag in cells[8].split(",") if flag.strip()})
     for (name, value), shape in zip(kinds.items(), shapes):
         if name not in said:
-            yield _complain(1, f"section 5 lacks segments of kind {value}, {name}")
+            yield _violation(1, f"section 5 lacks segments of kind {value}, {name}")
             continue
         fields, flags, ordered, payload = (part.strip() for part in shape.split(","))
         wanted = (value, set(re.findall(r"k\w+", fields)) - {"kKey"}, ordered == "true", payload == "true",
                   set(re.findall(r"k\w+", flags)))
         if said[name][1:] != wanted:
-            yield _complain(said[name][0], f"{name}: section 5 says {said[name][1:]}, the code {wanted}")
+            yield _violation(said[name][0], f"{name}: section 5 says {said[name][1:]}, the code {wanted}")
     for name in said.keys() - kinds.keys():
-        yield _complain(said[name][0], f"there is no kind of segment {name}")
+        yield _violation(said[name][0], f"there is no kind of segment {name}")
 
 
 def _constants(code):
@@ -177,13 +177,13 @@ def _check_numbers(tree, sections):
         constants = {} if option else _constants(_code(tree, path))
         held = _option(tree, option) if option else _value(constants.get(name, ""), constants)
         if held is None or held != _said(cells[1]):
-            yield _complain(number, f"{option or name} is {held} in the code and {cells[1]} here (times in ns)")
+            yield _violation(number, f"{option or name} is {held} in the code and {cells[1]} here (times in ns)")
         shown = re.match(r"\d+(?: (?:ns|us|ms|s|KB|MB))?(?:\^\d+)?", cells[1]).group(0)
         words = " ".join(line for _, line in sections.get(cells[2], []))
         if cells[2] != "-" and not re.search(rf"(?<![\d.]){re.escape(shown)}(?![\d.]*\d)", words):
-            yield _complain(number, f"section {cells[2]} does not say {shown}", "name the section that explains this number")
+            yield _violation(number, f"section {cells[2]} does not say {shown}", "name the section that explains this number")
     if not told:
-        yield _complain(1, "the table of numbers is missing")
+        yield _violation(1, "the table of numbers is missing")
     for file in tree.cpp():
         if not re.fullmatch(COMPLETE, file.path):
             continue
@@ -191,5 +191,5 @@ def _check_numbers(tree, sections):
         for name, text in _constants(file.code).items():
             if _value(text, _constants(file.code)) is not None and name not in PRIVATE and (path, name) not in told:
                 line = file.code.count("\n", 0, file.code.index(f" {name} ")) + 1
-                yield Complaint(file.path, line, "wire-document", f"{name} is not in section {NUMBERS} of {DOCUMENT}",
+                yield Violation(file.path, line, "wire-document", f"{name} is not in section {NUMBERS} of {DOCUMENT}",
                                 "say there what it is and why so")
