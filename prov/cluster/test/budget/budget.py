@@ -4,7 +4,7 @@
 usage: budget.py [--budget FILE] [--layers] PROGRAM
 
 Instructions are counted, not time: the same build gives the same figures on any machine, however busy. The budget is the
-table in docs/budget.md. Growth of any of its figures by more than 5 % fails; what has become cheaper is reported, so that
+table in docs/budget.md. Growth of any of its figures by more than 2 % fails; what has become cheaper is reported, so that
 the table can follow. Exit status 77: the counting tool is missing.
 """
 import argparse
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import callgrind  # noqa: E402
 
 EXCHANGES = 2000
-SLACK = 0.05
+SLACK = 0.02
 SKIPPED = 77
 SECONDS_MAX = 300
 
