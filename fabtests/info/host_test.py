@@ -121,18 +121,18 @@ class Host(unittest.TestCase):
 
     def test_links_and_options(self):
         self.build()
-        said = self.ask(FI_CLUSTER_LINK="udp", FI_CLUSTER_WINDOW="64", FI_CLUSTER_SHM="no")
+        said = self.ask(FI_CLUSTER_LINK="udp", FI_CLUSTER_NET_EAGER="4000", FI_CLUSTER_SHM="no")
         links = {entry["link"]: entry for entry in said["links"]}
         self.assertEqual(links["udp"]["use"], "chosen")
         self.assertEqual(links["packet"]["use"], "possible")
         self.assertEqual((links["shm"]["use"], links["shm"]["why"]), ("refused", "FI_CLUSTER_SHM=no"))
         options = {entry["option"]: entry for entry in said["options"]}
-        self.assertEqual((options["FI_CLUSTER_WINDOW"]["value"], options["FI_CLUSTER_WINDOW"]["from"]),
-                         ("64", "environment"))
-        self.assertEqual((options["FI_CLUSTER_RING_SLOTS"]["value"], options["FI_CLUSTER_RING_SLOTS"]["from"]),
-                         ("64", "default"))
-        refusals = self.ask(FI_CLUSTER_WINDOW="7")["refusals"]
-        self.assertIn("FI_CLUSTER_WINDOW=7 is refused", refusals[0]["why"])
+        self.assertEqual((options["FI_CLUSTER_NET_EAGER"]["value"], options["FI_CLUSTER_NET_EAGER"]["from"]),
+                         ("4000", "environment"))
+        self.assertEqual((options["FI_CLUSTER_SHM_EAGER"]["value"], options["FI_CLUSTER_SHM_EAGER"]["from"]),
+                         ("32k", "default"))
+        refusals = self.ask(FI_CLUSTER_PEER_TIMEOUT="7")["refusals"]
+        self.assertIn("FI_CLUSTER_PEER_TIMEOUT=7 is refused", refusals[0]["why"])
 
     def test_without_the_capability(self):
         self.build()

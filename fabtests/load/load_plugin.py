@@ -109,10 +109,10 @@ class Check:
         self.expect(all(word in "".join(ours) for word in words), f"{what}: the warning has {words}", result)
 
     def bad_option(self):
-        self.refused_with_one_line("option out of range", ["FI_CLUSTER_WINDOW", "=7 ", "8 to 8192"],
-                                   FI_CLUSTER_WINDOW="7")
-        self.refused_with_one_line("option with an unknown unit", ["FI_CLUSTER_SHM_RING", "1 gallon", "64k to 64m"],
-                                   FI_CLUSTER_SHM_RING="1 gallon")
+        self.refused_with_one_line("option out of range", ["FI_CLUSTER_PEER_TIMEOUT", "=7 ", "100 to 3600000 ms"],
+                                   FI_CLUSTER_PEER_TIMEOUT="7")
+        self.refused_with_one_line("option with an unknown unit", ["FI_CLUSTER_SHM_EAGER", "1 gallon", "0 to 1m bytes"],
+                                   FI_CLUSTER_SHM_EAGER="1 gallon")
 
     def no_such_interface(self):
         self.refused_with_one_line("unknown interface", ["FI_CLUSTER_IFACE=nosuch0"], FI_CLUSTER_IFACE="nosuch0")

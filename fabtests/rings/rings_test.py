@@ -15,12 +15,12 @@ import nodes  # noqa: E402
 
 RINGS = 1
 RING = ("packet", "")
-NO_RING = ("udp", "all 1 FI_CLUSTER_RINGS of eth0 are taken")
+NO_RING = ("udp", "all 1 receive rings of eth0 are in use (FI_CLUSTER_LINK=packet has no such limit)")
 
 
 class Rationed(Network):
     def start_endpoint(self, node, **settings):
-        return super().start_endpoint(node, FI_CLUSTER_RINGS=str(RINGS), **settings)
+        return super().start_endpoint(node, FI_CLUSTER_TEST=f"rings={RINGS}", **settings)
 
 
 class OneRing(Rationed):

@@ -144,8 +144,7 @@ void report_shared_memory(const InterfaceAddress* place, const Options& options,
   std::string why = single_copy_error();
   const bool permitted = why.empty();
   if (permitted) why = "large messages on this node are copied once, between the processes";
-  if (permitted && !settings.single_copy) why = "FI_CLUSTER_SINGLE_COPY=no";
-  report_way("single_copy", permitted, permitted && settings.shm && settings.single_copy, why, report);
+  report_way("single_copy", permitted, permitted && settings.shm, why, report);
 }
 
 void report_thresholds(const Options& options, Report& report) {

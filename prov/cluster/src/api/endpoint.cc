@@ -62,7 +62,7 @@ constinit fi_ops endpoint_fid_ops = {
     .close = close_object<Endpoint>,
     .bind = bind,
     .control = control,
-    .ops_open = open_extension,
+    .ops_open = open_ops,
     .tostr = kEnosys,
     .ops_set = kEnosys,
 };

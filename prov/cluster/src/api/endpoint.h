@@ -75,7 +75,6 @@ class Endpoint : public fid_ep {
 
   // --- insight.cc ---
   int read_counters(Counters& counted) const;
-  std::size_t unexpected_messages() const;
   int path_to(fi_addr_t peer, const char*& path) const;
 
   // --- name.cc ---

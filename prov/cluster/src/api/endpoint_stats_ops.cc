@@ -6,7 +6,6 @@
 
 #include "api/endpoint.h"
 #include "api/ops_tables.h"
-#include "api/profile.h"
 
 namespace cluster::api {
 namespace {
@@ -33,11 +32,8 @@ constinit fi_cluster_ops_stats stats_ops = {
 
 }  // namespace
 
-int open_extension(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept {
+int open_ops(fid*, const char* name, std::uint64_t flags, void** ops, void*) noexcept {
   if (name == nullptr || ops == nullptr) return -FI_EINVAL;
-  if (flags == 0 && std::strcmp(name, profile::kExtension) == 0) {
-    return profile::open(endpoint, reinterpret_cast<profile::Ops***>(ops), context);
-  }
   if (flags != 0 || std::strcmp(name, FI_CLUSTER_STATS) != 0) return -FI_ENOSYS;
   *ops = &stats_ops;
   return 0;
@@ -48,8 +44,6 @@ int Endpoint::read_counters(Counters& counted) const {
   counted = engine_->counters();
   return 0;
 }
-
-std::size_t Endpoint::unexpected_messages() const { return engine_->unexpected_messages(); }
 
 int Endpoint::path_to(fi_addr_t peer, const char*& path) const {
   if (!enabled_) return -FI_EOPBADSTATE;

@@ -31,6 +31,6 @@ extern fi_ops_mr mr_ops;
 extern fi_ops_cm cm_ops;
 
 /// fi_open_ops of an endpoint (insight.cc).
-int open_extension(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;
+int open_ops(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;
 
 }  // namespace cluster::api

@@ -207,8 +207,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::optional<Descriptor> claim = Descriptor();
   if (sender && settings.rings) claim = claim_ring(interface.index, port->name().family(), *settings.rings);
   if (!claim) {
-    reason =
-        "all " + std::to_string(*settings.rings) + " FI_CLUSTER_RINGS of " + interface.name + " are taken";
+    reason = "all " + std::to_string(*settings.rings) + " receive rings of " + interface.name +
+             " are in use (FI_CLUSTER_LINK=packet has no such limit)";
     return nullptr;
   }
   std::unique_ptr<PacketRing> ring;

@@ -111,7 +111,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   *list = nullptr;
   // Somebody looks for a provider to build reliable datagrams on; we have them already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
-  const GetinfoCaller asker{version, core_version_, options_.number(Options::Name::send_requests)};
+  const GetinfoCaller asker{version, core_version_, options_.settings().send_requests_max};
   std::string reason;
   if (matching_capabilities(hints, asker, wire::kFrameMax, reason).empty()) {
     log_.info("not offered: %s", reason.c_str());

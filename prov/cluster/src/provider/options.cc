@@ -16,6 +16,16 @@ constexpr OptionRow kRows[] = {
 
 constexpr std::size_t kTextMax = 64;
 
+/// What FI_CLUSTER_TEST can change.
+struct TestConstant {
+  std::string_view name;
+  std::uint64_t min;
+  std::uint64_t max;
+};
+constexpr TestConstant kTestConstants[] = {
+    {"rings", 0, 256},  ///< os::PacketSettings::rings
+};
+
 std::string lower(std::string_view text) {
   std::string result(text);
   std::transform(result.begin(), result.end(), result.begin(),
@@ -27,19 +37,19 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> words
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-std::optional<std::uint64_t> parse_boolean(std::string_view said) {
-  const std::string word = lower(said);
+std::optional<std::uint64_t> parse_boolean(std::string_view written) {
+  const std::string word = lower(written);
   if (one_of(word, {"1", "yes", "true", "on"})) return 1;
   if (one_of(word, {"0", "no", "false", "off"})) return 0;
   return std::nullopt;
 }
 
 /// Digits, and for sizes one letter behind them.
-std::optional<std::uint64_t> parse_number(std::string_view said, bool with_suffix) {
+std::optional<std::uint64_t> parse_number(std::string_view written, bool with_suffix) {
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), number);
+  const auto [end, error] = std::from_chars(written.data(), written.data() + written.size(), number);
   if (error != std::errc{}) return std::nullopt;
-  const std::string suffix = lower(said.substr(static_cast<std::size_t>(end - said.data())));
+  const std::string suffix = lower(written.substr(static_cast<std::size_t>(end - written.data())));
   if (suffix.empty()) return number;
   const unsigned shift = suffix == "k" ? 10 : suffix == "m" ? 20 : 0;
   if (!with_suffix || shift == 0 || number > UINT64_MAX >> shift) return std::nullopt;
@@ -56,6 +66,35 @@ bool listed(std::string_view words, std::string_view word) {
   return false;
 }
 
+/// The value of `name` in "name=value,name=value"; nullopt if it is not there or no number.
+std::optional<std::uint64_t> value_in(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view item = list.substr(0, comma);
+    if (item.starts_with(name) && item.substr(name.size()).starts_with('=')) {
+      return parse_number(item.substr(name.size() + 1), false);
+    }
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return std::nullopt;
+}
+
+/// True if every item of "name=value,..." is a test constant within its range.
+bool are_test_constants(std::string_view list) {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    const std::string_view item = list.substr(0, comma);
+    const bool known =
+        std::any_of(std::begin(kTestConstants), std::end(kTestConstants), [item](const auto& constant) {
+          const auto value = value_in(item, constant.name);
+          return value && *value >= constant.min && *value <= constant.max;
+        });
+    if (!known) return false;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return true;
+}
+
 std::string size_text(std::uint64_t bytes) {
   if (bytes != 0 && bytes % (1u << 20) == 0) return std::to_string(bytes >> 20) + "m";
   if (bytes != 0 && bytes % (1u << 10) == 0) return std::to_string(bytes >> 10) + "k";
@@ -69,17 +108,17 @@ std::string upper(std::string_view text) {
   return result;
 }
 
-/// Fit for one line of a log, whatever it is.
-std::string printable(std::string_view said) {
-  std::string text(said.substr(0, kTextMax));
+/// At most kTextMax characters that a log line can show.
+std::string printable(std::string_view written) {
+  std::string text(written.substr(0, kTextMax));
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return std::isprint(c) == 0; }, '?');
   return text;
 }
 
-std::string option_error(const OptionRow& row, std::string_view said) {
-  return variable(row) + "=" + printable(said) + " is refused, allowed: " + allowed(row) +
-         "; cluster offers nothing until it is corrected";
+std::string option_error(const OptionRow& row, std::string_view written) {
+  return variable(row) + "=" + printable(written) + " is refused, allowed: " + allowed(row) +
+         "; cluster offers nothing until this is corrected";
 }
 
 }  // namespace
@@ -102,6 +141,14 @@ std::string allowed(const OptionRow& row) {
     case OptionKind::duration:
       return std::to_string(row.min) + " to " + std::to_string(row.max) + " " + row.unit;
     case OptionKind::size: return size_text(row.min) + " to " + size_text(row.max) + " " + row.unit;
+    case OptionKind::constants: {
+      std::string words;
+      for (const TestConstant& constant : kTestConstants) {
+        words.append(words.empty() ? "" : ", ").append(constant.name).append("=");
+        words += std::to_string(constant.min) + ".." + std::to_string(constant.max);
+      }
+      return words;
+    }
   }
   return {};
 }
@@ -111,19 +158,22 @@ std::string help_text(const OptionRow& row) {
   return std::string(row.help) + " (default " + fallback + "; allowed: " + allowed(row) + ")";
 }
 
-std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_view said) {
+std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_view written) {
   std::optional<std::uint64_t> number;
   switch (row.kind) {
     case OptionKind::text:
-      if (said.size() > kTextMax) return std::nullopt;
-      return Value{std::string(said), 0, {}};
+      if (written.size() > kTextMax) return std::nullopt;
+      return Value{std::string(written), 0, {}};
     case OptionKind::choice:
-      if (!listed(row.unit, lower(said))) return std::nullopt;
-      return Value{lower(said), 0, {}};
-    case OptionKind::boolean: number = parse_boolean(said); break;
+      if (!listed(row.unit, lower(written))) return std::nullopt;
+      return Value{lower(written), 0, {}};
+    case OptionKind::boolean: number = parse_boolean(written); break;
     case OptionKind::number:
-    case OptionKind::duration: number = parse_number(said, false); break;
-    case OptionKind::size: number = parse_number(said, true); break;
+    case OptionKind::duration: number = parse_number(written, false); break;
+    case OptionKind::size: number = parse_number(written, true); break;
+    case OptionKind::constants:
+      if (written.size() > kTextMax || !are_test_constants(written)) return std::nullopt;
+      return Value{std::string(written), 0, {}};
   }
   if (!number || *number < row.min || *number > row.max) return std::nullopt;
   return Value{{}, *number, {}};
@@ -137,15 +187,19 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
                  std::vector<std::string>& errors)
     : Options() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    const std::optional<std::string> said = ask(kRows[i]);
-    if (!said || said->empty()) continue;  // set to nothing is how scripts unset
-    if (std::optional<Value> parsed = parse(kRows[i], *said)) {
+    const std::optional<std::string> written = ask(kRows[i]);
+    if (!written || written->empty()) continue;  // set to nothing is how scripts unset
+    if (std::optional<Value> parsed = parse(kRows[i], *written)) {
       values_[i] = std::move(*parsed);
-      values_[i].written = *said;
+      values_[i].written = *written;
     } else {
-      errors.push_back(option_error(kRows[i], *said));
+      errors.push_back(option_error(kRows[i], *written));
     }
   }
+}
+
+std::optional<std::uint64_t> Options::test_constant(std::string_view name) const {
+  return value_in(text(Name::test), name);
 }
 
 engine::EngineSettings Options::settings() const {
@@ -153,22 +207,13 @@ engine::EngineSettings Options::settings() const {
   settings.shm = boolean(Name::shm);
   settings.shm_eager_max = number(Name::shm_eager);
   settings.net_eager_max = number(Name::net_eager);
-  settings.shm_ring_bytes = number(Name::shm_ring);
-  settings.single_copy = boolean(Name::single_copy);
-  settings.eager_credit = number(Name::eager_credit);
-  settings.pull_window = number(Name::pull_window);
-  settings.send_requests_max = number(Name::send_requests);
-  settings.flow_window = static_cast<std::uint16_t>(number(Name::window));
-  settings.ack_delay = std::chrono::microseconds(number(Name::ack_delay));
   settings.peer_timeout = std::chrono::milliseconds(number(Name::peer_timeout));
-  settings.linger = std::chrono::milliseconds(number(Name::linger));
   return settings;
 }
 
 os::PacketSettings Options::packet_settings() const {
   os::PacketSettings settings;
-  settings.ring_slots = number(Name::ring_slots);
-  settings.rings = number(Name::rings);
+  if (const auto rings = test_constant("rings")) settings.rings = *rings;
   settings.qdisc_bypass = boolean(Name::qdisc_bypass);
   if (text(Name::ethertype) != "auto") settings.shortcut = text(Name::ethertype) == "yes";
   return settings;

@@ -1,7 +1,7 @@
-// The options of the provider, FI_CLUSTER_*: one row each in options.def, from which come what
-// libfabric lists, the check of what users say, and the help. Values are strings to libfabric and
-// parsed here, so that units and ranges can be checked; a value that makes no sense is refused, never
-// replaced by a guess.
+// The options of the provider, FI_CLUSTER_*: one row each in options.def. The list that fi_info -g prints,
+// the check of values and the help texts come from these rows. libfabric passes values as strings; they are
+// parsed here, so that units and ranges are checked. A value that is not allowed makes the provider offer
+// nothing; it is never replaced by a default.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace cluster::provider {
 
-enum class OptionKind : std::uint8_t { text, choice, boolean, number, size, duration };
+enum class OptionKind : std::uint8_t { text, choice, boolean, number, size, duration, constants };
 
 struct OptionRow {
   const char* name;
@@ -32,9 +32,9 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_rows();
-/// The environment variable by which users set it.
+/// Its environment variable.
 std::string variable(const OptionRow& row);
-/// What a user may say: "auto, packet or udp", "64k to 64m bytes".
+/// The values allowed: "auto, packet, udp", "0 to 1m bytes".
 std::string allowed(const OptionRow& row);
 /// The help with unit, default and range, for `fi_info -g`.
 std::string help_text(const OptionRow& row);
@@ -50,8 +50,8 @@ class Options {
 
   /// All defaults.
   Options();
-  /// What `ask` says for each row (nothing: the default). Every refused value adds one line to
-  /// `errors` that names option, value and what is allowed.
+  /// The values that `ask` returns for the rows (nullopt: the default). Every value that is not allowed adds
+  /// one line to `errors` with option, value and what is allowed.
   Options(const std::function<std::optional<std::string>(const OptionRow&)>& ask,
           std::vector<std::string>& errors);
 
@@ -59,13 +59,14 @@ class Options {
   std::uint64_t number(Name name) const { return value(name).number; }
   bool boolean(Name name) const { return value(name).number != 0; }
 
-  /// Calls visit(row, value, said) for every option in the order of the table: its value as the user wrote
-  /// it, or the default, and whether he did.
+  /// Calls visit(row, value, from_user) for every option in the order of the table; `value` is as the user
+  /// wrote it, or the default.
   template <typename Visitor>
   void each(Visitor&& visit) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      const bool said = !values_[i].written.empty();
-      visit(option_rows()[i], said ? values_[i].written : std::string(option_rows()[i].fallback), said);
+      const bool from_user = !values_[i].written.empty();
+      visit(option_rows()[i], from_user ? values_[i].written : std::string(option_rows()[i].fallback),
+            from_user);
     }
   }
 
@@ -74,12 +75,13 @@ class Options {
 
  private:
   struct Value {
-    std::string text;  ///< text and choice
+    std::string text;  ///< text, choice and constants
     std::uint64_t number = 0;
-    std::string written;  ///< by the user, if he did
+    std::string written;  ///< as the user wrote it; empty: the default is in force
   };
 
-  static std::optional<Value> parse(const OptionRow& row, std::string_view said);
+  std::optional<std::uint64_t> test_constant(std::string_view name) const;
+  static std::optional<Value> parse(const OptionRow& row, std::string_view written);
   const Value& value(Name name) const { return values_[static_cast<std::size_t>(name)]; }
 
   std::array<Value, static_cast<std::size_t>(Name::count)> values_;

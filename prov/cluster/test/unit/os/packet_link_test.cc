@@ -103,7 +103,8 @@ TEST_F(PacketLinkRings, WhoComesLaterIsToldWhy) {
   const std::unique_ptr<Endpoint> second = open(2);
   const std::unique_ptr<Endpoint> third = open(2);
   EXPECT_EQ(first->refusal + second->refusal, "");
-  EXPECT_EQ(third->refusal, "all 2 FI_CLUSTER_RINGS of " + hosts_->interface(0).name + " are taken");
+  EXPECT_EQ(third->refusal, "all 2 receive rings of " + hosts_->interface(0).name +
+                                " are in use (FI_CLUSTER_LINK=packet has no such limit)");
   EXPECT_EQ(third->station.port.use_count(), 1) << "nothing was kept";
   EXPECT_EQ(open({})->refusal, "") << "without a limit there is one for everybody";
   first.reset();

@@ -18,9 +18,9 @@ TEST(Account, EveryOptionSaysWhereItsValueComesFrom) {
   std::vector<std::string> complaints;
   const Options options(
       [](const OptionRow& row) -> std::optional<std::string> {
-        if (std::string(row.name) == "window") return "64";
-        if (std::string(row.name) == "linger") return "";
-        if (std::string(row.name) == "ring_slots") return "a few";
+        if (std::string(row.name) == "net_eager") return "4000";
+        if (std::string(row.name) == "peer_timeout") return "";
+        if (std::string(row.name) == "shm_eager") return "a few";
         return std::nullopt;
       },
       complaints);
@@ -29,12 +29,12 @@ TEST(Account, EveryOptionSaysWhereItsValueComesFrom) {
   ASSERT_EQ(report.size(), option_rows().size());
   std::map<std::string, Record> found;
   for (const Record& record : report) found.emplace(record["option"], record);
-  EXPECT_EQ(found.at("FI_CLUSTER_WINDOW")["value"], "64");
-  EXPECT_EQ(found.at("FI_CLUSTER_WINDOW")["from"], "environment");
-  EXPECT_EQ(found.at("FI_CLUSTER_WINDOW")["unit"], "frames");
-  EXPECT_EQ(found.at("FI_CLUSTER_LINGER")["value"], "2000");
-  EXPECT_EQ(found.at("FI_CLUSTER_LINGER")["from"], "default") << "set to nothing is not set";
-  EXPECT_EQ(found.at("FI_CLUSTER_RING_SLOTS")["from"], "default") << "what is refused is not in force";
+  EXPECT_EQ(found.at("FI_CLUSTER_NET_EAGER")["value"], "4000");
+  EXPECT_EQ(found.at("FI_CLUSTER_NET_EAGER")["from"], "environment");
+  EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["value"], "10000");
+  EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["unit"], "ms");
+  EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["from"], "default") << "an empty value counts as unset";
+  EXPECT_EQ(found.at("FI_CLUSTER_SHM_EAGER")["from"], "default") << "a refused value is not in force";
   EXPECT_EQ(found.at("FI_CLUSTER_LINK")["allowed"], "auto, packet, udp");
 }
 
