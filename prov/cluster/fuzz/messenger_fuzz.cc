@@ -44,7 +44,7 @@ class MessengerHarness {
       default: arrive(); break;
     }
     messenger_.pump();
-    messenger_.take_spoken([](Channel&) {});
+    messenger_.take_control_pending([](Channel&) {});
     completions_.drain(
         ~std::size_t{0}, [](const Completion&) { return true; }, [this](const Completion& c) { ended(c); });
   }

@@ -143,7 +143,7 @@ bool Core::room_for(Time now, const SocketAddress& name, std::size_t carried) {
 bool Core::forgettable(Time now, const Peer& peer) const {
   const bool gone = peer.flow == nullptr && peer.suitor == nullptr && peer.outbox == nullptr &&
                     peer.inbox == nullptr && !peer.self && now >= peer.lost_at + parts_.settings.peer_timeout;
-  return gone && !peers_.known(peer.name()) && !messenger_.remembers(peer.channel);
+  return gone && !peers_.known(peer.name()) && !messenger_.references(peer.channel);
 }
 
 /// True if the present session has proved to be with a later life than whoever asks for its place.

@@ -100,7 +100,8 @@ class Core final : public protocol::Directory {
   // network.cc
   std::size_t receive_network(Time& now);
   void dispatch(Time now, const wire::FrameView& view, const link::InFrame& frame);
-  static std::optional<Duration> absence(Time now, const wire::FrameView& view, const link::InFrame& frame);
+  static std::optional<Duration> host_delay(Time now, const wire::FrameView& view,
+                                            const link::InFrame& frame);
   Peer* addressee(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse_other_life(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* greet(Time now, const wire::FrameView& view, const link::Path& from);
@@ -109,7 +110,7 @@ class Core final : public protocol::Directory {
   void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
   void on_trial(const wire::FrameView& view, const link::Path& from);
   link::Path way_back(const Peer& peer, const link::Path& from) const;
-  void hand_up(Peer& peer);
+  void hand_up(Peer& peer, const protocol::ArrivalInfo& info);
   static bool may_act(const Peer& peer, const wire::Segment& segment);
   void count_held();
   void resume_held(Time now);

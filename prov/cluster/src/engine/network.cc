@@ -30,7 +30,6 @@ std::size_t Core::receive_network(Time& now) {
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
     now = parts_.environment.clock.now();
-    messenger_.tell_time(now);
     silent_looks_ = count > 0 ? 0 : silent_looks_ + 1;
     for (std::size_t i = 0; i < count; ++i) {
       ConstBytes bytes = frames_[i].bytes;
@@ -77,15 +76,14 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::InFrame& 
   if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
   if (verdict == reliability::Flow::ReceiveResult::accepted) {
-    messenger_.tell_absence(absence(now, view, frame));
-    hand_up(*peer);
+    hand_up(*peer, {now, host_delay(now, view, frame)});
   }
   touch(*peer);
 }
 
 /// How long the newest of our frames lay with the peer when it sealed this one, and this one with us; nothing
 /// if nobody knows.
-std::optional<Duration> Core::absence(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+std::optional<Duration> Core::host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   if (!view.knows_ack_delay()) return std::nullopt;
   return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
 }
@@ -221,7 +219,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   return &peer;
 }
 
-void Core::hand_up(Peer& peer) {
+void Core::hand_up(Peer& peer, const protocol::ArrivalInfo& info) {
   ConstBytes segments;
   while (peer.flow->next(segments)) {
     while (!segments.empty()) {
@@ -243,7 +241,7 @@ void Core::hand_up(Peer& peer) {
         if (may) count_held();
         return;
       }
-      messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length));
+      messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length), info);
       segments = segments.subspan(header + segment.length);
     }
   }
@@ -279,7 +277,7 @@ void Core::resume_held(Time now) {
       continue;
     }
     peer->flow->resume(now);
-    hand_up(*peer);
+    hand_up(*peer, {now, std::nullopt});
     touch(*peer);
   }
 }

@@ -97,7 +97,7 @@ Status Core::receive(const protocol::RecvOp& order) {
   const Status status = messenger_.receive(from, order);
   if (flows_held_ || rings_held_) [[unlikely]]
     take_held_back();
-  if (messenger_.spoke()) transmit_spoken(parts_.environment.clock.now());
+  if (messenger_.control_pending()) transmit_spoken(parts_.environment.clock.now());
   mind_sleepers();
   return status;
 }
@@ -140,8 +140,9 @@ void Core::do_chores(std::uint64_t ticks) {
 
 /// May somebody over there wait for us, or be waited for? Never denied for long.
 bool Core::network_due(std::uint64_t ticks) const {
-  const bool silent = silent_looks_ >= kSilentLooks && timers_.next() == kNever && !messenger_.spoke() &&
-                      touched_.empty() && (remotes_.empty() || !messenger_.busy());
+  const bool silent = silent_looks_ >= kSilentLooks && timers_.next() == kNever &&
+                      !messenger_.control_pending() && touched_.empty() &&
+                      (remotes_.empty() || !messenger_.busy());
   return !silent || locals_.empty() || ticks - glance_ > kTicksPerGlance || turns_ % kTurnsPerGlance == 0;
 }
 
@@ -161,15 +162,14 @@ bool Core::poll_network() {
   const std::size_t arrivals = receive_network(now);
   if (flows_held_) [[unlikely]]
     resume_held(now);
-  messenger_.mind_pulls(now);
   if (now >= timers_.next()) run_timers(now);
   if (now >= next_ask_ && asks()) ask_the_silent(now);
   if (messenger_.busy()) {
     for (Peer* peer : remotes_) {
       if (peer->channel.busy) touch(*peer);
     }
-    messenger_.pump();
   }
+  messenger_.pump(now);
   if (arrivals > kArrivalsFew) now = parts_.environment.clock.now();
   transmit_spoken(now);
   return arrivals != 0;
@@ -177,7 +177,7 @@ bool Core::poll_network() {
 
 /// What the messenger said on its own account (pulls, credits, dones) leaves too.
 void Core::transmit_spoken(Time now) {
-  messenger_.take_spoken([this](protocol::Channel& channel) {
+  messenger_.take_control_pending([this](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
     if (peer.flow != nullptr) touch(peer);
   });
@@ -186,7 +186,7 @@ void Core::transmit_spoken(Time now) {
 
 /// Everything that a flow learnt this turn takes effect: operations complete, new frames go out.
 void Core::transmit_touched(Time now) {
-  messenger_.pulls_leave(now);
+  messenger_.on_transmit(now);
   for (std::size_t i = 0; i < touched_.size(); ++i) {
     if (i != 0) now = parts_.environment.clock.now();  // frames are dated when they leave
     Peer& peer = *touched_[i];

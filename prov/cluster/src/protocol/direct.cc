@@ -116,7 +116,7 @@ bool Messenger::place(SendRequest& request, const PullRange& range) {
   return true;
 }
 
-void Messenger::on_placed(Channel& channel, const wire::Segment& segment) {
+void Messenger::on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info) {
   RecvRequest* receive = receives_.find(segment.peer_id);
   const bool known =
       receive != nullptr && receive->channel == &channel && direct_.contains(*receive) && segment.total > 0;
@@ -124,7 +124,7 @@ void Messenger::on_placed(Channel& channel, const wire::Segment& segment) {
                     segment.total <= receive->requested - segment.offset &&
                     segment.total <= receive->requested - receive->arrived;
   if (!sane) return refuse();
-  account_for(*receive, segment.offset, segment.total);
+  account_for(*receive, segment.offset, segment.total, info);
 }
 
 }  // namespace cluster::protocol

@@ -21,7 +21,8 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Dire
       far_(settings.pull_window, PullBudget::Size::found),
       near_(settings.pull_window, PullBudget::Size::fixed) {}
 
-void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
+                       const ArrivalInfo& info) {
   using wire::SegmentKind;
   switch (segment.kind) {
     case SegmentKind::eager:
@@ -29,7 +30,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::eager_next: return on_eager_next(channel, payload);
     case SegmentKind::announce: return on_announce(channel, segment);
     case SegmentKind::pull: return on_pull(channel, segment);
-    case SegmentKind::bulk: return on_bulk(channel, segment, payload);
+    case SegmentKind::bulk: return on_bulk(channel, segment, payload, info);
     case SegmentKind::done: return on_done(channel, segment);
     case SegmentKind::credit: return on_credit(channel, segment);
     case SegmentKind::put: return on_put(channel, segment, payload);
@@ -38,7 +39,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::get: return on_get(channel, segment);
     case SegmentKind::failed: return on_failed(channel, segment);
     case SegmentKind::get_failed: return on_get_failed(channel, segment);
-    case SegmentKind::placed: return on_placed(channel, segment);
+    case SegmentKind::placed: return on_placed(channel, segment, info);
     case SegmentKind::atomic: return on_atomic(channel, segment, payload);
     case SegmentKind::fetched: return on_fetched(channel, segment, payload);
     case SegmentKind::padding: return;
@@ -267,7 +268,7 @@ void Messenger::drop(UnexpectedMessage& message) {
   note_store();
 }
 
-bool Messenger::remembers(const Channel& channel) const {
+bool Messenger::references(const Channel& channel) const {
   return !channel.sends.empty() || !channel.receives.empty() || !channel.serving.empty() ||
          !channel.unexpected.empty() || channel.busy || channel.spoken ||
          tagged_.find_directed(&channel) != nullptr || untagged_.find_directed(&channel) != nullptr;

@@ -72,10 +72,18 @@ class Messenger {
     return !scarce_ || ready_though_scarce(channel, segment);
   }
   /// `segment` is one that ready() was true for.
-  void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
+              const ArrivalInfo& info = {});
   void delivered(Token token);
-  /// Goes on with everything that waited for room.
+  /// Posts what waited for free bytes in a carrier. With a time: also lends out the pull budget of stalled
+  /// peers; called after the arrivals up to `now` have been processed.
   void pump();
+  void pump(Time now) {
+    if (far_.deadline() <= now && far_.check_stalls(now)) schedule_pulls(far_);
+    if (busy()) pump();
+  }
+  /// What has been posted so far leaves the flows at `now`.
+  void on_transmit(Time now) { far_.on_transmit(now); }
   /// The same for one channel; true if nothing is left to do there.
   bool pump(Channel& channel);
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts
@@ -92,14 +100,7 @@ class Messenger {
   /// Tells the peer again what it may know already, to see whether it is there.
   void remind(Channel& channel);
 
-  /// A turn begins, or what was said leaves.
-  void tell_time(Time now) { far_.tell_time(now); }
-  void pulls_leave(Time now) { far_.pulls_leave(now); }
-  void tell_absence(std::optional<Duration> absence) { far_.tell_absence(absence); }
-  /// What has arrived by `now` has been taken in: those who hold up others are looked for.
-  void mind_pulls(Time now) {
-    if (far_.deadline() <= now && far_.mind(now)) schedule_pulls(far_);
-  }
+  /// When pump(now) wants to be called at the latest.
   Time deadline() const { return far_.deadline(); }
 
   /// True if some operation is under way.
@@ -118,14 +119,14 @@ class Messenger {
   /// Messages that wait for their receive.
   std::size_t stored() const { return messages_.alive(); }
   /// True if anything here still names the channel.
-  bool remembers(const Channel& channel) const;
+  bool references(const Channel& channel) const;
 
   bool busy() const { return !busy_.empty() || !direct_.empty(); }
-  bool spoke() const { return !spoken_.empty(); }
+  bool control_pending() const { return !spoken_.empty(); }
   /// Channels that were told something outside an order of theirs since the last call: whoever
   /// drives their carriers has to see that it leaves.
   template <typename Visit>
-  void take_spoken(Visit&& visit) {
+  void take_control_pending(Visit&& visit) {
     for (Channel* channel : spoken_) {
       channel->spoken = false;
       visit(*channel);
@@ -164,9 +165,9 @@ class Messenger {
   static std::size_t next_pull(const RecvRequest& receive, const PullBudget& budget);
   void schedule_pulls(PullBudget& budget);
   void on_pull(Channel& channel, const wire::Segment& segment);
-  void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
   void on_done(Channel& channel, const wire::Segment& segment);
-  void account_for(RecvRequest& receive, std::size_t offset, std::size_t bytes);
+  void account_for(RecvRequest& receive, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
   void finish(SendRequest& request);
   void arrived_whole(RecvRequest& receive);
   void abandon(RecvRequest& receive, Status status);
@@ -179,7 +180,7 @@ class Messenger {
   void fetch();
   void fetch_piece(RecvRequest& receive);
   bool place(SendRequest& request, const PullRange& range);
-  void on_placed(Channel& channel, const wire::Segment& segment);
+  void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
   // put.cc
   void put_one(Channel& channel, const WriteOp& order, const RmaIov& remote, std::size_t base,
                RmaGroup* group);

@@ -17,11 +17,14 @@ void PullBudget::pulled(RecvRequest& receive, std::size_t bytes) {
   out_ += bytes;
 }
 
-void PullBudget::arrived(RecvRequest& receive, std::size_t offset, std::size_t bytes) {
+void PullBudget::arrived(RecvRequest& receive, std::size_t offset, std::size_t bytes,
+                         const ArrivalInfo& info) {
   Channel& channel = *receive.channel;
   if (timed_.armed && timed_.receive == receive.id && offset >= timed_.offset) {
     timed_.armed = false;
-    if (timed_.sent_at != kNever && absence_) sample(now_ - timed_.sent_at - *absence_);
+    if (timed_.sent_at != kNever && info.host_delay) {
+      sample(info.now, info.now - timed_.sent_at - *info.host_delay);
+    }
   }
   channel.brought += bytes;
   if (channel.pull_stalled && moves(channel)) {
@@ -47,10 +50,10 @@ void PullBudget::take_back(Channel& channel, std::size_t bytes) {
   asked_.remove(channel);
 }
 
-void PullBudget::sample(Duration taken) {
+void PullBudget::sample(Time now, Duration taken) {
   if (taken <= Duration::zero()) return;  // somebody has set the time
   last_taken_ = taken;
-  distance_.sample(now_, taken);
+  distance_.sample(now, taken);
   const Duration limit = distance_.get() + kTarget;
   if (taken > limit) {
     exploring_ = false;
@@ -65,13 +68,9 @@ void PullBudget::sample(Duration taken) {
   lacked_ = false;
 }
 
-void PullBudget::pulls_leave(Time now) {
-  if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
-}
-
-bool PullBudget::mind(Time now) {
-  if (now < mind_at_) return false;
-  mind_at_ = now + std::max(kPatience, 4 * last_taken_);
+bool PullBudget::check_stalls(Time now) {
+  if (now < check_at_) return false;
+  check_at_ = now + std::max(kPatience, 4 * last_taken_);
   bool lent = false;
   for (Channel* channel = asked_.front(); channel != nullptr; channel = asked_.after(*channel)) {
     if (!channel->pull_asked && !channel->pull_stalled && !moves(*channel)) {

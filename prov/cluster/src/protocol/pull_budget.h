@@ -25,6 +25,14 @@
 
 namespace cluster::protocol {
 
+/// What is known about the moment of an arrival. Rings say nothing: their pulls are not timed.
+struct ArrivalInfo {
+  Time now{};
+  /// How long the peer's host held the newest of our frames before it answered, and ours the answer before it
+  /// was read; nothing if unknown.
+  std::optional<Duration> host_delay{};
+};
+
 class PullBudget {
  public:
   enum class Size : std::uint8_t { fixed, found };
@@ -51,21 +59,18 @@ class PullBudget {
   /// `bytes` at `receive.requested` are asked for.
   void pulled(RecvRequest& receive, std::size_t bytes);
   /// `bytes` at `offset` have arrived.
-  void arrived(RecvRequest& receive, std::size_t offset, std::size_t bytes);
+  void arrived(RecvRequest& receive, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
   /// So many bytes will not come.
   void given_up(Channel& channel, std::size_t bytes);
 
-  /// The engine has looked at the network. Below it nothing else knows the time.
-  void tell_time(Time now) { now_ = now; }
-  /// What has been pulled leaves.
-  void pulls_leave(Time now);
-  /// What arrives next was unread for so long, and its sender before that knew so long of what we had sent;
-  /// unless nobody knows.
-  void tell_absence(std::optional<Duration> absence) { absence_ = absence; }
-  /// What has arrived by `now` has been taken in. True if somebody's share was lent out.
-  bool mind(Time now);
-  /// When mind() wants to be called; kNever if nobody waits.
-  Time deadline() const { return waiting.empty() ? kNever : mind_at_; }
+  /// What has been pulled leaves at `now`.
+  void on_transmit(Time now) {
+    if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
+  }
+  /// All arrivals up to `now` have been processed. True if the share of a stalled peer was lent out.
+  bool check_stalls(Time now);
+  /// When check_stalls() wants to be called; kNever if no message waits to be pulled.
+  Time deadline() const { return waiting.empty() ? kNever : check_at_; }
 
  private:
   static constexpr std::size_t kPieceMin = 16 * 1024;
@@ -81,7 +86,7 @@ class PullBudget {
 
   /// True if it brings what it is asked for, and not crumbs of it to keep its share.
   static bool moves(const Channel& channel) { return channel.brought * kLeastPart >= channel.pulled; }
-  void sample(Duration taken);
+  void sample(Time now, Duration taken);
   void take_back(Channel& channel, std::size_t bytes);
 
   std::size_t most_;
@@ -99,9 +104,7 @@ class PullBudget {
     Time sent_at = kNever;  ///< kNever until it leaves
     bool armed = false;
   } timed_;
-  Time now_{};
-  std::optional<Duration> absence_ = Duration::zero();
-  Time mind_at_{};
+  Time check_at_{};
   Duration last_taken_{0};
   WindowedMin distance_{kMemory};
 };

@@ -144,7 +144,8 @@ bool Messenger::stream(SendRequest& request) {
   return true;
 }
 
-void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload,
+                        const ArrivalInfo& info) {
   RecvRequest* receive = receives_.find(segment.peer_id);
   const bool known =
       receive != nullptr && receive->channel == &channel && receive->requested > 0 && !payload.empty();
@@ -165,14 +166,15 @@ void Messenger::on_bulk(Channel& channel, const wire::Segment& segment, ConstByt
     abandon(*receive, Status::access);
     schedule_pulls(budget_of(channel));
   } else {
-    account_for(*receive, segment.offset, payload.size());
+    account_for(*receive, segment.offset, payload.size(), info);
   }
 }
 
 /// So many of the bytes that were pulled are in place.
-void Messenger::account_for(RecvRequest& receive, std::size_t offset, std::size_t bytes) {
+void Messenger::account_for(RecvRequest& receive, std::size_t offset, std::size_t bytes,
+                            const ArrivalInfo& info) {
   PullBudget& budget = budget_of(*receive.channel);
-  budget.arrived(receive, offset, bytes);
+  budget.arrived(receive, offset, bytes, info);
   if (receive.arrived + receive.fetched == receive.wanted) arrived_whole(receive);
   if (!budget.waiting.empty()) schedule_pulls(budget);
 }

@@ -25,15 +25,12 @@ struct PullBudgetTest : testing::Test {
   }
   /// Pulls what may be pulled of one long message; all of it arrives `taken` later, `absence` of which
   /// somebody was away.
-  void round(RecvRequest& receive, Duration taken, std::optional<Duration> absence = 0us) {
-    budget.tell_time(now);
+  void round(RecvRequest& receive, Duration taken, std::optional<Duration> host_delay = 0us) {
     while (budget.room() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
     budget.lacking();
-    budget.pulls_leave(now);
+    budget.on_transmit(now);
     now += taken;
-    budget.tell_time(now);
-    budget.tell_absence(absence);
-    budget.arrived(receive, receive.arrived, receive.requested - receive.arrived);
+    budget.arrived(receive, receive.arrived, receive.requested - receive.arrived, {now, host_delay});
   }
 };
 
@@ -59,7 +56,7 @@ TEST_F(PullBudgetTest, ShrinksWhereBytesWaitButFitsTheSmallestBuffer) {
   EXPECT_EQ(budget.limit(), kMost);
 }
 
-TEST_F(PullBudgetTest, WhoIsAwayIsNoQueue) {
+TEST_F(PullBudgetTest, HostDelayIsNotQueueing) {
   RecvRequest& receive = message_of(channels.emplace_back());
   for (int i = 0; i < 5; ++i) round(receive, 5030us, 5ms);
   EXPECT_EQ(budget.limit(), kMost);
@@ -81,11 +78,10 @@ TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
   RecvRequest& receive = message_of(channels.emplace_back());
   const std::size_t before = budget.limit();
   for (int i = 0; i < 10; ++i) {
-    budget.tell_time(now);
     budget.pulled(receive, 1000);
-    budget.pulls_leave(now);
-    budget.tell_time(now += 30us);
-    budget.arrived(receive, receive.arrived, 1000);
+    budget.on_transmit(now);
+    now += 30us;
+    budget.arrived(receive, receive.arrived, 1000, {now, 0us});
   }
   EXPECT_EQ(budget.limit(), before);
 }
@@ -95,19 +91,19 @@ TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
   RecvRequest& lively = message_of(channels.emplace_back());
   while (budget.room() && budget.may_pull(silent)) budget.pulled(silent, budget.piece());
   ASSERT_FALSE(budget.room());
-  EXPECT_FALSE(budget.mind(now)) << "it has just been asked";
-  EXPECT_TRUE(budget.mind(now + 3ms));
+  EXPECT_FALSE(budget.check_stalls(now)) << "it has just been asked";
+  EXPECT_TRUE(budget.check_stalls(now + 3ms));
   EXPECT_TRUE(budget.room());
   EXPECT_FALSE(budget.may_pull(silent)) << "and is asked for nothing more";
   budget.pulled(lively, budget.piece());
-  budget.arrived(lively, 0, 1000);
-  EXPECT_FALSE(budget.mind(now + 6ms)) << "what moves does not stall";
-  budget.arrived(silent, 0, 1000);
+  budget.arrived(lively, 0, 1000, {});
+  EXPECT_FALSE(budget.check_stalls(now + 6ms)) << "what moves does not stall";
+  budget.arrived(silent, 0, 1000, {});
   EXPECT_TRUE(budget.room()) << "crumbs buy nothing";
-  budget.arrived(silent, 1000, 9000);
+  budget.arrived(silent, 1000, 9000, {});
   EXPECT_FALSE(budget.room()) << "its share counts again";
-  budget.arrived(silent, 10'000, silent.requested - 10'000);
-  budget.arrived(lively, 1000, lively.requested - 1000);
+  budget.arrived(silent, 10'000, silent.requested - 10'000, {});
+  budget.arrived(lively, 1000, lively.requested - 1000, {});
   EXPECT_TRUE(budget.may_pull(silent));
   EXPECT_EQ(channels[0].pulled + channels[1].pulled, 0u);
 }
@@ -115,11 +111,11 @@ TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
 TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
   RecvRequest& crumbling = message_of(channels.emplace_back());
   while (budget.room() && budget.may_pull(crumbling)) budget.pulled(crumbling, budget.piece());
-  budget.mind(now);
+  budget.check_stalls(now);
   bool lent = false;
   for (int look = 1; look <= 5; ++look) {
-    budget.arrived(crumbling, crumbling.arrived, 1);
-    lent = budget.mind(now += 3ms) || lent;
+    budget.arrived(crumbling, crumbling.arrived, 1, {});
+    lent = budget.check_stalls(now += 3ms) || lent;
     EXPECT_TRUE(budget.room()) << look;
   }
   EXPECT_TRUE(lent);
@@ -128,8 +124,8 @@ TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
 TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
   RecvRequest& lost = message_of(channels.emplace_back());
   budget.pulled(lost, budget.piece());
-  budget.mind(now);
-  budget.mind(now + 3ms);
+  budget.check_stalls(now);
+  budget.check_stalls(now + 3ms);
   budget.given_up(channels[0], lost.requested);
   RecvRequest& other = message_of(channels.emplace_back());
   std::size_t pulled = 0;
