@@ -77,6 +77,7 @@ struct Waiting {
 Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
     : fid_cntr{{FI_CLASS_CNTR, context, &cntr_fid_ops}, &cntr_ops},
       progress_(domain.platform()),
+      backoff_(domain.platform()),
       domain_(domain),
       wait_object_(wait_object) {}
 
@@ -134,7 +135,7 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
     return own.get();
   };
   const ssize_t result = wait_until(
-      domain_->platform().clock(), timeout,
+      domain_->platform(), timeout,
       [&]() -> ssize_t {
         const ssize_t now = verdict();
         if (now != -FI_EAGAIN) return now;

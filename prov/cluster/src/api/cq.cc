@@ -89,6 +89,7 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
     : fid_cq{{FI_CLASS_CQ, context, &cq_fid_ops}, &table},
       queue_(domain.platform().fence()),
       progress_(domain.platform()),
+      backoff_(domain.platform()),
       wait_object_(attributes.wait_obj),
       threshold_wanted_(attributes.wait_cond == FI_CQ_COND_THRESHOLD),
       domain_(domain) {}
@@ -114,7 +115,7 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_
   const std::size_t enough = std::clamp<std::size_t>(threshold, 1, std::max<std::size_t>(count, 1));
   bool signaled = false;
   const ssize_t result = wait_until(
-      domain_->platform().clock(), timeout,
+      domain_->platform(), timeout,
       [&]() -> ssize_t {
         if (enough > 1 && queue_.lacks(enough)) progress_.poll();
         if (enough == 1 || !queue_.lacks(enough)) {

@@ -105,7 +105,7 @@ ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size) {
 ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
   const ssize_t result = wait_until(
-      fabric_->platform().clock(), timeout, [&] { return read(event, buffer, size, flags); },
+      fabric_->platform(), timeout, [&] { return read(event, buffer, size, flags); },
       [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : sleeper(); },
       [](engine::Sleeper&) { return kForever; });
   return result == -FI_EINTR ? -FI_EAGAIN : result;

@@ -1,5 +1,5 @@
-// What the api needs from whoever assembled the process: provider/ implements it over the real
-// machine; conformance tests may implement it over a simulated one.
+// What api/ needs from its surroundings: provider/ implements it over the operating system, unit tests in
+// memory.
 #pragma once
 
 #include <memory>
@@ -16,19 +16,23 @@ class Platform {
   virtual ~Platform() = default;
   virtual Log& log() = 0;
   virtual Clock& clock() = 0;
-  /// For locks that are nearly always taken by one thread; null: they do without.
+  /// Lets other threads run; returns for how many ticks of clock() they had the processor, the cost of the
+  /// system call included.
+  virtual std::uint64_t yield_processor() = 0;
+  /// Sleeps for the shortest time that the system has, some 50 us.
+  virtual void sleep_shortest() = 0;
+  /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }
-  /// The version of the libfabric that loaded us, FI_VERSION(major, minor).
+  /// The version of the libfabric that loaded the provider, FI_VERSION(major, minor).
   virtual std::uint32_t core_version() const = 0;
-  /// Builds an engine of this service bound to `wanted` (port 0: any; empty: the best interface). On failure
-  /// returns null and sets `error` to a positive libfabric error number, after one warning line that names
-  /// cause and cure.
-  virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted,
-                                                       engine::EndpointType service, int& error) = 0;
-  /// What a queue can sleep on; null if there is nothing to be had: then waiting means looking.
+  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface). On failure returns null and
+  /// sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
+  virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
+                                                       int& error) = 0;
+  /// What a queue sleeps on; null if no descriptor is available: then waiting polls.
   virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
-  /// What a node and a service (null: none, or the node names one) are called on the network in this
-  /// family (none: in any); empty if there is no such name, or no resolver here.
+  /// The address of node and service (null: none, or part of `node`) in this family (none: any); empty if the
+  /// name cannot be resolved.
   virtual SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) {
     static_cast<void>(node);
     static_cast<void>(service);

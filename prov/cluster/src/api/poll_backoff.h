@@ -1,64 +1,68 @@
-// Of whoever looks again and again. A reader that finds nothing for so long shares its processor: with more
-// ranks than processors the one that has something to say would else wait for the end of this one's time
-// slice.
+// When a reader of an empty queue or counter gives the processor away.
 //
-// How often it yields depends on how long the others kept the processor the last time:
+// With more ranks than processors the peer that has to answer may wait for the reader's processor; a reader
+// that spins would use up its time slice. So unbroken spinning yields, and about once a millisecond sleeps
+// for the shortest time there is: some kernels (seen with 6.18) let threads that only yield keep a processor
+// for seconds.
 //
-//   nobody was there   half as often from now on, down to once in kYieldIntervalMax looks
-//   a short while      others that wait as we do, or do a little and wait for us: every kYieldIntervalMin
-//   looks long               somebody computes, and would take a whole slice each time: rarely
+// Invariant: a program that works between its reads is never delayed. Spinning is unbroken as long as every
+// kReadsPerCheck idle reads take at most kTicksUnbroken; after a longer gap, and after every event, counting
+// starts afresh. The first kReadsBeforeCheck idle reads do not read the clock.
 //
-// Some libraries wait for a blocking send without yielding; with four ranks to a processor each of them would
-// else look in vain for a hundred microseconds while the one that is to answer is next in the queue.
+// The yield interval follows how long other threads kept the processor after the last yield:
+//
+//   none ran         twice as long, at most kYieldIntervalMax reads
+//   a short time     kYieldIntervalMin: they wait as well, or do little and wait for this one
+//   a long time      kYieldIntervalMax: they compute, and each yield costs a whole time slice
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include "engine/sleeper.h"
+#include "api/platform.h"
 
 namespace cluster::api {
 
 class PollBackoff {
  public:
-  /// Nothing found, once more.
+  explicit PollBackoff(Platform& platform) : platform_(platform) {}
+
+  /// A read found nothing new.
   void record_idle() {
-    const std::uint32_t looks = looks_.load(std::memory_order_relaxed) + 1;
-    looks_.store(looks, std::memory_order_relaxed);
-    if (looks % kReadsPerCheck == 0) glance(looks);
+    const std::uint32_t reads = idle_reads_.load(std::memory_order_relaxed) + 1;
+    idle_reads_.store(reads, std::memory_order_relaxed);
+    if (reads >= kReadsBeforeCheck && reads % kReadsPerCheck == 0) [[unlikely]]
+      check(reads);
   }
-  /// Something.
-  void record_event() { looks_.store(0, std::memory_order_relaxed); }
+  /// A read found something.
+  void record_event() { idle_reads_.store(0, std::memory_order_relaxed); }
 
-  static constexpr std::uint32_t kReadsPerCheck = 32;
-  static constexpr std::uint32_t kYieldIntervalMin = kReadsPerCheck;
-  static constexpr std::uint32_t kYieldIntervalMax = 32 * kReadsPerCheck;
+  static constexpr std::uint32_t kReadsPerCheck = 8;
+  static constexpr std::uint32_t kReadsBeforeCheck = 24;
+  static constexpr std::uint32_t kYieldIntervalMin = 32;
+  static constexpr std::uint32_t kYieldIntervalMax = 1024;
+  static constexpr std::uint64_t kTicksUnbroken = 1 << 15;       ///< ten to thirty microseconds
+  static constexpr std::uint64_t kTicksBetweenSleeps = 1 << 21;  ///< about a millisecond
 
-  /// After others had the processor for so many ticks; `every` so many looks it was yielded till now.
-  static constexpr std::uint32_t next_yield_interval(std::uint32_t every, std::uint64_t away) {
-    if (away < kTicksAlone) return every < kYieldIntervalMax ? 2 * every : kYieldIntervalMax;
+  /// The interval that follows `interval` reads, after a yield in which others had the processor for `away`
+  /// ticks.
+  static constexpr std::uint32_t next_yield_interval(std::uint32_t interval, std::uint64_t away) {
+    if (away < kTicksAlone) return interval < kYieldIntervalMax ? 2 * interval : kYieldIntervalMax;
     return away < kTicksLong ? kYieldIntervalMin : kYieldIntervalMax;
   }
 
  private:
-  /// Applications yield between two looks, too, each time for as long as others like: so naps go by time. Who
-  /// has just found something is in the middle of an exchange, which a nap would hold up by its length.
-  void glance(std::uint32_t looks) {
-    std::uint64_t rested = looks == kReadsPerCheck ? 0 : rested_.load(std::memory_order_relaxed);
-    engine::Sleeper::nap_if_due(rested);
-    rested_.store(rested, std::memory_order_relaxed);
-    const std::uint32_t every = looks_per_yield_.load(std::memory_order_relaxed);
-    if (looks % every == 0)
-      looks_per_yield_.store(next_yield_interval(every, engine::Sleeper::yield()), std::memory_order_relaxed);
-  }
+  static constexpr std::uint64_t kTicksAlone = 1 << 12;  ///< the cost of the system call itself
+  static constexpr std::uint64_t kTicksLong = 1 << 21;   ///< waiting ranks take turns of some hundred us
 
-  static constexpr std::uint64_t kTicksAlone = 1 << 12;  ///< a microsecond and a half
-  static constexpr std::uint64_t kTicksLong =
-      1 << 21;  ///< most of a millisecond: others take turns of hundreds
-  /// In vain, in a row; imprecise if several threads look: it is a rhythm.
-  std::atomic<std::uint32_t> looks_{0};
-  std::atomic<std::uint32_t> looks_per_yield_{kYieldIntervalMax};
-  std::atomic<std::uint64_t> rested_{0};  ///< when this row began, or since its last nap; in ticks
+  void check(std::uint32_t reads);
+
+  Platform& platform_;
+  /// All relaxed: with several readers the counts are imprecise, which changes the intervals only.
+  std::atomic<std::uint32_t> idle_reads_{0};
+  std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
+  std::atomic<std::uint64_t> checked_at_{0};  ///< ticks at the last check
+  std::atomic<std::uint64_t> slept_at_{0};    ///< ticks at the last sleep, or when spinning began
 };
 
 }  // namespace cluster::api

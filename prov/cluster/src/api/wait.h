@@ -1,10 +1,9 @@
-// Waiting: for a completion, a count, an event. A thread that waits looks a few times, in case what it
-// waits for is on its way, and then sleeps on the descriptors of the engines concerned. Where there is
-// none to be had (FI_WAIT_YIELD, a process out of descriptors, an engine one cannot sleep on) it goes on
-// looking, and gives the processor away in between.
+// Waiting for a completion, a count or an event. A waiting thread polls for kSpinBeforeSleep and then sleeps
+// on the descriptors of the engines. Without such a descriptor (FI_WAIT_YIELD, no descriptors left, an engine
+// that has none) it goes on polling and yields in between.
 //
-// The same descriptor is what fi_control(FI_GETWAIT) hands out. fi_trywait is the only thing that makes
-// it true: it takes a turn of the engines, and if nothing came in, arms them.
+// fi_control(FI_GETWAIT) returns the same descriptor. Only fi_trywait makes it valid: it polls the engines
+// and arms them if nothing came in.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -12,13 +11,13 @@
 #include <algorithm>
 
 #include "api/fid_object.h"
+#include "api/platform.h"
 #include "base/enumeration.h"
 #include "base/environment.h"
-#include "engine/sleeper.h"
 
 namespace cluster::api {
 
-/// 0 if objects can be opened with this wait object.
+/// 0 if an object can be opened with this wait object.
 inline int check_wait_object(const fi_wait_obj& object) {
   switch (number_of(object)) {
     case FI_WAIT_NONE:
@@ -29,7 +28,7 @@ inline int check_wait_object(const fi_wait_obj& object) {
   }
 }
 
-/// fi_control of everything one can wait on. `sleeper()` may answer null: out of descriptors.
+/// fi_control of queues and counters. `sleeper()` returns null if no descriptors are left.
 template <typename MakeSleeper>
 int control_wait(int command, void* argument, fi_wait_obj object, MakeSleeper&& sleeper) {
   if (command != FI_GETWAITOBJ && command != FI_GETWAIT) return -FI_ENOSYS;
@@ -39,39 +38,42 @@ int control_wait(int command, void* argument, fi_wait_obj object, MakeSleeper&& 
     return 0;
   }
   if (object == FI_WAIT_NONE || object == FI_WAIT_YIELD) return -FI_ENODATA;
-  engine::Sleeper* const there = sleeper();
-  if (there == nullptr) return -FI_EMFILE;
-  *static_cast<int*>(argument) = there->descriptor();
+  engine::Sleeper* const found = sleeper();
+  if (found == nullptr) return -FI_EMFILE;
+  *static_cast<int*>(argument) = found->descriptor();
   return 0;
 }
 
-/// How long a thread looks before it sleeps: about what a sleep costs.
+/// How long a thread polls before it sleeps: about what a sleep costs.
 inline constexpr Duration kSpinBeforeSleep = 20us;
 inline constexpr unsigned kSpinsBeforeYield = 64;
-inline constexpr unsigned kSpinsPerNap = 1024;
+inline constexpr unsigned kSpinsPerSleep = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
-/// Repeats `attempt` until it answers anything but -FI_EAGAIN, until `timeout` milliseconds have
-/// passed (negative: never; 0: one attempt), or until a signal interrupts its sleep (-FI_EINTR). `sleeper()`
-/// is what to sleep on, or null; `arm(sleeper)` says how long that is safe: kForever if it is sure to wake
-/// when another attempt is worth while.
+/// Repeats `attempt` until it answers anything but -FI_EAGAIN, until `timeout` milliseconds have passed
+/// (negative: never; 0: one attempt), or until a signal interrupts its sleep (-FI_EINTR). `sleeper()` is what
+/// to sleep on, or null; `arm(sleeper)` says for how long that is safe: kForever if it wakes as soon as
+/// another attempt may succeed.
 template <typename Attempt, typename MakeSleeper, typename Arm>
-ssize_t wait_until(Clock& clock, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {
+ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {
   ssize_t result = attempt();
   if (timeout == 0 || result != -FI_EAGAIN) return result;
+  Clock& clock = platform.clock();
   Time now = clock.now();
   const Time end = timeout < 0 ? kNever : now + std::chrono::milliseconds(timeout);
   const Time sleep_from = now + kSpinBeforeSleep;
-  engine::Sleeper* bed = nullptr;
-  for (unsigned looks = 1; now < end; ++looks, now = clock.now()) {
-    if (now >= sleep_from && bed == nullptr) bed = sleeper();
-    const std::chrono::milliseconds safe = bed != nullptr ? arm(*bed) : 0ms;
+  engine::Sleeper* sleep_on = nullptr;
+  for (unsigned spins = 1; now < end; ++spins, now = clock.now()) {
+    if (now >= sleep_from && sleep_on == nullptr) sleep_on = sleeper();
+    const std::chrono::milliseconds safe = sleep_on != nullptr ? arm(*sleep_on) : 0ms;
     if (safe > 0ms) {
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
-      if (bed->wait(std::min(safe, left)) == engine::Sleeper::Wake::interrupted) return -FI_EINTR;
-    } else if (looks > kSpinsBeforeYield) {
-      engine::Sleeper::give_way(looks, kSpinsPerNap);
+      if (sleep_on->wait(std::min(safe, left)) == engine::Sleeper::Wake::interrupted) return -FI_EINTR;
+    } else if (spins % kSpinsPerSleep == 0) {
+      platform.sleep_shortest();
+    } else if (spins > kSpinsBeforeYield) {
+      platform.yield_processor();
     }
     result = attempt();
     if (result != -FI_EAGAIN) return result;

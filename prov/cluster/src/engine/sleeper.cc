@@ -1,7 +1,5 @@
 #include "engine/sleeper.h"
 
-#include "os/processor_yield.h"
-
 namespace cluster::engine {
 
 std::unique_ptr<Sleeper> Sleeper::open() {
@@ -30,13 +28,5 @@ Sleeper::Wake Sleeper::wait(std::chrono::milliseconds limit) const {
   }
   return Wake::event;
 }
-
-void Sleeper::give_way(std::uint32_t times, std::uint32_t times_per_nap) {
-  os::yield_or_sleep(times, times_per_nap);
-}
-
-void Sleeper::nap_if_due(std::uint64_t& rested) { os::sleep_if_due(rested); }
-
-std::uint64_t Sleeper::yield() { return os::timed_yield(); }
 
 }  // namespace cluster::engine

@@ -25,10 +25,6 @@ class Sleeper final : public Waker {
 
   void wake() override { signal_->raise(); }
   void rest() override { signal_->lower(); }
-  /// For who may not sleep, but has found nothing for a while (os/processor_yield.h).
-  static void give_way(std::uint32_t times, std::uint32_t times_per_nap);
-  static void nap_if_due(std::uint64_t& rested);
-  static std::uint64_t yield();
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
   /// At most that long. Every engine must be armed.
   Wake wait(std::chrono::milliseconds limit) const;

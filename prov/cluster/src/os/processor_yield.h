@@ -16,9 +16,7 @@ void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep);
 /// call itself.
 std::uint64_t timed_yield();
 
-/// As yield_or_sleep() for loops whose length is not known, which may do much (or yield by themselves) from
-/// one call to the next: sleeps for the shortest time there is if the last rest, whose time `rested` keeps in
-/// ticks (0: now), was about a millisecond ago.
-void sleep_if_due(std::uint64_t& rested);
+/// Sleeps for the shortest time that the kernel has, some 50 us.
+void sleep_shortest();
 
 }  // namespace cluster::os

@@ -11,6 +11,7 @@
 
 #include "api/platform.h"
 #include "multipath/address_pairing.h"
+#include "os/processor_yield.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
 #include "os/thread_fence.h"
@@ -43,6 +44,8 @@ class Machine final : public api::Platform {
 
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }
+  std::uint64_t yield_processor() override { return os::timed_yield(); }
+  void sleep_shortest() override { os::sleep_shortest(); }
   ThreadFence fence() override { return os::thread_fence(); }
   std::uint32_t core_version() const override { return core_version_; }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,

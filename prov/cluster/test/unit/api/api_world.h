@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -28,7 +29,9 @@ class PassingClock final : public Clock {
  public:
   Time now() override { return Time(Duration(now_.fetch_add(step.count(), std::memory_order_relaxed))); }
 
-  Duration step = 1us;  ///< what a look at the clock costs
+  void advance(Duration time) { now_.fetch_add(time.count(), std::memory_order_relaxed); }
+
+  Duration step = 1us;  ///< time that passes with each reading
 
  private:
   std::atomic<Duration::rep> now_{1'000'000'000};
@@ -127,6 +130,16 @@ class MemoryPlatform final : public Platform {
  public:
   Log& log() override { return kept; }
   PassingClock& clock() override { return clock_; }
+  std::uint64_t yield_processor() override {
+    ++yields;
+    std::this_thread::yield();
+    clock_.advance(others_run);
+    return static_cast<std::uint64_t>(others_run.count());
+  }
+  void sleep_shortest() override {
+    ++sleeps;
+    clock_.advance(60us);
+  }
   std::uint32_t core_version() const override { return FI_VERSION(1, 17); }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,
                                                int& error) override {
@@ -159,7 +172,10 @@ class MemoryPlatform final : public Platform {
   SocketAddress last_wanted;
   int fail_with = 0;
   int built = 0;
-  bool alone = false;  ///< engines reach nobody but themselves
+  bool alone = false;         ///< engines reach only themselves
+  Duration others_run = 0us;  ///< how long other threads keep the processor after a yield
+  std::atomic<int> yields{0};
+  std::atomic<int> sleeps{0};
 
  private:
   PassingClock clock_;

@@ -1,44 +1,159 @@
 #include "api/poll_backoff.h"
 
-#include <gtest/gtest.h>
+#include "unit/api/api_world.h"
 
+namespace cluster::api::test {
 namespace {
 
-using cluster::api::PollBackoff;
-
-constexpr std::uint64_t kNobody = 1'000;           // ticks: the call itself
-constexpr std::uint64_t kCrowd = 50'000;           // tens of microseconds
+constexpr std::uint64_t kNoneRan = 1'000;          // ticks: the system call itself
+constexpr std::uint64_t kWaiters = 50'000;         // tens of microseconds
 constexpr std::uint64_t kComputation = 8'000'000;  // milliseconds
 
-TEST(PollBackoff, YieldsOftenToOthersThatOnlyWait) {
-  EXPECT_EQ(PollBackoff::next_yield_interval(PollBackoff::kYieldIntervalMax, kCrowd),
+TEST(YieldInterval, IsShortestWhenOthersRunForAShortTime) {
+  EXPECT_EQ(PollBackoff::next_yield_interval(PollBackoff::kYieldIntervalMax, kWaiters),
             PollBackoff::kYieldIntervalMin);
-  EXPECT_EQ(PollBackoff::next_yield_interval(PollBackoff::kYieldIntervalMin, kCrowd),
+  EXPECT_EQ(PollBackoff::next_yield_interval(PollBackoff::kYieldIntervalMin, kWaiters),
             PollBackoff::kYieldIntervalMin);
 }
 
-TEST(PollBackoff, YieldsRarelyToWhoeverComputes) {
+TEST(YieldInterval, IsLongestWhenOthersCompute) {
   EXPECT_EQ(PollBackoff::next_yield_interval(PollBackoff::kYieldIntervalMin, kComputation),
             PollBackoff::kYieldIntervalMax);
   EXPECT_EQ(PollBackoff::next_yield_interval(PollBackoff::kYieldIntervalMax, kComputation),
             PollBackoff::kYieldIntervalMax);
 }
 
-TEST(PollBackoff, YieldsHalfAsOftenEachTimeThatNobodyIsThere) {
-  std::uint32_t every = PollBackoff::kYieldIntervalMin;
-  for (std::uint32_t expected = 2 * every; expected <= PollBackoff::kYieldIntervalMax; expected *= 2) {
-    every = PollBackoff::next_yield_interval(every, kNobody);
-    EXPECT_EQ(every, expected);
+TEST(YieldInterval, DoublesEachTimeThatNoOtherThreadRan) {
+  std::uint32_t interval = PollBackoff::kYieldIntervalMin;
+  for (std::uint32_t expected = 2 * interval; expected <= PollBackoff::kYieldIntervalMax; expected *= 2) {
+    interval = PollBackoff::next_yield_interval(interval, kNoneRan);
+    EXPECT_EQ(interval, expected);
   }
-  EXPECT_EQ(PollBackoff::next_yield_interval(every, kNobody), PollBackoff::kYieldIntervalMax);
+  EXPECT_EQ(PollBackoff::next_yield_interval(interval, kNoneRan), PollBackoff::kYieldIntervalMax);
 }
 
-// A rhythm is a number of looks; it is asked at glances only.
-TEST(PollBackoff, RhythmsAreWholeGlances) {
-  for (std::uint32_t every = PollBackoff::kYieldIntervalMin; every <= PollBackoff::kYieldIntervalMax;
-       every *= 2) {
-    EXPECT_EQ(every % PollBackoff::kReadsPerCheck, 0u);
+// Yields happen at checks only.
+TEST(YieldInterval, IsAMultipleOfTheCheckInterval) {
+  for (std::uint32_t interval = PollBackoff::kYieldIntervalMin; interval <= PollBackoff::kYieldIntervalMax;
+       interval *= 2) {
+    EXPECT_EQ(interval % PollBackoff::kReadsPerCheck, 0u);
+  }
+}
+
+/// A reader whose clock moves only by what its reads and its work take.
+class PollBackoffTest : public ::testing::Test {
+ protected:
+  PollBackoffTest() { platform.clock().step = 0us; }
+  /// Idle reads that follow each other without work in between.
+  void spin(int reads, Duration read = 200ns) { work_and_read(reads, 0us, read); }
+  void work_and_read(int reads, Duration work, Duration read = 200ns) {
+    for (int i = 0; i < reads; ++i) {
+      platform.clock().advance(work + read);
+      backoff.record_idle();
+    }
+  }
+  MemoryPlatform platform;
+  PollBackoff backoff{platform};
+};
+
+TEST_F(PollBackoffTest, NeverWaitsForAProgramThatWorksBetweenItsReads) {
+  platform.others_run = 50us;
+  for (const Duration work : {Duration(5us), Duration(20us), Duration(1ms)}) work_and_read(20000, work);
+  EXPECT_EQ(platform.sleeps, 0);
+  EXPECT_EQ(platform.yields, 0);
+}
+
+TEST_F(PollBackoffTest, NeverWaitsBetweenShortBurstsOfReads) {
+  for (int burst = 0; burst < 5000; ++burst) {
+    spin(static_cast<int>(PollBackoff::kReadsBeforeCheck));
+    platform.clock().advance(40us);
+  }
+  EXPECT_EQ(platform.sleeps, 0);
+  EXPECT_EQ(platform.yields, 0);
+}
+
+TEST_F(PollBackoffTest, OneGapStartsAfresh) {
+  spin(5000);  // a millisecond: the next check would sleep
+  const int yields = platform.yields;
+  ASSERT_EQ(platform.sleeps, 0);
+  platform.clock().advance(5ms);
+  spin(5000);
+  EXPECT_EQ(platform.sleeps, 0);
+  EXPECT_LE(platform.yields, 2 * yields);
+}
+
+TEST_F(PollBackoffTest, UnbrokenSpinningSleepsAboutOnceAMillisecond) {
+  spin(50000);  // 10 ms
+  EXPECT_GE(platform.sleeps, 3);
+  EXPECT_LE(platform.sleeps, 10);
+}
+
+TEST_F(PollBackoffTest, UnbrokenSpinningYieldsOftenWhereOthersWait) {
+  platform.others_run = 20us;
+  spin(static_cast<int>(PollBackoff::kYieldIntervalMax));
+  const int first = platform.yields;
+  EXPECT_GE(first, 1);
+  spin(10 * static_cast<int>(PollBackoff::kYieldIntervalMin));
+  EXPECT_EQ(platform.yields - first, 10);
+}
+
+TEST_F(PollBackoffTest, UnbrokenSpinningYieldsRarelyWhereOthersCompute) {
+  platform.others_run = 4ms;
+  spin(10 * static_cast<int>(PollBackoff::kYieldIntervalMax));
+  EXPECT_LE(platform.yields, 10);
+  EXPECT_GE(platform.yields, 5);
+}
+
+TEST_F(PollBackoffTest, AnEventEndsTheSpinning) {
+  for (int event = 0; event < 1000; ++event) {
+    spin(static_cast<int>(PollBackoff::kYieldIntervalMin) - 1);
+    backoff.record_event();
+  }
+  EXPECT_EQ(platform.sleeps, 0);
+  EXPECT_EQ(platform.yields, 0);
+}
+
+/// The same through libfabric's calls, which must not wait.
+class NonBlockingReadTest : public PairTest {
+ protected:
+  NonBlockingReadTest() {
+    start();
+    cntr = open_cntr();
+    platform.clock().step = 10ns;
+  }
+  ~NonBlockingReadTest() override { EXPECT_EQ(fi_close(&cntr->fid), 0); }
+  void read(int kind) {
+    fi_cq_tagged_entry entry{};
+    switch (kind) {
+      case 0: fi_cntr_read(cntr); break;
+      case 1: fi_cntr_readerr(cntr); break;
+      case 2: EXPECT_EQ(fi_cq_read(left.receives, &entry, 1), -FI_EAGAIN); break;
+      default: break;
+    }
+  }
+  fid_cntr* cntr;
+};
+
+TEST_F(NonBlockingReadTest, AProgramThatWorksBetweenItsReadsIsNotDelayed) {
+  for (const int kind : {0, 1, 2}) {
+    for (int i = 0; i < 5000; ++i) {
+      platform.clock().advance(10us);
+      read(kind);
+      if (i % 2 == 0) read(kind);
+    }
+  }
+  EXPECT_EQ(platform.sleeps, 0);
+  EXPECT_EQ(platform.yields, 0);
+}
+
+TEST_F(NonBlockingReadTest, UnbrokenSpinningGivesTheProcessorAway) {
+  platform.others_run = 20us;
+  for (const int kind : {0, 1, 2}) {
+    platform.yields = 0;
+    for (int i = 0; i < 20000; ++i) read(kind);
+    EXPECT_GT(platform.yields, 0) << kind;
   }
 }
 
 }  // namespace
+}  // namespace cluster::api::test

@@ -1,0 +1,31 @@
+#include "api/poll_backoff.h"
+
+namespace cluster::api {
+
+void PollBackoff::check(std::uint32_t reads) {
+  const std::uint64_t now = platform_.clock().ticks();
+  const std::uint64_t last_check = checked_at_.load(std::memory_order_relaxed);
+  checked_at_.store(now, std::memory_order_relaxed);
+  if (reads == kReadsBeforeCheck) {
+    slept_at_.store(now, std::memory_order_relaxed);
+    return;
+  }
+  if (now - last_check > kTicksUnbroken) {
+    idle_reads_.store(0, std::memory_order_relaxed);
+    return;
+  }
+  if (now - slept_at_.load(std::memory_order_relaxed) >= kTicksBetweenSleeps) {
+    platform_.sleep_shortest();
+    const std::uint64_t awake = platform_.clock().ticks();
+    slept_at_.store(awake, std::memory_order_relaxed);
+    checked_at_.store(awake, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint32_t interval = yield_interval_.load(std::memory_order_relaxed);
+  if (reads % interval != 0) return;
+  yield_interval_.store(next_yield_interval(interval, platform_.yield_processor()),
+                        std::memory_order_relaxed);
+  checked_at_.store(platform_.clock().ticks(), std::memory_order_relaxed);
+}
+
+}  // namespace cluster::api
