@@ -1,27 +1,26 @@
 #include "sim/application.h"
 
 #include <algorithm>
-#include <array>
-
-#include "sim/allocation_meter.h"
-#include "sim/split.h"
 
 namespace cluster::sim {
 namespace {
 
-constexpr std::uint64_t kStreamRemote = 6;
-/// An application that nothing happens to opens itself to whoever may be waiting for a receive.
+constexpr std::uint64_t kStreamRma = 6;
+constexpr std::uint64_t kStreamAtomics = 9;
+/// An application without any completion for so long posts a receive that takes every message: its peers may
+/// wait for that.
 constexpr Duration kStallTime = 2ms;
-
-using protocol::CompletionLevel;
 
 }  // namespace
 
 Application::Application(const ApplicationEnvironment& environment, SeededRandom random)
     : env_(environment),
       random_(random),
-      remote_(environment, SeededRandom::stream(SeededRandom(random).next(), kStreamRemote), quarantine_),
-      size_max_(largest_size(env_.plan.sizes, env_.thresholds)) {
+      sender_(environment, random_, quarantine_),
+      receiver_(environment, random_, quarantine_),
+      multi_receiver_(environment, random_, quarantine_),
+      rma_(environment, SeededRandom::stream(SeededRandom(random).next(), kStreamRma), quarantine_),
+      atomics_(environment, SeededRandom::stream(SeededRandom(random).next(), kStreamAtomics), quarantine_) {
   if (env_.plan.pattern == Pattern::ping_pong && env_.self % 2 == 0) tokens_ = env_.plan.in_flight;
 }
 
@@ -30,32 +29,37 @@ void Application::wake_by(Time at) { wake_at_ = std::min(wake_at_, at); }
 bool Application::turn() {
   wake_at_ = kNever;
   if (finishing_) return drain_messages();
-  bool acted = post_receives();
-  while (may_send()) {
-    if (!(random_.chance(env_.plan.remote) ? start_rma() : send_message())) break;
+  bool acted = receiver_.post_receives();
+  acted = multi_receiver_.post_buffers(receiver_.largest_message()) || acted;
+  wake_by(receiver_.wake_at());
+  while (may_start()) {
+    if (!start_operation()) break;
     acted = true;
   }
-  if (random_.chance(env_.plan.closing)) remote_.replace_region();
-  if (random_.chance(env_.plan.peek)) acted = post_peek() || acted;
-  if (!claims_.empty() && random_.chance(300'000)) acted = use_claimed_message() || acted;
-  if (random_.chance(env_.plan.cancel)) cancel_random_receive();
+  if (random_.chance(env_.plan.closing)) rma_.replace_region();
+  if (random_.chance(env_.plan.peek)) acted = receiver_.post_peek() || acted;
+  if (receiver_.has_claims() && random_.chance(300'000)) acted = receiver_.use_claimed_message() || acted;
+  if (random_.chance(env_.plan.cancel)) {
+    receiver_.cancel_random();
+    multi_receiver_.cancel_random();
+  }
   const Time now = env_.event_queue.now();
   if (ended_ != ended_before_ || wildcard_at_ == Time{}) {
     ended_before_ = ended_;
     wildcard_at_ = now + kStallTime;
   } else if (now >= wildcard_at_) {
     wildcard_at_ = now + kStallTime;
-    acted = post_any(random_.chance(kMillion / 2)) || acted;
+    acted = receiver_.post_wildcard(random_.chance(kMillion / 2)) || acted;
   }
   wake_by(wildcard_at_);
-  if (is_sender() && sent_ < env_.plan.messages && next_send_ > now) wake_by(next_send_);
+  if (is_sender() && started_ < env_.plan.messages && next_start_ > now) wake_by(next_start_);
   return acted;
 }
 
-bool Application::may_send() const {
+bool Application::may_start() const {
   const WorkloadPlan& plan = env_.plan;
-  if (sent_ >= plan.messages || sends_under_way_ + remote_.under_way() >= plan.in_flight) return false;
-  if (env_.event_queue.now() < next_send_ || !is_sender()) return false;
+  if (started_ >= plan.messages || under_way() >= plan.in_flight) return false;
+  if (env_.event_queue.now() < next_start_ || !is_sender()) return false;
   return plan.pattern != Pattern::ping_pong || tokens_ > 0;
 }
 
@@ -68,7 +72,7 @@ bool Application::is_sender() const {
   }
 }
 
-bool Application::finished() const { return (!is_sender() || sent_ >= env_.plan.messages) && all_sent(); }
+bool Application::finished() const { return (!is_sender() || started_ >= env_.plan.messages) && all_sent(); }
 
 HostNumber Application::destination() {
   const WorkloadPlan& plan = env_.plan;
@@ -77,128 +81,76 @@ HostNumber Application::destination() {
     case Pattern::ping_pong: return env_.self ^ 1;
     case Pattern::incast: return 0;
     case Pattern::one_way: return 1;
-    case Pattern::all_to_all: return (env_.self + 1 + sent_ % (env_.hosts - 1)) % env_.hosts;
+    case Pattern::all_to_all: return (env_.self + 1 + started_ % (env_.hosts - 1)) % env_.hosts;
     case Pattern::scattered: break;
   }
   return (env_.self + 1 + static_cast<HostNumber>(random_.below(env_.hosts - 1))) % env_.hosts;
 }
 
-Message Application::draw_message() {
-  const WorkloadPlan& plan = env_.plan;
-  Message shape;
-  shape.from = env_.self;
-  shape.to = destination();
-  shape.length = draw_size(plan.sizes, env_.thresholds, random_);
-  shape.tagged = random_.chance(plan.tagged);
-  shape.injected = shape.length <= protocol::kInjectMax && random_.chance(plan.injected);
-  shape.reported = !random_.chance(plan.unreported);
-  // Everything must be recognisable when it arrives, by content, tag or data; what nobody hears of again
-  // even when it is announced.
-  const bool speaks = shape.tagged || (shape.length >= kNumberedFrom && shape.reported);
-  shape.has_data = random_.chance(plan.with_data) || !speaks;
-  if (random_.chance(plan.buffer_free)) shape.completion_level = CompletionLevel::inject;
-  if (random_.chance(plan.delivered)) shape.completion_level = CompletionLevel::delivery;
-  return shape;
-}
-
-bool Application::send_message() {
-  if (retry_message_ == 0) {
-    const Message& message = env_.oracle.compose(draw_message());
-    SendOperation operation;
-    operation.length = message.length;
-    operation.buffer = std::make_unique_for_overwrite<std::byte[]>(message.length);
-    fill_content(message.number, {operation.buffer.get(), message.length});
-    retry_message_ = message.number;
-    sends_.emplace(message.number, std::move(operation));
+/// Starts a message, a remote read or write, or an atomic operation; false if that is not possible now.
+bool Application::start_operation() {
+  bool started = false;
+  if (random_.chance(env_.plan.atomics)) {
+    started = atomics_.start_operation(destination());
+  } else if (random_.chance(env_.plan.remote)) {
+    started = rma_.start_operation(destination());
+  } else {
+    if (!sender_.must_retry()) sender_.compose(destination());
+    started = sender_.post();
+    if (!started) return false;  // the engine has no space: it will when something ends
+    if (tokens_ > 0) --tokens_;
   }
-  const Message message = env_.oracle.message(retry_message_);
-  SendOperation& operation = sends_.at(message.number);
-  std::array<ConstBytes, protocol::kIovMax> slices;
-  const std::size_t count =
-      cut(random_, env_.plan.scattered_buffers, ConstBytes{operation.buffer.get(), operation.length}, slices);
-  protocol::SendOp order;
-  order.slices = {slices.data(), count};
-  order.length = message.length;
-  order.to = message.to;
-  order.context = reinterpret_cast<void*>(message.number);
-  order.tag = message.tag;
-  order.data = message.data;
-  order.tagged = message.tagged;
-  order.has_data = message.has_data;
-  order.inject = message.injected;
-  order.report = message.reported;
-  order.more = random_.chance(env_.plan.more);
-  order.completion_level = message.completion_level;
-  Status status;
-  {
-    const AllocationMeter::Scope scope(&env_.memory);
-    status = env_.engine.send(order);
-  }
-  env_.trace.line("host %u sends message %llu to %u, %zu bytes: %s", env_.self,
-                  static_cast<unsigned long long>(message.number), message.to, message.length,
-                  describe(status));
-  if (status == Status::again) return false;
-  if (status != Status::ok) throw SafetyFailure(std::string("a send was refused: ") + describe(status));
-  retry_message_ = 0;
-  env_.oracle.accepted(message.number);
-  env_.oracle.message(message.number).remote_before = env_.remote.accepted_before(message.from, message.to);
-  if (message.injected) release(operation);
-  if (message.reported) ++sends_under_way_;
-  if (tokens_ > 0) --tokens_;
-  count_operation();
-  return true;
-}
-
-bool Application::start_rma() {
-  if (!remote_.start_operation(destination())) {
+  if (!started) {
     // What stands in the way may be gone a little later.
     wake_by(env_.event_queue.now() + kStallTime);
     return false;
   }
-  count_operation();
+  ++started_;
+  if (env_.plan.think.count() != 0) {
+    next_start_ = env_.event_queue.now() + random_.between(Duration{0}, env_.plan.think);
+  }
   return true;
 }
 
-void Application::count_operation() {
-  ++sent_;
-  if (env_.plan.think.count() == 0) return;
-  next_send_ = env_.event_queue.now() + random_.between(Duration{0}, env_.plan.think);
-}
-
-/// The library has given the buffer back.
-void Application::release(SendOperation& operation) {
-  quarantine_.take(std::move(operation.buffer), operation.length);
-  operation.length = 0;
-}
-
 void Application::complete(const protocol::Completion& completion) {
-  using protocol::Completion;
+  using Kind = protocol::Completion::Kind;
   switch (completion.kind) {
-    case Completion::Kind::send: return complete_send(completion);
-    case Completion::Kind::receive: return complete_receive(completion);
-    case Completion::Kind::remote_write: return remote_.remote_write_arrived(completion);
-    case Completion::Kind::write:
-    case Completion::Kind::read: ++ended_; return remote_.complete(completion);
-    case Completion::Kind::atomic:
-    case Completion::Kind::fetch:
-    case Completion::Kind::buffer_released: throw SafetyFailure("an operation ended that nobody began");
+    case Kind::remote_write: return rma_.remote_write_arrived(completion);
+    case Kind::send:
+      sender_.complete(completion);
+      if (completion.status != Status::ok) ++tokens_;
+      break;
+    case Kind::write:
+    case Kind::read: rma_.complete(completion); break;
+    case Kind::atomic:
+    case Kind::fetch: atomics_.complete(completion); break;
+    case Kind::receive:
+    case Kind::buffer_released: complete_receive(completion); break;
   }
+  ++ended_;
 }
 
-void Application::complete_send(const protocol::Completion& completion) {
-  const auto number = reinterpret_cast<MessageNumber>(completion.context);
-  env_.trace.line("host %u send of message %llu ended: %s", env_.self,
-                  static_cast<unsigned long long>(number), describe(completion.status));
-  env_.oracle.send_ended(completion);
-  if (env_.oracle.message(number).from_incarnation != env_.incarnation) {
-    throw SafetyFailure("a send of an earlier incarnation completed");
-  }
-  const auto found = sends_.find(number);
-  release(found->second);
-  sends_.erase(found);
-  if (env_.oracle.message(number).reported) --sends_under_way_;
-  ++ended_;
-  if (completion.status != Status::ok) ++tokens_;
+void Application::complete_receive(const protocol::Completion& completion) {
+  const Message* const message =
+      MultiReceiver::owns(completion) ? multi_receiver_.complete(completion) : receiver_.complete(completion);
+  if (message != nullptr) env_.remote.message_came(*message, message->remote_before);
+  const bool failed = completion.status != Status::ok && completion.status != Status::no_message;
+  if (message != nullptr || failed) ++tokens_;
+}
+
+void Application::cancel_receives() {
+  receives_canceled_ = true;
+  receiver_.cancel_all();
+  multi_receiver_.cancel_all();
+}
+
+/// Receives what must still come, and what has come: a message that no receive takes makes its sender, and
+/// everything behind it that finds no space, ask again for ever.
+bool Application::drain_messages() {
+  const bool acted = receiver_.drain_messages();
+  // What came after the last receive had been canceled needed others.
+  if (receives_canceled_ && !receiver_.awaits_messages()) cancel_receives();
+  return acted;
 }
 
 }  // namespace cluster::sim

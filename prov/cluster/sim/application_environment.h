@@ -1,5 +1,5 @@
-// What the applications of a run have around them: the engine they use, the judges who watch, the clock
-// of the run, and who else there is.
+// What an application is given: the engine it uses, the oracles that judge it, the clock of the run, and the
+// number of hosts.
 #pragma once
 
 #include "sim/oracle.h"
@@ -10,12 +10,13 @@ namespace cluster::engine {
 class Engine;
 }
 namespace cluster::protocol {
-class Regions;
+class RegionTable;
 }
 
 namespace cluster::sim {
 
 class AllocationMeter;
+class AtomicOracle;
 class RmaOracle;
 
 struct ApplicationEnvironment {
@@ -24,6 +25,7 @@ struct ApplicationEnvironment {
   AllocationMeter& memory;         ///< of the engine
   Oracle& oracle;
   RmaOracle& remote;
+  AtomicOracle& atomics;
   Trace& trace;
   EventQueue& event_queue;
   const WorkloadPlan& plan;

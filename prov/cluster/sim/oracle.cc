@@ -76,7 +76,7 @@ void Oracle::send_ended(const Completion& completion) {
   if (completion.status != Status::ok) {
     ++failures_;
     message.state = State::failed;
-    if (!incarnations_.error_permitted(message.from, message.to, message.started)) {
+    if (message.datagram || !incarnations_.error_permitted(message.from, message.to, message.started)) {
       fail("a send failed without cause (" + text_of(completion) + ")", message);
     }
     return;
@@ -120,7 +120,9 @@ Message& Oracle::identify(const Receive& receive, const Completion& completion, 
   }
   if (message->discarded_incarnation == receive.incarnation)
     fail("received after it had been discarded", *message);
-  if (message->received_incarnation == receive.incarnation) fail("received twice", *message);
+  const bool again = message->datagram ? message->deliveries >= message->arrivals
+                                       : message->received_incarnation == receive.incarnation;
+  if (again) fail("received more often than it came", *message);
   return *message;
 }
 
@@ -154,7 +156,11 @@ const Message& Oracle::received(const Receive& receive, const Completion& comple
   if (const std::size_t wrong = first_wrong_byte(message.number, content.first(length)); wrong != length) {
     fail("received with a wrong byte at " + std::to_string(wrong), message);
   }
-  if (!receive.claimed) match(receive, message);
+  if (!receive.claimed && !message.datagram) match(receive, message);
+  if (message.datagram) {
+    ++message.deliveries;
+    ++datagram_deliveries_;
+  }
   message.received_incarnation = receive.incarnation;
   ++delivered_;
   delivered_bytes_ += length;
@@ -208,6 +214,7 @@ void Oracle::incarnation_ends(HostNumber host) {
 }
 
 void Oracle::frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now) {
+  if (view.kind == wire::FrameKind::datagram) return datagram_read(at, view);
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
   if (!incarnations_.frame_read(at, packet, view, now)) return;
   const bool stale = incarnations_.is_stale(at, packet);
@@ -222,7 +229,18 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, const wire::FrameVi
   });
 }
 
+/// Every copy of a datagram that an engine reads may go to a receive once.
+void Oracle::datagram_read(HostNumber at, const wire::FrameView& view) {
+  each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
+    Message* message = find(segment.has_data(), segment.data, false, 0, payload);
+    if (message == nullptr || message->to != at) return;
+    ++message->arrivals;
+    ++datagram_arrivals_;
+  });
+}
+
 bool Oracle::must_arrive(const Message& message) const {
+  if (message.datagram) return false;
   if (message.received_incarnation != 0 || message.discarded_incarnation != 0 ||
       !incarnations_.alive(message.to))
     return false;

@@ -49,6 +49,9 @@ struct Message {
   bool has_data = false;
   bool injected = false;
   bool reported = true;                     ///< false: only a failure will be
+  bool datagram = false;                    ///< may be lost, repeated, and late
+  std::uint32_t arrivals = 0;               ///< datagrams: frames with it that an engine has read
+  std::uint32_t deliveries = 0;             ///< datagrams: receives that got it
   std::uint32_t discarded_incarnation = 0;  ///< of the receiver that threw it away; 0: none has
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
@@ -121,6 +124,9 @@ class Oracle {
   std::uint64_t delivered() const { return delivered_; }
   std::uint64_t delivered_bytes() const { return delivered_bytes_; }
   std::uint64_t failures() const { return failures_; }
+  /// Frames with datagrams that engines have read, and receives that got one.
+  std::uint64_t datagram_arrivals() const { return datagram_arrivals_; }
+  std::uint64_t datagram_deliveries() const { return datagram_deliveries_; }
 
  private:
   /// Messages from one host to another.
@@ -136,6 +142,7 @@ class Oracle {
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
   bool must_arrive(const Message& message) const;
+  void datagram_read(HostNumber at, const wire::FrameView& view);
 
   std::vector<Message> messages_;
   Incarnations incarnations_;
@@ -146,6 +153,8 @@ class Oracle {
   std::uint64_t delivered_ = 0;
   std::uint64_t delivered_bytes_ = 0;
   std::uint64_t failures_ = 0;
+  std::uint64_t datagram_arrivals_ = 0;
+  std::uint64_t datagram_deliveries_ = 0;
 };
 
 }  // namespace cluster::sim

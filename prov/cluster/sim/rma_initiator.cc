@@ -145,7 +145,7 @@ Status RmaInitiator::put(const Operation& operation, std::span<const RmaIov> rem
   fill_content(kRemoteContent | operation.number, {buffer.bytes.get(), buffer.length});
   std::array<ConstBytes, protocol::kIovMax> slices;
   const std::size_t count =
-      cut(random_, env_.plan.scattered_buffers, ConstBytes{buffer.bytes.get(), buffer.length}, slices);
+      split(random_, env_.plan.scattered_buffers, ConstBytes{buffer.bytes.get(), buffer.length}, slices);
   protocol::WriteOp order;
   fill(order, operation, remote);
   order.slices = {slices.data(), count};
@@ -162,7 +162,7 @@ Status RmaInitiator::get(const Operation& operation, std::span<const RmaIov> rem
   std::fill_n(buffer.bytes.get() + buffer.length, kGuardBytes, kGuard);
   std::array<Bytes, protocol::kIovMax> slices;
   const std::size_t count =
-      cut(random_, env_.plan.scattered_buffers, Bytes{buffer.bytes.get(), buffer.length}, slices);
+      split(random_, env_.plan.scattered_buffers, Bytes{buffer.bytes.get(), buffer.length}, slices);
   protocol::ReadOp order;
   fill(order, operation, remote);
   order.slices = {slices.data(), count};

@@ -26,6 +26,7 @@ class SimCluster {
   SimNetwork network;
   Oracle oracle;
   RmaOracle remote;
+  AtomicOracle atomics;
   WorkloadPlan plan;
   std::vector<std::unique_ptr<SimHost>> hosts;
 

@@ -95,15 +95,16 @@ void SimHost::start(Duration clock_set_back) {
     const AllocationMeter::Scope scope(&memory_);
     std::vector<multipath::Rail> rails;
     std::unique_ptr<link::Link> link = make_link(incarnation, rails);
-    process_->engine = std::make_unique<engine::Engine>(
-        engine::EngineParts{.environment = {clock_, engine_random_, process_->log, process_->counters},
-                            .settings = profile_.settings,
-                            .name = address_of(number_),
-                            .epoch = kRealTimeOrigin + static_cast<std::uint64_t>(real_time.count()),
-                            .link = std::move(link),
-                            .host = nullptr,
-                            .resources = nullptr,
-                            .rails = std::move(rails)});
+    process_->engine = std::make_unique<engine::Engine>(engine::EngineParts{
+        .environment = {clock_, engine_random_, process_->log, process_->counters},
+        .settings = profile_.settings,
+        .name = address_of(number_),
+        .epoch = kRealTimeOrigin + static_cast<std::uint64_t>(real_time.count()),
+        .link = std::move(link),
+        .host = nullptr,
+        .resources = nullptr,
+        .service = shared_.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
+        .rails = std::move(rails)});
     process_->engine->attach(shared_.book, {.sends = &process_->sends,
                                             .receives = &process_->receives,
                                             .regions = &process_->regions,
@@ -115,6 +116,7 @@ void SimHost::start(Duration clock_set_back) {
                              memory_,
                              shared_.oracle,
                              shared_.remote,
+                             shared_.atomics,
                              shared_.trace,
                              shared_.event_queue,
                              shared_.plan,
@@ -129,17 +131,19 @@ void SimHost::start(Duration clock_set_back) {
   wake_now();
 }
 
-/// As for an endpoint: several interfaces make a bundle.
+/// As for an endpoint: several interfaces make a bundle. Datagram endpoints use one.
 std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t incarnation,
                                                std::vector<multipath::Rail>& rails) {
   std::vector<std::unique_ptr<link::Link>> links;
-  for (RailNumber rail = 0; rail < shared_.network.rails(); ++rail) {
+  const RailNumber used = shared_.plan.datagrams ? 1 : shared_.network.rails();
+  for (RailNumber rail = 0; rail < used; ++rail) {
     auto link = std::make_unique<SimLink>(shared_.network, shared_.oracle, process_->session_peers, number_,
                                           rail, incarnation, profile_.frame_max, profile_.shortcut);
     process_->links.push_back(link.get());
     links.push_back(std::move(link));
     rails.push_back({address_of(number_, rail), kNetworkBits, "rail" + std::to_string(rail)});
   }
+  if (shared_.plan.datagrams) rails.clear();
   if (links.size() == 1) return std::move(links.front());
   return std::make_unique<link::LinkBundle>(std::move(links));
 }
@@ -172,6 +176,7 @@ void SimHost::end_process(bool in_peace) {
   process_->application->check_returned_buffers();
   process_.reset();
   shared_.remote.incarnation_ends(number_);
+  shared_.atomics.incarnation_ends(number_);
   shared_.oracle.incarnation_ends(number_);
   exiting_ = false;
   poll_at_ = kNever;

@@ -35,6 +35,7 @@ struct SharedParts {
   SimNetwork& network;
   Oracle& oracle;
   RmaOracle& remote;
+  AtomicOracle& atomics;
   Trace& trace;
   const engine::AddressTable& book;
   const WorkloadPlan& plan;

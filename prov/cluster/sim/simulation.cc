@@ -112,7 +112,8 @@ void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*r
     if (cluster_.event_queue.empty() || cluster_.event_queue.next() > limit) {
       throw LivenessFailure(
           std::string(cluster_.event_queue.empty() ? "the world stands still before " : "too long before ") +
-          awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.remote.unfinished());
+          awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.remote.unfinished() + ", " +
+          cluster_.atomics.unfinished());
     }
     // Looking is dearer than stepping.
     for (int i = 0; i < 64 && !cluster_.event_queue.empty() && cluster_.event_queue.next() <= limit; ++i)
@@ -182,6 +183,8 @@ RunReport Simulation::run() {
   run_until(healed + 3 * kRecoveryTime, "the network falls silent", &Simulation::silent);
   cluster_.oracle.check_complete();
   cluster_.remote.check_complete();
+  cluster_.atomics.check_complete();
+  check_datagrams();
   check_memory();
   check_windows();
   check_retransmissions();
@@ -194,6 +197,19 @@ RunReport Simulation::run() {
   run_until(cluster_.event_queue.now() + kRecoveryTime, "every process has left", &Simulation::all_exited);
   run_until(cluster_.event_queue.now() + kRecoveryTime, "the last frame has arrived", &Simulation::silent);
   return report();
+}
+
+/// A datagram that an engine has read is received or counted as dropped. A process that is killed takes some
+/// with it.
+void Simulation::check_datagrams() const {
+  if (severity_ >= Severity::restarts) return;
+  const std::uint64_t dropped = cluster_.counters().datagrams_dropped;
+  const std::uint64_t arrivals = cluster_.oracle.datagram_arrivals();
+  const std::uint64_t deliveries = cluster_.oracle.datagram_deliveries();
+  if (arrivals == deliveries + dropped) return;
+  throw SafetyFailure("engines read " + std::to_string(arrivals) + " datagrams, of which " +
+                      std::to_string(deliveries) + " were received and " + std::to_string(dropped) +
+                      " dropped");
 }
 
 /// An engine's memory is bounded by its settings and the number of its peers, whatever happens.

@@ -59,6 +59,7 @@ class Simulation {
   bool all_idle();
   bool silent() { return cluster_.event_queue.empty(); }
   bool all_exited();
+  void check_datagrams() const;
   void check_memory() const;
   void check_windows() const;
   void check_retransmissions() const;

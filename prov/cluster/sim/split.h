@@ -1,5 +1,5 @@
-// A buffer as applications hand it over: in one piece, or cut into slices anywhere, empty ones
-// included. Nothing in the library may depend on where it is cut.
+// A buffer as applications pass it: in one piece, or split into slices anywhere, empty ones included. Nothing
+// in the library may depend on where it is split.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace cluster::sim {
 
-/// Cuts `whole` with that chance in a million; returns how many slices it has become.
+/// Splits `whole` with that chance in a million; returns the number of slices.
 template <typename Slice>
-std::size_t cut(SeededRandom& random, std::uint32_t chance, Slice whole,
-                std::array<Slice, protocol::kIovMax>& slices) {
+std::size_t split(SeededRandom& random, std::uint32_t chance, Slice whole,
+                  std::array<Slice, protocol::kIovMax>& slices) {
   std::size_t count = 0;
   if (random.chance(chance)) {
     for (std::uint64_t cuts = random.between(1, slices.size() - 1); cuts > 0; --cuts) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "protocol/ops.h"
+#include "wire/datagram_header.h"
 
 namespace cluster::sim {
 namespace {
@@ -20,8 +21,9 @@ std::size_t near(std::size_t middle, std::size_t reach, SeededRandom& random) {
 }
 
 using Name = std::string_view;
-constexpr std::array<Name, 10> kNames{"ping-pong",   "all-to-all", "incast", "wildcard", "sizes",
-                                      "cancel-peek", "large",      "remote", "backlog",  "mixed"};
+constexpr std::array<Name, 13> kNames{"ping-pong",   "all-to-all",    "incast",   "wildcard", "sizes",
+                                      "cancel-peek", "large",         "remote",   "backlog",  "mixed",
+                                      "atomics",     "multi-receive", "datagrams"};
 
 void make_ping_pong(WorkloadPlan& plan, SeededRandom& random) {
   plan.pattern = Pattern::ping_pong;
@@ -79,6 +81,33 @@ void make_backlog(WorkloadPlan& plan, SeededRandom& random) {
   plan.sizes = plan.one_frame ? SizeMix{10, 0, 0, 0, 0, 0, 0} : SizeMix{40, 0, 10, 50, 0, 0, 0};
 }
 
+/// Several hosts operate on a few words of each other; messages and reads go on beside them.
+void make_atomics(WorkloadPlan& plan, SeededRandom& random) {
+  plan.pattern = random.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::incast});
+  plan.atomics =
+      random.chance(500'000) ? kMillion : static_cast<std::uint32_t>(random.between(kMillion / 5, kMillion));
+  plan.remote = random.chance(300'000) ? static_cast<std::uint32_t>(random.below(kMillion / 2)) : 0;
+  plan.to_itself = random.chance(200'000) ? 200'000 : 10'000;
+}
+
+void make_multi_receive(WorkloadPlan& plan, SeededRandom& random) {
+  plan.pattern = random.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::incast});
+  plan.multi_receives = random.between(1, 4);
+  plan.tagged = random.chance(500'000) ? 0 : 200'000;
+  plan.receive_depth = random.chance(700'000) ? 0 : static_cast<std::uint32_t>(random.between(1, 4));
+  plan.cancel = random.chance(300'000) ? 30'000 : 0;
+  plan.sizes = random.chance(500'000) ? SizeMix{40, 10, 40, 5, 1, 0, 0} : SizeMix{10, 5, 10, 30, 5, 0, 0};
+}
+
+void make_datagrams(WorkloadPlan& plan, SeededRandom& random) {
+  plan.pattern = random.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::incast});
+  plan.datagrams = true;
+  plan.tagged = plan.exact = plan.classed = 0;
+  plan.multi_receives = random.chance(200'000) ? 1 : 0;
+  plan.cancel = random.chance(200'000) ? 30'000 : 0;
+  plan.sizes = {40, 10, 20, 0, 0, 0, 0};
+}
+
 void make_mixed(WorkloadPlan& plan, SeededRandom& random) {
   plan.pattern =
       random.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::ping_pong, Pattern::incast});
@@ -91,6 +120,8 @@ void make_mixed(WorkloadPlan& plan, SeededRandom& random) {
   plan.wildcard = static_cast<std::uint32_t>(random.below(kMillion));
   plan.exact = static_cast<std::uint32_t>(random.below(kMillion / 3));
   if (random.chance(400'000)) plan.remote = static_cast<std::uint32_t>(random.below(kMillion / 2));
+  if (random.chance(300'000)) plan.atomics = static_cast<std::uint32_t>(random.below(kMillion / 2));
+  if (random.chance(200'000)) plan.multi_receives = 1;
 }
 
 }  // namespace
@@ -118,6 +149,10 @@ std::size_t largest_size(const SizeMix& mix, const Thresholds& thresholds) {
   if (mix.pull != 0) largest = std::max(largest, 2 * kPullBytes + 1);
   if (mix.huge != 0) largest = std::max<std::size_t>(largest, 4 * 1024 * 1024 + 3);
   return std::max(largest, protocol::kInjectMax + 1);
+}
+
+std::size_t datagram_max(const Thresholds& thresholds) {
+  return thresholds.frame_max - wire::kDatagramHeaderMax;
 }
 
 std::vector<std::string_view> workload_names() { return {kNames.begin(), kNames.end()}; }
@@ -148,6 +183,12 @@ WorkloadPlan draw_workload(std::string_view name, SeededRandom& random) {
     make_remote(plan, random);
   } else if (name == "backlog") {
     make_backlog(plan, random);
+  } else if (name == "atomics") {
+    make_atomics(plan, random);
+  } else if (name == "multi-receive") {
+    make_multi_receive(plan, random);
+  } else if (name == "datagrams") {
+    make_datagrams(plan, random);
   } else if (name == "mixed") {
     make_mixed(plan, random);
   } else if (name != "sizes") {

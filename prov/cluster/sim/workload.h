@@ -39,6 +39,8 @@ struct Thresholds {
 
 std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, SeededRandom& random);
 std::size_t largest_size(const SizeMix& mix, const Thresholds& thresholds);
+/// The longest datagram.
+std::size_t datagram_max(const Thresholds& thresholds);
 /// Remote accesses are no longer than this, so that many fit into a region.
 inline constexpr std::size_t kRemoteMax = 1200 * 1024;
 
@@ -78,6 +80,10 @@ struct WorkloadPlan {
   std::uint32_t fenced = 100'000;
   std::uint32_t read_back = 200'000;  ///< writes that are read back, behind a fence
   std::uint32_t closing = 0;          ///< turns in which a region is closed and another one opened
+
+  std::uint32_t atomics = 0;       ///< operations that are atomic
+  std::size_t multi_receives = 0;  ///< buffers for many messages that a host keeps posted
+  bool datagrams = false;          ///< all endpoints of the run are datagram endpoints
 };
 
 /// The names --workload knows, "any" excluded.

@@ -1,10 +1,9 @@
-// The receiving side of an application.
+#include "sim/message_receiver.h"
+
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "sim/allocation_meter.h"
-#include "sim/application.h"
-#include "sim/content.h"
 #include "sim/split.h"
 
 namespace cluster::sim {
@@ -15,7 +14,7 @@ constexpr std::byte kGuard{0xA5};
 /// Tells contexts of receives from those of sends.
 constexpr std::uint64_t kReceiveContext = std::uint64_t{1} << 48;
 constexpr std::size_t kDrainDepth = 32;
-/// Of a buffer that got no message: so much of it is watched.
+/// Of a buffer that got no message, so much is watched.
 constexpr std::size_t kWatchedMax = 16 * 1024;
 /// Classes of tags: the last two bits.
 constexpr std::uint64_t kClassBits = 3;
@@ -24,15 +23,23 @@ void* as_context(std::uint64_t context) { return reinterpret_cast<void*>(context
 
 }  // namespace
 
-bool Application::post_receives() {
+MessageReceiver::MessageReceiver(const ApplicationEnvironment& environment, SeededRandom& random,
+                                 Quarantine& quarantine)
+    : env_(environment),
+      random_(random),
+      quarantine_(quarantine),
+      size_max_(largest_size(env_.plan.sizes, env_.thresholds)) {}
+
+bool MessageReceiver::post_receives() {
   bool acted = false;
+  wake_at_ = kNever;
   const Time now = env_.event_queue.now();
-  while (waiting_.size() < env_.plan.receive_depth) {
+  while (posted_.size() < env_.plan.receive_depth) {
     if (now < next_receive_) {
-      wake_by(next_receive_);
+      wake_at_ = next_receive_;
       break;
     }
-    auto operation = std::make_unique<ReceiveOperation>();
+    auto operation = std::make_unique<Operation>();
     draw_receive(operation->receive);
     if (!post(std::move(operation))) break;
     acted = true;
@@ -41,7 +48,7 @@ bool Application::post_receives() {
   return acted;
 }
 
-void Application::draw_receive(Receive& receive) {
+void MessageReceiver::draw_receive(Receive& receive) {
   const WorkloadPlan& plan = env_.plan;
   receive.capacity = random_.chance(plan.truncating) ? random_.below(size_max_) : size_max_;
   receive.tagged = random_.chance(plan.tagged);
@@ -61,17 +68,17 @@ void Application::draw_receive(Receive& receive) {
   }
 }
 
-bool Application::post_any(bool tagged) {
-  auto operation = std::make_unique<ReceiveOperation>();
-  operation->any = true;
+bool MessageReceiver::post_wildcard(bool tagged) {
+  auto operation = std::make_unique<Operation>();
+  operation->wildcard = true;
   operation->receive.capacity = size_max_;
   operation->receive.tagged = tagged;
   operation->receive.ignore = ~std::uint64_t{0};
   return post(std::move(operation));
 }
 
-/// Posts a receive, a peek, or the receive of a claimed message; false if the engine has no room.
-bool Application::post(std::unique_ptr<ReceiveOperation> operation) {
+/// Posts a receive, a peek, or the receive of a claimed message; false if the engine has no space for it.
+bool MessageReceiver::post(std::unique_ptr<Operation> operation) {
   Receive& receive = operation->receive;
   receive.host = env_.self;
   receive.incarnation = env_.incarnation;
@@ -84,21 +91,21 @@ bool Application::post(std::unique_ptr<ReceiveOperation> operation) {
   if (operation->context == 0) operation->context = kReceiveContext | ++contexts_;
   std::array<Bytes, protocol::kIovMax> slices;
   const std::size_t count =
-      cut(random_, env_.plan.scattered_buffers, Bytes{operation->buffer.get(), receive.capacity}, slices);
-  protocol::RecvOp order;
-  order.slices = {slices.data(), count};
-  order.from = receive.from;
-  order.context = as_context(operation->context);
-  order.tag = receive.tag;
-  order.ignore = receive.ignore;
-  order.tagged = receive.tagged;
-  order.peek = operation->peek;
-  order.recv_claimed = operation->kind == Kind::take;
-  order.discard_claimed = operation->kind == Kind::drop;
+      split(random_, env_.plan.scattered_buffers, Bytes{operation->buffer.get(), receive.capacity}, slices);
+  protocol::RecvOp op;
+  op.slices = {slices.data(), count};
+  op.from = receive.from;
+  op.context = as_context(operation->context);
+  op.tag = receive.tag;
+  op.ignore = receive.ignore;
+  op.tagged = receive.tagged;
+  op.peek = operation->peek;
+  op.recv_claimed = operation->kind == Kind::receive_claimed;
+  op.discard_claimed = operation->kind == Kind::discard_claimed;
   Status status;
   {
     const AllocationMeter::Scope scope(&env_.memory);
-    status = env_.engine.receive(order);
+    status = env_.engine.receive(op);
   }
   if (env_.trace.on()) {
     env_.trace.line("host %u posts receive %llx (kind %d, peek %d, from %lld, tag %llx/%llx, %s): %s",
@@ -115,35 +122,42 @@ bool Application::post(std::unique_ptr<ReceiveOperation> operation) {
   if (status == Status::again) return false;
   if (status != Status::ok) throw SafetyFailure(std::string("a receive was refused: ") + describe(status));
   if (operation->kind == Kind::receive) {
-    waiting_.push_back(operation->context);
-    if (operation->any) ++wildcards_posted_[receive.tagged ? 1 : 0];
+    posted_.push_back(operation->context);
+    if (operation->wildcard) ++wildcards_posted_[receive.tagged ? 1 : 0];
   }
-  receives_[operation->context] = std::move(operation);
+  operations_[operation->context] = std::move(operation);
   return true;
 }
 
-void Application::complete_receive(const protocol::Completion& completion) {
+const Message* MessageReceiver::complete(const protocol::Completion& completion) {
   const auto context = reinterpret_cast<std::uint64_t>(completion.context);
-  const auto found = receives_.find(context);
+  const auto found = operations_.find(context);
   env_.trace.line("host %u receive %llx ended: %s, %zu bytes, tag %llx", env_.self,
                   static_cast<unsigned long long>(context), describe(completion.status), completion.length,
                   static_cast<unsigned long long>(completion.tag));
-  if (found == receives_.end()) throw SafetyFailure("a receive completed twice, or was never posted");
-  const std::unique_ptr<ReceiveOperation> operation = std::move(found->second);
-  receives_.erase(found);
-  ++ended_;
+  if (found == operations_.end()) throw SafetyFailure("a receive completed twice, or was never posted");
+  const std::unique_ptr<Operation> operation = std::move(found->second);
+  operations_.erase(found);
+  if (completion.kind != protocol::Completion::Kind::receive || completion.releases_buffer) {
+    throw SafetyFailure("a receive ended as a buffer for many messages");
+  }
   if (operation->kind == Kind::receive) {
-    std::erase(waiting_, context);
-    if (operation->any) --wildcards_posted_[operation->receive.tagged ? 1 : 0];
+    std::erase(posted_, context);
+    if (operation->wildcard) --wildcards_posted_[operation->receive.tagged ? 1 : 0];
   }
-  if (operation->kind == Kind::peek) return peek_completed(*operation, completion);
-  if (operation->kind == Kind::drop && completion.status == Status::ok) {
-    return env_.oracle.dropped(env_.oracle.message(operation->claimed));
+  if (operation->kind == Kind::peek) {
+    peek_completed(*operation, completion);
+    return nullptr;
   }
-  message_received(*operation, completion);
+  if (operation->kind == Kind::discard_claimed && completion.status == Status::ok) {
+    env_.oracle.dropped(env_.oracle.message(operation->claimed));
+    return nullptr;
+  }
+  return receive_completed(*operation, completion);
 }
 
-void Application::message_received(ReceiveOperation& operation, const protocol::Completion& completion) {
+const Message* MessageReceiver::receive_completed(Operation& operation,
+                                                  const protocol::Completion& completion) {
   const Receive& receive = operation.receive;
   const ConstBytes guard{operation.buffer.get() + receive.capacity, kGuardBytes};
   if (std::any_of(guard.begin(), guard.end(), [](std::byte byte) { return byte != kGuard; })) {
@@ -151,18 +165,17 @@ void Application::message_received(ReceiveOperation& operation, const protocol::
   }
   if (completion.status != Status::ok && completion.status != Status::truncated) {
     env_.oracle.receive_failed(receive, completion);
-    ++tokens_;
-    return quarantine_.take(std::move(operation.buffer), std::min(receive.capacity, kWatchedMax));
+    quarantine_.take(std::move(operation.buffer), std::min(receive.capacity, kWatchedMax));
+    return nullptr;
   }
   const Message& message =
       env_.oracle.received(receive, completion, {operation.buffer.get(), receive.capacity});
-  env_.remote.message_came(message, message.remote_before);
   quarantine_.take(std::move(operation.buffer), completion.length);
   env_.trace.line("host %u has message %llu", env_.self, static_cast<unsigned long long>(message.number));
-  ++tokens_;
+  return &message;
 }
 
-void Application::peek_completed(ReceiveOperation& operation, const protocol::Completion& completion) {
+void MessageReceiver::peek_completed(Operation& operation, const protocol::Completion& completion) {
   using protocol::Peek;
   if (completion.status == Status::no_message) return;
   if (completion.status != Status::ok) return env_.oracle.receive_failed(operation.receive, completion);
@@ -172,13 +185,12 @@ void Application::peek_completed(ReceiveOperation& operation, const protocol::Co
                                                           : Oracle::PeekEffect::gone;
   const Message& message = env_.oracle.peeked(operation.receive, completion, effect);
   if (effect == Oracle::PeekEffect::claimed) {
-    claims_.push_back(
-        {reinterpret_cast<std::uint64_t>(completion.context), message.number, operation.receive.started});
+    claims_.push_back({operation.context, message.number, operation.receive.started});
   }
 }
 
-bool Application::post_peek() {
-  auto operation = std::make_unique<ReceiveOperation>();
+bool MessageReceiver::post_peek() {
+  auto operation = std::make_unique<Operation>();
   draw_receive(operation->receive);
   operation->receive.capacity = 0;
   operation->kind = Kind::peek;
@@ -187,56 +199,54 @@ bool Application::post_peek() {
   return post(std::move(operation));
 }
 
-/// Receives the claimed message that has waited longest, or throws it away.
-bool Application::use_claimed_message() {
+bool MessageReceiver::use_claimed_message() {
   const Claim claim = claims_.front();
   const Message& message = env_.oracle.message(claim.message);
-  auto operation = std::make_unique<ReceiveOperation>();
+  auto operation = std::make_unique<Operation>();
   operation->context = claim.context;
   operation->claimed = claim.message;
-  operation->claimed_at = claim.moment;
-  operation->kind = random_.chance(kMillion / 4) ? Kind::drop : Kind::take;
+  operation->claimed_at = claim.claimed_at;
+  operation->kind = random_.chance(kMillion / 4) ? Kind::discard_claimed : Kind::receive_claimed;
   operation->receive.claimed = true;
   operation->receive.tagged = message.tagged;
-  if (operation->kind == Kind::take) operation->receive.capacity = message.length + random_.below(2);
+  if (operation->kind == Kind::receive_claimed)
+    operation->receive.capacity = message.length + random_.below(2);
   if (!post(std::move(operation))) return false;
   claims_.erase(claims_.begin());
   return true;
 }
 
-void Application::cancel_random_receive() {
-  if (waiting_.empty()) return;
-  cancel(waiting_[random_.below(waiting_.size())]);
+void MessageReceiver::cancel_random() {
+  if (!posted_.empty()) cancel(posted_[random_.below(posted_.size())]);
 }
 
-void Application::cancel(std::uint64_t context) {
-  Receive& receive = receives_.at(context)->receive;
+void MessageReceiver::cancel_all() {
+  for (const std::uint64_t context : posted_) cancel(context);
+}
+
+void MessageReceiver::cancel(std::uint64_t context) {
+  Receive& receive = operations_.at(context)->receive;
   if (receive.cancelled) return;
   const AllocationMeter::Scope scope(&env_.memory);
   // False: its message is on its way into the buffer.
   receive.cancelled = env_.engine.cancel(as_context(context));
 }
 
-void Application::cancel_receives() {
-  receives_canceled_ = true;
-  for (const std::uint64_t context : waiting_) cancel(context);
+bool MessageReceiver::awaits_messages() const {
+  return env_.oracle.undelivered(env_.self, false) + env_.oracle.undelivered(env_.self, true) +
+             env_.engine.unexpected_messages() !=
+         0;
 }
 
-/// Posts receives that take whatever must still come, and whatever has come: a message that nobody takes
-/// makes its sender, and all who find no room behind it, ask again for ever.
-bool Application::drain_messages() {
+bool MessageReceiver::drain_messages() {
   bool acted = false;
   while (!claims_.empty() && use_claimed_message()) acted = true;
-  const std::array awaited{env_.oracle.undelivered(env_.self, false),
-                           env_.oracle.undelivered(env_.self, true)};
-  const bool anything = awaited[0] + awaited[1] + env_.engine.unexpected_messages() != 0;
+  const std::size_t at_least = awaits_messages() ? 1 : 0;
   for (const bool tagged : {false, true}) {
-    const std::size_t wanted =
-        std::clamp<std::size_t>(awaited[tagged ? 1 : 0], anything ? 1 : 0, kDrainDepth);
-    while (wildcards_posted_[tagged ? 1 : 0] < wanted && post_any(tagged)) acted = true;
+    const std::size_t awaited = env_.oracle.undelivered(env_.self, tagged);
+    const std::size_t wanted = std::clamp<std::size_t>(awaited, at_least, kDrainDepth);
+    while (wildcards_posted_[tagged ? 1 : 0] < wanted && post_wildcard(tagged)) acted = true;
   }
-  // What came after the last receive had been given up needed others.
-  if (receives_canceled_ && !anything) cancel_receives();
   return acted;
 }
 

@@ -1,0 +1,78 @@
+// Judges remote atomic operations, as sim/rma_oracle.h judges reads and writes:
+//
+//   exactly once     an operation ends once and is executed once (sim/digit_history.h)
+//   linearizable     what operations fetched and the final values agree with one order for every word
+//   fence            a fenced operation succeeds after every earlier one to the same peer has ended
+//   access           what is not allowed ends with that error and changes nothing
+//   honest errors    anything else fails only if something happened to one of the two processes
+//
+// Several processes operate on the same words. Times are counted in events of this oracle.
+#pragma once
+
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "protocol/completion.h"
+#include "sim/atomic_region.h"
+#include "sim/oracle.h"
+
+namespace cluster::sim {
+
+struct AtomicOperation {
+  enum class State : std::uint8_t { composed, under_way, unreported, succeeded, failed, abandoned };
+
+  MessageNumber number = 0;
+  State state = State::composed;
+  HostNumber from = 0;
+  HostNumber to = 0;
+  std::uint32_t from_incarnation = 0;
+  OperationStart started;
+  AtomicRegion* region = nullptr;
+  AtomicAccess access = {};
+  std::uint64_t accepted_at = 0;
+  bool forbidden = false;  ///< must end with Status::access; it has no records
+  bool reported = true;
+  bool fenced = false;
+
+  std::size_t length() const { return access.count * size_of(access.code.type); }
+};
+
+class AtomicOracle {
+ public:
+  explicit AtomicOracle(const Incarnations& incarnations) : incarnations_(incarnations) {}
+
+  AtomicRegion& register_region(const AtomicRegion::Shape& shape) { return regions_.emplace_back(shape); }
+  /// The region of the present process of the host; null if it has none.
+  AtomicRegion* region_of(HostNumber host);
+  /// The process has ended: its operations will never be reported.
+  void incarnation_ends(HostNumber host);
+
+  AtomicOperation& compose(AtomicOperation shape);
+  AtomicOperation& operation(MessageNumber number) { return operations_[number - 1]; }
+  void accepted(MessageNumber number);
+  /// `results`: the bytes that a fetching operation brought back.
+  void ended(const protocol::Completion& completion, MessageNumber number, ConstBytes results);
+
+  /// Throws if anything is under way, or if no order of operations explains what was seen.
+  void check_complete();
+  std::string unfinished() const;
+  std::uint64_t operations() const { return operations_.size(); }
+  std::uint64_t succeeded() const { return succeeded_; }
+
+ private:
+  static std::string text(const AtomicOperation& operation);
+  [[noreturn]] static void fail(const std::string& what, const AtomicOperation& operation);
+  bool region_gone(const AtomicOperation& operation) const;
+  void check_fence(const AtomicOperation& operation) const;
+
+  const Incarnations& incarnations_;
+  std::deque<AtomicRegion> regions_;
+  std::deque<AtomicOperation> operations_;
+  std::unordered_map<Pair, std::vector<MessageNumber>, PairHash> accepted_;  ///< in this order
+  std::uint64_t time_ = 0;
+  std::uint64_t succeeded_ = 0;
+};
+
+}  // namespace cluster::sim

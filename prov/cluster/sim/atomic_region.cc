@@ -1,0 +1,158 @@
+#include "sim/atomic_region.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cluster::sim {
+namespace {
+
+using wire::AtomicOp;
+using wire::AtomicType;
+
+constexpr std::byte kGuard{0xA5};
+
+std::uint64_t load(const std::byte* from, std::size_t size) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, size);  // little-endian, as everything on the wire
+  return value;
+}
+
+bool all_guard(ConstBytes bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == kGuard; });
+}
+
+}  // namespace
+
+AtomicRegion::AtomicRegion(const Shape& shape) : shape_(shape) {
+  rows_ = {{AtomicType::uint64, DigitKind::sum},  {AtomicType::int32, DigitKind::sum},
+           {AtomicType::uint64, DigitKind::bxor}, {AtomicType::uint16, DigitKind::bor},
+           {AtomicType::uint64, DigitKind::band}, {AtomicType::uint64, std::nullopt},
+           {AtomicType::uint32, std::nullopt}};
+  std::size_t bytes = 0;
+  for (Row& row : rows_) {
+    row.offset = bytes;
+    bytes += kRowWords * size_of(row.type);
+  }
+  memory_.assign(bytes + 2 * kGuardBytes, kGuard);
+  for (Row& row : rows_) {
+    const std::size_t size = size_of(row.type);
+    if (row.digit_kind) {
+      row.digits.assign(kRowWords, DigitHistory(*row.digit_kind, static_cast<unsigned>(8 * size)));
+    } else {
+      row.registers.resize(kRowWords);
+    }
+    for (std::size_t word = 0; word < kRowWords; ++word) {
+      const std::uint64_t value = row.digit_kind ? row.digits[word].initial() : 0;
+      std::memcpy(memory_.data() + kGuardBytes + row.offset + word * size, &value, size);
+    }
+  }
+}
+
+protocol::MemoryRegion AtomicRegion::region() {
+  return {.base = memory_.data() + kGuardBytes,
+          .start = shape_.start,
+          .length = length(),
+          .readable = true,
+          .writable = true};
+}
+
+std::size_t AtomicRegion::offset_of(std::size_t row, std::size_t word) const {
+  return rows_[row].offset + word * size_of(rows_[row].type);
+}
+
+std::uint64_t AtomicRegion::value(std::size_t row, std::size_t word) const {
+  return load(memory_.data() + kGuardBytes + offset_of(row, word), size_of(rows_[row].type));
+}
+
+AtomicOp AtomicRegion::digit_op(std::size_t row) const {
+  switch (*rows_[row].digit_kind) {
+    case DigitKind::sum: return AtomicOp::sum;
+    case DigitKind::bxor: return AtomicOp::bxor;
+    case DigitKind::bor: return AtomicOp::bor;
+    case DigitKind::band: return AtomicOp::band;
+  }
+  return AtomicOp::read;
+}
+
+bool AtomicRegion::has_space(std::size_t row, std::size_t first, std::size_t count) const {
+  const std::vector<DigitHistory>& digits = rows_[row].digits;
+  if (first + count > kRowWords) return false;
+  return digits.empty() || std::none_of(digits.begin() + static_cast<std::ptrdiff_t>(first),
+                                        digits.begin() + static_cast<std::ptrdiff_t>(first + count),
+                                        [](const DigitHistory& digit) { return digit.full(); });
+}
+
+void AtomicRegion::add(AtomicAccess& access, std::uint64_t number, std::uint64_t source) {
+  using Effect = RegisterHistory::Effect;
+  Row& row = rows_[access.row];
+  const bool reads = access.code.op == AtomicOp::read;
+  for (std::size_t i = 0; i < access.count; ++i) {
+    const std::size_t word = access.first + i;
+    if (row.digit_kind) {
+      if (reads) continue;
+      access.records.push_back(row.digits[word].add(number, source));
+      access.operands.push_back(row.digits[word].operand(access.records.back()));
+    } else {
+      const Effect effect = reads                    ? Effect::reads
+                            : access.code.compares() ? Effect::writes_if_equal
+                                                     : Effect::writes;
+      const std::uint64_t comparand = access.code.compares() ? access.comparands[i] : 0;
+      access.records.push_back(row.registers[word].add(number, source, effect, comparand));
+      if (!reads) access.operands.push_back(number);
+    }
+  }
+}
+
+AtomicRecord& AtomicRegion::record(const AtomicAccess& access, std::size_t index) {
+  Row& row = rows_[access.row];
+  const std::size_t word = access.first + index;
+  return row.digit_kind ? row.digits[word].record(access.records[index])
+                        : row.registers[word].record(access.records[index]);
+}
+
+void AtomicRegion::accepted(const AtomicAccess& access, std::uint64_t time) {
+  for (std::size_t i = 0; i < access.records.size(); ++i) record(access, i).accepted_at = time;
+}
+
+std::string AtomicRegion::ended(const AtomicAccess& access, AtomicRecord reader, ConstBytes results) {
+  Row& row = rows_[access.row];
+  const std::size_t size = size_of(row.type);
+  for (std::size_t i = 0; i < access.count; ++i) {
+    const std::size_t word = access.first + i;
+    const bool recorded = i < access.records.size();
+    AtomicRecord& own = recorded ? record(access, i) : reader;
+    own.ended_at = reader.ended_at;
+    own.succeeded = true;
+    if (results.empty()) continue;
+    const std::uint64_t value = load(results.data() + i * size, size);
+    own.fetched = value;
+    const std::string wrong = !row.digit_kind ? row.registers[word].fetched(access.records[i], value)
+                              : recorded      ? row.digits[word].fetched(access.records[i], value)
+                                              : row.digits[word].read(own);
+    if (!wrong.empty())
+      return wrong + " (word " + std::to_string(word) + " of row " + std::to_string(access.row) + ")";
+  }
+  return {};
+}
+
+void AtomicRegion::expect(const AtomicAccess& access) {
+  for (std::size_t i = 0; i < access.records.size(); ++i) record(access, i).must_execute = true;
+}
+
+std::string AtomicRegion::check_final() const {
+  if (!all_guard({memory_.data(), kGuardBytes})) return "something was written before its beginning";
+  if (!all_guard({memory_.data() + kGuardBytes + length(), kGuardBytes}))
+    return "something was written behind its end";
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    for (std::size_t word = 0; word < kRowWords; ++word) {
+      const std::uint64_t last = value(row, word);
+      const std::string wrong = rows_[row].digit_kind ? rows_[row].digits[word].check_final(last)
+                                                      : rows_[row].registers[word].check_final(last);
+      if (wrong.empty()) continue;
+      return wrong + " (word " + std::to_string(word) + " of row " + std::to_string(row) + ")";
+    }
+  }
+  return {};
+}
+
+}  // namespace cluster::sim

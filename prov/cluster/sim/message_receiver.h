@@ -1,0 +1,77 @@
+// The part of an application that receives messages: posts receives and peeks, cancels some, receives or
+// discards what it has claimed, and shows the oracle how each of them ended.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+#include "sim/application_environment.h"
+#include "sim/quarantine.h"
+
+namespace cluster::sim {
+
+class MessageReceiver {
+ public:
+  MessageReceiver(const ApplicationEnvironment& environment, SeededRandom& random, Quarantine& quarantine);
+
+  std::size_t largest_message() const { return size_max_; }
+  /// Keeps as many receives posted as the plan says; true if one was posted.
+  bool post_receives();
+  /// When the next receive is due; kNever if none is.
+  Time wake_at() const { return wake_at_; }
+  /// Posts a receive that takes every message of its kind.
+  bool post_wildcard(bool tagged);
+  bool post_peek();
+  bool has_claims() const { return !claims_.empty(); }
+  /// Receives the message that was claimed first, or discards it.
+  bool use_claimed_message();
+  void cancel_random();
+  void cancel_all();
+  /// Posts receives for everything that must still come, and for everything that has come.
+  bool drain_messages();
+  /// True if messages must still come, or wait for their receive.
+  bool awaits_messages() const;
+  /// The message that the completion reports, or null.
+  const Message* complete(const protocol::Completion& completion);
+  bool idle() const { return operations_.empty(); }
+
+ private:
+  enum class Kind : std::uint8_t { receive, peek, receive_claimed, discard_claimed };
+  struct Operation {
+    Receive receive;
+    Kind kind = Kind::receive;
+    protocol::Peek peek = protocol::Peek::none;
+    bool wildcard = false;  ///< takes every message of its kind
+    std::uint64_t context = 0;
+    MessageNumber claimed = 0;
+    std::uint64_t claimed_at = 0;  ///< as Incarnations counts
+    std::unique_ptr<std::byte[]> buffer;
+  };
+  struct Claim {
+    std::uint64_t context;
+    MessageNumber message;
+    std::uint64_t claimed_at;
+  };
+
+  void draw_receive(Receive& receive);
+  bool post(std::unique_ptr<Operation> operation);
+  void cancel(std::uint64_t context);
+  void peek_completed(Operation& operation, const protocol::Completion& completion);
+  const Message* receive_completed(Operation& operation, const protocol::Completion& completion);
+
+  ApplicationEnvironment env_;
+  SeededRandom& random_;
+  Quarantine& quarantine_;
+  std::size_t size_max_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Operation>> operations_;  ///< by context
+  std::vector<std::uint64_t> posted_;                                         ///< receives, in this order
+  std::vector<Claim> claims_;
+  std::size_t wildcards_posted_[2] = {0, 0};  ///< untagged, tagged
+  std::uint64_t contexts_ = 0;
+  Time next_receive_{};
+  Time wake_at_ = kNever;
+};
+
+}  // namespace cluster::sim
