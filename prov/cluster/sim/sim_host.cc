@@ -145,7 +145,7 @@ std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t incarnation,
   }
   if (shared_.plan.datagrams) rails.clear();
   if (links.size() == 1) return std::move(links.front());
-  return std::make_unique<link::LinkBundle>(std::move(links));
+  return std::make_unique<multipath::LinkBundle>(std::move(links));
 }
 
 void SimHost::crash() {

@@ -1,8 +1,9 @@
-// Which interface of this side is joined with which address of the other: pure. Interfaces and addresses of
-// one network belong together; where nothing says so, the place in the list decides. Nobody and nothing is
-// left over if it can be helped: who has one interface gets a rail to each address of the peer.
+// Which rail of this side is paired with which address of the peer: pure. A rail is one local interface that
+// the endpoint uses; a path is a rail and an address of the peer. Rails and addresses of one subnet belong
+// together; where the subnets do not say, the place in the list decides. As few as possible are left
+// unpaired: a side with one rail gets a path to each address of the peer.
 //
-// What comes out is a guess. Probing finds out which of it is true (multipath/path_validator.h).
+// The result is a guess; challenges find out which paths work (multipath/path_validator.h).
 #pragma once
 
 #include <cstdint>
@@ -14,35 +15,34 @@
 
 namespace cluster::multipath {
 
-/// An interface of this side, as peers and the log call it.
+/// A local interface that an endpoint uses.
 struct Rail {
   SocketAddress address;
-  unsigned prefix_bits = 0;  ///< of its network; 0: not known
-  std::string label;
+  unsigned prefix_bits = 0;  ///< of its subnet; 0: unknown
+  std::string label;         ///< for the log
 };
 
-/// One way to a peer: a link of this side, by its number, and an address of the other.
+/// A rail, by its number, and an address of the peer (RFC 8445 calls it a candidate pair).
 struct PathCandidate {
   std::uint8_t link = 0;
   SocketAddress to;
   friend bool operator==(const PathCandidate&, const PathCandidate&) = default;
 };
 
-inline constexpr std::size_t kPathsMax = 8;  ///< towards one peer
+inline constexpr std::size_t kPathsMax = 8;  ///< IP paths to one peer
 
-/// True if `address` lies in the network of `rail`.
+/// True if `address` is on the subnet of `rail`.
 bool in_subnet(const Rail& rail, const SocketAddress& address);
 
-/// The interface that `address` is best reached by: one of its network, else the first.
-std::uint8_t rail_towards(std::span<const Rail> own, const SocketAddress& address);
+/// The rail that reaches `address` best: one on its subnet, else the first.
+std::uint8_t rail_towards(std::span<const Rail> rails, const SocketAddress& address);
 
-/// True if an interface of this side has the same address, whatever the port: then it leads no further than
-/// this node, be it that the peer lives here or that both sides have a private network of the same numbers.
-bool is_local_address(std::span<const Rail> own, const SocketAddress& address);
+/// True if a rail of this side has the same address, whatever the port. Such an address leads no further than
+/// this node: the peer runs here, or both sides have a private network with the same numbers.
+bool is_local_address(std::span<const Rail> rails, const SocketAddress& address);
 
-/// The ways besides `first`, at most kPathsMax - 1. `peer` are the addresses of the other side in its own
-/// order.
-std::vector<PathCandidate> further_paths(std::span<const Rail> own, std::span<const SocketAddress> peer,
+/// The paths beside `first`, at most kPathsMax - 1. `peer` are the peer's addresses in the peer's order.
+std::vector<PathCandidate> further_paths(std::span<const Rail> rails, std::span<const SocketAddress> peer,
                                          const PathCandidate& first);
 
 }  // namespace cluster::multipath

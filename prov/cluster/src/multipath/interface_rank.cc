@@ -6,10 +6,10 @@
 namespace cluster::multipath {
 namespace {
 
-using os::Interface;
+using link::Interface;
 
 /// Smaller is better.
-int class_of(const Interface& interface) {
+int kind_rank(const Interface& interface) {
   switch (interface.kind) {
     case Interface::Kind::physical:
     case Interface::Kind::bond: return 0;
@@ -26,7 +26,7 @@ int class_of(const Interface& interface) {
   return 10;
 }
 
-const char* words_for(const Interface& interface) {
+const char* kind_text(const Interface& interface) {
   switch (interface.kind) {
     case Interface::Kind::physical: return "network adapter";
     case Interface::Kind::veth: return "virtual Ethernet pair";
@@ -44,26 +44,25 @@ const char* words_for(const Interface& interface) {
 }
 
 std::string describe(const Interface& interface) {
-  std::string words = words_for(interface);
+  std::string text = kind_text(interface);
   if (!interface.loopback) {
-    words += interface.running ? ", carrier" : ", no carrier";
-    words += interface.speed_mbit > 0 ? ", " + std::to_string(interface.speed_mbit) + " Mbit/s"
-                                      : ", speed unknown";
+    text += interface.running ? ", carrier" : ", no carrier";
+    text += interface.speed_mbit > 0 ? ", " + std::to_string(interface.speed_mbit) + " Mbit/s"
+                                     : ", speed unknown";
   }
-  return words + ", MTU " + std::to_string(interface.mtu);
+  return text + ", MTU " + std::to_string(interface.mtu);
 }
 
-/// The first address of the family that others can name; link-local ones mean something else on
-/// every node.
-const SocketAddress* first_of(const Interface& interface, SocketAddress::Family family) {
+/// The first address of the family that is valid on other nodes, so no link-local one.
+const SocketAddress* first_routable(const Interface& interface, SocketAddress::Family family) {
   for (const SocketAddress& address : interface.addresses) {
     if (address.family() == family && !address.link_local()) return &address;
   }
   return nullptr;
 }
 
-/// What nodes give themselves that found nobody to give them one. It works as long as all do.
-bool self_given(const SocketAddress& address) {
+/// 169.254/16 (RFC 3927): reachable only from nodes that are self-assigned, too.
+bool self_assigned(const SocketAddress& address) {
   return address.family() == SocketAddress::Family::v4 && address.ip()[0] == std::byte{169} &&
          address.ip()[1] == std::byte{254};
 }
@@ -74,10 +73,10 @@ std::string obstacle(const Interface& interface) {
   return "has only a link-local address";
 }
 
-auto order_of(const RankedInterface& entry) {
+auto sort_key(const RankedInterface& entry) {
   const Interface& interface = *entry.interface;
-  return std::tuple(!entry.usable, interface.loopback, !interface.running, self_given(entry.address),
-                    class_of(interface), -interface.speed_mbit);
+  return std::tuple(!entry.usable, interface.loopback, !interface.running, self_assigned(entry.address),
+                    kind_rank(interface), -interface.speed_mbit);
 }
 
 }  // namespace
@@ -87,17 +86,17 @@ std::vector<RankedInterface> rank_interfaces(std::span<const Interface> interfac
   for (const Interface& interface : interfaces) {
     const std::size_t before = ranked.size();
     for (const auto family : {SocketAddress::Family::v4, SocketAddress::Family::v6}) {
-      const SocketAddress* address = interface.up ? first_of(interface, family) : nullptr;
+      const SocketAddress* address = interface.up ? first_routable(interface, family) : nullptr;
       if (address == nullptr) continue;
-      const char* given = self_given(*address) ? ", an address it gave itself" : "";
-      ranked.push_back({&interface, *address, describe(interface) + given, true});
+      const char* origin = self_assigned(*address) ? ", a self-assigned address" : "";
+      ranked.push_back({&interface, *address, describe(interface) + origin, true});
     }
     if (ranked.size() == before) {
       ranked.push_back({&interface, {}, obstacle(interface) + " (" + describe(interface) + ")", false});
     }
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const RankedInterface& a, const RankedInterface& b) {
-    return order_of(a) < order_of(b);
+    return sort_key(a) < sort_key(b);
   });
   return ranked;
 }

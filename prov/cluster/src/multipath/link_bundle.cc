@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-namespace cluster::link {
+namespace cluster::multipath {
 
-LinkBundle::LinkBundle(std::vector<std::unique_ptr<Link>> links) {
-  for (std::unique_ptr<Link>& link : links) members_.push_back({std::move(link)});
+LinkBundle::LinkBundle(std::vector<std::unique_ptr<link::Link>> links) {
+  for (std::unique_ptr<link::Link>& link : links) members_.push_back({std::move(link)});
 }
 
 std::size_t LinkBundle::frame_max() const {
@@ -20,44 +20,45 @@ bool LinkBundle::has_ethertype_path() const {
                      [](const Member& member) { return member.link->has_ethertype_path(); });
 }
 
-std::size_t LinkBundle::send_burst(std::span<const OutFrame> frames) {
-  std::size_t gone = 0;
-  while (gone < frames.size()) {
-    const std::size_t number = frames[gone].path->link;
-    std::size_t end = gone + 1;
+std::size_t LinkBundle::send_burst(std::span<const link::OutFrame> frames) {
+  std::size_t sent = 0;
+  while (sent < frames.size()) {
+    const std::size_t number = frames[sent].path->link;
+    std::size_t end = sent + 1;
     while (end < frames.size() && frames[end].path->link == number) ++end;
-    const auto run = frames.subspan(gone, end - gone);
+    const auto run = frames.subspan(sent, end - sent);
     const std::size_t taken = members_[number].link->send_burst(run);
-    gone += taken;
+    sent += taken;
     if (taken < run.size()) break;
   }
-  return gone;
+  return sent;
 }
 
-std::size_t LinkBundle::receive_burst(std::span<InFrame> frames) {
+std::size_t LinkBundle::receive_burst(std::span<link::InFrame> frames) {
   first_ = first_ + 1 == members_.size() ? 0 : first_ + 1;
-  // Where nothing comes anywhere nobody knows by which it will.
   const bool idle = std::all_of(members_.begin(), members_.end(),
-                                [](const Member& member) { return member.quiet > kQuiet; });
+                                [](const Member& member) { return member.empty_polls > kEmptyPollsMax; });
   std::size_t count = 0;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const std::size_t number = (first_ + i) % members_.size();
     Member& member = members_[number];
-    if (++member.quiet > kQuiet && member.quiet % kSeldom != 0 && !idle) continue;
+    if (++member.empty_polls > kEmptyPollsMax && member.empty_polls % kIdlePollInterval != 0 && !idle)
+      continue;
     const std::size_t got = member.link->receive_burst(frames.subspan(count));
-    for (InFrame& frame : frames.subspan(count, got)) frame.from.link = static_cast<std::uint8_t>(number);
-    if (got != 0) member.quiet = 0;
+    for (link::InFrame& frame : frames.subspan(count, got))
+      frame.from.link = static_cast<std::uint8_t>(number);
+    if (got != 0) member.empty_polls = 0;
     count += got;
   }
   return count;
 }
 
-std::size_t LinkBundle::read_path_errors(std::span<PathError> complaints) {
+std::size_t LinkBundle::read_path_errors(std::span<link::PathError> errors) {
   std::size_t count = 0;
   for (std::size_t number = 0; number < members_.size(); ++number) {
-    const std::size_t some = members_[number].link->read_path_errors(complaints.subspan(count));
-    for (PathError& complaint : complaints.subspan(count, some)) {
-      complaint.link = static_cast<std::uint8_t>(number);
+    const std::size_t some = members_[number].link->read_path_errors(errors.subspan(count));
+    for (link::PathError& error : errors.subspan(count, some)) {
+      error.link = static_cast<std::uint8_t>(number);
     }
     count += some;
   }
@@ -76,9 +77,9 @@ std::vector<int> LinkBundle::descriptors() const {
 
 void LinkBundle::before_sleep() {
   for (Member& member : members_) {
-    member.quiet = 0;
+    member.empty_polls = 0;
     member.link->before_sleep();
   }
 }
 
-}  // namespace cluster::link
+}  // namespace cluster::multipath

@@ -1,9 +1,10 @@
-// Several links in one: what an endpoint with several interfaces hands to its engine. A frame leaves by the
-// link that its path names, and arrives with the number of the link it came by. Which way is the best is
-// decided above; here nobody chooses.
+// Several links as one: what an endpoint with several rails hands to its engine. A frame leaves by the link
+// that its path names and arrives with the number of the link it came by; which path is best is decided
+// above.
 //
-// A link that has brought nothing for a while is asked seldom, since asking may cost a system call: rails
-// that lie idle shall not slow down the one that is in use.
+// Invariant: every link is polled at least once in kIdlePollInterval polls. A link that has delivered nothing
+// for a while is polled less often, because a poll may cost a system call: an idle rail must not slow down
+// the one in use. While all are idle all are polled, since any of them may deliver next.
 #pragma once
 
 #include <memory>
@@ -11,34 +12,34 @@
 
 #include "link/link.h"
 
-namespace cluster::link {
+namespace cluster::multipath {
 
-class LinkBundle final : public Link {
+class LinkBundle final : public link::Link {
  public:
-  /// At least one; frames name them by their place here.
-  explicit LinkBundle(std::vector<std::unique_ptr<Link>> links);
+  /// At least one; frames name them by their index here.
+  explicit LinkBundle(std::vector<std::unique_ptr<link::Link>> links);
 
   const char* name() const override { return members_.front().link->name(); }
-  /// What each of them takes.
+  /// The least of them all.
   std::size_t frame_max() const override;
   bool has_ethertype_path() const override;
-  std::size_t send_burst(std::span<const OutFrame> frames) override;
-  std::size_t receive_burst(std::span<InFrame> frames) override;
-  std::size_t read_path_errors(std::span<PathError> complaints) override;
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override;
+  std::size_t receive_burst(std::span<link::InFrame> frames) override;
+  std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override;
   void before_sleep() override;
 
  private:
   struct Member {
-    std::unique_ptr<Link> link;
-    unsigned quiet = 0;  ///< polls since it last had something
+    std::unique_ptr<link::Link> link;
+    unsigned empty_polls = 0;  ///< since it last delivered a frame
   };
 
-  static constexpr unsigned kQuiet = 256;  ///< polls without a frame, after which a link is asked seldom...
-  static constexpr unsigned kSeldom = 16;  ///< ...that is once in so many polls
+  static constexpr unsigned kEmptyPollsMax = 256;    ///< after which a link is polled less often...
+  static constexpr unsigned kIdlePollInterval = 16;  ///< ...that is once in so many polls
 
   std::vector<Member> members_;
-  std::size_t first_ = 0;  ///< who is asked first; each in turn, so that none is starved
+  std::size_t first_ = 0;  ///< the link polled first; rotates, so that none is starved
 };
 
-}  // namespace cluster::link
+}  // namespace cluster::multipath

@@ -8,7 +8,7 @@
 
 namespace cluster::multipath {
 
-using News = multipath::Health::News;
+using Event = PathValidator::Event;
 
 static_assert(multipath::kPathsMax == wire::kRailsMax,
               "an opening has room for as many addresses as there are ways");
@@ -92,11 +92,11 @@ void PathManager::turn_begins() {
 
 PathManager::Turn PathManager::next(Time now, const reliability::SendWindow& frames) {
   if (rails_.size() == 1) return {0, rails_.front()->allowance(now, frames.in_flight())};
-  std::array<multipath::DeliveryEstimate, multipath::kPathsMax> estimates;
+  std::array<DeliveryEstimate, multipath::kPathsMax> estimates;
   bool any_up = false;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     estimates[i] = rails_[i]->estimate(now, frames.in_flight_on(i));
-    any_up |= rails_[i]->health.up();
+    any_up |= rails_[i]->validator.validated();
   }
   if (!any_up) {
     // Nobody knows anything: each that has ever worked gets its turn.
@@ -118,7 +118,9 @@ PathManager::Turn PathManager::select_other(Time now, std::size_t rail,
 /// Of those that are up, or else have ever worked, the one that was used the longest ago; `except` itself if
 /// only worse ones are left.
 std::size_t PathManager::least_recent(std::size_t except) const {
-  const auto rank = [](const PathState& rail) { return rail.health.up() ? 2 : rail.health.proven() ? 1 : 0; };
+  const auto rank = [](const PathState& rail) {
+    return rail.validator.validated() ? 2 : rail.validator.proven() ? 1 : 0;
+  };
   std::size_t best = except == 0 ? 1 : 0;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     if (i == except) continue;
@@ -146,14 +148,14 @@ void PathManager::sent(Time now, std::size_t number, Sequence transmission, Sequ
 Time PathManager::resume(Time now) const {
   Time at = kNever;
   for (const auto& rail : rails_) {
-    if (rail->health.up() || rails_.size() == 1) at = std::min(at, rail->pacer.ready_after(now));
+    if (rail->validator.validated() || rails_.size() == 1) at = std::min(at, rail->pacer.ready_after(now));
   }
   return at;
 }
 
 std::optional<std::size_t> PathManager::path_to_challenge(Time now) const {
   for (std::size_t i = 0; i < rails_.size(); ++i) {
-    if (rails_[i]->health.wants_probe(now)) return i;
+    if (rails_[i]->validator.challenge_due(now)) return i;
   }
   return std::nullopt;
 }
@@ -161,8 +163,8 @@ std::optional<std::size_t> PathManager::path_to_challenge(Time now) const {
 link::Path PathManager::challenge_path(std::size_t number) const {
   const PathState& rail = *rails_[number];
   link::Path path = rail.path;
-  const unsigned asks = rail.health.asks();
-  if (rail.health.proven() || asks < kPairedChallenges || asks % 2 == 0) return path;
+  const unsigned asks = rail.validator.challenges();
+  if (rail.validator.proven() || asks < kPairedChallenges || asks % 2 == 0) return path;
   // The pairing was a guess: every other time another address is tried. But not before a busy peer had time
   // to answer: hosts receive by any interface what is sent to any address of theirs, so that a way across two
   // cables works as well, and looks like one more.
@@ -173,24 +175,24 @@ link::Path PathManager::challenge_path(std::size_t number) const {
 
 void PathManager::asked(Time now, std::size_t number) {
   PathState& rail = *rails_[number];
-  tell(rail, rail.health.asked(now));
+  tell(rail, rail.validator.on_challenge_sent(now));
 }
 
 std::optional<std::size_t> PathManager::ethertype_to_challenge(Time now) const {
   for (std::size_t i = 0; i < rails_.size(); ++i) {
-    if (rails_[i]->health.up() && rails_[i]->shortcut.wants_question(now)) return i;
+    if (rails_[i]->validator.validated() && rails_[i]->ethertype.challenge_due(now)) return i;
   }
   return std::nullopt;
 }
 
 void PathManager::suspect_ethertype_paths(Time now) {
-  for (const auto& rail : rails_) rail->shortcut.doubt(now);
+  for (const auto& rail : rails_) rail->ethertype.fail(now);
 }
 
 const link::Path& PathManager::next_validated() {
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     turn_ = (turn_ + 1) % rails_.size();
-    if (rails_[turn_]->health.proven()) break;
+    if (rails_[turn_]->validator.proven()) break;
   }
   return rails_[turn_]->path;
 }
@@ -203,7 +205,7 @@ std::size_t PathManager::detect(Time now, reliability::SendWindow& frames) {
     PathState& rail = *rails_[i];
     const std::size_t overdue = rail.losses.detect(now, rail.reply_time, frames);
     rail.congestion.lost(overdue);
-    if (overdue != 0) rail.shortcut.doubt(now);
+    if (overdue != 0) rail.ethertype.fail(now);
     lost += overdue;
     if (frames.in_flight_on(i) == 0) rail.passed_at = kNever;
     if (rails_.size() > 1 && rail.failed_at() <= now) lost += fail(now, rail, frames);
@@ -214,14 +216,14 @@ std::size_t PathManager::detect(Time now, reliability::SendWindow& frames) {
 std::size_t PathManager::fail(Time now, PathState& rail, reliability::SendWindow& frames) {
   rail.congestion.timed_out();
   rail.passed_at = kNever;
-  rail.health.doubt(now);
-  rail.shortcut.doubt(now);
+  rail.validator.fail(now);
+  rail.ethertype.fail(now);
   return rail.losses.give_up(frames);
 }
 
 std::size_t PathManager::window() const {
   std::size_t sum = 0;
-  for (const auto& rail : rails_) sum += rail->health.up() ? rail->congestion.window() : 0;
+  for (const auto& rail : rails_) sum += rail->validator.validated() ? rail->congestion.window() : 0;
   return sum;
 }
 
@@ -242,7 +244,8 @@ void PathManager::timed_out(const reliability::SendWindow& frames) {
 void PathManager::strike(Time now, const reliability::Flight& flight) {
   PathState& rail = *rails_[flight.rail];
   if (rails_.size() == 1 || rail.heard_at > flight.sent_at) return;
-  if (least_recent(flight.rail) != flight.rail) rail.health.strike(now);  // else its repair goes there again
+  if (least_recent(flight.rail) != flight.rail)
+    rail.validator.on_unanswered(now);  // else its repair goes there again
 }
 
 const RttEstimator& PathManager::reply_time(const reliability::SendWindow& frames) const {
@@ -275,8 +278,8 @@ std::vector<PathStats> PathManager::state(const reliability::SendWindow& frames)
                       .reply_longest = rail.reply_time.rto_unclamped(),
                       .window = rail.congestion.window(),
                       .in_flight = frames.in_flight_on(i),
-                      .up = rail.health.up(),
-                      .shortcut = rail.shortcut.open()});
+                      .up = rail.validator.validated(),
+                      .shortcut = rail.ethertype.validated()});
   }
   return states;
 }
@@ -287,13 +290,13 @@ std::size_t PathManager::footprint() const {
   return bytes;
 }
 
-void PathManager::tell(const PathState& rail, News news) const {
-  if (news == News::none) return;
+void PathManager::tell(const PathState& rail, Event event) const {
+  if (event == Event::none) return;
   const std::string& label = rail.path.link < own_.size() ? own_[rail.path.link].label : std::string();
   const std::string to = rail.path.to.text();
-  if (news == News::works) {
+  if (event == Event::works) {
     log_.info("rail %s to %s works", label.c_str(), to.c_str());
-  } else if (rail.health.proven()) {
+  } else if (rail.validator.proven()) {
     log_.warn("rail %s to %s is silent; frames take the others until it answers again", label.c_str(),
               to.c_str());
   } else {

@@ -71,7 +71,7 @@ class PathManager {
   void asked(Time now, std::size_t rail);
   /// The next rail whose shortcut is to be asked for; ethertype_challenged() when it has been.
   std::optional<std::size_t> ethertype_to_challenge(Time now) const;
-  void ethertype_challenged(Time now, std::size_t rail) { rails_[rail]->shortcut.asked(now); }
+  void ethertype_challenged(Time now, std::size_t rail) { rails_[rail]->ethertype.on_challenge_sent(now); }
   /// Something did not come through, or was not answered: by which way nobody knows.
   void suspect_ethertype_paths(Time now);
   /// For what is said several times: another rail each time.
@@ -121,7 +121,7 @@ class PathManager {
   void sample(Time now, PathState& rail, Duration reply, std::optional<Duration> round_trip);
   void compare(Time now);
   std::size_t fail(Time now, PathState& rail, reliability::SendWindow& frames);
-  void tell(const PathState& rail, multipath::Health::News news) const;
+  void tell(const PathState& rail, PathValidator::Event event) const;
   std::size_t least_recent(std::size_t except) const;
 
   static constexpr std::size_t kGrantMax = 8;  ///< to one rail at once, where there are several

@@ -60,13 +60,13 @@ void PathManager::take_word(Time now, const Word& word, PathState& rail, bool ov
   if (sent_at) {
     rail.heard_at = now;
     rail.passed_at = kNever;
-    tell(rail, rail.health.arrived(*sent_at));
+    tell(rail, rail.validator.on_acked(now, *sent_at));
     rail.tally.latest_sent_at = std::max(rail.tally.latest_sent_at, *sent_at);
   }
   if (word.spurious != 0) {
     rail.congestion.on_spurious_retransmits(word.spurious);
     rail.losses.on_spurious_retransmits(now, rail.reply_time);
-    rail.shortcut.unfounded();
+    rail.ethertype.on_spurious_loss();
   }
   if (!alone && rail.tally.arrived == 0 && !sent_at) return;
   const Sequence upto = alone ? word.newest : rail.losses.newest();
@@ -99,23 +99,23 @@ void PathManager::compare(Time now) {
 void PathManager::answered(Time now, const link::Path& from, bool by_engine) {
   auto number = find(from);
   if (from.ethertype) {  // it says that the shortcut leads there and back, and nothing else
-    if (number && by_engine) rails_[*number]->shortcut.answered(now);
+    if (number && by_engine) rails_[*number]->ethertype.on_response(now);
     return;
   }
   for (std::size_t i = 0; !number && i < rails_.size(); ++i) {
     // An address that was tried instead of the one it was paired with.
-    const bool new_way = !rails_[i]->health.proven() && rails_[i]->path.link == from.link;
+    const bool new_way = !rails_[i]->validator.proven() && rails_[i]->path.link == from.link;
     if (new_way && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) number = i;
   }
   if (!number) return;
   PathState& rail = *rails_[*number];
-  if (!by_engine && !rail.health.proven()) return;
+  if (!by_engine && !rail.validator.proven()) return;
   if (from.mac_known || rail.path.to != from.to) rail.found(from);
   if (by_engine && std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to) ==
                        validated_addresses_.end()) {
     validated_addresses_.push_back(from.to);  // each is a rail's
   }
-  tell(rail, rail.health.answered());
+  tell(rail, rail.validator.on_response(now));
 }
 
 bool PathManager::complaint(Time now, const link::PathError& complaint) {
@@ -124,10 +124,10 @@ bool PathManager::complaint(Time now, const link::PathError& complaint) {
     return rail.path.to == complaint.peer && rail.path.link == complaint.link;
   };
   bool others = false;
-  for (const auto& rail : rails_) others |= rail->health.up() && !meant(*rail);
+  for (const auto& rail : rails_) others |= rail->validator.validated() && !meant(*rail);
   if (!others) return false;
   for (const auto& rail : rails_) {
-    if (meant(*rail)) rail->health.doubt(now);
+    if (meant(*rail)) rail->validator.fail(now);
   }
   return true;
 }

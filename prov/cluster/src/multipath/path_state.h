@@ -9,7 +9,6 @@
 #include "base/windowed_min.h"
 #include "link/link.h"
 #include "multipath/congestion_controller.h"
-#include "multipath/ethertype_path.h"
 #include "multipath/loss_detector.h"
 #include "multipath/pacer.h"
 #include "multipath/path_scheduler.h"
@@ -20,12 +19,15 @@ namespace cluster::multipath {
 
 struct PathState {
   PathState(const link::Path& way, std::size_t window_max, bool believed)
-      : path(link::ip_path(way)), congestion(window_max), health(believed) {}
+      : path(link::ip_path(way)),
+        congestion(window_max),
+        validator(PathValidator::kIp,
+                  believed ? PathValidator::State::validated : PathValidator::State::unvalidated) {}
 
   /// For a frame that goes alone. What has gone the other way and is not known to have arrived would be
   /// overtaken, which looks like a loss.
   const link::Path& lone_frame_path() {
-    if (!shortcut.open()) return path;
+    if (!ethertype.validated()) return path;
     short_path = path;
     short_path.ethertype = true;
     return short_path;
@@ -47,9 +49,9 @@ struct PathState {
     return std::min(left, pacer.allowance(now));
   }
 
-  multipath::DeliveryEstimate estimate(Time now, std::size_t in_flight) {
-    multipath::DeliveryEstimate estimate;
-    estimate.up = health.up() && !full;
+  DeliveryEstimate estimate(Time now, std::size_t in_flight) {
+    DeliveryEstimate estimate;
+    estimate.up = validator.validated() && !full;
     estimate.known = round_trip.measured() && now < sent_at + kRttStaleAfter;
     estimate.in_flight = in_flight;
     estimate.allowance = allowance(now, in_flight);
@@ -81,8 +83,8 @@ struct PathState {
   LossDetector losses;
   CongestionController congestion;
   Pacer pacer;
-  multipath::Health health;
-  Shortcut shortcut;
+  PathValidator validator;
+  PathValidator ethertype{PathValidator::kEthertype, PathValidator::State::unvalidated};
   Sequence last_burst_end;  ///< the last transmission that went in a burst, so not by the shortcut
   Tally tally;
   Time sent_at{};           ///< the last frame that went out on it

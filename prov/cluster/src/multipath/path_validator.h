@@ -1,15 +1,22 @@
-// Whether a rail is believed in. Data is trusted only to a rail that has shown that it works; one that is
-// doubted is asked by probes, which the peer's probe responder answers whatever its application does (and one
-// that has never worked by trials, which its engine answers: who asks decides which):
+// Path validation (RFC 9000 section 8.2): data is sent on a path only after the peer has answered a challenge
+// over it, and no more once the path has failed.
 //
-//            answered                     failed, or kUnansweredMax repairs elsewhere without an arrival
-//   untried ----------> up <--------+  up ------------------------------------> doubted (asked at once)
-//      |                            |                                              |
-//      +--- asked, and asked again at doubling distances, up to kChallengeIntervalMax ----------+
+//               answered                      failed, or too many retransmissions elsewhere
+//   unvalidated ----------> validated <--+  validated --------------------------------------> failed
+//        |                               |                                                      |
+//        +--- challenged, and again at doubling intervals up to kChallengeIntervalMax ----------+
 //
-// After kChallengesBeforeWarning unanswered probes it is worth a line in the log, once until it works
-// (again). Probes need no timer: they go out beside the flow's own frames, so a flow that is idle asks
-// nothing.
+// A failed path also returns if a frame arrives that was sent on it after it had failed, or if the loss that
+// it failed for turns out to have been spurious and nothing has been asked since. One state machine serves
+// both kinds of path; they differ in Rules:
+//
+//   IP         several unanswered retransmissions in a row; asked at once after a failure
+//   EtherType  fails with the first loss, since the IP path beside it carries everything; a path that fails
+//              again soon after it was validated drops some frames all the time (a policer), so the intervals
+//              begin anew only after it has been validated for `trusted_after`
+//
+// Invariants: challenges are due only while the path is not validated; the interval never shrinks except at a
+// failure. There is no timer: challenges leave beside the flow's own frames, so an idle flow sends none.
 #pragma once
 
 #include <algorithm>
@@ -19,75 +26,63 @@
 
 namespace cluster::multipath {
 
-class Health {
+class PathValidator {
  public:
-  enum class News : std::uint8_t { none, silent, works };
+  enum class State : std::uint8_t { unvalidated, validated, failed };
+  /// What is worth a line in the log: once when a path stays silent, once when it works (again).
+  enum class Event : std::uint8_t { none, silent, works };
 
-  /// The rail of first contact is believed in from the beginning.
-  explicit Health(bool believed) : up_(believed), proven_(believed) {}
+  struct Rules {
+    unsigned
+        unanswered_max;      ///< retransmissions on other paths without an arrival on this one: it has failed
+    Duration trusted_after;  ///< validated for so long, it is challenged at once after a failure
+  };
+  static constexpr unsigned kUnansweredMax = 3;
+  static constexpr Duration kTrustedAfter = 1s;
+  static constexpr Rules kIp{kUnansweredMax, Duration::zero()};
+  static constexpr Rules kEthertype{1, kTrustedAfter};
 
-  bool up() const { return up_; }
-  /// True if it has ever worked.
+  PathValidator(const Rules& rules, State state) : rules_(rules), state_(state), proven_(validated()) {}
+
+  State state() const { return state_; }
+  bool validated() const { return state_ == State::validated; }
+  /// True if it has ever been validated.
   bool proven() const { return proven_; }
 
-  /// A frame that was sent on it at `sent_at` has arrived.
-  News arrived(Time sent_at) {
-    strikes_ = 0;
-    if (up_ || sent_at < doubted_at_) return News::none;
-    return believe();
-  }
-  /// The peer has answered over it.
-  News answered() {
-    strikes_ = 0;
-    return up_ ? News::none : believe();
-  }
-  /// A frame on it got no answer and goes again on another. True if that was once too often.
-  bool strike(Time now) {
-    if (!up_ || ++strikes_ < kUnansweredMax) return false;
-    doubt(now);
-    return true;
-  }
-  void doubt(Time now) {
-    if (!up_) return;
-    up_ = false;
-    strikes_ = asks_ = 0;
-    doubted_at_ = ask_at_ = now;
-  }
+  /// A frame that was sent on it at `sent_at` has been acknowledged.
+  Event on_acked(Time now, Time sent_at);
+  /// The peer has answered a challenge.
+  Event on_response(Time now);
+  /// A frame on it was not acknowledged in time and goes again on another path. True if it has failed by
+  /// that.
+  bool on_unanswered(Time now);
+  void fail(Time now);
+  /// Nothing was lost: takes the last failure back unless a challenge was sent since.
+  void on_spurious_loss();
 
-  bool wants_probe(Time now) const { return !up_ && now >= ask_at_; }
-  /// How many have been sent since it worked last.
-  unsigned asks() const { return asks_; }
-  News asked(Time now) {
-    ask_at_ = now + std::min<Duration>(kChallengeIntervalMin * (1 << std::min(asks_, kDoublings)),
-                                       kChallengeIntervalMax);
-    if (++asks_ <= kChallengesBeforeWarning || told_) return News::none;
-    told_ = true;
-    return News::silent;
-  }
+  bool challenge_due(Time now) const { return !validated() && now >= challenge_at_; }
+  /// Challenges since the intervals began.
+  unsigned challenges() const { return challenges_; }
+  Event on_challenge_sent(Time now);
 
-  static constexpr unsigned kUnansweredMax = 3;
   static constexpr unsigned kChallengesBeforeWarning = 6;
   static constexpr Duration kChallengeIntervalMin = 2ms;
   static constexpr Duration kChallengeIntervalMax = 1s;
 
  private:
-  static constexpr unsigned kDoublings = 9;  ///< from kChallengeIntervalMin beyond kChallengeIntervalMax
+  Duration interval() const;
+  Event validate(Time now);
 
-  News believe() {
-    const bool worth_a_word = told_ || !proven_;
-    up_ = proven_ = true;
-    told_ = false;
-    asks_ = 0;
-    return worth_a_word ? News::works : News::none;
-  }
-
-  bool up_;
+  Rules rules_;
+  State state_;
   bool proven_;
-  bool told_ = false;  ///< that it is silent
-  unsigned strikes_ = 0;
-  unsigned asks_ = 0;
-  Time doubted_at_{};
-  Time ask_at_{};
+  bool warned_ = false;            ///< that it is silent
+  bool challenged_since_ = false;  ///< ...the last failure
+  unsigned unanswered_ = 0;
+  unsigned challenges_ = 0;
+  Time validated_at_{};
+  Time failed_at_{};
+  Time challenge_at_{};
 };
 
 }  // namespace cluster::multipath

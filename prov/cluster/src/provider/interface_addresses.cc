@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "multipath/interface_rank.h"
+#include "os/interfaces.h"
 
 namespace cluster::provider {
 namespace {

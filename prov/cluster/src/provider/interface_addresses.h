@@ -9,17 +9,11 @@
 #include <vector>
 
 #include "base/address.h"
-#include "os/interfaces.h"
+#include "link/interface.h"
 
 namespace cluster::provider {
 
-struct InterfaceAddress {
-  os::Interface interface;
-  SocketAddress address;  ///< port 0
-  std::string network;    ///< "10.88.0.0/24"
-  std::string reason;     ///< why it ranks where it does
-  unsigned prefix_bits = 0;
-};
+using link::InterfaceAddress;
 
 /// Every address of every interface that is up; the one that names an interface best comes in rank
 /// order, what else the interfaces have comes behind. Empty if nothing is usable.

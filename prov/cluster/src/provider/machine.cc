@@ -8,12 +8,12 @@
 #include <system_error>
 
 #include "multipath/link_bundle.h"
+#include "multipath/rail_choice.h"
 #include "os/probe_responder.h"
 #include "os/process_fence.h"
 #include "os/progress_thread.h"
 #include "provider/addressing.h"
 #include "provider/endpoint_report.h"
-#include "provider/rail_choice.h"
 #include "provider/report_server.h"
 #include "shm/local_listener.h"
 
@@ -70,7 +70,7 @@ const char* cure_for(int error) {
 
 std::unique_ptr<link::Link> one_of(std::vector<std::unique_ptr<link::Link>> links) {
   if (links.size() == 1) return std::move(links.front());
-  return std::make_unique<link::LinkBundle>(std::move(links));
+  return std::make_unique<multipath::LinkBundle>(std::move(links));
 }
 
 std::string listed(const std::vector<std::string>& words) {
@@ -137,7 +137,7 @@ bool Machine::add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPor
 void Machine::add_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
                         const Environment& environment, RailParts& ground) {
   std::vector<std::string> unknown;
-  const auto further = choose_rails(places, named, options_.text(Options::Name::rails), unknown);
+  const auto further = multipath::choose_rails(places, named, options_.text(Options::Name::rails), unknown);
   for (const std::string& name : unknown) {
     log_.warn("FI_CLUSTER_RAILS names %s, which is no interface that is up and has a fitting address",
               name.c_str());

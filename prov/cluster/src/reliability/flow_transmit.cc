@@ -97,7 +97,7 @@ void Flow::Rooms::challenge_paths(Time now, link::Link& link) {
     link::OutFrame out;
     out.path = &path;
     const std::uint32_t nonce = handshake.ours().session;
-    const bool proven = rails[*rail].health.proven();
+    const bool proven = rails[*rail].validator.proven();
     seal_question(proven ? Question{wire::FrameKind::probe, 0, nonce}
                          : Question{wire::FrameKind::trial, handshake.peer_session(), nonce},
                   padding, out);

@@ -40,7 +40,7 @@ struct RailNode {
             .settings = {.linger = 0s},
             .name = address(0, number),
             .epoch = 1000,
-            .link = std::make_unique<link::LinkBundle>(std::move(links)),
+            .link = std::make_unique<multipath::LinkBundle>(std::move(links)),
             .host = nullptr,
             .resources = nullptr,
             .rails = std::move(own)};

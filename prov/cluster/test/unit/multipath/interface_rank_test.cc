@@ -5,7 +5,7 @@
 namespace cluster::multipath {
 namespace {
 
-using os::Interface;
+using link::Interface;
 
 SocketAddress v4(int last) {
   const std::byte ip[4] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(last)};
@@ -63,7 +63,7 @@ TEST(InterfaceRank, AnAddressThatItGaveItselfComesBehindThoseGiven) {
       make("veth0", Interface::Kind::veth, 10000, {v4(2)}),
       make("lo", Interface::Kind::loopback, -1, {v4(3)})};
   EXPECT_EQ(order(interfaces), "veth0 usb0 lo ");
-  EXPECT_NE(rank_interfaces(interfaces)[1].reason.find("gave itself"), std::string::npos);
+  EXPECT_NE(rank_interfaces(interfaces)[1].reason.find("self-assigned"), std::string::npos);
 }
 
 TEST(InterfaceRank, SpeedDecidesAmongEquals) {

@@ -28,7 +28,7 @@ struct PathManagerTest : testing::Test {
     for (const int network : {1, 2})
       rails.answered(Time{}, way(network, static_cast<std::uint8_t>(network)), true);
     ASSERT_EQ(rails.size(), 3u);
-    ASSERT_TRUE(rails[1].health.up() && rails[2].health.up());
+    ASSERT_TRUE(rails[1].validator.validated() && rails[2].validator.validated());
   }
   /// About the rail of that network.
   bool complaint(Duration at, int network) {
@@ -56,13 +56,13 @@ TEST_F(PathManagerTest, TheFirstIsBelievedInAndOthersAreAskedBeforeTheyAreUsed) 
   EXPECT_EQ(rails.path_to_challenge(Time(1ms)), std::nullopt);
   rails.join(addresses);
   ASSERT_EQ(rails.size(), 3u);
-  EXPECT_FALSE(rails[1].health.up() || rails[2].health.up());
+  EXPECT_FALSE(rails[1].validator.validated() || rails[2].validator.validated());
   EXPECT_EQ(rails.path_to_challenge(Time(1ms)), 1u);
   rails.asked(Time(1ms), 1);
   EXPECT_EQ(rails.path_to_challenge(Time(1ms)), 2u);
   rails.answered(Time{}, way(1, 1), true);
-  EXPECT_TRUE(rails[1].health.up());
-  EXPECT_FALSE(rails[2].health.up());
+  EXPECT_TRUE(rails[1].validator.validated());
+  EXPECT_FALSE(rails[2].validator.validated());
   rails.join(addresses);
   EXPECT_EQ(rails.size(), 3u) << "it takes effect once";
 }
@@ -95,24 +95,24 @@ TEST_F(PathManagerTest, AnAnswerFromAnotherAddressCorrectsTheGuess) {
   const std::vector<SocketAddress> crossed{address(0, kPeer), address(7, kPeer), address(8, kPeer)};
   rails.join(crossed);
   rails.answered(Time{}, {address(8, kPeer), {}, false, 1}, true);
-  ASSERT_TRUE(rails[1].health.up());
+  ASSERT_TRUE(rails[1].validator.validated());
   EXPECT_EQ(rails[1].path.to, address(8, kPeer));
   rails.answered(Time{}, {address(9, kPeer), {}, false, 2}, true);
-  EXPECT_FALSE(rails[2].health.up()) << "of whom the peer has not spoken";
+  EXPECT_FALSE(rails[2].validator.validated()) << "of whom the peer has not spoken";
 }
 
 TEST_F(PathManagerTest, AKeepersWordCountsWhereThePeerHasBeenMet) {
   rails.join(addresses);
   rails.answered(Time{}, way(1, 1), false);
-  EXPECT_FALSE(rails[1].health.up()) << "it may be somebody else's";
+  EXPECT_FALSE(rails[1].validator.validated()) << "it may be somebody else's";
   EXPECT_TRUE(rails.validated_addresses().empty());
   rails.answered(Time{}, way(1, 1), true);
-  EXPECT_TRUE(rails[1].health.up());
+  EXPECT_TRUE(rails[1].validator.validated());
   ASSERT_EQ(rails.validated_addresses().size(), 1u);
   EXPECT_EQ(rails.validated_addresses()[0], address(1, kPeer));
   complaint(1ms, 1);
   rails.answered(Time{}, way(1, 1), false);
-  EXPECT_TRUE(rails[1].health.up());
+  EXPECT_TRUE(rails[1].validator.validated());
   rails.answered(Time{}, way(1, 1), true);
   EXPECT_EQ(rails.validated_addresses().size(), 1u);
 }
@@ -153,19 +153,21 @@ TEST_F(PathManagerTest, TheHardwareAddressIsLearntForThatRailAlone) {
 TEST_F(PathManagerTest, AComplaintAboutOneAddressIsThatRailsTroubleWhileOthersWork) {
   join_both();
   EXPECT_TRUE(complaint(1ms, 1));
-  EXPECT_TRUE(rails[0].health.up() && !rails[1].health.up() && rails[2].health.up());
+  EXPECT_TRUE(rails[0].validator.validated() && !rails[1].validator.validated() &&
+              rails[2].validator.validated());
   EXPECT_EQ(rails.path_to_challenge(Time(1ms)), 1u) << "asked at once";
   EXPECT_TRUE(complaint(1ms, 0));
   EXPECT_FALSE(complaint(1ms, 2)) << "the last one: it concerns the peer";
   rails.answered(Time{}, way(1, 1), true);
-  EXPECT_TRUE(rails[1].health.up());
+  EXPECT_TRUE(rails[1].validator.validated());
   EXPECT_TRUE(complaint(2ms, 2));
 }
 
 TEST_F(PathManagerTest, AComplaintConcernsTheLinkByWhichTheFramesLeft) {
   join_both();
   EXPECT_TRUE(rails.complaint(Time(1ms), {address(1, kPeer), Status::unreachable, 2}));
-  EXPECT_TRUE(rails[0].health.up() && rails[1].health.up() && rails[2].health.up());
+  EXPECT_TRUE(rails[0].validator.validated() && rails[1].validator.validated() &&
+              rails[2].validator.validated());
 }
 
 TEST_F(PathManagerTest, WhoPairsOtherwiseIsAnsweredWhereItsFramesComeFrom) {
@@ -175,7 +177,7 @@ TEST_F(PathManagerTest, WhoPairsOtherwiseIsAnsweredWhereItsFramesComeFrom) {
   ASSERT_EQ(rails.size(), 4u);
   EXPECT_EQ(rails.reply().to, crossed.to);
   EXPECT_EQ(rails.reply().link, crossed.link);
-  EXPECT_FALSE(rails[3].health.up()) << "that it leads back is not shown";
+  EXPECT_FALSE(rails[3].validator.validated()) << "that it leads back is not shown";
   rails.learn(crossed, true);
   EXPECT_EQ(rails.size(), 4u);
   rails.learn({address(9, kPeer), {}, false, 0}, true);
@@ -212,7 +214,7 @@ TEST_F(PathManagerTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
   send(2ms, 2);
   complaint(3ms, 1);
   complaint(3ms, 2);
-  ASSERT_TRUE(rails[0].health.up());
+  ASSERT_TRUE(rails[0].validator.validated());
   wire::Ack second;
   second.count = 1;
   second.ranges[0] = {{1}, {2}};
@@ -222,7 +224,7 @@ TEST_F(PathManagerTest, WhenNoneIsBelievedInEachThatHasEverWorkedGetsItsTurn) {
   rails.word_ends(Time(4ms),
                   {.newest = {2}, .known_end = {2}, .next = {3}, .arrived = Time(4ms), .delay = 0ns});
   rails.detect(Time(4s), frames);
-  for (std::size_t i = 0; i < 3; ++i) ASSERT_FALSE(rails[i].health.up()) << i;
+  for (std::size_t i = 0; i < 3; ++i) ASSERT_FALSE(rails[i].validator.validated()) << i;
 
   for (const std::size_t expected : {1u, 0u, 2u, 1u}) {
     const PathManager::Turn turn = rails.next(Time(4s), frames);
@@ -292,7 +294,7 @@ TEST_F(PathManagerTest, AComplaintAboutTheOnlyAddressIsThePeersTrouble) {
   EXPECT_FALSE(complaint(1ms, 0));
   EXPECT_FALSE(rails.complaint(Time(1ms), {address(0, kPeer), Status::refused, 1}))
       << "another link was tried";
-  EXPECT_TRUE(rails[0].health.up());
+  EXPECT_TRUE(rails[0].validator.validated());
 }
 
 TEST_F(PathManagerTest, QuestionsToThePeerGoRoundTheRailsThatHaveEverWorked) {

@@ -2,7 +2,7 @@
 // first doubt, and never a reason for anything to be late twice.
 #include <gtest/gtest.h>
 
-#include "multipath/ethertype_path.h"
+#include "multipath/path_validator.h"
 #include "support/flow_pair.h"
 
 namespace cluster::test {
@@ -123,7 +123,7 @@ class FlowShortcutShut : public ::testing::TestWithParam<Shut> {};
 TEST_P(FlowShortcutShut, WhatWorkedAndWorksNoMoreIsLeftAfterOneLossAndTakenAgainLater) {
   ShortcutPair pair;
   pair.ping_pong(30);
-  pair.pass(multipath::Shortcut::kTrustedAfter);
+  pair.pass(multipath::PathValidator::kTrustedAfter);
   pair.shut_from_a = GetParam().from_a;
   pair.shut_from_b = GetParam().from_b;
   pair.count_from_here();

@@ -36,7 +36,7 @@ class End {
       rails_.push_back({address(i, node), 24, "rail" + std::to_string(i)});
       links.push_back(std::make_unique<FakeLink>(network, address(i, node)));
     }
-    bundle_ = std::make_unique<link::LinkBundle>(std::move(links));
+    bundle_ = std::make_unique<multipath::LinkBundle>(std::move(links));
     const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), rails_};
     flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0},
                                    Environment{network.clock(), random_, log, counters}, bodies_);
@@ -100,7 +100,7 @@ class End {
   test::FakeRandom random_{7};
   std::vector<multipath::Rail> rails_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(kFrame);
-  std::unique_ptr<link::LinkBundle> bundle_;
+  std::unique_ptr<multipath::LinkBundle> bundle_;
   BodyPool bodies_{1472};
   std::unique_ptr<Flow> flow_;
   carrier::Token token_ = 0;

@@ -1,0 +1,55 @@
+// A network interface of this node, and one of its addresses, as plain values: os/interfaces.h reads them,
+// multipath/ ranks and chooses among them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+
+namespace cluster::link {
+
+struct Interface {
+  enum class Kind {
+    physical,
+    veth,
+    bridge,
+    bond,
+    vlan,
+    macvlan,
+    tunnel,
+    wireless,
+    virtual_other,
+    dummy,
+    loopback,
+  };
+
+  std::string name;
+  int index = 0;
+  unsigned mtu = 0;
+  std::array<std::byte, 6> mac{};
+  bool up = false;
+  bool running = false;  ///< has a carrier
+  bool loopback = false;
+  bool point_to_point = false;
+  bool has_ethernet = false;
+  bool shaped = false;         ///< a queueing discipline limits what leaves it
+  int master = 0;              ///< index of the bridge or bond it is a port of; 0: of none
+  bool hardware_port = false;  ///< a bridge with a port that leads out of this node
+  long speed_mbit = -1;        ///< -1: unknown
+  Kind kind = Kind::physical;
+  std::vector<SocketAddress> addresses;  ///< port 0; usable unicast, v4 first, link-local v6 last
+};
+
+/// An address under which this node can be reached, and the interface that has it.
+struct InterfaceAddress {
+  Interface interface;
+  SocketAddress address;  ///< port 0
+  std::string network;    ///< "10.88.0.0/24"
+  std::string reason;     ///< why it ranks where it does
+  unsigned prefix_bits = 0;
+};
+
+}  // namespace cluster::link

@@ -1,0 +1,66 @@
+#include "multipath/path_validator.h"
+
+namespace cluster::multipath {
+namespace {
+
+constexpr unsigned kDoublingsMax = 9;  ///< from kChallengeIntervalMin beyond kChallengeIntervalMax
+
+}  // namespace
+
+PathValidator::Event PathValidator::on_acked(Time now, Time sent_at) {
+  unanswered_ = 0;
+  if (validated() || sent_at < failed_at_) return Event::none;
+  return validate(now);
+}
+
+PathValidator::Event PathValidator::on_response(Time now) {
+  unanswered_ = 0;
+  return validated() ? Event::none : validate(now);
+}
+
+bool PathValidator::on_unanswered(Time now) {
+  if (!validated() || ++unanswered_ < rules_.unanswered_max) return false;
+  fail(now);
+  return true;
+}
+
+void PathValidator::fail(Time now) {
+  if (!validated()) return;
+  state_ = State::failed;
+  challenged_since_ = false;
+  unanswered_ = 0;
+  failed_at_ = challenge_at_ = now;
+  if (now - validated_at_ >= rules_.trusted_after) {
+    challenges_ = 0;
+  } else {
+    challenge_at_ += interval();
+  }
+}
+
+void PathValidator::on_spurious_loss() {
+  if (state_ == State::failed && !challenged_since_) state_ = State::validated;
+}
+
+PathValidator::Event PathValidator::on_challenge_sent(Time now) {
+  challenged_since_ = true;
+  challenge_at_ = now + interval();
+  if (++challenges_ <= kChallengesBeforeWarning || warned_) return Event::none;
+  warned_ = true;
+  return Event::silent;
+}
+
+Duration PathValidator::interval() const {
+  return std::min<Duration>(kChallengeIntervalMin * (1 << std::min(challenges_, kDoublingsMax)),
+                            kChallengeIntervalMax);
+}
+
+PathValidator::Event PathValidator::validate(Time now) {
+  const bool worth_a_line = warned_ || !proven_;
+  state_ = State::validated;
+  proven_ = true;
+  warned_ = false;
+  validated_at_ = now;
+  return worth_a_line ? Event::works : Event::none;
+}
+
+}  // namespace cluster::multipath

@@ -1,0 +1,48 @@
+// Which rail is paired with which address of the peer.
+#include "multipath/address_pairing.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+
+namespace cluster::multipath {
+namespace {
+
+SocketAddress v4(const char* ip) {
+  std::byte bytes[4];
+  EXPECT_EQ(inet_pton(AF_INET, ip, bytes), 1);
+  return SocketAddress::v4(bytes, 5000);
+}
+
+TEST(AddressPairing, WhatLiesInOneNetworkBelongsTogether) {
+  const std::vector<Rail> own{
+      {v4("10.0.0.1"), 24, "eth0"}, {v4("10.0.1.1"), 24, "eth1"}, {v4("10.0.2.1"), 24, "eth2"}};
+  const std::vector<SocketAddress> peer{v4("10.0.2.2"), v4("10.0.0.2"), v4("10.0.1.2")};
+  const std::vector<PathCandidate> paths = further_paths(own, peer, {2, peer[0]});
+  EXPECT_EQ(paths, (std::vector<PathCandidate>{{0, peer[1]}, {1, peer[2]}}));
+  EXPECT_EQ(rail_towards(own, v4("10.0.1.9")), 1);
+  EXPECT_EQ(rail_towards(own, v4("192.168.0.1")), 0);
+}
+
+TEST(AddressPairing, WithoutAHintThePlaceDecides) {
+  const std::vector<Rail> own{{v4("10.0.0.1"), 24, "eth0"}, {v4("10.0.1.1"), 24, "eth1"}};
+  const std::vector<SocketAddress> peer{v4("172.16.0.2"), v4("172.16.1.2")};
+  EXPECT_EQ(further_paths(own, peer, {0, peer[0]}), (std::vector<PathCandidate>{{1, peer[1]}}));
+}
+
+TEST(AddressPairing, OneInterfaceReachesEveryAddress) {
+  const std::vector<Rail> own{{v4("10.0.0.1"), 24, "eth0"}};
+  const std::vector<SocketAddress> peer{v4("10.0.0.2"), v4("10.0.0.3")};
+  EXPECT_EQ(further_paths(own, peer, {0, peer[0]}), (std::vector<PathCandidate>{{0, peer[1]}}));
+  EXPECT_TRUE(further_paths({}, peer, {0, peer[0]}).empty());
+}
+
+TEST(AddressPairing, WhatBothSidesHaveIsNotThePeers) {
+  const std::vector<Rail> own{{v4("10.0.0.1"), 24, "eth0"}, {v4("172.17.0.1"), 16, "eth1"}};
+  EXPECT_TRUE(is_local_address(own, v4("172.17.0.1")));
+  EXPECT_TRUE(is_local_address(own, v4("172.17.0.1").with_port(1))) << "another process of this node";
+  EXPECT_FALSE(is_local_address(own, v4("172.17.0.2")));
+  EXPECT_FALSE(is_local_address({}, v4("172.17.0.1")));
+}
+
+}  // namespace
+}  // namespace cluster::multipath
