@@ -38,12 +38,13 @@ os::NextWake Core::run_in_background() {
     // If it cannot be armed, something has come in, or one cannot sleep here.
     const bool armed = arm();
     const bool can_sleep = watch_ != nullptr && !unwatched_;
-    rest = armed ? os::NextWake{os::NextWake::kUntilReadable, true} : os::NextWake{can_sleep ? 0ms : kSoon};
+    rest = armed ? os::NextWake{os::NextWake::kUntilReadable, descriptor()}
+                 : os::NextWake{can_sleep ? 0ms : kSoon};
   } else if (!busy && descriptor() >= 0) {
     stand_by();
-    rest = {kStandBy, true};
+    rest = {kStandBy, descriptor()};
   }
-  packing_.attended(rest.length <= kStandBy);
+  packing_.attended(rest.after <= kStandBy);
   turns_attended_ = turns_;
   frames_attended_ = parts_.environment.counters.frames_received;
   return rest;

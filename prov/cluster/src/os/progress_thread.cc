@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <list>
 #include <mutex>
 #include <utility>
@@ -17,144 +16,141 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;
-constexpr std::size_t kCallsPerRound = 32;
-/// For a ward that wants to be listened to and has no descriptor.
-constexpr Duration kDeaf = std::chrono::milliseconds(1);
+constexpr std::size_t kStackBytes = 256 * 1024;  // probe responders keep a frame on it
+constexpr std::size_t kEventsPerTurn = 32;
+/// For a client whose descriptor cannot be watched.
+constexpr Duration kPollInterval = std::chrono::milliseconds(1);
+
+struct Client {
+  std::function<NextWake()> run;
+  Time due{};
+  int watched = -1;
+  bool readable = false;
+};
 
 class ProgressThread {
  public:
-  struct Place {
-    Client ward;
-    Time due{};
-    int listening_to = -1;
-    bool called = false;
-  };
+  using Entry = std::list<Client>::iterator;
 
-  /// The one of this process, started on first use; null with an errno in `error`. Never destroyed:
-  /// the thread outlives static destructors.
+  /// The thread of this process, started on first use; null with an errno in `error`.
   static ProgressThread* instance(int& error);
 
-  std::list<Place>::iterator add(Client ward) {
-    const std::lock_guard guard(mutex_);
-    places_.push_back({std::move(ward), Time{}, -1, false});
-    alarm_->set(Time::min());
-    return std::prev(places_.end());
-  }
-  void remove(std::list<Place>::iterator place) {
-    const std::lock_guard guard(mutex_);
-    listen(*place, false);
-    places_.erase(place);
-  }
+  Entry add(std::function<NextWake()> run);
+  /// Waits for a call in progress.
+  void remove(Entry client);
   bool of_this_process() const { return process_ == getpid(); }
 
  private:
   bool open();
-  static void* run(void* self) { static_cast<ProgressThread*>(self)->serve(); }
   [[noreturn]] void serve();
-  void take_calls();
-  void visit(Place& place, Time now);
-  void listen(Place& place, bool wanted);
+  void collect_readable();
+  void run(Client& client, Time now);
+  void watch(Client& client, int descriptor);
 
-  std::mutex mutex_;  ///< held during visits: remove() waits for them
-  std::list<Place> places_;
+  std::mutex mutex_;  ///< held while clients run
+  std::list<Client> clients_;
   SystemClock clock_;
-  std::unique_ptr<WaitSet> calls_;
-  std::unique_ptr<Alarm> alarm_;
+  std::unique_ptr<WaitSet> wait_set_;
+  std::unique_ptr<Alarm> alarm_;  ///< goes off when the next client is due
   const pid_t process_ = getpid();
 };
 
 ProgressThread* ProgressThread::instance(int& error) {
   static std::mutex& mutex = *new std::mutex;
-  static ProgressThread* progress_client = nullptr;
+  static ProgressThread* thread = nullptr;
   const std::lock_guard guard(mutex);
   error = 0;
-  if (progress_client != nullptr && progress_client->of_this_process()) return progress_client;
+  if (thread != nullptr && thread->of_this_process()) return thread;
   auto* const fresh = new ProgressThread;
-  error = fresh->open() ? start_background_thread("cluster-attend", kStackBytes, &ProgressThread::run, fresh)
-                        : EMFILE;
+  const auto body = [](void* self) -> void* { static_cast<ProgressThread*>(self)->serve(); };
+  error = fresh->open() ? start_background_thread("cluster-thread", kStackBytes, body, fresh) : EMFILE;
   if (error != 0) {
     delete fresh;
     return nullptr;
   }
-  progress_client = fresh;
-  return progress_client;
+  thread = fresh;
+  return thread;
 }
 
 bool ProgressThread::open() {
-  calls_ = WaitSet::open();
+  wait_set_ = WaitSet::open();
   alarm_ = Alarm::open();
-  return calls_ != nullptr && alarm_ != nullptr && calls_->add(alarm_->descriptor(), nullptr);
+  return wait_set_ != nullptr && alarm_ != nullptr && wait_set_->add(alarm_->descriptor(), nullptr);
+}
+
+ProgressThread::Entry ProgressThread::add(std::function<NextWake()> run) {
+  const std::lock_guard guard(mutex_);
+  clients_.push_back({std::move(run)});
+  alarm_->set(Time::min());
+  return std::prev(clients_.end());
+}
+
+void ProgressThread::remove(Entry client) {
+  const std::lock_guard guard(mutex_);
+  watch(*client, -1);
+  clients_.erase(client);
 }
 
 void ProgressThread::serve() {
   for (;;) {
     {
       const std::lock_guard guard(mutex_);
-      take_calls();
+      collect_readable();
       const Time now = clock_.now();
       Time next = kNever;
-      for (Place& place : places_) {
-        if (place.called || place.due <= now) visit(place, now);
-        next = std::min(next, place.due);
+      for (Client& client : clients_) {
+        if (client.readable || client.due <= now) run(client, now);
+        next = std::min(next, client.due);
       }
       alarm_->set(next);
     }
-    calls_->sleep(std::nullopt);
+    wait_set_->sleep(std::nullopt);
   }
 }
 
-void ProgressThread::take_calls() {
-  std::array<WaitSet::Event, kCallsPerRound> events;
-  const std::size_t count = calls_->collect(events);
+void ProgressThread::collect_readable() {
+  std::array<WaitSet::Event, kEventsPerTurn> events;
+  const std::size_t count = wait_set_->collect(events);
   for (std::size_t i = 0; i < count; ++i) {
-    if (events[i].owner != nullptr) static_cast<Place*>(events[i].owner)->called = true;
+    if (events[i].owner != nullptr) static_cast<Client*>(events[i].owner)->readable = true;
   }
 }
 
-void ProgressThread::visit(Place& place, Time now) {
-  place.called = false;
-  NextWake rest = place.ward.visit();
-  if (rest.listening != (place.listening_to >= 0)) listen(place, rest.listening);
-  if (rest.listening && place.listening_to < 0) rest.length = std::min(rest.length, kDeaf);
-  place.due = rest.length == NextWake::kUntilReadable ? kNever : now + rest.length;
+void ProgressThread::run(Client& client, Time now) {
+  client.readable = false;
+  NextWake next = client.run();
+  if (next.descriptor != client.watched) watch(client, next.descriptor);
+  if (next.descriptor != client.watched) next.after = std::min(next.after, kPollInterval);
+  client.due = next.after == NextWake::kUntilReadable ? kNever : now + next.after;
 }
 
-void ProgressThread::listen(Place& place, bool wanted) {
-  if (place.listening_to >= 0) calls_->remove(std::exchange(place.listening_to, -1));
-  if (!wanted) return;
-  const int descriptor = place.ward.descriptor();
-  if (descriptor >= 0 && calls_->add(descriptor, &place)) place.listening_to = descriptor;
+void ProgressThread::watch(Client& client, int descriptor) {
+  if (client.watched >= 0) wait_set_->remove(std::exchange(client.watched, -1));
+  if (descriptor >= 0 && wait_set_->add(descriptor, &client)) client.watched = descriptor;
 }
 
-/// What start_progress_client hands out.
-class Handle {
+/// What start_progress_client() hands out.
+class ClientHandle {
  public:
-  Handle(ProgressThread& progress_client, std::list<ProgressThread::Place>::iterator place)
-      : progress_client_(progress_client), place_(place) {}
-  ~Handle() {
-    // In a forked child the mutex may have been inherited locked, and nobody visits.
-    if (progress_client_.of_this_process()) progress_client_.remove(place_);
+  ClientHandle(ProgressThread& thread, ProgressThread::Entry client) : thread_(thread), client_(client) {}
+  ~ClientHandle() {
+    // A forked child may have inherited the mutex locked, and shares the wait set with its parent.
+    if (thread_.of_this_process()) thread_.remove(client_);
   }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
+  ClientHandle(const ClientHandle&) = delete;
+  ClientHandle& operator=(const ClientHandle&) = delete;
 
  private:
-  ProgressThread& progress_client_;
-  const std::list<ProgressThread::Place>::iterator place_;
+  ProgressThread& thread_;
+  const ProgressThread::Entry client_;
 };
 
 }  // namespace
 
-std::shared_ptr<void> start_progress_client(Client ward, Log& log) {
-  int error = 0;
-  ProgressThread* const progress_client = ProgressThread::instance(error);
-  if (progress_client == nullptr) {
-    log.warn("no thread to attend to engines (%s); peers wait while the application does not poll",
-             std::strerror(error));
-    return nullptr;
-  }
-  return std::make_shared<Handle>(*progress_client, progress_client->add(std::move(ward)));
+std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error) {
+  ProgressThread* const thread = ProgressThread::instance(error);
+  if (thread == nullptr) return nullptr;
+  return std::make_shared<ClientHandle>(*thread, thread->add(std::move(run)));
 }
 
 }  // namespace cluster::os

@@ -1,8 +1,12 @@
-// The progress thread looks after engines that nobody polls. An application may take its message and turn to
-// something else for a second or an hour; the acknowledgement it owes, and whatever its peers have
-// asked, must not wait so long. One thread for all engines of the process. It never waits at an engine's
-// door, and keeps out of the way while the application polls by itself: each visit says when the next one
-// is due, and whether the engine's descriptor may call it earlier.
+// The one background thread of the process. It runs the clients that were handed to it: every engine, so
+// that acknowledgements leave and peers are served while the application computes; every probe responder
+// (os/probe_responder.h), so that peers see a live process; every report server. A client is one function.
+// Each call of it does what can be done now and returns when it wants the next one.
+//
+// The thread answers probes for the whole process, so no client may block: an engine whose lock is taken
+// asks to be run again later. The thread is started with the first client, and may still run while static
+// destructors do, so nothing it touches is ever destroyed. A forked child has no such thread: handles of
+// the parent are dropped there without effect, and the first client of its own starts its own thread.
 #pragma once
 
 #include <functional>
@@ -13,21 +17,16 @@
 
 namespace cluster::os {
 
-/// What a visit finds: how long the progress thread may stay away.
+/// When a client wants to run again: after a time, or as soon as a descriptor is readable.
 struct NextWake {
-  Duration length;
-  bool listening = false;  ///< it comes at once when the engine's descriptor becomes readable
-
   static constexpr Duration kUntilReadable = Duration::max();
+
+  Duration after = kUntilReadable;
+  int descriptor = -1;  ///< -1: only the time counts
 };
 
-struct Client {
-  std::function<NextWake()> visit;
-  std::function<int()> descriptor;  ///< asked when a visit wants to listen; -1 if there is none
-};
-
-/// Visits until the handle is dropped (which waits for a visit under way). Null if there can be no thread
-/// (the log says why).
-std::shared_ptr<void> start_progress_client(Client ward, Log& log);
+/// Runs `run` on the background thread until the handle is dropped, which waits for a call in progress.
+/// Null if there can be no thread; `error` is then an errno.
+std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error);
 
 }  // namespace cluster::os

@@ -220,9 +220,14 @@ std::shared_ptr<void> Machine::attend(engine::Engine& engine, const EndpointSetu
     std::shared_ptr<void> answering;
   };
   auto attention = std::make_shared<Attention>();
-  attention->progress_client = os::start_progress_client(
-      {[&engine] { return engine.run_in_background(); }, [&engine] { return engine.descriptor(); }}, log_);
-  if (attention->progress_client == nullptr) return nullptr;
+  int error = 0;
+  attention->progress_client =
+      os::start_progress_client([&engine] { return engine.run_in_background(); }, error);
+  if (attention->progress_client == nullptr) {
+    log_.warn("no background thread (%s): peers wait while the application makes no call",
+              std::generic_category().message(error).c_str());
+    return nullptr;
+  }
   std::string reason;
   attention->report_server = ReportServer::open(
       setup.name,
@@ -239,9 +244,7 @@ std::shared_ptr<void> Machine::attend(engine::Engine& engine, const EndpointSetu
     return attention;
   }
   ReportServer* const report_server = attention->report_server.get();
-  attention->answering = os::start_progress_client({[report_server] { return report_server->visit(); },
-                                                    [report_server] { return report_server->descriptor(); }},
-                                                   log_);
+  attention->answering = os::start_progress_client([report_server] { return report_server->visit(); }, error);
   return attention;
 }
 

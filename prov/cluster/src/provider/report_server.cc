@@ -40,7 +40,7 @@ bool ReportServer::accept_client() {
 }
 
 os::NextWake ReportServer::visit() {
-  if (!client_ && !accept_client()) return {os::NextWake::kUntilReadable, true};
+  if (!client_ && !accept_client()) return {os::NextWake::kUntilReadable, listener_.descriptor()};
   try {
     Report report;
     if (client_ && !client_.hung_up()) {

@@ -41,7 +41,6 @@ class ReportServer {
 
   /// What the progress thread does and listens to.
   os::NextWake visit();
-  int descriptor() const { return listener_.descriptor(); }
 
  private:
   ReportServer(os::LocalSocket listener, Describe describe)

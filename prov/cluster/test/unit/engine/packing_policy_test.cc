@@ -32,7 +32,7 @@ class PackingTest : public test::EngineTest {
       frames_of(8);
       pass(*a, b);
     }
-    EXPECT_EQ(a->engine.run_in_background().length, PackingPolicy::kStreamInterval);
+    EXPECT_EQ(a->engine.run_in_background().after, PackingPolicy::kStreamInterval);
     pass(*a, b);
   }
   void expect_everything_arrived() {
@@ -100,10 +100,10 @@ TEST_F(PackingTest, AStreamEnds) {
   begin_stream();
   os::NextWake rest{PackingPolicy::kStreamInterval};
   for (std::uint32_t i = 0; i < PackingPolicy::kRunsPerReview; ++i) {
-    EXPECT_EQ(rest.length, PackingPolicy::kStreamInterval);
+    EXPECT_EQ(rest.after, PackingPolicy::kStreamInterval);
     rest = a->engine.run_in_background();
   }
-  EXPECT_GT(rest.length, PackingPolicy::kStreamInterval);
+  EXPECT_GT(rest.after, PackingPolicy::kStreamInterval);
   EXPECT_EQ(frames_of(2), 2u);
   expect_everything_arrived();
 }

@@ -3,13 +3,17 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
+#include "os/progress_thread.h"
 #include "wire/admit.h"
 #include "wire/control.h"
 
@@ -110,6 +114,46 @@ TEST_F(ProbeResponderTest, OnceDroppedProbesGoToTheEndpoint) {
   EXPECT_EQ(answer(*asker), 6U);
 }
 
+TEST_F(ProbeResponderTest, AnIcmpErrorThatIsNotReadYetDoesNotKeepTheThreadAwake) {
+  auto asker = open();
+  const auto port = open();
+  const auto responder = start_probe_responder(port, world_.log);
+  send(*asker, port->name(), wire::ControlFrame::probe(1).bytes());
+  ASSERT_EQ(answer(*asker), 1U);
+  // Probes whose answers find no socket: port unreachable, which only read_path_errors() takes out.
+  for (std::uint32_t i = 0; i < 20; ++i) {
+    const auto gone = open();
+    send(*gone, port->name(), wire::ControlFrame::probe(2).bytes());
+  }
+  send(*asker, port->name(), wire::ControlFrame::probe(3).bytes());
+  ASSERT_EQ(answer(*asker), 3U) << "and it still answers";
+  const auto cpu_time = [] {
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+  };
+  const auto before = cpu_time();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_LT(cpu_time() - before, 25ms) << "the thread spins";
+}
+
+TEST_F(ProbeResponderTest, AnswersWhileAnEngineIsBusy) {
+  std::mutex engine;
+  const std::unique_lock computing(engine);
+  int error = 0;
+  const auto client = start_progress_client(
+      [&engine] {
+        const std::unique_lock lock(engine, std::try_to_lock);
+        return NextWake{lock.owns_lock() ? NextWake::kUntilReadable : 200us};
+      },
+      error);
+  const auto asker = open();
+  const auto port = open();
+  const auto responder = start_probe_responder(port, world_.log);
+  send(*asker, port->name(), wire::ControlFrame::probe(4).bytes());
+  EXPECT_EQ(answer(*asker), 4U);
+}
+
 TEST_F(ProbeResponderTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStartItsOwn) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer allows no threads in a forked child";
@@ -130,8 +174,8 @@ TEST_F(ProbeResponderTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStar
     responder.reset();
     port.reset();
     const auto own = open();
-    const auto own_keeper = start_probe_responder(own, world_.log);
-    if (!own_keeper) _exit(1);
+    const auto own_responder = start_probe_responder(own, world_.log);
+    if (!own_responder) _exit(1);
     const auto child_asker = open();
     send(*child_asker, own->name(), wire::ControlFrame::probe(9).bytes());
     _exit(answer(*child_asker) == 9 ? 0 : 2);
