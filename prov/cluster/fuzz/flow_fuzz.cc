@@ -29,7 +29,8 @@ class FlowHarness {
         name_(SocketAddress::v4(kIpA, 1)),
         peer_(SocketAddress::v4(kIpB, 2)),
         link_(network_, name_),
-        flow_({.window = 16}, {name_, 1, kSession}, {peer_, {}, false}, environment(), bodies_) {}
+        flow_({.window = 16}, {name_, 1, kSession}, {peer_, {}, false}, world_.log, world_.counters,
+              bodies_) {}
 
   void step() {
     switch (input_.ConsumeIntegralInRange<int>(0, 5)) {
@@ -48,16 +49,15 @@ class FlowHarness {
   }
 
  private:
-  Environment environment() { return {world_.clock, world_.random, world_.log, world_.counters}; }
-
   void post() {
     wire::Segment segment;
-    const std::size_t most = flow_.payload_max(segment);
+    const std::size_t most = flow_.queue().payload_max(segment);
     segment.length = static_cast<std::uint32_t>(input_.ConsumeIntegralInRange<std::size_t>(0, most));
     const ConstBytes slice(payload_.data(), segment.length);
     const bool refer = input_.ConsumeBool();
-    if (flow_.post(segment, {{&slice, 1}, 0, slice.size()},
-                   refer ? carrier::PayloadMode::reference : carrier::PayloadMode::copy, posted_ + 1)) {
+    if (flow_.queue().post(segment, {{&slice, 1}, 0, slice.size()},
+                           refer ? carrier::PayloadMode::reference : carrier::PayloadMode::copy,
+                           posted_ + 1)) {
       ++posted_;
     }
   }
@@ -122,11 +122,11 @@ class FlowHarness {
     wire::FrameView view;
     if (wire::admit(frame, view) != wire::Refusal::none) return;
     const auto verdict = flow_.receive(world_.clock.now(), view, {peer_, {}, true});
-    if (verdict != reliability::Flow::ReceiveResult::accepted) return;
+    if (verdict != reliability::ReceiveResult::accepted) return;
     ++expected_;
     ConstBytes segments;
     std::size_t sum = 0;
-    while (flow_.next(segments)) {
+    while (flow_.receiver().next(segments)) {
       for (const std::byte byte : segments) sum += std::to_integer<std::size_t>(byte);
     }
     sink_ = sink_ + sum;

@@ -1,6 +1,6 @@
-// Units of time. Below engine/ nothing asks for the time but a flow between two bursts (flow_transmit.cc),
-// and a link that dates what has come: rooms are handed `now` and answer with a deadline, so the same objects
-// run under the real clock and under a simulated one.
+// Units of time. Below engine/ nothing asks for the time; the engine lends flows a clock for the date of a
+// burst, and a link that dates what has come: rooms are handed `now` and answer with a deadline, so the same
+// objects run under the real clock and under a simulated one.
 #pragma once
 
 #include <chrono>

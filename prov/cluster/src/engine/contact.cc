@@ -72,12 +72,13 @@ std::unique_ptr<reliability::Flow> Core::make_flow(Peer& peer, const link::Path&
   }
   const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
                                            .frame_max = parts_.link->frame_max(),
-                                           .shortcut = parts_.link->has_ethertype_path(),
+                                           .ethertype = parts_.link->has_ethertype_path(),
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout};
   const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};
   peers_.add_session(session, peer);
-  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment, bodies_);
+  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
+                                             parts_.environment.counters, bodies_);
 }
 
 void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
@@ -85,7 +86,7 @@ void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
   remotes_.push_back(&peer);
   timers_.plan(peer.timer, peer.flow->deadline());
   if (peer.channel.carrier == nullptr) {
-    peer.channel.carrier = peer.flow.get();
+    peer.channel.carrier = &peer.flow->queue();
     peer.channel.eager_max = parts_.settings.net_eager_max;
   }
 }
@@ -95,7 +96,8 @@ void Core::use_flow(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
 /// a time is heard; the next after kCourtship, since the first may have been forged.
 void Core::court(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
   if (peer.suitor != nullptr) {
-    const reliability::PeerSession known{peer.suitor->peer_epoch(), peer.suitor->peer_session()};
+    const reliability::PeerSession known{peer.suitor->handshake().peer_epoch(),
+                                         peer.suitor->handshake().peer_session()};
     const bool another =
         reliability::classify_opening(known, view.opening) != reliability::OpeningClass::same;
     if (another && now < peer.suitor_since + kCourtship) {
@@ -148,11 +150,12 @@ bool Core::forgettable(Time now, const Peer& peer) const {
 
 /// True if the present session has proved to be with a later life than whoever asks for its place.
 bool Core::outdone(const Peer& peer) {
-  return peer.flow->address_validated() && peer.suitor->peer_epoch() <= peer.flow->peer_epoch();
+  return peer.flow->handshake().address_validated() &&
+         peer.suitor->handshake().peer_epoch() <= peer.flow->handshake().peer_epoch();
 }
 
 void Core::drop_suitor(Peer& peer) {
-  peers_.remove_session(peer.suitor->session());
+  peers_.remove_session(peer.suitor->handshake().session());
   peer.suitor.reset();
 }
 
@@ -192,10 +195,11 @@ void Core::lose(Peer& peer, Status status) {
   messenger_.fail(peer.channel, status, !in_peace);
   if (peer.flow != nullptr) {
     ++parts_.environment.counters.sessions_reset;
-    if (peer.flow->peer_session() != 0) {
-      peer.past.note({peer.flow->peer_epoch(), peer.flow->peer_session()}, peer.flow->address_validated());
+    if (peer.flow->handshake().peer_session() != 0) {
+      peer.past.note({peer.flow->handshake().peer_epoch(), peer.flow->handshake().peer_session()},
+                     peer.flow->handshake().address_validated());
     }
-    peers_.remove_session(peer.flow->session());
+    peers_.remove_session(peer.flow->handshake().session());
     std::erase(remotes_, &peer);
     timers_.cancel(peer.timer);
     if (peer.touched) std::erase(touched_, &peer);
@@ -213,7 +217,8 @@ void Core::lose(Peer& peer, Status status) {
   }
   peer.held_back = false;
   if (peer.suitor != nullptr &&
-      peer.past.covers(reliability::PeerSession{peer.suitor->peer_epoch(), peer.suitor->peer_session()})) {
+      peer.past.covers(reliability::PeerSession{peer.suitor->handshake().peer_epoch(),
+                                                peer.suitor->handshake().peer_session()})) {
     drop_suitor(peer);
   }
   if (peer.suitor != nullptr) {

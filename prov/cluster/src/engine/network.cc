@@ -69,13 +69,13 @@ void Core::dispatch(Time now, const wire::FrameView& view, const link::InFrame& 
   }
   Peer* peer = addressee(now, view, from);
   if (peer == nullptr) return;
-  const reliability::Flow::ReceiveResult verdict = peer->flow->receive(now, view, from, frame.arrived);
-  if (verdict == reliability::Flow::ReceiveResult::refused) return refuse_other_life(now, *peer, view, from);
+  const reliability::ReceiveResult verdict = peer->flow->receive(now, view, from, frame.arrived);
+  if (verdict == reliability::ReceiveResult::refused) return refuse_other_life(now, *peer, view, from);
   // Whoever only repeats its call is called back as if it were silent.
-  if (view.session != 0 || verdict == reliability::Flow::ReceiveResult::accepted) peer->heard_at = now;
+  if (view.session != 0 || verdict == reliability::ReceiveResult::accepted) peer->heard_at = now;
   if (view.has_opening) compare_mtu(*peer, view.opening);
   if (view.kind == FrameKind::fin) peer->channel.farewell = true;
-  if (verdict == reliability::Flow::ReceiveResult::accepted) {
+  if (verdict == reliability::ReceiveResult::accepted) {
     hand_up(*peer, {now, host_delay(now, view, frame)});
   }
   touch(*peer);
@@ -92,7 +92,8 @@ std::optional<Duration> Core::host_delay(Time now, const wire::FrameView& view, 
 Peer* Core::addressee(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.session == 0) return greet(now, view, from);
   Peer* peer = peers_.by_session(view.session);
-  const bool courted = peer != nullptr && peer->suitor != nullptr && peer->suitor->session() == view.session;
+  const bool courted =
+      peer != nullptr && peer->suitor != nullptr && peer->suitor->handshake().session() == view.session;
   if (courted && outdone(*peer)) {
     drop_suitor(*peer);
     peer = nullptr;
@@ -111,7 +112,8 @@ void Core::refuse_other_life(Time now, const Peer& peer, const wire::FrameView& 
                              const link::Path& from) {
   using reliability::OpeningClass;
   if (view.session == 0 || !view.has_opening || !view.sequenced()) return;
-  const reliability::PeerSession known{peer.flow->peer_epoch(), peer.flow->peer_session()};
+  const reliability::PeerSession known{peer.flow->handshake().peer_epoch(),
+                                       peer.flow->handshake().peer_session()};
   const OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == OpeningClass::newer) refuse_frame(now, view, from, wire::ResetReason::unknown_session, 0);
   if (contact == OpeningClass::stale)
@@ -140,9 +142,10 @@ SocketAddress Core::known_as(const wire::FrameView& view) {
 /// it, it is found from now on: that it says so is not enough, or it could claim the address of another.
 void Core::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
   Peer* peer = peers_.by_session(view.sequence.value);
-  if (peer == nullptr || peer->flow == nullptr || peer->flow->session() != view.sequence.value) return;
+  if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
+    return;
   peer->flow->on_alive(now, from, view.session == view.sequence.value);
-  for (const SocketAddress& address : peer->flow->validated_addresses()) {
+  for (const SocketAddress& address : peer->flow->paths().validated_addresses()) {
     if (is_own(address)) continue;
     peer->aliased = true;
     peers_.alias(*peer, address);
@@ -153,8 +156,9 @@ void Core::on_alive(Time now, const wire::FrameView& view, const link::Path& fro
 void Core::on_trial(const wire::FrameView& view, const link::Path& from) {
   Peer* peer = peers_.by_session(view.session);
   const std::uint32_t asker = view.sequence.value;
-  const bool ours = peer != nullptr && peer->flow != nullptr && peer->flow->session() == view.session &&
-                    peer->flow->peer_session() == asker && asker != 0;
+  const bool ours = peer != nullptr && peer->flow != nullptr &&
+                    peer->flow->handshake().session() == view.session &&
+                    peer->flow->handshake().peer_session() == asker && asker != 0;
   if (!ours) {
     ++parts_.environment.counters.refused_stale;
     return;
@@ -181,8 +185,9 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
   }
   Peer& peer = peers_.named(name);
   std::optional<reliability::PeerSession> known;
-  if (peer.flow != nullptr && peer.flow->peer_session() != 0) {
-    known = reliability::PeerSession{peer.flow->peer_epoch(), peer.flow->peer_session()};
+  if (peer.flow != nullptr && peer.flow->handshake().peer_session() != 0) {
+    known =
+        reliability::PeerSession{peer.flow->handshake().peer_epoch(), peer.flow->handshake().peer_session()};
   }
   reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   // A session that is over does not begin again, whoever calls now: what it brought may have been handed on.
@@ -193,7 +198,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
     case reliability::OpeningClass::stale:
       // Who has not shown yet that it hears us has no claim to the name: another may, if it was not over
       // before.
-      if (known && !peer.flow->address_validated() && !over) break;
+      if (known && !peer.flow->handshake().address_validated() && !over) break;
       ++parts_.environment.counters.refused_stale;
       refuse_frame(now, view, from, wire::ResetReason::stale_epoch,
                    std::max(known ? known->epoch : 0, peer.past.epoch()));
@@ -221,7 +226,7 @@ Peer* Core::greet(Time now, const wire::FrameView& view, const link::Path& from)
 
 void Core::hand_up(Peer& peer, const protocol::ArrivalInfo& info) {
   ConstBytes segments;
-  while (peer.flow->next(segments)) {
+  while (peer.flow->receiver().next(segments)) {
     while (!segments.empty()) {
       wire::Segment segment;
       const std::size_t header = wire::decode(segments, segment);
@@ -232,11 +237,11 @@ void Core::hand_up(Peer& peer, const protocol::ArrivalInfo& info) {
       segment.address = 0;  // memory is named between processes of one node, and by rings only
       const bool may = may_act(peer, segment);
       if (!may || !messenger_.ready(peer.channel, segment)) [[unlikely]] {
-        if (!peer.flow->may_hold()) {  // what has an order came in a frame that has none
+        if (!peer.flow->receiver().may_hold()) {  // what has an order came in a frame that has none
           ++parts_.environment.counters.refused_segment;
           break;
         }
-        peer.flow->hold(segments);
+        peer.flow->receiver().hold(segments);
         flows_held_ = true;
         if (may) count_held();
         return;
@@ -253,7 +258,7 @@ bool Core::may_act(const Peer& peer, const wire::Segment& segment) {
   using wire::SegmentKind;
   const bool remote = segment.kind == SegmentKind::put || segment.kind == SegmentKind::put_announce ||
                       segment.kind == SegmentKind::get || segment.kind == SegmentKind::atomic;
-  return !remote || peer.flow->address_validated();
+  return !remote || peer.flow->handshake().address_validated();
 }
 
 /// What has come does not fit into the store: it waits where it is, and its sender with it.
@@ -269,14 +274,14 @@ void Core::count_held() {
 void Core::resume_held(Time now) {
   flows_held_ = false;
   for (Peer* peer : remotes_) {
-    if (!peer->flow->holding()) continue;
+    if (!peer->flow->receiver().holding()) continue;
     wire::Segment segment;
-    wire::decode(peer->flow->held(), segment);
+    wire::decode(peer->flow->receiver().held(), segment);
     if (!may_act(*peer, segment) || !messenger_.ready(peer->channel, segment)) {
       flows_held_ = true;
       continue;
     }
-    peer->flow->resume(now);
+    peer->flow->receiver().resume(now);
     hand_up(*peer, {now, std::nullopt});
     touch(*peer);
   }
@@ -328,8 +333,8 @@ void Core::run_timers(Time now) {
     worried = true;
     touch(peer);
     if (flow.wants_probe(now)) {
-      const std::uint32_t nonce = flow.session();
-      send_control(wire::ControlFrame::probe(nonce).bytes(), flow.path());
+      const std::uint32_t nonce = flow.handshake().session();
+      send_control(wire::ControlFrame::probe(nonce).bytes(), flow.paths().next_validated());
     }
   }
   if (worried && now >= next_complaints_) hear_complaints(now);
@@ -340,15 +345,15 @@ void Core::run_timers(Time now) {
 void Core::ask_the_silent(Time now) {
   next_ask_ = now + kAskEvery;
   const auto ask = [&](Peer& peer) {
-    const bool by_flow = peer.flow != nullptr && peer.channel.carrier == peer.flow.get();
-    if (by_flow && peer.flow->drained() && now - peer.heard_at >= kSilence) {
+    const bool by_flow = peer.flow != nullptr && peer.channel.carrier == &peer.flow->queue();
+    if (by_flow && peer.flow->queue().drained() && now - peer.heard_at >= kSilence) {
       messenger_.remind(peer.channel);
     }
   };
   bool half_open = false;
   for (Peer* peer : remotes_) {
     half_open = call_back(now, *peer) || half_open;
-    if (peer->channel.waits() || !peer->flow->address_validated()) ask(*peer);
+    if (peer->channel.waits() || !peer->flow->handshake().address_validated()) ask(*peer);
   }
   half_open_ = half_open;
   messenger_.each_directed([&](protocol::Channel& channel) { ask(*static_cast<Peer*>(channel.owner)); });
@@ -360,7 +365,7 @@ void Core::ask_the_silent(Time now) {
 bool Core::call_back(Time now, Peer& peer) {
   if (peer.suitor != nullptr && now >= peer.suitor_since + parts_.settings.peer_timeout) drop_suitor(peer);
   return peer.suitor != nullptr ||
-         (!peer.flow->address_validated() && peer.channel.carrier == peer.flow.get());
+         (!peer.flow->handshake().address_validated() && peer.channel.carrier == &peer.flow->queue());
 }
 
 void Core::hear_complaints(Time now) {

@@ -55,7 +55,7 @@ Status Core::with_peer(std::uint64_t handle, bool more, Act&& act) {
   const Status status = act(peer->channel);
   if (peer->flow != nullptr) {
     touch(*peer);
-    const bool waits = more || (peer->flow->may_coalesce() && packing_.wish());
+    const bool waits = more || (peer->flow->queue().may_coalesce() && packing_.wish());
     if (!waits) transmit_touched(parts_.environment.clock.now());
   }
   mind_sleepers();
@@ -200,7 +200,7 @@ void Core::transmit_touched(Time now) {
       continue;
     }
     if (peer.channel.busy) messenger_.pump(peer.channel);
-    flow.transmit(now, *parts_.link);
+    flow.transmit(now, *parts_.link, reliability::BurstClock(parts_.environment.clock));
     timers_.plan(peer.timer, flow.deadline());
   }
   touched_.clear();

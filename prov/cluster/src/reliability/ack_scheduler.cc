@@ -1,9 +1,6 @@
 #include "reliability/ack_scheduler.h"
 
 #include <algorithm>
-#include <limits>
-
-#include "wire/frame.h"
 
 namespace cluster::reliability {
 
@@ -34,12 +31,6 @@ void AckScheduler::sent(Time now, bool alone) {
   due_ = kNever;
   said_at_ = now;
   ordered_ = unordered_ = 0;
-}
-
-std::uint16_t AckScheduler::delay_field(Time now) const {
-  const auto age = static_cast<std::uint64_t>(std::max(now - newest_at_, Duration::zero()).count());
-  constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
-  return static_cast<std::uint16_t>(std::min(age / wire::kAckDelayUnit, limit));
 }
 
 }  // namespace cluster::reliability

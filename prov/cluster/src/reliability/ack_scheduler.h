@@ -38,8 +38,7 @@ class AckScheduler {
   void set_spurious_reported(std::uint32_t count) { spurious_reported_ = count; }
 
   Sequence newest() const { return newest_; }
-  /// Age of the newest arrival as the header has it.
-  std::uint16_t delay_field(Time now) const;
+  Time newest_arrived() const { return newest_at_; }
 
  private:
   static constexpr Duration kReplyWait = 10us;

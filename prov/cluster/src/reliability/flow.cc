@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "reliability/flow_rooms.h"
-
 namespace cluster::reliability {
 namespace {
 
@@ -16,7 +14,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.epoch = identity.epoch;
   opening.name = identity.name;
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
-  if (settings.shortcut) opening.features |= wire::feature::kEthertypePath;
+  if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
   return opening;
 }
@@ -31,146 +29,172 @@ std::vector<SocketAddress> further_addresses(const Identity& identity) {
 
 }  // namespace
 
-Flow::Rooms::Rooms(const FlowSettings& settings, const Identity& identity, const link::Path& path_to_peer,
-                   const Environment& world, BodyPool& pool)
-    : environment(world),
-      rails(identity.rails, path_to_peer, std::clamp(settings.window, kWindowMin, kWindowMax), world.log),
-      handshake(opening_of(settings, identity), further_addresses(identity)),
-      bodies(pool),
-      frames(handshake.ours().window),
-      builder(bodies, frames),
-      timer(settings.ack_delay),
-      arrivals(handshake.ours().window),
-      acks(settings.ack_delay),
-      liveness(settings.peer_timeout) {}
-
-Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path,
-           const Environment& environment, BodyPool& bodies)
-    : rooms_(std::make_unique<Rooms>(settings, identity, path, environment, bodies)) {}
-
-Flow::~Flow() = default;
-
-std::size_t Flow::payload_max(const wire::Segment& segment) const {
-  return rooms_->handshake.room() - wire::encoded_size(segment);
-}
-
-std::size_t Flow::fragment_max(const wire::Segment& segment) const {
-  return rooms_->builder.room_for(segment, rooms_->handshake.room());
-}
-
-std::size_t Flow::eager_limit() const {
-  const std::size_t window = std::min(rooms_->rails.window(), rooms_->handshake.window());
-  return window / 2 * rooms_->handshake.room();
-}
-
-bool Flow::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
-                carrier::Token token) {
-  return rooms_->post(segment, payload, hold, token);
-}
-
-bool Flow::may_coalesce() const {
-  const Rooms& r = *rooms_;
-  return r.frames.outstanding() != 0 && r.frames.queued() == 0 && r.builder.takes_another(r.handshake.room());
-}
-
-void Flow::transmit(Time now, link::Link& link) { rooms_->transmit(now, link); }
+Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
+           Counters& counters, BodyPool& bodies)
+    : counters_(counters),
+      paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
+      handshake_(opening_of(settings, identity), further_addresses(identity)),
+      timer_(settings.ack_delay),
+      queue_(handshake_, paths_, bodies, status_),
+      sender_(queue_, handshake_, paths_, path_mtu_, timer_, counters),
+      acks_(queue_, sender_, handshake_, paths_, path_mtu_, timer_, log),
+      receiver_(handshake_.ours().window, settings.ack_delay, paths_, counters, status_),
+      prober_(handshake_, paths_, path_mtu_),
+      liveness_(settings.peer_timeout) {}
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
-  rooms_->accept_opening(opening, link);
+  if (!handshake_.knows_peer()) ++counters_.sessions_opened;
+  if (!handshake_.accept(opening)) return;
+  sender_.send_opening(handshake_, paths_.reply(), link, receiver_.acknowledgement(Time{}));
 }
 
-void Flow::answer_opening(const wire::FrameView& call, const link::Path& way_back, link::Link& link) {
-  rooms_->answer_opening(call, way_back, link);
+void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
+  Handshake towards_caller(handshake_.ours(), {handshake_.further().begin(), handshake_.further().end()});
+  if (!alive() || !towards_caller.accept(opening)) return;
+  liveness_.called();
+  sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
 }
 
-Flow::ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from,
-                                  Time arrived) {
-  return rooms_->receive(now, view, from, std::min(arrived, now));
+void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
+  if (!alive()) return;
+  lost_ += paths_.detect(now, queue_.window());
+  const std::size_t paths_before = paths_.size();
+  join_paths();
+  OutgoingAck ack = receiver_.acknowledgement(now);
+  const FrameSender::Outcome sent = sender_.send_bursts(now, clock, link, ack);
+  prober_.send_challenges(sent.now, link, {sent.sent_any, paths_.size() != paths_before, sender_.sent()});
+  AckIncluded included = sent.ack;
+  const bool alone = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
+  if (alone) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
+  receiver_.on_ack_sent(sent.now, ack, included, alone);
+  liveness_.expect(sent.now, !queue_.drained());
 }
 
-bool Flow::next(ConstBytes& segments) { return rooms_->next(segments); }
-
-void Flow::hold(ConstBytes rest) { rooms_->arrivals.hold(rest); }
-
-bool Flow::may_hold() const { return rooms_->arrivals.may_hold(); }
-
-bool Flow::holding() const { return rooms_->arrivals.holding(); }
-
-ConstBytes Flow::held() const { return rooms_->arrivals.held(); }
-
-void Flow::resume(Time now) { rooms_->resume(now); }
-
-void Flow::take_delivered(std::vector<carrier::Token>& tokens) {
-  tokens.insert(tokens.end(), rooms_->delivered.begin(), rooms_->delivered.end());
-  rooms_->delivered.clear();
+/// Once the peer's opening is known: which further addresses it has, and how long its frames may be.
+void Flow::join_paths() {
+  if (!handshake_.peer_has_opening()) return;
+  const std::size_t longest = handshake_.longest();
+  if (path_mtu_.wants_probe(longest)) {
+    const auto probe = queue_.push_padding(longest - sizeof(wire::FrameHeader));
+    if (probe) path_mtu_.sent(*probe);
+  }
+  if (path_mtu_.settled(longest)) paths_.join(handshake_.peer_addresses());
 }
 
-Time Flow::deadline() const { return rooms_->deadline(); }
+ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived) {
+  arrived = std::min(arrived, now);
+  const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
+  const bool knew_peer = handshake_.knows_peer();
+  if (!alive() || !session_kind || !handshake_.accept(view)) {
+    ++counters_.refused_stale;
+    return ReceiveResult::refused;
+  }
+  if (!knew_peer) ++counters_.sessions_opened;
+  const bool beyond_opening =
+      view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kFramesBeforeAnswer;
+  if (beyond_opening || (view.acknowledges() && !acks_.plausible(view))) {
+    ++counters_.refused_window;
+    return ReceiveResult::refused;
+  }
+  if (view.acknowledges()) acks_.process(now, view, arrived);
+  liveness_.heard(now, from.ethertype);
+  // A bare opening: what was sent before was dropped by the peer, which takes it now.
+  if (!knew_peer && !view.sequenced() && queue_.window().first().value == 0) timer_.hurry(now);
+  const ReceiveResult result =
+      view.sequenced() ? receiver_.receive(now, view, arrived) : ReceiveResult::nothing_new;
+  // Only a peer that knows the session can say over which path it is reached; an opening may be forged.
+  if (result != ReceiveResult::refused && view.session != 0) paths_.learn(from, view.sequenced());
+  if (view.kind == wire::FrameKind::fin) receiver_.on_fin(now, view.sequence);
+  liveness_.expect(now, !queue_.drained());
+  return result;
+}
 
-void Flow::on_timer(Time now) { rooms_->on_timer(now); }
+Time Flow::deadline() const {
+  if (!alive()) return kNever;
+  return std::min({receiver_.deadline(), paths_.deadline(),
+                   timer_.deadline(paths_.reply_time(queue_.window())), liveness_.deadline(),
+                   sender_.deadline()});
+}
+
+void Flow::on_timer(Time now) {
+  if (!alive()) return;
+  status_ = receiver_.fin_timed_out(now) ? Status::reset : liveness_.verdict(now);
+  if (!alive()) return;
+  lost_ += paths_.detect(now, queue_.window());
+  const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.reply_time(queue_.window()));
+  if (event == RetransmissionTimer::Event::none) return;
+  if (queue_.window().outstanding() == 0) {
+    sender_.request_window_probe();  // the peer has every frame, and holds one for which it has no memory
+  } else {
+    on_silence(now, event == RetransmissionTimer::Event::timeout);
+  }
+}
+
+/// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, that one is
+/// repeated; else the last one, whose acknowledgement tells about all before it (RFC 8985 section 7).
+void Flow::on_silence(Time now, bool timeout) {
+  const SendWindow& window = queue_.window();
+  const bool oldest = timeout || window.has_gap();
+  const Sequence frame = oldest ? window.oldest() : window.next() + ~std::uint32_t{0};
+  sender_.repeat(frame);
+  if (timeout) {
+    ++counters_.timeouts;
+    if (timer_.persistent()) paths_.timed_out(window);
+    if (!handshake_.peer_has_opening()) paths_.try_next_rail();
+  }
+  paths_.strike(now, window.at(frame));
+  paths_.suspect_ethertype_paths(now);
+}
 
 void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
-  rooms_->heard(now, from);
-  rooms_->rails.answered(now, from, by_engine);
+  liveness_.heard(now, from.ethertype);
+  paths_.answered(now, from, by_engine);
 }
 
-void Flow::on_path_error(Time now, const link::PathError& complaint) {
-  rooms_->on_path_error(now, complaint);
+void Flow::on_path_error(Time now, const link::PathError& error) {
+  if (!alive() || paths_.complaint(now, error)) return;
+  if (liveness_.complaint(now, error.status)) {
+    timer_.hurry(now + Liveness::kRetryAfter);
+    return;
+  }
+  const Status verdict = liveness_.verdict(now);
+  if (verdict == Status::ok) return;
+  status_ = verdict == Status::refused && handshake_.knows_peer() ? Status::reset : verdict;
 }
 
-bool Flow::wants_probe(Time now) { return rooms_->alive() && rooms_->liveness.wants_probe(now); }
-
-Status Flow::status() const { return rooms_->status; }
-
-bool Flow::quiet() const { return drained() && !rooms_->acks.owed(); }
-
-bool Flow::drained() const { return rooms_->drained(); }
-
-void Flow::close(Time now, link::Link& link) { rooms_->close(now, link); }
-
-bool Flow::address_validated() const { return rooms_->handshake.address_validated(); }
-
-std::uint32_t Flow::session() const { return rooms_->handshake.ours().session; }
-
-std::uint32_t Flow::peer_session() const { return rooms_->handshake.peer_session(); }
-
-std::uint64_t Flow::peer_epoch() const { return rooms_->handshake.peer_epoch(); }
-
-std::span<const SocketAddress> Flow::validated_addresses() const {
-  return rooms_->rails.validated_addresses();
+void Flow::close(Time now, link::Link& link) {
+  if (!alive()) return;
+  // A peer that was never addressed has no session to end.
+  const bool addressed = handshake_.knows_peer() || sender_.last_transmission().value != 0;
+  if (addressed) sender_.send_fin(link, receiver_.acknowledgement(now));
+  status_ = Status::canceled;
 }
-
-const link::Path& Flow::path() { return rooms_->rails.next_validated(); }
 
 FlowStats Flow::stats() const {
-  const Rooms& r = *rooms_;
-  return {.rails = r.rails.state(r.frames),
-          .frame_max = r.handshake.frame_max(),
-          .queued = r.frames.queued(),
-          .sent = r.tally.sent,
-          .retransmitted = r.tally.retransmitted,
-          .lost = r.tally.lost,
-          .heard_at = r.heard_at,
-          .footprint =
-              sizeof *this + sizeof r + r.frames.footprint() + r.arrivals.footprint() + r.rails.footprint()};
+  return {
+      .rails = paths_.state(queue_.window()),
+      .frame_max = handshake_.frame_max(),
+      .queued = queue_.window().queued(),
+      .sent = sender_.sent(),
+      .retransmitted = sender_.retransmitted(),
+      .lost = lost_,
+      .heard_at = liveness_.heard_at(),
+      .footprint = sizeof *this + queue_.window().footprint() + receiver_.footprint() + paths_.footprint()};
 }
 
+/// Before the peer's session is known frames carry session 0, which can be guessed like their sequence: so
+/// the reset must quote our session, which stood in their opening. Afterwards that counts no more: what was
+/// refused meanwhile is retransmitted, and refused again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
-  // Before the peer's session is known frames carry 0, which a stranger can make up as well as their
-  // sequence: so ours is quoted, which stands in their opening. Afterwards that counts no more; what was
-  // refused meanwhile is repaired, and refused again.
-  const bool met = peer_session() != 0;
-  const bool addressed = block.session == (met ? peer_session() : session());
-  // Another life of ours may have named the same session: the peer has that one for stale, and knows us.
-  const bool for_another = met && block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
-                           block.epoch <= rooms_->handshake.ours().epoch;
-  if (for_another) return false;
-  const Sequence sequence{block.sequence};
-  const Sequence transmission{block.transmission};
-  if (addressed && rooms_->asked == transmission) return true;
-  if (!addressed || !rooms_->frames.is_outstanding(sequence)) return false;
-  return rooms_->frames.at(sequence).transmission == transmission ||
-         rooms_->rails.remember(transmission, sequence);
+  const bool knows_peer = handshake_.peer_session() != 0;
+  const bool addressed =
+      block.session == (knows_peer ? handshake_.peer_session() : handshake_.ours().session);
+  // Another incarnation of this name may have used the same session number: the peer refuses that one and
+  // knows us.
+  const bool for_another = knows_peer &&
+                           block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
+                           block.epoch <= handshake_.ours().epoch;
+  return addressed && !for_another && sender_.has_in_flight({block.sequence}, {block.transmission});
 }
 
 }  // namespace cluster::reliability

@@ -40,6 +40,8 @@ struct FrameBody {
     payload[payload_pieces++] = piece;
     payload_size += piece.size();
   }
+  /// Becomes one padding segment of `size` bytes, but not less than its header.
+  void set_padding(std::size_t size);
   void reset() {
     filled = payload_pieces = payload_size = 0;
     ordered = false;

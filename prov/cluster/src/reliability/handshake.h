@@ -50,6 +50,7 @@ class Handshake {
   }
 
   const wire::Opening& ours() const { return ours_; }
+  std::uint32_t session() const { return ours_.session; }
   std::span<const SocketAddress> further() const { return further_; }
   /// Checks that the frame belongs to this session and learns from it. False: not of this session.
   bool accept(const wire::FrameView& view);

@@ -15,8 +15,9 @@ void Liveness::listen(Time now) {
   listened_at_ = now;
 }
 
-void Liveness::heard(Time now) {
+void Liveness::heard(Time now, bool by_ethertype) {
   heard_at_ = now;
+  if (by_ethertype) return;
   begin_listening(now);
   troubled_ = false;
 }

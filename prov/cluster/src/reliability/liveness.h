@@ -15,7 +15,7 @@ class Liveness {
   explicit Liveness(Duration peer_timeout) : peer_timeout_(peer_timeout) {}
 
   /// The peer, or a witness, gave a sign of life.
-  void heard(Time now);
+  void heard(Time now, bool by_ethertype);
   /// Somebody calls by the peer's name, and is told how to reach us: what the network has complained about
   /// before, and perhaps tells only now, was about an earlier life. It is no sign of life: anybody can call.
   void called() { troubled_ = false; }

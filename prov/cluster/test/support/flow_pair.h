@@ -52,10 +52,9 @@ class FlowEnd {
   void begin(std::uint64_t epoch) {
     const reliability::Identity identity{name_of(node_), epoch,
                                          static_cast<std::uint32_t>(node_ * 1000u + epoch)};
-    flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false},
-                                               environment(), bodies);
+    flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false}, log,
+                                               counters, bodies);
   }
-  Environment environment() { return {network_.clock(), random_, log, counters}; }
   Time now() const { return network_.clock().now(); }
 
   /// To be posted as soon as the flow takes it. Ordered messages are numbered by `tag`.
@@ -77,7 +76,7 @@ class FlowEnd {
   std::size_t full_bulk() const {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
-    return flow->payload_max(segment);
+    return flow->queue().payload_max(segment);
   }
 
   /// One turn of an engine's agenda.
@@ -87,13 +86,13 @@ class FlowEnd {
     if (flow->deadline() <= now()) flow->on_timer(now());
     if (flow->wants_probe(now())) ++probes;
     pump();
-    flow->transmit(now(), link);
+    flow->transmit(now(), link, reliability::BurstClock(network_.clock()));
   }
   void pump() {
     while (!backlog_.empty()) {
       Item& item = *backlog_.front();
       const std::array<ConstBytes, 1> slices{ConstBytes(item.payload)};
-      if (!flow->post(item.segment, {slices, 0, item.payload.size()}, item.hold, item.token)) break;
+      if (!flow->queue().post(item.segment, {slices, 0, item.payload.size()}, item.hold, item.token)) break;
       // Copied payloads are the caller's again; whoever still reads them is caught by the sanitizer.
       if (item.hold == carrier::PayloadMode::copy) std::vector<std::byte>().swap(item.payload);
       backlog_.pop_front();
@@ -161,10 +160,10 @@ class FlowEnd {
       return;
     }
     if (view.kind == wire::FrameKind::alive) return flow->on_alive(now(), frame.from, view.session == nonce);
-    if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::Flow::ReceiveResult::refused)
+    if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::ReceiveResult::refused)
       ++refused;
     ConstBytes segments;
-    while (flow->next(segments)) unpack(segments);
+    while (flow->receiver().next(segments)) unpack(segments);
   }
   void unpack(ConstBytes segments) {
     while (!segments.empty()) {
@@ -188,7 +187,6 @@ class FlowEnd {
   std::uint8_t node_;
   std::uint8_t peer_;
   FakeNetwork& network_;
-  FakeRandom random_{99};
   std::deque<Item*> backlog_;
   std::map<carrier::Token, std::unique_ptr<Item>> held_;
   std::vector<std::unique_ptr<Item>> loose_;

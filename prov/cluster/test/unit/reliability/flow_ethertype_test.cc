@@ -24,7 +24,7 @@ struct ShortcutPair : FlowPair {
   }
   static reliability::FlowSettings with_shortcut(bool has_one) {
     reliability::FlowSettings settings;
-    settings.shortcut = has_one;
+    settings.ethertype = has_one;
     return settings;
   }
   /// Messages that wait for each other, to and fro; the longest time one took.

@@ -38,8 +38,8 @@ class End {
     }
     bundle_ = std::make_unique<multipath::LinkBundle>(std::move(links));
     const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), rails_};
-    flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0},
-                                   Environment{network.clock(), random_, log, counters}, bodies_);
+    flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0}, log,
+                                   counters, bodies_);
   }
 
   void turn(Time now) {
@@ -75,7 +75,7 @@ class End {
     segment.kind = wire::SegmentKind::bulk;
     segment.length = kFrame;
     const ConstBytes slice(payload_);
-    return flow_->post(segment, {{&slice, 1}, 0, kFrame}, carrier::PayloadMode::reference, ++token_);
+    return flow_->queue().post(segment, {{&slice, 1}, 0, kFrame}, carrier::PayloadMode::reference, ++token_);
   }
   void take(Time now, const link::InFrame& frame) {
     wire::FrameView view;
@@ -87,7 +87,7 @@ class End {
     if (view.kind == wire::FrameKind::alive) return flow_->on_alive(now, frame.from, view.session != 0);
     flow_->receive(now, view, frame.from);
     ConstBytes segments;
-    while (flow_->next(segments)) ++received;
+    while (flow_->receiver().next(segments)) ++received;
   }
   /// As responder and engine would.
   void answer(const wire::ControlFrame& alive, const link::Path& from) {
@@ -97,7 +97,6 @@ class End {
     bundle_->send_burst({&out, 1});
   }
 
-  test::FakeRandom random_{7};
   std::vector<multipath::Rail> rails_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(kFrame);
   std::unique_ptr<multipath::LinkBundle> bundle_;

@@ -8,7 +8,7 @@
 namespace cluster::test {
 namespace {
 
-using reliability::Flow;
+using reliability::ReceiveResult;
 
 const link::Path kFromA{name_of(1), {}, false};
 
@@ -26,9 +26,9 @@ TEST(FlowSession, OpensFromOneSide) {
   pair.a.send_small(100);
   ASSERT_TRUE(pair.run(100ms));
   pair.b.expect_all_of(pair.a);
-  EXPECT_EQ(pair.a.flow->peer_session(), pair.b.flow->session());
-  EXPECT_EQ(pair.b.flow->peer_session(), pair.a.flow->session());
-  EXPECT_EQ(pair.a.flow->peer_epoch(), 1u);
+  EXPECT_EQ(pair.a.flow->handshake().peer_session(), pair.b.flow->handshake().session());
+  EXPECT_EQ(pair.b.flow->handshake().peer_session(), pair.a.flow->handshake().session());
+  EXPECT_EQ(pair.a.flow->handshake().peer_epoch(), 1u);
   EXPECT_EQ(pair.a.counters.sessions_opened, 1u);
   EXPECT_EQ(pair.b.counters.sessions_opened, 1u);
 }
@@ -75,7 +75,7 @@ TEST(FlowSession, OpeningIsNotSaidAnyMoreOnceAnswered) {
   pair.a.flow->transmit(pair.clock.now(), notebook);
   ASSERT_EQ(notebook.pages.size(), 1u);
   EXPECT_FALSE(notebook.read(0).has_opening);
-  EXPECT_EQ(notebook.read(0).session, pair.b.flow->session());
+  EXPECT_EQ(notebook.read(0).session, pair.b.flow->handshake().session());
 }
 
 TEST(FlowSession, SmallerPeerSettlesTheFrameSize) {
@@ -106,12 +106,12 @@ TEST(FlowSession, FramesOfAnotherSessionAreRefused) {
   stranger.pump();
   stranger.flow->transmit(pair.clock.now(), notebook);
   wire::FrameView view = notebook.read(0);
-  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
-  view.session = pair.b.flow->session();
-  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
-  view.session = pair.b.flow->session() + 1;
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
+  view.session = pair.b.flow->handshake().session();
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
+  view.session = pair.b.flow->handshake().session() + 1;
   view.has_opening = false;
-  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
   EXPECT_EQ(pair.b.counters.refused_stale, 3u);
   EXPECT_EQ(pair.b.flow->status(), Status::ok);
 }
@@ -122,19 +122,19 @@ TEST(FlowSession, AcknowledgementsOfWhatWasNeverSentAreRefused) {
   ASSERT_TRUE(pair.run(100ms));
   wire::FrameView lie;
   lie.flags = wire::frame_flag::kAcknowledges;
-  lie.session = pair.a.flow->session();
+  lie.session = pair.a.flow->handshake().session();
   lie.ack = {5};
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
   lie.ack = {1};
   lie.newest = {100};
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
   lie.newest = {1};
   lie.has_ranges = true;
   lie.ranges.count = 1;
   lie.ranges.ranges[0] = {{2}, {9}};
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
   lie.has_ranges = false;
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), Flow::ReceiveResult::nothing_new);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::nothing_new);
   EXPECT_EQ(pair.a.counters.refused_window, 3u);
 }
 
@@ -149,11 +149,12 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   Notebook notebook;
   pair.b.flow->transmit(pair.clock.now(), notebook);
   const wire::FrameView view = notebook.read(0);
-  const reliability::PeerSession known{pair.a.flow->peer_epoch(), pair.a.flow->peer_session()};
+  const reliability::PeerSession known{pair.a.flow->handshake().peer_epoch(),
+                                       pair.a.flow->handshake().peer_session()};
   EXPECT_EQ(reliability::classify_opening(known, view.opening), reliability::OpeningClass::newer);
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
   pair.a.begin(2);
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), Flow::ReceiveResult::accepted);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::accepted);
 }
 
 TEST(FlowSession, AResetIsGenuineIfItQuotesAFrameInFlight) {
@@ -167,14 +168,14 @@ TEST(FlowSession, AResetIsGenuineIfItQuotesAFrameInFlight) {
   block.sequence = 0;
   block.transmission = 1;
   EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "anybody could have made that up";
-  block.session = pair.a.flow->session();
+  block.session = pair.a.flow->handshake().session();
   EXPECT_TRUE(pair.a.flow->validates_reset(block));
   block.transmission = 2;
   EXPECT_FALSE(pair.a.flow->validates_reset(block));
   block.transmission = 1;
   block.session = 4711;
   EXPECT_FALSE(pair.a.flow->validates_reset(block));
-  block.session = pair.a.flow->session();
+  block.session = pair.a.flow->handshake().session();
   block.sequence = 1;
   EXPECT_FALSE(pair.a.flow->validates_reset(block));
 }
@@ -232,14 +233,13 @@ TEST(FlowSession, FinThatOvertakesDataWaitsForIt) {
   pair.a.flow->transmit(pair.clock.now(), notebook);
   pair.a.flow->close(pair.clock.now(), notebook);
   ASSERT_GE(notebook.pages.size(), 2u);
-  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA),
-            Flow::ReceiveResult::nothing_new);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA), ReceiveResult::nothing_new);
   EXPECT_EQ(pair.b.flow->status(), Status::ok);
-  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(0), kFromA), Flow::ReceiveResult::accepted);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(0), kFromA), ReceiveResult::accepted);
   EXPECT_EQ(pair.b.flow->status(), Status::ok) << "it has not been handed on yet";
   ConstBytes segments;
-  EXPECT_TRUE(pair.b.flow->next(segments));
-  EXPECT_FALSE(pair.b.flow->next(segments));
+  EXPECT_TRUE(pair.b.flow->receiver().next(segments));
+  EXPECT_FALSE(pair.b.flow->receiver().next(segments));
   EXPECT_EQ(pair.b.flow->status(), Status::reset);
 }
 
@@ -268,7 +268,7 @@ TEST(FlowSession, ADeadFlowTakesAndSendsNothing) {
   pair.a.flow->transmit(pair.clock.now(), notebook);
   EXPECT_TRUE(notebook.pages.empty());
   wire::Segment segment;
-  EXPECT_FALSE(pair.a.flow->post(segment, {}, carrier::PayloadMode::copy, 1));
+  EXPECT_FALSE(pair.a.flow->queue().post(segment, {}, carrier::PayloadMode::copy, 1));
   EXPECT_EQ(pair.a.flow->deadline(), kNever);
   EXPECT_FALSE(pair.a.flow->wants_probe(pair.clock.now() + 10s));
 }

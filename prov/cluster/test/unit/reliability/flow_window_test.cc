@@ -90,7 +90,8 @@ TEST(FlowPacking, ReferencedPayloadInManyPiecesIsGatheredInOrder) {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
     segment.length = 900;
-    ASSERT_TRUE(pair.a.flow->post(segment, {slices, 0, 900}, carrier::PayloadMode::reference, 1000 + piece));
+    ASSERT_TRUE(
+        pair.a.flow->queue().post(segment, {slices, 0, 900}, carrier::PayloadMode::reference, 1000 + piece));
     pair.pass(1ms);
     ASSERT_EQ(pair.b.bulk.size(), 1u);
     pair.b.bulk.clear();  // its content was compared on arrival
@@ -146,7 +147,7 @@ TEST(FlowWindow, WhatLiesBeyondItIsRefused) {
   introduce(pair);
   wire::FrameView beyond;
   beyond.flags = wire::frame_flag::kSequenced;
-  beyond.session = pair.b.flow->session();
+  beyond.session = pair.b.flow->handshake().session();
   beyond.transmission = {100};
   const std::byte padding[] = {
       std::byte{static_cast<unsigned char>(wire::SegmentKind::padding)}, {}, {}, {}, {}, {}, {}, {}};
@@ -157,11 +158,11 @@ TEST(FlowWindow, WhatLiesBeyondItIsRefused) {
     return pair.b.flow->receive(pair.clock.now(), beyond, {name_of(1), {}, false});
   };
   const std::uint32_t expected = 1;  // one frame has introduced it
-  EXPECT_EQ(receive(expected + window), reliability::Flow::ReceiveResult::refused);
-  EXPECT_EQ(receive(expected + window + 1000), reliability::Flow::ReceiveResult::refused);
+  EXPECT_EQ(receive(expected + window), reliability::ReceiveResult::refused);
+  EXPECT_EQ(receive(expected + window + 1000), reliability::ReceiveResult::refused);
   EXPECT_EQ(pair.b.counters.refused_window, 2u);
   EXPECT_TRUE(pair.b.flow->quiet()) << "it is not acknowledged";
-  EXPECT_EQ(receive(expected + window - 1), reliability::Flow::ReceiveResult::accepted);
+  EXPECT_EQ(receive(expected + window - 1), reliability::ReceiveResult::accepted);
   EXPECT_EQ(pair.b.counters.refused_window, 2u);
 }
 
@@ -228,12 +229,12 @@ TEST(FlowWindow, PostRefusesWhatCannotLeave) {
   segment.length = 1000;
   std::size_t taken = 0;
   for (int round = 0; round < 100; ++round) {
-    while (pair.a.flow->post(segment, {slices, 0, 1000}, carrier::PayloadMode::reference, 5)) ++taken;
+    while (pair.a.flow->queue().post(segment, {slices, 0, 1000}, carrier::PayloadMode::reference, 5)) ++taken;
     pair.a.flow->transmit(pair.clock.now(), pair.a.link);
   }
   EXPECT_LE(taken, 32u + 2 * link::kBurstMax + 3u) << "the congestion window and a short queue";
   EXPECT_GE(taken, 32u);
-  EXPECT_FALSE(pair.a.flow->drained());
+  EXPECT_FALSE(pair.a.flow->queue().drained());
 }
 
 TEST(FlowWindow, PostRefusesWhatNeverFits) {
@@ -243,8 +244,8 @@ TEST(FlowWindow, PostRefusesWhatNeverFits) {
   wire::Segment segment;
   segment.kind = wire::SegmentKind::eager;
   segment.length = 1400;
-  EXPECT_LT(pair.a.flow->payload_max(segment), 1400u);
-  EXPECT_FALSE(pair.a.flow->post(segment, {slices, 0, 1400}, carrier::PayloadMode::copy, 0));
+  EXPECT_LT(pair.a.flow->queue().payload_max(segment), 1400u);
+  EXPECT_FALSE(pair.a.flow->queue().post(segment, {slices, 0, 1400}, carrier::PayloadMode::copy, 0));
 }
 
 TEST(FlowAck, RidesOnDataForNothing) {
@@ -262,7 +263,7 @@ TEST(FlowAck, RidesOnDataForNothing) {
   EXPECT_TRUE(tap.frames[1].acknowledges());
   pair.clock.advance(100us);
   pair.a.receive();
-  EXPECT_TRUE(pair.a.flow->drained());
+  EXPECT_TRUE(pair.a.flow->queue().drained());
   EXPECT_EQ(pair.b.counters.acks_sent, 1u) << "only during the introduction";
 }
 

@@ -53,7 +53,7 @@ TEST(Liveness, ASignOfLifeBeginsTheSilenceAnew) {
   liveness.expect(at(0s), true);
   for (int second = 1; second < 60; ++second) {
     EXPECT_EQ(liveness.verdict(at(1s * second)), Status::ok);
-    if (second % 8 == 0) liveness.heard(at(1s * second));
+    if (second % 8 == 0) liveness.heard(at(1s * second), false);
   }
   EXPECT_EQ(silence_until_verdict(liveness, at(59s)), at(66s));
 }

@@ -1,0 +1,69 @@
+#include "reliability/frame_receiver.h"
+
+#include <algorithm>
+
+namespace cluster::reliability {
+
+FrameReceiver::FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths,
+                             Counters& counters, Status& status)
+    : paths_(paths), counters_(counters), status_(status), window_(window), acks_(ack_delay) {}
+
+ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time arrived) {
+  using Urgency = AckScheduler::Urgency;
+  const bool gap_before = window_.has_gap();
+  switch (window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
+    case ReceiveWindow::Arrival::outside: ++counters_.refused_window; return ReceiveResult::refused;
+    case ReceiveWindow::Arrival::held:
+    case ReceiveWindow::Arrival::duplicate:
+      ++counters_.frames_duplicate;
+      if (ack_was_lost(arrived)) paths_.suspect_ethertype_paths(now);
+      acks_.arrived(now, arrived, view.transmission, view.in_order(), Urgency::now);
+      return ReceiveResult::nothing_new;
+    case ReceiveWindow::Arrival::fresh: break;
+  }
+  const bool gap_changed = (gap_before || window_.has_gap()) && !paths_.reordering_expected();
+  acks_.arrived(now, arrived, view.transmission, view.in_order(),
+                gap_changed      ? Urgency::now
+                : view.ack_now() ? Urgency::soon
+                                 : Urgency::none);
+  return ReceiveResult::accepted;
+}
+
+/// A frame that was acknowledged comes again: either the acknowledgement was lost, or it had not reached the
+/// peer when this copy left there. A copy that arrived within a round trip after the acknowledgement left
+/// says nothing.
+bool FrameReceiver::ack_was_lost(Time arrived) const {
+  return !acks_.owed() && arrived - acks_.said_at() >= paths_.min_reply_delay();
+}
+
+void FrameReceiver::on_fin(Time now, Sequence end) {
+  const std::int32_t ahead = end - window_.expected();
+  if (fin_ || ahead < 0 || ahead > static_cast<std::int32_t>(window_.size())) return;
+  fin_ = end;
+  fin_timeout_at_ = now + kFinTimeout;
+  end_if_complete();
+}
+
+void FrameReceiver::end_if_complete() {
+  if (fin_ && window_.expected() == *fin_ && window_.handed_on()) status_ = Status::reset;
+}
+
+bool FrameReceiver::next(ConstBytes& segments) {
+  if (window_.next(segments)) return true;
+  end_if_complete();
+  return false;
+}
+
+/// The peer may have backed off after many repetitions of the frame: it is acknowledged at once.
+void FrameReceiver::resume(Time now) {
+  const Sequence brought_by = window_.resume();
+  acks_.arrived(now, now, brought_by, true, AckScheduler::Urgency::now);
+}
+
+void FrameReceiver::on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool alone) {
+  if (included == AckIncluded::none) return;
+  acks_.sent(now, alone);
+  if (included == AckIncluded::block) acks_.set_spurious_reported(ack.spurious());
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,82 @@
+// Takes in the frames of the peer: keeps them in order (ReceiveWindow), decides when they are acknowledged
+// (AckScheduler), hands their segments on, and ends the session when the peer has said fin and everything
+// before it has been handed on.
+//
+// Timers: the delayed acknowledgement; after a fin, kFinTimeout for what is still missing (the peer does not
+// retransmit any more).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/counters.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "multipath/path_manager.h"
+#include "reliability/ack_scheduler.h"
+#include "reliability/outgoing_ack.h"
+#include "reliability/receive_window.h"
+#include "wire/admit.h"
+
+namespace cluster::reliability {
+
+enum class ReceiveResult : std::uint8_t {
+  accepted,     ///< something new: call next(); the sender's address is validated
+  nothing_new,  ///< a duplicate or a bare acknowledgement of this session
+  refused,      ///< not of this session or outside the window: dropped and counted
+};
+
+class FrameReceiver {
+ public:
+  /// `status` is that of the flow, which becomes `reset` once the peer has closed and nothing is left of it.
+  FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
+                Status& status);
+
+  /// A frame with segments; `arrived`: when it came to this node.
+  ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived);
+  /// The peer has closed; its frames end before `end`.
+  void on_fin(Time now, Sequence end);
+
+  /// The next run of segments to hand to the protocol, in the order that was promised. The bytes stay valid
+  /// until the next call of next() or of Flow::receive().
+  bool next(ConstBytes& segments);
+  /// There is no memory for `rest`, the end of what next() gave last, which begins with an ordered segment.
+  /// That frame and what lies behind it are not acknowledged, unordered frames are handed on; until resume(),
+  /// which is for when there is memory for the first segment of held().
+  void hold(ConstBytes rest) { window_.hold(rest); }
+  /// True if what next() gave last came in its turn, so that it can be held.
+  bool may_hold() const { return window_.may_hold(); }
+  bool holding() const { return window_.holding(); }
+  ConstBytes held() const { return window_.held(); }
+  void resume(Time now);
+
+  OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
+  bool owes_ack() const { return acks_.owed(); }
+  bool ack_due(Time now) const { return acks_.due(now); }
+  /// Frames have left that carry `ack` as far as `included` says; `alone`: a frame of its own.
+  void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool alone);
+
+  bool fin_timed_out(Time now) const { return now >= fin_deadline(); }
+  Time deadline() const { return std::min(acks_.deadline(), fin_deadline()); }
+  std::size_t footprint() const { return window_.footprint(); }
+
+ private:
+  static constexpr Duration kFinTimeout = 200ms;
+
+  bool ack_was_lost(Time arrived) const;
+  void end_if_complete();
+  /// What this side holds back is not missing.
+  Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
+
+  multipath::PathManager& paths_;
+  Counters& counters_;
+  Status& status_;
+  ReceiveWindow window_;
+  AckScheduler acks_;
+  std::optional<Sequence> fin_;   ///< the peer has closed; its frames end before this one
+  Time fin_timeout_at_ = kNever;  ///< what is missing by then is missing for good
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,42 @@
+#include "reliability/outgoing_ack.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace cluster::reliability {
+
+OutgoingAck::OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals)
+    : any_(acks.anything()),
+      gap_(arrivals.has_gap()),
+      spurious_news_(arrivals.spurious() != acks.spurious_reported()),
+      ack_(arrivals.expected()),
+      newest_(acks.newest()),
+      newest_arrived_(acks.newest_arrived()) {
+  set_departure(now);
+  if (gap_ || arrivals.spurious() != 0) arrivals.describe(block_.emplace());
+}
+
+void OutgoingAck::set_departure(Time now) {
+  const auto age = static_cast<std::uint64_t>(std::max(now - newest_arrived_, Duration::zero()).count());
+  constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
+  delay_ = static_cast<std::uint16_t>(std::min(age / wire::kAckDelayUnit, limit));
+}
+
+OutgoingAck::Fit OutgoingAck::fit(std::size_t free_bytes, bool bare) const {
+  if (!any_) return {AckIncluded::none, 0};
+  // The number of spurious retransmissions is worth a block while it is news, and in a frame that is empty
+  // anyway.
+  const bool wanted = gap_ || spurious_news_ || (bare && block_);
+  const std::size_t size = wanted ? wire::ack_block_size(block_->count) : 0;
+  if (size == 0) return {AckIncluded::header, 0};
+  if (size <= free_bytes) return {AckIncluded::block, size};
+  return {gap_ ? AckIncluded::none : AckIncluded::header, 0};
+}
+
+void OutgoingAck::write(wire::FrameHeader& header) const {
+  header.ack_delay = delay_;
+  header.ack = ack_.value;
+  header.newest = newest_.value;
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,54 @@
+#include "reliability/send_queue.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace cluster::reliability {
+
+SendQueue::SendQueue(const Handshake& handshake, const multipath::PathManager& paths, BodyPool& bodies,
+                     const Status& status)
+    : handshake_(handshake),
+      paths_(paths),
+      bodies_(bodies),
+      status_(status),
+      window_(handshake.ours().window),
+      builder_(bodies, window_) {}
+
+std::size_t SendQueue::payload_max(const wire::Segment& segment) const {
+  return handshake_.room() - wire::encoded_size(segment);
+}
+
+std::size_t SendQueue::fragment_max(const wire::Segment& segment) const {
+  return builder_.room_for(segment, handshake_.room());
+}
+
+std::size_t SendQueue::eager_limit() const {
+  return std::min(paths_.window(), handshake_.window()) / 2 * handshake_.room();
+}
+
+bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
+                     carrier::Token token) {
+  const bool space = window_.queued() < kQueuedMax && window_.room(FrameBuilder::kFramesMax);
+  if (status_ != Status::ok || !space) return false;
+  assert(segment.length == payload.length);
+  const std::size_t capacity = handshake_.room();
+  if (wire::encoded_size(segment) + payload.length > capacity) return false;
+  builder_.add(segment, payload, mode, token, capacity);
+  return true;
+}
+
+bool SendQueue::may_coalesce() const {
+  return window_.outstanding() != 0 && window_.queued() == 0 && builder_.takes_another(handshake_.room());
+}
+
+std::optional<Sequence> SendQueue::push_padding(std::size_t size) {
+  if (!window_.room(FrameBuilder::kFramesMax + 1)) return std::nullopt;
+  std::unique_ptr<FrameBody> body = bodies_.take_slim();
+  body->set_padding(size);
+  const Sequence sequence = window_.end();
+  window_.push(std::move(body));
+  return sequence;
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,65 @@
+#include "reliability/session_frame.h"
+
+#include <cstring>
+
+#include "wire/frame_encoder.h"
+
+namespace cluster::reliability {
+namespace {
+
+std::byte* write_opening(const Handshake& handshake, std::byte* at) {
+  wire::OpeningBlock block;
+  wire::encode(handshake.ours(), block);
+  std::memcpy(at, &block, sizeof block);
+  at += sizeof block;
+  for (const SocketAddress& address : handshake.further()) {
+    const wire::RailBlock further = wire::rail_block(address);
+    std::memcpy(at, &further, sizeof further);
+    at += sizeof further;
+  }
+  return at;
+}
+
+}  // namespace
+
+wire::FrameHeader session_header(wire::FrameKind kind, std::uint8_t flags, Sequence sequence,
+                                 Sequence transmission) {
+  wire::FrameHeader header{};
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.flags = flags;
+  header.sequence = sequence.value;
+  header.transmission = transmission.value;
+  return header;
+}
+
+AckIncluded encode_session_frame(wire::FrameHeader header, const Handshake& handshake, const OutgoingAck& ack,
+                                 FrameBody& body, link::OutFrame& out) {
+  using namespace wire::frame_flag;
+  const std::size_t opening = handshake.opening_size();
+  const std::size_t used = sizeof header + opening + body.size();
+  const std::size_t free_bytes = handshake.frame_max() > used ? handshake.frame_max() - used : 0;
+  const OutgoingAck::Fit fit = ack.fit(free_bytes, body.size() == 0);
+  const std::size_t front = sizeof header + opening + fit.block_bytes;
+  std::byte* const start = body.segments() - front;
+
+  header.session = handshake.peer_session();
+  std::byte* at = start + sizeof header;
+  if (opening != 0) {
+    header.flags |= kOpening;
+    at = write_opening(handshake, at);
+  }
+  if (fit.included != AckIncluded::none) {
+    header.flags |= kAcknowledges;
+    ack.write(header);
+  }
+  if (fit.included == AckIncluded::block) {
+    header.flags |= kAckBlock;
+    ack.write_block(at);
+  }
+  out.add({start, front + body.filled});
+  for (std::size_t i = 0; i < body.payload_pieces; ++i) out.add(body.payload[i]);
+  wire::encode_frame(header, start, {out.pieces.data(), out.count});
+  return fit.included;
+}
+
+}  // namespace cluster::reliability

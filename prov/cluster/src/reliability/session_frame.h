@@ -1,0 +1,23 @@
+// Encodes a frame of a session at the moment it is sent: header, opening (until the peer has it) and
+// acknowledgement are written in front of the stored segments, so that a retransmission carries what is true
+// now.
+#pragma once
+
+#include "link/link.h"
+#include "reliability/frame_body.h"
+#include "reliability/handshake.h"
+#include "reliability/outgoing_ack.h"
+#include "wire/frame.h"
+
+namespace cluster::reliability {
+
+/// A header that says what the frame is; encode_session_frame() adds the rest.
+wire::FrameHeader session_header(wire::FrameKind kind, std::uint8_t flags, Sequence sequence,
+                                 Sequence transmission);
+
+/// Writes everything in front of the body's segments and makes `out` refer to the whole. Returns how much of
+/// `ack` the frame carries.
+AckIncluded encode_session_frame(wire::FrameHeader header, const Handshake& handshake, const OutgoingAck& ack,
+                                 FrameBody& body, link::OutFrame& out);
+
+}  // namespace cluster::reliability

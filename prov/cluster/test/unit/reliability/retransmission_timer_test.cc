@@ -1,0 +1,57 @@
+// Silence: tail loss probe, then timeouts that back off.
+#include "reliability/retransmission_timer.h"
+
+#include <gtest/gtest.h>
+
+namespace cluster::reliability {
+namespace {
+
+using Event = RetransmissionTimer::Event;
+
+TEST(RetransmissionTimer, ProbesOnceThenBacksOffToASecond) {
+  multipath::RttEstimator round_trip;
+  for (int i = 0; i < 50; ++i) round_trip.sample(100us);
+  RetransmissionTimer timer(25us);
+  EXPECT_EQ(timer.deadline(round_trip), kNever);
+  timer.sent(Time(1ms));
+  EXPECT_EQ(timer.deadline(round_trip), Time(1ms) + 225us);
+  EXPECT_EQ(timer.on_timer(Time(1ms) + 224us, round_trip), Event::none);
+  Time now = timer.deadline(round_trip);
+  EXPECT_EQ(timer.on_timer(now, round_trip), Event::probe);
+  Duration last{0};
+  for (int i = 0; i < 20; ++i) {
+    timer.sent(now);
+    const Duration wait = timer.deadline(round_trip) - now;
+    EXPECT_TRUE(wait == 2 * last || wait == 1s || i == 0);
+    last = wait;
+    now += wait;
+    EXPECT_EQ(timer.on_timer(now, round_trip), Event::timeout);
+  }
+  EXPECT_EQ(last, 1s);
+  timer.progress(now, true);
+  EXPECT_EQ(timer.deadline(round_trip), now + 225us);
+  timer.progress(now, false);
+  EXPECT_EQ(timer.deadline(round_trip), kNever);
+}
+
+TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
+  const multipath::RttEstimator round_trip;
+  RetransmissionTimer timer(25us);
+  timer.sent(Time(0us));
+  EXPECT_EQ(timer.on_timer(timer.deadline(round_trip), round_trip), Event::timeout);
+}
+
+TEST(RetransmissionTimer, HurryBringsTheNextTryForwardAndIsNoTimeout) {
+  const multipath::RttEstimator round_trip;
+  RetransmissionTimer timer(25us);
+  timer.sent(Time(0us));
+  for (int i = 0; i < 15; ++i) timer.on_timer(timer.deadline(round_trip), round_trip);
+  const Time now = timer.deadline(round_trip) - 900ms;
+  timer.hurry(now + 20ms);
+  EXPECT_EQ(timer.deadline(round_trip), now + 20ms);
+  EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::probe);
+  EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::none);
+}
+
+}  // namespace
+}  // namespace cluster::reliability

@@ -1,0 +1,106 @@
+// What is written in front of stored segments when a frame leaves: it passes the gate and says what it
+// should.
+#include "reliability/session_frame.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "wire/admit.h"
+
+namespace cluster::reliability {
+namespace {
+
+constexpr std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+
+wire::Opening opening_of(std::uint32_t session) {
+  wire::Opening opening;
+  opening.session = session;
+  opening.epoch = 3;
+  opening.name = SocketAddress::v4(kIp, 7);
+  opening.frame_max = 1472;
+  opening.window = 64;
+  return opening;
+}
+
+struct SessionFrameTest : testing::Test {
+  std::vector<std::byte> encode(FrameBody& body) {
+    const OutgoingAck ack(Time(1us), acks, window);
+    link::OutFrame out;
+    included =
+        encode_session_frame(session_header(wire::FrameKind::flow, wire::frame_flag::kSequenced, {11}, {12}),
+                             handshake, ack, body, out);
+    std::vector<std::byte> bytes;
+    for (std::size_t i = 0; i < out.count; ++i) {
+      bytes.insert(bytes.end(), out.pieces[i].begin(), out.pieces[i].end());
+    }
+    return bytes;
+  }
+  static std::unique_ptr<FrameBody> padding(std::size_t size) {
+    auto body = std::make_unique<FrameBody>(wire::kSegmentHeaderMax);
+    body->set_padding(size);
+    return body;
+  }
+  /// The peer has our opening.
+  void open() {
+    wire::FrameView view;
+    view.has_opening = true;
+    view.opening = opening_of(2000);
+    view.session = 1000;
+    view.flags = wire::frame_flag::kAcknowledges;
+    ASSERT_TRUE(handshake.accept(view));
+  }
+
+  Handshake handshake{opening_of(1000), {SocketAddress::v4(kIp, 8)}};
+  ReceiveWindow window{64};
+  AckScheduler acks{25us};
+  AckIncluded included = AckIncluded::none;
+};
+
+TEST_F(SessionFrameTest, CarriesTheOpeningUntilThePeerHasIt) {
+  const auto body = padding(200);
+  const std::vector<std::byte> first = encode(*body);
+  wire::FrameView view;
+  ASSERT_EQ(wire::admit(first, view), wire::Refusal::none);
+  ASSERT_TRUE(view.has_opening);
+  EXPECT_EQ(view.opening.session, 1000u);
+  EXPECT_EQ(wire::read_rails(view.rails).size(), 1u);
+  EXPECT_EQ(view.session, 0u);
+  EXPECT_EQ(view.segments.size(), 200u);
+  open();
+  const std::vector<std::byte> later = encode(*body);
+  ASSERT_EQ(wire::admit(later, view), wire::Refusal::none);
+  EXPECT_FALSE(view.has_opening);
+  EXPECT_EQ(view.session, 2000u);
+  EXPECT_EQ(view.sequence, (Sequence{11}));
+  EXPECT_EQ(view.transmission, (Sequence{12}));
+  EXPECT_EQ(view.segments.size(), 200u);
+}
+
+TEST_F(SessionFrameTest, CarriesTheAcknowledgementThatFits) {
+  open();
+  const std::byte content{1};
+  window.arrive({4}, {5}, false, {&content, 1});
+  acks.arrived(Time(1us), Time(1us), {5}, false, AckScheduler::Urgency::now);
+  const auto half = padding(700);
+  const std::vector<std::byte> bytes = encode(*half);
+  wire::FrameView view;
+  ASSERT_EQ(wire::admit(bytes, view), wire::Refusal::none);
+  EXPECT_EQ(included, AckIncluded::block);
+  ASSERT_TRUE(view.acknowledges() && view.has_ranges);
+  EXPECT_EQ(view.ranges.ranges[0], (wire::SequenceRange{{4}, {5}}));
+  const auto full = padding(handshake.frame_max() - sizeof(wire::FrameHeader));
+  const std::vector<std::byte> packed = encode(*full);
+  ASSERT_EQ(wire::admit(packed, view), wire::Refusal::none);
+  EXPECT_EQ(included, AckIncluded::none);
+  EXPECT_FALSE(view.acknowledges());
+  EXPECT_EQ(packed.size(), handshake.frame_max());
+}
+
+TEST_F(SessionFrameTest, PaddingIsAsLongAsAskedAndHasAHeaderAtLeast) {
+  EXPECT_EQ(padding(0)->size(), wire::encoded_size(wire::Segment{.kind = wire::SegmentKind::padding}));
+  for (const std::size_t size : {8u, 9u, 1440u, 8940u, 65000u}) EXPECT_EQ(padding(size)->size(), size);
+}
+
+}  // namespace
+}  // namespace cluster::reliability
