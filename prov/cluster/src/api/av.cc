@@ -92,7 +92,7 @@ constinit fi_ops_av av_ops = {
     .av_set = kEnosys,
 };
 
-/// A name that ends in digits, for counting: "node007" is "node", 7, 3 digits wide.
+/// A name that ends in digits, which fi_av_insertsym counts up: "node007" is "node", 7, 3 digits.
 struct Countable {
   std::string base;
   std::uint64_t first = 0;
@@ -115,7 +115,7 @@ struct Countable {
   }
 };
 
-/// An address that a peer can have: it names a host and a port.
+/// True if a peer can have this address: it has host and port.
 bool usable(const SocketAddress& address) {
   return !address.empty() && !address.wildcard() && address.port() != 0;
 }

@@ -1,5 +1,5 @@
-// An address vector over engine::AddressTable. Both types are the same: handles are the lowest free
-// index. Inserting speaks to nobody.
+// An address vector over engine::AddressTable. FI_AV_MAP and FI_AV_TABLE are the same: a handle is the lowest
+// free index. Inserting an address sends nothing.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -15,11 +15,12 @@ class Av : public fid_av {
 
   static int open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context);
 
-  /// `errors` (may be null) gets one positive error number or 0 per address.
+  /// `errors` is null or gets a positive error number, or 0, for each address.
   int insert(const void* addresses, std::size_t count, fi_addr_t* handles, int* errors);
   /// A name and a service, or (`service` null) an address as text: "fi_sockaddr_in://10.0.0.1:9228".
   int insert_name(const char* node, const char* service, fi_addr_t* handle, int* error);
-  /// All names "base<n>", n counting up from the digits `node` ends with, times all services.
+  /// Every one of `nodes` names with every one of `services`; names count up from the digits that they end
+  /// with.
   int insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
                    fi_addr_t* handles, int* errors);
   int remove(const fi_addr_t* handles, std::size_t count);

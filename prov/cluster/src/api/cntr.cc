@@ -8,7 +8,7 @@ namespace {
 std::uint64_t read(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).value(); }
 std::uint64_t read_errors(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).errors(); }
 
-/// Of several threads that wait for one counter.
+/// How long a second waiting thread of one counter sleeps at a time.
 constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 
 protocol::Counter& counter_of(fid_cntr* cntr) { return static_cast<Cntr&>(*cntr).counter(); }
@@ -91,7 +91,7 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
   return 0;
 }
 
-/// Reading has no way to report trouble: a turn that fails is taken up by the next one.
+/// A read cannot report an error; progress that failed for lack of memory is repeated by the next read.
 void Cntr::progress_endpoints() noexcept {
   guarded([&] {
     progress_.poll();
@@ -99,24 +99,24 @@ void Cntr::progress_endpoints() noexcept {
   });
 }
 
-std::uint64_t Cntr::shown(std::uint64_t now, std::atomic<std::uint64_t>& before) {
-  if (now == before.load(std::memory_order_relaxed)) {
+std::uint64_t Cntr::record_read(std::uint64_t value, std::atomic<std::uint64_t>& last_read) {
+  if (value == last_read.load(std::memory_order_relaxed)) {
     backoff_.record_idle();
   } else {
     backoff_.record_event();
-    before.store(now, std::memory_order_relaxed);
+    last_read.store(value, std::memory_order_relaxed);
   }
-  return now;
+  return value;
 }
 
 std::uint64_t Cntr::value() {
   progress_endpoints();
-  return shown(counter_.value(), value_seen_);
+  return record_read(counter_.value(), value_read_);
 }
 
 std::uint64_t Cntr::errors() {
   progress_endpoints();
-  return shown(counter_.errors(), errors_seen_);
+  return record_read(counter_.errors(), errors_read_);
 }
 
 int Cntr::wait(std::uint64_t threshold, int timeout) {
@@ -126,10 +126,11 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
     if (counter_.value() >= threshold) return 0;
     return counter_.errors() != errors ? -FI_EAVAIL : -FI_EAGAIN;
   };
-  // A change wakes one sleeper of the counter for sure. Who comes second sleeps on its own, and looks.
+  // A change wakes only the counter's own sleeper. A second waiting thread has a sleeper of its own and
+  // polls.
   std::unique_ptr<engine::Sleeper> own;
   const auto sleeper = [&]() -> engine::Sleeper* {
-    if (!sleeps()) return nullptr;
+    if (!may_sleep()) return nullptr;
     if (waiting.first) return progress_.sleeper();
     own = domain_->platform().open_sleeper();
     return own.get();
@@ -143,9 +144,9 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
         return verdict();
       },
       sleeper,
-      [&](engine::Sleeper& bed) {
+      [&](engine::Sleeper& sleep_on) {
         if (!waiting.first) return kSharedWaitInterval;
-        counter_.wake_at_next(bed);
+        counter_.wake_at_next(sleep_on);
         const bool ready = verdict() == -FI_EAGAIN && progress_.arm() && verdict() == -FI_EAGAIN;
         return ready ? kForever : 0ms;
       });
@@ -154,11 +155,11 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
 
 int Cntr::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  engine::Sleeper* const sleeper = sleeps() ? progress_.sleeper() : nullptr;
+  engine::Sleeper* const sleeper = may_sleep() ? progress_.sleeper() : nullptr;
   if (sleeper == nullptr) return -FI_EAGAIN;
   const auto unchanged = [&] {
-    return counter_.value() == value_seen_.load(std::memory_order_relaxed) &&
-           counter_.errors() == errors_seen_.load(std::memory_order_relaxed);
+    return counter_.value() == value_read_.load(std::memory_order_relaxed) &&
+           counter_.errors() == errors_read_.load(std::memory_order_relaxed);
   };
   counter_.wake_at_next(*sleeper);
   return unchanged() && progress_.arm() && unchanged() ? 0 : -FI_EAGAIN;

@@ -1,5 +1,5 @@
-// A counter of successes and errors. Programs that count do not read queues: every look at a
-// counter makes its endpoints go on.
+// A counter of successes and errors. Programs that count do not read queues, so every read of a counter makes
+// progress on its endpoints.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -19,10 +19,11 @@ class Cntr : public fid_cntr {
 
   /// Until the value reaches `threshold`, an error is counted, or `timeout` milliseconds have passed.
   int wait(std::uint64_t threshold, int timeout);
-  /// What the application gets to see, and so need not be woken for.
+  /// fi_cntr_read, fi_cntr_readerr.
   std::uint64_t value();
   std::uint64_t errors();
-  /// 0 if one may sleep on the descriptor now; -FI_EAGAIN if it has changed since it was read, or may have.
+  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if the counter has, or may have, changed since it
+  /// was read.
   int arm();
 
   protocol::Counter& counter() { return counter_; }
@@ -34,13 +35,13 @@ class Cntr : public fid_cntr {
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
   void progress_endpoints() noexcept;
-  std::uint64_t shown(std::uint64_t now, std::atomic<std::uint64_t>& before);
-  bool sleeps() const { return wait_object_ != FI_WAIT_YIELD; }
+  std::uint64_t record_read(std::uint64_t value, std::atomic<std::uint64_t>& last_read);
+  bool may_sleep() const { return wait_object_ != FI_WAIT_YIELD; }
 
   protocol::Counter counter_;
   Progress progress_;
-  std::atomic<std::uint64_t> value_seen_{0};
-  std::atomic<std::uint64_t> errors_seen_{0};
+  std::atomic<std::uint64_t> value_read_{0};  ///< what the application has read, and need not be woken for
+  std::atomic<std::uint64_t> errors_read_{0};
   PollBackoff backoff_;
   std::atomic<int> waiting_{0};  ///< threads in wait()
   Ref<Domain> domain_;

@@ -1,11 +1,23 @@
 #include "api/cq.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
 
+#include "api/errno_map.h"
 #include "api/wait.h"
 
 namespace cluster::api {
 namespace {
+
+/// fi_cq_err_entry belongs to the application and has grown twice; what is written depends on the version
+/// that the fabric was opened for.
+constexpr std::uint32_t kSizedDataVersion = FI_VERSION(1, 5);  ///< err_data_size exists
+constexpr std::uint32_t kSourceVersion = FI_VERSION(1, 20);    ///< src_addr exists, at the end
+
+static_assert(offsetof(fi_cq_err_entry, err_data_size) == 72);
 
 template <typename Entry>
 ssize_t read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
@@ -94,7 +106,7 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
       threshold_wanted_(attributes.wait_cond == FI_CQ_COND_THRESHOLD),
       domain_(domain) {}
 
-/// The size asked for is not looked at: the queue grows, and so never overruns.
+/// The size in the attributes is ignored: the queue grows as needed and never overruns.
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
   if (handle == nullptr) return -FI_EINVAL;
   const fi_cq_attr defaults{};
@@ -107,8 +119,8 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
   return 0;
 }
 
-/// What does not fit into the caller's array need not be there. Once there is nothing to wait for any
-/// more (time is up, somebody signals, the thread gets a signal), fewer entries are taken as they are.
+/// Waits for no more entries than fit into the caller's array. After the timeout, a fi_cq_signal or a signal
+/// to the thread, fewer entries are returned.
 template <typename Entry>
 ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_t threshold, int timeout) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
@@ -131,7 +143,8 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_
   return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
 }
 
-/// The queue first: what the engines' turn brings must find the sleeper listed.
+/// The queue is armed before the engines: entries that their turn of progress adds must find the sleeper
+/// listed.
 bool Cq::prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
   return queue_.wake_at_next(sleeper, threshold) && !signaled_.load() && progress_.arm() &&
          queue_.lacks(threshold);
@@ -139,7 +152,7 @@ bool Cq::prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
 
 int Cq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  if (signaled_.exchange(false)) return -FI_EAGAIN;  // told by this; nobody else would take it away
+  if (signaled_.exchange(false)) return -FI_EAGAIN;  // the signal is consumed here
   engine::Sleeper* const sleeper = wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper();
   return sleeper != nullptr && prepare_sleep(*sleeper, 1) ? 0 : -FI_EAGAIN;
 }
@@ -149,6 +162,65 @@ int Cq::signal() {
   signaled_.store(true);
   progress_.wake();
   return 0;
+}
+
+ssize_t Cq::read_error(fi_cq_err_entry* entry) {
+  if (queue_.empty() || progress_is_due()) progress_.poll();
+  protocol::Completion failed;
+  const std::size_t taken = queue_.drain(
+      1, [](const protocol::Completion& completion) { return completion.status != Status::ok; },
+      [&](const protocol::Completion& completion) { failed = completion; });
+  if (taken == 0) return -FI_EAGAIN;
+
+  const std::uint32_t version = domain_->fabric().api_version;
+  entry->op_context = failed.context;
+  entry->flags = flags_with_data(failed);
+  entry->len = failed.length;
+  entry->buf = failed.buffer;
+  entry->data = failed.data;
+  entry->tag = failed.tag;
+  entry->olen = failed.lost;
+  entry->err = fi_errno_of(failed.status);
+  entry->prov_errno = static_cast<int>(failed.status);
+  const std::lock_guard guard(error_lock_);
+  error_ = failed.status;
+  error_peer_ = failed.peer;
+  fill_error_data(failed.peer, *entry, version >= kSizedDataVersion);
+  if (version >= kSourceVersion) {
+    std::memcpy(reinterpret_cast<std::byte*>(entry) + sizeof(fi_cq_err_entry), &failed.source,
+                sizeof failed.source);
+  }
+  return 1;
+}
+
+/// err_data is the socket address of the peer, in the application's buffer or in error_data_.
+void Cq::fill_error_data(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized) {
+  const std::size_t size = peer.to(error_data_);
+  if (sized && entry.err_data_size > 0) {
+    const bool fits = entry.err_data != nullptr && size <= entry.err_data_size;
+    if (fits && size > 0) std::memcpy(entry.err_data, &error_data_, size);
+    entry.err_data_size = fits ? size : 0;
+    return;
+  }
+  entry.err_data = size > 0 ? &error_data_ : nullptr;
+  if (sized) entry.err_data_size = size;
+}
+
+/// The size of err_data is not passed to fi_cq_strerror, so the peer's name comes from the error that was
+/// read last; it is left out if that was another error.
+const char* Cq::error_text(int provider_error, char* buffer, std::size_t size) {
+  const std::lock_guard guard(error_lock_);
+  const auto status = static_cast<Status>(provider_error);
+  std::string peer;
+  try {
+    if (status == error_ && !error_peer_.empty()) peer = ": " + error_peer_.text();
+  } catch (const std::bad_alloc&) {
+    peer.clear();
+  }
+  const bool own_buffer = buffer == nullptr || size == 0;
+  char* text = own_buffer ? error_text_ : buffer;
+  std::snprintf(text, own_buffer ? sizeof error_text_ : size, "%s%s", describe(status), peer.c_str());
+  return text;
 }
 
 }  // namespace cluster::api

@@ -1,9 +1,8 @@
-// A completion queue: a protocol::CompletionQueue that engines fill, read in the format it was
-// opened for.
+// A completion queue: a protocol::CompletionQueue that engines fill, read in the format it was opened for.
 //
-// A read first looks whether something is there and makes progress only if not, so that a batch of
-// completions costs one turn of the engines; but one read in kReadsPerProgress makes progress whatever
-// it finds, so that a reader who is never quite done does not stop the world.
+// A read makes progress only if the queue is empty, so that a batch of completions costs one turn of the
+// engines; but one read in kReadsPerProgress always makes progress, so that a reader that never empties its
+// queue does not stop the engines.
 #pragma once
 
 #include <netinet/in.h>
@@ -26,15 +25,15 @@ class Cq : public fid_cq {
 
   static int open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context);
 
-  /// `sources` may be null; otherwise it takes as many addresses as `buffer` takes entries.
+  /// `sources` is null or has `count` elements.
   template <typename Entry>
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  /// Until there are `threshold` entries, or one that failed.
+  /// Returns when there are `threshold` entries, or one with an error.
   template <typename Entry>
   ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_t threshold, int timeout);
   ssize_t read_error(fi_cq_err_entry* entry);
   int signal();
-  /// 0 if one may sleep on the descriptor now; -FI_EAGAIN if there is something to read, or may be.
+  /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if there is, or may be, something to read.
   int arm();
   const char* error_text(int provider_error, char* buffer, std::size_t size);
 
@@ -53,20 +52,16 @@ class Cq : public fid_cq {
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
   bool prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold);
 
-  bool due() {
+  bool progress_is_due() {
     const std::uint32_t reads = reads_.load(std::memory_order_relaxed) + 1;
     reads_.store(reads, std::memory_order_relaxed);
     return reads % kReadsPerProgress == 0;
   }
-  ssize_t nothing() {
-    backoff_.record_idle();
-    return -FI_EAGAIN;
-  }
-  void describe_peer(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized);
+  void fill_error_data(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized);
 
   protocol::CompletionQueue queue_;
   Progress progress_;
-  std::atomic<std::uint32_t> reads_{0};  ///< imprecise if several threads read: it is a rhythm
+  std::atomic<std::uint32_t> reads_{0};  ///< imprecise with several readers, which changes the rhythm only
   PollBackoff backoff_;
   std::atomic<bool> signaled_{false};
   fi_wait_obj wait_object_;
@@ -74,7 +69,7 @@ class Cq : public fid_cq {
   Ref<Domain> domain_;
   RefCount ref_count_;
 
-  // What the last error read was about, for whoever asks for its text or its data afterwards.
+  // The error read last, for fi_cq_strerror and err_data; guarded by error_lock_.
   SpinLock error_lock_;
   Status error_ = Status::ok;
   SocketAddress error_peer_;
@@ -84,8 +79,11 @@ class Cq : public fid_cq {
 
 template <typename Entry>
 ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
-  if (queue_.empty() || count == 0 || due()) progress_.poll();
-  if (queue_.empty()) return nothing();
+  if (queue_.empty() || count == 0 || progress_is_due()) progress_.poll();
+  if (queue_.empty()) {
+    backoff_.record_idle();
+    return -FI_EAGAIN;
+  }
   backoff_.record_event();
   auto* entry = static_cast<Entry*>(buffer);
   bool failed = false;

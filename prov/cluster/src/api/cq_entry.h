@@ -1,5 +1,5 @@
-// A completion in each of the four formats an application can ask for. The flags are compared for
-// equality by some programs: nothing may stand there that is not promised.
+// A completion in each of the four entry formats. Some programs compare the flags for equality, so only the
+// flags that fi_cq(3) defines for an operation are set.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -25,7 +25,7 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-/// The same with FI_REMOTE_CQ_DATA, for entries that have a place to show the data.
+/// With FI_REMOTE_CQ_DATA, for entry formats that have a data field.
 inline std::uint64_t flags_with_data(const protocol::Completion& completion) {
   return flags_of(completion) | (completion.has_data ? FI_REMOTE_CQ_DATA : 0);
 }

@@ -36,7 +36,7 @@ int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** handle, std::uint
   return flags == 0 ? open_endpoint(domain, info, handle, context) : -FI_ENOSYS;
 }
 
-/// Raw keys of peers are keys already.
+/// A raw key has the same eight bytes as the key.
 int map_raw_key(const struct fi_mr_map_raw* map) {
   if (map == nullptr || map->raw_key == nullptr || map->key == nullptr) return -FI_EINVAL;
   if (map->key_size != sizeof *map->key) return -FI_EINVAL;

@@ -1,5 +1,5 @@
-// A domain: what the endpoints of one network interface share. It holds its place in the order of
-// things and the table of registered memory; address vectors, queues and counters are opened on it.
+// A domain: one network interface, on which endpoints, address vectors, queues and counters are opened. It
+// owns the table of registered memory regions.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -17,25 +17,25 @@ class Domain : public fid_domain {
 
   static int open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context);
 
-  /// Asynchronous registration is not offered, so nothing ever arrives at a bound event queue.
+  /// Binds an event queue. Asynchronous registration is not supported, so no event is ever written to it.
   int bind(fid_t object, std::uint64_t flags);
 
   Fabric& fabric() { return *fabric_; }
   Platform& platform() { return fabric_->platform(); }
   RefCount& ref_count() { return ref_count_; }
-  /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or anything else for "each address says it".
+  /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or another value: the family of each address decides.
   std::uint32_t address_format() const { return address_format_; }
   SocketAddress::Family address_family() const {
     if (address_format_ == FI_SOCKADDR_IN) return SocketAddress::Family::v4;
     return address_format_ == FI_SOCKADDR_IN6 ? SocketAddress::Family::v6 : SocketAddress::Family::none;
   }
-  /// FI_PROGRESS_AUTO: endpoints serve their peers though nobody reads.
+  /// FI_PROGRESS_AUTO: endpoints make progress without calls of the application.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
-  /// Who counts what peers do to the regions, and the engines by which they do it.
+  /// The counters bound to regions, and the engines that serve these regions.
   MrProgress& mr_progress() { return mr_progress_; }
-  /// The old model: keys are the provider's, remote addresses are virtual ones. Otherwise keys are
-  /// the application's and addresses count from 0.
+  /// FI_MR_BASIC: the provider chooses keys, remote addresses are virtual. Otherwise the application chooses
+  /// keys and addresses are offsets in the region.
   bool basic_registration() const { return basic_registration_; }
   std::uint64_t next_key() { return last_key_.fetch_add(1, std::memory_order_relaxed) + 1; }
 

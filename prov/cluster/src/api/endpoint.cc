@@ -1,17 +1,11 @@
 #include "api/endpoint.h"
 
-#include <rdma/fi_cm.h>
-
-#include <algorithm>
-#include <limits>
-
 #include "api/ops_tables.h"
+#include "api/sockaddr_io.h"
 #include "base/enumeration.h"
 
 namespace cluster::api {
 namespace {
-
-constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info says nothing
 
 int bind(fid* endpoint, fid* object, std::uint64_t flags) noexcept {
   return guarded([&] { return object_of<Endpoint>(endpoint).original().bind(object, flags); });
@@ -26,8 +20,8 @@ int control(fid* endpoint, int command, void* argument) noexcept {
       if (alias == nullptr) return -FI_EINVAL;
       return guarded([&] { return object.open_alias(alias->fid, alias->flags); });
     }
-    case FI_GETOPSFLAG: return object.get_operation_flags(static_cast<std::uint64_t*>(argument));
-    case FI_SETOPSFLAG: return object.set_operation_flags(static_cast<const std::uint64_t*>(argument));
+    case FI_GETOPSFLAG: return object.options().get_op_flags(static_cast<std::uint64_t*>(argument));
+    case FI_SETOPSFLAG: return object.options().set_op_flags(static_cast<const std::uint64_t*>(argument));
     default: return -FI_ENOSYS;
   }
 }
@@ -38,23 +32,23 @@ ssize_t cancel(fid* endpoint, void* context) noexcept {
 
 int get_option(fid* endpoint, int level, int name, void* value, std::size_t* size) noexcept {
   if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
-  return object_of<Endpoint>(endpoint).get_option(name, value, size);
+  return object_of<Endpoint>(endpoint).options().get_option(name, value, size);
 }
 
 int set_option(fid* endpoint, int level, int name, const void* value, std::size_t size) noexcept {
   if (level != FI_OPT_ENDPOINT) return -FI_ENOPROTOOPT;
-  return object_of<Endpoint>(endpoint).set_option(name, value, size);
+  return object_of<Endpoint>(endpoint).options().set_option(name, value, size);
 }
 
-ssize_t tx_size_left(fid_ep* endpoint) noexcept {
-  const Endpoint& object = static_cast<Endpoint&>(*endpoint);
-  return object.enabled() ? static_cast<ssize_t>(object.tx_size_left()) : -FI_EOPBADSTATE;
+ssize_t tx_size_left(fid_ep* handle) noexcept {
+  const Endpoint& endpoint = endpoint_of(handle);
+  return endpoint.enabled() ? static_cast<ssize_t>(endpoint.tx_size_left()) : -FI_EOPBADSTATE;
 }
 
-/// Receives find room as long as there is memory.
-ssize_t rx_size_left(fid_ep* endpoint) noexcept {
-  const Endpoint& object = static_cast<Endpoint&>(*endpoint);
-  return object.enabled() ? static_cast<ssize_t>(object.rx_size()) : -FI_EOPBADSTATE;
+/// The number of posted receives is limited by memory only.
+ssize_t rx_size_left(fid_ep* handle) noexcept {
+  const Endpoint& endpoint = endpoint_of(handle);
+  return endpoint.enabled() ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
 }
 
 constinit fi_ops endpoint_fid_ops = {
@@ -78,37 +72,9 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = tx_size_left,
 };
 
-engine::EndpointType service_of(const fi_info& info) {
-  const bool datagrams = info.ep_attr != nullptr && info.ep_attr->type == FI_EP_DGRAM;
-  return datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm;
-}
-
-/// Zero, in fi_info, stands for "no wish".
-std::size_t wish(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
-
-/// What an endpoint was opened with counts, not what it could have had.
-protocol::Ordering ordering_for(std::uint64_t order) {
-  return {
-      .read_after_read = (order & (FI_ORDER_RAR | FI_ORDER_RMA_RAR)) != 0,
-      .read_after_write = (order & (FI_ORDER_RAW | FI_ORDER_RMA_RAW)) != 0,
-      .write_after_read = (order & (FI_ORDER_WAR | FI_ORDER_RMA_WAR)) != 0,
-      .write_after_write = (order & (FI_ORDER_WAW | FI_ORDER_RMA_WAW)) != 0,
-      .send_after_read = (order & FI_ORDER_SAR) != 0,
-  };
-}
-
-int check_info(const fi_info& info) {
-  if (const fi_ep_attr* attributes = info.ep_attr) {
-    const int type = number_of(attributes->type);
-    if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
-    if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
-    if (attributes->tx_ctx_cnt == FI_SHARED_CONTEXT || attributes->rx_ctx_cnt == FI_SHARED_CONTEXT) {
-      return -FI_EINVAL;
-    }
-  }
-  if (info.tx_attr != nullptr && (info.tx_attr->op_flags & kTxFlagsUnsupported)) return -FI_EBADFLAGS;
-  if (info.rx_attr != nullptr && (info.rx_attr->op_flags & kRxFlagsUnsupported)) return -FI_EBADFLAGS;
-  return 0;
+engine::EndpointType type_of(const fi_info& info) {
+  const bool dgram = info.ep_attr != nullptr && info.ep_attr->type == FI_EP_DGRAM;
+  return dgram ? engine::EndpointType::dgram : engine::EndpointType::rdm;
 }
 
 }  // namespace
@@ -122,31 +88,174 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              info.caps & FI_TAGGED ? &tagged_ops_disabled : &tagged_ops_unsupported,
              info.caps & FI_ATOMIC ? &atomic_ops_disabled : &atomic_ops_unsupported,
              &collective_ops_unsupported},
-      source_mask_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAddrUnspec),
-      caps_(info.caps),
-      ordering_(ordering_for(info.tx_attr != nullptr ? info.tx_attr->msg_order : 0)),
-      send_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
-      receive_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
-      tx_size_(wish(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
-      rx_size_(wish(info.rx_attr != nullptr ? info.rx_attr->size : 0, kSizeDefault)),
-      service_(service_of(info)),
+      options_(info),
+      type_(type_of(info)),
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
-      domain_(domain) {
-  const std::size_t message =
-      wish(info.ep_attr != nullptr ? info.ep_attr->max_msg_size : 0, std::numeric_limits<std::size_t>::max());
-  const std::size_t inject =
-      std::min(wish(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
-               protocol::kInjectMax);
-  limits_[0] = limits_[1] = remote_limits_ = {message, std::min(inject, message)};
-  atomic_limits_ = {std::min(message, protocol::kAtomicMax), remote_limits_.inject};
-  update_flags();
+      domain_(domain),
+      bound_(domain) {}
+
+Endpoint::Endpoint(Endpoint& original)
+    : fid_ep(original),
+      options_(original.options_),
+      type_(original.type_),
+      domain_(*original.domain_),
+      bound_(*original.domain_),
+      original_(original.original()) {}
+
+Endpoint::~Endpoint() {
+  if (original_) {
+    const std::lock_guard guard(original_->aliases_lock_);
+    std::erase(original_->aliases_, this);
+    return;
+  }
+  if (engine_ != nullptr) {
+    bound_.remove_engine(*engine_);
+    domain_->mr_progress().remove_engine(*engine_);
+  }
+  owned_engine_.reset();  // before the objects it reports to are released
 }
 
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
   if (info == nullptr || handle == nullptr) return -FI_EINVAL;
-  if (const int error = check_info(*info)) return error;
+  if (const int error = EpOptions::check(*info)) return error;
   *handle = new Endpoint(domain, *info, context);
   return 0;
+}
+
+/// The flags name one direction and replace its operation flags; those of the other direction are inherited.
+int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
+  if (handle == nullptr) return -FI_EINVAL;
+  auto alias = std::unique_ptr<Endpoint>(new Endpoint(*this));
+  if (const int error = alias->options_.set_op_flags(&flags)) return error;
+  {
+    const std::lock_guard guard(original().aliases_lock_);
+    original().aliases_.push_back(alias.get());
+  }
+  if (enabled()) alias->go_live(*engine_, options_.completion_mode());
+  *handle = &alias.release()->fid;
+  return 0;
+}
+
+int Endpoint::bind(fid_t object, std::uint64_t flags) {
+  if (object == nullptr) return -FI_EINVAL;
+  if (enabled()) return -FI_EOPBADSTATE;
+  return bound_.bind(object, flags);
+}
+
+/// The engine is built when the endpoint's name is asked for, at the latest by enable().
+int Endpoint::ensure_engine() {
+  if (owned_engine_ != nullptr) return 0;
+  int error = 0;
+  owned_engine_ = domain_->platform().build_engine(requested_name_, type_, error);
+  if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
+  if (domain_->automatic()) owned_engine_->enable_auto_progress();
+  return 0;
+}
+
+int Endpoint::enable() {
+  if (enabled()) return 0;
+  if (const int error = bound_.check_complete(options_.caps())) return error;
+  if (const int error = ensure_engine()) return error;
+  const protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
+  owned_engine_->attach(bound_.av().book(), bindings);
+  bound_.add_engine(*owned_engine_);
+  if (bindings.regions != nullptr) domain_->mr_progress().add_engine(*owned_engine_);
+  const CompletionMode mode = bound_.completion_mode();
+  go_live(*owned_engine_, mode);
+  const std::lock_guard guard(aliases_lock_);
+  for (Endpoint* alias : aliases_) alias->go_live(*owned_engine_, mode);
+  return 0;
+}
+
+/// From now on data operations lead to the engine.
+void Endpoint::go_live(engine::Engine& engine, const CompletionMode& mode) {
+  options_.set_completion_mode(mode);
+  engine_ = &engine;
+  const std::uint64_t caps = options_.caps();
+  if (caps & FI_MSG) msg = &msg_ops;
+  if (caps & FI_TAGGED) tagged = &tagged_ops;
+  if (caps & FI_RMA) rma = &rma_ops;
+  if (caps & FI_ATOMIC) atomic = &atomic_ops;
+}
+
+/// A receive that is not found was matched already: its completion follows, which is no error.
+ssize_t Endpoint::cancel(void* context) {
+  if (!enabled()) return -FI_EOPBADSTATE;
+  engine_->cancel(context);
+  return 0;
+}
+
+ssize_t Endpoint::write(protocol::WriteOp& op, const TxFlags& flags) noexcept {
+  op.report = flags.report;
+  op.inject = flags.inject;
+  op.more = flags.more;
+  op.fence = flags.fence;
+  const EpOptions::Limits& limits = options_.limits(Operation::rma);
+  if (op.length > (op.inject ? limits.inject_size : limits.max_size))
+    return op.inject ? -FI_EINVAL : -FI_EMSGSIZE;
+  try {
+    Status status = engine_->put(op);
+    if (status == Status::again) status = repeat_after_progress([&] { return engine_->put(op); });
+    return -fi_errno_of(status);
+  } catch (...) {
+    return -fi_errno_of_exception();
+  }
+}
+
+ssize_t Endpoint::read(protocol::ReadOp& op, const TxFlags& flags) noexcept {
+  op.report = flags.report;
+  op.more = flags.more;
+  op.fence = flags.fence;
+  if (op.length > options_.limits(Operation::rma).max_size) return -FI_EMSGSIZE;
+  try {
+    Status status = engine_->get(op);
+    if (status == Status::again) status = repeat_after_progress([&] { return engine_->get(op); });
+    return -fi_errno_of(status);
+  } catch (...) {
+    return -fi_errno_of_exception();
+  }
+}
+
+ssize_t Endpoint::atomic_access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept {
+  op.report = flags.report;
+  op.inject = flags.inject;
+  op.more = flags.more;
+  op.fence = flags.fence;
+  const EpOptions::Limits& limits = options_.limits(Operation::atomic);
+  if (op.length > limits.max_size) return -FI_EMSGSIZE;
+  if (op.inject && op.length * op.code.operands() > limits.inject_size) return -FI_EINVAL;
+  try {
+    Status status = engine_->atomic(op);
+    if (status == Status::again) status = repeat_after_progress([&] { return engine_->atomic(op); });
+    return -fi_errno_of(status);
+  } catch (...) {
+    return -fi_errno_of_exception();
+  }
+}
+
+int Endpoint::get_name(void* address, std::size_t* size) {
+  if (const int error = ensure_engine()) return error;
+  return write_sockaddr(owned_engine_->name(), address, *size) ? 0 : -FI_ETOOSMALL;
+}
+
+int Endpoint::set_name(const void* address, std::size_t size) {
+  if (owned_engine_ != nullptr) return -FI_EOPBADSTATE;
+  const SocketAddress name = SocketAddress::from(static_cast<const sockaddr*>(address), size);
+  if (name.empty()) return -FI_EINVAL;
+  requested_name_ = name;
+  return 0;
+}
+
+int Endpoint::read_counters(Counters& counters) const {
+  if (owned_engine_ == nullptr) return -FI_EOPBADSTATE;
+  counters = owned_engine_->counters();
+  return 0;
+}
+
+int Endpoint::path_to(fi_addr_t peer, const char*& path) const {
+  if (!enabled()) return -FI_EOPBADSTATE;
+  path = engine_->path_to(peer);
+  return path == nullptr ? -FI_EINVAL : 0;
 }
 
 }  // namespace cluster::api

@@ -1,5 +1,5 @@
-// The extension that include/rdma/fi_ext_cluster.h describes: an endpoint's counters, and which way
-// each peer is reached.
+// The extension FI_CLUSTER_STATS (include/rdma/fi_ext_cluster.h): an endpoint's counters and the path to each
+// peer.
 #include <rdma/fi_ext_cluster.h>
 
 #include <cstring>
@@ -12,10 +12,10 @@ namespace {
 
 ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noexcept {
   if (out == nullptr && count > 0) return -FI_EINVAL;
-  Counters counted;
-  if (const int error = static_cast<Endpoint&>(*handle).original().read_counters(counted)) return error;
+  Counters counters;
+  if (const int error = endpoint_of(handle).original().read_counters(counters)) return error;
   std::size_t total = 0;
-  counted.each([&](const char* name, std::uint64_t value, const char* help) {
+  counters.each([&](const char* name, std::uint64_t value, const char* help) {
     if (total < count) out[total] = {name, help, value};
     ++total;
   });
@@ -24,7 +24,7 @@ ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noe
 
 int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
   if (out == nullptr) return -FI_EINVAL;
-  return guarded([&] { return static_cast<Endpoint&>(*handle).original().path_to(peer, *out); });
+  return guarded([&] { return endpoint_of(handle).original().path_to(peer, *out); });
 }
 
 constinit fi_cluster_ops_stats stats_ops = {
@@ -37,18 +37,6 @@ int open_ops(fid*, const char* name, std::uint64_t flags, void** ops, void*) noe
   if (flags != 0 || std::strcmp(name, FI_CLUSTER_STATS) != 0) return -FI_ENOSYS;
   *ops = &stats_ops;
   return 0;
-}
-
-int Endpoint::read_counters(Counters& counted) const {
-  if (engine_ == nullptr) return -FI_EOPBADSTATE;
-  counted = engine_->counters();
-  return 0;
-}
-
-int Endpoint::path_to(fi_addr_t peer, const char*& path) const {
-  if (!enabled_) return -FI_EOPBADSTATE;
-  path = engine_->path_to(peer);
-  return path == nullptr ? -FI_EINVAL : 0;
 }
 
 }  // namespace cluster::api

@@ -10,8 +10,8 @@
 namespace cluster::api {
 namespace {
 
-constexpr std::size_t kEventsMin = 1024;      ///< room even if less was asked for
-constexpr std::size_t kEventBytesMax = 4096;  ///< what one event may carry
+constexpr std::size_t kEventsMin = 1024;  ///< capacity, even if the attributes ask for less
+constexpr std::size_t kEventBytesMax = 4096;
 
 ssize_t read(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags) noexcept {
   return static_cast<Eq&>(*eq).read(event, buffer, size, flags);

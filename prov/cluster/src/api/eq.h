@@ -1,7 +1,7 @@
-// An event queue. Nothing in this provider raises events yet, so it carries what the application
-// writes into it itself; it exists because nearly every program opens one.
+// An event queue. The provider raises no events, so a queue carries only what the application writes into it;
+// it exists because nearly every program opens one.
 //
-// Its descriptor, once there is one, is readable exactly while there is an event.
+// Its descriptor is readable exactly while there is an event.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -27,9 +27,9 @@ class Eq : public fid_eq {
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
-  /// Made on first use; null if it cannot be had.
+  /// Opened on first use; null if no descriptors are left.
   engine::Sleeper* sleeper();
-  /// 0 if one may sleep on the descriptor now.
+  /// fi_trywait: 0 if there is no event.
   int arm();
 
   RefCount& ref_count() { return ref_count_; }

@@ -2,6 +2,8 @@
 
 #include <rdma/fi_errno.h>
 
+#include <new>
+
 namespace cluster::api {
 
 int fi_errno_of(Status status) {
@@ -20,6 +22,16 @@ int fi_errno_of(Status status) {
     case Status::access: return FI_EACCES;
   }
   return FI_EOTHER;
+}
+
+int fi_errno_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return FI_ENOMEM;
+  } catch (...) {
+    return FI_EOTHER;
+  }
 }
 
 }  // namespace cluster::api

@@ -1,13 +1,14 @@
-// A fabric: the root of an application's objects. provider/ opens it and hands it the Platform that
-// everything below gets its engines, its clock and its log from.
+// A fabric: the root of an application's objects. provider/ opens it and passes the Platform, from which all
+// objects below get their engines, clock and log.
 //
-// This room checks and translates, nothing else: every way to send folds into one
-// protocol::SendOp, every way to receive into one protocol::RecvOp; what becomes of them is
-// read from protocol::CompletionQueue and put into the entries that the application asked for.
+// This component checks arguments and translates: every way to send becomes one protocol::SendOp, every way
+// to receive one protocol::RecvOp; results are read from protocol::CompletionQueue and written as the entries
+// of the queue's format.
 //
-//   fabric domain endpoint av cq cntr eq      one object of libfabric's each
-//   msg tagged rma atomic collective mr name  one ops table each
-//   fold.h                                    the shared part of sending and receiving
+//   fabric domain av cq cntr eq mr           one libfabric object each
+//   endpoint ep_options bound_fids           the endpoint; its options; the objects bound to it
+//   *_ops.cc recvmsg                         one ops table each; receives with flags
+//   progress mr_progress poll_backoff wait   progress on engines; when a reader yields; blocking waits
 //
 // Sources: the manual pages of libfabric 1.17 to 2.x.
 #pragma once

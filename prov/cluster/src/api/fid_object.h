@@ -1,22 +1,23 @@
-// What every object of this room is made of. An object derives from libfabric's handle (fid_cq,
-// fid_ep...), whose first member is a fid: so a handle is turned into its object by a cast and the
-// application's context stays where libfabric and its hooks look for it.
+// What every object of this component is made of. An object derives from libfabric's handle (fid_cq,
+// fid_ep...), whose first member is a fid: a cast turns the handle into the object, and the application's
+// context stays where libfabric and its hooks look for it.
 //
-// Invariants: no table and no entry of a table is null (most of libfabric's inline calls do not
-// look); nothing thrown crosses into C; an object in use by another one cannot be closed.
+// Invariants: no table and no entry of a table is null (most inline functions of libfabric do not check); no
+// exception crosses into C; an object that another one holds cannot be closed.
 #pragma once
 
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 
 #include <atomic>
-#include <new>
 #include <utility>
+
+#include "api/errno_map.h"
 
 namespace cluster::api {
 
-/// Stands for a function of any signature that answers -Error: fills the places of ops tables that
-/// have nothing better to say.
+/// Converts to a function of any signature that returns -Error: fills the entries of ops tables that are not
+/// implemented.
 template <int Error>
 struct ErrorStub {
   template <typename Result, typename... Arguments>
@@ -30,15 +31,13 @@ struct ErrorStub {
 inline constexpr ErrorStub<FI_ENOSYS> kEnosys;
 inline constexpr ErrorStub<FI_EOPBADSTATE> kEopbadstate;
 
-/// Runs what may throw and answers in libfabric's way.
+/// Calls what may throw; an exception becomes a negative libfabric error.
 template <typename Call>
 auto guarded(Call&& call) noexcept -> decltype(call()) {
   try {
     return std::forward<Call>(call)();
-  } catch (const std::bad_alloc&) {
-    return -FI_ENOMEM;
   } catch (...) {
-    return -FI_EOTHER;
+    return -fi_errno_of_exception();
   }
 }
 
@@ -48,7 +47,7 @@ Object& object_of(fid* plain) {
   return *static_cast<Object*>(reinterpret_cast<typename Object::Handle*>(plain));
 }
 
-/// How many other objects hold on to this one.
+/// How many other objects hold this one.
 class RefCount {
  public:
   bool any() const { return count_.load(std::memory_order_acquire) != 0; }
@@ -59,7 +58,7 @@ class RefCount {
   std::atomic<int> count_{0};
 };
 
-/// A pointer that counts among the RefCount of what it points to; may be null.
+/// A pointer that counts in the RefCount of its object; may be null.
 template <typename Object>
 class Ref {
  public:

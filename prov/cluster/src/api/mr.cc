@@ -21,7 +21,7 @@ int bind(fid* plain, fid* object, std::uint64_t flags) noexcept {
   return guarded([&] { return object_of<Mr>(plain).bind(object, flags); });
 }
 
-/// A key is its own raw form: eight bytes.
+/// The raw key is the key: eight bytes.
 int get_raw_mr(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
   if (wanted == nullptr || wanted->key_size == nullptr) return -FI_EINVAL;
   const bool fits = wanted->raw_key != nullptr && *wanted->key_size >= sizeof mr.key;
@@ -32,7 +32,7 @@ int get_raw_mr(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
   return 0;
 }
 
-/// Regions work from the moment they are registered, and no page of them is ever looked at.
+/// A region is usable from its registration on; FI_ENABLE and FI_REFRESH have nothing to do.
 int control(fid* plain, int command, void* argument) noexcept {
   switch (command) {
     case FI_ENABLE:
@@ -87,13 +87,13 @@ Mr::Mr(Domain& domain, void* context) noexcept
 Mr::~Mr() {
   if (listed_) domain_->regions().remove(key);
   for (const Ref<Cntr>* cntr : {&reads_, &writes_}) {
-    if (*cntr) domain_->mr_progress().end((*cntr)->progress());
+    if (*cntr) domain_->mr_progress().remove_counter((*cntr)->progress());
   }
 }
 
 int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle) {
-  // Unknown flags may change what the fields mean, so they come first. That events will be counted is worth
-  // knowing only to those who must prepare for it.
+  // Unknown flags are checked first, because they may change the meaning of the fields. FI_RMA_EVENT needs no
+  // preparation.
   if (flags & ~FI_RMA_EVENT) return -FI_EBADFLAGS;
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
@@ -101,7 +101,7 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   mr->key = domain.basic_registration() ? domain.next_key() : attributes.requested_key;
   if (domain.basic_registration())
     mr->start_ = reinterpret_cast<std::uintptr_t>(attributes.mr_iov[0].iov_base);
-  // What only this side uses needs no row, and no key of its own.
+  // A region without remote access needs no entry in the table, and its key may be any.
   if (attributes.access & kRemoteAccess) {
     const iovec& memory = attributes.mr_iov[0];
     protocol::MemoryRegion region;
@@ -117,14 +117,14 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   return 0;
 }
 
-void Mr::bind_counter(Ref<Cntr>& place, Cntr& cntr) {
-  domain_->mr_progress().begin(cntr.progress());
-  if (place) domain_->mr_progress().end(place->progress());
-  place.set(cntr);
+void Mr::bind_counter(Ref<Cntr>& slot, Cntr& cntr) {
+  domain_->mr_progress().add_counter(cntr.progress());
+  if (slot) domain_->mr_progress().remove_counter(slot->progress());
+  slot.set(cntr);
 }
 
-/// A counter hears of what peers do to the region; an endpoint needs no introduction. Nobody does anything to
-/// what is not in the table, though another region may have the same key there.
+/// A counter counts accesses of peers; binding an endpoint has no effect. A region that is not in the table
+/// is not accessed, and its key there may belong to another region.
 int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
   if (object->fclass == FI_CLASS_EP) return 0;

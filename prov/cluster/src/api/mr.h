@@ -1,5 +1,5 @@
-// A memory region: a fid_mr around a row of the domain's table of what peers may touch. Nothing is
-// pinned and no page is looked at; a region may be all memory there is. Descriptors are null.
+// A memory region: a fid_mr over an entry of the domain's region table. No memory is pinned or read at
+// registration, so a region may be the whole address space. Descriptors are null.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -18,18 +18,18 @@ class Mr : public fid_mr {
   ~Mr();
 
   int bind(fid_t object, std::uint64_t flags);
-  /// The remote address of its first byte.
+  /// The remote address of the first byte.
   std::uint64_t start() const { return start_; }
 
  private:
   Mr(Domain& domain, void* context) noexcept;
-  void bind_counter(Ref<Cntr>& place, Cntr& cntr);
+  void bind_counter(Ref<Cntr>& slot, Cntr& cntr);
 
   Ref<Domain> domain_;
   Ref<Cntr> reads_;
   Ref<Cntr> writes_;
   std::uint64_t start_ = 0;
-  bool listed_ = false;  ///< in the table: peers may touch it
+  bool listed_ = false;  ///< in the region table: peers may access it
 };
 
 }  // namespace cluster::api

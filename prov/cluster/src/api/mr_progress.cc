@@ -4,28 +4,28 @@
 
 namespace cluster::api {
 
-void MrProgress::join(engine::Engine& engine) {
+void MrProgress::add_engine(engine::Engine& engine) {
   const std::lock_guard guard(mutex_);
   engines_.push_back(&engine);
-  for (Progress* reader : readers_) reader->add(engine);
+  for (Progress* counter : counters_) counter->add(engine);
 }
 
-void MrProgress::leave(engine::Engine& engine) {
+void MrProgress::remove_engine(engine::Engine& engine) {
   const std::lock_guard guard(mutex_);
   if (std::erase(engines_, &engine) == 0) return;
-  for (Progress* reader : readers_) reader->remove(engine);
+  for (Progress* counter : counters_) counter->remove(engine);
 }
 
-void MrProgress::begin(Progress& reader) {
+void MrProgress::add_counter(Progress& counter) {
   const std::lock_guard guard(mutex_);
-  readers_.push_back(&reader);
-  for (engine::Engine* engine : engines_) reader.add(*engine);
+  counters_.push_back(&counter);
+  for (engine::Engine* engine : engines_) counter.add(*engine);
 }
 
-void MrProgress::end(Progress& reader) {
+void MrProgress::remove_counter(Progress& counter) {
   const std::lock_guard guard(mutex_);
-  readers_.erase(std::find(readers_.begin(), readers_.end(), &reader));
-  for (engine::Engine* engine : engines_) reader.remove(*engine);
+  counters_.erase(std::find(counters_.begin(), counters_.end(), &counter));
+  for (engine::Engine* engine : engines_) counter.remove(*engine);
 }
 
 }  // namespace cluster::api

@@ -1,6 +1,6 @@
-// What the counters of a domain's regions hear of. A region belongs to no endpoint: peers reach it by every
-// endpoint of its domain that serves remote access. So whoever reads such a counter moves all of these,
-// those that come later too.
+// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access it
+// through every endpoint of its domain that serves remote access. So reading such a counter makes progress on
+// all of their engines, those that are enabled later included.
 #pragma once
 
 #include <mutex>
@@ -12,18 +12,19 @@ namespace cluster::api {
 
 class MrProgress {
  public:
-  /// An engine serves the regions from now on, or does no more.
-  void join(engine::Engine& engine);
-  void leave(engine::Engine& engine);
+  /// An engine that serves the regions of the domain.
+  void add_engine(engine::Engine& engine);
+  void remove_engine(engine::Engine& engine);
 
-  /// A region's counter reads on behalf of all of them. It may do so more than once; it takes as many ends.
-  void begin(Progress& reader);
-  void end(Progress& reader);
+  /// The progress of a counter that is bound to a region; may be added more than once, and takes as many
+  /// removals.
+  void add_counter(Progress& counter);
+  void remove_counter(Progress& counter);
 
  private:
   std::mutex mutex_;
   std::vector<engine::Engine*> engines_;
-  std::vector<Progress*> readers_;
+  std::vector<Progress*> counters_;
 };
 
 }  // namespace cluster::api

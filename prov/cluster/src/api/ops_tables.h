@@ -1,5 +1,5 @@
-// The ops tables of an endpoint that are shared by files: which one an endpoint points to depends
-// on what it was opened for and whether it is enabled.
+// The ops tables of an endpoint. Which one an endpoint points to depends on its capabilities and on whether
+// it is enabled, so that data operations check neither.
 #pragma once
 
 #include <rdma/fi_atomic.h>
@@ -30,7 +30,7 @@ extern fi_ops_collective collective_ops_unsupported;
 extern fi_ops_mr mr_ops;
 extern fi_ops_cm cm_ops;
 
-/// fi_open_ops of an endpoint (insight.cc).
+/// fi_open_ops of an endpoint (endpoint_stats_ops.cc).
 int open_ops(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;
 
 }  // namespace cluster::api

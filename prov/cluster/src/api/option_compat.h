@@ -1,5 +1,5 @@
-// Names that libfabric defined after 1.17, whose headers we are compiled with; programs built with
-// newer ones use them. Values as in libfabric 2.x.
+// Endpoint options that libfabric defined after 1.17, whose headers the provider is compiled with. Programs
+// built with newer headers use them. Values as in libfabric 2.x.
 #pragma once
 
 namespace cluster::api::compat {

@@ -14,7 +14,7 @@ void Progress::add(engine::Engine& engine) {
   members_.push_back({&engine, 1});
   if (owned_ == nullptr) return;
   owned_->add(engine);
-  owned_->wake();  // whoever sleeps has not armed this one
+  owned_->wake();  // a sleeping thread has not armed this engine
 }
 
 void Progress::remove(engine::Engine& engine) {

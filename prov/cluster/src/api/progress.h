@@ -1,9 +1,9 @@
-// The engines that a queue or a counter hears of. Whoever reads the queue makes all of them go on:
-// libfabric promises that reading anything that is bound to an endpoint moves the whole endpoint. Whoever
-// waits for the queue sleeps on all of them.
+// The engines whose events a queue or counter receives. Reading it makes progress on all of them, because
+// libfabric demands that reading any bound object makes progress on the whole endpoint. Waiting on it sleeps
+// on all of them.
 //
-// The lock keeps an engine alive while somebody polls it. A second reader does not wait for the
-// first, which is doing the same work; only closing an endpoint waits, and whoever wants to sleep.
+// The lock keeps an engine alive while it is polled. A second reader does not wait for the first, which does
+// the same work; only closing an endpoint and arming wait for the lock.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class Progress {
  public:
   explicit Progress(Platform& platform) : platform_(platform), lock_(platform.fence()) {}
 
-  /// An engine may be added more than once; it takes as many removals.
+  /// An engine may be added more than once, and takes as many removals.
   void add(engine::Engine& engine);
   void remove(engine::Engine& engine);
 
@@ -32,12 +32,11 @@ class Progress {
     for (const Member& member : members_) member.engine->poll(false);
   }
 
-  /// Made on first use; null if it cannot be had.
+  /// Opened on first use; null if no descriptors are left.
   engine::Sleeper* sleeper();
-  /// A turn of every engine; true if nothing came in and the sleeper is sure to wake when something
-  /// does.
+  /// Polls every engine; true if nothing came in and the sleeper wakes when something does.
   bool arm();
-  /// Wakes whoever sleeps.
+  /// Wakes a thread that sleeps on the sleeper.
   void wake() {
     if (engine::Sleeper* sleeper = sleeper_.load()) sleeper->wake();
   }

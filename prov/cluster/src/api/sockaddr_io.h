@@ -1,5 +1,5 @@
-// Socket addresses as applications hand them over: bytes whose family says how many they are. And
-// the way back: into a buffer that may be too small, and into text.
+// Socket addresses as applications pass them: bytes whose family tells the length. And back: into a buffer
+// that may be too small, and into text.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 namespace cluster::api {
 
 /// The address at `bytes` and how far it is to the next one in an array of libfabric's
-/// `address_format`. An empty address if the family is not ours or not that of the format.
+/// `address_format`. An empty address if the family is neither IPv4 nor IPv6, or not that of the format.
 struct ParsedSockaddr {
   SocketAddress address;
   std::size_t stride = 0;

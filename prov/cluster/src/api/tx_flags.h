@@ -1,5 +1,5 @@
-// Operation flags, translated once: what they mean for a send. The flags an endpoint was opened with
-// are kept in this form, so a plain fi_send looks at no flag at all.
+// The operation flags of transmits in the form that operations need. Those of the endpoint are translated
+// when they are set, so that a plain fi_send tests no flag.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -17,26 +17,26 @@ struct TxFlags {
   bool fence = false;
 };
 
-/// Promises and orders that are not kept here: asking for them is an error, not a wish.
+/// Flags that are refused because ignoring them would break what they ask for.
 inline constexpr std::uint64_t kTxFlagsUnsupported =
     FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTICAST | FI_TRIGGER;
 inline constexpr std::uint64_t kRxFlagsUnsupported = FI_TRIGGER;
 
-/// `selective`: the queue was bound to report only what FI_COMPLETION asks for. Of several
-/// completion levels the strongest counts; without any, the default of a reliable endpoint.
+/// `selective`: the queue was bound with FI_SELECTIVE_COMPLETION. Of several completion levels the strongest
+/// counts; without any, the default FI_TRANSMIT_COMPLETE.
 inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
-  TxFlags manner;
+  TxFlags result;
   if (flags & FI_DELIVERY_COMPLETE) {
-    manner.completion_level = protocol::CompletionLevel::delivery;
+    result.completion_level = protocol::CompletionLevel::delivery;
   } else if ((flags & (FI_TRANSMIT_COMPLETE | FI_INJECT_COMPLETE)) == FI_INJECT_COMPLETE) {
-    manner.completion_level = protocol::CompletionLevel::inject;
+    result.completion_level = protocol::CompletionLevel::inject;
   }
-  manner.report = !selective || (flags & FI_COMPLETION);
-  manner.inject = flags & FI_INJECT;
-  manner.has_data = flags & FI_REMOTE_CQ_DATA;
-  manner.more = flags & FI_MORE;
-  manner.fence = flags & FI_FENCE;
-  return manner;
+  result.report = !selective || (flags & FI_COMPLETION);
+  result.inject = flags & FI_INJECT;
+  result.has_data = flags & FI_REMOTE_CQ_DATA;
+  result.more = flags & FI_MORE;
+  result.fence = flags & FI_FENCE;
+  return result;
 }
 
 }  // namespace cluster::api

@@ -1,4 +1,4 @@
-// Collective operations are not advertised: every call says so.
+// Collective operations are not supported: every call returns -FI_ENOSYS.
 #include "api/fid_object.h"
 #include "api/ops_tables.h"
 

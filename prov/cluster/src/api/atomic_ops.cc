@@ -1,13 +1,14 @@
-// Remote atomics (fi_atomic): every call is one order. What libfabric calls an operation and a
-// datatype is what the protocol calls so, number for number, as far as both know it.
-#include "api/fold.h"
+// Remote atomics (fi_atomic). The protocol numbers operations and datatypes as libfabric does.
+#include <array>
+
+#include "api/endpoint.h"
+#include "api/iovec_spans.h"
 #include "api/ops_tables.h"
 #include "protocol/atomic_arithmetic.h"
 
 namespace cluster::api {
 namespace {
 
-using protocol::AtomicRmaOp;
 using wire::AtomicCode;
 using wire::AtomicOp;
 using wire::AtomicType;
@@ -21,10 +22,10 @@ static_assert(static_cast<int>(AtomicType::complex32) == FI_FLOAT_COMPLEX);
 static_assert(static_cast<int>(AtomicType::complex_long) == FI_LONG_DOUBLE_COMPLEX);
 static_assert(static_cast<int>(AtomicType::uint128) == FI_UINT128);
 
-/// The three kinds of calls.
+/// The three forms of calls.
 enum class Form { base, fetch, compare };
 
-/// False if this kind of call has no such operation, or the type does not have it.
+/// False if this form of call does not have the operation, or the operation is not defined for the type.
 bool code_for(Form form, fi_datatype type, fi_op op, AtomicCode& code) {
   const auto op_number = static_cast<std::size_t>(op);
   const auto type_number = static_cast<std::size_t>(type);
@@ -35,99 +36,95 @@ bool code_for(Form form, fi_datatype type, fi_op op, AtomicCode& code) {
   return protocol::supported(code.op, code.type);
 }
 
-/// fi_ioc counts elements.
-template <typename Slice>
-bool take(Slices<Slice>& slices, const fi_ioc* vector, std::size_t count, std::size_t element) {
-  if (count > slices.parts.size() || (count > 0 && vector == nullptr)) return false;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (vector[i].count > protocol::kAtomicMax) return false;
-    slices.parts[i] = as_bytes(vector[i].addr, vector[i].count * element);
-    slices.length += slices.parts[i].size();
+/// The buffers of a vector of elements; false if there are too many, or one has more elements than allowed.
+template <typename Bytes>
+bool read_elements(IovecSpans<Bytes>& buffers, std::span<const fi_ioc> vector, std::size_t element_size) {
+  if (vector.size() > protocol::kIovMax || (!vector.empty() && vector.data() == nullptr)) return false;
+  for (const fi_ioc& part : vector) {
+    if (part.count > protocol::kAtomicMax) return false;
+    buffers.add(as_bytes(part.addr, part.count * element_size));
   }
   return true;
 }
 
-/// One call, as its variant spells it: vectors of elements on this side, ranges of them on the other.
-struct Call {
+/// What the variants of one call have in common.
+struct AtomicArguments {
   Form form;
   fi_datatype type;
   fi_op op;
   std::span<const fi_ioc> operands;
   std::span<const fi_ioc> compares;
   std::span<const fi_ioc> results;
-  std::span<const fi_rma_ioc> remote;  ///< empty: one range, as long as the rest
-  std::uint64_t address = 0;
+  std::span<const fi_rma_ioc> remote;  ///< empty: one range of the length of the local buffers
+  std::uint64_t address = 0;           ///< of that range
   std::uint64_t key = 0;
 };
 
-ssize_t act(fid_ep* handle, const TxFlags& manner, const Call& call, fi_addr_t to, void* context) noexcept {
-  AtomicRmaOp order;
-  if (!code_for(call.form, call.type, call.op, order.code)) return -FI_EOPNOTSUPP;
-  const std::size_t element = size_of(order.code.type);
-  Slices<ConstBytes> operands;
-  Slices<ConstBytes> compares;
-  Slices<Bytes> results;
-  // A read has no operands, whatever the call brings along.
-  const auto brought = order.code.operands() == 0 ? std::span<const fi_ioc>{} : call.operands;
-  if (!take(operands, brought.data(), brought.size(), element) ||
-      !take(compares, call.compares.data(), call.compares.size(), element) ||
-      !take(results, call.results.data(), call.results.size(), element)) {
+ssize_t post(Endpoint& endpoint, const TxFlags& flags, const AtomicArguments& call, fi_addr_t to,
+             void* context) noexcept {
+  protocol::AtomicRmaOp op;
+  if (!code_for(call.form, call.type, call.op, op.code)) return -FI_EOPNOTSUPP;
+  const std::size_t element_size = size_of(op.code.type);
+  IovecSpans<ConstBytes> operands;
+  IovecSpans<ConstBytes> compares;
+  IovecSpans<Bytes> results;
+  // FI_ATOMIC_READ has no operands; those of the call are ignored.
+  const auto operand_vector = op.code.operands() == 0 ? std::span<const fi_ioc>{} : call.operands;
+  if (!read_elements(operands, operand_vector, element_size) ||
+      !read_elements(compares, call.compares, element_size) ||
+      !read_elements(results, call.results, element_size)) {
     return -FI_EINVAL;
   }
-  const std::size_t length = order.code.operands() == 0 ? results.length : operands.length;
+  const std::size_t length = op.code.operands() == 0 ? results.length() : operands.length();
   std::array<protocol::RmaIov, protocol::kRmaIovMax> ranges;
   std::size_t remote_length = call.remote.empty() ? length : 0;
-  std::size_t range_count = call.remote.empty() ? 1 : call.remote.size();
+  const std::size_t range_count = call.remote.empty() ? 1 : call.remote.size();
   if (range_count > ranges.size()) return -FI_EINVAL;
   ranges[0] = {call.address, call.key, length};
   for (std::size_t i = 0; i < call.remote.size(); ++i) {
     const fi_rma_ioc& range = call.remote[i];
     if (range.count == 0 || range.count > protocol::kAtomicMax) return -FI_EINVAL;
-    ranges[i] = {range.addr, range.key, range.count * element};
+    ranges[i] = {range.addr, range.key, range.count * element_size};
     remote_length += ranges[i].length;
   }
-  const bool fits = length > 0 && remote_length == length &&
-                    (call.form != Form::compare || compares.length == length) &&
-                    (call.form == Form::base || results.length == length);
-  if (!fits) return -FI_EINVAL;
-  order.length = length;
-  order.slices = {operands.parts.data(), brought.size()};
-  order.compares = {compares.parts.data(), call.compares.size()};
-  order.results = {results.parts.data(), call.results.size()};
-  order.remote = {ranges.data(), range_count};
-  order.to = to;
-  order.context = context;
-  order.report = manner.report;
-  order.inject = manner.inject;
-  order.fence = manner.fence;
-  order.more = manner.more;
-  return static_cast<Endpoint&>(*handle).access(order);
+  const bool lengths_match = length > 0 && remote_length == length &&
+                             (call.form != Form::compare || compares.length() == length) &&
+                             (call.form == Form::base || results.length() == length);
+  if (!lengths_match) return -FI_EINVAL;
+  op.length = length;
+  op.slices = operands.spans();
+  op.compares = compares.spans();
+  op.results = results.spans();
+  op.remote = {ranges.data(), range_count};
+  op.to = to;
+  op.context = context;
+  return endpoint.atomic_access(op, flags);
 }
 
-const TxFlags& usual(fid_ep* handle) { return static_cast<Endpoint*>(handle)->tx_flags(); }
+ssize_t act(fid_ep* handle, const AtomicArguments& call, fi_addr_t to, void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  return post(endpoint, endpoint.options().tx_flags(), call, to, context);
+}
 
 fi_ioc elements(const void* buffer, std::size_t count) { return {const_cast<void*>(buffer), count}; }
 
 ssize_t write(fid_ep* endpoint, const void* buffer, std::size_t count, void*, fi_addr_t to,
               std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) noexcept {
   const fi_ioc operand = elements(buffer, count);
-  return act(endpoint, usual(endpoint), {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to,
-             context);
+  return act(endpoint, {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to, context);
 }
 
 ssize_t writev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_addr_t to,
                std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) noexcept {
-  return act(endpoint, usual(endpoint), {Form::base, type, op, {vector, count}, {}, {}, {}, address, key}, to,
-             context);
+  return act(endpoint, {Form::base, type, op, {vector, count}, {}, {}, {}, address, key}, to, context);
 }
 
 ssize_t inject(fid_ep* endpoint, const void* buffer, std::size_t count, fi_addr_t to, std::uint64_t address,
                std::uint64_t key, fi_datatype type, fi_op op) noexcept {
+  Endpoint& object = endpoint_of(endpoint);
   const fi_ioc operand = elements(buffer, count);
-  TxFlags manner;
-  manner.report = false;
-  manner.inject = true;
-  return act(endpoint, manner, {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to, nullptr);
+  return post(object, object.options().inject_flags(),
+              {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to, nullptr);
 }
 
 ssize_t readwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
@@ -135,14 +132,14 @@ ssize_t readwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
                   void* context) noexcept {
   const fi_ioc operand = elements(buffer, count);
   const fi_ioc before = elements(result, count);
-  return act(endpoint, usual(endpoint),
-             {Form::fetch, type, op, {&operand, 1}, {}, {&before, 1}, {}, address, key}, to, context);
+  return act(endpoint, {Form::fetch, type, op, {&operand, 1}, {}, {&before, 1}, {}, address, key}, to,
+             context);
 }
 
 ssize_t readwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_ioc* results, void**,
                    std::size_t result_count, fi_addr_t to, std::uint64_t address, std::uint64_t key,
                    fi_datatype type, fi_op op, void* context) noexcept {
-  return act(endpoint, usual(endpoint),
+  return act(endpoint,
              {Form::fetch, type, op, {vector, count}, {}, {results, result_count}, {}, address, key}, to,
              context);
 }
@@ -153,7 +150,7 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
   const fi_ioc operand = elements(buffer, count);
   const fi_ioc comparand = elements(compare, count);
   const fi_ioc before = elements(result, count);
-  return act(endpoint, usual(endpoint),
+  return act(endpoint,
              {Form::compare, type, op, {&operand, 1}, {&comparand, 1}, {&before, 1}, {}, address, key}, to,
              context);
 }
@@ -162,7 +159,7 @@ ssize_t compwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t c
                    void**, std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
                    fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
                    void* context) noexcept {
-  return act(endpoint, usual(endpoint),
+  return act(endpoint,
              {Form::compare,
               type,
               op,
@@ -175,21 +172,21 @@ ssize_t compwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t c
              to, context);
 }
 
-/// The three calls with flags: those of the call take the place of the endpoint's.
+/// The three calls with flags: those of the call replace the endpoint's.
 ssize_t act_message(fid_ep* endpoint, Form form, const fi_msg_atomic* message,
                     std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
                     std::uint64_t flags) noexcept {
   if (flags & (kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED)) return -FI_EBADFLAGS;
   if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
-  const Call call{form,
-                  message->datatype,
-                  message->op,
-                  {message->msg_iov, message->iov_count},
-                  compares,
-                  results,
-                  {message->rma_iov, message->rma_iov_count}};
-  return act(endpoint, static_cast<Endpoint*>(endpoint)->tx_flags(flags), call, message->addr,
-             message->context);
+  const AtomicArguments call{form,
+                             message->datatype,
+                             message->op,
+                             {message->msg_iov, message->iov_count},
+                             compares,
+                             results,
+                             {message->rma_iov, message->rma_iov_count}};
+  Endpoint& object = endpoint_of(endpoint);
+  return post(object, object.options().tx_flags(flags), call, message->addr, message->context);
 }
 
 ssize_t writemsg(fid_ep* endpoint, const fi_msg_atomic* message, std::uint64_t flags) noexcept {
@@ -208,13 +205,14 @@ ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_io
                      flags);
 }
 
-/// fi_atomicvalid and its sisters: how many elements one call takes.
+/// fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid: how many elements one call takes.
 template <Form form>
 int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   AtomicCode code;
   if (!code_for(form, type, op, code)) return -FI_EOPNOTSUPP;
   if (count == nullptr) return -FI_EINVAL;
-  *count = static_cast<Endpoint*>(endpoint)->longest_atomic() / size_of(code.type);
+  *count = static_cast<Endpoint*>(endpoint)->options().limits(EpOptions::Operation::atomic).max_size /
+           size_of(code.type);
   return 0;
 }
 
@@ -238,8 +236,8 @@ constexpr fi_ops_atomic stub_ops(Answer answer) {
   };
 }
 
-/// What is valid can be asked at any time.
-constexpr fi_ops_atomic early() {
+/// The queries work before fi_enable.
+constexpr fi_ops_atomic disabled_ops() {
   fi_ops_atomic ops = stub_ops(kEopbadstate);
   ops.writevalid = valid<Form::base>;
   ops.readwritevalid = valid<Form::fetch>;
@@ -281,7 +279,7 @@ constinit fi_ops_atomic atomic_ops = {
     .readwritevalid = valid<Form::fetch>,
     .compwritevalid = valid<Form::compare>,
 };
-constinit fi_ops_atomic atomic_ops_disabled = early();
+constinit fi_ops_atomic atomic_ops_disabled = disabled_ops();
 constinit fi_ops_atomic atomic_ops_unsupported = stub_ops(kEnosys);
 
 }  // namespace cluster::api

@@ -1,0 +1,51 @@
+// The objects bound to an endpoint with fi_ep_bind: address vector, queues and counters. Each is held, so
+// that it cannot be closed before the endpoint.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "api/av.h"
+#include "api/cntr.h"
+#include "api/cq.h"
+#include "api/ep_options.h"
+#include "api/eq.h"
+
+namespace cluster::api {
+
+class BoundFids {
+ public:
+  explicit BoundFids(Domain& domain) : domain_(domain) {}
+
+  int bind(fid_t object, std::uint64_t flags);
+  /// 0, or a negative libfabric error after a warning that names what is missing for these capabilities.
+  int check_complete(std::uint64_t caps) const;
+
+  Av& av() const { return *av_; }
+  CompletionMode completion_mode() const;
+  /// What the engine writes completions, counts and remote accesses to.
+  protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
+  /// Reading a bound queue or counter makes progress on `engine` until remove_engine().
+  void add_engine(engine::Engine& engine) const;
+  void remove_engine(engine::Engine& engine) const;
+
+ private:
+  enum Event : std::size_t { send, receive, write, read, remote_write, remote_read, kEvents };
+
+  int bind_cq(Cq& cq, std::uint64_t flags);
+  int bind_cntr(Cntr& cntr, std::uint64_t flags);
+  protocol::Counter* counter_of(Event event) const;
+
+  Domain& domain_;
+  Ref<Av> av_;
+  Ref<Eq> eq_;
+  Ref<Cq> tx_cq_;
+  Ref<Cq> rx_cq_;
+  bool tx_selective_ = false;
+  bool rx_selective_ = false;
+  std::vector<std::unique_ptr<Ref<Cntr>>> cntrs_;
+  std::array<Cntr*, kEvents> cntr_of_{};  ///< at most one counter per event
+};
+
+}  // namespace cluster::api

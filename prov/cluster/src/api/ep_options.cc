@@ -1,0 +1,149 @@
+#include "api/ep_options.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "api/option_compat.h"
+#include "base/enumeration.h"
+
+namespace cluster::api {
+namespace {
+
+constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info has no size
+
+/// Zero in fi_info stands for the default.
+std::size_t value_or(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
+
+protocol::Ordering ordering_for(std::uint64_t order) {
+  return {
+      .read_after_read = (order & (FI_ORDER_RAR | FI_ORDER_RMA_RAR)) != 0,
+      .read_after_write = (order & (FI_ORDER_RAW | FI_ORDER_RMA_RAW)) != 0,
+      .write_after_read = (order & (FI_ORDER_WAR | FI_ORDER_RMA_WAR)) != 0,
+      .write_after_write = (order & (FI_ORDER_WAW | FI_ORDER_RMA_WAW)) != 0,
+      .send_after_read = (order & FI_ORDER_SAR) != 0,
+  };
+}
+
+/// FI_TRANSMIT or FI_RECV, or 0 if `flags` names not exactly one of them.
+std::uint64_t direction_of(std::uint64_t flags) {
+  const std::uint64_t direction = flags & (FI_TRANSMIT | FI_RECV);
+  return direction == FI_TRANSMIT || direction == FI_RECV ? direction : 0;
+}
+
+}  // namespace
+
+int EpOptions::check(const fi_info& info) {
+  if (const fi_ep_attr* attributes = info.ep_attr) {
+    const int type = number_of(attributes->type);
+    if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
+    if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
+    if (attributes->tx_ctx_cnt == FI_SHARED_CONTEXT || attributes->rx_ctx_cnt == FI_SHARED_CONTEXT) {
+      return -FI_EINVAL;
+    }
+  }
+  if (info.tx_attr != nullptr && (info.tx_attr->op_flags & kTxFlagsUnsupported)) return -FI_EBADFLAGS;
+  if (info.rx_attr != nullptr && (info.rx_attr->op_flags & kRxFlagsUnsupported)) return -FI_EBADFLAGS;
+  return 0;
+}
+
+EpOptions::EpOptions(const fi_info& info)
+    : source_mask_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAddrUnspec),
+      caps_(info.caps),
+      ordering_(ordering_for(info.tx_attr != nullptr ? info.tx_attr->msg_order : 0)),
+      tx_op_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
+      rx_op_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
+      tx_size_(value_or(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
+      rx_size_(value_or(info.rx_attr != nullptr ? info.rx_attr->size : 0, kSizeDefault)) {
+  const std::size_t message = value_or(info.ep_attr != nullptr ? info.ep_attr->max_msg_size : 0,
+                                       std::numeric_limits<std::size_t>::max());
+  const std::size_t inject =
+      std::min({value_or(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
+                protocol::kInjectMax, message});
+  for (Limits& limits : limits_) limits = {message, inject};
+  limits_[static_cast<std::size_t>(Operation::atomic)].max_size = std::min(message, protocol::kAtomicMax);
+  translate_flags();
+}
+
+void EpOptions::set_completion_mode(const CompletionMode& mode) {
+  mode_ = mode;
+  translate_flags();
+}
+
+void EpOptions::translate_flags() {
+  tx_flags_ = tx_flags(tx_op_flags_);
+  tx_flags_.has_data = tx_flags_.more = false;  // per call, never by default
+  report_receives_ = report_receive(rx_op_flags_);
+  inject_flags_ = {};
+  inject_flags_.report = false;
+  inject_flags_.inject = true;
+  // The success of an injected message is seen by a counter only, which counts at the endpoint's level.
+  inject_flags_.completion_level =
+      mode_.counts_sends ? tx_flags_.completion_level : protocol::CompletionLevel::inject;
+}
+
+/// Null if there is no such option.
+std::size_t* EpOptions::value_of(int option) {
+  const auto limits_for = [this](Operation operation) {
+    return &limits_[static_cast<std::size_t>(operation)];
+  };
+  switch (option) {
+    case FI_OPT_MIN_MULTI_RECV: return &min_multi_recv_;
+    case compat::kOptionMaxMessageSize: return &limits_for(Operation::msg)->max_size;
+    case compat::kOptionMaxTaggedSize: return &limits_for(Operation::tagged)->max_size;
+    case compat::kOptionInjectMessageSize: return &limits_for(Operation::msg)->inject_size;
+    case compat::kOptionInjectTaggedSize: return &limits_for(Operation::tagged)->inject_size;
+    case compat::kOptionMaxRmaSize: return &limits_for(Operation::rma)->max_size;
+    case compat::kOptionInjectRmaSize: return &limits_for(Operation::rma)->inject_size;
+    case compat::kOptionMaxAtomicSize: return &limits_for(Operation::atomic)->max_size;
+    case compat::kOptionInjectAtomicSize: return &limits_for(Operation::atomic)->inject_size;
+    case FI_OPT_TX_SIZE: return &tx_size_;
+    case FI_OPT_RX_SIZE: return &rx_size_;
+    default: return nullptr;
+  }
+}
+
+int EpOptions::get_option(int name, void* value, std::size_t* size) const {
+  const std::size_t* found = const_cast<EpOptions*>(this)->value_of(name);
+  if (found == nullptr) return -FI_ENOPROTOOPT;
+  if (value == nullptr || size == nullptr) return -FI_EINVAL;
+  const bool fits = *size >= sizeof *found;
+  *size = sizeof *found;
+  if (!fits) return -FI_ETOOSMALL;
+  std::memcpy(value, found, sizeof *found);
+  return 0;
+}
+
+int EpOptions::set_option(int name, const void* value, std::size_t size) {
+  std::size_t* found = value_of(name);
+  if (found == nullptr) return -FI_ENOPROTOOPT;
+  std::size_t wanted = 0;
+  if (value == nullptr || size != sizeof wanted) return -FI_EINVAL;
+  std::memcpy(&wanted, value, sizeof wanted);
+  if (name == FI_OPT_MIN_MULTI_RECV) {
+    *found = std::max<std::size_t>(wanted, 1);  // a full buffer is released at any minimum
+    return 0;
+  }
+  if (wanted > *found) return -FI_EINVAL;
+  *found = wanted;
+  return 0;
+}
+
+int EpOptions::get_op_flags(std::uint64_t* flags) const {
+  const std::uint64_t direction = flags != nullptr ? direction_of(*flags) : 0;
+  if (direction == 0) return -FI_EINVAL;
+  *flags = direction == FI_TRANSMIT ? tx_op_flags_ : rx_op_flags_;
+  return 0;
+}
+
+int EpOptions::set_op_flags(const std::uint64_t* flags) {
+  const std::uint64_t direction = flags != nullptr ? direction_of(*flags) : 0;
+  if (direction == 0) return -FI_EINVAL;
+  const std::uint64_t wanted = *flags & ~direction;
+  if (wanted & (direction == FI_TRANSMIT ? kTxFlagsUnsupported : kRxFlagsUnsupported)) return -FI_EBADFLAGS;
+  (direction == FI_TRANSMIT ? tx_op_flags_ : rx_op_flags_) = wanted;
+  translate_flags();
+  return 0;
+}
+
+}  // namespace cluster::api

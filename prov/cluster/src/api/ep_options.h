@@ -1,0 +1,83 @@
+// What an endpoint was opened with (fi_info) and what fi_setopt and FI_SETOPSFLAG change: capabilities,
+// limits, sizes and operation flags, with the flags already translated into the form that operations need. An
+// alias has a copy.
+//
+// libfabric forbids changes while other threads use the endpoint, so nothing here is locked.
+#pragma once
+
+#include <rdma/fi_endpoint.h>
+
+#include "api/tx_flags.h"
+#include "protocol/ops.h"
+
+namespace cluster::api {
+
+/// What the queues and counters bound to an endpoint change in its operations.
+struct CompletionMode {
+  bool tx_selective = false;  ///< the transmit queue reports only operations with FI_COMPLETION
+  bool rx_selective = false;
+  bool counts_sends = false;  ///< a counter is bound with FI_SEND
+};
+
+class EpOptions {
+ public:
+  struct Limits {
+    std::size_t max_size;
+    std::size_t inject_size;
+  };
+  enum class Operation : std::uint8_t { msg, tagged, rma, atomic };
+
+  explicit EpOptions(const fi_info& info);
+
+  /// 0, or a negative libfabric error: endpoints cannot be opened with this fi_info.
+  static int check(const fi_info& info);
+
+  int get_option(int name, void* value, std::size_t* size) const;
+  /// Limits and sizes can only be reduced.
+  int set_option(int name, const void* value, std::size_t size);
+  /// FI_GETOPSFLAG, FI_SETOPSFLAG: the flags of the one direction that `flags` names.
+  int get_op_flags(std::uint64_t* flags) const;
+  int set_op_flags(const std::uint64_t* flags);
+  void set_completion_mode(const CompletionMode& mode);
+  const CompletionMode& completion_mode() const { return mode_; }
+
+  // Read by every operation.
+  const TxFlags& tx_flags() const { return tx_flags_; }
+  TxFlags tx_flags(std::uint64_t flags) const { return api::tx_flags(flags, mode_.tx_selective); }
+  const TxFlags& inject_flags() const { return inject_flags_; }
+  bool report_receives() const { return report_receives_; }
+  bool report_receive(std::uint64_t flags) const { return !mode_.rx_selective || (flags & FI_COMPLETION); }
+  /// FI_OPT_MIN_MULTI_RECV if the flags make a multi-receive buffer, else 0.
+  std::size_t min_multi_recv(std::uint64_t flags) const {
+    return flags & FI_MULTI_RECV ? min_multi_recv_ : 0;
+  }
+  std::size_t default_min_multi_recv() const { return min_multi_recv(rx_op_flags_); }
+  /// The source to receive from: any, unless the endpoint has FI_DIRECTED_RECV.
+  std::uint64_t source(fi_addr_t address) const { return address | source_mask_; }
+  const Limits& limits(Operation operation) const { return limits_[static_cast<std::size_t>(operation)]; }
+
+  std::uint64_t caps() const { return caps_; }
+  const protocol::Ordering& ordering() const { return ordering_; }
+  std::size_t tx_size() const { return tx_size_; }
+  std::size_t rx_size() const { return rx_size_; }
+
+ private:
+  void translate_flags();
+  std::size_t* value_of(int option);
+
+  std::uint64_t source_mask_;  ///< all ones without FI_DIRECTED_RECV
+  Limits limits_[4];           ///< by Operation
+  TxFlags tx_flags_;
+  TxFlags inject_flags_;
+  bool report_receives_ = true;
+  CompletionMode mode_;
+  std::uint64_t caps_;
+  protocol::Ordering ordering_;
+  std::uint64_t tx_op_flags_;
+  std::uint64_t rx_op_flags_;
+  std::size_t tx_size_;
+  std::size_t rx_size_;
+  std::size_t min_multi_recv_ = 64;
+};
+
+}  // namespace cluster::api
