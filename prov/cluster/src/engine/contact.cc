@@ -58,7 +58,7 @@ bool Core::contact_locally(Peer& peer, std::string& reason) {
     return false;
   }
   peer.outbox = std::move(connection.outbox);
-  watch(*peer.outbox, peer);
+  watch(peer.outbox->descriptor(), peer);
   peer.channel.carrier = peer.outbox.get();
   peer.channel.eager_max = parts_.settings.shm_eager_max;
   return true;
@@ -207,10 +207,10 @@ void Core::lose(Peer& peer, Status status) {
     if (peer.aliased) peers_.forget_aliases(peer);
     peer.flow.reset();
   }
-  if (peer.outbox != nullptr) unwatch(*peer.outbox);
+  if (peer.outbox != nullptr) unwatch(peer.outbox->descriptor());
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
-    unwatch(*peer.inbox);
+    unwatch(peer.inbox->descriptor());
     std::erase(locals_, &peer);
     lively_ = locals_.size();
     peer.inbox.reset();

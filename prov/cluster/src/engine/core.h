@@ -156,8 +156,8 @@ class Core final : public protocol::Directory {
   bool watch_everything();
   void heed_events();
   void ask_for_knocks();
-  void watch(shm::Doorbell& doorbell, Peer& peer);
-  void unwatch(const shm::Doorbell& doorbell);
+  void watch(int descriptor, Peer& peer);
+  void unwatch(int descriptor);
   void set_alarm(Time when);
   void tell_sleepers();
   /// Behind everything that may concern somebody asleep.

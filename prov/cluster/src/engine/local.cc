@@ -118,7 +118,7 @@ void Core::adopt(std::unique_ptr<shm::Inbox> inbox) {
   peer.channel.memory = peer.inbox->memory();
   locals_.push_back(&peer);
   lively_ = locals_.size();
-  watch(*peer.inbox, peer);
+  watch(peer.inbox->descriptor(), peer);
   if (peer.channel.carrier == nullptr) contact(peer);  // answers need a way back
 }
 

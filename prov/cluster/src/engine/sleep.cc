@@ -38,8 +38,8 @@ bool Core::watch_everything() {
   if (!complete) return false;
   watch_ = std::move(set);
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-    if (peer->outbox != nullptr) watch(*peer->outbox, *peer);
-    if (peer->inbox != nullptr) watch(*peer->inbox, *peer);
+    if (peer->outbox != nullptr) watch(peer->outbox->descriptor(), *peer);
+    if (peer->inbox != nullptr) watch(peer->inbox->descriptor(), *peer);
   }
   return true;
 }
@@ -95,15 +95,15 @@ void Core::ask_for_knocks() {
   if (news) os::fence_processes();
 }
 
-void Core::watch(shm::Doorbell& doorbell, Peer& peer) {
+void Core::watch(int descriptor, Peer& peer) {
   if (watch_ == nullptr) return;
-  if (!watch_->add(doorbell.descriptor(), &peer)) unwatched_ = true;
+  if (!watch_->add(descriptor, &peer)) unwatched_ = true;
   unasked_ = true;
   set_alarm(Time::min());  // whoever sleeps has not asked here
 }
 
-void Core::unwatch(const shm::Doorbell& doorbell) {
-  if (watch_ != nullptr) watch_->remove(doorbell.descriptor());
+void Core::unwatch(int descriptor) {
+  if (watch_ != nullptr) watch_->remove(descriptor);
 }
 
 void Core::set_alarm(Time when) {

@@ -1,15 +1,17 @@
-// A word in shared memory by which one side asks the other to knock (at their socket) when it has done
-// something: the reader of a ring when there is a segment, the writer when there is room.
+// A word in shared memory with which one end of a ring (the sleeper) asks the other (the waker) to ring its
+// doorbell, a byte through the local socket: the reader asks for the next segment, the writer for space.
 //
-// No wake is missed. The sleeper: request_doorbell(), os::fence_processes(), look once more, sleep. The other
-// side: write what the sleeper waits for, then take_if_requested(). Either the sleeper's look comes late
-// enough to find what was written, or the other side's look at this word comes late enough to find it asked:
-// that needs a full fence on both sides between writing and looking. If both processes have joined the
-// fences, the sleeper's covers both; the word says whether the sleeper has. Otherwise take_if_requested()
-// fences for itself. Who finds itself asked takes the question back before it knocks, so there is one knock
-// per question, and the socket stays readable until the sleeper hushes it, which it does only before it asks
-// again. So however many threads sleep on one descriptor: the word asks, or the descriptor is readable, or
-// somebody is about to knock (or has died, which makes it readable as well).
+// No wake is missed. The sleeper calls request() and os::fence_processes(), looks once more, and sleeps. The
+// waker writes what the sleeper waits for, then calls take_request(). Either the sleeper's look comes late
+// enough to find what was written, or the waker's look at this word comes late enough to find the request:
+// that needs a full fence on both sides between writing and looking. If both processes take part in
+// os/process_fence.h, the sleeper's fence covers both; kFenced says that the sleeper takes part. Otherwise
+// take_request() executes a fence of its own.
+//
+// A waker that finds a request takes it back before it rings: one ring per request. The socket stays readable
+// until the sleeper clears it, which it does only before its next request. So however many threads sleep on
+// one descriptor, there is a request, or the descriptor is readable, or the waker is about to ring (or has
+// died, which makes the descriptor readable as well).
 #pragma once
 
 #include <atomic>
@@ -21,41 +23,35 @@ namespace cluster::shm {
 
 class DoorbellWord {
  public:
-  explicit DoorbellWord(std::uint32_t& word) : word_(word), joined_(os::register_process_fence()) {}
+  explicit DoorbellWord(std::uint32_t& word) : word_(word), fenced_(os::register_process_fence()) {}
 
-  // --- the side that sleeps ---
-  /// True if it had not been asked: then a fence is due.
-  bool request_doorbell() {
-    const std::uint32_t question = kRequested | (joined_ ? kFenced : 0);
-    return (word_.exchange(question, std::memory_order_seq_cst) & kRequested) == 0;
+  /// The sleeper: once, before it sleeps for the first time.
+  void announce_fence() {
+    if (fenced_) word_.fetch_or(kFenced, std::memory_order_seq_cst);
+  }
+  /// The sleeper: true if there was no request yet; then a fence is due.
+  bool request() {
+    const std::uint32_t wanted = kRequested | (fenced_ ? kFenced : 0);
+    return (word_.exchange(wanted, std::memory_order_seq_cst) & kRequested) == 0;
   }
 
-  // --- the side that knocks ---
-  /// True if a knock is due now.
-  bool take_if_requested() {
+  /// The waker: true if it must ring now.
+  bool take_request() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    std::uint32_t word = word_.load(std::memory_order_relaxed);
-    if (joined_ && (word & kFenced)) [[likely]] {
+    const std::uint32_t word = word_.load(std::memory_order_relaxed);
+    if (fenced_ && (word & kFenced)) [[likely]] {
       if (!(word & kRequested)) [[likely]]
         return false;
     }
-    return take_request();
-  }
-
-  /// The sleeper says that its fences reach others, before it sleeps for the first time.
-  void announce_fence() {
-    if (joined_) word_.fetch_or(kFenced, std::memory_order_seq_cst);
+    return (word_.fetch_and(~kRequested, std::memory_order_seq_cst) & kRequested) != 0;  // which is a fence
   }
 
  private:
   static constexpr std::uint32_t kRequested = 1;
-  static constexpr std::uint32_t kFenced = 2;  ///< the sleeper fences for both
-
-  /// The exchange is the fence.
-  bool take_request() { return (word_.fetch_and(~kRequested, std::memory_order_seq_cst) & kRequested) != 0; }
+  static constexpr std::uint32_t kFenced = 2;  ///< the sleeper's fence covers both processes
 
   std::atomic_ref<std::uint32_t> word_;
-  bool joined_;
+  bool fenced_;
 };
 
 }  // namespace cluster::shm

@@ -1,6 +1,6 @@
-// The one message of a connection: who the writer is and how the ring that comes with it is cut. It
-// travels between processes of one host and one build of the layout (the name of the listener says
-// which), so its integers are the host's.
+// The one message of a shared-memory connection: the writer's identity and how the ring that comes with it
+// is cut. It travels between processes of one host and one version of the layout (part of the listening
+// socket's name), so its integers are the host's.
 #pragma once
 
 #include <cstddef>
@@ -28,18 +28,18 @@ struct HelloMessage {
   std::uint8_t family;  ///< 4 or 6
   std::uint8_t reserved[5];
 };
-static_assert(sizeof(HelloMessage) == 72, "no padding: every byte that is sent is meant");
+static_assert(sizeof(HelloMessage) == 72, "no padding: every byte that is sent is set");
 
 /// The same, checked.
 struct Hello {
   SocketAddress writer;
-  std::uint64_t epoch = 0;  ///< later lives of one name have larger ones
+  std::uint64_t epoch = 0;  ///< later incarnations of one address have larger ones
   Geometry geometry;
   Proof proof;  ///< that the writer's memory is in reach
 };
 
 HelloMessage encode(const Hello& hello);
-/// Nothing if the message makes no sense.
+/// Nothing if the message is invalid.
 std::optional<Hello> decode(const HelloMessage& message);
 
 }  // namespace cluster::shm

@@ -1,51 +1,48 @@
-// What lies in the shared memory between two processes of one node, version kLayoutVersion.
+// The shared memory between two processes of one node, version kLayoutVersion.
 //
 //   control page | slots, 64 bytes each | arena
 //
-// One process writes segments (RingWriter), the other takes them (RingReader). The memory is a memfd
-// that the writer created and sealed, so its size never changes under the reader.
+// One process writes segments (RingWriter), the other takes them (RingReader). The memory is a memfd that
+// the writer created and sealed, so its size never changes under the reader.
 //
-// Slots. Segments are numbered; number n lies in slot n mod slots. A slot is one cache line and carries
-// its own sequence word, written last (release) with n + 1: message and signal arrive in one line, and
-// there is no tail that every message would have to touch. The reader waits for exactly that value; any
-// value but the one of the lap before means that the peer broke the rules. Numbers wrap around after
-// minutes of small messages, so they begin shortly before the wrap: what every run does cannot rot. Behind
-// the 16 bytes of slot header come the encoded segment header (wire/segment.h) and, if it fits, the payload.
+// Slots. Segments are numbered; number n lies in slot n mod slots. A slot is one cache line and carries its
+// own sequence word, written last (release) with n + 1: message and signal arrive in one line, and no tail
+// index is written per message. The reader waits for exactly that value; any other value but the one of the
+// lap before means that the peer broke the rules. Numbers wrap around after minutes of small messages, so
+// they begin shortly before the wrap: every run exercises it. The encoded segment header (wire/segment.h)
+// follows the 16 bytes of slot header, and the payload follows it if it fits.
 //
-// Arena. Longer payload lies in one piece in the arena, a ring of bytes of its own. Blocks begin at
-// multiples of 64 bytes: that keeps writer and reader off each other's lines, and string copies between
-// the arena and a buffer of ordinary alignment off the distances (1 to 15 modulo 4096) at which some
-// processors (AMD Zen 4) are 15 times slower. A block that would cross the end begins at the start
-// instead; the bytes skipped belong to it. Blocks are freed in the order of their slots, and only the
-// writer knows where they end: the reader gives back nothing but a number of slots.
+// Arena. Longer payload lies in one piece in the arena, a ring of bytes of its own. Blocks begin at multiples
+// of 64 bytes: writer and reader do not share lines, and string copies between the arena and a buffer of
+// ordinary alignment avoid the distances (1 to 15 modulo 4096) at which some processors (AMD Zen 4) are 15
+// times slower. A block that would cross the end begins at the start instead; the bytes skipped belong to it.
+// Blocks are freed in the order of their slots, and only the writer knows where they end: the reader gives
+// back nothing but a number of slots.
 //
-// Giving back. The reader counts the slots taken in `head`, a line of its own, lazily: reading it costs
-// the writer a cache miss, which it pays only when its remembered value says that the ring is full.
-// Lazily must not mean never, so the reader publishes
+// Giving back. The reader counts the slots taken in `head`, a line of its own. Reading it costs the writer a
+// cache miss, which it pays only when the value it remembers says that the ring is full. The reader publishes
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
 //   (2) when it looks and finds nothing, or finds what it has already been shown.
-// (A reader that takes the last segment and never looks again leaves the ring looking used: progress
-// loops look until they find nothing.) So whenever the writer waits, the reader has segments to look at, or
+// (A reader that takes the last segment and never looks again leaves the ring looking used: progress loops
+// look until they find nothing.) So whenever the writer waits, the reader has segments to look at, or
 // publishes everything at its next look. By (2) a writer that waits meets an empty arena sooner or later, and
 // the most that a block can need there is a skip as long as itself: payload of up to half the arena never
 // waits forever.
 //
-// Long messages are cut into pieces of payload_max, so that the writer copies one in while the reader
-// copies the one before out, and both stay in the caches near them. Measured: pieces of 16 to 64 KiB
-// are equally good, longer ones lose the overlap for messages of 64 KiB.
+// Long messages are cut into pieces of payload_max, so that the writer copies one in while the reader copies
+// the one before out, and both stay in the caches near them. Measured: pieces of 16 to 64 KiB are equally
+// good, longer ones lose the overlap for messages of 64 KiB.
 //
-// Trust. Either side may be hostile or mad. The reader copies a slot's fields once and checks them
-// before use; the writer accepts only a head between the last one and what it wrote. Neither follows a
-// pointer or an index from the memory without that. Payload may still change while it is being read:
-// that is the sender's loss, it could have sent those bytes in the first place.
+// Trust. Either side may be faulty or hostile. The reader copies a slot's fields once and checks them before
+// use; the writer accepts only a head between the last one and what it wrote. Neither follows a pointer or an
+// index from the memory without that. Payload may still change while it is being read: that harms only the
+// sender's own message.
 //
-// Sleeping. Each side may ask the other to knock, by a word of its own (bell.h): the reader for the next
-// segment, the writer for room. The reader's word has a line for itself, which the writer keeps in its
-// cache and looks at behind every segment; the writer's lies beside `head`, where the reader writes anyway.
-//
-// Idle cost: one load of one line (the next slot), and a prefetch of a second one after a message that
-// took just one line of the arena. Small message: one line written, one line read.
-// Memory is touched only as used: a pair that exchanges a few small messages costs two or three pages.
+// Sleeping. Each side may request the other's doorbell, by a word of its own (doorbell_word.h): the reader
+// for the next segment, the writer for space. The reader's word has a line for itself, which the writer keeps
+// in its cache and looks at behind every segment; the writer's lies beside `head`, which the reader writes
+// anyway. Memory is touched only as used: a pair that exchanges a few small messages costs two or three
+// pages.
 #pragma once
 
 #include <algorithm>
@@ -53,25 +50,26 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bytes.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {
 
-/// Part of the name that listeners listen under: another version is not found rather than refused.
+/// Part of the name of listening sockets: another version is not found rather than refused.
 inline constexpr std::uint32_t kLayoutVersion = 2;
 
 inline constexpr std::size_t kLineBytes = 64;
 
 /// The first page.
-struct Control {
+struct RingControl {
   alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
-  std::uint32_t space_doorbell = 0;            ///< the writer asks to be told when `head` moves
-  alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< the reader asks to be told of a segment
+  std::uint32_t space_doorbell = 0;            ///< writer: ring when `head` moves
+  alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< reader: ring behind the next segment
   alignas(kLineBytes) std::byte reserved[4096 - 2 * kLineBytes] = {};
 };
-static_assert(sizeof(Control) == 4096);
-static_assert(offsetof(Control, segment_doorbell) == kLineBytes &&
-              offsetof(Control, reserved) == 2 * kLineBytes);
+static_assert(sizeof(RingControl) == 4096);
+static_assert(offsetof(RingControl, segment_doorbell) == kLineBytes &&
+              offsetof(RingControl, reserved) == 2 * kLineBytes);
 
 struct Slot {
   static constexpr std::size_t kInlineBytes = 48;
@@ -99,18 +97,39 @@ struct Geometry {
   static constexpr std::uint32_t kArenaMin = 64u << 10, kArenaMax = 64u << 20;
   static constexpr std::uint32_t kPieceBytes = 32u << 10;
 
-  /// For about `ring_bytes` of payload room: rounded up to a power of two, held within the limits.
+  /// For about `ring_bytes` of payload: rounded up to a power of two, held within the limits.
   static Geometry for_payload(std::size_t ring_bytes);
   /// Powers of two within the limits?
   bool valid() const;
 
-  std::size_t slots_begin() const { return sizeof(Control); }
+  std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
   std::size_t total_bytes() const { return arena_begin() + arena_bytes; }
   /// Longest payload of one segment, bytes.
   std::size_t payload_max() const { return std::min(arena_bytes / 8, kPieceBytes); }
 
   friend bool operator==(const Geometry&, const Geometry&) = default;
+};
+
+/// The parts of a ring's memory, as either end sees them.
+struct RingView {
+  /// `memory`: geometry.total_bytes(), aligned to kLineBytes.
+  RingView(Bytes memory, const Geometry& geometry)
+      : slots(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
+        arena(memory.data() + geometry.arena_begin()),
+        control(reinterpret_cast<RingControl*>(memory.data())),
+        slot_mask(geometry.slots - 1),
+        arena_mask(geometry.arena_bytes - 1) {}
+
+  Slot& slot(std::uint32_t number) const { return slots[number & slot_mask]; }
+  std::uint32_t slot_count() const { return slot_mask + 1; }
+  std::uint32_t arena_bytes() const { return arena_mask + 1; }
+
+  Slot* slots;
+  std::byte* arena;
+  RingControl* control;
+  std::uint32_t slot_mask;
+  std::uint32_t arena_mask;
 };
 
 /// The number of the first segment: a slot is used at least once before the sequence 0 comes round,

@@ -16,7 +16,7 @@ PeerMemory::PeerMemory(const os::LocalSocket& socket, const Proof& proof) : sock
 
 bool PeerMemory::read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                       std::size_t length) {
-  // Asked afterwards: what was read before the end of the connection was the peer's.
+  // Checked afterwards: what was read before the end of the connection was the peer's.
   return os::read_process(process_, address, slices, offset, length) && !socket_.hung_up();
 }
 

@@ -1,7 +1,7 @@
-// The memory of the process at the other end of a connection. Its number alone proves nothing (it may
-// run in another namespace of processes, and numbers are given again), so the hello carries a secret and
-// where it lies: memory that shows the secret there is the peer's, and the kernel lets us have it. After
-// that the connection answers for it: as long as it has not ended, the number is still that process's.
+// The memory of the process at the other end of a connection. A process number alone proves nothing (the
+// peer may run in another PID namespace, and numbers are used again), so the hello carries a secret and its
+// address: memory that shows the secret there is the peer's, and the kernel permits access. From then on the
+// connection vouches for the number: as long as it has not ended, the number is still that process's.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cluster::shm {
 
-/// Says where `value` lies in the memory of who says it.
+/// Where `value` lies in the memory of the process that sends this.
 struct Proof {
   std::uint64_t address = 0;  ///< 0: its memory is not offered
   std::uint64_t value = 0;
@@ -22,7 +22,7 @@ class PeerMemory final : public carrier::CrossMemory {
   /// `socket` outlives it.
   PeerMemory(const os::LocalSocket& socket, const Proof& proof);
 
-  /// False: not this process's to touch. Then neither read() nor write() may be called.
+  /// False if this process may not access it. Then neither read() nor write() may be called.
   bool reachable() const { return process_ != 0; }
 
   bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,

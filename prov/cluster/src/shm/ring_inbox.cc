@@ -1,5 +1,7 @@
 #include "shm/ring_inbox.h"
 
+#include <utility>
+
 namespace cluster::shm {
 
 RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
@@ -8,33 +10,33 @@ RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemor
       environment_(environment),
       memory_(std::move(memory)),
       socket_(std::move(socket)),
-      memory_of_peer_(socket_, single_copy ? hello.proof : Proof{}),
+      peer_memory_(socket_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {}
 
-bool RingInbox::peek(PeekedSegment& arrival) {
-  if (reader_.peek(arrival.segment, arrival.payload)) {
-    stir();
+bool RingInbox::peek(PeekedSegment& segment) {
+  if (reader_.peek(segment.segment, segment.payload)) {
+    unsettle();
     return true;
   }
-  if (reader_.take_doorbell_due()) socket_.send_doorbell();
+  if (reader_.take_doorbell_request()) socket_.send_doorbell();
   if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
   if (reader_.broken()) [[unlikely]]
-    complain();
+    report_violation();
   return false;
 }
 
 void RingInbox::pop() {
   reader_.pop();
-  expect(reader_.next_word(), reader_.next_value());
-  if (reader_.take_doorbell_due()) socket_.send_doorbell();
+  watch(reader_.next_word(), reader_.next_value());
+  if (reader_.take_doorbell_request()) socket_.send_doorbell();
   ++environment_.counters.shm_received;
 }
 
-void RingInbox::complain() {
-  if (complained_) return;
-  complained_ = true;
+void RingInbox::report_violation() {
+  if (violation_reported_) return;
+  violation_reported_ = true;
   ++environment_.counters.refused_malformed;
-  environment_.log.warn("shared memory from %s dropped: the ring holds what no peer of ours writes",
+  environment_.log.warn("shared memory from %s dropped: the ring holds an invalid segment",
                         hello_.writer.text().c_str());
 }
 

@@ -1,12 +1,12 @@
-// The ring from one peer of this node, with the socket that tells of its death. What the peer wrote
-// before it died can still be read: the mapping is ours.
+// The ring from one peer of this node, with the socket that reports the peer's death. What the peer wrote
+// before it died can still be read, since this process has mapped the memory itself.
 #pragma once
 
 #include "base/environment.h"
 #include "os/local_socket.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"
-#include "shm/local_listener.h"
+#include "shm/inbox.h"
 #include "shm/peer_memory.h"
 #include "shm/ring_reader.h"
 
@@ -17,28 +17,28 @@ class RingInbox final : public Inbox {
   RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
             const Environment& environment);
 
+  bool peek(PeekedSegment& segment) override;
+  void pop() override;
   const SocketAddress& peer() const override { return hello_.writer; }
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
-  bool peek(PeekedSegment& arrival) override;
-  void pop() override;
+  carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   bool broken() const override { return reader_.broken(); }
-  int descriptor() const override { return socket_.descriptor(); }
+  bool peer_gone() override { return socket_.hung_up(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
+  int descriptor() const override { return socket_.descriptor(); }
   bool request_doorbell() override { return reader_.request_doorbell(); }
   void clear_doorbell() override { socket_.clear_doorbell(); }
-  carrier::CrossMemory* memory() override { return memory_of_peer_.reachable() ? &memory_of_peer_ : nullptr; }
-  bool peer_gone() override { return socket_.hung_up(); }
 
  private:
-  void complain();
+  void report_violation();
 
   RingReader reader_;
   Environment environment_;
   os::SharedMemory memory_;
   os::LocalSocket socket_;
-  PeerMemory memory_of_peer_;
+  PeerMemory peer_memory_;
   Hello hello_;
-  bool complained_ = false;
+  bool violation_reported_ = false;
 };
 
 }  // namespace cluster::shm

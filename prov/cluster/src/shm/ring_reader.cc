@@ -6,9 +6,7 @@
 namespace cluster::shm {
 namespace {
 
-constexpr std::uint32_t kLagFraction = 4;
-
-/// One read each: the compiler may not come back for a value that the peer has changed meanwhile.
+/// One read each: the compiler may not read a value again that the peer may have changed meanwhile.
 template <typename Integer>
 Integer once(const Integer& field) {
   return static_cast<const volatile Integer&>(field);
@@ -17,70 +15,66 @@ Integer once(const Integer& field) {
 }  // namespace
 
 RingReader::RingReader(Bytes memory, const Geometry& geometry)
-    : slots_(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
-      control_(reinterpret_cast<Control*>(memory.data())),
-      arena_(memory.data() + geometry.arena_begin()),
-      segment_doorbell_(control_->segment_doorbell),
-      space_doorbell_(control_->space_doorbell),
-      slot_count_(geometry.slots),
-      arena_bytes_(geometry.arena_bytes),
-      slots_lag_(geometry.slots / kLagFraction),
-      arena_lag_(geometry.arena_bytes / kLagFraction) {
+    : ring_(memory, geometry),
+      segment_doorbell_(ring_.control->segment_doorbell),
+      space_doorbell_(ring_.control->space_doorbell) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
   segment_doorbell_.announce_fence();
 }
 
-bool RingReader::rest(std::uint32_t sequence) {
+bool RingReader::find_nothing(std::uint32_t sequence) {
   idle_word_ = sequence;
   if (position_ != published_) publish();
-  // Messages that just miss the slot cost two lines. If the last one was such, the next is expected to
-  // be: then its second line comes together with the first instead of after it.
-  if (expects_two_lines()) __builtin_prefetch(arena_ + arena_place_);
+  // Messages that just miss the slot cost two lines. If the last one was such, the next is expected to be:
+  // then its second line is fetched together with the first instead of after it.
+  if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
   // The slot still carries the segment of the lap before, or nothing in the first lap.
-  const std::uint32_t lap_before = position_ + 1 - slot_count_;
-  const bool first_lap = position_ - kFirstNumber < slot_count_;
+  const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();
+  const bool first_lap = position_ - kFirstNumber < ring_.slot_count();
   if (sequence == lap_before || (first_lap && sequence == 0)) [[likely]]
     return false;
-  return breach();
+  return set_broken();
 }
 
-bool RingReader::read(const Slot& slot, wire::Segment& segment, ConstBytes& payload) {
+bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
   if (broken_) return false;
-  if (shown_) publish();  // whoever looks twice is not taking: let the writer have the rest
+  if (shown_) publish();  // a caller that looks twice is not taking: the writer gets the rest of the space
+  const Slot& slot = ring_.slot(position_);
   const std::uint32_t length = once(slot.length);
   const std::uint32_t offset = once(slot.offset);
   const std::size_t header_size = once(slot.header_size);
   std::memcpy(slot_copy_, slot.inline_bytes, sizeof slot_copy_);
-  if (header_size == 0 || header_size > sizeof slot_copy_) return breach();
+  if (header_size == 0 || header_size > sizeof slot_copy_) return set_broken();
   if (wire::decode({slot_copy_, header_size}, segment) != header_size || segment.length != length)
-    return breach();
+    return set_broken();
   if (offset == Slot::kInline) {
-    if (length > sizeof slot_copy_ - header_size) return breach();
+    if (length > sizeof slot_copy_ - header_size) return set_broken();
     payload = {slot_copy_ + header_size, length};
     block_ = 0;
   } else {
-    if (offset % kLineBytes != 0 || offset >= arena_bytes_ || length > arena_bytes_ - offset) return breach();
-    payload = {arena_ + offset, length};
+    if (offset % kLineBytes != 0 || offset >= ring_.arena_bytes() || length > ring_.arena_bytes() - offset)
+      return set_broken();
+    payload = {ring_.arena + offset, length};
     if (!shown_) {
       const std::uint32_t end = offset + block_bytes(length);
-      block_ = (end - arena_place_) & (arena_bytes_ - 1);  // with what was skipped before it
-      arena_place_ = end & (arena_bytes_ - 1);
+      block_ = (end - arena_place_) & ring_.arena_mask;  // with what was skipped before it
+      arena_place_ = end & ring_.arena_mask;
     }
   }
   shown_ = true;
   return true;
 }
 
-bool RingReader::breach() {
+bool RingReader::set_broken() {
   broken_ = true;
   return false;
 }
 
 void RingReader::publish() {
-  std::atomic_ref(control_->head).store(position_, std::memory_order_release);
+  std::atomic_ref(ring_.control->head).store(position_, std::memory_order_release);
   published_ = position_;
   arena_taken_ = 0;
-  if (space_doorbell_.take_if_requested()) [[unlikely]]
+  if (space_doorbell_.take_request()) [[unlikely]]
     doorbell_due_ = true;
 }
 

@@ -1,12 +1,13 @@
-// The writing end of a ring (layout.h), over any memory: a test may hold both ends in one thread.
-// It remembers how far the reader was last seen and looks again only when the ring seems full.
+// The writing end of a ring (layout.h), over any memory: a test may hold both ends in one thread. It
+// remembers how far the reader was last seen and looks again only when the ring seems full.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 
-#include "base/bytes.h"
+#include "base/short_copy.h"
 #include "shm/doorbell_word.h"
 #include "shm/layout.h"
 #include "wire/segment.h"
@@ -20,46 +21,71 @@ class RingWriter {
 
   std::size_t payload_max() const { return payload_max_; }
 
-  /// Writes one segment; false if there is no room for it now. payload.length must be segment.length
-  /// and at most payload_max().
+  /// Writes one segment; false if there is no space for it now. payload.length must be segment.length and at
+  /// most payload_max().
   bool post(const wire::Segment& segment, const Gather& payload);
 
-  /// True if the reader has to be told, now, of what was posted.
-  bool take_doorbell_due() { return segment_doorbell_.take_if_requested(); }
-  /// True, once, if there is something to take and the reader has taken nothing since the last call.
+  /// True if the reader's doorbell must be rung now, for what was posted.
+  bool take_doorbell_request() { return segment_doorbell_.take_request(); }
+  /// True, once, if segments wait and the reader has taken none since the last call.
   bool newly_stalled();
-  /// Asks the reader to knock when it gives something back; true if it had not been asked.
-  bool request_doorbell() { return space_doorbell_.request_doorbell(); }
+  /// Asks the reader to ring when it frees space; true if it had not been asked.
+  bool request_doorbell() { return space_doorbell_.request(); }
 
   /// True if the reader has given everything back.
   bool drained() const;
-  /// True once the reader's head made no sense; the ring then fills up and stays full.
+  /// True once the reader's head was impossible; the ring then fills up and stays full.
   bool broken() const { return broken_; }
 
  private:
-  bool slot_free();
+  bool slot_free() {
+    if (position_ - head_ < ring_.slot_count()) [[likely]]
+      return true;
+    read_head();
+    return position_ - head_ < ring_.slot_count();
+  }
   bool reserve(std::uint32_t bytes, std::uint32_t& offset);
-  bool arena_free(std::uint32_t bytes) const { return bytes <= arena_bytes_ - (arena_end_ - arena_begin_); }
+  bool arena_free(std::uint32_t bytes) const {
+    return bytes <= ring_.arena_bytes() - (arena_end_ - arena_begin_);
+  }
   void read_head();
 
-  Slot* slots_;
-  Control* control_;
-  std::byte* arena_;
+  RingView ring_;
   DoorbellWord segment_doorbell_;
   DoorbellWord space_doorbell_;
   std::size_t payload_max_;
-  std::uint32_t slot_count_;
-  std::uint32_t arena_bytes_;
   std::uint32_t position_ = kFirstNumber;  ///< number of the next segment
-  std::uint32_t head_ = kFirstNumber;      ///< those before are known to be given back
+  std::uint32_t head_ = kFirstNumber;      ///< the reader has given back those before, as far as is known
   // Places in the arena count on without end (mod 2^32, beginning shortly before the wrap); what lies
   // between the two is in use.
   std::uint32_t arena_begin_ = 0u - Geometry::kArenaMax;
   std::uint32_t arena_end_ = 0u - Geometry::kArenaMax;
   std::unique_ptr<std::uint32_t[]> arena_ends_;    ///< by slot: arena_end_ after the segment in it
   std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< where the reader's head was at the last call
-  bool stall_reported_ = false;                    ///< and newly_stalled() has said so
+  bool stall_reported_ = false;                    ///< by newly_stalled()
   bool broken_ = false;
 };
+
+inline bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {
+  assert(payload.length == segment.length && payload.length <= payload_max_);
+  if (!slot_free()) return false;
+  Slot& slot = ring_.slot(position_);
+  const auto length = static_cast<std::uint32_t>(payload.length);
+  const std::size_t header_size = wire::encode(segment, slot.inline_bytes);
+  std::uint32_t offset = Slot::kInline;
+  if (header_size + length <= Slot::kInlineBytes) {
+    gather_short(payload, slot.inline_bytes + header_size);
+  } else {
+    if (!reserve(block_bytes(length), offset)) return false;
+    payload.copy_to(ring_.arena + offset);
+  }
+  slot.length = length;
+  slot.offset = offset;
+  slot.header_size = static_cast<std::uint8_t>(header_size);
+  arena_ends_[position_ & ring_.slot_mask] = arena_end_;
+  ++position_;
+  std::atomic_ref(slot.sequence).store(position_, std::memory_order_release);
+  return true;
+}
 
 }  // namespace cluster::shm

@@ -13,7 +13,7 @@
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/local_listener.h"
-#include "shm/ring_host.h"
+#include "shm/ring_listener.h"
 #include "shm/ring_reader.h"
 #include "shm/ring_writer.h"
 #include "support/give_way.h"
@@ -318,7 +318,7 @@ TEST_F(ShmProcesses, AKilledReaderIsNoticedByAWriterThatWaitsForRoom) {
 /// Writes rubbish all over the ring for as long as it lives, much of it nearly right.
 int scribble(const SocketAddress& from, const SocketAddress& to) {
   std::string reason;
-  const os::LocalSocket socket = os::LocalSocket::connect(RingHost::listener_name(to), reason);
+  const os::LocalSocket socket = os::LocalSocket::connect(RingListener::socket_name(to), reason);
   os::Descriptor file;
   const os::SharedMemory memory = os::SharedMemory::create(kSmall.total_bytes(), file, reason);
   const HelloMessage hello = encode(Hello{from, 1, kSmall, {}});

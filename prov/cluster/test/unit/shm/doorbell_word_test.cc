@@ -9,24 +9,24 @@ TEST(DoorbellWord, KnocksOncePerQuestion) {
   std::uint32_t word = 0;
   DoorbellWord sleeper(word);
   DoorbellWord writer(word);
-  EXPECT_FALSE(writer.take_if_requested());
+  EXPECT_FALSE(writer.take_request());
   sleeper.announce_fence();
-  EXPECT_FALSE(writer.take_if_requested());
-  EXPECT_TRUE(sleeper.request_doorbell());
-  EXPECT_FALSE(sleeper.request_doorbell()) << "asked already: no fence is due";
-  EXPECT_TRUE(writer.take_if_requested());
-  EXPECT_FALSE(writer.take_if_requested());
-  EXPECT_TRUE(sleeper.request_doorbell());
-  EXPECT_TRUE(writer.take_if_requested());
+  EXPECT_FALSE(writer.take_request());
+  EXPECT_TRUE(sleeper.request());
+  EXPECT_FALSE(sleeper.request()) << "asked already: no fence is due";
+  EXPECT_TRUE(writer.take_request());
+  EXPECT_FALSE(writer.take_request());
+  EXPECT_TRUE(sleeper.request());
+  EXPECT_TRUE(writer.take_request());
 }
 
 TEST(DoorbellWord, WorksWithoutAnIntroduction) {
   std::uint32_t word = 0;
   DoorbellWord sleeper(word);
   DoorbellWord writer(word);
-  EXPECT_TRUE(sleeper.request_doorbell());
-  EXPECT_TRUE(writer.take_if_requested());
-  EXPECT_FALSE(writer.take_if_requested());
+  EXPECT_TRUE(sleeper.request());
+  EXPECT_TRUE(writer.take_request());
+  EXPECT_FALSE(writer.take_request());
 }
 
 }  // namespace

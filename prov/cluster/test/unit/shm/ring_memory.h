@@ -25,7 +25,7 @@ class RingMemory {
   }
   Bytes bytes() { return {memory_.get(), geometry.total_bytes()}; }
   Slot& slot(std::uint32_t i) { return reinterpret_cast<Slot*>(memory_.get() + geometry.slots_begin())[i]; }
-  Control& control() { return *reinterpret_cast<Control*>(memory_.get()); }
+  RingControl& control() { return *reinterpret_cast<RingControl*>(memory_.get()); }
 
   const Geometry geometry;
 

@@ -1,9 +1,10 @@
-#include "shm/ring_host.h"
+#include "shm/ring_listener.h"
+
+#include <utility>
 
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/ring_inbox.h"
-#include "shm/ring_outbox.h"
 
 namespace cluster::shm {
 namespace {
@@ -11,12 +12,12 @@ namespace {
 constexpr std::size_t kHalfOpenMax = 64;
 constexpr std::size_t kAcceptsPerCall = 16;
 
-bool names_a_host(const SocketAddress& name) { return !name.empty() && !name.wildcard() && name.port() != 0; }
+bool complete(const SocketAddress& name) { return !name.empty() && !name.wildcard() && name.port() != 0; }
 
 }  // namespace
 
-RingHost::RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
-                   os::LocalSocket listener, const Environment& environment)
+RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry,
+                           bool single_copy, os::LocalSocket listener, const Environment& environment)
     : name_(name),
       epoch_(epoch),
       geometry_(geometry),
@@ -27,20 +28,20 @@ RingHost::RingHost(const SocketAddress& name, std::uint64_t epoch, const Geometr
   half_open_.reserve(kHalfOpenMax);
 }
 
-std::string RingHost::listener_name(const SocketAddress& name) {
+std::string RingListener::socket_name(const SocketAddress& name) {
   std::string text = "cluster-" + std::to_string(kLayoutVersion) + "/" + name.text();
   // A link-local address may exist once per interface.
   if (name.scope() != 0) text += "%" + std::to_string(name.scope());
   return text;
 }
 
-Connection RingHost::connect(const SocketAddress& peer) {
+Connection RingListener::connect(const SocketAddress& peer) {
   Connection result;
-  if (!names_a_host(peer)) {
-    result.reason = "the address names no host";
+  if (!complete(peer)) {
+    result.reason = "the address is incomplete";
     return result;
   }
-  os::LocalSocket socket = os::LocalSocket::connect(listener_name(peer), result.reason);
+  os::LocalSocket socket = os::LocalSocket::connect(socket_name(peer), result.reason);
   if (!socket) return result;
   if (!socket.same_user()) {
     result.reason = "it runs as another user";
@@ -54,15 +55,15 @@ Connection RingHost::connect(const SocketAddress& peer) {
   if (!socket.send(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
   ++environment_.counters.shm_attached;
   result.outbox =
-      std::make_unique<RingOutbox>(peer, std::move(socket), std::move(memory), geometry_, environment_);
+      std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, environment_);
   return result;
 }
 
-void RingHost::accept(std::vector<std::unique_ptr<Inbox>>& arrivals) {
-  admit_connections();
+void RingListener::accept(std::vector<std::unique_ptr<Inbox>>& inboxes) {
+  accept_connections();
   for (std::size_t i = 0; i < half_open_.size();) {
     bool waiting = false;
-    if (std::unique_ptr<Inbox> inbox = attach(half_open_[i], waiting)) arrivals.push_back(std::move(inbox));
+    if (std::unique_ptr<Inbox> inbox = attach(half_open_[i], waiting)) inboxes.push_back(std::move(inbox));
     if (waiting) {
       ++i;
     } else {
@@ -71,7 +72,7 @@ void RingHost::accept(std::vector<std::unique_ptr<Inbox>>& arrivals) {
   }
 }
 
-void RingHost::admit_connections() {
+void RingListener::accept_connections() {
   std::string reason;
   for (std::size_t i = 0; i < kAcceptsPerCall && half_open_.size() < kHalfOpenMax; ++i) {
     os::LocalSocket socket = listener_.accept(reason);
@@ -82,13 +83,13 @@ void RingHost::admit_connections() {
       refuse("a process of this node", "it runs as another user");
     }
   }
-  // Out of descriptors, say: the connection waits in the kernel, and one line is enough.
+  // For example out of descriptors: the connection waits in the kernel; one line of log is enough.
   if (!reason.empty() && !accept_failed_)
     environment_.log.warn("shared memory: cannot accept: %s", reason.c_str());
   accept_failed_ = !reason.empty();
 }
 
-std::unique_ptr<Inbox> RingHost::attach(os::LocalSocket& socket, bool& waiting) {
+std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiting) {
   HelloMessage message;
   os::Descriptor file;
   switch (socket.receive(as_bytes(&message, sizeof message), file)) {
@@ -101,7 +102,7 @@ std::unique_ptr<Inbox> RingHost::attach(os::LocalSocket& socket, bool& waiting) 
   }
   const std::optional<Hello> hello = decode(message);
   if (!hello) {
-    refuse("a process of this node", "its hello makes no sense");
+    refuse("a process of this node", "its hello is invalid");
     return nullptr;
   }
   std::string reason;
@@ -115,23 +116,23 @@ std::unique_ptr<Inbox> RingHost::attach(os::LocalSocket& socket, bool& waiting) 
                                      environment_);
 }
 
-void RingHost::refuse(const std::string& who, const std::string& reason) {
+void RingListener::refuse(const std::string& peer, const std::string& reason) {
   ++environment_.counters.shm_refused;
-  environment_.log.warn("shared memory refused to %s: %s", who.c_str(), reason.c_str());
+  environment_.log.warn("shared memory refused to %s: %s", peer.c_str(), reason.c_str());
 }
 
 std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uint64_t epoch,
                                              const ShmSettings& settings, const Environment& environment,
                                              std::string& reason) {
-  if (!names_a_host(name)) {
-    reason = "the address names no host";
+  if (!complete(name)) {
+    reason = "the address is incomplete";
     return nullptr;
   }
-  os::LocalSocket listener = os::LocalSocket::listen(RingHost::listener_name(name), reason);
+  os::LocalSocket listener = os::LocalSocket::listen(RingListener::socket_name(name), reason);
   if (!listener) return nullptr;
   const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
-  return std::make_unique<RingHost>(name, epoch, geometry, settings.single_copy, std::move(listener),
-                                    environment);
+  return std::make_unique<RingListener>(name, epoch, geometry, settings.single_copy, std::move(listener),
+                                        environment);
 }
 
 }  // namespace cluster::shm

@@ -1,4 +1,4 @@
-#include "shm/ring_host.h"
+#include "shm/ring_listener.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ std::uint16_t fresh_port() {
   return next++;
 }
 
-class RingHostTest : public ::testing::Test {
+class RingListenerTest : public ::testing::Test {
  protected:
   std::unique_ptr<LocalListener> open(const SocketAddress& name, std::uint64_t epoch) {
     std::string reason;
@@ -49,7 +49,7 @@ class RingHostTest : public ::testing::Test {
   /// A peer that speaks the first words itself.
   os::LocalSocket raw_connection() {
     std::string reason;
-    os::LocalSocket socket = os::LocalSocket::connect(RingHost::listener_name(bob_name), reason);
+    os::LocalSocket socket = os::LocalSocket::connect(RingListener::socket_name(bob_name), reason);
     EXPECT_TRUE(socket) << reason;
     return socket;
   }
@@ -81,7 +81,7 @@ class RingHostTest : public ::testing::Test {
   std::vector<std::unique_ptr<Inbox>> inboxes;
 };
 
-TEST_F(RingHostTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
+TEST_F(RingListenerTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
   const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
   EXPECT_TRUE(outbox->immediate());
   ASSERT_TRUE(post(*outbox, 1, 8));
@@ -108,7 +108,7 @@ TEST_F(RingHostTest, FirstMessagesAreWrittenBeforeThePeerKnows) {
   EXPECT_EQ(inboxes.size(), 1u);
 }
 
-TEST_F(RingHostTest, AnInboxIsQuietFromAVainLookUntilSomethingComes) {
+TEST_F(RingListenerTest, AnInboxIsQuietFromAVainLookUntilSomethingComes) {
   const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
   bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
@@ -135,7 +135,7 @@ TEST_F(RingHostTest, AnInboxIsQuietFromAVainLookUntilSomethingComes) {
   EXPECT_FALSE(inbox.unchanged()) << "looks fetch the second line of the next";
 }
 
-TEST_F(RingHostTest, AnEndpointReachesItself) {
+TEST_F(RingListenerTest, AnEndpointReachesItself) {
   const std::unique_ptr<Outbox> outbox = connect_to(alice_name);
   ASSERT_TRUE(post(*outbox, 1, 100));
   alice->accept(inboxes);
@@ -144,7 +144,7 @@ TEST_F(RingHostTest, AnEndpointReachesItself) {
   EXPECT_TRUE(shows(*inboxes[0], 1, 100));
 }
 
-TEST_F(RingHostTest, WhatADeadPeerWroteIsStillRead) {
+TEST_F(RingListenerTest, WhatADeadPeerWroteIsStillRead) {
   std::unique_ptr<Outbox> outbox = connect_to(bob_name);
   ASSERT_TRUE(post(*outbox, 1, 8));
   ASSERT_TRUE(post(*outbox, 2, 1000));
@@ -161,7 +161,7 @@ TEST_F(RingHostTest, WhatADeadPeerWroteIsStillRead) {
   EXPECT_FALSE(inboxes[0]->broken());
 }
 
-TEST_F(RingHostTest, TheWriterLearnsThatItsPeerIsGone) {
+TEST_F(RingListenerTest, TheWriterLearnsThatItsPeerIsGone) {
   const std::unique_ptr<Outbox> early = connect_to(bob_name);
   const std::unique_ptr<Outbox> late = connect_to(bob_name);
   bob->accept(inboxes);
@@ -178,7 +178,7 @@ TEST_F(RingHostTest, TheWriterLearnsThatItsPeerIsGone) {
   EXPECT_TRUE(shows(*inboxes[0], 1, 8));
 }
 
-TEST_F(RingHostTest, SaysWhyAPeerIsNotReached) {
+TEST_F(RingListenerTest, SaysWhyAPeerIsNotReached) {
   const Connection nobody = alice->connect(local(fresh_port()));
   EXPECT_FALSE(nobody.outbox);
   EXPECT_NE(nobody.reason.find("nobody listens"), std::string::npos) << nobody.reason;
@@ -186,14 +186,14 @@ TEST_F(RingHostTest, SaysWhyAPeerIsNotReached) {
   EXPECT_FALSE(alice->connect(local(0)).outbox);
 }
 
-TEST_F(RingHostTest, ANameInUseOrNoNameCannotBeOpened) {
+TEST_F(RingListenerTest, ANameInUseOrNoNameCannotBeOpened) {
   std::string reason;
   EXPECT_FALSE(open_listener(bob_name, 1, ShmSettings{}, surroundings.environment(), reason));
   EXPECT_NE(reason.find("in use"), std::string::npos) << reason;
   EXPECT_FALSE(open_listener(SocketAddress{}, 1, ShmSettings{}, surroundings.environment(), reason));
 }
 
-TEST_F(RingHostTest, TheHelloMayComeLater) {
+TEST_F(RingListenerTest, TheHelloMayComeLater) {
   const os::LocalSocket socket = raw_connection();
   bob->accept(inboxes);
   EXPECT_TRUE(inboxes.empty());
@@ -203,7 +203,7 @@ TEST_F(RingHostTest, TheHelloMayComeLater) {
   EXPECT_EQ(inboxes[0]->peer_epoch(), 5u);
 }
 
-TEST_F(RingHostTest, WhoHangsUpBeforeItsHelloIsForgotten) {
+TEST_F(RingListenerTest, WhoHangsUpBeforeItsHelloIsForgotten) {
   os::LocalSocket socket = raw_connection();
   bob->accept(inboxes);
   socket = os::LocalSocket();
@@ -212,7 +212,7 @@ TEST_F(RingHostTest, WhoHangsUpBeforeItsHelloIsForgotten) {
   EXPECT_EQ(surroundings.counters.shm_refused, 0u);
 }
 
-TEST_F(RingHostTest, TheSilentAreBoundedAndLoseNobody) {
+TEST_F(RingListenerTest, TheSilentAreBoundedAndLoseNobody) {
   std::vector<os::LocalSocket> silent;
   for (int i = 0; i < 100; ++i) silent.push_back(raw_connection());
   for (int i = 0; i < 20; ++i) bob->accept(inboxes);
@@ -227,16 +227,16 @@ TEST_F(RingHostTest, TheSilentAreBoundedAndLoseNobody) {
   EXPECT_TRUE(shows(*inboxes[0], 1, 8));
 }
 
-TEST_F(RingHostTest, RefusesANonsenseHello) {
+TEST_F(RingListenerTest, RefusesANonsenseHello) {
   HelloMessage hello = encode({alice_name, 5, kSmall, {}});
   hello.slots = 77;
   const os::LocalSocket socket = raw_connection();
   greet(socket, hello, memory_file(kSmall.total_bytes(), kSeals));
-  expect_refused("makes no sense");
+  expect_refused("is invalid");
   EXPECT_TRUE(socket.hung_up());
 }
 
-TEST_F(RingHostTest, RefusesAMessageThatIsNoHello) {
+TEST_F(RingListenerTest, RefusesAMessageThatIsNoHello) {
   std::string reason;
   const os::LocalSocket socket = raw_connection();
   const std::byte bytes[3] = {};
@@ -244,19 +244,19 @@ TEST_F(RingHostTest, RefusesAMessageThatIsNoHello) {
   expect_refused("no hello");
 }
 
-TEST_F(RingHostTest, RefusesMemoryThatCouldShrink) {
+TEST_F(RingListenerTest, RefusesMemoryThatCouldShrink) {
   const os::LocalSocket socket = raw_connection();
   greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes(), 0));
   expect_refused("not sealed");
 }
 
-TEST_F(RingHostTest, RefusesMemoryOfAnotherSize) {
+TEST_F(RingListenerTest, RefusesMemoryOfAnotherSize) {
   const os::LocalSocket socket = raw_connection();
   greet(socket, encode({alice_name, 5, kSmall, {}}), memory_file(kSmall.total_bytes() - 4096, kSeals));
   expect_refused("bytes instead of");
 }
 
-TEST_F(RingHostTest, AScribblingWriterBreaksItsInboxOnce) {
+TEST_F(RingListenerTest, AScribblingWriterBreaksItsInboxOnce) {
   const os::LocalSocket socket = raw_connection();
   const os::Descriptor file = memory_file(kSmall.total_bytes(), kSeals);
   greet(socket, encode({alice_name, 5, kSmall, {}}), file);
@@ -270,11 +270,11 @@ TEST_F(RingHostTest, AScribblingWriterBreaksItsInboxOnce) {
   EXPECT_EQ(surroundings.counters.refused_malformed, 1u);
 }
 
-TEST_F(RingHostTest, AReaderThatGivesBackTooMuchIsGone) {
+TEST_F(RingListenerTest, AReaderThatGivesBackTooMuchIsGone) {
   // Alice's peer is the test itself: it takes the memory out of the hello and scribbles over the head.
   std::string reason;
   const SocketAddress name = local(fresh_port());
-  const os::LocalSocket listener = os::LocalSocket::listen(RingHost::listener_name(name), reason);
+  const os::LocalSocket listener = os::LocalSocket::listen(RingListener::socket_name(name), reason);
   ASSERT_TRUE(listener) << reason;
   const std::unique_ptr<Outbox> outbox = connect_to(name);
   const os::LocalSocket socket = listener.accept(reason);
@@ -291,7 +291,7 @@ TEST_F(RingHostTest, AReaderThatGivesBackTooMuchIsGone) {
   EXPECT_EQ(surroundings.counters.refused_malformed, 1u);
 }
 
-TEST_F(RingHostTest, AnotherUserIsRefusedByBothSides) {
+TEST_F(RingListenerTest, AnotherUserIsRefusedByBothSides) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
   const pid_t child = ::fork();
   if (child == 0) {
@@ -305,10 +305,10 @@ TEST_F(RingHostTest, AnotherUserIsRefusedByBothSides) {
   expect_refused("another user");
 }
 
-TEST(RingHostName, SaysVersionAddressAndScope) {
-  EXPECT_EQ(RingHost::listener_name(local(9)), "cluster-2/127.0.99.1:9");
+TEST(RingListenerName, SaysVersionAddressAndScope) {
+  EXPECT_EQ(RingListener::socket_name(local(9)), "cluster-2/127.0.99.1:9");
   std::byte ip[16] = {std::byte{0xfe}, std::byte{0x80}};
-  EXPECT_EQ(RingHost::listener_name(SocketAddress::v6(ip, 9, 3)), "cluster-2/[fe80::]:9%3");
+  EXPECT_EQ(RingListener::socket_name(SocketAddress::v6(ip, 9, 3)), "cluster-2/[fe80::]:9%3");
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// The receiving end of a ring from one peer of this node. An interface: engine/ is tested with inboxes
+// that say what a test wants.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/bytes.h"
+#include "carrier/cross_memory.h"
+#include "wire/segment.h"
+
+namespace cluster::shm {
+
+/// A segment that lies in the ring; valid until pop().
+struct PeekedSegment {
+  wire::Segment segment;
+  ConstBytes payload;
+};
+
+class Inbox {
+ public:
+  virtual ~Inbox() = default;
+
+  /// True if peek() would find nothing, as it did last time. One load, for callers with many inboxes.
+  bool unchanged() const { return settled_ && load() == idle_; }
+  /// True, behind pop(), if peek() would find a segment. One load likewise.
+  bool has_next() const { return load() == ready_; }
+  /// Shows the next segment; false if there is none. Costs one cache line when the ring is idle.
+  virtual bool peek(PeekedSegment& segment) = 0;
+  /// Gives the slot that peek() showed back to the sender.
+  virtual void pop() = 0;
+
+  virtual const SocketAddress& peer() const = 0;
+  /// Orders the incarnations of one peer address: a larger one is a later one.
+  virtual std::uint64_t peer_epoch() const = 0;
+  /// The peer's memory; null where this process may not access it.
+  virtual carrier::CrossMemory* memory() = 0;
+  /// True if the peer broke the ring's rules; the inbox is to be dropped.
+  virtual bool broken() const = 0;
+  /// True once the peer is gone (a system call). What it wrote before can still be read.
+  virtual bool peer_gone() = 0;
+  /// Bytes of memory that are mapped; pages that were never used take no memory.
+  virtual std::size_t footprint() const = 0;
+
+  /// Readable when the peer rings the doorbell or is gone.
+  virtual int descriptor() const = 0;
+  /// From now on the peer rings the doorbell behind its next segment. True if it had not been asked: then
+  /// os::fence_processes() and one more peek() are due before the caller sleeps.
+  virtual bool request_doorbell() = 0;
+  /// Makes the descriptor unreadable again. The caller must request the doorbell again.
+  virtual void clear_doorbell() = 0;
+
+ protected:
+  /// There is a segment once `word` has the value `ready`.
+  void watch(std::uint32_t& word, std::uint32_t ready) {
+    word_ = &word;
+    ready_ = ready;
+  }
+  /// There is none as long as `word` has the value `idle`.
+  void settle(std::uint32_t& word, std::uint32_t idle) {
+    word_ = &word;
+    idle_ = idle;
+    settled_ = true;
+  }
+  void unsettle() { settled_ = false; }
+
+ private:
+  std::uint32_t load() const { return std::atomic_ref(*word_).load(std::memory_order_relaxed); }
+
+  std::uint32_t ready_ = 0;
+  std::uint32_t* word_ = &ready_;  ///< of the next slot; at first itself: peek() and see
+  std::uint32_t idle_ = 0;
+  bool settled_ = false;
+};
+
+}  // namespace cluster::shm

@@ -1,0 +1,35 @@
+#include "shm/outbox.h"
+
+#include <utility>
+
+namespace cluster::shm {
+
+Outbox::Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory,
+               const Geometry& geometry, const Environment& environment)
+    : writer_(memory.bytes(), geometry),
+      environment_(environment),
+      memory_(std::move(memory)),
+      socket_(std::move(socket)),
+      peer_(peer) {}
+
+bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token) {
+  if (!writer_.post(segment, payload)) return false;
+  if (writer_.take_doorbell_request()) [[unlikely]]
+    socket_.send_doorbell();
+  ++environment_.counters.shm_sent;
+  return true;
+}
+
+bool Outbox::peer_gone() {
+  if (!writer_.broken()) return socket_.hung_up();
+  // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.
+  if (!violation_reported_) {
+    violation_reported_ = true;
+    ++environment_.counters.refused_malformed;
+    environment_.log.warn("shared memory to %s dropped: the peer acknowledged segments that were never sent",
+                          peer_.text().c_str());
+  }
+  return true;
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,55 @@
+// The sending end of a ring to one peer of this node, with the socket that reports the peer's death. What
+// has been written stays readable for the peer after this end is gone.
+#pragma once
+
+#include <cstddef>
+
+#include "base/address.h"
+#include "base/environment.h"
+#include "carrier/carrier.h"
+#include "os/local_socket.h"
+#include "os/shared_memory.h"
+#include "shm/ring_writer.h"
+
+namespace cluster::shm {
+
+class Outbox final : public carrier::Carrier {
+ public:
+  Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory, const Geometry& geometry,
+         const Environment& environment);
+
+  std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
+            carrier::Token token) override;
+  bool immediate() const override { return true; }
+
+  /// True once the peer is gone or has broken the ring's rules (a system call).
+  bool peer_gone();
+  /// True if the peer has taken everything out of the ring.
+  bool drained() const { return writer_.drained(); }
+  /// Bytes of memory that are mapped; pages that were never used take no memory.
+  std::size_t footprint() const { return memory_.bytes().size(); }
+
+  /// Readable when the peer rings the doorbell or is gone.
+  int descriptor() const { return socket_.descriptor(); }
+  /// From now on the peer rings the doorbell when it frees space. True if it had not been asked: then
+  /// os::fence_processes() and one more attempt to post are due before the caller sleeps.
+  bool request_doorbell() { return writer_.request_doorbell(); }
+  /// Makes the descriptor unreadable again. The caller must request the doorbell again.
+  void clear_doorbell() { socket_.clear_doorbell(); }
+  /// Rings the peer's doorbell without being asked, once, if segments wait and the peer has taken none since
+  /// the last call.
+  void ring_doorbell_if_stalled() {
+    if (writer_.newly_stalled()) socket_.send_doorbell();
+  }
+
+ private:
+  RingWriter writer_;
+  Environment environment_;
+  os::SharedMemory memory_;
+  os::LocalSocket socket_;
+  SocketAddress peer_;
+  bool violation_reported_ = false;
+};
+
+}  // namespace cluster::shm

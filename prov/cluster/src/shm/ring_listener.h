@@ -1,0 +1,48 @@
+// Accepts and opens the shared-memory connections of one endpoint, and checks the peers.
+//
+// A connection is good for nothing until its hello has come; until then it counts among the half-open
+// ones, whose number is bounded: beyond the bound connections wait in the kernel's queue. No timer is
+// needed: a process sends its hello right behind connecting, or it dies and its end of file comes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "os/local_socket.h"
+#include "shm/layout.h"
+#include "shm/local_listener.h"
+
+namespace cluster::shm {
+
+class RingListener final : public LocalListener {
+ public:
+  RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
+               os::LocalSocket listener, const Environment& environment);
+
+  /// The abstract socket name of the listener of `name`.
+  static std::string socket_name(const SocketAddress& name);
+
+  Connection connect(const SocketAddress& peer) override;
+  void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) override;
+  int descriptor() const override { return listener_.descriptor(); }
+  bool has_half_open() const override { return !half_open_.empty(); }
+
+ private:
+  void accept_connections();
+  std::unique_ptr<Inbox> attach(os::LocalSocket& socket, bool& waiting);
+  void refuse(const std::string& peer, const std::string& reason);
+
+  SocketAddress name_;
+  std::uint64_t epoch_;
+  Geometry geometry_;
+  bool single_copy_;
+  /// The secret that peers must see in this process's memory; its address never changes.
+  std::unique_ptr<const std::uint64_t> proof_;
+  os::LocalSocket listener_;
+  Environment environment_;
+  std::vector<os::LocalSocket> half_open_;
+  bool accept_failed_ = false;
+};
+
+}  // namespace cluster::shm
