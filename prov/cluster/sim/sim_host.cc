@@ -103,7 +103,7 @@ void SimHost::start(Duration clock_set_back) {
         .link = std::move(link),
         .host = nullptr,
         .resources = nullptr,
-        .service = shared_.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
+        .type = shared_.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
         .rails = std::move(rails)});
     process_->engine->attach(shared_.book, {.sends = &process_->sends,
                                             .receives = &process_->receives,

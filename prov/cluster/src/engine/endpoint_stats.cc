@@ -1,53 +1,54 @@
 #include "engine/endpoint_stats.h"
 
-#include "engine/core.h"
+#include "engine/engine_parts.h"
+#include "engine/peer_table.h"
+#include "protocol/messenger.h"
 
 namespace cluster::engine {
+namespace {
 
-const char* Core::path_of(const Peer& peer) const {
-  if (parts_.service == EndpointType::dgram) return parts_.link->name();
+PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
+  PeerStats stats;
+  stats.name = peer.name();
+  stats.path = path_name(parts, peer);
+  stats.why = parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.path_reason;
+  stats.stored = peer.channel.stored;
+  stats.spare = peer.channel.credit_limit - peer.channel.charged;
+  stats.lent = peer.channel.charged_by_peer - peer.channel.released;
+  stats.footprint = sizeof peer + peer.path_reason.capacity() + peer.channel.control.footprint();
+  if (peer.flow != nullptr) {
+    stats.flow = peer.flow->stats();
+    stats.footprint += stats.flow->footprint;
+  }
+  if (peer.pending_session != nullptr) stats.footprint += peer.pending_session->stats().footprint;
+  if (peer.outbox != nullptr || peer.inbox != nullptr) {
+    stats.rings = {.single_copy = peer.channel.memory != nullptr,
+                   .unread = peer.outbox != nullptr && !peer.outbox->drained()};
+    if (peer.outbox != nullptr) stats.footprint += peer.outbox->footprint();
+    if (peer.inbox != nullptr) stats.footprint += peer.inbox->footprint();
+  }
+  return stats;
+}
+
+}  // namespace
+
+const char* path_name(const EngineParts& parts, const Peer& peer) {
+  if (parts.type == EndpointType::dgram) return parts.link->name();
   if (peer.channel.carrier == nullptr) return "none";
   if (peer.self) return "self";
-  return peer.outbox != nullptr ? "shm" : parts_.link->name();
+  return peer.outbox != nullptr ? "shm" : parts.link->name();
 }
 
-const char* Core::path_to(std::uint64_t handle) {
-  const Peer* peer = peers_.by_handle(handle);
-  return peer == nullptr ? nullptr : path_of(*peer);
-}
-
-PeerStats Core::look_at(const Peer& peer) const {
-  PeerStats seen;
-  seen.name = peer.name();
-  seen.path = path_of(peer);
-  seen.why = parts_.service == EndpointType::dgram ? "datagrams always go by the link" : peer.why;
-  seen.stored = peer.channel.stored;
-  seen.spare = peer.channel.credit_limit - peer.channel.charged;
-  seen.lent = peer.channel.charged_by_peer - peer.channel.released;
-  seen.footprint = sizeof peer + peer.why.capacity() + peer.channel.control.footprint();
-  if (peer.flow != nullptr) {
-    seen.flow = peer.flow->stats();
-    seen.footprint += seen.flow->footprint;
-  }
-  if (peer.suitor != nullptr) seen.footprint += peer.suitor->stats().footprint;
-  if (peer.outbox != nullptr || peer.inbox != nullptr) {
-    seen.rings = {.single_copy = peer.channel.memory != nullptr,
-                  .unread = peer.outbox != nullptr && !peer.outbox->drained()};
-    if (peer.outbox != nullptr) seen.footprint += peer.outbox->footprint();
-    if (peer.inbox != nullptr) seen.footprint += peer.inbox->footprint();
-  }
-  return seen;
-}
-
-EndpointStats Core::stats() const {
-  EndpointStats seen{.now = parts_.environment.clock.now(),
-                     .since = started_,
-                     .counters = parts_.environment.counters,
-                     .unexpected = messenger_.stored(),
-                     .peers = {}};
-  seen.peers.reserve(peers_.all().size());
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) seen.peers.push_back(look_at(*peer));
-  return seen;
+EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
+                            const protocol::Messenger& messenger, Time since) {
+  EndpointStats stats{.now = parts.environment.clock.now(),
+                      .since = since,
+                      .counters = parts.environment.counters,
+                      .unexpected = messenger.stored(),
+                      .peers = {}};
+  stats.peers.reserve(peers.all().size());
+  for (const std::unique_ptr<Peer>& peer : peers.all()) stats.peers.push_back(stats_of(parts, *peer));
+  return stats;
 }
 
 }  // namespace cluster::engine

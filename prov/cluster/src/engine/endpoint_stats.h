@@ -1,6 +1,5 @@
-// What can be seen of an endpoint from outside: its counters, its peers, which way each is reached and why.
-// Values of one moment, taken under the endpoint's lock by whoever asks (insight.cc); nothing is kept or
-// counted for it where messages pass.
+// What can be read of an endpoint from outside: its counters, its peers, which carrier reaches each and why.
+// Values of one moment, collected under the engine lock; the paths of messages keep and count nothing for it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,15 @@
 #include "base/units.h"
 #include "reliability/flow.h"
 
+namespace cluster::protocol {
+class Messenger;
+}
+
 namespace cluster::engine {
+
+class PeerTable;
+struct EngineParts;
+struct Peer;
 
 struct PeerStats {
   SocketAddress name;
@@ -25,7 +32,7 @@ struct PeerStats {
   };
   std::optional<Rings> rings;
   std::size_t stored = 0;     ///< messages of it that wait for their receive
-  std::uint64_t spare = 0;    ///< eager bytes, charges included, that it takes before it has to say more
+  std::uint64_t spare = 0;    ///< eager bytes, charges included, that it takes before it has to give credit
   std::uint64_t lent = 0;     ///< the same that it has used here and not been given back
   std::size_t footprint = 0;  ///< bytes of memory held for the peer; of rings, what is mapped
 };
@@ -37,5 +44,10 @@ struct EndpointStats {
   std::size_t unexpected = 0;  ///< messages that wait for their receive
   std::vector<PeerStats> peers;
 };
+
+/// As PeerStats::path.
+const char* path_name(const EngineParts& parts, const Peer& peer);
+EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
+                            const protocol::Messenger& messenger, Time since);
 
 }  // namespace cluster::engine

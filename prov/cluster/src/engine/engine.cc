@@ -1,113 +1,171 @@
 #include "engine/engine.h"
 
-#include "engine/core.h"
+#include <mutex>
+#include <utility>
 
 namespace cluster::engine {
+namespace {
+
+protocol::MessengerSettings messenger_settings(const EngineSettings& settings) {
+  return {.send_requests_max = settings.send_requests_max,
+          .eager_credit = settings.eager_credit,
+          .unexpected_max = settings.unexpected_max,
+          .pull_window = settings.pull_window};
+}
+
+}  // namespace
 
 Engine::Engine(EngineParts parts)
-    : door_(parts.environment.fence), core_(std::make_unique<Core>(std::move(parts))) {}
-
-Engine::~Engine() { progress_client_.reset(); }
-
-const SocketAddress& Engine::name() const { return core_->name(); }
-
-void Engine::attach(const AddressTable& book, const protocol::EndpointBindings& bindings) {
-  const std::lock_guard door(door_);
-  core_->attach(book, bindings);
+    : lock_(parts.environment.fence),
+      parts_(std::move(parts)),
+      peers_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
+      messenger_(messenger_settings(parts_.settings), parts_.environment.counters, peers_),
+      waiter_(parts_.link.get(), parts_.host.get()),
+      admission_(parts_.settings, parts_.environment, peers_, messenger_),
+      tx_(parts_.link.get(), parts_.environment.clock, peers_, messenger_),
+      local_(peers_, messenger_, waiter_, admission_),
+      sessions_(parts_, peers_, messenger_, tx_),
+      closer_(parts_, peers_, messenger_, local_, sessions_),
+      paths_(parts_, peers_, admission_, local_, sessions_, closer_),
+      network_(parts_, peers_, messenger_, admission_, tx_, sessions_, closer_),
+      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, paths_, network_),
+      background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {
+  if (parts_.type == EndpointType::dgram) {
+    datagrams_.emplace(*parts_.link, parts_.environment.counters, peers_, messenger_);
+    network_.use(*datagrams_);
+  }
 }
 
-Status Engine::send(const protocol::SendOp& order) {
-  const std::lock_guard door(door_);
-  return core_->send(order);
+Engine::~Engine() {
+  progress_client_.reset();
+  loop_.drain_on_close();
+  closer_.send_farewells();
 }
 
-Status Engine::receive(const protocol::RecvOp& order) {
-  const std::lock_guard door(door_);
-  return core_->receive(order);
+void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings) {
+  const std::lock_guard lock(lock_);
+  peers_.attach(addresses);
+  messenger_.attach(bindings);
 }
 
-Status Engine::put(const protocol::WriteOp& order) {
-  const std::lock_guard door(door_);
-  return core_->put(order);
+/// What send, put, get and atomic have in common: the peer, its carrier, and that the operation leaves at
+/// once, or with those that follow.
+template <typename Act>
+Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
+  Peer* const peer = peers_.by_handle(handle);
+  if (peer == nullptr) return Status::bad_address;
+  if (peer->channel.carrier == nullptr && !paths_.open(*peer)) return Status::unreachable;
+  const Status status = act(peer->channel);
+  if (peer->flow != nullptr) tx_.posted(*peer, more);
+  loop_.wake_sleepers();
+  return status;
 }
 
-Status Engine::get(const protocol::ReadOp& order) {
-  const std::lock_guard door(door_);
-  return core_->get(order);
+Status Engine::send(const protocol::SendOp& op) {
+  const std::lock_guard lock(lock_);
+  if (datagrams_) return datagrams_->send(op);
+  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 
-Status Engine::atomic(const protocol::AtomicRmaOp& order) {
-  const std::lock_guard door(door_);
-  return core_->atomic(order);
+Status Engine::put(const protocol::WriteOp& op) {
+  const std::lock_guard lock(lock_);
+  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.put(channel, op); });
+}
+
+Status Engine::get(const protocol::ReadOp& op) {
+  const std::lock_guard lock(lock_);
+  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.get(channel, op); });
+}
+
+Status Engine::atomic(const protocol::AtomicRmaOp& op) {
+  const std::lock_guard lock(lock_);
+  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.atomic(channel, op); });
+}
+
+Status Engine::receive(const protocol::RecvOp& op) {
+  const std::lock_guard lock(lock_);
+  protocol::Channel* from = nullptr;
+  if (op.from != protocol::kAddrUnspec) {
+    Peer* const peer = peers_.by_handle(op.from);
+    if (peer == nullptr) return Status::bad_address;
+    from = &peer->channel;
+  }
+  if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek finds what has arrived by now
+  const Status status = messenger_.receive(from, op);
+  loop_.receive_posted();
+  loop_.wake_sleepers();
+  return status;
 }
 
 bool Engine::cancel(void* context) {
-  const std::lock_guard door(door_);
-  return core_->cancel(context);
+  const std::lock_guard lock(lock_);
+  return messenger_.cancel(context);
 }
 
 os::NextWake Engine::run_in_background() {
-  if (core_->looked_after()) return core_->until_next_look();
-  const std::unique_lock door(door_, std::try_to_lock);
-  return door.owns_lock() ? core_->run_in_background() : Core::kAfterOthers;
+  if (background_.application_polls()) return background_.next_check();
+  const std::unique_lock lock(lock_, std::try_to_lock);
+  return lock.owns_lock() ? background_.run() : BackgroundRunner::kLockBusy;
 }
 
 void Engine::enable_auto_progress() {
-  const std::lock_guard door(door_);
-  core_->enable_auto_progress();
-}
-
-int Engine::descriptor() {
-  const std::lock_guard door(door_);
-  return core_->descriptor();
-}
-
-bool Engine::arm() {
-  const std::lock_guard door(door_);
-  return core_->arm_for_others();
+  const std::lock_guard lock(lock_);
+  background_.set_automatic();
 }
 
 Time Engine::next_deadline() const {
-  const std::lock_guard door(door_);
-  return core_->next_deadline();
+  const std::lock_guard lock(lock_);
+  return loop_.next_deadline();
 }
 
 Counters Engine::counters() const {
-  const std::lock_guard door(door_);
-  return core_->counters();
+  const std::lock_guard lock(lock_);
+  return parts_.environment.counters;
 }
 
 std::size_t Engine::tx_size_left() const {
-  const std::lock_guard door(door_);
-  return core_->tx_size_left();
+  const std::lock_guard lock(lock_);
+  return messenger_.tx_size_left();
 }
 
 std::size_t Engine::unexpected_messages() const {
-  const std::lock_guard door(door_);
-  return core_->unexpected_messages();
+  const std::lock_guard lock(lock_);
+  return messenger_.stored();
 }
 
 const char* Engine::path_to(std::uint64_t handle) const {
-  const std::lock_guard door(door_);
-  return core_->path_to(handle);
+  const std::lock_guard lock(lock_);
+  const Peer* const peer = peers_.by_handle(handle);
+  return peer == nullptr ? nullptr : path_name(parts_, *peer);
 }
 
 std::optional<EndpointStats> Engine::stats() const {
-  const std::unique_lock door(door_, std::try_to_lock);
-  if (!door.owns_lock()) return std::nullopt;
-  return core_->stats();
+  const std::unique_lock lock(lock_, std::try_to_lock);
+  if (!lock.owns_lock()) return std::nullopt;
+  return collect_stats(parts_, peers_, messenger_, sessions_.started());
 }
 
 bool Engine::quiescent() const {
-  const std::lock_guard door(door_);
-  return core_->quiescent();
+  const std::lock_guard lock(lock_);
+  return loop_.quiescent();
 }
 
 void Engine::poll(bool wait) {
-  std::unique_lock door(door_, std::defer_lock);
-  if (!wait && !door.try_lock()) return;
-  if (wait) door.lock();
-  core_->poll(wait ? Core::Look::everywhere : Core::Look::where_due);
+  std::unique_lock lock(lock_, std::defer_lock);
+  if (!wait && !lock.try_lock()) return;
+  if (wait) lock.lock();
+  loop_.run_once(wait ? PollScope::all : PollScope::due);
+}
+
+int Engine::descriptor() {
+  const std::lock_guard lock(lock_);
+  return loop_.descriptor();
+}
+
+bool Engine::arm() {
+  const std::lock_guard lock(lock_);
+  background_.application_sleeps();
+  return loop_.arm();
 }
 
 }  // namespace cluster::engine

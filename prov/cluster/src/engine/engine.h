@@ -1,107 +1,121 @@
-// One endpoint: everything it knows, entered through one door. Single-threaded inside; the door's
-// lock is taken here and nowhere below. Progress happens in poll(), which api/ calls from whatever
-// reads or waits.
+// One endpoint, entered only here: each method takes the engine lock and calls the objects behind it. Those
+// are single-threaded, know only objects declared before them, and take no lock.
+//
+//   down   send() -> Messenger -> Outbox (this node), or Flow -> TxScheduler -> link
+//   up     poll() -> EventLoop -> LocalPeers (rings) and NetworkReceiver (link -> session -> flow) ->
+//   Messenger
+//          -> completion queues
+//
+//   PeerTable         peers by name and handle          PathSelector      which carrier reaches a peer
+//   SessionTable      sessions over the network         PeerCloser        the end of a peer
+//   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
+//   TxScheduler       what leaves, and when             EventLoop         one turn; when the next is due
+//   LocalPeers        rings of peers on this node       BackgroundRunner  turns of the progress thread
+//
+// Progress happens in poll(), which api/ calls from whatever reads or waits.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "base/biased_lock.h"
-#include "base/environment.h"
 #include "base/status.h"
 #include "engine/address_table.h"
+#include "engine/admission_control.h"
+#include "engine/background_runner.h"
+#include "engine/datagram_endpoint.h"
 #include "engine/endpoint_stats.h"
-#include "engine/engine_settings.h"
-#include "link/link.h"
-#include "multipath/address_pairing.h"
+#include "engine/engine_parts.h"
+#include "engine/event_loop.h"
+#include "engine/local_peers.h"
+#include "engine/network_receiver.h"
+#include "engine/path_selector.h"
+#include "engine/peer_closer.h"
+#include "engine/peer_table.h"
+#include "engine/session_table.h"
+#include "engine/tx_scheduler.h"
+#include "engine/waiter.h"
 #include "os/progress_thread.h"
 #include "protocol/completion.h"
+#include "protocol/messenger.h"
 #include "protocol/ops.h"
 
-namespace cluster::shm {
-class LocalListener;
-}
-
 namespace cluster::engine {
-
-class Core;
-
-/// What an endpoint promises its application: everything, or whole messages only.
-enum class EndpointType : std::uint8_t { rdm, dgram };
-
-/// What an engine is made of. `link` may be null (shared memory only), `host` may be null (no
-/// shared memory); `resources` is whatever must live exactly as long as the engine.
-struct EngineParts {
-  Environment environment;
-  EngineSettings settings;
-  SocketAddress name;       ///< as fi_getname says it: routable, port bound
-  std::uint64_t epoch = 0;  ///< real time in ns: orders the lives of one name, across restarts
-  std::unique_ptr<link::Link> link;
-  std::unique_ptr<shm::LocalListener> host;
-  std::shared_ptr<void> resources;
-  EndpointType service = EndpointType::rdm;  ///< datagrams need a link and use no host
-  /// The interfaces behind `link` by number, the first being that of the name; empty: one.
-  std::vector<multipath::Rail> rails = {};
-};
 
 class Engine {
  public:
   explicit Engine(EngineParts parts);
-  /// Waits (bounded by settings.linger) until peers have what they are owed, then goes.
+  /// Waits, at most for the `linger` setting, until peers have what they are owed.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  const SocketAddress& name() const;
-  /// Must come before the first send or receive. The book outlives the engine.
-  void attach(const AddressTable& book, const protocol::EndpointBindings& bindings);
+  const SocketAddress& name() const { return parts_.name; }
+  /// Must come before the first send or receive. The address table outlives the engine.
+  void attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings);
 
-  /// Status::ok: taken (its outcome goes to the bindings). Status::again: no room, poll and repeat.
-  /// Anything else: refused, no outcome will follow.
-  Status send(const protocol::SendOp& order);
-  Status receive(const protocol::RecvOp& order);
-  Status put(const protocol::WriteOp& order);
-  Status get(const protocol::ReadOp& order);
-  Status atomic(const protocol::AtomicRmaOp& order);
+  /// Status::ok: accepted (its outcome goes to the bindings). Status::again: no resources now, poll and
+  /// repeat. Anything else: refused, no outcome will follow.
+  Status send(const protocol::SendOp& op);
+  Status receive(const protocol::RecvOp& op);
+  Status put(const protocol::WriteOp& op);
+  Status get(const protocol::ReadOp& op);
+  Status atomic(const protocol::AtomicRmaOp& op);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
-  /// Whatever visits run_in_background() from another thread: let go of before the engine goes.
-  void set_progress_client(std::shared_ptr<void> progress_client) {
-    progress_client_ = std::move(progress_client);
-  }
-  /// For a thread of the library's own, which never waits at the door: takes a turn if nobody has polled
-  /// since the last visit, and says when to come again. Seldom, unless enable_auto_progress() was asked for.
+
+  /// Registration of run_in_background() with the progress thread: ends before the engine does.
+  void set_progress_client(std::shared_ptr<void> registration) { progress_client_ = std::move(registration); }
+  /// For the progress thread, which never waits for the lock: takes a turn if no thread has polled since its
+  /// last run, and says when to come again.
   os::NextWake run_in_background();
-  /// FI_PROGRESS_AUTO: peers are served at once though nobody polls. Before attach().
+  /// FI_PROGRESS_AUTO: peers are served at once though the application does not poll. Before attach().
   void enable_auto_progress();
-  /// When it next wants a turn though nothing arrives and nobody asks; kNever: not at all.
+
+  /// When it next wants a turn though nothing arrives and no call is made; kNever: not at all.
   Time next_deadline() const;
   /// What it has counted so far.
   Counters counters() const;
-  /// So many more operations find room for certain.
+  /// How many more operations are accepted for certain (fi_tx_size_left).
   std::size_t tx_size_left() const;
   /// How many messages wait for their receive.
   std::size_t unexpected_messages() const;
-  /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle
-  /// names nobody.
+  /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle is not
+  /// in the address vector.
   const char* path_to(std::uint64_t handle) const;
-  /// What can be seen of it now; nothing if another thread is inside.
+  /// What can be read of it now; nothing if another thread is inside.
   std::optional<EndpointStats> stats() const;
-  /// True if nobody is owed anything: what was promised has left, and what came was acknowledged.
+  /// True once nothing is owed to any peer: what was promised has left, and what came was acknowledged.
   bool quiescent() const;
-  /// One turn of the agenda. With `wait` false, returns at once if another thread is inside.
+
+  /// One turn of the event loop. With `wait` false, returns at once if another thread is inside.
   void poll(bool wait = true);
-  /// Becomes readable when poll() has something to do, if arm() has said so; -1 if that cannot be had.
+  /// Becomes readable when poll() has something to do, if arm() has returned true; -1 if there is none.
   int descriptor();
-  /// One turn, after which one may sleep on the descriptor. False if something came in (or one cannot
-  /// sleep here): poll on.
+  /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
+  /// impossible: poll on.
   bool arm();
 
  private:
-  mutable BiasedLock door_;
-  std::unique_ptr<Core> core_;
+  template <typename Act>
+  Status post(std::uint64_t handle, bool more, Act&& act);
+
+  mutable BiasedLock lock_;
+  EngineParts parts_;
+  mutable PeerTable peers_;
+  protocol::Messenger messenger_;
+  Waiter waiter_;
+  AdmissionControl admission_;
+  TxScheduler tx_;
+  LocalPeers local_;
+  SessionTable sessions_;
+  PeerCloser closer_;
+  PathSelector paths_;
+  std::optional<DatagramEndpoint> datagrams_;
+  NetworkReceiver network_;
+  EventLoop loop_;
+  BackgroundRunner background_;
   std::shared_ptr<void> progress_client_;
 };
 

@@ -1,15 +1,15 @@
-// When small messages share a frame. A frame costs a system call, however little it holds; so while earlier
+// When small messages share a frame. A frame costs a system call, however little it holds. So while earlier
 // frames to the peer are unanswered (a lone message therefore never waits), the next message may wait in the
-// open frame for others, until that is full or the engine takes a turn, as it does for whoever finds no news
-// or waits for some. The idea is Nagle's (RFC 896), without its trap: who looks for an answer sends what
-// waits for it.
+// open frame for others, until that is full or the engine takes a turn, as it does whenever the application
+// reads or waits. This is Nagle's algorithm (RFC 896) without its deadlock against delayed acknowledgements:
+// an application that looks for an answer sends what waits for it.
 //
-// An application may also look for nothing, and turn to an hour's work or wait for its peer by other means.
-// So nothing waits unless the progress thread (attend.cc) comes by often, and it does so only while a stream
-// of messages would profit: kStreamMin wishes from one of its visits at leisure to the next begin a stream,
-// fewer in kRunsPerReview visits end it.
+// An application may also look for nothing, and compute for an hour or wait for its peer by other means. So
+// no message waits unless the progress thread runs often (background_runner.h), and it does so only while a
+// stream of messages would profit: kStreamMin messages that could have waited, from one of its idle runs to
+// the next, begin a stream; fewer in kRunsPerReview runs end it.
 //
-// wish() and settle() are for whoever is inside the engine's door; due() is for the progress thread, outside.
+// may_wait() and apply_review() need the engine lock; review_due() is for the progress thread without it.
 #pragma once
 
 #include <atomic>
@@ -21,45 +21,46 @@ namespace cluster::engine {
 
 class PackingPolicy {
  public:
-  /// How often the progress thread comes by in a stream; longer than twice as long no message waits.
+  /// Time between two runs of the progress thread in a stream; no message waits longer than twice that.
   static constexpr Duration kStreamInterval = 250us;
   static constexpr std::uint32_t kRunsPerReview = 40;
   static constexpr std::uint32_t kStreamMin = 64;
 
-  /// A message could wait for others. True if it may: somebody sends it if nobody else does.
-  bool wish() {
-    wishes_.store(wishes_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return attended_;
+  /// A message could wait for others; counted. True if it may: the progress thread sends it if no call does.
+  bool may_wait() {
+    candidates_.store(candidates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return in_stream_;
   }
-  /// The progress thread's every visit. True if a stream has begun or ended: it shall come in and settle().
-  bool due() {
-    if (attended_ && ++visits_ < kRunsPerReview) return false;
-    const std::uint32_t wishes = wishes_.load(std::memory_order_relaxed);
-    streaming_ = wishes - wishes_seen_ >= kStreamMin;
-    if (streaming_ == attended_) begin_interval(wishes);
-    return streaming_ != attended_;
+  /// In each run of the progress thread. True if a stream has begun or ended: then apply_review() is due.
+  bool review_due() {
+    if (in_stream_ && ++runs_ < kRunsPerReview) return false;
+    const std::uint32_t candidates = candidates_.load(std::memory_order_relaxed);
+    streaming_ = candidates - candidates_seen_ >= kStreamMin;
+    if (streaming_ == in_stream_) begin_interval(candidates);
+    return streaming_ != in_stream_;
   }
-  void settle() {
-    if (streaming_ == attended_) return;
-    attended_ = streaming_;
-    begin_interval(wishes_.load(std::memory_order_relaxed));
+  void apply_review() {
+    if (streaming_ == in_stream_) return;
+    in_stream_ = streaming_;
+    begin_interval(candidates_.load(std::memory_order_relaxed));
   }
-  /// Progress by itself: the progress thread says at each visit whether it comes back soon enough.
-  void attended(bool soon) { attended_ = soon; }
-  /// Does the progress thread come by each kStreamInterval? For the progress thread, which alone changes it.
-  bool attended() const { return attended_; }
+  /// With automatic progress each run of the progress thread says whether the next one comes soon enough.
+  void set_in_stream(bool in_stream) { in_stream_ = in_stream; }
+  bool in_stream() const { return in_stream_; }
 
  private:
-  void begin_interval(std::uint32_t wishes) {
-    wishes_seen_ = wishes;
-    visits_ = 0;
+  void begin_interval(std::uint32_t candidates) {
+    candidates_seen_ = candidates;
+    runs_ = 0;
   }
 
-  std::atomic<std::uint32_t> wishes_{0};
-  bool attended_ = false;  ///< written by the progress thread inside the door, so read by it anywhere
+  std::atomic<std::uint32_t> candidates_{0};
+  /// The progress thread runs each kStreamInterval. Only that thread changes it, with the lock held, so it
+  /// may read it without.
+  bool in_stream_ = false;
   bool streaming_ = false;
-  std::uint32_t wishes_seen_ = 0;
-  std::uint32_t visits_ = 0;
+  std::uint32_t candidates_seen_ = 0;
+  std::uint32_t runs_ = 0;
 };
 
 }  // namespace cluster::engine

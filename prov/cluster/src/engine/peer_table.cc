@@ -1,8 +1,10 @@
 #include "engine/peer_table.h"
 
+#include <algorithm>
+
 namespace cluster::engine {
 
-Peer& PeerTable::named(const SocketAddress& name) {
+Peer& PeerTable::find_or_add(const SocketAddress& name) {
   Peer*& slot = by_name_[name];
   if (slot == nullptr) {
     all_.push_back(std::make_unique<Peer>());
@@ -18,11 +20,17 @@ Peer* PeerTable::find(const SocketAddress& name) {
   return found == by_name_.end() ? nullptr : found->second;
 }
 
-void PeerTable::forget_aliases(Peer& peer) {
+void PeerTable::add_alias(Peer& peer, const SocketAddress& address) {
+  by_name_.try_emplace(address, &peer);
+  peer.has_aliases = true;
+}
+
+void PeerTable::remove_aliases(Peer& peer) {
+  if (!peer.has_aliases) return;
   std::erase_if(by_name_,
                 [&](const auto& entry) { return entry.second == &peer && entry.first != peer.name(); });
   by_handle_.clear();  // some may have been found by another address
-  peer.aliased = false;
+  peer.has_aliases = false;
 }
 
 bool PeerTable::is_alias(const SocketAddress& address, const Peer& peer) const {
@@ -30,33 +38,37 @@ bool PeerTable::is_alias(const SocketAddress& address, const Peer& peer) const {
   return found != by_name_.end() && found->second == &peer;
 }
 
-bool PeerTable::expected(const SocketAddress& name) {
+bool PeerTable::known(const SocketAddress& name) {
   const Peer* peer = find(name);
-  return (peer != nullptr && peer->flow != nullptr) || known(name);
+  return (peer != nullptr && peer->flow != nullptr) || in_address_vector(name);
 }
 
 Peer* PeerTable::look_up(std::uint64_t handle) {
-  if (generation_ != book_->generation()) {
-    generation_ = book_->generation();
+  if (generation_ != addresses_->generation()) {
+    generation_ = addresses_->generation();
     by_handle_.clear();
   }
-  const SocketAddress address = book_->lookup(handle);
+  const SocketAddress address = addresses_->lookup(handle);
   if (address.empty()) return nullptr;
   if (handle >= by_handle_.size()) by_handle_.resize(handle + 1, nullptr);
-  return by_handle_[handle] = &named(address);
+  return by_handle_[handle] = &find_or_add(address);
 }
 
-std::uint64_t PeerTable::handle_of(Peer& peer) const {
-  if (peer.handle_generation != book_->generation()) {
-    peer.handle_generation = book_->generation();
-    peer.handle = book_->find(peer.name()).value_or(protocol::kAddrNotAvail);
+std::uint64_t PeerTable::handle_of(const protocol::Channel& channel) {
+  Peer& peer = *static_cast<Peer*>(channel.owner);
+  if (peer.handle.generation != addresses_->generation()) {
+    peer.handle = {addresses_->find(peer.name()).value_or(protocol::kAddrNotAvail), addresses_->generation()};
   }
-  return peer.handle;
+  return peer.handle.value;
 }
 
-Peer* PeerTable::by_session(std::uint32_t session) {
-  const auto found = sessions_.find(session);
-  return found == sessions_.end() ? nullptr : found->second;
+void PeerTable::mark_failed(Peer& peer, Status status) {
+  const auto is_peer = [&](const Failure& failure) { return failure.peer == &peer; };
+  if (std::none_of(failed_.begin(), failed_.end(), is_peer)) failed_.push_back({&peer, status});
+}
+
+void PeerTable::clear_failed(const Peer& peer) {
+  std::erase_if(failed_, [&](const Failure& failure) { return failure.peer == &peer; });
 }
 
 }  // namespace cluster::engine

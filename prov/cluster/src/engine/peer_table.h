@@ -1,11 +1,13 @@
-// Peers: everyone this endpoint has had to do with, by name, by address handle and by session. Whoever is
-// in the address vector is remembered for the life of the endpoint, others as long as something names
-// them (a stored message) or late frames of their last session may come; what is expensive about a peer, its
-// ring or its flow, comes and goes.
+// The peers of one endpoint: every endpoint it has exchanged anything with, by name and by address handle.
+//
+// A peer in the address vector is kept for the life of the endpoint. Another one is kept as long as something
+// refers to it (a stored message), or late frames of its last session may arrive; AdmissionControl forgets it
+// afterwards. What is expensive about a peer, its rings or its flow, comes and goes.
+//
+// Invariants: a channel has a carrier exactly while its peer can be posted to. A peer that has failed is only
+// marked here; PeerCloser closes it when no component iterates over peers.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,90 +17,62 @@
 
 #include "base/units.h"
 #include "engine/address_table.h"
+#include "engine/closed_sessions.h"
 #include "engine/timer_heap.h"
 #include "protocol/channel.h"
 #include "protocol/completion.h"
+#include "protocol/messenger.h"
 #include "reliability/flow.h"
-#include "reliability/handshake.h"
+#include "reliability/frame_body.h"
 #include "shm/local_listener.h"
 
 namespace cluster::engine {
 
-/// What is remembered of sessions that are over: late copies of their first frames must not begin them again,
-/// for what those bring may have been handed on already.
-class ClosedSessions {
- public:
-  /// Whoever never showed that it hears us may have made its epoch up: then that session alone is refused.
-  void note(const reliability::PeerSession& session, bool confirmed) {
-    if (confirmed) {
-      until_ = std::max(until_, session.epoch);
-    } else {
-      unconfirmed_[next_++ % unconfirmed_.size()] = session;
-    }
-    last_ = session.epoch;
-  }
-  bool covers(const reliability::PeerSession& other) const {
-    return other.epoch <= until_ ||
-           std::any_of(unconfirmed_.begin(), unconfirmed_.end(),
-                       [&](const reliability::PeerSession& session) {
-                         return other.epoch == session.epoch && other.session == session.session;
-                       });
-  }
-  bool covers(const wire::Opening& opening) const {
-    return covers(reliability::PeerSession{opening.epoch, opening.session});
-  }
-  /// Whoever calls anew needs a larger one.
-  std::uint64_t epoch() const { return std::max(until_, last_); }
-
- private:
-  std::uint64_t until_ = 0;
-  std::uint64_t last_ = 0;
-  std::array<reliability::PeerSession, 8> unconfirmed_{};  ///< the last ones
-  std::size_t next_ = 0;
-};
-
 struct Peer {
   protocol::Channel channel;
   std::unique_ptr<reliability::Flow> flow;  ///< over the network
-  /// Says that it is the peer's next life while the present one may still be alive: becomes `flow` once it
-  /// has shown that it hears what is sent to the peer's address.
-  std::unique_ptr<reliability::Flow> suitor;
-  Time suitor_since{};
+  /// A session that claims to be the peer's next incarnation while the present one may still be alive. It
+  /// becomes `flow` once the peer has addressed it, which shows that it receives what is sent to its address.
+  std::unique_ptr<reliability::Flow> pending_session;
+  Time pending_since{};
   std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;    ///< and from it
-  std::string why;                      ///< this path, in words
-  link::Path way;                       ///< endpoints of datagrams: how it is reached
-  std::uint64_t handle = protocol::kAddrNotAvail;
-  std::uint64_t handle_generation = ~std::uint64_t{0};
-  Time heard_at{};  ///< last frame over the network that shows that it hears us, or begins
-  Time lost_at{};   ///< end of its last session
+  std::string path_reason;              ///< why it is reached the way it is
+  struct Handle {
+    std::uint64_t value = protocol::kAddrNotAvail;
+    std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table when it was looked up
+  } handle;
+  Time heard_at{};  ///< last frame over the network that confirms or opens its session
   Timer timer;      ///< of its flow
-  ClosedSessions past;
-  bool self = false;
-  bool aliased = false;    ///< further addresses lead here, too
-  bool spoke = false;      ///< something has come through its inbox since the last review
-  bool touched = false;    ///< its flow has something to do before this turn ends
-  bool held_back = false;  ///< on this node: its next segment waits for room in the store
+  ClosedSessions closed_sessions;
+  bool self = false;         ///< this endpoint itself
+  bool has_aliases = false;  ///< further addresses lead to it
+  bool tx_pending = false;   ///< in TxScheduler's list: its flow has something to do before this turn ends
+  bool ring_active = false;  ///< something has come through its inbox since the last review
+  bool ring_held = false;    ///< the next segment of its ring waits for the unexpected store
 
   const SocketAddress& name() const { return channel.name; }
 };
 
-class PeerTable {
+class PeerTable final : public protocol::Directory {
  public:
-  void attach(const AddressTable& book) { book_ = &book; }
+  /// `frame_max`: of the longest frames that the peers' flows send.
+  explicit PeerTable(std::size_t frame_max) : bodies_(frame_max) {}
+  /// Must come before the first handle is used.
+  void attach(const AddressTable& addresses) { addresses_ = &addresses; }
 
-  /// The peer of that name, made if need be.
-  Peer& named(const SocketAddress& name);
+  Peer& find_or_add(const SocketAddress& name);
   Peer* find(const SocketAddress& name);
-  /// While its session lasts another address leads to the peer, too, unless somebody has it already.
-  void alias(Peer& peer, const SocketAddress& address) { by_name_.try_emplace(address, &peer); }
-  void forget_aliases(Peer& peer);
+  /// While its session lasts another address leads to the peer, too, unless it leads to another one already.
+  void add_alias(Peer& peer, const SocketAddress& address);
+  void remove_aliases(Peer& peer);
   bool is_alias(const SocketAddress& address, const Peer& peer) const;
-  /// True if it is in the address vector.
-  bool known(const SocketAddress& name) const { return book_ != nullptr && book_->find(name).has_value(); }
+  bool in_address_vector(const SocketAddress& name) const {
+    return addresses_ != nullptr && addresses_->find(name).has_value();
+  }
   /// True if it is in the address vector or has a flow already.
-  bool expected(const SocketAddress& name);
-  /// Forgets those for whom gone(peer) is true; nothing may name them.
+  bool known(const SocketAddress& name);
+  /// Removes the peers for which gone(peer) is true; nothing may refer to them.
   template <typename Gone>
   void forget(Gone&& gone) {
     std::erase_if(all_, [&](const std::unique_ptr<Peer>& peer) {
@@ -107,30 +81,39 @@ class PeerTable {
       return true;
     });
   }
-  /// Null if the handle names nobody. Constant time once the handle has been used.
+  /// Null if the handle is not in the address vector. Constant time once the handle has been used.
   Peer* by_handle(std::uint64_t handle) {
-    if (generation_ == book_->generation() && handle < by_handle_.size() && by_handle_[handle] != nullptr) {
+    if (generation_ == addresses_->generation() && handle < by_handle_.size() &&
+        by_handle_[handle] != nullptr) {
       return by_handle_[handle];
     }
     return look_up(handle);
   }
-  std::uint64_t handle_of(Peer& peer) const;
-
-  Peer* by_session(std::uint32_t session);
-  void add_session(std::uint32_t session, Peer& peer) { sessions_[session] = &peer; }
-  void remove_session(std::uint32_t session) { sessions_.erase(session); }
-
+  std::uint64_t handle_of(const protocol::Channel& channel) override;
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
+
+  struct Failure {
+    Peer* peer;
+    Status status;
+  };
+  /// The peer shall be closed before the turn ends. The first status counts.
+  void mark_failed(Peer& peer, Status status);
+  void clear_failed(const Peer& peer);
+  const std::vector<Failure>& failed() const { return failed_; }
+
+  /// The memory of the frames that the peers' flows send.
+  reliability::BodyPool& bodies() { return bodies_; }
 
  private:
   Peer* look_up(std::uint64_t handle);
 
-  const AddressTable* book_ = nullptr;
-  std::uint64_t generation_ = 0;  ///< of the book, when by_handle_ was filled
+  const AddressTable* addresses_ = nullptr;
+  std::uint64_t generation_ = 0;  ///< of addresses_, when by_handle_ was filled
   std::vector<Peer*> by_handle_;
   std::unordered_map<SocketAddress, Peer*, SocketAddressHash> by_name_;
-  std::unordered_map<std::uint32_t, Peer*> sessions_;
-  std::vector<std::unique_ptr<Peer>> all_;
+  std::vector<Failure> failed_;
+  reliability::BodyPool bodies_;
+  std::vector<std::unique_ptr<Peer>> all_;  ///< behind bodies_: flows give their frames back
 };
 
 }  // namespace cluster::engine

@@ -2,34 +2,34 @@
 
 namespace cluster::engine {
 
-void TimerHeap::put(Timer* timer, std::size_t place) {
-  heap_[place] = timer;
-  timer->place = place;
+void TimerHeap::put(Timer* timer, std::size_t index) {
+  heap_[index] = timer;
+  timer->index = index;
 }
 
-void TimerHeap::rise(Timer* timer, std::size_t place) {
-  for (; place > 0 && timer->at < heap_[(place - 1) / 2]->at; place = (place - 1) / 2) {
-    put(heap_[(place - 1) / 2], place);
+void TimerHeap::rise(Timer* timer, std::size_t index) {
+  for (; index > 0 && timer->at < heap_[(index - 1) / 2]->at; index = (index - 1) / 2) {
+    put(heap_[(index - 1) / 2], index);
   }
-  put(timer, place);
+  put(timer, index);
 }
 
-void TimerHeap::sink(Timer* timer, std::size_t place) {
-  for (std::size_t below = 2 * place + 1; below < heap_.size(); below = 2 * place + 1) {
+void TimerHeap::sink(Timer* timer, std::size_t index) {
+  for (std::size_t below = 2 * index + 1; below < heap_.size(); below = 2 * index + 1) {
     if (below + 1 < heap_.size() && heap_[below + 1]->at < heap_[below]->at) ++below;
     if (timer->at <= heap_[below]->at) break;
-    put(heap_[below], place);
-    place = below;
+    put(heap_[below], index);
+    index = below;
   }
-  put(timer, place);
+  put(timer, index);
 }
 
-void TimerHeap::plan(Timer& timer, Time at) {
+void TimerHeap::schedule(Timer& timer, Time at) {
   if (at >= timer.at) return;
-  const bool planned = timer.at != kNever;
+  const bool scheduled = timer.at != kNever;
   timer.at = at;
-  if (!planned) heap_.push_back(&timer);
-  rise(&timer, planned ? timer.place : heap_.size() - 1);
+  if (!scheduled) heap_.push_back(&timer);
+  rise(&timer, scheduled ? timer.index : heap_.size() - 1);
 }
 
 void TimerHeap::cancel(Timer& timer) {
@@ -38,12 +38,12 @@ void TimerHeap::cancel(Timer& timer) {
   Timer* last = heap_.back();
   heap_.pop_back();
   if (last == &timer) return;
-  const std::size_t place = timer.place;
-  const bool earlier = place > 0 && last->at < heap_[(place - 1) / 2]->at;
-  earlier ? rise(last, place) : sink(last, place);
+  const std::size_t index = timer.index;
+  const bool earlier = index > 0 && last->at < heap_[(index - 1) / 2]->at;
+  earlier ? rise(last, index) : sink(last, index);
 }
 
-Timer* TimerHeap::due(Time now) {
+Timer* TimerHeap::pop_due(Time now) {
   if (next() > now || heap_.empty()) return nullptr;
   Timer* timer = heap_.front();
   cancel(*timer);

@@ -34,7 +34,7 @@ STEPS = {
     TOTAL: "budget_exchanges",
 }
 # What comes by the clock and not with the message is left out: it would count how slow the counting tool is.
-RHYTHMS = ["cluster::engine::Core::poll_network", "cluster::engine::Core::do_chores"]
+RHYTHMS = ["cluster::engine::EventLoop::poll_network", "cluster::engine::EventLoop::run_chores"]
 CALLERS = 9  # from those up to the step, and some more
 EVENTS = {"instructions": "Ir", "branches": "Bc", "locked": "Ge"}
 _LAYER = re.compile(r"prov/cluster/src/(\w+)/")

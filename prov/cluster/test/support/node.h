@@ -34,7 +34,7 @@ inline const SocketAddress kUnknownSource = node_name(3).with_port(666);
 
 /// What few nodes have otherwise than most.
 struct NodeKind {
-  engine::EndpointType service = engine::EndpointType::rdm;
+  engine::EndpointType type = engine::EndpointType::rdm;
   std::size_t frame_max = 1472;
 };
 
@@ -50,7 +50,7 @@ struct Node {
                                    .link = std::make_unique<FakeLink>(network, name, kind.frame_max),
                                    .host = std::move(host),
                                    .resources = nullptr,
-                                   .service = kind.service}) {
+                                   .type = kind.type}) {
     book.insert(peer);
     engine.attach(book, {.sends = &sent, .receives = &received});
   }

@@ -29,14 +29,14 @@ constexpr std::size_t kMessageMax = kFrameMax - wire::kDatagramHeaderMax;
 /// An endpoint that knows one peer, under handle 0.
 struct Node {
   Node(test::FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer,
-       EndpointType service = EndpointType::dgram)
-      : clock(network.clock()), engine(parts(network, name, service)) {
+       EndpointType type = EndpointType::dgram)
+      : clock(network.clock()), engine(parts(network, name, type)) {
     book.insert(peer);
     protocol::EndpointBindings bindings{.sends = &sent, .receives = &received};
     bindings.want_source = true;
     engine.attach(book, bindings);
   }
-  EngineParts parts(test::FakeNetwork& network, const SocketAddress& name, EndpointType service) {
+  EngineParts parts(test::FakeNetwork& network, const SocketAddress& name, EndpointType type) {
     EngineSettings settings;
     settings.linger = 0s;
     return {.environment = {clock, random, log, counters},
@@ -46,7 +46,7 @@ struct Node {
             .link = std::make_unique<test::FakeLink>(network, name, kFrameMax),
             .host = nullptr,
             .resources = nullptr,
-            .service = service};
+            .type = type};
   }
   Status send(ConstBytes bytes, std::uint64_t data = 0) {
     return engine.send({.slices = {&bytes, 1}, .length = bytes.size(), .data = data, .has_data = data != 0});

@@ -102,7 +102,7 @@ TEST_F(EndpointStatsTest, OneselfAndDatagrams) {
   EXPECT_STREQ(a.peer().path, "self");
   EXPECT_EQ(a.peer().why, "it is this endpoint");
   Node d(network, node_name(3), node_name(1), 1000, nullptr, test::node_settings(),
-         {.service = EndpointType::dgram});
+         {.type = EndpointType::dgram});
   d.send();
   EXPECT_STREQ(d.peer().path, "fake");
   EXPECT_FALSE(d.peer().flow);

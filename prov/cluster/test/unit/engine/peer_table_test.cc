@@ -1,4 +1,4 @@
-// Whom an address leads to: names, other addresses of the same peer, handles.
+// Which peer an address leads to: names, aliases, handles; and the marks of peers that have failed.
 #include "engine/peer_table.h"
 
 #include <gtest/gtest.h>
@@ -10,87 +10,84 @@ namespace {
 
 using test::node_name;
 
-struct PeersTest : testing::Test {
-  PeersTest() { peers.attach(book); }
-  Peer& aliased() {
-    Peer& peer = peers.named(node_name(1));
-    peers.alias(peer, node_name(2));
-    peer.aliased = true;
+struct PeerTableTest : testing::Test {
+  PeerTableTest() { peers.attach(addresses); }
+  Peer& with_alias() {
+    Peer& peer = peers.find_or_add(node_name(1));
+    peers.add_alias(peer, node_name(2));
     return peer;
   }
 
-  AddressTable book;
-  PeerTable peers;
+  AddressTable addresses;
+  PeerTable peers{1472};
 };
 
-TEST_F(PeersTest, EachOfItsAddressesLeadsToThePeer) {
-  const AddressTable::Handle handle = book.insert(node_name(2));
-  Peer& peer = aliased();
+TEST_F(PeerTableTest, EachOfItsAddressesLeadsToThePeer) {
+  const AddressTable::Handle handle = addresses.insert(node_name(2));
+  Peer& peer = with_alias();
   EXPECT_EQ(peers.find(node_name(2)), &peer);
-  EXPECT_EQ(&peers.named(node_name(2)), &peer);
+  EXPECT_EQ(&peers.find_or_add(node_name(2)), &peer);
   EXPECT_EQ(peers.by_handle(handle), &peer);
   EXPECT_TRUE(peers.is_alias(node_name(2), peer));
   EXPECT_EQ(peers.all().size(), 1u);
 }
 
-wire::Opening opening(std::uint64_t epoch, std::uint32_t session) {
-  wire::Opening made;
-  made.epoch = epoch;
-  made.session = session;
-  return made;
-}
-
-TEST(PastSessionsTest, AConfirmedOneEndsAllBeforeIt) {
-  ClosedSessions past;
-  EXPECT_FALSE(past.covers(opening(1000, 1)));
-  past.note({1000, 1}, true);
-  past.note({900, 2}, true);
-  EXPECT_TRUE(past.covers(opening(1000, 1)));
-  EXPECT_TRUE(past.covers(opening(950, 7)));
-  EXPECT_FALSE(past.covers(opening(1001, 1)));
-}
-
-/// Found by the simulator (seed 960009536): the late copy of a call whose session was not the last to end
-/// brought its message once more.
-TEST(PastSessionsTest, OfThoseThatNobodyConfirmedEachIsOverAndNoOther) {
-  ClosedSessions past;
-  past.note({1000, 1}, false);
-  past.note({3000, 2}, false);
-  EXPECT_TRUE(past.covers(opening(1000, 1)));
-  EXPECT_TRUE(past.covers(opening(3000, 2)));
-  EXPECT_FALSE(past.covers(opening(2000, 3))) << "an epoch that was made up makes nobody's stale";
-  EXPECT_FALSE(past.covers(opening(1000, 9)));
-  EXPECT_EQ(past.epoch(), 3000u);
-}
-
-TEST(PastSessionsTest, TheMemoryIsBounded) {
-  ClosedSessions past;
-  for (std::uint32_t session = 1; session <= 100; ++session) past.note({1000u + session, session}, false);
-  EXPECT_FALSE(past.covers(opening(1001, 1)));
-  EXPECT_TRUE(past.covers(opening(1100, 100)));
-}
-
-TEST_F(PeersTest, NobodyLosesAnAddressToAnother) {
-  Peer& owner = peers.named(node_name(2));
-  Peer& peer = aliased();
+TEST_F(PeerTableTest, AnAddressThatLeadsToAPeerIsNotGivenToAnother) {
+  Peer& owner = peers.find_or_add(node_name(2));
+  Peer& peer = with_alias();
   EXPECT_EQ(peers.find(node_name(2)), &owner);
   EXPECT_FALSE(peers.is_alias(node_name(2), peer));
-  peers.forget_aliases(peer);
+  peers.remove_aliases(peer);
   EXPECT_EQ(peers.find(node_name(2)), &owner);
 }
 
-TEST_F(PeersTest, WithTheSessionOnlyTheNameIsLeft) {
-  const AddressTable::Handle handle = book.insert(node_name(2));
-  Peer& peer = aliased();
+TEST_F(PeerTableTest, WithoutAliasesOnlyTheNameIsLeft) {
+  const AddressTable::Handle handle = addresses.insert(node_name(2));
+  Peer& peer = with_alias();
   ASSERT_EQ(peers.by_handle(handle), &peer);
-  peers.forget_aliases(peer);
+  peers.remove_aliases(peer);
   EXPECT_EQ(peers.find(node_name(1)), &peer);
   EXPECT_EQ(peers.find(node_name(2)), nullptr);
-  EXPECT_FALSE(peer.aliased);
+  EXPECT_FALSE(peer.has_aliases);
   Peer* other = peers.by_handle(handle);
   ASSERT_NE(other, nullptr);
-  EXPECT_NE(other, &peer) << "the handle must not lead to whom the address led";
+  EXPECT_NE(other, &peer) << "the handle must not lead to the peer that the address led to";
   EXPECT_EQ(other->name(), node_name(2));
+}
+
+TEST_F(PeerTableTest, TheHandleOfAPeerFollowsTheAddressVector) {
+  Peer& peer = peers.find_or_add(node_name(1));
+  EXPECT_EQ(peers.handle_of(peer.channel), protocol::kAddrNotAvail);
+  const AddressTable::Handle handle = addresses.insert(node_name(1));
+  EXPECT_EQ(peers.handle_of(peer.channel), handle);
+  EXPECT_TRUE(peers.in_address_vector(node_name(1)));
+  EXPECT_TRUE(peers.known(node_name(1)));
+  addresses.remove(handle);
+  EXPECT_EQ(peers.handle_of(peer.channel), protocol::kAddrNotAvail);
+  EXPECT_FALSE(peers.known(node_name(1)));
+}
+
+TEST_F(PeerTableTest, TheFirstStatusOfAFailedPeerCounts) {
+  Peer& first = peers.find_or_add(node_name(1));
+  Peer& second = peers.find_or_add(node_name(2));
+  peers.mark_failed(first, Status::unreachable);
+  peers.mark_failed(first, Status::reset);
+  peers.mark_failed(second, Status::reset);
+  ASSERT_EQ(peers.failed().size(), 2u);
+  EXPECT_EQ(peers.failed()[0].peer, &first);
+  EXPECT_EQ(peers.failed()[0].status, Status::unreachable);
+  peers.clear_failed(first);
+  ASSERT_EQ(peers.failed().size(), 1u);
+  EXPECT_EQ(peers.failed()[0].peer, &second);
+}
+
+TEST_F(PeerTableTest, AForgottenPeerIsAddedAnew) {
+  peers.find_or_add(node_name(1)).path_reason = "old";
+  peers.find_or_add(node_name(2));
+  peers.forget([](const Peer& peer) { return peer.name() == node_name(1); });
+  EXPECT_EQ(peers.all().size(), 1u);
+  EXPECT_EQ(peers.find(node_name(1)), nullptr);
+  EXPECT_EQ(peers.find_or_add(node_name(1)).path_reason, "");
 }
 
 }  // namespace

@@ -13,51 +13,51 @@ constexpr Time at(int microsecond) { return Time{} + std::chrono::microseconds(m
 TEST(TimerHeap, NobodyIsDueWhereNobodyWaits) {
   TimerHeap timers;
   EXPECT_EQ(timers.next(), kNever);
-  EXPECT_EQ(timers.due(at(1'000'000)), nullptr);
+  EXPECT_EQ(timers.pop_due(at(1'000'000)), nullptr);
 }
 
 TEST(TimerHeap, ThoseWhoseTimeHasComeComeInItsOrder) {
   TimerHeap timers;
   std::array<Timer, 100> all;
-  for (std::size_t i = 0; i < all.size(); ++i) timers.plan(all[i], at(static_cast<int>(i * 37 % 100)));
+  for (std::size_t i = 0; i < all.size(); ++i) timers.schedule(all[i], at(static_cast<int>(i * 37 % 100)));
   EXPECT_EQ(timers.next(), at(0));
   Time last{};
   int due = 0;
-  while (const Timer* timer = timers.due(at(49))) {
+  while (const Timer* timer = timers.pop_due(at(49))) {
     EXPECT_EQ(timer->at, kNever) << "it is not planned any more";
     ++due;
   }
   EXPECT_EQ(due, 50);
-  EXPECT_EQ(timers.planned(), 50u);
+  EXPECT_EQ(timers.size(), 50u);
   for (int now = 50; now < 100; ++now) {
     EXPECT_EQ(timers.next(), at(now));
     EXPECT_GT(timers.next(), last);
     last = timers.next();
-    ASSERT_NE(timers.due(at(now)), nullptr);
+    ASSERT_NE(timers.pop_due(at(now)), nullptr);
   }
 }
 
 TEST(TimerHeap, TheEarlierMomentHolds) {
   TimerHeap timers;
   Timer timer;
-  timers.plan(timer, at(10));
-  timers.plan(timer, at(20));
+  timers.schedule(timer, at(10));
+  timers.schedule(timer, at(20));
   EXPECT_EQ(timers.next(), at(10));
-  timers.plan(timer, at(5));
+  timers.schedule(timer, at(5));
   EXPECT_EQ(timers.next(), at(5));
-  EXPECT_EQ(timers.planned(), 1u);
+  EXPECT_EQ(timers.size(), 1u);
 }
 
 TEST(TimerHeap, WhoIsCancelledDoesNotComeAndTheOthersDo) {
   for (std::size_t gone = 0; gone < 20; ++gone) {
     TimerHeap timers;
     std::array<Timer, 20> all;
-    for (std::size_t i = 0; i < all.size(); ++i) timers.plan(all[i], at(static_cast<int>(i * 7 % 20)));
+    for (std::size_t i = 0; i < all.size(); ++i) timers.schedule(all[i], at(static_cast<int>(i * 7 % 20)));
     timers.cancel(all[gone]);
     timers.cancel(all[gone]);
     Time last{};
     std::size_t came = 0;
-    for (Time next = timers.next(); const Timer* timer = timers.due(at(100)); next = timers.next()) {
+    for (Time next = timers.next(); const Timer* timer = timers.pop_due(at(100)); next = timers.next()) {
       EXPECT_NE(timer, &all[gone]);
       EXPECT_GE(next, last);
       last = next;

@@ -1,0 +1,55 @@
+#include "engine/background_runner.h"
+
+namespace cluster::engine {
+namespace {
+
+constexpr Duration kSoon = 1ms;
+constexpr Duration kStandBy = 1ms;
+
+}  // namespace
+
+bool BackgroundRunner::application_polls() {
+  if (automatic_.load(std::memory_order_relaxed) || tx_.packing().review_due()) return false;
+  const std::uint32_t turns = loop_.turns();
+  if (turns == turns_seen_) return false;
+  turns_seen_ = turns;
+  return true;
+}
+
+os::NextWake BackgroundRunner::run() {
+  if (!automatic_) return run_manual();
+  const bool polled = loop_.turns() != turns_seen_;
+  const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;
+  os::NextWake next = kLockBusy;
+  if (!polled) {
+    // If it cannot be armed, something has come in, or sleeping is impossible.
+    const bool armed = loop_.arm();
+    next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
+                 : os::NextWake{waiter_.can_sleep() ? 0ms : kSoon};
+  } else if (!busy && loop_.descriptor() >= 0) {
+    stand_by();
+    next = {kStandBy, loop_.descriptor()};
+  }
+  tx_.packing().set_in_stream(next.after <= kStandBy);
+  turns_seen_ = loop_.turns();
+  frames_seen_ = counters_.frames_received;
+  return next;
+}
+
+/// The application may have turned to something else: the turn is taken in its place.
+os::NextWake BackgroundRunner::run_manual() {
+  tx_.packing().apply_review();
+  loop_.run_once();
+  turns_seen_ = loop_.turns();
+  if (tx_.packing().in_stream()) return kInStream;
+  return tx_.next_timer() != kNever || messenger_.busy() ? os::NextWake{kSoon} : kIdle;
+}
+
+/// No other thread sleeps here, so rings may be taken out of the descriptor without asking for more, and
+/// deadlines are the application's.
+void BackgroundRunner::stand_by() {
+  loop_.handle_events();
+  waiter_.cancel_alarm();
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,67 @@
+// Turns taken by the progress thread (os/progress_thread.h) while the application does something else.
+//
+// With manual progress they are rare: enough that acknowledgements and probes do not wait for ever, nor
+// messages that wait for others to share their frame (packing_policy.h).
+//
+// With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:
+//   serving      no turn was taken by the application since the last run: a turn, and if nothing came in,
+//                asleep with everything armed, so that the next frame or segment wakes the progress thread;
+//   standing by  the application polls, and nothing has come over the network: asleep without asking local
+//                peers to ring, since each doorbell would cost them a needless system call. If the
+//                application stops polling, a peer that waits rings unasked (LocalPeers::ring_unheard); one
+//                that does not wait is heard within kStandBy;
+//   away         the application polls while frames come in, or sleeps and wakes by itself: a short sleep
+//                without the descriptor, or each frame would wake both.
+//
+// Held by the engine lock, except where the comment says otherwise.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/event_loop.h"
+#include "engine/tx_scheduler.h"
+#include "engine/waiter.h"
+#include "os/progress_thread.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class BackgroundRunner {
+ public:
+  static constexpr os::NextWake kLockBusy{200us};  ///< another thread is inside
+  static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
+  static constexpr os::NextWake kIdle{10ms};
+
+  BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, const protocol::Messenger& messenger,
+                   const Counters& counters)
+      : loop_(loop), waiter_(waiter), tx_(tx), messenger_(messenger), counters_(counters) {}
+
+  void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
+  /// A thread of the application is about to sleep on the engine.
+  void application_sleeps() { application_sleeps_ = true; }
+  /// For the progress thread, without the lock: true if the application has polled since the last call, and
+  /// so there is nothing to do. A thread that uses the lock alone (base/biased_lock.h) is not made to share
+  /// it.
+  bool application_polls();
+  /// If so: when to ask again.
+  os::NextWake next_check() const { return tx_.packing().in_stream() ? kInStream : kIdle; }
+  /// Takes a turn if one is needed, and says when to come again.
+  os::NextWake run();
+
+ private:
+  os::NextWake run_manual();
+  void stand_by();
+
+  EventLoop& loop_;
+  Waiter& waiter_;
+  TxScheduler& tx_;
+  const protocol::Messenger& messenger_;
+  const Counters& counters_;
+  std::atomic<bool> automatic_{false};
+  bool application_sleeps_ = false;
+  std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
+  std::uint64_t frames_seen_ = 0;  ///< received until then
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,45 @@
+#include "engine/datagram_endpoint.h"
+
+#include "wire/datagram_header.h"
+
+namespace cluster::engine {
+
+Status DatagramEndpoint::send(const protocol::SendOp& order) {
+  const Peer* peer = peers_.by_handle(order.to);
+  if (peer == nullptr) return Status::bad_address;
+  if (order.length + wire::kDatagramHeaderMax > link_.frame_max()) return Status::too_big;
+  wire::Segment segment;
+  segment.flags = order.has_data ? wire::segment_flag::kData : 0;
+  segment.length = static_cast<std::uint32_t>(order.length);
+  segment.data = order.data;
+  const wire::DatagramHeader head(segment, order.slices);
+  const link::Path path{.to = peer->name()};
+  link::OutFrame frame;
+  frame.path = &path;
+  frame.add(head.bytes());
+  for (const ConstBytes slice : order.slices) frame.add(slice);
+  if (link_.send_burst({&frame, 1}) == 0) return Status::again;
+  ++counters_.frames_sent;
+  messenger_.datagram_left(order);
+  return Status::ok;
+}
+
+void DatagramEndpoint::receive(Time now, const wire::FrameView& view, const link::Path& from) {
+  if (view.kind == wire::FrameKind::probe || view.kind == wire::FrameKind::alive) return;
+  if (view.kind != wire::FrameKind::datagram) {
+    ++counters_.refused_stale;
+    if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, 0);
+    return;
+  }
+  wire::Segment segment;
+  const std::size_t header = wire::decode(view.segments, segment);
+  if (header == 0 || segment.length != view.segments.size() - header) {
+    ++counters_.refused_segment;
+    return;
+  }
+  Peer* peer = peers_.find(from.to);
+  if (peer == nullptr) peer = &peers_.find_or_add(peers_.known(from.to) ? from.to : SocketAddress{});
+  messenger_.arrive_datagram(peer->channel, segment, view.segments.subspan(header));
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,156 @@
+#include "engine/event_loop.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "os/process_fence.h"
+#include "os/processor_yield.h"
+
+namespace cluster::engine {
+namespace {
+
+/// A tick is about a nanosecond: a few microseconds, a millisecond, some ten.
+constexpr std::uint64_t kTicksPerPoll = 1 << 13;
+constexpr std::uint64_t kTicksPerAccept = 1 << 20;
+constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
+constexpr std::uint32_t kTurnsPerPoll = 1 << 8;
+constexpr std::uint32_t kTurnsPerAccept = 1 << 12;
+constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
+/// An endpoint with peers on this node that has found the network silent so many times polls it seldom (a
+/// clock reading, and a cold line or a system call).
+constexpr std::uint32_t kEmptyPolls = 1 << 10;
+
+/// A turn that took in more may have lost the processor meanwhile; a clock reading is too expensive in an
+/// exchange of few frames.
+constexpr std::size_t kArrivalsFew = 4;
+
+/// A process that has connected sends its hello at once; it may be stopped in between.
+constexpr Duration kHelloDelay = 1ms;
+
+constexpr Duration kTurnMax = 100ms;
+constexpr std::uint32_t kTurnsPerNap = 256;  ///< of drain_on_close()
+
+}  // namespace
+
+bool EventLoop::run_once(PollScope scope) {
+  const std::uint32_t turn = turns() + 1;
+  turns_.store(turn, std::memory_order_relaxed);
+  bool received = local_.receive(scope, turn);
+  const bool hurry = received && scope == PollScope::due && turn % kTurnsPerPoll != 0;
+  const std::uint64_t ticks = hurry ? network_polled_ : parts_.environment.clock.ticks();
+  if (parts_.host != nullptr && !hurry) run_chores(ticks);
+  if (parts_.link != nullptr && (scope == PollScope::all || network_due(ticks))) {
+    network_polled_ = ticks;
+    received |= poll_network();
+  } else if (messenger_.busy()) {
+    messenger_.pump();
+  }
+  if (!peers_.failed().empty()) {
+    closer_.close_failed();
+    received = true;
+  }
+  wake_sleepers();
+  return received;
+}
+
+void EventLoop::run_chores(std::uint64_t ticks) {
+  if (ticks - accepted_ > kTicksPerAccept || turns() % kTurnsPerAccept == 0) {
+    accepted_ = ticks;
+    paths_.accept();
+    if (messenger_.under_way()) local_.ring_unheard();
+  }
+  if (ticks - deaths_checked_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
+    deaths_checked_ = ticks;
+    local_.check_deaths();
+  }
+}
+
+/// False if no remote peer can wait for this endpoint or be waited for; never for long.
+bool EventLoop::network_due(std::uint64_t ticks) const {
+  const bool silent = network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
+                      !messenger_.control_pending() && !tx_.tx_pending() &&
+                      (tx_.flows().empty() || !messenger_.busy());
+  return !silent || local_.inboxes() == 0 || ticks - network_polled_ > kTicksPerPoll ||
+         turns() % kTurnsPerPoll == 0;
+}
+
+bool EventLoop::poll_network() {
+  Time now{};
+  const std::size_t arrivals = network_.receive(now);
+  if (network_.holding()) [[unlikely]]
+    network_.receive_held(now);
+  if (now >= tx_.next_timer() && tx_.run_timers(now)) network_.read_path_errors(now, false);
+  if (now >= sessions_.next_probe() && sessions_.probing()) sessions_.probe_silent(now);
+  tx_.pump(now);
+  if (arrivals > kArrivalsFew) now = parts_.environment.clock.now();
+  tx_.transmit_control(now);
+  return arrivals != 0;
+}
+
+void EventLoop::deliver_held() {
+  local_.receive_held(turns());
+  if (parts_.link == nullptr) return;
+  const Time now = parts_.environment.clock.now();
+  network_.receive_held(now);
+  if (tx_.tx_pending()) tx_.transmit(now);
+}
+
+/// Time in which this process was not running is not the peers': between two turns at most kTurnMax counts.
+void EventLoop::drain_on_close() {
+  Clock& clock = parts_.environment.clock;
+  if (tx_.tx_pending()) tx_.transmit(clock.now());  // however short the limit is
+  Duration waited{};
+  std::uint32_t idle = 0;
+  for (Time last = clock.now(); !quiescent() && waited < parts_.settings.linger;) {
+    if (!run_once()) os::yield_or_sleep(++idle, kTurnsPerNap);
+    const Time now = clock.now();
+    waited += std::min(now - last, kTurnMax);
+    last = now;
+  }
+}
+
+Time EventLoop::next_deadline() const {
+  const Time timer = std::min(tx_.next_timer(), messenger_.deadline());
+  return sessions_.probing() ? std::min(timer, sessions_.next_probe()) : timer;
+}
+
+bool EventLoop::arm() {
+  if (!waiter_.open(peers_)) return false;
+  handle_events();
+  waiter_.begin_arming();
+  if (local_.request_doorbells()) os::fence_processes();
+  if (parts_.link != nullptr) parts_.link->before_sleep();
+  if (run_once() || !waiter_.complete()) return false;
+  Time wake = next_deadline();
+  if (parts_.host != nullptr && parts_.host->has_half_open()) {
+    wake = std::min(wake, parts_.environment.clock.now() + kHelloDelay);
+  }
+  waiter_.set_alarm_if_other(wake);
+  return true;
+}
+
+void EventLoop::handle_events() {
+  std::array<Waiter::Event, Waiter::kEventsMax> events;
+  const std::size_t count = waiter_.collect(events);
+  for (const Waiter::Event& event : std::span(events).first(count)) {
+    switch (event.source) {
+      case Waiter::Source::connection: paths_.accept(); break;
+      case Waiter::Source::path_error: network_.read_path_errors(parts_.environment.clock.now(), true); break;
+      case Waiter::Source::peer:
+        if (event.peer->inbox != nullptr) event.peer->inbox->clear_doorbell();
+        if (event.peer->outbox != nullptr) event.peer->outbox->clear_doorbell();
+        if (event.trouble) local_.check_death(*event.peer);
+        break;
+    }
+  }
+}
+
+/// A thread that sleeps does not know what has just been done here.
+void EventLoop::wake_by_deadline() {
+  const bool now =
+      local_.self_waiting() || (messenger_.busy() && local_.inboxes() != 0) || !peers_.failed().empty();
+  waiter_.set_alarm_if_earlier(now ? Time::min() : next_deadline());
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,95 @@
+// One turn of the engine, and when the next one is due. A turn takes in what has arrived, goes on with what
+// waited, and sends what that made ready, so a peer's answer leaves in the turn in which its question came.
+//
+// A turn of scope `due` that brought something from this node returns at once. What costs a system call (the
+// network of an endpoint that has found it silent, connections, deaths of local peers) is looked at once in
+// so many ticks, and however busy the loop is once in so many turns.
+//
+// Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). wake_sleepers() comes after
+// everything that may concern a thread asleep.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "engine/engine_parts.h"
+#include "engine/local_peers.h"
+#include "engine/network_receiver.h"
+#include "engine/path_selector.h"
+#include "engine/peer_closer.h"
+#include "engine/peer_table.h"
+#include "engine/session_table.h"
+#include "engine/tx_scheduler.h"
+#include "engine/waiter.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class EventLoop {
+ public:
+  EventLoop(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter,
+            TxScheduler& tx, LocalPeers& local, SessionTable& sessions, PeerCloser& closer,
+            PathSelector& paths, NetworkReceiver& network)
+      : parts_(parts),
+        peers_(peers),
+        messenger_(messenger),
+        waiter_(waiter),
+        tx_(tx),
+        local_(local),
+        sessions_(sessions),
+        closer_(closer),
+        paths_(paths),
+        network_(network) {}
+
+  /// One turn; true if something came in.
+  bool run_once(PollScope scope = PollScope::all);
+  /// How many there have been; also read outside the engine lock.
+  std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
+  /// A receive was posted: messages that wait for space in the unexpected store may find it now.
+  void receive_posted() {
+    if (network_.holding() || local_.holding()) [[unlikely]]
+      deliver_held();
+    if (messenger_.control_pending()) tx_.transmit_control(parts_.environment.clock.now());
+  }
+  /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
+  bool quiescent() const { return !messenger_.busy() && tx_.quiescent(); }
+  /// Runs turns until then, at most for the `linger` setting.
+  void drain_on_close();
+
+  /// When it next wants a turn though nothing arrives and no call is made; kNever: not at all.
+  Time next_deadline() const;
+  int descriptor() { return waiter_.open(peers_) ? waiter_.descriptor() : -1; }
+  /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
+  /// impossible.
+  bool arm();
+  /// Takes the events out of the descriptor.
+  void handle_events();
+  void wake_sleepers() {
+    if (waiter_.may_sleep()) [[unlikely]]
+      wake_by_deadline();
+  }
+
+ private:
+  void run_chores(std::uint64_t ticks);
+  bool network_due(std::uint64_t ticks) const;
+  bool poll_network();
+  void deliver_held();
+  void wake_by_deadline();
+
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  Waiter& waiter_;
+  TxScheduler& tx_;
+  LocalPeers& local_;
+  SessionTable& sessions_;
+  PeerCloser& closer_;
+  PathSelector& paths_;
+  NetworkReceiver& network_;
+  std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
+  std::uint64_t network_polled_ = 0;     ///< when that happened last, in ticks
+  std::uint64_t accepted_ = 0;
+  std::uint64_t deaths_checked_ = 0;
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,157 @@
+#include "engine/local_peers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shm/layout.h"
+
+namespace cluster::engine {
+namespace {
+
+constexpr std::size_t kRingBurst = 64;
+/// Beyond so many rings the quiet ones take turns, so many in each.
+constexpr std::size_t kAlwaysRead = 16;
+constexpr std::size_t kQuietPerTurn = 4;
+constexpr std::uint32_t kTurnsPerReview = 1 << 12;
+/// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
+constexpr std::size_t kRingFull = shm::Geometry::kSlotsMax;
+
+}  // namespace
+
+void LocalPeers::use_self(Peer& peer, Peer& self) {
+  peer.self = self.self = true;
+  self_ = &self;
+  peer.channel.carrier = &self_carrier_;
+}
+
+void LocalPeers::add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox) {
+  peer.outbox = std::move(outbox);
+  waiter_.watch(peer.outbox->descriptor(), peer);
+  peer.channel.carrier = peer.outbox.get();
+}
+
+void LocalPeers::add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox) {
+  peer.inbox = std::move(inbox);
+  peer.channel.memory = peer.inbox->memory();
+  rings_.push_back(&peer);
+  active_ = rings_.size();
+  waiter_.watch(peer.inbox->descriptor(), peer);
+}
+
+void LocalPeers::remove(Peer& peer) {
+  if (peer.outbox != nullptr) waiter_.unwatch(peer.outbox->descriptor());
+  peer.outbox.reset();
+  if (peer.inbox != nullptr) {
+    waiter_.unwatch(peer.inbox->descriptor());
+    std::erase(rings_, &peer);
+    active_ = rings_.size();
+    peer.inbox.reset();
+  }
+  peer.ring_held = false;
+}
+
+bool LocalPeers::receive_self() {
+  SelfCarrier::Entry entry;
+  std::size_t count = 0;
+  for (; count < kRingBurst && self_carrier_.waiting() && may_deliver(*self_, self_carrier_.front());
+       ++count) {
+    self_carrier_.next(entry);
+    messenger_.arrive(self_->channel, entry.segment, {entry.payload.get(), entry.segment.length});
+  }
+  return count != 0;
+}
+
+bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
+  bool received = false;
+  for (std::size_t i = 0; i < active_; ++i) received |= receive_ring(*rings_[i]);
+  const std::size_t quiet = rings_.size() - active_;
+  const std::size_t most = scope == PollScope::all ? quiet : std::min(quiet, kQuietPerTurn);
+  for (std::size_t i = 0; i < most; ++i) {
+    next_quiet_ = next_quiet_ + 1 < rings_.size() ? std::max(next_quiet_ + 1, active_) : active_;
+    if (!receive_ring(*rings_[next_quiet_])) continue;
+    received = true;
+    std::swap(rings_[next_quiet_], rings_[active_++]);
+  }
+  if (turn % kTurnsPerReview == 0 && rings_.size() > kAlwaysRead) review();
+  return received;
+}
+
+bool LocalPeers::receive_ring(Peer& peer) {
+  if (peer.inbox->unchanged()) return false;
+  const bool received = deliver(peer, kRingBurst);
+  peer.ring_active |= received;
+  if (peer.inbox->broken()) peers_.mark_failed(peer, Status::reset);
+  return received;
+}
+
+/// True if there was something.
+bool LocalPeers::deliver(Peer& peer, std::size_t limit) {
+  shm::PeekedSegment arrival;
+  std::size_t count = 0;
+  // After the last segment the ring is not read once more: the application waits for this one.
+  bool more = true;
+  for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
+    messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
+    peer.inbox->pop();
+    more = peer.inbox->has_next();
+  }
+  return count != 0;
+}
+
+bool LocalPeers::drain(Peer& peer) {
+  deliver(peer, kRingFull);
+  return !peer.ring_held;
+}
+
+/// False: the segment stays where it is until the unexpected store has space for it.
+bool LocalPeers::may_deliver(Peer& peer, const wire::Segment& segment) {
+  const bool was_held = std::exchange(peer.ring_held, !messenger_.ready(peer.channel, segment));
+  if (!peer.ring_held) [[likely]]
+    return true;
+  held_ = true;
+  if (!was_held) admission_.note_store_full();
+  return false;
+}
+
+void LocalPeers::receive_held(std::uint32_t turn) {
+  held_ = false;
+  receive(PollScope::all, turn);
+}
+
+/// Sorts the rings by what they have brought since the last review.
+void LocalPeers::review() {
+  const auto quiet =
+      std::partition(rings_.begin(), rings_.end(), [](const Peer* peer) { return peer->ring_active; });
+  active_ = static_cast<std::size_t>(quiet - rings_.begin());
+  for (Peer* peer : rings_) peer->ring_active = false;
+}
+
+void LocalPeers::check_deaths() {
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) check_death(*peer);
+}
+
+void LocalPeers::check_death(Peer& peer) {
+  const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
+                    (peer.outbox != nullptr && peer.outbox->peer_gone());
+  if (!dead) return;
+  if (peer.inbox == nullptr || drain(peer)) peers_.mark_failed(peer, Status::reset);
+}
+
+bool LocalPeers::request_doorbells() {
+  bool fresh = false;
+  for (Peer* peer : rings_) fresh |= peer->inbox->request_doorbell();
+  if (messenger_.busy()) {
+    for (const std::unique_ptr<Peer>& peer : peers_.all()) {
+      if (peer->outbox != nullptr && peer->channel.busy) fresh |= peer->outbox->request_doorbell();
+    }
+  }
+  return fresh;
+}
+
+void LocalPeers::ring_unheard() {
+  for (Peer* peer : rings_) {
+    if (peer->outbox != nullptr && peer->channel.waits()) peer->outbox->ring_doorbell_if_stalled();
+  }
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,85 @@
+// Peers of this node, and the endpoint itself. Their rings are read directly, their death is an end-of-file
+// of the ring's socket.
+//
+// Rings that brought something lately (the active ones, in front) are read in every turn, the others one
+// after another, kQuietPerTurn in each: an idle peer costs nothing. Each ring gives at most kRingBurst
+// segments a turn. A segment that begins a message for which the unexpected store has no space stays in its
+// ring, and its sender waits; a peer that dies meanwhile is closed after its ring has been read to the end.
+//
+// Death is checked by system calls, so only now and then (EventLoop) or when a socket says so (Waiter).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine/admission_control.h"
+#include "engine/peer_table.h"
+#include "engine/self_carrier.h"
+#include "engine/waiter.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+/// What a turn looks at: everything, or what has brought something lately and what is due.
+enum class PollScope : std::uint8_t { all, due };
+
+class LocalPeers {
+ public:
+  LocalPeers(PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter, AdmissionControl& admission)
+      : peers_(peers), messenger_(messenger), waiter_(waiter), admission_(admission) {}
+
+  /// The peer is this endpoint itself; what is sent to it comes from `self`, the peer of this endpoint's
+  /// name.
+  void use_self(Peer& peer, Peer& self);
+  void add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox);
+  void add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox);
+  void remove(Peer& peer);
+  std::size_t inboxes() const { return rings_.size(); }
+
+  /// Delivers what has come; true if there was something. `turn` counts the turns of the engine.
+  bool receive(PollScope scope, std::uint32_t turn) {
+    bool received = self_ != nullptr && self_carrier_.waiting() && receive_self();
+    if (!rings_.empty()) received |= receive_rings(scope, turn);
+    return received;
+  }
+  /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
+  bool drain(Peer& peer);
+  /// Segments wait for the unexpected store.
+  bool holding() const { return held_; }
+  void receive_held(std::uint32_t turn);
+  /// A message to the endpoint itself waits.
+  bool self_waiting() const { return self_carrier_.waiting(); }
+
+  void check_deaths();
+  void check_death(Peer& peer);
+
+  /// Asks all peers to ring when there is something to do here. True if some had not been asked: then a
+  /// process fence and another turn are due before sleep.
+  bool request_doorbells();
+  /// A peer whose application has stopped polling may not have asked for the doorbell. While this side waits
+  /// for it, and it has something to take in, it is rung once.
+  void ring_unheard();
+
+ private:
+  bool receive_self();
+  bool receive_rings(PollScope scope, std::uint32_t turn);
+  bool receive_ring(Peer& peer);
+  bool deliver(Peer& peer, std::size_t limit);
+  bool may_deliver(Peer& peer, const wire::Segment& segment);
+  void review();
+
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  Waiter& waiter_;
+  AdmissionControl& admission_;
+  SelfCarrier self_carrier_;
+  Peer* self_ = nullptr;        ///< null until something is sent to it
+  std::vector<Peer*> rings_;    ///< peers with an inbox, the active ones in front
+  std::size_t active_ = 0;      ///< how many those are; before the first review all
+  std::size_t next_quiet_ = 0;  ///< which of the others was read last
+  bool held_ = false;
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,165 @@
+#include "engine/network_receiver.h"
+
+#include <algorithm>
+#include <span>
+
+#include "wire/admit.h"
+
+namespace cluster::engine {
+namespace {
+
+constexpr Duration kPathErrorInterval = 5ms;
+/// Bursts taken from the link in one turn.
+constexpr std::size_t kBurstsPerTurn = 4;
+
+/// How long the newest of this side's frames lay with the peer when the peer sent this one, and this one
+/// here; nothing if that is not known.
+std::optional<Duration> host_delay(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+  if (!view.knows_ack_delay()) return std::nullopt;
+  return Duration(view.ack_delay_ns) + (now - std::min(frame.arrived, now));
+}
+
+}  // namespace
+
+NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                                 AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions,
+                                 PeerCloser& closer)
+    : parts_(parts),
+      peers_(peers),
+      messenger_(messenger),
+      admission_(admission),
+      tx_(tx),
+      sessions_(sessions),
+      acceptor_(parts, peers, admission, tx, sessions, closer) {}
+
+std::size_t NetworkReceiver::receive(Time& now) {
+  Counters& counters = parts_.environment.counters;
+  std::size_t arrivals = 0;
+  for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
+    const std::size_t count = parts_.link->receive_burst(frames_);
+    now = parts_.environment.clock.now();
+    empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
+    for (const link::InFrame& frame : std::span(frames_).first(count)) {
+      ConstBytes bytes = frame.bytes;
+      while (!bytes.empty()) {
+        ++arrivals;
+        wire::FrameView view;
+        const wire::Refusal refusal = wire::admit(bytes, view);
+        if (refusal != wire::Refusal::none) {
+          ++(refusal == wire::Refusal::checksum ? counters.refused_checksum : counters.refused_malformed);
+          break;
+        }
+        ++counters.frames_received;
+        receive_frame(now, view, frame);
+        bytes = bytes.subspan(view.length);
+      }
+    }
+    if (count < frames_.size()) break;
+  }
+  return arrivals;
+}
+
+void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+  // The administrator's filters for IP do not see the shortcut: it is open only to peers that they have
+  // admitted before.
+  if (frame.from.ethertype && view.session == 0) {
+    ++parts_.environment.counters.refused_malformed;
+    return;
+  }
+  if (datagrams_ != nullptr) return datagrams_->receive(now, view, frame.from);
+  switch (view.kind) {
+    case wire::FrameKind::probe: return;  // the probe responder answers
+    case wire::FrameKind::reset: return acceptor_.on_reset(view, frame.from);
+    case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
+    case wire::FrameKind::trial: return sessions_.on_path_query(view, frame.from);
+    case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
+    default: return receive_in_flow(now, view, frame);
+  }
+}
+
+void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+  using reliability::ReceiveResult;
+  Peer* const peer = acceptor_.find(now, view, frame.from);
+  if (peer == nullptr) return;
+  const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived);
+  if (result == ReceiveResult::refused)
+    return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
+  // A peer that only repeats its opening is probed as if it were silent.
+  if (view.session != 0 || result == ReceiveResult::accepted) peer->heard_at = now;
+  if (view.has_opening) acceptor_.compare_mtu(*peer, view.opening);
+  if (view.kind == wire::FrameKind::fin) peer->channel.farewell = true;
+  if (result == ReceiveResult::accepted) {
+    deliver(*peer, {now, host_delay(now, view, frame)});
+  }
+  tx_.mark(*peer);
+}
+
+/// Gives the messenger what the flow has in the promised order.
+void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
+  Counters& counters = parts_.environment.counters;
+  ConstBytes segments;
+  while (peer.flow->receiver().next(segments)) {
+    while (!segments.empty()) {
+      wire::Segment segment;
+      const std::size_t header = wire::decode(segments, segment);
+      if (header == 0 || segment.length > segments.size() - header) {
+        ++counters.refused_segment;
+        break;
+      }
+      segment.address = 0;  // only rings name memory, between processes of one node
+      const bool may = may_act(peer, segment);
+      if (!may || !messenger_.ready(peer.channel, segment)) [[unlikely]] {
+        if (!peer.flow->receiver().may_hold()) {  // an ordered segment in a frame that has no order
+          ++counters.refused_segment;
+          break;
+        }
+        peer.flow->receiver().hold(segments);
+        held_ = true;
+        if (may) admission_.note_store_full();
+        return;
+      }
+      messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length), info);
+      segments = segments.subspan(header + segment.length);
+    }
+  }
+}
+
+/// An unconfirmed session may have been opened under a forged name. Its messages are stored like those of any
+/// unknown source, but it touches no memory.
+bool NetworkReceiver::may_act(const Peer& peer, const wire::Segment& segment) {
+  using wire::SegmentKind;
+  const bool remote = segment.kind == SegmentKind::put || segment.kind == SegmentKind::put_announce ||
+                      segment.kind == SegmentKind::get || segment.kind == SegmentKind::atomic;
+  return !remote || peer.flow->handshake().address_validated();
+}
+
+void NetworkReceiver::receive_held(Time now) {
+  held_ = false;
+  for (Peer* peer : tx_.flows()) {
+    if (!peer->flow->receiver().holding()) continue;
+    wire::Segment segment;
+    wire::decode(peer->flow->receiver().held(), segment);
+    if (!may_act(*peer, segment) || !messenger_.ready(peer->channel, segment)) {
+      held_ = true;
+      continue;
+    }
+    peer->flow->receiver().resume(now);
+    deliver(*peer, {now, std::nullopt});
+    tx_.mark(*peer);
+  }
+}
+
+void NetworkReceiver::read_path_errors(Time now, bool force) {
+  if (now < next_path_errors_ && !force) return;
+  next_path_errors_ = now + kPathErrorInterval;
+  std::array<link::PathError, 16> errors;
+  const std::size_t count = parts_.link->read_path_errors(errors);
+  for (const link::PathError& error : std::span(errors).first(count)) {
+    Peer* peer = peers_.find(error.peer);
+    if (peer == nullptr || peer->flow == nullptr) continue;
+    peer->flow->on_path_error(now, error);
+    tx_.mark(*peer);
+  }
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,65 @@
+// The way of a frame up: link -> gate (wire/admit.h) -> session -> flow -> messenger.
+//
+// A segment that begins a message for which the unexpected store has no space is held in its flow, and the
+// peer is told of neither that frame nor of what lies behind it, so it waits. receive_held() goes on as soon
+// as there may be space. Segments that touch memory (remote writes, reads, atomics) are held likewise until
+// their session is confirmed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/environment.h"
+#include "engine/admission_control.h"
+#include "engine/datagram_endpoint.h"
+#include "engine/peer_table.h"
+#include "engine/session_acceptor.h"
+#include "engine/session_table.h"
+#include "engine/tx_scheduler.h"
+#include "link/link.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class NetworkReceiver {
+ public:
+  NetworkReceiver(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                  AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions, PeerCloser& closer);
+  /// The endpoint has no flows: all frames are `datagrams`'.
+  void use(DatagramEndpoint& datagrams) { datagrams_ = &datagrams; }
+
+  /// Takes in what the link has; returns how many frames. `now` is read after each burst: what was found had
+  /// come by then.
+  std::size_t receive(Time& now);
+  /// Calls of receive() since one last found something.
+  std::uint32_t empty_polls() const { return empty_polls_; }
+  /// Messages are held in flows.
+  bool holding() const { return held_; }
+  void receive_held(Time now);
+  /// Reads the ICMP errors that the network has returned, which costs a system call: at most once each
+  /// kPathErrorInterval. Without `force` only if that time is over.
+  void read_path_errors(Time now, bool force);
+
+ private:
+  void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
+  void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame);
+  void deliver(Peer& peer, const protocol::ArrivalInfo& info);
+  static bool may_act(const Peer& peer, const wire::Segment& segment);
+
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  AdmissionControl& admission_;
+  TxScheduler& tx_;
+  SessionTable& sessions_;
+  SessionAcceptor acceptor_;
+  DatagramEndpoint* datagrams_ = nullptr;
+  std::array<link::InFrame, link::kBurstMax> frames_;
+  std::uint32_t empty_polls_ = 0;
+  bool held_ = false;
+  Time next_path_errors_{};
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,75 @@
+#include "engine/path_selector.h"
+
+#include <utility>
+
+namespace cluster::engine {
+
+bool PathSelector::open(Peer& peer) {
+  Log& log = parts_.environment.log;
+  if (sessions_.is_own(peer.name())) {
+    local_.use_self(peer, peers_.find_or_add(parts_.name));
+    peer.channel.eager_max = parts_.settings.shm_eager_max;
+    peer.path_reason = "it is this endpoint";
+    return true;
+  }
+  std::string reason = "switched off";
+  if (open_ring(peer, reason)) {
+    peer.path_reason = "it lives on this node";
+    log.info("path to %s: shared memory (it lives on this node)", peer.name().text().c_str());
+    return true;
+  }
+  if (parts_.link == nullptr) {
+    log.warn(
+        "no path to %s: no shared memory (%s), and this endpoint has no network link; "
+        "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
+        peer.name().text().c_str(), reason.c_str());
+    return false;
+  }
+  sessions_.open(peer, {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())});
+  peer.path_reason = "no shared memory: " + reason;
+  log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
+           peer.path_reason.c_str());
+  return true;
+}
+
+bool PathSelector::open_ring(Peer& peer, std::string& reason) {
+  if (parts_.host == nullptr) return false;
+  shm::Connection connection = parts_.host->connect(peer.name());
+  if (connection.outbox == nullptr) {
+    reason = std::move(connection.reason);
+    return false;
+  }
+  local_.add_outbox(peer, std::move(connection.outbox));
+  peer.channel.eager_max = parts_.settings.shm_eager_max;
+  return true;
+}
+
+void PathSelector::accept() {
+  parts_.host->accept(accepted_);
+  for (std::unique_ptr<shm::Inbox>& inbox : accepted_) adopt(std::move(inbox));
+  accepted_.clear();
+}
+
+void PathSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
+  const Time now = parts_.environment.clock.now();
+  const bool admitted = admission_.admits(now, inbox->peer(), local_.inboxes());
+  Peer* const peer = admitted ? &peers_.find_or_add(inbox->peer()) : nullptr;
+  if (peer == nullptr || !close_earlier(*peer, *inbox)) {
+    ++parts_.environment.counters.shm_refused;
+    return;
+  }
+  local_.add_inbox(*peer, std::move(inbox));
+  if (peer->channel.carrier == nullptr) open(*peer);  // answers need a carrier
+}
+
+/// A second ring of the same name is the peer's next incarnation, if the present one has ended: while its
+/// socket is open, another process that uses the name is an impostor. False: the ring is refused.
+bool PathSelector::close_earlier(Peer& peer, const shm::Inbox& next) {
+  if (peer.inbox == nullptr) return true;
+  if (!peer.inbox->peer_gone() || next.peer_epoch() <= peer.inbox->peer_epoch()) return false;
+  if (!local_.drain(peer)) return false;
+  closer_.close(peer, Status::reset);
+  return true;
+}
+
+}  // namespace cluster::engine

@@ -1,0 +1,48 @@
+// Which carrier reaches a peer: this endpoint's own queue, a ring in shared memory, or a flow over the
+// network. Chosen on first use of the peer and kept until the peer is closed. Whether a peer lives on this
+// node is found out by connecting to it: only then does its name exist among the sockets of this node.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/admission_control.h"
+#include "engine/engine_parts.h"
+#include "engine/local_peers.h"
+#include "engine/peer_closer.h"
+#include "engine/session_table.h"
+
+namespace cluster::engine {
+
+class PathSelector {
+ public:
+  PathSelector(const EngineParts& parts, PeerTable& peers, AdmissionControl& admission, LocalPeers& local,
+               SessionTable& sessions, PeerCloser& closer)
+      : parts_(parts),
+        peers_(peers),
+        admission_(admission),
+        local_(local),
+        sessions_(sessions),
+        closer_(closer) {}
+
+  /// Gives the peer a carrier; false if no path leads to it (the log says why).
+  bool open(Peer& peer);
+  /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
+  void accept();
+
+ private:
+  bool open_ring(Peer& peer, std::string& reason);
+  void adopt(std::unique_ptr<shm::Inbox> inbox);
+  bool close_earlier(Peer& peer, const shm::Inbox& next);
+
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  AdmissionControl& admission_;
+  LocalPeers& local_;
+  SessionTable& sessions_;
+  PeerCloser& closer_;
+  std::vector<std::unique_ptr<shm::Inbox>> accepted_;  ///< scratch of accept()
+};
+
+}  // namespace cluster::engine

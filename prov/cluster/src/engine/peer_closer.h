@@ -1,0 +1,33 @@
+// The end of what this endpoint has with a peer: every operation under way ends with an error that names it,
+// its session and its rings are closed. The peer's channel then serves its next incarnation.
+#pragma once
+
+#include "engine/engine_parts.h"
+#include "engine/local_peers.h"
+#include "engine/peer_table.h"
+#include "engine/session_table.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class PeerCloser {
+ public:
+  PeerCloser(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, LocalPeers& local,
+             SessionTable& sessions)
+      : parts_(parts), peers_(peers), messenger_(messenger), local_(local), sessions_(sessions) {}
+
+  /// Not while a component iterates over peers; else mark_failed() of the peer table.
+  void close(Peer& peer, Status status);
+  void close_failed();
+  /// This endpoint closes: all peers are told.
+  void send_farewells();
+
+ private:
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  LocalPeers& local_;
+  SessionTable& sessions_;
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,54 @@
+// Which peer a frame of a flow belongs to, and what frames may do that no open session protects: open one,
+// replace one, end one.
+//
+// Any process can send a frame under any name, so what an unconfirmed frame may cause is limited: a session
+// that no peer has addressed yet touches no memory (NetworkReceiver) and is forgotten when its peer stays
+// silent (SessionTable); a claim to be a peer's next incarnation opens a pending session only, one per peer
+// and kChallengeTimeout; a reset counts only if it quotes a frame in flight.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/admission_control.h"
+#include "engine/control_frames.h"
+#include "engine/engine_parts.h"
+#include "engine/peer_closer.h"
+#include "engine/session_table.h"
+#include "engine/tx_scheduler.h"
+
+namespace cluster::engine {
+
+class SessionAcceptor {
+ public:
+  SessionAcceptor(const EngineParts& parts, PeerTable& peers, AdmissionControl& admission, TxScheduler& tx,
+                  SessionTable& sessions, PeerCloser& closer);
+
+  /// The peer whose flow takes the frame; null if none does (then it has been answered and counted).
+  Peer* find(Time now, const wire::FrameView& view, const link::Path& from);
+  /// The peer's flow has refused the frame as not of its session.
+  void refuse_other_incarnation(Time now, const Peer& peer, const wire::FrameView& view,
+                                const link::Path& from);
+  void on_reset(const wire::FrameView& view, const link::Path& from);
+  /// Logs once if the MTU in the peer's opening is not that of this node.
+  void compare_mtu(const Peer& peer, const wire::Opening& opening);
+
+ private:
+  Peer* open(Time now, const wire::FrameView& view, const link::Path& from);
+  Peer* accept(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
+  Peer* refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
+  void challenge(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
+  static bool superseded(const Peer& peer);
+  static bool sent_from_own_address(const wire::FrameView& view, const link::Path& from);
+  SocketAddress name_of(const wire::FrameView& view);
+
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  AdmissionControl& admission_;
+  TxScheduler& tx_;
+  SessionTable& sessions_;
+  PeerCloser& closer_;
+  ResetSender resets_;
+  bool logged_mtu_ = false;
+};
+
+}  // namespace cluster::engine

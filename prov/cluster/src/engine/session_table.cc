@@ -1,0 +1,163 @@
+#include "engine/session_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/control_frames.h"
+
+namespace cluster::engine {
+namespace {
+
+/// How long a peer may be silent while an operation waits for it, and how often that is looked at.
+constexpr Duration kSilence = 1s;
+constexpr Duration kProbeInterval = 500ms;
+
+}  // namespace
+
+SessionTable::SessionTable(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                           TxScheduler& tx)
+    : parts_(parts), peers_(peers), messenger_(messenger), tx_(tx), started_(parts.environment.clock.now()) {}
+
+Peer* SessionTable::find(std::uint32_t session) {
+  const auto found = sessions_.find(session);
+  return found == sessions_.end() ? nullptr : found->second;
+}
+
+void SessionTable::open(Peer& peer, const link::Path& path) { use(peer, make_flow(peer, path)); }
+
+void SessionTable::accept(Time now, Peer& peer, const link::Path& path) {
+  open(peer, path);
+  unconfirmed_ = true;
+  peer.heard_at = now;
+}
+
+void SessionTable::add_pending(Time now, Peer& peer, const link::Path& path) {
+  peer.pending_session = make_flow(peer, path);
+  peer.pending_since = now;
+  unconfirmed_ = true;
+}
+
+void SessionTable::drop_pending(Peer& peer) {
+  sessions_.erase(peer.pending_session->handshake().session());
+  peer.pending_session.reset();
+}
+
+void SessionTable::close(Peer& peer) {
+  if (peer.flow == nullptr) return;
+  ++parts_.environment.counters.sessions_reset;
+  const reliability::Handshake& handshake = peer.flow->handshake();
+  if (handshake.knows_peer()) peer.closed_sessions.add(handshake.peer(), handshake.address_validated());
+  sessions_.erase(handshake.session());
+  tx_.remove(peer);
+  peers_.remove_aliases(peer);
+  peer.flow.reset();
+}
+
+void SessionTable::promote_pending(Peer& peer) {
+  if (peer.pending_session == nullptr) return;
+  if (peer.closed_sessions.contains(peer.pending_session->handshake().peer())) return drop_pending(peer);
+  use(peer, std::move(peer.pending_session));
+  peer.path_reason = "it began anew, and called";
+}
+
+/// An epoch that leaves no larger ones would be the last of this endpoint.
+void SessionTable::skip_epoch(std::uint64_t epoch) {
+  if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
+}
+
+std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const link::Path& path) {
+  const Time now = parts_.environment.clock.now();
+  std::uint32_t session = 0;
+  while (session == 0 || find(session) != nullptr) {
+    session = static_cast<std::uint32_t>(parts_.environment.random.next());
+  }
+  const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
+                                           .frame_max = parts_.link->frame_max(),
+                                           .ethertype = parts_.link->has_ethertype_path(),
+                                           .ack_delay = parts_.settings.ack_delay,
+                                           .peer_timeout = parts_.settings.peer_timeout};
+  const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};
+  sessions_[session] = &peer;
+  return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
+                                             parts_.environment.counters, peers_.bodies());
+}
+
+void SessionTable::use(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
+  peer.flow = std::move(flow);
+  tx_.add(peer);
+  if (peer.channel.carrier == nullptr) {
+    peer.channel.carrier = &peer.flow->queue();
+    peer.channel.eager_max = parts_.settings.net_eager_max;
+  }
+}
+
+/// Later sessions have larger epochs, within one incarnation by the clock and across incarnations by real
+/// time.
+std::uint64_t SessionTable::next_epoch(Time now) {
+  const auto age = static_cast<std::uint64_t>((now - started_).count());
+  last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
+  return last_epoch_;
+}
+
+link::Path SessionTable::reply_path(const Peer& peer, const link::Path& from) const {
+  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return without_mac(from);
+  return {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())};
+}
+
+bool SessionTable::is_own(const SocketAddress& address) const {
+  const auto has_address = [&](const multipath::Rail& rail) { return rail.address == address; };
+  return address == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
+}
+
+/// The answer echoes this side's session, which only the peers that were asked know. Where the peer itself
+/// answers, it is found by that address from now on. That the peer claims an address is not enough, or it
+/// could claim that of another endpoint.
+void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
+  Peer* peer = find(view.sequence.value);
+  if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
+    return;
+  peer->flow->on_alive(now, from, view.session == view.sequence.value);
+  for (const SocketAddress& address : peer->flow->paths().validated_addresses()) {
+    if (!is_own(address)) peers_.add_alias(*peer, address);
+  }
+}
+
+/// A frame that names both ids of a session comes from its peer, whatever path it takes.
+void SessionTable::on_path_query(const wire::FrameView& view, const link::Path& from) {
+  const Peer* peer = find(view.session);
+  const std::uint32_t asker = view.sequence.value;
+  const bool ours = peer != nullptr && peer->flow != nullptr &&
+                    peer->flow->handshake().session() == view.session &&
+                    peer->flow->handshake().peer_session() == asker && asker != 0;
+  if (!ours) {
+    ++parts_.environment.counters.refused_stale;
+    return;
+  }
+  send_control(*parts_.link, wire::ControlFrame::alive(asker, asker).bytes(), from);
+}
+
+/// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message. And a session that is
+/// not confirmed may have been opened by a forged frame: its peer is asked until it answers or times out.
+void SessionTable::probe_silent(Time now) {
+  next_probe_ = now + kProbeInterval;
+  unconfirmed_ = false;
+  for (Peer* peer : tx_.flows()) {
+    if (peer->pending_session != nullptr && now >= peer->pending_since + parts_.settings.peer_timeout) {
+      drop_pending(*peer);
+    }
+    const bool in_use = peer->channel.carrier == &peer->flow->queue();
+    unconfirmed_ |=
+        peer->pending_session != nullptr || (!peer->flow->handshake().address_validated() && in_use);
+    if (peer->channel.waits() || !peer->flow->handshake().address_validated()) probe(now, *peer);
+  }
+  messenger_.each_directed(
+      [&](protocol::Channel& channel) { probe(now, *static_cast<Peer*>(channel.owner)); });
+}
+
+void SessionTable::probe(Time now, Peer& peer) {
+  const bool in_use = peer.flow != nullptr && peer.channel.carrier == &peer.flow->queue();
+  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= kSilence)
+    messenger_.remind(peer.channel);
+}
+
+}  // namespace cluster::engine

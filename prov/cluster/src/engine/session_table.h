@@ -1,0 +1,76 @@
+// The sessions of one endpoint: which flow has which session id, and which epoch the next one gets.
+//
+// A session belongs to one incarnation of a peer. Beside the session in use (`Peer::flow`) a peer may have a
+// pending one: a frame said that the peer has begun anew, which anybody could have written. The session that
+// was made for it is named to the peer's address only (a challenge, as in RFC 9000, 8.2); when a frame comes
+// that is addressed to it, it is confirmed and takes the place of the other.
+//
+// Timers: while an operation is under way, or a session is not confirmed, each peer that has been silent for
+// kSilence is sent something each kProbeInterval that it either acknowledges or, in a new incarnation,
+// refuses (probe_silent). A pending session that is not confirmed within the peer timeout is dropped.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "engine/engine_parts.h"
+#include "engine/peer_table.h"
+#include "engine/tx_scheduler.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class SessionTable {
+ public:
+  SessionTable(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, TxScheduler& tx);
+
+  /// Null if this endpoint has no such session.
+  Peer* find(std::uint32_t session);
+  /// Opens a session to the peer, which becomes its carrier unless it has one.
+  void open(Peer& peer, const link::Path& path);
+  /// The peer called: its session is not confirmed before a frame is addressed to it.
+  void accept(Time now, Peer& peer, const link::Path& path);
+  void add_pending(Time now, Peer& peer, const link::Path& path);
+  void drop_pending(Peer& peer);
+  /// The session in use is over. It is remembered, so that late frames do not open it again.
+  void close(Peer& peer);
+  /// The pending session, if there is one that is not over, comes into use.
+  void promote_pending(Peer& peer);
+  /// Sessions from now on have larger epochs than this.
+  void skip_epoch(std::uint64_t epoch);
+  /// When the endpoint was opened.
+  Time started() const { return started_; }
+
+  /// Answers to `from` that no session protects go to the peer's name: another endpoint does not hear them.
+  link::Path reply_path(const Peer& peer, const link::Path& from) const;
+  bool is_own(const SocketAddress& address) const;
+
+  /// The peer answered a probe or a path query.
+  void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
+  /// The peer asks whether this path leads to the endpoint of its session.
+  void on_path_query(const wire::FrameView& view, const link::Path& from);
+
+  /// True if peers that are silent must be probed.
+  bool probing() const { return messenger_.under_way() || unconfirmed_; }
+  Time next_probe() const { return next_probe_; }
+  void probe_silent(Time now);
+
+ private:
+  std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
+  void use(Peer& peer, std::unique_ptr<reliability::Flow> flow);
+  std::uint64_t next_epoch(Time now);
+  void probe(Time now, Peer& peer);
+
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  TxScheduler& tx_;
+  std::unordered_map<std::uint32_t, Peer*> sessions_;
+  const Time started_;
+  std::uint64_t last_epoch_ = 0;
+  bool unconfirmed_ = false;  ///< some session has not been confirmed yet
+  Time next_probe_{};
+};
+
+}  // namespace cluster::engine

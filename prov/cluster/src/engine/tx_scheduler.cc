@@ -1,0 +1,85 @@
+#include "engine/tx_scheduler.h"
+
+#include <algorithm>
+
+#include "engine/control_frames.h"
+
+namespace cluster::engine {
+
+void TxScheduler::add(Peer& peer) {
+  flows_.push_back(&peer);
+  timers_.schedule(peer.timer, peer.flow->deadline());
+}
+
+void TxScheduler::remove(Peer& peer) {
+  std::erase(flows_, &peer);
+  timers_.cancel(peer.timer);
+  if (peer.tx_pending) std::erase(tx_pending_, &peer);
+  peer.tx_pending = false;
+}
+
+void TxScheduler::transmit(Time now) {
+  messenger_.on_transmit(now);
+  for (std::size_t i = 0; i < tx_pending_.size(); ++i) {
+    if (i != 0) now = clock_.now();  // frames are dated when they leave
+    Peer& peer = *tx_pending_[i];
+    peer.tx_pending = false;
+    reliability::Flow& flow = *peer.flow;
+    delivered_.clear();
+    flow.take_delivered(delivered_);
+    for (const carrier::Token token : delivered_) messenger_.delivered(token);
+    if (flow.status() != Status::ok) {
+      peers_.mark_failed(peer, flow.status());
+      continue;
+    }
+    if (peer.channel.busy) messenger_.pump(peer.channel);
+    flow.transmit(now, *link_, reliability::BurstClock(clock_));
+    timers_.schedule(peer.timer, flow.deadline());
+  }
+  tx_pending_.clear();
+}
+
+void TxScheduler::transmit_control(Time now) {
+  messenger_.take_control_pending([this](protocol::Channel& channel) {
+    Peer& peer = *static_cast<Peer*>(channel.owner);
+    if (peer.flow != nullptr) mark(peer);
+  });
+  if (!tx_pending_.empty()) transmit(now);
+}
+
+void TxScheduler::pump(Time now) {
+  if (messenger_.busy()) {
+    for (Peer* peer : flows_) {
+      if (peer->channel.busy) mark(*peer);
+    }
+  }
+  messenger_.pump(now);
+}
+
+bool TxScheduler::run_timers(Time now) {
+  bool expired = false;
+  while (const Timer* timer = timers_.pop_due(now)) {
+    Peer& peer = *static_cast<Peer*>(timer->owner);
+    reliability::Flow& flow = *peer.flow;
+    if (flow.deadline() > now) {
+      timers_.schedule(peer.timer, flow.deadline());
+      continue;
+    }
+    flow.on_timer(now);
+    expired = true;
+    mark(peer);
+    if (flow.wants_probe(now)) {
+      send_control(*link_, wire::ControlFrame::probe(flow.handshake().session()).bytes(),
+                   flow.paths().next_validated());
+    }
+  }
+  return expired;
+}
+
+bool TxScheduler::quiescent() const {
+  return std::all_of(flows_.begin(), flows_.end(), [](const Peer* peer) {
+    return peer->flow->status() != Status::ok || peer->flow->quiet();
+  });
+}
+
+}  // namespace cluster::engine

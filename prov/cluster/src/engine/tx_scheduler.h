@@ -1,0 +1,74 @@
+// What leaves over the network, and when. It keeps the peers whose sessions are in use and decides in which
+// turn each of their flows transmits:
+//
+//   posted()            after an operation: at once, or with messages that follow (packing_policy.h)
+//   transmit()          flows with something to do (tx_pending): acknowledged operations complete, queued
+//                       messages go on, frames leave
+//   transmit_control()  the same after peers that the messenger has told something have joined
+//   run_timers()        flows whose deadline has passed: loss, tail-loss probe, delayed acknowledgement
+//
+// Invariants: a peer is listed here exactly while it has a flow. No flow has an earlier deadline than its
+// peer's timer. A flow that has failed is marked in the peer table and transmits nothing more.
+#pragma once
+
+#include <vector>
+
+#include "base/environment.h"
+#include "engine/packing_policy.h"
+#include "engine/peer_table.h"
+#include "engine/timer_heap.h"
+#include "link/link.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class TxScheduler {
+ public:
+  /// `link` is null for an endpoint that has only shared memory: then no peer is ever added.
+  TxScheduler(link::Link* link, Clock& clock, PeerTable& peers, protocol::Messenger& messenger)
+      : link_(link), clock_(clock), peers_(peers), messenger_(messenger) {}
+
+  /// The peer's flow is in use from now on, or no more.
+  void add(Peer& peer);
+  void remove(Peer& peer);
+  const std::vector<Peer*>& flows() const { return flows_; }
+
+  /// The peer's flow has something to do in this turn.
+  void mark(Peer& peer) {
+    if (peer.tx_pending) return;
+    peer.tx_pending = true;
+    tx_pending_.push_back(&peer);
+  }
+  /// An operation was posted to the peer's flow; `more` of the same will follow.
+  void posted(Peer& peer, bool more) {
+    mark(peer);
+    const bool waits = more || (peer.flow->queue().may_coalesce() && packing_.may_wait());
+    if (!waits) transmit(clock_.now());
+  }
+  bool tx_pending() const { return !tx_pending_.empty(); }
+  void transmit(Time now);
+  void transmit_control(Time now);
+  /// Everything in the messenger that waited for a free slot or window goes on.
+  void pump(Time now);
+  /// True if a flow's timer has gone off: path errors may tell why.
+  bool run_timers(Time now);
+  Time next_timer() const { return timers_.next(); }
+  /// True if every frame was acknowledged and no acknowledgement is owed.
+  bool quiescent() const;
+
+  PackingPolicy& packing() { return packing_; }
+  const PackingPolicy& packing() const { return packing_; }
+
+ private:
+  link::Link* link_;
+  Clock& clock_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  std::vector<Peer*> flows_;  ///< peers with a flow
+  std::vector<Peer*> tx_pending_;
+  TimerHeap timers_;
+  PackingPolicy packing_;
+  std::vector<carrier::Token> delivered_;  ///< scratch of transmit()
+};
+
+}  // namespace cluster::engine

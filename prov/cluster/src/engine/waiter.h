@@ -1,0 +1,77 @@
+// How an engine sleeps. arm() of the event loop makes sure that the waiter's descriptor becomes readable as
+// soon as a turn has something to do. The descriptor stands for everything that can happen to an engine:
+// frames and path errors (the link's sockets), segments and free slots in rings (doorbells), connections and
+// deaths (local sockets), deadlines (an alarm).
+//
+// Several threads may sleep on one engine: in calls that wait, in an application's select, the progress
+// thread. None of them misses an event, by this invariant: as long as a thread sleeps, every source either is
+// armed or keeps the descriptor readable. What is readable stays so until arm() handles it, and arm() arms
+// again whatever it has handled. What other threads change meanwhile (a new ring, an earlier deadline, a
+// message to the endpoint itself) moves the alarm (EventLoop::wake_sleepers). So nothing has to be disarmed
+// on waking; at worst an engine that is awake gets one spurious doorbell per ring.
+//
+// The set of descriptors is opened by the first thread that wants to sleep: an engine that is only polled
+// needs none.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "engine/peer_table.h"
+#include "link/link.h"
+#include "os/wait_set.h"
+
+namespace cluster::engine {
+
+class Waiter {
+ public:
+  enum class Source : std::uint8_t { connection, path_error, peer };
+  struct Event {
+    Source source;
+    Peer* peer;    ///< whose doorbell rang, for Source::peer
+    bool trouble;  ///< and its socket reports an error or the end of the peer
+  };
+  static constexpr std::size_t kEventsMax = 32;
+
+  /// `link` and `host` may be null.
+  Waiter(link::Link* link, shm::LocalListener* host) : link_(link), host_(host) {}
+
+  /// Opens the set and adds all that there is. False if descriptors or timers are not available.
+  bool open(const PeerTable& peers);
+  /// -1 unless it is open.
+  int descriptor() const { return watch_ != nullptr ? watch_->descriptor() : -1; }
+  void watch(int descriptor, Peer& peer);
+  void unwatch(int descriptor);
+
+  /// Writes what is ready now, and returns how much that is; an alarm that went off is only cancelled.
+  std::size_t collect(std::span<Event> events);
+  /// Begins to arm: from here on every new source must be armed by another attempt.
+  void begin_arming() { changed_ = false; }
+  bool complete() const { return !changed_ && !incomplete_; }
+  /// False: a thread that sleeps here might miss something.
+  bool can_sleep() const { return watch_ != nullptr && !incomplete_; }
+
+  /// False: the alarm has gone off or is about to, or no thread can be asleep.
+  bool may_sleep() const { return alarm_at_ != Time::min(); }
+  void set_alarm(Time when);
+  void set_alarm_if_earlier(Time when) {
+    if (when < alarm_at_) set_alarm(when);
+  }
+  void set_alarm_if_other(Time when) {
+    if (when != alarm_at_) set_alarm(when);
+  }
+  /// Deadlines are another thread's concern from now on.
+  void cancel_alarm();
+
+ private:
+  link::Link* link_;
+  shm::LocalListener* host_;
+  std::unique_ptr<os::WaitSet> watch_;
+  std::unique_ptr<os::Alarm> alarm_;
+  Time alarm_at_ = Time::min();
+  bool changed_ = false;     ///< a source was added since begin_arming()
+  bool incomplete_ = false;  ///< a peer's descriptor could not be added: never sleep again
+};
+
+}  // namespace cluster::engine
