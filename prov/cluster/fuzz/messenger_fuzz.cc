@@ -6,6 +6,7 @@
 
 #include "fuzz/hostile_input.h"
 #include "protocol/messenger.h"
+#include "protocol/region_table.h"
 #include "support/queue_carrier.h"
 
 namespace {
@@ -37,14 +38,14 @@ class MessengerHarness {
       case 1: receive(); break;
       case 2: access(); break;
       case 3: deliver(); break;
-      case 4: messenger_.cancel(pick_context()); break;
+      case 4: messenger_.matcher().cancel(pick_context()); break;
       case 5: peek(); break;
       case 6: carrier_.room = input_.ConsumeIntegralInRange<std::size_t>(0, 8); break;
       case 7: fail(); break;
       default: arrive(); break;
     }
     messenger_.pump();
-    messenger_.take_control_pending([](Channel&) {});
+    messenger_.control().take_pending([](Channel&) {});
     completions_.drain(
         ~std::size_t{0}, [](const Completion&) { return true; }, [this](const Completion& c) { ended(c); });
   }
@@ -90,7 +91,7 @@ class MessengerHarness {
     order.tagged = input_.ConsumeBool();
     order.tag = input_.ConsumeIntegralInRange<std::uint64_t>(0, 3);
     order.ignore = input_.ConsumeBool() ? ~std::uint64_t{0} : 0;
-    messenger_.receive(input_.ConsumeBool() ? &channel_ : nullptr, order);
+    messenger_.matcher().receive(input_.ConsumeBool() ? &channel_ : nullptr, order);
   }
   void peek() {
     RecvOp order{.slices = {}, .context = begin()};
@@ -98,7 +99,7 @@ class MessengerHarness {
     order.tagged = input_.ConsumeBool();
     order.ignore = ~std::uint64_t{0};
     order.peek = input_.PickValueInArray({Peek::look, Peek::claim, Peek::discard});
-    messenger_.receive(nullptr, order);
+    messenger_.matcher().receive(nullptr, order);
   }
   void access() {
     const Bytes bytes = buffer(size() + 1);
@@ -108,12 +109,12 @@ class MessengerHarness {
       WriteOp order;
       fill(order, range);
       order.slices = {&slice, 1};
-      if (messenger_.put(channel_, order) != Status::ok) alive_.erase(order.context);
+      if (messenger_.write(channel_, order) != Status::ok) alive_.erase(order.context);
     } else {
       ReadOp order;
       fill(order, range);
       order.slices = {&bytes, 1};
-      if (messenger_.get(channel_, order) != Status::ok) alive_.erase(order.context);
+      if (messenger_.read(channel_, order) != Status::ok) alive_.erase(order.context);
     }
   }
   void fill(RmaOp& order, const RmaIov& range) {

@@ -20,7 +20,7 @@ Status DatagramEndpoint::send(const protocol::SendOp& order) {
   for (const ConstBytes slice : order.slices) frame.add(slice);
   if (link_.send_burst({&frame, 1}) == 0) return Status::again;
   ++counters_.frames_sent;
-  messenger_.datagram_left(order);
+  messenger_.datagrams().sent(order);
   return Status::ok;
 }
 
@@ -39,7 +39,7 @@ void DatagramEndpoint::receive(Time now, const wire::FrameView& view, const link
   }
   Peer* peer = peers_.find(from.to);
   if (peer == nullptr) peer = &peers_.find_or_add(peers_.known(from.to) ? from.to : SocketAddress{});
-  messenger_.arrive_datagram(peer->channel, segment, view.segments.subspan(header));
+  messenger_.datagrams().arrived(peer->channel, segment, view.segments.subspan(header));
 }
 
 }  // namespace cluster::engine

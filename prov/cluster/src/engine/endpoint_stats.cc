@@ -12,10 +12,10 @@ PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
   stats.name = peer.name();
   stats.path = path_name(parts, peer);
   stats.why = parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.path_reason;
-  stats.stored = peer.channel.stored;
-  stats.spare = peer.channel.credit_limit - peer.channel.charged;
-  stats.lent = peer.channel.charged_by_peer - peer.channel.released;
-  stats.footprint = sizeof peer + peer.path_reason.capacity() + peer.channel.control.footprint();
+  stats.stored = peer.channel.unexpected.count;
+  stats.spare = peer.channel.credit.limit - peer.channel.credit.charged;
+  stats.lent = peer.channel.credit.charged_by_peer - peer.channel.credit.released;
+  stats.footprint = sizeof peer + peer.path_reason.capacity() + peer.channel.tx.control.footprint();
   if (peer.flow != nullptr) {
     stats.flow = peer.flow->stats();
     stats.footprint += stats.flow->footprint;
@@ -44,7 +44,7 @@ EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
   EndpointStats stats{.now = parts.environment.clock.now(),
                       .since = since,
                       .counters = parts.environment.counters,
-                      .unexpected = messenger.stored(),
+                      .unexpected = messenger.matcher().stored(),
                       .peers = {}};
   stats.peers.reserve(peers.all().size());
   for (const std::unique_ptr<Peer>& peer : peers.all()) stats.peers.push_back(stats_of(parts, *peer));

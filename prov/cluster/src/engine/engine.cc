@@ -69,12 +69,12 @@ Status Engine::send(const protocol::SendOp& op) {
 
 Status Engine::put(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
-  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.put(channel, op); });
+  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.write(channel, op); });
 }
 
 Status Engine::get(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
-  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.get(channel, op); });
+  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.read(channel, op); });
 }
 
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {
@@ -91,7 +91,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
     from = &peer->channel;
   }
   if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek finds what has arrived by now
-  const Status status = messenger_.receive(from, op);
+  const Status status = messenger_.matcher().receive(from, op);
   loop_.receive_posted();
   loop_.wake_sleepers();
   return status;
@@ -99,7 +99,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
 
 bool Engine::cancel(void* context) {
   const std::lock_guard lock(lock_);
-  return messenger_.cancel(context);
+  return messenger_.matcher().cancel(context);
 }
 
 os::NextWake Engine::run_in_background() {
@@ -130,7 +130,7 @@ std::size_t Engine::tx_size_left() const {
 
 std::size_t Engine::unexpected_messages() const {
   const std::lock_guard lock(lock_);
-  return messenger_.stored();
+  return messenger_.matcher().stored();
 }
 
 const char* Engine::path_to(std::uint64_t handle) const {

@@ -69,7 +69,7 @@ void EventLoop::run_chores(std::uint64_t ticks) {
 /// False if no remote peer can wait for this endpoint or be waited for; never for long.
 bool EventLoop::network_due(std::uint64_t ticks) const {
   const bool silent = network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
-                      !messenger_.control_pending() && !tx_.tx_pending() &&
+                      !messenger_.control().pending() && !tx_.tx_pending() &&
                       (tx_.flows().empty() || !messenger_.busy());
   return !silent || local_.inboxes() == 0 || ticks - network_polled_ > kTicksPerPoll ||
          turns() % kTurnsPerPoll == 0;

@@ -49,7 +49,7 @@ class EventLoop {
   void receive_posted() {
     if (network_.holding() || local_.holding()) [[unlikely]]
       deliver_held();
-    if (messenger_.control_pending()) tx_.transmit_control(parts_.environment.clock.now());
+    if (messenger_.control().pending()) tx_.transmit_control(parts_.environment.clock.now());
   }
   /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
   bool quiescent() const { return !messenger_.busy() && tx_.quiescent(); }

@@ -105,7 +105,7 @@ bool LocalPeers::drain(Peer& peer) {
 
 /// False: the segment stays where it is until the unexpected store has space for it.
 bool LocalPeers::may_deliver(Peer& peer, const wire::Segment& segment) {
-  const bool was_held = std::exchange(peer.ring_held, !messenger_.ready(peer.channel, segment));
+  const bool was_held = std::exchange(peer.ring_held, !messenger_.matcher().ready(peer.channel, segment));
   if (!peer.ring_held) [[likely]]
     return true;
   held_ = true;
@@ -142,7 +142,7 @@ bool LocalPeers::request_doorbells() {
   for (Peer* peer : rings_) fresh |= peer->inbox->request_doorbell();
   if (messenger_.busy()) {
     for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-      if (peer->outbox != nullptr && peer->channel.busy) fresh |= peer->outbox->request_doorbell();
+      if (peer->outbox != nullptr && peer->channel.busy()) fresh |= peer->outbox->request_doorbell();
     }
   }
   return fresh;
@@ -150,7 +150,7 @@ bool LocalPeers::request_doorbells() {
 
 void LocalPeers::ring_unheard() {
   for (Peer* peer : rings_) {
-    if (peer->outbox != nullptr && peer->channel.waits()) peer->outbox->ring_doorbell_if_stalled();
+    if (peer->outbox != nullptr && peer->channel.waits_for_peer()) peer->outbox->ring_doorbell_if_stalled();
   }
 }
 

@@ -108,7 +108,7 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
       }
       segment.address = 0;  // only rings name memory, between processes of one node
       const bool may = may_act(peer, segment);
-      if (!may || !messenger_.ready(peer.channel, segment)) [[unlikely]] {
+      if (!may || !messenger_.matcher().ready(peer.channel, segment)) [[unlikely]] {
         if (!peer.flow->receiver().may_hold()) {  // an ordered segment in a frame that has no order
           ++counters.refused_segment;
           break;
@@ -139,7 +139,7 @@ void NetworkReceiver::receive_held(Time now) {
     if (!peer->flow->receiver().holding()) continue;
     wire::Segment segment;
     wire::decode(peer->flow->receiver().held(), segment);
-    if (!may_act(*peer, segment) || !messenger_.ready(peer->channel, segment)) {
+    if (!may_act(*peer, segment) || !messenger_.matcher().ready(peer->channel, segment)) {
       held_ = true;
       continue;
     }

@@ -148,9 +148,9 @@ void SessionTable::probe_silent(Time now) {
     const bool in_use = peer->channel.carrier == &peer->flow->queue();
     unconfirmed_ |=
         peer->pending_session != nullptr || (!peer->flow->handshake().address_validated() && in_use);
-    if (peer->channel.waits() || !peer->flow->handshake().address_validated()) probe(now, *peer);
+    if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated()) probe(now, *peer);
   }
-  messenger_.each_directed(
+  messenger_.matcher().each_directed(
       [&](protocol::Channel& channel) { probe(now, *static_cast<Peer*>(channel.owner)); });
 }
 

@@ -32,7 +32,7 @@ void TxScheduler::transmit(Time now) {
       peers_.mark_failed(peer, flow.status());
       continue;
     }
-    if (peer.channel.busy) messenger_.pump(peer.channel);
+    if (peer.channel.busy()) messenger_.pump(peer.channel);
     flow.transmit(now, *link_, reliability::BurstClock(clock_));
     timers_.schedule(peer.timer, flow.deadline());
   }
@@ -40,7 +40,7 @@ void TxScheduler::transmit(Time now) {
 }
 
 void TxScheduler::transmit_control(Time now) {
-  messenger_.take_control_pending([this](protocol::Channel& channel) {
+  messenger_.control().take_pending([this](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
     if (peer.flow != nullptr) mark(peer);
   });
@@ -50,7 +50,7 @@ void TxScheduler::transmit_control(Time now) {
 void TxScheduler::pump(Time now) {
   if (messenger_.busy()) {
     for (Peer* peer : flows_) {
-      if (peer->channel.busy) mark(*peer);
+      if (peer->channel.busy()) mark(*peer);
     }
   }
   messenger_.pump(now);

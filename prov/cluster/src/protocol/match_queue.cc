@@ -40,7 +40,7 @@ void MatchQueue::index_posted() {
 
 RecvRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
   RecvRequest* const receive = first_fit(channel, tag);
-  if (receive != nullptr && receive->min_multi_recv == 0) withdraw(*receive);
+  if (receive != nullptr && receive->kind != IncomingRequest::Kind::multi_recv_buffer) withdraw(*receive);
   return receive;
 }
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "protocol/posted_index.h"
-#include "protocol/request.h"
+#include "protocol/recv_requests.h"
 #include "protocol/unexpected_index.h"
 
 namespace cluster::protocol {
@@ -50,8 +50,8 @@ class MatchQueue {
   void index_posted();
   UnexpectedMessage* search(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
 
-  List<RecvRequest, &RecvRequest::order> posted_;
-  List<UnexpectedMessage, &UnexpectedMessage::order> stored_;
+  List<RecvRequest, &RecvRequest::queue> posted_;
+  List<UnexpectedMessage, &UnexpectedMessage::queue> stored_;
   PostedIndex posted_index_;
   UnexpectedIndex unexpected_index_;
 };

@@ -11,20 +11,21 @@
 #include <unordered_map>
 
 #include "base/biased_lock.h"
+#include "protocol/ops.h"
 
 namespace cluster::protocol {
 
 class Counter;
 
-enum class Access : std::uint8_t { read, write, update };  ///< update: both at once
+enum class Access : std::uint8_t { read, write, update };  ///< update: read and write in one step
 
 struct MemoryRegion {
   std::byte* base = nullptr;
   std::uint64_t start = 0;   ///< the remote address of `base`: 0, or its virtual address
-  std::uint64_t length = 0;  ///< may be everything there is: ~0 from address 0
+  std::uint64_t length = 0;  ///< all memory: ~0 from address 0
   bool readable = false;
   bool writable = false;
-  Counter* reads = nullptr;  ///< count what peers do here
+  Counter* reads = nullptr;  ///< bound counters of accesses by peers
   Counter* writes = nullptr;
 };
 
@@ -49,22 +50,27 @@ class RegionTable {
     if (writes != nullptr) found->second.writes = writes;
   }
 
-  /// Calls visit(bytes, region) with [address, address + length) of the region, if that is allowed.
+  /// Calls visit(bytes, region) with the bytes of the range; false if it is not inside a region that allows
+  /// it.
   template <typename Visit>
-  bool with(std::uint64_t key, std::uint64_t address, std::uint64_t length, Access access, Visit&& visit) {
+  bool with(const RmaIov& range, Access access, Visit&& visit) {
     const std::lock_guard guard(lock_);
-    const auto found = regions_.find(key);
+    const auto found = regions_.find(range.key);
     if (found == regions_.end()) return false;
     const MemoryRegion& region = found->second;
-    const std::uint64_t offset = address - region.start;
+    const std::uint64_t offset = range.address - region.start;
     const bool inside =
-        address >= region.start && offset <= region.length && length <= region.length - offset;
+        range.address >= region.start && offset <= region.length && range.length <= region.length - offset;
     const bool allowed =
         (access == Access::write || region.readable) && (access == Access::read || region.writable);
     if (!inside || !allowed) return false;
-    // Not by arithmetic on `base`: that of a region of everything there is points to nothing.
+    // Not by arithmetic on `base`: that of a region of all memory points to nothing.
     visit(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(region.base) + offset), region);
     return true;
+  }
+  /// True if the range is inside a region that allows the access.
+  bool allows(const RmaIov& range, Access access) {
+    return with(range, access, [](std::byte*, const MemoryRegion&) {});
   }
 
  private:

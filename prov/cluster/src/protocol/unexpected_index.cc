@@ -25,7 +25,7 @@ void UnexpectedIndex::View<hook>::begin(const Way& new_way, UnexpectedMessage* f
   messages.clear();
   way = new_way;
   used = true;
-  for (; first != nullptr; first = List<UnexpectedMessage, &UnexpectedMessage::order>::after(*first))
+  for (; first != nullptr; first = List<UnexpectedMessage, &UnexpectedMessage::queue>::after(*first))
     messages.insert(*first);
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/hashed_lists.h"
 #include "protocol/match_key.h"
-#include "protocol/request.h"
+#include "protocol/recv_requests.h"
 
 namespace cluster::protocol {
 

@@ -111,13 +111,13 @@ class MessengerTest : public testing::Test {
                  void* context = nullptr, bool directed = false) {
     const Bytes slices[] = {bytes};
     RecvOp order{.slices = slices, .context = context, .tag = tag, .ignore = ignore, .tagged = true};
-    return side.messenger.receive(directed ? &side.channel : nullptr, order);
+    return side.messenger.matcher().receive(directed ? &side.channel : nullptr, order);
   }
 
   void peek(Side& side, std::uint64_t tag, Peek kind, void* context) {
     RecvOp order{.slices = {}, .context = context, .tag = tag, .tagged = true};
     order.peek = kind;
-    EXPECT_EQ(side.messenger.receive(nullptr, order), Status::ok);
+    EXPECT_EQ(side.messenger.matcher().receive(nullptr, order), Status::ok);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "protocol/atomic_arithmetic.h"
+#include "protocol/region_table.h"
 #include "support/messenger_pair.h"
 
 namespace cluster::protocol {
@@ -201,7 +202,7 @@ TEST_F(AtomicTest, AfterARefusalTheRestIsNotSent) {
   run();
   EXPECT_EQ(outcome().status, Status::ok);
   EXPECT_EQ(memory[0], 1007u);
-  EXPECT_EQ(left.channel.atomic_parts, 0u);
+  EXPECT_EQ(left.channel.rma.atomic_parts, 0u);
 }
 
 TEST_F(AtomicTest, OperationsThatATypeDoesNotHaveAreRefusedByTheTarget) {
@@ -254,7 +255,7 @@ TEST_F(AtomicTest, ALostPeerEndsThem) {
   ASSERT_EQ(taken.size(), 2u);
   for (const Completion& completion : taken) EXPECT_EQ(completion.status, Status::reset);
   EXPECT_FALSE(left.messenger.under_way());
-  EXPECT_EQ(left.channel.atomic_parts, 0u);
+  EXPECT_EQ(left.channel.rma.atomic_parts, 0u);
 }
 
 TEST_F(AtomicTest, AnswersThatNobodyAskedForAreRefused) {
@@ -288,7 +289,7 @@ TEST_F(AtomicTest, WhatWasPromisedIsNotOvertaken) {
     order.slices = slices;
     order.remote = remote;
     order.length = kBytes;
-    ASSERT_EQ(left.messenger.put(left.channel, order), Status::ok);
+    ASSERT_EQ(left.messenger.write(left.channel, order), Status::ok);
     ASSERT_EQ(atomic(AtomicOp::sum, false, kElements - 1, 1), Status::ok);
     run();
     EXPECT_EQ(left.take().size(), 2u);
@@ -308,7 +309,7 @@ TEST_F(AtomicTest, AWriteWaitsForTheReadsBeforeItIfThatWasPromised) {
   get.remote = remote;
   get.length = kBytes;
   const auto before = memory;
-  ASSERT_EQ(left.messenger.get(left.channel, get), Status::ok);
+  ASSERT_EQ(left.messenger.read(left.channel, get), Status::ok);
   ASSERT_EQ(atomic(AtomicOp::write, false, 0, 1), Status::ok);
   EXPECT_EQ(left.carrier.items.size(), 1u);
   run();

@@ -111,7 +111,7 @@ TEST_F(DirectCopyTest, ScatteredReceiversAreServedToo) {
   std::vector<std::byte> got(sent.size() + 1, std::byte{0x5a});
   const Bytes slices[] = {{got.data(), 100'001}, {got.data() + 100'001, 7}, {got.data() + 100'008, 299'992}};
   const RecvOp order{.slices = slices, .context = nullptr, .tag = 5, .ignore = 0, .tagged = true};
-  ASSERT_EQ(right.messenger.receive(nullptr, order), Status::ok);
+  ASSERT_EQ(right.messenger.matcher().receive(nullptr, order), Status::ok);
   ASSERT_EQ(send(left, sent, 5), Status::ok);
   run();
   check(sent, got, sent.size());

@@ -47,7 +47,7 @@ TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnouncedAnyMore) {
   order.slices = slices;
   order.remote = remote;
   order.length = kLong;
-  ASSERT_EQ(left.messenger.put(left.channel, order), Status::ok);
+  ASSERT_EQ(left.messenger.write(left.channel, order), Status::ok);
   left.carrier.unasked = 0;
   std::size_t sent = 0;
   for (int turn = 0; turn < 10 && sent < kLong; ++turn) {

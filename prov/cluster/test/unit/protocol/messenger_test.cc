@@ -63,18 +63,18 @@ TEST_F(MessengerTest, WhoHasFilledItsPartOfTheStoreWaitsUntilReceivesTakeSome) {
   for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(8), tag);
   carry(left, narrow);
   for (const SegmentKind kind : {SegmentKind::eager, SegmentKind::eager_first, SegmentKind::announce}) {
-    EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(kind, 9)));
-    EXPECT_TRUE(narrow.messenger.ready(other, beginning(kind, 9))) << "there is room for others";
+    EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(kind, 9)));
+    EXPECT_TRUE(narrow.messenger.matcher().ready(other, beginning(kind, 9))) << "there is room for others";
   }
   for (const SegmentKind kind : {SegmentKind::eager_next, SegmentKind::pull, SegmentKind::put}) {
-    EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(kind, 0)));
+    EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(kind, 0)));
   }
   std::byte target[8];
   receive(narrow, target, 9);
-  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(SegmentKind::eager, 9)));
-  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(SegmentKind::eager, 8)));
+  EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(SegmentKind::eager, 9)));
+  EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(SegmentKind::eager, 8)));
   receive(narrow, target, 0);
-  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(SegmentKind::eager, 8)));
+  EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(SegmentKind::eager, 8)));
 }
 
 TEST_F(MessengerTest, WhoOwesSomethingIsNotMadeToWait) {
@@ -83,12 +83,12 @@ TEST_F(MessengerTest, WhoOwesSomethingIsNotMadeToWait) {
   Side narrow(settings);
   for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(8), tag);
   carry(left, narrow);
-  ASSERT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  ASSERT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
   ASSERT_EQ(send(narrow, pattern(8), 1, nullptr, CompletionLevel::delivery), Status::ok);
-  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
   send(left, pattern(8), 2);
   carry(left, narrow);
-  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)))
+  EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)))
       << "not without end";
 }
 
@@ -97,10 +97,10 @@ TEST_F(MessengerTest, BytesFillTheStoreAsMessagesDo) {
   Side narrow(settings);
   for (std::uint64_t tag = 0; tag < 2; ++tag) send(left, pattern(4000), tag);
   carry(left, narrow);
-  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
   std::vector<std::byte> target(4000);
   receive(narrow, target, 0);
-  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
 }
 
 TEST_F(MessengerTest, StrangersGetHalfOfTheStore) {
@@ -108,9 +108,9 @@ TEST_F(MessengerTest, StrangersGetHalfOfTheStore) {
   Side narrow(settings);
   send(left, pattern(4000), 0);
   carry(left, narrow);
-  EXPECT_TRUE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
   narrow.directory.handle = kAddrNotAvail;
-  EXPECT_FALSE(narrow.messenger.ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
+  EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
 }
 
 TEST_F(MessengerTest, WhatNobodyAskedIfThereWasRoomForIsRefused) {
@@ -235,7 +235,7 @@ TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
   left.carrier.room = 10;
   std::vector<std::byte> target(64);
   const Bytes targets[] = {target};
-  right.messenger.receive(nullptr, {.slices = targets});
+  right.messenger.matcher().receive(nullptr, {.slices = targets});
   run();
   EXPECT_EQ(target, original);
   EXPECT_TRUE(left.take().empty());

@@ -16,7 +16,7 @@ class MultiReceiveTest : public MessengerTest {
     const Bytes slices[] = {{memory.data() + posted, size}};
     posted += size;
     RecvOp order{.slices = slices, .context = context, .report = report, .min_multi_recv = min_multi_recv};
-    return right.messenger.receive(from, order);
+    return right.messenger.matcher().receive(from, order);
   }
 
   void send_message(ConstBytes bytes) {
@@ -113,15 +113,15 @@ TEST_F(MultiReceiveTest, WhatDoesNotFitIsTruncatedAndEndsTheBuffer) {
 
 TEST_F(MultiReceiveTest, CancelTellsOnceAndAfterWhatIsOnItsWay) {
   post(100000, 10, &first);
-  EXPECT_TRUE(right.messenger.cancel(&first));
+  EXPECT_TRUE(right.messenger.matcher().cancel(&first));
   auto got = messages(1);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].status, Status::canceled);
   post(100000, 10, &first);
   send_message(pattern(50000, 1));
   carry(left, right);
-  EXPECT_TRUE(right.messenger.cancel(&first));
-  EXPECT_FALSE(right.messenger.cancel(&first));
+  EXPECT_TRUE(right.messenger.matcher().cancel(&first));
+  EXPECT_FALSE(right.messenger.matcher().cancel(&first));
   send_message(pattern(10, 1));
   run();
   got = messages(1);
@@ -154,7 +154,7 @@ TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsHisAlone) {
   EXPECT_FALSE(got[0].releases_buffer);
   EXPECT_EQ(got[1].context, &second);
   EXPECT_TRUE(got[1].releases_buffer);
-  EXPECT_TRUE(right.messenger.cancel(&first));
+  EXPECT_TRUE(right.messenger.matcher().cancel(&first));
   EXPECT_FALSE(right.messenger.under_way());
 }
 
@@ -170,7 +170,7 @@ TEST_F(MultiReceiveTest, StrangersAreReportedWithTheirMessage) {
   bindings.want_source = bindings.report_unknown_source = true;
   messenger.attach(bindings);
   const Bytes slices[] = {{memory.data(), 100}};
-  ASSERT_EQ(messenger.receive(nullptr, {.slices = slices, .context = &first}), Status::ok);
+  ASSERT_EQ(messenger.matcher().receive(nullptr, {.slices = slices, .context = &first}), Status::ok);
   wire::Segment segment;
   segment.length = 10;
   messenger.arrive(right.channel, segment, pattern(10, 3));

@@ -26,11 +26,12 @@ struct PullBudgetTest : testing::Test {
   /// Pulls what may be pulled of one long message; all of it arrives `taken` later, `absence` of which
   /// somebody was away.
   void round(RecvRequest& receive, Duration taken, std::optional<Duration> host_delay = 0us) {
-    while (budget.room() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
-    budget.lacking();
+    while (budget.available() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
+    budget.mark_short();
     budget.on_transmit(now);
     now += taken;
-    budget.arrived(receive, receive.arrived, receive.requested - receive.arrived, {now, host_delay});
+    budget.arrived(receive, receive.pull.arrived, receive.pull.requested - receive.pull.arrived,
+                   {now, host_delay});
   }
 };
 
@@ -40,7 +41,7 @@ TEST_F(PullBudgetTest, DoublesWhileNothingWaits) {
   for (int i = 0; i < 5; ++i) round(receive, 30us);
   EXPECT_EQ(budget.limit(), kMost);
   EXPECT_EQ(budget.piece(), kMost / 4);
-  EXPECT_EQ(receive.requested, receive.arrived);
+  EXPECT_EQ(receive.pull.requested, receive.pull.arrived);
 }
 
 TEST_F(PullBudgetTest, ShrinksWhereBytesWaitButFitsTheSmallestBuffer) {
@@ -81,7 +82,7 @@ TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
     budget.pulled(receive, 1000);
     budget.on_transmit(now);
     now += 30us;
-    budget.arrived(receive, receive.arrived, 1000, {now, 0us});
+    budget.arrived(receive, receive.pull.arrived, 1000, {now, 0us});
   }
   EXPECT_EQ(budget.limit(), before);
 }
@@ -89,34 +90,34 @@ TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
 TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
   RecvRequest& silent = message_of(channels.emplace_back());
   RecvRequest& lively = message_of(channels.emplace_back());
-  while (budget.room() && budget.may_pull(silent)) budget.pulled(silent, budget.piece());
-  ASSERT_FALSE(budget.room());
+  while (budget.available() && budget.may_pull(silent)) budget.pulled(silent, budget.piece());
+  ASSERT_FALSE(budget.available());
   EXPECT_FALSE(budget.check_stalls(now)) << "it has just been asked";
   EXPECT_TRUE(budget.check_stalls(now + 3ms));
-  EXPECT_TRUE(budget.room());
+  EXPECT_TRUE(budget.available());
   EXPECT_FALSE(budget.may_pull(silent)) << "and is asked for nothing more";
   budget.pulled(lively, budget.piece());
   budget.arrived(lively, 0, 1000, {});
   EXPECT_FALSE(budget.check_stalls(now + 6ms)) << "what moves does not stall";
   budget.arrived(silent, 0, 1000, {});
-  EXPECT_TRUE(budget.room()) << "crumbs buy nothing";
+  EXPECT_TRUE(budget.available()) << "crumbs buy nothing";
   budget.arrived(silent, 1000, 9000, {});
-  EXPECT_FALSE(budget.room()) << "its share counts again";
-  budget.arrived(silent, 10'000, silent.requested - 10'000, {});
-  budget.arrived(lively, 1000, lively.requested - 1000, {});
+  EXPECT_FALSE(budget.available()) << "its share counts again";
+  budget.arrived(silent, 10'000, silent.pull.requested - 10'000, {});
+  budget.arrived(lively, 1000, lively.pull.requested - 1000, {});
   EXPECT_TRUE(budget.may_pull(silent));
-  EXPECT_EQ(channels[0].pulled + channels[1].pulled, 0u);
+  EXPECT_EQ(channels[0].pull.in_flight + channels[1].pull.in_flight, 0u);
 }
 
 TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
   RecvRequest& crumbling = message_of(channels.emplace_back());
-  while (budget.room() && budget.may_pull(crumbling)) budget.pulled(crumbling, budget.piece());
+  while (budget.available() && budget.may_pull(crumbling)) budget.pulled(crumbling, budget.piece());
   budget.check_stalls(now);
   bool lent = false;
   for (int look = 1; look <= 5; ++look) {
-    budget.arrived(crumbling, crumbling.arrived, 1, {});
+    budget.arrived(crumbling, crumbling.pull.arrived, 1, {});
     lent = budget.check_stalls(now += 3ms) || lent;
-    EXPECT_TRUE(budget.room()) << look;
+    EXPECT_TRUE(budget.available()) << look;
   }
   EXPECT_TRUE(lent);
 }
@@ -126,10 +127,10 @@ TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
   budget.pulled(lost, budget.piece());
   budget.check_stalls(now);
   budget.check_stalls(now + 3ms);
-  budget.given_up(channels[0], lost.requested);
+  budget.given_up(channels[0], lost.pull.requested);
   RecvRequest& other = message_of(channels.emplace_back());
   std::size_t pulled = 0;
-  while (budget.room() && budget.may_pull(other)) {
+  while (budget.available() && budget.may_pull(other)) {
     pulled += budget.piece();
     budget.pulled(other, budget.piece());
   }
@@ -138,10 +139,10 @@ TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
 
 TEST_F(PullBudgetTest, APeersPullsThatTouchAreOne) {
   SendRequest request;
-  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(request.asked_for({i * 10, i * 10 + 10}));
-  EXPECT_EQ(request.pull_count, 1u);
-  for (std::uint64_t i = 1; i < kPullsMax; ++i) ASSERT_TRUE(request.asked_for({i * 10'000, i * 10'000 + 1}));
-  EXPECT_FALSE(request.asked_for({5, 6})) << "an honest peer does not ask for crumbs";
+  for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(request.pulls.add({i * 10, i * 10 + 10}));
+  EXPECT_EQ(request.pulls.count(), 1u);
+  for (std::uint64_t i = 1; i < kPullsMax; ++i) ASSERT_TRUE(request.pulls.add({i * 10'000, i * 10'000 + 1}));
+  EXPECT_FALSE(request.pulls.add({5, 6})) << "an honest peer does not ask for crumbs";
 }
 
 }  // namespace

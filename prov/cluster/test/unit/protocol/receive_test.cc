@@ -23,7 +23,7 @@ TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
   const Bytes slices[] = {target};
   take.slices = slices;
   take.recv_claimed = true;
-  ASSERT_EQ(right.messenger.receive(nullptr, take), Status::ok);
+  ASSERT_EQ(right.messenger.matcher().receive(nullptr, take), Status::ok);
   peek(right, 9, Peek::look, &gone);
   const auto got = right.take();
   ASSERT_EQ(got.size(), 6u);
@@ -36,7 +36,7 @@ TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
   EXPECT_EQ(got[4].context, &claim);
   EXPECT_EQ(got[4].length, 3000u);
   EXPECT_EQ(got[5].status, Status::no_message);
-  EXPECT_EQ(right.messenger.receive(nullptr, take), Status::no_message);
+  EXPECT_EQ(right.messenger.matcher().receive(nullptr, take), Status::no_message);
 }
 
 TEST_F(MessengerTest, DiscardedMessagesStillCompleteAtTheSender) {
@@ -64,7 +64,7 @@ TEST_F(MessengerTest, AClaimedMessageThatIsDiscardedHasASenderToo) {
   peek(right, 9, Peek::claim, &context);
   RecvOp drop{.slices = {}, .context = &context, .tagged = true};
   drop.discard_claimed = true;
-  ASSERT_EQ(right.messenger.receive(nullptr, drop), Status::ok);
+  ASSERT_EQ(right.messenger.matcher().receive(nullptr, drop), Status::ok);
   const auto got = right.take();
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(got[1].context, &context);
@@ -77,15 +77,15 @@ TEST_F(MessengerTest, CancelTakesOneWaitingReceive) {
   int one, two;
   receive(right, target, 1, 0, &one);
   receive(right, target, 1, 0, &two);
-  EXPECT_TRUE(right.messenger.cancel(&one));
-  EXPECT_FALSE(right.messenger.cancel(&one));
+  EXPECT_TRUE(right.messenger.matcher().cancel(&one));
+  EXPECT_FALSE(right.messenger.matcher().cancel(&one));
   send(left, pattern(8), 1);
   run();
   const auto got = right.take();
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(got[0].status, Status::canceled);
   EXPECT_EQ(got[1].context, &two);
-  EXPECT_FALSE(right.messenger.cancel(&two));
+  EXPECT_FALSE(right.messenger.matcher().cancel(&two));
 }
 
 TEST_F(MessengerTest, LossOfThePeerEndsEverythingUnderWayAndNothingElse) {
@@ -160,7 +160,7 @@ TEST_F(MessengerTest, ScatteredOnBothSides) {
   std::vector<std::byte> target(5000);
   const Bytes in[] = {Bytes(target).first(4000), Bytes(target).subspan(4000, 1), Bytes(target).subspan(4001)};
   RecvOp receive_order{.slices = in};
-  right.messenger.receive(nullptr, receive_order);
+  right.messenger.matcher().receive(nullptr, receive_order);
   SendOp order{.slices = out, .length = 5000};
   left.messenger.send(left.channel, order);
   run();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "protocol/region_table.h"
 #include "support/messenger_pair.h"
 
 namespace cluster::protocol {
@@ -37,7 +38,7 @@ class RmaTest : public MessengerTest {
     order.context = this;
     order.has_data = data;
     order.data = 0x123456789abcdef0;
-    return left.messenger.put(left.channel, order);
+    return left.messenger.write(left.channel, order);
   }
 
   Status get(Bytes bytes, std::uint64_t address, std::uint64_t key = kKey) {
@@ -47,7 +48,7 @@ class RmaTest : public MessengerTest {
     order.slices = slices;
     order.remote = remote;
     order.length = bytes.size();
-    return left.messenger.get(left.channel, order);
+    return left.messenger.read(left.channel, order);
   }
 
   Completion outcome(Side& side) {
@@ -189,7 +190,7 @@ TEST_F(RmaTest, SeveralRangesAreOneOperation) {
   order.slices = out;
   order.remote = ranges;
   order.length = 10000;
-  left.messenger.put(left.channel, order);
+  left.messenger.write(left.channel, order);
   run();
   EXPECT_EQ(outcome(left).status, Status::ok);
   EXPECT_EQ(written.value(), 1u);
@@ -201,7 +202,7 @@ TEST_F(RmaTest, SeveralRangesAreOneOperation) {
   read_order.slices = in;
   read_order.remote = ranges;
   read_order.length = 10000;
-  left.messenger.get(left.channel, read_order);
+  left.messenger.read(left.channel, read_order);
   run();
   EXPECT_EQ(outcome(left).status, Status::ok);
   EXPECT_EQ(back, data);
@@ -217,7 +218,7 @@ TEST_F(RmaTest, TheTargetCountsAWriteWhenAllItsRangesAreThere) {
   order.slices = slice;
   order.remote = ranges;
   order.length = data.size();
-  left.messenger.put(left.channel, order);
+  left.messenger.write(left.channel, order);
   for (int turn = 0; turn < 10000 && writes.value() == 0; ++turn) {
     left.messenger.pump();
     right.messenger.pump();
@@ -239,7 +240,7 @@ TEST_F(RmaTest, DataOfSeveralRangesComesBehindTheLastOfThem) {
   order.length = data.size();
   order.has_data = true;
   order.data = 7;
-  left.messenger.put(left.channel, order);
+  left.messenger.write(left.channel, order);
   for (int turn = 0; turn < 10000 && right.completions.empty(); ++turn) {
     left.messenger.pump();
     right.messenger.pump();
@@ -265,7 +266,7 @@ TEST_F(RmaTest, DataOfAWriteThatFailsInPartDoesNotCome) {
   order.remote = ranges;
   order.length = data.size();
   order.has_data = true;
-  left.messenger.put(left.channel, order);
+  left.messenger.write(left.channel, order);
   run();
   EXPECT_EQ(outcome(left).status, Status::access);
   EXPECT_TRUE(right.take().empty());
@@ -286,7 +287,7 @@ TEST_F(RmaTest, ARangeThatIsUnderWayGoesOnWhenOneBeforeItFails) {
   order.remote = ranges;
   order.length = data.size();
   left.carrier.room = 3;  // the first range and half of the second
-  left.messenger.put(left.channel, order);
+  left.messenger.write(left.channel, order);
   ASSERT_EQ(left.carrier.items.size(), 3u);
   run();
   EXPECT_EQ(outcome(left).status, Status::access);
@@ -307,7 +308,7 @@ TEST_F(RmaTest, AnInjectedWriteKeepsItsBytesWhenItIsAnnounced) {
   order.remote = remote;
   order.length = data.size();
   order.inject = true;
-  left.messenger.put(left.channel, order);
+  left.messenger.write(left.channel, order);
   std::fill(data.begin(), data.end(), std::byte{0xEE});
   run();
   const auto right_bytes = pattern(100);
@@ -339,7 +340,7 @@ TEST_F(RmaTest, AFencedWriteWaitsForWhatWasBefore) {
   order.remote = remote;
   order.length = 8;
   order.fence = true;
-  left.messenger.put(left.channel, order);
+  left.messenger.write(left.channel, order);
   run();
   EXPECT_TRUE(std::equal(second.begin(), second.end(), memory.begin()));
   EXPECT_EQ(left.take().size(), 2u);

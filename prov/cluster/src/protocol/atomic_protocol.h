@@ -1,0 +1,47 @@
+// Remote atomics, both sides. Only the target executes them, under the lock of its regions, in the order of
+// messages and small writes: one after another, whatever peer and carrier they come from. The carrier
+// delivers each segment exactly once, so each is executed exactly once.
+//
+// An operation travels in parts of whole elements (wire/atomic.h); each is answered, with the previous values
+// if the operation fetches. Every part carries the length of what is left of the operation, so that the first
+// one is denied if the last one would be, and then nothing is changed at all. At most kPartsMax parts of one
+// side are unanswered: that bounds what the other must keep while its carrier has no free bytes.
+#pragma once
+
+#include "protocol/control_sender.h"
+#include "protocol/outgoing_requests.h"
+
+namespace cluster::protocol {
+
+class AtomicProtocol {
+ public:
+  AtomicProtocol(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
+                 ControlSender& control)
+      : context_(context), outgoing_(outgoing), reporter_(reporter), control_(control) {}
+
+  // --- initiator ---
+  Status post(Channel& channel, const AtomicRmaOp& op);
+  /// Posts what the carrier takes of the request at the head of the queue. True if that is all.
+  bool advance(AtomicRequest& request);
+  void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  /// One part is complete. After a denial the other parts need not be sent.
+  void answered(AtomicRequest& request, Status status);
+
+  // --- target ---
+  void on_request(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  /// Posts a response that was kept. False if the carrier has no free bytes.
+  bool stream(AtomicResponse& response);
+
+ private:
+  void begin(Channel& channel, const AtomicRmaOp& op, const RmaIov& remote, std::size_t base,
+             RmaGroup* group);
+  static void keep_copy(AtomicRequest& request, const AtomicRmaOp& op);
+  void respond(Channel& channel, const wire::Segment& part, ConstBytes before);
+
+  const Context& context_;
+  OutgoingRequests& outgoing_;
+  CompletionReporter& reporter_;
+  ControlSender& control_;
+};
+
+}  // namespace cluster::protocol

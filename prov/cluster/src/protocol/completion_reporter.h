@@ -1,0 +1,53 @@
+// Reports every outcome: entries of completion queues and ticks of counters, of this side's operations and of
+// what peers did to registered memory. It decides what an entry says; when an operation is complete is
+// decided by those who call it.
+#pragma once
+
+#include "base/pool.h"
+#include "protocol/channel.h"
+#include "protocol/context.h"
+
+namespace cluster::protocol {
+
+class CompletionReporter {
+ public:
+  explicit CompletionReporter(const Context& context) : context_(context) {}
+
+  // --- messages ---
+  /// A message that needed no request: its buffer is free, and no more was asked for.
+  void sent(const SendOp& op);
+  void sent(const SendRequest& request, Status status);
+  void received(const RecvRequest& receive, Status status);
+  /// The entry that releases a buffer for many messages, where its last message's entry did not.
+  void buffer_released(const MultiRecvBuffer& buffer);
+  /// The outcome of a peek; `message` null: none matches.
+  void peeked(const RecvOp& op, const UnexpectedMessage* message);
+
+  // --- RMA and atomics of this side ---
+  /// For an operation of several remote ranges; null for others. It is released with the last range.
+  RmaGroup* group_for(const RmaOp& op);
+  /// One range of an operation is complete: reports the operation when it was the last.
+  void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
+                     const Channel& channel);
+
+  // --- RMA and atomics of peers ---
+  /// A range of a peer's write has arrived: `iov` its place, `write_length` the length of all ranges.
+  struct RemoteWrite {
+    RmaIov iov;
+    bool more = false;
+    bool has_data = false;
+    std::uint64_t data = 0;
+    std::uint64_t write_length = 0;
+  };
+  void written_by_peer(const Channel& channel, const RemoteWrite& write);
+  void read_by_peer(const RmaIov& iov);
+  void atomic_by_peer(const RmaIov& iov, bool fetch) { fetch ? read_by_peer(iov) : count_write(iov); }
+
+ private:
+  void count_write(const RmaIov& iov);
+
+  const Context& context_;
+  Pool<RmaGroup> groups_{std::numeric_limits<std::size_t>::max()};
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,39 @@
+#include "protocol/control_sender.h"
+
+namespace cluster::protocol {
+
+void ControlSender::send(Channel& channel, const wire::Segment& segment) {
+  if (channel.carrier == nullptr) return;  // the peer is lost, and with it whatever this would answer
+  mark_pending(channel);
+  RingQueue<wire::Segment>& kept = channel.tx.control;
+  if (kept.empty() && channel.carrier->post(segment, {}, PayloadMode::copy, 0)) return;
+  if (kept.size() >= kControlMax) return context_.refuse_segment();  // no correct peer causes so many answers
+  kept.push_back(segment);
+  mark_busy(channel);
+}
+
+void ControlSender::confirm(Channel& channel, std::uint32_t id) {
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::done;
+  segment.id = id;
+  send(channel, segment);
+}
+
+void ControlSender::deny(Channel& channel, std::uint32_t id) {
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::failed;
+  segment.id = id;
+  segment.total = static_cast<std::uint64_t>(Status::access);
+  send(channel, segment);
+}
+
+bool ControlSender::flush(Channel& channel) {
+  RingQueue<wire::Segment>& kept = channel.tx.control;
+  while (!kept.empty()) {
+    if (!channel.carrier->post(kept.front(), {}, PayloadMode::copy, 0)) return false;
+    kept.pop_front();
+  }
+  return true;
+}
+
+}  // namespace cluster::protocol

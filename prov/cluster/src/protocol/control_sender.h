@@ -1,0 +1,69 @@
+// Control segments: pulls, confirmations, credit. They are outside the order of operations, and are posted at
+// once; what the carrier has no free bytes for is kept in the channel and posted before anything else.
+//
+// It also keeps two lists for the engine. A busy channel has segments left that Messenger::pump() posts. A
+// channel with control pending got a segment outside pump() and the operations of the application: the engine
+// has to transmit its flow.
+#pragma once
+
+#include <vector>
+
+#include "protocol/channel.h"
+#include "protocol/context.h"
+
+namespace cluster::protocol {
+
+class ControlSender {
+ public:
+  explicit ControlSender(const Context& context) : context_(context) {}
+
+  void send(Channel& channel, const wire::Segment& segment);
+  /// The peer's request is finished: everything wanted has arrived, or has been executed.
+  void confirm(Channel& channel, std::uint32_t id);
+  /// The peer's request accesses memory that it must not.
+  void deny(Channel& channel, std::uint32_t id);
+  /// Posts what was kept. False if the carrier has not enough free bytes for all.
+  static bool flush(Channel& channel);
+
+  void mark_busy(Channel& channel) {
+    if (channel.tx.busy) return;
+    channel.tx.busy = true;
+    busy_.push_back(&channel);
+  }
+  /// A segment was posted outside pump() and the application's operations.
+  void mark_pending(Channel& channel) {
+    if (channel.tx.control_pending || channel.carrier->immediate()) return;
+    channel.tx.control_pending = true;
+    pending_.push_back(&channel);
+  }
+
+  bool busy() const { return !busy_.empty(); }
+  bool pending() const { return !pending_.empty(); }
+  /// Calls pump(channel) for each busy channel; those for which it returns true are no longer busy. Channels
+  /// that become busy meanwhile have their turn, too.
+  template <typename Pump>
+  void pump_busy(Pump&& pump) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < busy_.size(); ++i) {
+      Channel* channel = busy_[i];
+      channel->tx.busy = !pump(*channel);
+      if (channel->tx.busy) busy_[kept++] = channel;
+    }
+    busy_.resize(kept);
+  }
+  template <typename Visit>
+  void take_pending(Visit&& visit) {
+    for (Channel* channel : pending_) {
+      channel->tx.control_pending = false;
+      visit(*channel);
+    }
+    pending_.clear();
+  }
+
+ private:
+  const Context& context_;
+  std::vector<Channel*> busy_;
+  std::vector<Channel*> pending_;
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,57 @@
+// Eager credit. A sender charges every eager message (its length and a fixed overhead) against a limit that
+// the receiver raises as messages leave its store of unexpected messages. A message that would pass the limit
+// is announced instead: it waits in the sender's memory. So a receiver bounds its own memory without ever
+// dropping a message, or blocking one that others wait for.
+#pragma once
+
+#include "protocol/control_sender.h"
+
+namespace cluster::protocol {
+
+class CreditManager {
+ public:
+  CreditManager(const Context& context, ControlSender& control) : context_(context), control_(control) {}
+
+  static std::uint64_t charge_of(std::size_t length) { return length + kMessageCharge; }
+
+  // --- sender ---
+  static bool covers(const Channel& channel, std::size_t length) {
+    return channel.credit.charged + charge_of(length) <= channel.credit.limit;
+  }
+  static void charge(Channel& channel, std::size_t length) { channel.credit.charged += charge_of(length); }
+  static void on_credit(Channel& channel, const wire::Segment& segment) {
+    // Credit segments may overtake each other: the largest one holds.
+    if (segment.total > channel.credit.limit) channel.credit.limit = segment.total;
+  }
+
+  // --- receiver ---
+  /// The peer has charged a message. False if that is more than it was granted.
+  static bool accept(Channel& channel, std::uint64_t length) {
+    Credit& credit = channel.credit;
+    if (length > credit.granted || credit.charged_by_peer + charge_of(length) > credit.granted) return false;
+    credit.charged_by_peer += charge_of(length);
+    return true;
+  }
+  /// A message has left the store, or never entered it: the peer may use its charge again. Advertised in
+  /// steps, so that a credit segment travels once per many messages.
+  void release(Channel& channel, std::uint64_t charge) {
+    Credit& credit = channel.credit;
+    credit.released += charge;
+    const std::uint64_t limit = credit.released + context_.settings.eager_credit;
+    if (limit < credit.granted + context_.settings.eager_credit / 4) return;
+    credit.granted = limit;
+    advertise(channel);
+  }
+  void advertise(Channel& channel) {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::credit;
+    segment.total = channel.credit.granted;
+    control_.send(channel, segment);
+  }
+
+ private:
+  const Context& context_;
+  ControlSender& control_;
+};
+
+}  // namespace cluster::protocol

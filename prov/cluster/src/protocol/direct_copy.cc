@@ -1,0 +1,85 @@
+#include "protocol/direct_copy.h"
+
+#include <algorithm>
+
+namespace cluster::protocol {
+namespace {
+
+/// What the sender is asked to write at a time, and what the receiver fetches at a time. Small enough that
+/// both end together and others get their turn, large enough that the system calls do not count (measured: a
+/// call costs about 0.4 us, a piece 3 to 6 us).
+constexpr std::size_t kPlaceBytes = 128 * 1024;
+constexpr std::size_t kFetchBytes = 64 * 1024;
+/// Less is not worth asking the sender for: it would answer later than it takes to fetch it.
+constexpr std::size_t kPlaceMin = 8 * 1024;
+constexpr std::size_t kPageBytes = 4096;
+
+/// The address of position `offset` of the buffers if `length` bytes are contiguous there, else 0.
+std::uint64_t address_of(std::span<const Bytes> buffers, std::size_t offset, std::size_t length) {
+  for (const Bytes& buffer : buffers) {
+    if (offset < buffer.size()) {
+      const bool whole = length <= buffer.size() - offset;
+      return whole ? reinterpret_cast<std::uintptr_t>(buffer.data()) + offset : 0;
+    }
+    offset -= buffer.size();
+  }
+  return 0;
+}
+
+}  // namespace
+
+void DirectCopy::offer_source(const PulledRequest& request, wire::Segment& announcement) {
+  const std::span<const ConstBytes> slices = request.slices.all();
+  if (request.channel->memory == nullptr || slices.size() != 1) return;
+  announcement.flags |= wire::segment_flag::kAddress;
+  announcement.address = reinterpret_cast<std::uintptr_t>(slices[0].data()) + request.base;
+}
+
+/// Half of what is left, so that both sides are busy to the end.
+std::size_t DirectCopy::next_pull(const PullProgress& pull) {
+  const std::size_t left = pull.end - pull.requested;
+  const std::size_t half = (left / 2 + kPageBytes - 1) / kPageBytes * kPageBytes;
+  const std::size_t allowed = left > 4 * kPlaceBytes ? 2 * kPlaceBytes : 1;
+  if (half < kPlaceMin || pull.in_flight() >= allowed) return 0;
+  return std::min(half, kPlaceBytes);
+}
+
+void DirectCopy::offer_target(const IncomingRequest& request, wire::Segment& pull) {
+  pull.address = address_of(request.buffers(), request.base + pull.offset, pull.total);
+  if (pull.address != 0) pull.flags |= wire::segment_flag::kAddress;
+}
+
+bool DirectCopy::fetch(IncomingRequest& request) {
+  PullProgress& pull = request.pull;
+  CrossMemory*& memory = request.channel->memory;
+  const std::size_t length = std::min(kFetchBytes, pull.end - pull.requested);
+  const std::size_t begin = pull.end - length;
+  if (memory == nullptr ||
+      !memory->read(pull.source + begin, request.buffers(), request.base + begin, length)) {
+    memory = nullptr;
+    pull.source = 0;
+    return false;
+  }
+  pull.end = begin;
+  pull.fetched += length;
+  return true;
+}
+
+bool DirectCopy::place(ControlSender& control, const PulledRequest& request, const PullRange& range) {
+  Channel& channel = *request.channel;
+  const std::size_t length = range.end - range.offset;
+  if (channel.memory == nullptr) return false;
+  if (!channel.memory->write(range.address, {request.slices.all(), request.base + range.offset, length})) {
+    channel.memory = nullptr;
+    return false;
+  }
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::placed;
+  segment.peer_id = request.receiver_id;
+  segment.offset = range.offset;
+  segment.total = length;
+  control.send(channel, segment);
+  return true;
+}
+
+}  // namespace cluster::protocol

@@ -1,0 +1,168 @@
+#include "protocol/eager_protocol.h"
+
+#include "base/short_copy.h"
+
+namespace cluster::protocol {
+namespace {
+
+/// True if the message is not complete when the carrier has taken it. A message whose success is not reported
+/// is waited for, since its failure is.
+bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
+  if (level == CompletionLevel::delivery) return true;
+  return (level == CompletionLevel::transmit || !report) && !carrier.immediate();
+}
+
+std::uint8_t flags_of(bool tagged, bool has_data, CompletionLevel level) {
+  return static_cast<std::uint8_t>((tagged ? wire::segment_flag::kTagged : 0) |
+                                   (has_data ? wire::segment_flag::kData : 0) |
+                                   (level == CompletionLevel::delivery ? wire::segment_flag::kConfirm : 0));
+}
+
+}  // namespace
+
+bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status) {
+  if (!channel.tx.ordered.empty() || op.fence || outgoing_.blocked(channel, OutgoingRequest::Kind::message) ||
+      !eligible(channel, op.length))
+    return false;
+  wire::Segment segment;
+  segment.flags = flags_of(op.tagged, op.has_data, op.completion_level);
+  segment.length = static_cast<std::uint32_t>(op.length);
+  segment.tag = op.tag;
+  segment.data = op.data;
+  Carrier& carrier = *channel.carrier;
+  if (op.length > carrier.payload_max(segment)) return false;
+
+  SendRequest* request = nullptr;
+  Token token = 0;
+  if (must_remember(carrier, op.completion_level, op.report)) {
+    if (outgoing_.left() == 0) {
+      status = Status::again;
+      return true;
+    }
+    request = &outgoing_.acquire(channel, op);
+    segment.id = request->id;
+    if (!carrier.immediate()) token = OutgoingRequests::token_of(*request);
+  }
+  if (!carrier.post(segment, {op.slices, 0, op.length}, PayloadMode::copy, token)) {
+    if (request != nullptr) outgoing_.withdraw(*request);
+    return false;
+  }
+  CreditManager::charge(channel, op.length);
+  ++context_.counters.eager_sent;
+  context_.counters.bytes_sent += op.length;
+  if (request == nullptr) {
+    reporter_.sent(op);
+  } else {
+    request->posted = op.length;
+    request->state = OutgoingRequest::State::posted;
+    request->unanswered = token != 0 ? 1 : 0;
+  }
+  status = Status::ok;
+  return true;
+}
+
+bool EagerProtocol::advance(SendRequest& request) {
+  Channel& channel = *request.channel;
+  Carrier& carrier = *channel.carrier;
+  const bool wants_token =
+      !carrier.immediate() && must_remember(carrier, request.completion_level, request.report);
+  bool first = request.posted == 0;
+  while (first || request.posted < request.length) {
+    wire::Segment segment;
+    segment.kind = first ? wire::SegmentKind::eager_first : wire::SegmentKind::eager_next;
+    if (first) {
+      segment.flags = flags_of(request.tagged, request.has_data, request.completion_level);
+      segment.id = request.id;
+      segment.total = request.length;
+      segment.tag = request.tag;
+      segment.data = request.data;
+    }
+    const std::size_t left = request.length - request.posted;
+    const std::size_t part = next_fragment(left, carrier, segment);
+    if (first && part == left) {
+      segment.kind = wire::SegmentKind::eager;
+      segment.total = 0;
+    }
+    if (part == 0 && left > 0) return false;
+    segment.length = static_cast<std::uint32_t>(part);
+    const Token token = wants_token ? OutgoingRequests::token_of(request) : 0;
+    if (!carrier.post(segment, {request.slices.all(), request.posted, part}, PayloadMode::copy, token))
+      return false;
+    if (token != 0) ++request.unanswered;
+    if (first) {
+      CreditManager::charge(channel, request.length);
+      ++context_.counters.eager_sent;
+    }
+    request.posted += part;
+    first = false;
+  }
+  OutgoingRequests::leave_queue(request, OutgoingRequest::State::posted);
+  outgoing_.settle(request);
+  return true;
+}
+
+void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+  const bool whole = segment.kind == wire::SegmentKind::eager;
+  const std::uint64_t total = whole ? payload.size() : segment.total;
+  // No correct sender begins a message inside another one, or charges more than it was granted.
+  if (channel.assembly.active() || total < payload.size() || !CreditManager::accept(channel, total)) {
+    return context_.refuse_segment();
+  }
+  if (RecvRequest* receive = matcher_.match(channel, segment.tagged(), segment.tag, total)) {
+    receive->channel = &channel;
+    receive->tag = segment.tag;
+    receive->data = segment.data;
+    receive->has_data = segment.has_data();
+    receive->confirm = segment.confirm();
+    receive->sender_id = segment.id;
+    receive->total = total;
+    receive->pull.arrived = payload.size();
+    scatter_short(receive->buffers(), payload);
+    if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
+      credit_.release(channel, CreditManager::charge_of(total));
+      reporter_.received(*receive, Status::ok);
+      return pulls_.pool().release(*receive);
+    }
+    channel.assembly.receive = receive;
+  } else {
+    UnexpectedMessage* message = matcher_.store(channel, segment, total);
+    if (message == nullptr) return context_.refuse_segment();
+    message->charge = CreditManager::charge_of(total);
+    matcher_.keep_bytes(*message, payload);
+    channel.assembly.unexpected = message;
+  }
+  if (payload.size() == total) assembled(channel);
+}
+
+void EagerProtocol::on_next(Channel& channel, ConstBytes payload) {
+  if (RecvRequest* receive = channel.assembly.receive) {
+    std::size_t& arrived = receive->pull.arrived;
+    if (payload.size() > receive->total - arrived) return context_.refuse_segment();
+    scatter(receive->buffers(), arrived, payload);
+    arrived += payload.size();
+    if (arrived == receive->total) assembled(channel);
+  } else if (UnexpectedMessage* message = channel.assembly.unexpected) {
+    if (payload.size() > message->total - message->arrived) return context_.refuse_segment();
+    if (!payload.empty())
+      std::memcpy(message->bytes.get() + message->arrived, payload.data(), payload.size());
+    message->arrived += payload.size();
+    if (message->arrived == message->total) assembled(channel);
+  } else {
+    context_.refuse_segment();
+  }
+}
+
+/// The last part of a message has arrived.
+void EagerProtocol::assembled(Channel& channel) {
+  if (RecvRequest* receive = channel.assembly.receive) {
+    channel.assembly.receive = nullptr;
+    if (receive->confirm) control_.confirm(channel, receive->sender_id);
+    credit_.release(channel, CreditManager::charge_of(receive->total));
+    return pulls_.complete(*receive, Status::ok);
+  }
+  UnexpectedMessage& message = *channel.assembly.unexpected;
+  channel.assembly.unexpected = nullptr;
+  matcher_.completed(message);
+}
+
+}  // namespace cluster::protocol

@@ -1,0 +1,51 @@
+// Small messages. The common case is one segment, posted at once, with nothing remembered unless the sender
+// waits for more than its buffer; everything else takes a request and its turn in the channel's queue.
+//
+// The parts of a message arrive in order and without others between them, so at most one message per channel
+// is being assembled: directly in its receive if one is posted, else in the store.
+#pragma once
+
+#include "protocol/matcher.h"
+#include "protocol/outgoing_requests.h"
+
+namespace cluster::protocol {
+
+class EagerProtocol {
+ public:
+  EagerProtocol(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
+                ControlSender& control, CreditManager& credit, Matcher& matcher, PullReceiver& pulls)
+      : context_(context),
+        outgoing_(outgoing),
+        reporter_(reporter),
+        control_(control),
+        credit_(credit),
+        matcher_(matcher),
+        pulls_(pulls) {}
+
+  // --- sender ---
+  static bool eligible(const Channel& channel, std::size_t length) {
+    return channel.allows_eager(length) && CreditManager::covers(channel, length);
+  }
+  /// Posts a message in one segment, if nothing is in its way. True if it is dealt with, with its status;
+  /// false if it has to queue.
+  bool post_now(Channel& channel, const SendOp& op, Status& status);
+  /// Posts what the carrier takes of the request at the head of the queue. True if that is all.
+  bool advance(SendRequest& request);
+
+  // --- receiver ---
+  void on_first(Channel& channel, const wire::Segment& segment, ConstBytes payload);
+  void on_next(Channel& channel, ConstBytes payload);
+
+ private:
+  void assembled(Channel& channel);
+
+  const Context& context_;
+  OutgoingRequests& outgoing_;
+  CompletionReporter& reporter_;
+  ControlSender& control_;
+  CreditManager& credit_;
+  Matcher& matcher_;
+  PullReceiver& pulls_;
+};
+
+}  // namespace cluster::protocol

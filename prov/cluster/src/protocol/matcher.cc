@@ -1,0 +1,245 @@
+#include "protocol/matcher.h"
+
+#include <algorithm>
+
+namespace cluster::protocol {
+namespace {
+
+/// One peer's part of the store; far more than credit and the announcements of a correct sender amount to.
+constexpr std::size_t kPartOfOne = 8;
+/// All peers that are not in the address vector together get half, so that known ones always have capacity.
+constexpr std::size_t kPartOfUnknown = 2;
+
+}  // namespace
+
+Matcher::Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter,
+                 CreditManager& credit, PullReceiver& pulls)
+    : context_(context),
+      control_(control),
+      reporter_(reporter),
+      credit_(credit),
+      pulls_(pulls),
+      messages_(context.settings.unexpected_hard_max) {}
+
+Status Matcher::receive(Channel* from, const RecvOp& op) {
+  if (op.peek != Peek::none) {
+    peek(from, op);
+    return Status::ok;
+  }
+  if (op.min_multi_recv != 0) return post_buffer(from, op);
+  MatchQueue& messages = queue(op.tagged);
+  const bool claimed = op.recv_claimed || op.discard_claimed;
+  UnexpectedMessage* message =
+      claimed ? messages.find_claimed(op.context) : messages.find(from, op.tag, op.ignore);
+  if (claimed && message == nullptr) return Status::no_message;
+  RecvRequest* receive = pulls_.pool().acquire<RecvRequest>();
+  if (receive == nullptr) return Status::again;
+  fill(*receive, op, from);
+  if (message == nullptr) {
+    messages.post(*receive);
+  } else if (op.discard_claimed) {
+    receive->channel = message->channel;
+    receive->tag = message->tag;
+    receive->capacity = receive->total = 0;
+    discard(*message);
+    pulls_.complete(*receive, Status::ok);
+  } else {
+    take(*receive, *message);
+  }
+  return Status::ok;
+}
+
+void Matcher::fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
+  receive.context = op.context;
+  for (const Bytes& slice : op.slices) {
+    receive.slices.add(slice);
+    receive.capacity += slice.size();
+  }
+  receive.from = from;
+  receive.tag = op.tag;
+  receive.ignore = op.ignore;
+  receive.tagged = op.tagged;
+  receive.report = op.report;
+}
+
+Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
+  MultiRecvBuffer* const buffer = pulls_.pool().acquire<MultiRecvBuffer>();
+  if (buffer == nullptr) return Status::again;
+  fill(*buffer, op, from);
+  buffer->min_free = op.min_multi_recv;
+  untagged_.post(*buffer);
+  pulls_.multi_receive().hold(*buffer);
+  while (!buffer->closed) {
+    UnexpectedMessage* const message = untagged_.find(from, op.tag, op.ignore);
+    if (message == nullptr) break;
+    RecvRequest* const piece = cut(*buffer, message->total);
+    if (piece == nullptr) break;
+    take(*piece, *message);
+  }
+  pulls_.multi_receive().unhold(*buffer);
+  return Status::ok;
+}
+
+RecvRequest* Matcher::cut(MultiRecvBuffer& buffer, std::size_t total) {
+  RecvRequest* const piece = pulls_.multi_receive().cut(buffer, total);
+  if (buffer.closed) untagged_.withdraw(buffer);
+  return piece;
+}
+
+/// Gives a stored message to a receive; what has not arrived yet follows.
+void Matcher::take(RecvRequest& receive, UnexpectedMessage& message) {
+  receive.channel = message.channel;
+  receive.tag = message.tag;
+  receive.data = message.data;
+  receive.has_data = message.has_data;
+  receive.sender_id = message.sender_id;
+  receive.pull.source = message.source;
+  receive.total = message.total;
+  if (message.announced) {
+    drop(message);
+    pulls_.start(receive);
+  } else if (message.arrived == message.total) {
+    hand_over(receive, message);
+  } else {
+    message.receive = &receive;
+    message.claimed = false;
+  }
+}
+
+void Matcher::hand_over(RecvRequest& receive, UnexpectedMessage& message) {
+  Channel& channel = *message.channel;
+  const std::size_t length = std::min(message.total, receive.capacity);
+  if (length > 0) scatter(receive.buffers(), 0, {message.bytes.get(), length});
+  const std::uint64_t charge = message.charge;
+  drop(message);
+  if (charge > 0) credit_.release(channel, charge);
+  pulls_.complete(receive, Status::ok);
+}
+
+/// Throws a message away; its sender completes it as usual.
+void Matcher::discard(UnexpectedMessage& message) {
+  Channel& channel = *message.channel;
+  if (message.announced) {
+    control_.confirm(channel, message.sender_id);
+    return drop(message);
+  }
+  message.claimed = false;
+  message.discarded = true;
+  if (message.arrived < message.total) return;  // completed() comes back here
+  const std::uint64_t charge = message.charge;
+  drop(message);
+  if (charge > 0) credit_.release(channel, charge);
+}
+
+void Matcher::peek(Channel* from, const RecvOp& op) {
+  UnexpectedMessage* const message = queue(op.tagged).find(from, op.tag, op.ignore);
+  reporter_.peeked(op, message);
+  if (message == nullptr) return;
+  if (op.peek == Peek::claim) {
+    message->claimed = true;
+    message->claimed_by = op.context;
+  } else if (op.peek == Peek::discard) {
+    discard(*message);
+  }
+}
+
+bool Matcher::cancel(const void* context) {
+  for (MatchQueue* queue : {&tagged_, &untagged_}) {
+    RecvRequest* receive = queue->find_context(context);
+    if (receive == nullptr) continue;
+    queue->withdraw(*receive);
+    pulls_.complete(*receive, Status::canceled);
+    return true;
+  }
+  return false;
+}
+
+UnexpectedMessage* Matcher::store(Channel& channel, const wire::Segment& segment, std::size_t total) {
+  UnexpectedMessage* message = messages_.acquire();
+  if (message == nullptr) return nullptr;
+  message->channel = &channel;
+  message->tag = segment.tag;
+  message->data = segment.data;
+  message->tagged = segment.tagged();
+  message->has_data = segment.has_data();
+  message->confirm = segment.confirm();
+  message->sender_id = segment.id;
+  message->total = total;
+  queue(message->tagged).store(*message);
+  channel.unexpected.messages.push_back(*message);
+  ++channel.unexpected.count;
+  ++context_.counters.unexpected;
+  update_scarce();
+  return message;
+}
+
+void Matcher::keep_bytes(UnexpectedMessage& message, ConstBytes payload) {
+  if (message.total == 0) return;
+  message.bytes = std::make_unique_for_overwrite<std::byte[]>(message.total);
+  bytes_ += message.total;
+  update_scarce();
+  if (!payload.empty()) std::memcpy(message.bytes.get(), payload.data(), payload.size());
+  message.arrived = payload.size();
+}
+
+void Matcher::completed(UnexpectedMessage& message) {
+  if (message.confirm) control_.confirm(*message.channel, message.sender_id);
+  message.confirm = false;
+  if (message.receive != nullptr) return hand_over(*message.receive, message);
+  if (message.discarded) discard(message);
+}
+
+void Matcher::drop(UnexpectedMessage& message) {
+  queue(message.tagged).drop(message);
+  message.channel->unexpected.messages.remove(message);
+  --message.channel->unexpected.count;
+  if (message.bytes != nullptr) bytes_ -= message.total;
+  message.bytes.reset();
+  messages_.release(message);
+  update_scarce();
+}
+
+/// The store has lost or got a message. Below the smallest part of it no peer can have too much.
+void Matcher::update_scarce() {
+  scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
+            bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;
+}
+
+bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& segment) {
+  using wire::SegmentKind;
+  const bool begins = segment.kind == SegmentKind::eager || segment.kind == SegmentKind::eager_first ||
+                      segment.kind == SegmentKind::announce;
+  if (!begins) return true;
+  const MessengerSettings& settings = context_.settings;
+  const std::size_t part = context_.directory.handle_of(channel) == kAddrNotAvail ? kPartOfUnknown : 1;
+  const bool capacity = messages_.alive() < settings.unexpected_max / part &&
+                        bytes_ < settings.unexpected_bytes_max / part &&
+                        channel.unexpected.count < settings.unexpected_max / kPartOfOne;
+  // What this side waits for may lie behind this message: a peer that waits for the receive would wait for
+  // ever.
+  const bool waited_for = channel.waits_for_peer() && messages_.alive() < settings.unexpected_hard_max / part;
+  return capacity || waited_for || queue(segment.tagged()).would_match(&channel, segment.tag);
+}
+
+void Matcher::fail_messages(Channel& channel, Status status) {
+  auto& messages = channel.unexpected.messages;
+  for (UnexpectedMessage* message = messages.front(); message != nullptr;) {
+    UnexpectedMessage* const next = messages.after(*message);
+    message->charge = 0;
+    message->confirm = false;
+    if (message->receive != nullptr) pulls_.complete(*message->receive, status);
+    if (message->announced || message->arrived < message->total) drop(*message);
+    message = next;
+  }
+}
+
+void Matcher::fail_directed(const Channel& channel, Status status) {
+  for (MatchQueue* queue : {&tagged_, &untagged_}) {
+    while (RecvRequest* receive = queue->find_directed(&channel)) {
+      queue->withdraw(*receive);
+      pulls_.complete(*receive, status);
+    }
+  }
+}
+
+}  // namespace cluster::protocol

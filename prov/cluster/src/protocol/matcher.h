@@ -1,0 +1,89 @@
+// Matching: posted receives wait here for their message, and messages for their receive. Receives are matched
+// in the order of posting, messages in the order of arrival; tagged and untagged ones never mix. Peek, claim
+// and discard are receives that only look at what has arrived.
+//
+// The store of unexpected messages is bounded. While it is far from full, ready() is a single test. Beyond
+// that each peer may hold an eighth of it, and all peers that are not in the address vector together half; a
+// segment that begins one message more stays with its carrier, with all ordered ones behind it. Two kinds
+// pass: a message that a posted receive matches, and one of a peer that this side waits for, since what it
+// waits for may lie behind that message (up to a hard limit).
+#pragma once
+
+#include "base/pool.h"
+#include "protocol/credit_manager.h"
+#include "protocol/match_queue.h"
+#include "protocol/pull_receiver.h"
+
+namespace cluster::protocol {
+
+class Matcher {
+ public:
+  Matcher(const Context& context, ControlSender& control, CompletionReporter& reporter, CreditManager& credit,
+          PullReceiver& pulls);
+
+  // --- from the application ---
+  /// `from` null: from any sender.
+  Status receive(Channel* from, const RecvOp& op);
+  bool cancel(const void* context);
+
+  // --- arrivals ---
+  /// False if the segment begins a message that no receive waits for and that the store has no capacity for:
+  /// it stays with its carrier, and all ordered segments behind it, until there is capacity.
+  bool ready(const Channel& channel, const wire::Segment& segment) {
+    return !scarce_ || ready_when_scarce(channel, segment);
+  }
+  /// The posted receive that a message of `total` bytes goes to, or null.
+  RecvRequest* match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total) {
+    RecvRequest* const receive = queue(tagged).match(&channel, tag);
+    if (receive == nullptr || receive->kind == IncomingRequest::Kind::receive) [[likely]]
+      return receive;
+    return cut(static_cast<MultiRecvBuffer&>(*receive), total);
+  }
+  /// Keeps a message that no receive matches; null if the store is full.
+  UnexpectedMessage* store(Channel& channel, const wire::Segment& segment, std::size_t total);
+  /// Memory for the bytes of a stored message, and the first of them.
+  void keep_bytes(UnexpectedMessage& message, ConstBytes payload);
+  /// The last part of a stored message has arrived.
+  void completed(UnexpectedMessage& message);
+
+  /// The peer is lost: see Messenger::fail(). Messages that have arrived completely stay.
+  void fail_messages(Channel& channel, Status status);
+  void fail_directed(const Channel& channel, Status status);
+
+  std::size_t stored() const { return messages_.alive(); }
+  /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
+  template <typename Visit>
+  void each_directed(Visit&& visit) const {
+    tagged_.each_directed(visit);
+    untagged_.each_directed(visit);
+  }
+  bool has_directed(const Channel& channel) const {
+    return tagged_.find_directed(&channel) != nullptr || untagged_.find_directed(&channel) != nullptr;
+  }
+
+ private:
+  MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }
+  static void fill(RecvRequest& receive, const RecvOp& op, Channel* from);
+  Status post_buffer(Channel* from, const RecvOp& op);
+  RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
+  void take(RecvRequest& receive, UnexpectedMessage& message);
+  void hand_over(RecvRequest& receive, UnexpectedMessage& message);
+  void discard(UnexpectedMessage& message);
+  void peek(Channel* from, const RecvOp& op);
+  void drop(UnexpectedMessage& message);
+  bool ready_when_scarce(const Channel& channel, const wire::Segment& segment);
+  void update_scarce();
+
+  const Context& context_;
+  ControlSender& control_;
+  CompletionReporter& reporter_;
+  CreditManager& credit_;
+  PullReceiver& pulls_;
+  MatchQueue tagged_;
+  MatchQueue untagged_;
+  Pool<UnexpectedMessage> messages_;
+  std::size_t bytes_ = 0;  ///< held by messages_
+  bool scarce_ = false;    ///< a peer may have filled its part of the store
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,95 @@
+#include "protocol/outgoing_requests.h"
+
+namespace cluster::protocol {
+
+bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
+  const Ordering& order = context_.bindings.ordering;
+  const bool reads = kind == Kind::read_turn || kind == Kind::atomic;
+  const bool writes = kind == Kind::write || kind == Kind::atomic;
+  if (channel.rma.writes_announced > 0) {
+    if (kind == Kind::message) return true;
+    if ((reads && order.read_after_write) || (writes && order.write_after_write)) return true;
+  }
+  if (channel.rma.reads == 0) return false;
+  return (kind == Kind::message && order.send_after_read) || (reads && order.read_after_read) ||
+         (writes && order.write_after_read);
+}
+
+/// A fenced operation begins when all before it are complete. The last range of a write, with which the
+/// target reports the write, begins when the announced ranges are complete; small ones take effect in order
+/// anyway. With remote completion data it waits for all ranges, since the target must not report a write that
+/// failed.
+bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
+  const Channel& channel = *request.channel;
+  if (request.kind == Kind::write) {
+    const auto& write = static_cast<const WriteRequest&>(request);
+    const bool last_of_several = write.continues && !write.more;
+    if (last_of_several && (write.has_data ? write.group->left > 1 : channel.rma.writes_announced > 0))
+      return true;
+  }
+  if (request.fence && (channel.outgoing.front() != &request || channel.rma.reads > 0)) return true;
+  if (request.kind == Kind::read_turn && channel.rma.reads >= kReadsMax) return true;
+  return blocked(channel, request.kind);
+}
+
+void OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) {
+  request.copy = std::make_unique_for_overwrite<std::byte[]>(payload.length);
+  payload.copy_to(request.copy.get());
+  request.slices.replace({request.copy.get(), payload.length});
+  request.base = 0;
+}
+
+void OutgoingRequests::delivered(Token token) {
+  OutgoingRequest* const request = pool_.find(static_cast<std::uint32_t>(token));
+  if (request == nullptr) return;  // its channel failed meanwhile
+  --request->unanswered;
+  settle(static_cast<PulledRequest&>(*request));
+}
+
+void OutgoingRequests::settle(PulledRequest& request) {
+  if (request.state == OutgoingRequest::State::queued || request.unanswered > 0) return;
+  const bool needs_done =
+      request.state == OutgoingRequest::State::announced || request.kind == Kind::write ||
+      static_cast<const SendRequest&>(request).completion_level == CompletionLevel::delivery;
+  if (needs_done && !request.done) return;
+  complete(request, request.status);
+}
+
+void OutgoingRequests::finish(PulledRequest& request) {
+  request.done = true;
+  if (request.state == OutgoingRequest::State::announced && request.channel->tx.bulk.contains(request)) {
+    request.channel->tx.bulk.remove(request);
+    request.pulls.clear();
+  }
+  settle(request);
+}
+
+void OutgoingRequests::complete(OutgoingRequest& request, Status status) {
+  Channel& channel = *request.channel;
+  if (channel.tx.ordered.contains(request)) {
+    const bool ordered = request.state == OutgoingRequest::State::queued && !request.response();
+    (ordered ? channel.tx.ordered : channel.tx.bulk).remove(request);
+  }
+  if (request.response()) {
+    channel.rma.responses.remove(request);
+    --channel.rma.response_count;
+    --responses_;
+  } else {
+    channel.outgoing.remove(request);
+  }
+  if (request.kind == Kind::message) {
+    reporter_.sent(static_cast<const SendRequest&>(request), status);
+  } else if (request.kind == Kind::write) {
+    if (request.state == OutgoingRequest::State::announced) --channel.rma.writes_announced;
+    reporter_.rma_completed(Completion::Kind::write, static_cast<const WriteRequest&>(request).group,
+                            request.context, request.report, status, channel);
+  } else if (request.kind == Kind::atomic) {
+    const auto& atomic = static_cast<const AtomicRequest&>(request);
+    channel.rma.atomic_parts -= request.unanswered;
+    reporter_.rma_completed(atomic.code.fetch ? Completion::Kind::fetch : Completion::Kind::atomic,
+                            atomic.group, request.context, request.report, status, channel);
+  }
+  pool_.release(request);
+}
+
+}  // namespace cluster::protocol

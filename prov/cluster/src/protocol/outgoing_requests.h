@@ -1,0 +1,120 @@
+// The operations of this side that are under way, and the responses to those of peers: their memory, their
+// limit, what may not overtake what, and when each is complete.
+//
+// An operation waits in its channel's ordered queue until the carrier has taken it. Only the request at the
+// head of that queue is ever posted, so operations leave in the order in which the application posted them;
+// where a later one could still take effect earlier, it is held back (must_wait).
+#pragma once
+
+#include <algorithm>
+
+#include "protocol/completion_reporter.h"
+
+namespace cluster::protocol {
+
+class OutgoingRequests {
+ public:
+  using Kind = OutgoingRequest::Kind;
+
+  OutgoingRequests(const Context& context, CompletionReporter& reporter)
+      : context_(context), reporter_(reporter) {}
+
+  /// Operations that the application may still begin. Responses do not count.
+  std::size_t left() const {
+    const std::size_t max = context_.settings.send_requests_max;
+    return max - std::min(pool_.alive() - responses_, max);
+  }
+  std::size_t alive() const { return pool_.alive(); }
+
+  /// An operation of the application; the caller has asked left().
+  template <typename Type>
+  Type& acquire(Channel& channel) {
+    Type& request = *pool_.acquire<Type>();
+    request.channel = &channel;
+    channel.outgoing.push_back(request);
+    return request;
+  }
+  /// The same for a message.
+  SendRequest& acquire(Channel& channel, const SendOp& op) {
+    SendRequest& request = acquire<SendRequest>(channel);
+    request.context = op.context;
+    request.length = op.length;
+    request.tag = op.tag;
+    request.data = op.data;
+    request.completion_level = op.completion_level;
+    request.tagged = op.tagged;
+    request.has_data = op.has_data;
+    request.report = op.report;
+    request.fence = op.fence;
+    return request;
+  }
+  /// A response, to be posted after the bulk that waits already; null if there can be no more requests.
+  template <typename Type>
+  Type* acquire_response(Channel& channel) {
+    Type* const request = pool_.acquire<Type>();
+    if (request == nullptr) return nullptr;
+    request->channel = &channel;
+    ++responses_;
+    ++channel.rma.response_count;
+    channel.rma.responses.push_back(*request);
+    channel.tx.bulk.push_back(*request);
+    return request;
+  }
+  /// The carrier did not take a request that acquire() returned: it is as if it had never been.
+  void withdraw(OutgoingRequest& request) {
+    request.channel->outgoing.remove(request);
+    pool_.release(request);
+  }
+  /// The request that a peer's segment names, if it is one of that peer's channel.
+  OutgoingRequest* find(const Channel& channel, std::uint32_t id) {
+    OutgoingRequest* const request = pool_.find(id);
+    return request != nullptr && request->channel == &channel ? request : nullptr;
+  }
+
+  /// True if something is under way that an operation of this kind must not overtake. Only large writes,
+  /// which are pulled, and reads, which the target answers in its own time, are under way in this sense:
+  /// everything else takes effect in the order in which the carrier delivers it.
+  bool blocked(const Channel& channel, Kind kind) const {
+    if (channel.rma.writes_announced == 0 && channel.rma.reads == 0) [[likely]]
+      return false;
+    return blocked_by_rma(channel, kind);
+  }
+  /// True if the turn of a queued request has not come yet.
+  bool must_wait(const OutgoingRequest& request) const;
+  /// Adds an operation to its channel's queue. True if it is its turn at once.
+  bool enqueue(OutgoingRequest& request) const {
+    auto& queue = request.channel->tx.ordered;
+    queue.push_back(request);
+    return queue.front() == &request && !must_wait(request);
+  }
+
+  /// The carrier has taken all of a request, or its announcement.
+  static void leave_queue(OutgoingRequest& request, OutgoingRequest::State state) {
+    request.channel->tx.ordered.remove(request);
+    request.state = state;
+  }
+  /// Copies the bytes of an injected operation that has to queue: the caller may change its buffer.
+  static void keep_copy(PulledRequest& request, const Gather& payload);
+
+  // Tokens name requests; the high bit keeps them apart from 0.
+  static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }
+  /// The carrier has reported a token.
+  void delivered(Token token);
+  /// Completes a message or write if nothing more is to be waited for.
+  void settle(PulledRequest& request);
+  /// The receiver has finished with a message or write, in one way or the other.
+  void finish(PulledRequest& request);
+  void complete(OutgoingRequest& request, Status status);
+
+ private:
+  bool blocked_by_rma(const Channel& channel, Kind kind) const;
+
+  const Context& context_;
+  CompletionReporter& reporter_;
+  RequestPool<OutgoingRequest, SendRequest, WriteRequest, AtomicRequest, ReadTurn, ReadResponse,
+              AtomicResponse>
+      pool_;
+  std::size_t responses_ = 0;
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,203 @@
+#include "protocol/pull_receiver.h"
+
+#include <algorithm>
+
+#include "protocol/region_table.h"
+
+namespace cluster::protocol {
+namespace {
+
+using Kind = IncomingRequest::Kind;
+
+/// How much to request next; 0: enough is in flight.
+std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) {
+  if (request.pull.source != 0) return DirectCopy::next_pull(request.pull);
+  if (!budget.may_pull(request)) return 0;
+  return std::min(budget.piece(), request.pull.end - request.pull.requested);
+}
+
+/// The segment that requests the next piece. The target counts a read when it gets the pull with which all of
+/// the read has been requested: that one has no `more`.
+wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
+  wire::Segment pull;
+  pull.peer_id = request.id;
+  pull.total = piece;
+  if (request.kind == Kind::read) {
+    const auto& read = static_cast<const ReadRequest&>(request);
+    const bool last = request.pull.requested + piece == request.pull.end &&
+                      (read.group == nullptr || --read.group->unrequested == 0);
+    pull.kind = wire::SegmentKind::get;
+    pull.flags =
+        static_cast<std::uint8_t>(wire::segment_flag::kData | (last ? 0 : wire::segment_flag::kMore));
+    pull.key = read.remote.key;
+    pull.offset = read.remote.address + request.pull.requested;
+    pull.data = request.pull.requested;
+  } else {
+    pull.kind = wire::SegmentKind::pull;
+    pull.id = request.sender_id;
+    pull.offset = request.pull.requested;
+  }
+  return pull;
+}
+
+}  // namespace
+
+PullReceiver::PullReceiver(const Context& context, ControlSender& control, CompletionReporter& reporter)
+    : context_(context),
+      control_(control),
+      reporter_(reporter),
+      multi_(context, pool_, reporter),
+      far_(context.settings.pull_window, PullBudget::Size::found),
+      near_(context.settings.pull_window, PullBudget::Size::fixed) {}
+
+void PullReceiver::start(IncomingRequest& request) {
+  Channel& channel = *request.channel;
+  request.pull.wanted = request.pull.end = std::min(request.total, request.capacity);
+  if (request.pull.wanted == 0) {
+    if (request.kind == Kind::receive) control_.confirm(channel, request.sender_id);
+    return complete(request, Status::ok);
+  }
+  channel.incoming.push_back(request);
+  if (request.kind == Kind::read) ++channel.rma.reads;
+  PullBudget& budget = budget_of(channel);
+  budget.waiting.push_back(request);
+  direct_.begin(request);
+  schedule(budget);
+}
+
+/// Hands out what is available of the budget in turns, one pull per request and turn.
+void PullReceiver::schedule(PullBudget& budget) {
+  IncomingRequest* request = budget.waiting.front();
+  while (request != nullptr && budget.available()) {
+    IncomingRequest* next = budget.waiting.after(*request);
+    if (const std::size_t piece = next_pull(*request, budget)) {
+      wire::Segment pull = pull_segment(*request, piece);
+      if (request->pull.source != 0) DirectCopy::offer_target(*request, pull);
+      budget.pulled(*request, piece);
+      budget.waiting.remove(*request);
+      if (request->pull.requested < request->pull.end) {
+        budget.waiting.push_back(*request);
+        if (next == nullptr) next = request;
+      }
+      control_.send(*request->channel, pull);
+    }
+    request = next;
+  }
+  if (request != nullptr) budget.mark_short();
+}
+
+void PullReceiver::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload,
+                           const ArrivalInfo& info) {
+  IncomingRequest* const request = pool_.find(segment.peer_id);
+  const bool known = request != nullptr && request->channel == &channel && request->pull.requested > 0;
+  const bool valid = known && !payload.empty() && segment.offset <= request->pull.requested &&
+                     payload.size() <= request->pull.requested - segment.offset &&
+                     payload.size() <= request->pull.in_flight();
+  if (!valid) return context_.refuse_segment();
+  if (store(*request, segment.offset, payload))
+    return account(*request, segment.offset, payload.size(), info);
+  control_.deny(channel, request->sender_id);
+  abandon(*request, Status::access);
+  schedule(budget_of(channel));
+}
+
+/// False if the region of a write has been closed.
+bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, ConstBytes payload) {
+  if (request.kind != Kind::write_target) {
+    scatter(request.buffers(), request.base + offset, payload);
+    return true;
+  }
+  const auto& write = static_cast<const WriteTarget&>(request);
+  return context_.bindings.regions->with(
+      {write.address + offset, write.key, payload.size()}, Access::write,
+      [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
+}
+
+void PullReceiver::on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info) {
+  IncomingRequest* const request = pool_.find(segment.peer_id);
+  const bool known = request != nullptr && request->channel == &channel && DirectCopy::active(*request);
+  const bool valid = known && segment.total > 0 && segment.offset <= request->pull.requested &&
+                     segment.total <= request->pull.requested - segment.offset &&
+                     segment.total <= request->pull.in_flight();
+  if (!valid) return context_.refuse_segment();
+  account(*request, segment.offset, segment.total, info);
+}
+
+void PullReceiver::on_read_denied(Channel& channel, const wire::Segment& segment) {
+  IncomingRequest* const request = pool_.find(segment.peer_id);
+  const bool known = request != nullptr && request->channel == &channel && request->kind == Kind::read &&
+                     request->pull.requested > 0;
+  if (!known) return context_.refuse_segment();
+  abandon(*request, Status::access);
+  schedule(budget_of(channel));
+}
+
+/// So many of the bytes that were pulled are in place.
+void PullReceiver::account(IncomingRequest& request, std::size_t offset, std::size_t bytes,
+                           const ArrivalInfo& info) {
+  PullBudget& budget = budget_of(*request.channel);
+  budget.arrived(request, offset, bytes, info);
+  if (request.pull.complete()) finish(request);
+  if (!budget.waiting.empty()) schedule(budget);
+}
+
+void PullReceiver::fetch() {
+  direct_.each_fetchable([this](IncomingRequest& request) {
+    auto& waiting = near_.waiting;
+    if (!DirectCopy::fetch(request)) {
+      if (!waiting.contains(request)) waiting.push_back(request);
+      return schedule(near_);
+    }
+    if (request.pull.requested == request.pull.end && waiting.contains(request)) waiting.remove(request);
+    if (request.pull.complete()) finish(request);
+  });
+}
+
+/// All wanted bytes are in place.
+void PullReceiver::finish(IncomingRequest& request) {
+  Channel& channel = *request.channel;
+  if (request.kind == Kind::write_target) {
+    const auto& write = static_cast<const WriteTarget&>(request);
+    reporter_.written_by_peer(channel, {.iov = {write.address, write.key, write.total},
+                                        .more = !write.last,
+                                        .has_data = write.has_data,
+                                        .data = write.data,
+                                        .write_length = write.write_length});
+  }
+  if (request.kind != Kind::read) control_.confirm(channel, request.sender_id);
+  complete(request, Status::ok);
+}
+
+void PullReceiver::abandon(IncomingRequest& request, Status status) {
+  PullBudget& budget = budget_of(*request.channel);
+  budget.given_up(*request.channel, request.pull.in_flight());
+  if (budget.waiting.contains(request)) budget.waiting.remove(request);
+  complete(request, status);
+}
+
+void PullReceiver::complete(IncomingRequest& request, Status status) {
+  if (request.kind == Kind::multi_recv_buffer)
+    return multi_.close(static_cast<MultiRecvBuffer&>(request), status);
+  if (request.channel != nullptr && request.channel->incoming.contains(request)) {
+    request.channel->incoming.remove(request);
+    if (request.kind == Kind::read) --request.channel->rma.reads;
+    if (request.kind == Kind::write_target) --request.channel->rma.write_targets;
+  }
+  direct_.end(request);
+  if (request.kind == Kind::receive) {
+    auto& receive = static_cast<RecvRequest&>(request);
+    if (receive.buffer != nullptr) return multi_.complete_piece(receive, status);
+    reporter_.received(receive, status);
+  } else if (request.kind == Kind::read) {
+    reporter_.rma_completed(Completion::Kind::read, static_cast<const ReadRequest&>(request).group,
+                            request.context, request.report, status, *request.channel);
+  }
+  pool_.release(request);
+}
+
+void PullReceiver::reschedule() {
+  schedule(far_);
+  schedule(near_);
+}
+
+}  // namespace cluster::protocol

@@ -1,0 +1,65 @@
+// The receiver's side of everything that is pulled: announced messages, remote reads of this side and large
+// remote writes of peers. It requests as much at a time as its budget over all senders allows, the bytes land
+// at their offset in whatever order they arrive, and the last of them completes the request. So many senders
+// cannot overrun one receiver (the argument of Homa and CLIC), and nothing is copied but from the arrival to
+// the application's buffer.
+#pragma once
+
+#include "protocol/direct_copy.h"
+#include "protocol/multi_receive.h"
+#include "protocol/pull_budget.h"
+
+namespace cluster::protocol {
+
+class PullReceiver {
+ public:
+  PullReceiver(const Context& context, ControlSender& control, CompletionReporter& reporter);
+
+  IncomingPool& pool() { return pool_; }
+  const IncomingPool& pool() const { return pool_; }
+  MultiReceive& multi_receive() { return multi_; }
+
+  /// Begins to pull a request whose sender, length and source are known.
+  void start(IncomingRequest& request);
+  void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
+  void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
+  /// The target denies a read.
+  void on_read_denied(Channel& channel, const wire::Segment& segment);
+
+  /// Ends a request whose bytes will not come.
+  void abandon(IncomingRequest& request, Status status);
+  /// Reports a request and releases it.
+  void complete(IncomingRequest& request, Status status);
+
+  /// True if nothing is left for fetch().
+  bool idle() const { return direct_.idle(); }
+  /// Copies one piece for each request whose sender's memory is in reach.
+  void fetch();
+  /// A peer is lost: what it was asked for may be requested from others.
+  void reschedule();
+  void check_stalls(Time now) {
+    if (far_.deadline() <= now && far_.check_stalls(now)) schedule(far_);
+  }
+  Time deadline() const { return far_.deadline(); }
+  void on_transmit(Time now) { far_.on_transmit(now); }
+
+ private:
+  PullBudget& budget_of(const Channel& channel) {
+    return channel.carrier != nullptr && channel.carrier->immediate() ? near_ : far_;
+  }
+  void schedule(PullBudget& budget);
+  bool store(const IncomingRequest& request, std::size_t offset, ConstBytes payload);
+  void account(IncomingRequest& request, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
+  void finish(IncomingRequest& request);
+
+  const Context& context_;
+  ControlSender& control_;
+  CompletionReporter& reporter_;
+  IncomingPool pool_;
+  MultiReceive multi_;
+  DirectCopy direct_;
+  PullBudget far_;   ///< of what is pulled across the network
+  PullBudget near_;  ///< of what is pulled from this node
+};
+
+}  // namespace cluster::protocol

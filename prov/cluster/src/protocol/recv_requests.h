@@ -1,0 +1,153 @@
+// What this side remembers of bytes that are to arrive from one peer: posted receives, buffers for many
+// messages, remote reads of the application, and large remote writes of the peer. The base holds what pulling
+// needs (pull_receiver.h); `kind` says which type a request has. They live in the pool of incoming requests;
+// their ids travel in pulls and come back with the bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/list.h"
+#include "base/status.h"
+#include "protocol/iov_array.h"
+#include "protocol/ops.h"
+#include "protocol/request_pool.h"
+#include "protocol/send_requests.h"
+
+namespace cluster::protocol {
+
+/// How far a request is with the bytes that it wants: the front is pulled, the back may be fetched.
+struct PullProgress {
+  std::size_t wanted = 0;     ///< bytes in all
+  std::size_t requested = 0;  ///< pulled so far, from the front
+  std::size_t end = 0;        ///< the bytes from here on are not pulled but fetched
+  std::size_t arrived = 0;    ///< of those pulled
+  std::size_t fetched = 0;    ///< copied by this side out of the sender's memory
+  std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: not reachable
+
+  bool complete() const { return arrived + fetched == wanted; }
+  std::size_t in_flight() const { return requested - arrived; }
+};
+
+struct IncomingRequest {
+  enum class Kind : std::uint8_t {
+    receive,            ///< RecvRequest: one message
+    multi_recv_buffer,  ///< MultiRecvBuffer
+    read,               ///< ReadRequest
+    write_target,       ///< WriteTarget
+  };
+
+  std::uint32_t id = 0;
+  const Kind kind;
+  bool report = true;
+  std::uint32_t sender_id = 0;  ///< the peer's request, if it was announced or is to be confirmed
+  Channel* channel = nullptr;   ///< the sender, once known
+  void* context = nullptr;
+  IovArray<Bytes> slices;
+  std::size_t base = 0;      ///< where in the slices it begins
+  std::size_t capacity = 0;  ///< bytes that find a place here
+  std::size_t total = 0;     ///< length of what the peer sends
+  PullProgress pull;
+  Hook<IncomingRequest> waiting;  ///< PullBudget::waiting
+  Hook<IncomingRequest> direct;   ///< DirectCopy
+  Hook<IncomingRequest> member;   ///< Channel::incoming, while it pulls
+
+  std::span<const Bytes> buffers() const { return slices.all(); }
+  void* first_byte() const { return buffers().empty() ? nullptr : buffers()[0].data(); }
+
+ protected:
+  explicit IncomingRequest(Kind of) : kind(of) {}
+};
+
+struct MultiRecvBuffer;
+
+/// A posted receive, or the part of a MultiRecvBuffer that one message fills.
+struct RecvRequest : IncomingRequest {
+  RecvRequest() : RecvRequest(Kind::receive) {}
+
+  Channel* from = nullptr;  ///< the only sender it matches; null: any
+  std::uint64_t tag = 0;    ///< to be matched; the message's own once matched
+  std::uint64_t ignore = 0;
+  Hook<RecvRequest> queue;   ///< MatchQueue
+  Hook<RecvRequest> bucket;  ///< PostedIndex
+  std::uint64_t number = 0;  ///< PostedIndex: position in the order of posting
+  bool indexed = false;      ///< PostedIndex: in a view
+  bool tagged = false;
+  bool has_data = false;
+  bool confirm = false;               ///< the sender waits for `done`
+  bool last = false;                  ///< its completion releases the MultiRecvBuffer
+  std::uint64_t data = 0;             ///< remote completion data
+  MultiRecvBuffer* buffer = nullptr;  ///< that it is a piece of
+
+ protected:
+  explicit RecvRequest(Kind of) : IncomingRequest(of) {}
+};
+
+/// A buffer for many messages (FI_MULTI_RECV); multi_receive.h.
+struct MultiRecvBuffer : RecvRequest {
+  MultiRecvBuffer() : RecvRequest(Kind::multi_recv_buffer) {}
+
+  std::size_t min_free = 0;    ///< it is closed when fewer bytes than these are free
+  std::size_t used = 0;        ///< bytes given to pieces
+  std::size_t pieces = 0;      ///< not complete yet
+  bool closed = false;         ///< takes no more messages; released with its last piece
+  Status status = Status::ok;  ///< why it was closed, if not for being full
+};
+
+/// One remote range of a read of this side.
+struct ReadRequest : IncomingRequest {
+  ReadRequest() : IncomingRequest(Kind::read) {}
+
+  RmaIov remote;
+  RmaGroup* group = nullptr;
+};
+
+/// One remote range of a peer's large write, pulled into a memory region.
+struct WriteTarget : IncomingRequest {
+  WriteTarget() : IncomingRequest(Kind::write_target) {}
+
+  std::uint64_t key = 0;
+  std::uint64_t address = 0;
+  std::uint64_t write_length = 0;  ///< of the write up to here, all ranges
+  std::uint64_t data = 0;
+  bool has_data = false;
+  bool last = false;  ///< the last range of the write
+};
+
+using IncomingPool = RequestPool<IncomingRequest, RecvRequest, MultiRecvBuffer, ReadRequest, WriteTarget>;
+
+/// What the first segment of a message says about it.
+struct MessageHeader {
+  std::uint32_t sender_id = 0;  ///< the peer's request
+  bool tagged = false;
+  bool has_data = false;
+  bool confirm = false;
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;
+  std::uint64_t source = 0;  ///< announced: address of the bytes in the sender's memory, if offered
+  std::size_t total = 0;
+};
+
+/// A message that came before its receive, or the announcement of one.
+struct UnexpectedMessage : MessageHeader {
+  std::uint32_t id = 0;
+  Channel* channel = nullptr;
+  bool announced = false;    ///< the bytes are still with the sender
+  bool claimed = false;      ///< by a peek (FI_CLAIM), with context `claimed_by`
+  bool discarded = false;    ///< dropped when its last part has arrived
+  std::size_t arrived = 0;   ///< eager: equals total once complete
+  std::uint64_t charge = 0;  ///< credit that it holds while it is stored
+  std::unique_ptr<std::byte[]> bytes;
+  RecvRequest* receive = nullptr;  ///< matched while parts were still to arrive
+  void* claimed_by = nullptr;
+  Hook<UnexpectedMessage> queue;                        ///< MatchQueue
+  Hook<UnexpectedMessage> first_bucket, second_bucket;  ///< UnexpectedIndex
+  Hook<UnexpectedMessage> member;                       ///< Channel::unexpected
+
+  /// True if a receive may match it.
+  bool available() const { return !claimed && !discarded && receive == nullptr; }
+};
+
+}  // namespace cluster::protocol

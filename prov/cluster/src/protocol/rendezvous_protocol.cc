@@ -1,0 +1,83 @@
+#include "protocol/rendezvous_protocol.h"
+
+#include <algorithm>
+
+namespace cluster::protocol {
+
+bool RendezvousProtocol::announce(SendRequest& request) {
+  wire::Segment segment;
+  segment.kind = wire::SegmentKind::announce;
+  segment.flags = static_cast<std::uint8_t>((request.tagged ? wire::segment_flag::kTagged : 0) |
+                                            (request.has_data ? wire::segment_flag::kData : 0));
+  segment.id = request.id;
+  segment.total = request.length;
+  segment.tag = request.tag;
+  segment.data = request.data;
+  DirectCopy::offer_source(request, segment);
+  if (!request.channel->carrier->post(segment, {}, PayloadMode::copy, 0)) return false;
+  ++context_.counters.rendezvous_sent;
+  OutgoingRequests::leave_queue(request, OutgoingRequest::State::announced);
+  return true;
+}
+
+void RendezvousProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
+  RecvRequest* receive = matcher_.match(channel, segment.tagged(), segment.tag, segment.total);
+  if (receive == nullptr) {
+    UnexpectedMessage* message = matcher_.store(channel, segment, segment.total);
+    if (message == nullptr) return context_.refuse_segment();
+    message->announced = true;
+    message->source = segment.address;
+    return;
+  }
+  receive->channel = &channel;
+  receive->tag = segment.tag;
+  receive->data = segment.data;
+  receive->has_data = segment.has_data();
+  receive->sender_id = segment.id;
+  receive->total = segment.total;
+  receive->pull.source = segment.address;
+  pulls_.start(*receive);
+}
+
+void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment) {
+  OutgoingRequest* const found = outgoing_.find(channel, segment.id);
+  // Only messages and writes are ever announced.
+  if (found == nullptr || found->state != OutgoingRequest::State::announced) return context_.refuse_segment();
+  auto& request = static_cast<PulledRequest&>(*found);
+  const bool valid = !request.done && segment.total > 0 && segment.offset <= request.length &&
+                     segment.total <= request.length - segment.offset;
+  const PullRange range{segment.offset, segment.offset + segment.total, segment.address};
+  if (!valid || !request.pulls.add(range)) return context_.refuse_segment();
+  request.receiver_id = segment.peer_id;
+  if (!channel.tx.bulk.contains(request)) channel.tx.bulk.push_back(request);
+  control_.mark_busy(channel);
+}
+
+bool RendezvousProtocol::stream(PulledRequest& request) {
+  Channel& channel = *request.channel;
+  Carrier& carrier = *channel.carrier;
+  PullRange& range = request.pulls.front();
+  if (range.address != 0 && DirectCopy::place(control_, request, range)) range.offset = range.end;
+  range.address = 0;
+  while (range.offset < range.end) {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::bulk;
+    segment.peer_id = request.receiver_id;
+    segment.offset = range.offset;
+    const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.fragment_max(segment));
+    if (part == 0) return false;
+    segment.length = static_cast<std::uint32_t>(part);
+    const Token token = carrier.immediate() ? 0 : OutgoingRequests::token_of(request);
+    const Gather payload{request.slices.all(), request.base + range.offset, part};
+    if (!carrier.post(segment, payload, PayloadMode::reference, token)) return false;
+    if (token != 0) ++request.unanswered;
+    range.offset += part;
+    channel.tx.bulk_bytes += part;
+  }
+  request.pulls.pop_front();
+  channel.tx.bulk.remove(request);
+  if (request.pulls.count() > 0) channel.tx.bulk.push_back(request);
+  return true;
+}
+
+}  // namespace cluster::protocol

@@ -1,0 +1,68 @@
+// A pool for requests of several types that share one id space: an id that a peer sends back names one
+// request, whatever its type. Every cell is as large as the largest type. All types derive from Base, which
+// carries the id, and only Base may own something: a request that is alive when the pool ends is destroyed as
+// a Base.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "base/pool.h"
+
+namespace cluster::protocol {
+
+template <typename Base, typename... Types>
+class RequestPool {
+ public:
+  /// A default-constructed request with its id set, or null if the ids are used up.
+  template <typename Type>
+  Type* acquire() {
+    static_assert((std::is_same_v<Type, Types> || ...));
+    Cell* const cell = cells_.acquire();
+    if (cell == nullptr) [[unlikely]]
+      return nullptr;
+    Type* const request =
+        ::new (static_cast<void*>(cell->bytes)) Type;  // not Type(): that would clear it first
+    request->id = cell->id;
+    cell->request = request;
+    return request;
+  }
+
+  void release(Base& request) {
+    Cell* const cell = cells_.find(request.id);
+    std::destroy_at(cell->request);
+    cell->request = nullptr;
+    cells_.release(*cell);
+  }
+
+  /// The request with this id, or null if it has been released.
+  Base* find(std::uint32_t id) {
+    Cell* const cell = cells_.find(id);
+    return cell != nullptr ? cell->request : nullptr;
+  }
+
+  std::size_t alive() const { return cells_.alive(); }
+  bool can_acquire(std::size_t count) const { return cells_.has_room(count); }
+
+ private:
+  struct Cell {
+    Cell() {}
+    Cell(const Cell&) = delete;
+    ~Cell() {
+      if (request != nullptr) std::destroy_at(request);
+    }
+
+    std::uint32_t id = 0;
+    Base* request = nullptr;  ///< lies in `bytes`; null while the cell is free
+    alignas(std::max({alignof(Types)...})) std::byte bytes[std::max({sizeof(Types)...})];
+  };
+
+  Pool<Cell> cells_{std::numeric_limits<std::size_t>::max()};
+};
+
+}  // namespace cluster::protocol

@@ -1,0 +1,38 @@
+// Remote reads, both sides. The initiator requests as much at a time as its pull budget allows, exactly as it
+// pulls messages (pull_receiver.h). The target streams out of the region; it copies each part under the lock
+// of the regions, so that a region that has been closed is never read again.
+#pragma once
+
+#include "protocol/outgoing_requests.h"
+#include "protocol/pull_receiver.h"
+
+namespace cluster::protocol {
+
+class RmaReadProtocol {
+ public:
+  RmaReadProtocol(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
+                  ControlSender& control, PullReceiver& pulls)
+      : context_(context), outgoing_(outgoing), reporter_(reporter), control_(control), pulls_(pulls) {}
+
+  // --- initiator ---
+  Status read(Channel& channel, const ReadOp& op);
+  /// The turn of a read has come.
+  void start(ReadTurn& turn);
+
+  // --- target ---
+  void on_request(Channel& channel, const wire::Segment& segment);
+  /// Posts what is left of a response. False if the carrier has no free bytes.
+  bool stream(ReadResponse& response);
+
+ private:
+  void begin(Channel& channel, const ReadOp& op, const RmaIov& remote, std::size_t base, RmaGroup* group);
+  void deny(Channel& channel, std::uint32_t receiver_id);
+
+  const Context& context_;
+  OutgoingRequests& outgoing_;
+  CompletionReporter& reporter_;
+  ControlSender& control_;
+  PullReceiver& pulls_;
+};
+
+}  // namespace cluster::protocol
