@@ -15,8 +15,8 @@ AckProcessor::AckProcessor(SendQueue& queue, const FrameSender& sender, Handshak
       timer_(timer),
       log_(log) {}
 
-bool AckProcessor::plausible(const wire::FrameView& view) const {
-  return queue_.window().plausible(view.ack, view.has_ranges ? &view.ranges : nullptr) &&
+bool AckProcessor::valid(const wire::FrameView& view) const {
+  return queue_.window().valid_ack(view.ack, view.has_ranges ? &view.ranges : nullptr) &&
          !view.newest.after(sender_.last_transmission());
 }
 
@@ -40,7 +40,7 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   word.spurious = new_spurious(view);
   paths_.word_ends(now, word);
   const bool progress = acked != 0 || window.first() != complete_before;
-  if (progress) timer_.progress(now, window.first() != window.next());
+  if (progress) timer_.on_progress(now, window.first() != window.next());
 }
 
 std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
@@ -79,10 +79,10 @@ void AckProcessor::release_withheld() {
 void AckProcessor::on_mtu_probe_acked() {
   switch (path_mtu_.arrived()) {
     case multipath::PathMtu::Answer::none: return;
-    case multipath::PathMtu::Answer::yes: return handshake_.prove(handshake_.longest());
+    case multipath::PathMtu::Answer::yes: return handshake_.set_path_frame_max(handshake_.link_frame_max());
     case multipath::PathMtu::Answer::no:
       log_.warn("path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
-                paths_[0].path.to.text().c_str(), handshake_.longest(), handshake_.frame_max());
+                paths_[0].path.to.text().c_str(), handshake_.link_frame_max(), handshake_.frame_max());
   }
 }
 

@@ -30,7 +30,7 @@ class AckProcessor {
                Log& log);
 
   /// False if no peer that keeps to the protocol can have sent this acknowledgement.
-  bool plausible(const wire::FrameView& view) const;
+  bool valid(const wire::FrameView& view) const;
   /// `arrived`: when the frame came to this node, perhaps long before `now`.
   void process(Time now, const wire::FrameView& view, Time arrived);
   /// Appends the tokens of segments that the peer has by now.

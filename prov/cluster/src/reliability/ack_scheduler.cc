@@ -4,15 +4,15 @@
 
 namespace cluster::reliability {
 
-void AckScheduler::arrived(Time now, Time at, Sequence transmission, bool ordered, Urgency urgency) {
-  if (!anything_ || transmission.after(newest_)) {
+void AckScheduler::on_frame(Time now, Time at, Sequence transmission, bool ordered, Urgency urgency) {
+  if (!any_frame_ || transmission.after(newest_)) {
     newest_ = transmission;
     newest_at_ = at;
   }
-  anything_ = true;
+  any_frame_ = true;
   ++(ordered ? ordered_ : unordered_);
   awaited_ |= urgency == Urgency::soon;
-  if (urgency == Urgency::soon && !answers_soon_) urgency = Urgency::now;
+  if (urgency == Urgency::soon && !replies_soon_) urgency = Urgency::now;
   Duration wait = urgency == Urgency::soon ? std::min(kReplyWait, delay_) : delay_;
   if (urgency == Urgency::now || ordered_ >= kOrderedMax || unordered_ >= kUnorderedMax) {
     wait = Duration::zero();
@@ -20,16 +20,16 @@ void AckScheduler::arrived(Time now, Time at, Sequence transmission, bool ordere
   due_ = std::min(due_, now + wait);
 }
 
-void AckScheduler::sent(Time now, bool alone) {
+void AckScheduler::on_ack_sent(Time now, bool alone) {
   if (awaited_) {
-    answers_soon_ = !alone && now <= due_;
-    if (alone) answered_if_before_ = now + kReplyGrace;
-  } else if (!alone && now <= answered_if_before_) {
-    answers_soon_ = true;
+    replies_soon_ = !alone && now <= due_;
+    if (alone) reply_grace_until_ = now + kReplyGrace;
+  } else if (!alone && now <= reply_grace_until_) {
+    replies_soon_ = true;
   }
   awaited_ = false;
   due_ = kNever;
-  said_at_ = now;
+  last_sent_at_ = now;
   ordered_ = unordered_ = 0;
 }
 

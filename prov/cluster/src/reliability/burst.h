@@ -1,4 +1,4 @@
-// Frames on their way to a link, built in place: a whole burst of them is too large to be cleared for
+// The frames of one call of a link, built in place: kBurstMax of them are too many bytes to be cleared for
 // every call.
 #pragma once
 

@@ -38,7 +38,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       queue_(handshake_, paths_, bodies, status_),
       sender_(queue_, handshake_, paths_, path_mtu_, timer_, counters),
       acks_(queue_, sender_, handshake_, paths_, path_mtu_, timer_, log),
-      receiver_(handshake_.ours().window, settings.ack_delay, paths_, counters, status_),
+      receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
       prober_(handshake_, paths_, path_mtu_),
       liveness_(settings.peer_timeout) {}
 
@@ -49,9 +49,10 @@ void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
 }
 
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
-  Handshake towards_caller(handshake_.ours(), {handshake_.further().begin(), handshake_.further().end()});
+  Handshake towards_caller(handshake_.opening(),
+                           {handshake_.further_addresses().begin(), handshake_.further_addresses().end()});
   if (!alive() || !towards_caller.accept(opening)) return;
-  liveness_.called();
+  liveness_.on_opening();
   sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
 }
 
@@ -67,13 +68,13 @@ void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
   const bool alone = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
   if (alone) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
   receiver_.on_ack_sent(sent.now, ack, included, alone);
-  liveness_.expect(sent.now, !queue_.drained());
+  liveness_.set_expecting(sent.now, !queue_.drained());
 }
 
 /// Once the peer's opening is known: which further addresses it has, and how long its frames may be.
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
-  const std::size_t longest = handshake_.longest();
+  const std::size_t longest = handshake_.link_frame_max();
   if (path_mtu_.wants_probe(longest)) {
     const auto probe = queue_.push_padding(longest - sizeof(wire::FrameHeader));
     if (probe) path_mtu_.sent(*probe);
@@ -91,21 +92,21 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   }
   if (!knew_peer) ++counters_.sessions_opened;
   const bool beyond_opening =
-      view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kFramesBeforeAnswer;
-  if (beyond_opening || (view.acknowledges() && !acks_.plausible(view))) {
+      view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kInitialFramesMax;
+  if (beyond_opening || (view.acknowledges() && !acks_.valid(view))) {
     ++counters_.refused_window;
     return ReceiveResult::refused;
   }
   if (view.acknowledges()) acks_.process(now, view, arrived);
-  liveness_.heard(now, from.ethertype);
+  liveness_.on_sign_of_life(now, from.ethertype);
   // A bare opening: what was sent before was dropped by the peer, which takes it now.
-  if (!knew_peer && !view.sequenced() && queue_.window().first().value == 0) timer_.hurry(now);
+  if (!knew_peer && !view.sequenced() && queue_.window().first().value == 0) timer_.expedite(now);
   const ReceiveResult result =
       view.sequenced() ? receiver_.receive(now, view, arrived) : ReceiveResult::nothing_new;
   // Only a peer that knows the session can say over which path it is reached; an opening may be forged.
   if (result != ReceiveResult::refused && view.session != 0) paths_.learn(from, view.sequenced());
   if (view.kind == wire::FrameKind::fin) receiver_.on_fin(now, view.sequence);
-  liveness_.expect(now, !queue_.drained());
+  liveness_.set_expecting(now, !queue_.drained());
   return result;
 }
 
@@ -118,7 +119,7 @@ Time Flow::deadline() const {
 
 void Flow::on_timer(Time now) {
   if (!alive()) return;
-  status_ = receiver_.fin_timed_out(now) ? Status::reset : liveness_.verdict(now);
+  status_ = receiver_.fin_timed_out(now) ? Status::reset : liveness_.check(now);
   if (!alive()) return;
   lost_ += paths_.detect(now, queue_.window());
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.reply_time(queue_.window()));
@@ -147,17 +148,17 @@ void Flow::on_silence(Time now, bool timeout) {
 }
 
 void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
-  liveness_.heard(now, from.ethertype);
+  liveness_.on_sign_of_life(now, from.ethertype);
   paths_.answered(now, from, by_engine);
 }
 
 void Flow::on_path_error(Time now, const link::PathError& error) {
   if (!alive() || paths_.complaint(now, error)) return;
-  if (liveness_.complaint(now, error.status)) {
-    timer_.hurry(now + Liveness::kRetryAfter);
+  if (liveness_.on_path_error(now, error.status)) {
+    timer_.expedite(now + Liveness::kRetryAfter);
     return;
   }
-  const Status verdict = liveness_.verdict(now);
+  const Status verdict = liveness_.check(now);
   if (verdict == Status::ok) return;
   status_ = verdict == Status::refused && handshake_.knows_peer() ? Status::reset : verdict;
 }
@@ -187,13 +188,12 @@ FlowStats Flow::stats() const {
 /// refused meanwhile is retransmitted, and refused again.
 bool Flow::validates_reset(const wire::ResetBlock& block) const {
   const bool knows_peer = handshake_.peer_session() != 0;
-  const bool addressed =
-      block.session == (knows_peer ? handshake_.peer_session() : handshake_.ours().session);
+  const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
   // Another incarnation of this name may have used the same session number: the peer refuses that one and
   // knows us.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
-                           block.epoch <= handshake_.ours().epoch;
+                           block.epoch <= handshake_.opening().epoch;
   return addressed && !for_another && sender_.has_in_flight({block.sequence}, {block.transmission});
 }
 

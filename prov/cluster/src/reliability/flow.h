@@ -48,7 +48,7 @@ struct FlowSettings {
   Duration peer_timeout = 10s;
 };
 
-/// Who this side is, for the opening block.
+/// What the opening block says of this side.
 struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< of this flow: larger than that of every earlier one of this name
@@ -87,8 +87,8 @@ class Flow {
   /// Answers an opening that may be forged, from an address that is not validated: with our own opening and
   /// nothing else. A peer that then turns to our session has received it there.
   void accept_opening(const wire::FrameView& opening, link::Link& link);
-  /// The peer's host sends the opening of another session while ours is not answered: it is told our opening,
-  /// and not believed before it turns to our session. What it sent comes again.
+  /// A frame opens another session with this name while ours is not answered yet: it is answered with our
+  /// opening, and otherwise ignored until the sender turns to our session. What it carried is retransmitted.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is due and
   /// found no frame to ride on. Each burst after the first is dated by `clock`.

@@ -14,7 +14,7 @@ void FrameBody::set_padding(std::size_t size) {
   reset();
   filled = wire::encode(segment, segments());
   for (; left > 0; left -= payload[payload_pieces - 1].size()) {
-    refer_to(ConstBytes(blank).first(std::min(left, blank.size())));
+    add_reference_to(ConstBytes(blank).first(std::min(left, blank.size())));
   }
 }
 

@@ -1,6 +1,6 @@
-// What one outgoing frame carries, kept until the peer has it: segment bytes in a buffer with room in
-// front for everything that differs from sending to sending (header, opening, acknowledgement), and
-// for bulk the payload where it lies in user memory.
+// What one outgoing frame carries, kept until the peer has it: segment bytes in a buffer with headroom for
+// everything that differs from sending to sending (header, opening, acknowledgement), and for large payloads
+// references to user memory.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,18 @@
 
 namespace cluster::reliability {
 
-/// Room in front of the segments: the most that a header and its blocks can take.
+/// Bytes in front of the segments: the most that a header and its blocks take.
 inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
                                          (wire::kRailsMax - 1) * sizeof(wire::RailBlock) +
                                          wire::ack_block_size(wire::kAckRangesMax);
 
-/// Slices of user memory that a frame refers to; a link takes a few pieces more than that.
+/// Pieces of user memory that a frame refers to; a link takes a few more.
 inline constexpr std::size_t kPayloadPiecesMax = 8;
 
 struct FrameBody {
-  explicit FrameBody(std::size_t room)
-      : storage(std::make_unique_for_overwrite<std::byte[]>(kHeadroom + room)), capacity(room) {}
+  explicit FrameBody(std::size_t segment_bytes)
+      : storage(std::make_unique_for_overwrite<std::byte[]>(kHeadroom + segment_bytes)),
+        capacity(segment_bytes) {}
 
   std::byte* segments() { return storage.get() + kHeadroom; }
   /// Bytes of segments, those in user memory included.
@@ -36,7 +37,7 @@ struct FrameBody {
   std::size_t footprint() const {
     return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(carrier::Token);
   }
-  void refer_to(ConstBytes piece) {
+  void add_reference_to(ConstBytes piece) {
     payload[payload_pieces++] = piece;
     payload_size += piece.size();
   }
@@ -61,39 +62,39 @@ struct FrameBody {
 /// The smallest frame that every side must be able to receive.
 inline constexpr std::size_t kFrameMin = 512;
 
-/// Bodies are used again, by all flows of an engine: a flow with nothing on its way holds none. Two sizes,
+/// Bodies are reused by all flows of an engine, so a flow with nothing outstanding holds none. Two sizes,
 /// whole frames and those whose payload lies elsewhere; at most kFreeBodiesMax of each lie idle.
 class BodyPool {
  public:
   /// `frame_max` of the link.
   explicit BodyPool(std::size_t frame_max)
-      : room_(std::clamp(frame_max, kFrameMin, wire::kFrameMax) - sizeof(wire::FrameHeader)) {}
+      : segment_bytes_(std::clamp(frame_max, kFrameMin, wire::kFrameMax) - sizeof(wire::FrameHeader)) {}
 
-  /// Room for a whole frame of segments.
-  std::unique_ptr<FrameBody> take() { return take(whole_, room_); }
-  /// Room for the header of one segment.
+  /// For a whole frame of segments.
+  std::unique_ptr<FrameBody> take() { return take(whole_, segment_bytes_); }
+  /// For the header of one segment, its payload being referred to.
   std::unique_ptr<FrameBody> take_slim() { return take(slim_, wire::kSegmentHeaderMax); }
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
-    Shelf& shelf = body->capacity == room_ ? whole_ : slim_;
-    if (shelf.size() < kFreeBodiesMax) shelf.push_back(std::move(body));
+    FreeList& list = body->capacity == segment_bytes_ ? whole_ : slim_;
+    if (list.size() < kFreeBodiesMax) list.push_back(std::move(body));
   }
 
  private:
-  using Shelf = std::vector<std::unique_ptr<FrameBody>>;
+  using FreeList = std::vector<std::unique_ptr<FrameBody>>;
 
-  static std::unique_ptr<FrameBody> take(Shelf& shelf, std::size_t room) {
-    if (shelf.empty()) return std::make_unique<FrameBody>(room);
-    std::unique_ptr<FrameBody> body = std::move(shelf.back());
-    shelf.pop_back();
+  static std::unique_ptr<FrameBody> take(FreeList& list, std::size_t segment_bytes) {
+    if (list.empty()) return std::make_unique<FrameBody>(segment_bytes);
+    std::unique_ptr<FrameBody> body = std::move(list.back());
+    list.pop_back();
     return body;
   }
 
   static constexpr std::size_t kFreeBodiesMax = 1024;
 
-  std::size_t room_;
-  Shelf whole_;
-  Shelf slim_;
+  std::size_t segment_bytes_;
+  FreeList whole_;
+  FreeList slim_;
 };
 
 }  // namespace cluster::reliability

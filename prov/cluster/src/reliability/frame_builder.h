@@ -1,8 +1,11 @@
-// Packs segments into frames. Small ones share an open frame, copied; of large ones that stay where they are
-// a frame's worth is referred to in user memory, behind what the frame holds already. What leaves a frame
-// partly empty is copied even then, and the next one fills it: frames of one size, one behind the other,
-// travel as one through half the kernel, and a short one in between is the end of that (link/link.h). A frame
-// holds ordered segments or unordered ones, never both, so that bulk waits for nobody.
+// Packs segments into frames. Small segments are copied and share an open frame. Of a large payload that
+// stays valid until it is acknowledged, a frame's worth is referred to in user memory, behind what the open
+// frame holds already. What would leave a frame partly empty is copied instead, and the next segment fills
+// it: equally long frames, one behind the other, travel as one super-frame through half of the kernel, and a
+// shorter one ends that (link/link.h).
+//
+// Invariant: a frame holds ordered segments or unordered ones, never both, so that unordered data never waits
+// for a missing frame at the receiver.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +26,16 @@ class FrameBuilder {
   /// Frames that add() may queue, the one it leaves open included.
   static constexpr std::size_t kFramesMax = 3;
 
-  /// The segment fits into an empty frame with `room` bytes for segments.
+  /// The segment fits into an empty frame with `capacity` bytes for segments.
   void add(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
-           carrier::Token token, std::size_t room);
+           carrier::Token token, std::size_t capacity);
   /// Payload that fills the open frame, or a new one if little would fit.
-  std::size_t room_for(const wire::Segment& segment, std::size_t room) const;
+  std::size_t payload_space(const wire::Segment& segment, std::size_t capacity) const;
   bool open() const { return open_ != nullptr; }
-  /// True if the open frame has room for another segment like the last, of `room` bytes in all.
-  bool takes_another(std::size_t room) const { return open_ != nullptr && open_->filled + last_ <= room; }
+  /// True if another segment like the last fits into the open frame.
+  bool fits_another(std::size_t capacity) const {
+    return open_ != nullptr && open_->filled + last_ <= capacity;
+  }
   /// Queues the open frame.
   void close();
 
@@ -40,12 +45,14 @@ class FrameBuilder {
   /// Less is not worth a segment.
   static constexpr std::size_t kShareMin = 64;
 
-  bool fits(const wire::Segment& segment, std::size_t size, std::size_t room) const {
-    return open_ != nullptr && open_->ordered == wire::ordered(segment.kind) && open_->filled + size <= room;
+  bool fits(const wire::Segment& segment, std::size_t size, std::size_t capacity) const {
+    return open_ != nullptr && open_->ordered == wire::ordered(segment.kind) &&
+           open_->filled + size <= capacity;
   }
   bool add_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
-                     std::size_t room);
-  void add_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token, std::size_t room);
+                     std::size_t capacity);
+  void add_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token,
+                std::size_t capacity);
 
   BodyPool& bodies_;
   SendWindow& frames_;

@@ -17,15 +17,15 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
     case ReceiveWindow::Arrival::duplicate:
       ++counters_.frames_duplicate;
       if (ack_was_lost(arrived)) paths_.suspect_ethertype_paths(now);
-      acks_.arrived(now, arrived, view.transmission, view.in_order(), Urgency::now);
+      acks_.on_frame(now, arrived, view.transmission, view.in_order(), Urgency::now);
       return ReceiveResult::nothing_new;
     case ReceiveWindow::Arrival::fresh: break;
   }
   const bool gap_changed = (gap_before || window_.has_gap()) && !paths_.reordering_expected();
-  acks_.arrived(now, arrived, view.transmission, view.in_order(),
-                gap_changed      ? Urgency::now
-                : view.ack_now() ? Urgency::soon
-                                 : Urgency::none);
+  acks_.on_frame(now, arrived, view.transmission, view.in_order(),
+                 gap_changed      ? Urgency::now
+                 : view.ack_now() ? Urgency::soon
+                                  : Urgency::none);
   return ReceiveResult::accepted;
 }
 
@@ -33,7 +33,7 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
 /// peer when this copy left there. A copy that arrived within a round trip after the acknowledgement left
 /// says nothing.
 bool FrameReceiver::ack_was_lost(Time arrived) const {
-  return !acks_.owed() && arrived - acks_.said_at() >= paths_.min_reply_delay();
+  return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }
 
 void FrameReceiver::on_fin(Time now, Sequence end) {
@@ -45,7 +45,7 @@ void FrameReceiver::on_fin(Time now, Sequence end) {
 }
 
 void FrameReceiver::end_if_complete() {
-  if (fin_ && window_.expected() == *fin_ && window_.handed_on()) status_ = Status::reset;
+  if (fin_ && window_.expected() == *fin_ && window_.all_handed_on()) status_ = Status::reset;
 }
 
 bool FrameReceiver::next(ConstBytes& segments) {
@@ -57,12 +57,12 @@ bool FrameReceiver::next(ConstBytes& segments) {
 /// The peer may have backed off after many repetitions of the frame: it is acknowledged at once.
 void FrameReceiver::resume(Time now) {
   const Sequence brought_by = window_.resume();
-  acks_.arrived(now, now, brought_by, true, AckScheduler::Urgency::now);
+  acks_.on_frame(now, now, brought_by, true, AckScheduler::Urgency::now);
 }
 
 void FrameReceiver::on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool alone) {
   if (included == AckIncluded::none) return;
-  acks_.sent(now, alone);
+  acks_.on_ack_sent(now, alone);
   if (included == AckIncluded::block) acks_.set_spurious_reported(ack.spurious());
 }
 

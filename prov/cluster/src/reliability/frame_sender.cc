@@ -84,7 +84,7 @@ void FrameSender::select_new(Selection& selection, std::size_t limit) {
     ++s;
   }
   selection.more = s != window.end() || queue_.has_open_frame() || window.has_lost();
-  selection.awaited = selection.awaited || window.awaited();
+  selection.awaited = selection.awaited || window.tokens_outstanding();
 }
 
 /// With more to send, the peer acknowledges by number of frames, which is too late only if the window is
@@ -149,7 +149,7 @@ void FrameSender::note_sent(Time now, const Pick& pick, std::size_t path) {
   }
   window.sent(pick.sequence, transmission_, now, static_cast<std::uint8_t>(path));
   paths_.sent(now, path, transmission_, pick.sequence, window);
-  timer_.sent(now);
+  timer_.on_sent(now);
 }
 
 std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Handshake& to,
@@ -197,7 +197,7 @@ void FrameSender::send_window_probe(Time now, link::Link& link, const OutgoingAc
   window_probe_ = ++transmission_;
   ++counters_.frames_sent;
   ++sent_;
-  timer_.sent(now);
+  timer_.on_sent(now);
 }
 
 bool FrameSender::has_in_flight(Sequence sequence, Sequence transmission) const {

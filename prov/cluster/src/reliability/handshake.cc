@@ -23,7 +23,7 @@ bool Handshake::accept(const wire::FrameView& view) {
   if (!peer_) return false;
   if (!addressed) return true;
   address_validated_ = true;
-  // An introduction shows that the peer has read our opening, not that it keeps it.
+  // A bare opening shows that the peer has received ours, not that it has kept a session for it.
   if (view.sequenced() || view.acknowledges() || view.kind == wire::FrameKind::fin) peer_has_opening_ = true;
   return true;
 }

@@ -1,9 +1,13 @@
-// Whose session this is, and what has to be said until both sides know it.
+// Whose session this is, and what both sides have agreed on.
 //
-// There is no exchange of its own: every frame carries our opening until one arrives that is
-// addressed to our session, which proves that the peer has it. Both sides may begin at once; neither
-// waits for the other. Which life of a peer a frame belongs to is decided by epochs: a name's later
-// sessions have larger ones.
+// There are no frames of a handshake: every frame carries this side's opening until one arrives that is
+// addressed to this session and acknowledges or carries data, which proves that the peer has the opening (as
+// QUIC data may ride beside the handshake, RFC 9000 section 7). Both sides may begin at once; neither waits
+// for the other. Epochs decide which incarnation of a peer a frame belongs to: later sessions of one name
+// have larger epochs.
+//
+// Invariants: the peer's opening is taken once and never changes; until the peer's address is validated (it
+// has used the session number that was sent there) nothing it says moves data to another address.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +25,7 @@
 
 namespace cluster::reliability {
 
-/// What is known of a peer: its session and which of its lives that belongs to.
+/// A session of a peer, and the incarnation it belongs to.
 struct PeerSession {
   std::uint64_t epoch = 0;
   std::uint32_t session = 0;
@@ -29,18 +33,18 @@ struct PeerSession {
 
 /// How an opening relates to what is known of its sender.
 enum class OpeningClass : std::uint8_t {
-  fresh,  ///< nothing was known: it opens a session
-  same,   ///< the session that is open already
-  newer,  ///< a new life: what is known of the old one is void
-  stale,  ///< from a life that is over: refuse it, naming the newer epoch
+  fresh,  ///< no session is open: this opens one
+  same,   ///< of the session that is open
+  newer,  ///< of a new incarnation: the old session is over
+  stale,  ///< of an incarnation that is over: refused, and the newer epoch named
 };
 
 OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening);
 
 class Handshake {
  public:
-  /// In flight while the peer is not known to have our opening: so many from the first on.
-  static constexpr std::size_t kFramesBeforeAnswer = 8;
+  /// Frames in flight while the peer may not have our opening: the first ones of the session.
+  static constexpr std::size_t kInitialFramesMax = 8;
 
   /// `further` are the addresses of this side besides its name; at most wire::kRailsMax in all.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {})
@@ -49,16 +53,16 @@ class Handshake {
     ours_.rails = static_cast<std::uint8_t>(further_.size());
   }
 
-  const wire::Opening& ours() const { return ours_; }
+  const wire::Opening& opening() const { return ours_; }
   std::uint32_t session() const { return ours_.session; }
-  std::span<const SocketAddress> further() const { return further_; }
+  std::span<const SocketAddress> further_addresses() const { return further_; }
   /// Checks that the frame belongs to this session and learns from it. False: not of this session.
   bool accept(const wire::FrameView& view);
   /// True once the peer's opening was seen.
   bool knows_peer() const { return peer_.has_value(); }
-  /// True once the peer has addressed our session: it hears what is sent to its address.
+  /// True once the peer has addressed our session: it receives what is sent to its address.
   bool address_validated() const { return address_validated_; }
-  /// True once the peer is known to have our opening: it need not be said any more.
+  /// True once the peer is known to have our opening: frames go without it.
   bool peer_has_opening() const { return peer_has_opening_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
   std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
@@ -66,30 +70,33 @@ class Handshake {
   bool ethertype_negotiated() const {
     return peer_ && (ours_.features & peer_->features & wire::feature::kEthertypePath) != 0;
   }
-  /// Its name, and under which others it can be reached; empty until its opening was seen.
+  /// Its name and its further addresses; empty until its opening was seen.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
 
-  /// Frames that may be on their way or waiting at the peer behind a gap.
+  /// Frames that may be in flight or wait at the peer behind a gap.
   std::size_t window() const {
     const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);
-    return peer_has_opening_ ? both : std::min(both, kFramesBeforeAnswer);
+    return peer_has_opening_ ? both : std::min(both, kInitialFramesMax);
   }
-  /// Largest frame to send, header included: both sides and the path take it.
-  std::size_t frame_max() const { return std::min(longest(), peer_ ? proven_ : kFrameBeforeAnswer); }
-  /// What both links would take; whether the path does is proven by whoever calls prove().
-  std::size_t longest() const {
+  /// Largest frame to send, header included: both links and the path carry it.
+  std::size_t frame_max() const {
+    return std::min(link_frame_max(), peer_ ? path_frame_max_ : kInitialFrameSize);
+  }
+  /// What both links carry; the path in between may carry less (RFC 8899).
+  std::size_t link_frame_max() const {
     return std::min(ours_.frame_max, peer_ ? peer_->frame_max : ours_.frame_max);
   }
-  void prove(std::size_t frame) { proven_ = frame; }
-  /// What is left of it for segments.
-  std::size_t room() const { return frame_max() - sizeof(wire::FrameHeader) - opening_size(); }
+  /// A frame of that size has arrived.
+  void set_path_frame_max(std::size_t bytes) { path_frame_max_ = bytes; }
+  /// Bytes of a frame that are left for segments.
+  std::size_t segment_capacity() const { return frame_max() - sizeof(wire::FrameHeader) - opening_size(); }
   std::size_t opening_size() const {
     return peer_has_opening_ ? 0 : sizeof(wire::OpeningBlock) + further_.size() * sizeof(wire::RailBlock);
   }
 
  private:
-  /// Fits where IPv6 works at all (links of 1280 bytes), so a peer's smaller MTU loses nothing.
-  static constexpr std::size_t kFrameBeforeAnswer = 1232;
+  /// Fits on every IPv6 path (1280 bytes, RFC 8200), so the first frames pass any smaller MTU.
+  static constexpr std::size_t kInitialFrameSize = 1232;
 
   wire::Opening ours_;
   std::vector<SocketAddress> further_;
@@ -97,7 +104,7 @@ class Handshake {
   std::vector<SocketAddress> peer_addresses_;
   bool address_validated_ = false;
   bool peer_has_opening_ = false;
-  std::size_t proven_ = multipath::PathMtu::kBasePlpmtu;
+  std::size_t path_frame_max_ = multipath::PathMtu::kBasePlpmtu;
 };
 
 }  // namespace cluster::reliability

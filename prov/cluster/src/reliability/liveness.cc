@@ -4,63 +4,64 @@
 
 namespace cluster::reliability {
 
-void Liveness::begin_listening(Time now) {
+void Liveness::restart_silence(Time now) {
   silence_ = Duration{};
-  listened_at_ = now;
+  counted_until_ = now;
 }
 
-void Liveness::listen(Time now) {
-  if (now <= listened_at_) return;
-  silence_ += std::min({now - listened_at_, kSilenceStepMax, peer_timeout_ / 2});
-  listened_at_ = now;
+void Liveness::count_silence(Time now) {
+  if (now <= counted_until_) return;
+  silence_ += std::min({now - counted_until_, kSilenceStepMax, peer_timeout_ / 2});
+  counted_until_ = now;
 }
 
-void Liveness::heard(Time now, bool by_ethertype) {
+void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
   heard_at_ = now;
   if (by_ethertype) return;
-  begin_listening(now);
-  troubled_ = false;
+  restart_silence(now);
+  failing_ = false;
 }
 
-void Liveness::expect(Time now, bool owed) {
-  if (owed && !expecting_) begin_listening(now);
-  if (!owed) troubled_ = false;
+void Liveness::set_expecting(Time now, bool owed) {
+  if (owed && !expecting_) restart_silence(now);
+  if (!owed) failing_ = false;
   expecting_ = owed;
 }
 
-bool Liveness::complaint(Time now, Status status) {
-  // A peer that owes nothing may be gone without harm; whoever wants something of it will see.
+bool Liveness::on_path_error(Time now, Status error) {
+  // A peer that owes nothing may be gone without harm: the next frame to it will tell.
   if (!expecting_) return false;
-  if (!troubled_ || now - last_complaint_ > kErrorGapMax) {
-    troubled_ = true;
-    trouble_since_ = now;
+  if (!failing_ || now - last_error_ > kErrorGapMax) {
+    failing_ = true;
+    failing_since_ = now;
   }
-  last_complaint_ = now;
-  const bool refused = status == Status::refused;
-  if (now - trouble_since_ >= (refused ? kRefusedTolerated : kUnreachableTolerated)) {
-    condemned_ = refused ? Status::refused : Status::unreachable;
+  last_error_ = now;
+  const bool refused = error == Status::refused;
+  if (now - failing_since_ >= (refused ? kRefusedTolerated : kUnreachableTolerated)) {
+    verdict_ = refused ? Status::refused : Status::unreachable;
   }
-  return condemned_ == Status::ok;
+  return verdict_ == Status::ok;
 }
 
 bool Liveness::wants_probe(Time now) {
-  listen(now);
+  count_silence(now);
   if (!expecting_ || silence_ < kSilenceBeforeProbe || now < probe_at_) return false;
   probe_at_ = now + kProbeEvery;
   return true;
 }
 
-Status Liveness::verdict(Time now) {
-  if (condemned_ != Status::ok) return condemned_;
-  listen(now);
+Status Liveness::check(Time now) {
+  if (verdict_ != Status::ok) return verdict_;
+  count_silence(now);
   if (expecting_ && silence_ >= peer_timeout_) return Status::unreachable;
   return Status::ok;
 }
 
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
-  const Time probe = std::max(listened_at_ + std::max(kSilenceBeforeProbe - silence_, Duration{}), probe_at_);
-  return std::min(probe, listened_at_ + (peer_timeout_ - silence_));
+  const Time probe =
+      std::max(counted_until_ + std::max(kSilenceBeforeProbe - silence_, Duration{}), probe_at_);
+  return std::min(probe, counted_until_ + (peer_timeout_ - silence_));
 }
 
 }  // namespace cluster::reliability

@@ -1,8 +1,11 @@
-// Is the peer still there? Asked only while it owes an answer. Half a second of complete silence
-// makes the engine ask the peer's probe responder, then every second; silence of `peer_timeout` is the end.
-// Only silence that somebody listened to counts: a host that was suspended, or a process that was stopped,
-// finds its clock far ahead and has asked nobody meanwhile.
-// Complaints of the network end it sooner, but not at once: a peer may be on its way up or back.
+// Whether the peer is still there. Asked only while it owes an acknowledgement.
+//
+// Timers: after kSilenceBeforeProbe without any frame of the peer the engine probes the peer's probe
+// responder, then every kProbeEvery (keep-alive, RFC 1122 4.2.3.6); after `peer_timeout` the peer is
+// unreachable. Only silence during which this side ran counts: after a suspend of the host, or a stop of the
+// process, the clock is far ahead and no probe was sent meanwhile, so one step counts at most
+// kSilenceStepMax. ICMP errors (port or host unreachable) end it sooner, but not at once: a peer may be
+// starting, or be on its way back (RFC 1122 4.2.3.9 calls them soft errors).
 #pragma once
 
 #include "base/status.h"
@@ -14,20 +17,21 @@ class Liveness {
  public:
   explicit Liveness(Duration peer_timeout) : peer_timeout_(peer_timeout) {}
 
-  /// The peer, or a witness, gave a sign of life.
-  void heard(Time now, bool by_ethertype);
-  /// Somebody calls by the peer's name, and is told how to reach us: what the network has complained about
-  /// before, and perhaps tells only now, was about an earlier life. It is no sign of life: anybody can call.
-  void called() { troubled_ = false; }
-  /// Whether the peer owes an answer from now on.
-  void expect(Time now, bool owed);
-  /// Returns true if the complaint calls for another try at retry_after() from now.
-  bool complaint(Time now, Status status);
+  /// A frame of the peer, or of its probe responder. What came over the EtherType path proves nothing about
+  /// the IP path, and is not counted.
+  void on_sign_of_life(Time now, bool by_ethertype);
+  /// A frame with an opening bears the peer's name: path errors before it, and those still unread, may be
+  /// about an earlier incarnation. It is no sign of life, since it may be forged.
+  void on_opening() { failing_ = false; }
+  /// Whether the peer owes an acknowledgement from now on.
+  void set_expecting(Time now, bool owed);
+  /// Returns true if a frame should be sent again kRetryAfter from now.
+  bool on_path_error(Time now, Status error);
   bool wants_probe(Time now);
-  /// none, unreachable (silence, or the network says so) or refused (the port is closed).
-  Status verdict(Time now);
+  /// `ok`, `unreachable` (silence, or host unreachable) or `refused` (port unreachable).
+  Status check(Time now);
   Time deadline() const;
-  /// The last sign of life; Time{}: none yet.
+  /// The last sign of life over any path; Time{}: none yet.
   Time heard_at() const { return heard_at_; }
 
   static constexpr Duration kRetryAfter = 20ms;
@@ -35,26 +39,26 @@ class Liveness {
  private:
   static constexpr Duration kSilenceBeforeProbe = 500ms;
   static constexpr Duration kProbeEvery = 1s;
-  /// Longest silence between two looks that counts; somebody who listens looks at each kProbeEvery.
+  /// Silence between two checks that counts at most; a running side checks at each kProbeEvery.
   static constexpr Duration kSilenceStepMax = 2s;
   static constexpr Duration kRefusedTolerated = 1s;
   static constexpr Duration kUnreachableTolerated = 3s;
-  /// Complaints further apart than this are not about the same trouble (kernels send one a second).
+  /// Errors further apart do not belong to one outage (kernels send one a second).
   static constexpr Duration kErrorGapMax = 2500ms;
 
-  void listen(Time now);
-  void begin_listening(Time now);
+  void count_silence(Time now);
+  void restart_silence(Time now);
 
   Duration peer_timeout_;
   bool expecting_ = false;
-  Time heard_at_{};     ///< for who asks: verdicts go by silence that was listened to
-  Duration silence_{};  ///< listened to, while expecting
-  Time listened_at_{};
+  Time heard_at_{};     ///< for statistics: the verdict goes by silence_
+  Duration silence_{};  ///< counted while expecting
+  Time counted_until_{};
   Time probe_at_{};
-  bool troubled_ = false;
-  Time trouble_since_{};
-  Time last_complaint_{};
-  Status condemned_ = Status::ok;
+  bool failing_ = false;  ///< path errors have come since the last sign of life
+  Time failing_since_{};
+  Time last_error_{};
+  Status verdict_ = Status::ok;  ///< of path errors
 };
 
 }  // namespace cluster::reliability

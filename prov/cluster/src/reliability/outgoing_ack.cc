@@ -6,14 +6,14 @@
 namespace cluster::reliability {
 
 OutgoingAck::OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals)
-    : any_(acks.anything()),
+    : any_(acks.any_frame()),
       gap_(arrivals.has_gap()),
       spurious_news_(arrivals.spurious() != acks.spurious_reported()),
       ack_(arrivals.expected()),
       newest_(acks.newest()),
       newest_arrived_(acks.newest_arrived()) {
   set_departure(now);
-  if (gap_ || arrivals.spurious() != 0) arrivals.describe(block_.emplace());
+  if (gap_ || arrivals.spurious() != 0) arrivals.fill_ranges(block_.emplace());
 }
 
 void OutgoingAck::set_departure(Time now) {

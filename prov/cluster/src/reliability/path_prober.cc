@@ -9,7 +9,7 @@ void PathProber::send_challenges(Time now, link::Link& link, const Turn& turn) {
   if (paths_.size() > 1 && (turn.sent_any || turn.new_paths)) challenge_paths(now, link);
   if (!handshake_.ethertype_negotiated() || !turn.sent_any || turn.sent < kFramesBeforeEthertype) return;
   // Not before the path's MTU is known: the frame that finds it out must not take the EtherType path.
-  if (path_mtu_.settled(handshake_.longest())) challenge_ethertype_paths(now, link);
+  if (path_mtu_.settled(handshake_.link_frame_max())) challenge_ethertype_paths(now, link);
 }
 
 /// A path has to carry what the flow sends: so the challenge is as long as its longest frame.
@@ -40,7 +40,7 @@ void PathProber::send(wire::FrameKind kind, std::size_t size, const link::Path& 
   wire::FrameHeader header{};
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = kind == wire::FrameKind::trial ? handshake_.peer_session() : 0;
-  header.sequence = handshake_.ours().session;
+  header.sequence = handshake_.session();
   link::OutFrame out;
   out.path = &path;
   out.add({start, sizeof header + padding.filled});

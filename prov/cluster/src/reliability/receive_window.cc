@@ -13,7 +13,7 @@ ReceiveWindow::ReceiveWindow(std::size_t size)
       mask_(static_cast<std::uint32_t>(slots_.size() - 1)),
       arrived_(std::bit_ceil(size)) {}
 
-void ReceiveWindow::widen(std::size_t slots) {
+void ReceiveWindow::grow(std::size_t slots) {
   std::vector<Slot> wider(slots);
   const auto mask = static_cast<std::uint32_t>(slots - 1);
   for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -29,7 +29,7 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, 
   const std::int32_t ahead = s - expected_;
   if (ahead >= static_cast<std::int32_t>(size_)) return Arrival::outside;
   if (ahead >= static_cast<std::int32_t>(slots_.size()))
-    widen(std::bit_ceil(static_cast<std::size_t>(ahead) + 1));
+    grow(std::bit_ceil(static_cast<std::size_t>(ahead) + 1));
   if (holding_ && s == expected_) return Arrival::held;
   Slot& slot = at(s);
   if (came_before(s)) {
@@ -37,7 +37,7 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, 
     if (!copied_by_network) ++spurious_;
     return Arrival::duplicate;
   }
-  assert(handed_on());
+  assert(all_handed_on());
   slot.sequence = s;
   slot.transmission = transmission;
   if (!s.before(highest_end_)) highest_end_ = s + 1;
@@ -67,7 +67,7 @@ void ReceiveWindow::hold(ConstBytes rest) {
 }
 
 Sequence ReceiveWindow::resume() {
-  assert(holding_ && handed_on());
+  assert(holding_ && all_handed_on());
   holding_ = false;
   if (highest_end_ == expected_) ++highest_end_;
   arrived_.insert(expected_);
@@ -110,7 +110,7 @@ bool ReceiveWindow::next(ConstBytes& segments) {
   return false;
 }
 
-void ReceiveWindow::describe(wire::Ack& ack) const {
+void ReceiveWindow::fill_ranges(wire::Ack& ack) const {
   ack.duplicates = spurious_;
   ack.count = 0;
   Sequence from = arrived_.next_member(expected_, highest_end_);

@@ -1,15 +1,17 @@
-// What has arrived and in which order it is handed on. Everything before `expected` has arrived;
-// beyond it up to `size` frames are taken, whatever is missing between them.
+// What has arrived and in which order it is handed on. Everything before `expected` has arrived; beyond it up
+// to `size` frames are accepted, whatever is missing between them.
 //
-// Unordered frames are handed on as they come. An ordered frame is handed on once every frame before
-// it has arrived: at once and without a copy if it is the expected one, else from a copy that waits
-// here (at most `size` of them).
+// Unordered frames are handed on as they come. An ordered frame is handed on once every frame before it has
+// arrived: at once and without a copy if it is the expected one, else from a copy that waits here (at most
+// `size` of them).
 //
-// What its owner has no room for is held: hold() puts the rest of the frame back, which from then on counts
-// as not arrived, so that nobody is told of it or of what lies behind it in order. resume() lets it arrive.
+// What the protocol has no memory for is held: hold() puts the rest of the frame back, which from then on
+// counts as not arrived, so that neither it nor the ordered frames behind it are acknowledged. resume() lets
+// it arrive.
 //
-// A frame that comes twice is either the network's doing (the same transmission twice) or a repair
-// in vain (another transmission); only the second kind is told to the sender, who learns from it.
+// A duplicate is either a copy made by the network (the same transmission twice) or a spurious retransmission
+// (another transmission of the frame); only the second kind is reported to the sender, which adapts (RFC
+// 2883).
 #pragma once
 
 #include <cstddef>
@@ -28,7 +30,7 @@ class ReceiveWindow {
   enum class Arrival : std::uint8_t {
     fresh,  ///< call next() until it is false
     duplicate,
-    held,     ///< the very frame that is held
+    held,     ///< the frame that is held already
     outside,  ///< further ahead than the window
   };
 
@@ -53,13 +55,13 @@ class ReceiveWindow {
   /// True if something beyond `expected` has arrived.
   bool has_gap() const { return highest_end_ != expected_; }
   /// True if next() has nothing to give.
-  bool handed_on() const { return current_.empty() && cursor_ == expected_; }
+  bool all_handed_on() const { return current_.empty() && cursor_ == expected_; }
   /// Bytes of memory it holds, those of what waits included.
   std::size_t footprint() const;
-  /// Frames that came again although they were here.
+  /// Retransmissions of frames that were here.
   std::uint32_t spurious() const { return spurious_; }
-  /// The runs beyond `expected`, lowest first, as many as a block takes.
-  void describe(wire::Ack& ack) const;
+  /// Writes the ranges beyond `expected`, lowest first, as many as a block takes.
+  void fill_ranges(wire::Ack& ack) const;
 
  private:
   struct Slot {
@@ -75,7 +77,7 @@ class ReceiveWindow {
   Slot& at(Sequence s) { return slots_[s.value & mask_]; }
   const Slot& at(Sequence s) const { return slots_[s.value & mask_]; }
   bool came_before(Sequence s) const { return s.before(expected_) || arrived_.contains(s); }
-  void widen(std::size_t slots);
+  void grow(std::size_t slots);
   void keep(Slot& slot, ConstBytes segments);
   void advance();
   void release_handed();
@@ -88,7 +90,7 @@ class ReceiveWindow {
   Sequence highest_end_;  ///< one after the highest that arrived
   Sequence cursor_;       ///< ordered frames before this one have been handed on
   Sequence given_;        ///< the frame that next() gave last
-  bool holding_ = false;  ///< `expected_` is here, but there is no room for it
+  bool holding_ = false;  ///< `expected_` is here, but there is no memory for it
   std::uint32_t spurious_ = 0;
   ConstBytes current_;             ///< arrived and can be handed on as it lies
   std::vector<std::byte> handed_;  ///< copy that the caller is looking at

@@ -4,15 +4,15 @@
 
 namespace cluster::reliability {
 
-void RetransmissionTimer::progress(Time now, bool outstanding) {
+void RetransmissionTimer::on_progress(Time now, bool outstanding) {
   running_ = outstanding;
   since_ = now;
   probed_ = false;
   backoff_ = 0;
-  hurry_at_ = kNever;
+  expedited_at_ = kNever;
 }
 
-Duration RetransmissionTimer::silence(const multipath::RttEstimator& reply_time) const {
+Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time) const {
   if (probing(reply_time)) {
     const Duration least = reply_time.familiar() ? kProbeMin : multipath::RttEstimator::kRtoInitial;
     return std::max({2 * reply_time.smoothed(), reply_time.rto_unclamped(), least}) + ack_delay_;
@@ -22,21 +22,21 @@ Duration RetransmissionTimer::silence(const multipath::RttEstimator& reply_time)
 
 Time RetransmissionTimer::deadline(const multipath::RttEstimator& reply_time) const {
   if (!running_) return kNever;
-  return std::min(since_ + silence(reply_time), hurry_at_);
+  return std::min(since_ + interval(reply_time), expedited_at_);
 }
 
 RetransmissionTimer::Event RetransmissionTimer::on_timer(Time now,
                                                          const multipath::RttEstimator& reply_time) {
   if (!running_) return Event::none;
-  if (now >= since_ + silence(reply_time)) {
+  if (now >= since_ + interval(reply_time)) {
     const bool probe = probing(reply_time);
     probed_ = true;
     if (!probe) backoff_ = std::min(backoff_ + 1, kBackoffMax);
     since_ = now;
     return probe ? Event::probe : Event::timeout;
   }
-  if (now < hurry_at_) return Event::none;
-  hurry_at_ = kNever;
+  if (now < expedited_at_) return Event::none;
+  expedited_at_ = kNever;
   return Event::probe;
 }
 

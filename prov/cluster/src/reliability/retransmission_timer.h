@@ -1,8 +1,8 @@
-// What to do about silence while frames are outstanding. First a tail-loss probe (RFC 8985 section 7)
-// after two reply times (or what the longest are likely to take) and the peer's delay of acknowledgements:
-// one frame sent again, whose acknowledgement tells the loss detector about all before it. Then
-// retransmission timeouts, each twice as long as the one before, up to a second. Every sending and every sign
-// of progress starts the silence anew; progress also forgets the backoff.
+// When a frame is sent again because nothing is acknowledged. First a tail loss probe (RFC 8985 section 7),
+// after two reply times (or the unclamped RTO, if that is longer) and the peer's acknowledgement delay: one
+// frame is repeated, whose acknowledgement tells the loss detector about all before it. Then retransmission
+// timeouts (RFC 6298), each twice as long as the one before, up to a second. Every sending and every progress
+// restarts the timer; progress also resets the backoff.
 #pragma once
 
 #include <algorithm>
@@ -17,29 +17,29 @@ class RetransmissionTimer {
  public:
   enum class Event : std::uint8_t {
     none,
-    probe,    ///< send one frame again to provoke a word
-    timeout,  ///< the same; if persistent(), take it for congestion
+    probe,    ///< tail loss probe: repeat one frame
+    timeout,  ///< the same; if persistent(), it counts as congestion
   };
 
   explicit RetransmissionTimer(Duration ack_delay) : ack_delay_(ack_delay) {}
 
-  /// A frame that wants an acknowledgement went out.
-  void sent(Time now) { running_ = true, since_ = now; }
-  /// Something was acknowledged; `outstanding` says whether something still has to be.
-  void progress(Time now, bool outstanding);
-  /// Somebody says the peer may miss something: send one frame again at `when`, if not earlier.
-  void hurry(Time when) { hurry_at_ = std::min(hurry_at_, when); }
+  /// A frame that must be acknowledged has left.
+  void on_sent(Time now) { running_ = true, since_ = now; }
+  /// Frames were acknowledged for the first time; `outstanding`: others still have to be.
+  void on_progress(Time now, bool outstanding);
+  /// There is reason to believe that the peer dropped frames: repeat one at `when`, if not earlier.
+  void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// True from the second timeout without progress on. The first may be a peer that was away.
+  /// True from the second timeout without progress on (RFC 9002 7.6): one may be host delay of the peer.
   bool persistent() const { return backoff_ > 1; }
 
  private:
   static constexpr Duration kProbeMin = 20us;
   static constexpr unsigned kBackoffMax = 13;  ///< 200 us doubled so often is beyond a second
 
-  Duration silence(const multipath::RttEstimator& reply_time) const;
+  Duration interval(const multipath::RttEstimator& reply_time) const;
   bool probing(const multipath::RttEstimator& reply_time) const { return !probed_ && reply_time.measured(); }
 
   Duration ack_delay_;
@@ -47,7 +47,7 @@ class RetransmissionTimer {
   bool probed_ = false;
   unsigned backoff_ = 0;
   Time since_{};
-  Time hurry_at_ = kNever;
+  Time expedited_at_ = kNever;
 };
 
 }  // namespace cluster::reliability

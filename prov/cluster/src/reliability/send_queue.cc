@@ -12,38 +12,39 @@ SendQueue::SendQueue(const Handshake& handshake, const multipath::PathManager& p
       paths_(paths),
       bodies_(bodies),
       status_(status),
-      window_(handshake.ours().window),
+      window_(handshake.opening().window),
       builder_(bodies, window_) {}
 
 std::size_t SendQueue::payload_max(const wire::Segment& segment) const {
-  return handshake_.room() - wire::encoded_size(segment);
+  return handshake_.segment_capacity() - wire::encoded_size(segment);
 }
 
 std::size_t SendQueue::fragment_max(const wire::Segment& segment) const {
-  return builder_.room_for(segment, handshake_.room());
+  return builder_.payload_space(segment, handshake_.segment_capacity());
 }
 
 std::size_t SendQueue::eager_limit() const {
-  return std::min(paths_.window(), handshake_.window()) / 2 * handshake_.room();
+  return std::min(paths_.window(), handshake_.window()) / 2 * handshake_.segment_capacity();
 }
 
 bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
                      carrier::Token token) {
-  const bool space = window_.queued() < kQueuedMax && window_.room(FrameBuilder::kFramesMax);
+  const bool space = window_.queued() < kQueuedMax && window_.has_space(FrameBuilder::kFramesMax);
   if (status_ != Status::ok || !space) return false;
   assert(segment.length == payload.length);
-  const std::size_t capacity = handshake_.room();
+  const std::size_t capacity = handshake_.segment_capacity();
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
   builder_.add(segment, payload, mode, token, capacity);
   return true;
 }
 
 bool SendQueue::may_coalesce() const {
-  return window_.outstanding() != 0 && window_.queued() == 0 && builder_.takes_another(handshake_.room());
+  return window_.outstanding() != 0 && window_.queued() == 0 &&
+         builder_.fits_another(handshake_.segment_capacity());
 }
 
 std::optional<Sequence> SendQueue::push_padding(std::size_t size) {
-  if (!window_.room(FrameBuilder::kFramesMax + 1)) return std::nullopt;
+  if (!window_.has_space(FrameBuilder::kFramesMax + 1)) return std::nullopt;
   std::unique_ptr<FrameBody> body = bodies_.take_slim();
   body->set_padding(size);
   const Sequence sequence = window_.end();

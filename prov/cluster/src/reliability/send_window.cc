@@ -11,7 +11,7 @@ SendWindow::SendWindow(std::size_t capacity)
       mask_(static_cast<std::uint32_t>(flights_.size() - 1)),
       outstanding_(capacity_) {}
 
-void SendWindow::widen() {
+void SendWindow::grow() {
   std::vector<Flight> wider(flights_.size() * 2);
   const auto mask = static_cast<std::uint32_t>(wider.size() - 1);
   for (Sequence s = first_; s != end_; ++s) wider[s.value & mask] = std::move(at(s));
@@ -26,8 +26,8 @@ bool SendWindow::is_in_flight(Sequence s, Sequence transmission) const {
 }
 
 void SendWindow::push(std::unique_ptr<FrameBody> body) {
-  assert(room(1));
-  if (static_cast<std::size_t>(end_ - first_) == flights_.size()) widen();
+  assert(has_space(1));
+  if (static_cast<std::size_t>(end_ - first_) == flights_.size()) grow();
   Flight& flight = at(end_);
   flight.body = std::move(body);
   flight.sendings = 0;
@@ -35,8 +35,8 @@ void SendWindow::push(std::unique_ptr<FrameBody> body) {
   ++end_;
 }
 
-/// It does not travel any more, or on another rail from now on.
-void SendWindow::land(const Flight& flight) {
+/// It is not in flight any more, or on another path from now on.
+void SendWindow::leave_flight(const Flight& flight) {
   if (flight.state != Flight::State::in_flight) return;
   --in_flight_;
   --on_rail_[flight.rail];
@@ -48,9 +48,9 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t 
     ++next_;
     outstanding_.insert(s);
     ++outstanding_count_;
-    if (!flight.body->tokens.empty()) ++awaited_;
+    if (!flight.body->tokens.empty()) ++with_tokens_;
   }
-  land(flight);
+  leave_flight(flight);
   ++in_flight_;
   ++on_rail_[rail];
   flight.rail = rail;
@@ -63,7 +63,7 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t 
 void SendWindow::mark_lost(Sequence s) {
   Flight& flight = at(s);
   assert(flight.state == Flight::State::in_flight);
-  land(flight);
+  leave_flight(flight);
   flight.state = Flight::State::lost;
   lost_.push_back(s);
 }
@@ -75,9 +75,9 @@ Sequence SendWindow::pop_lost() {
   return s;
 }
 
-bool SendWindow::plausible(Sequence ack, const wire::Ack* ranges) const {
+bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
-  // An old one may have been under way for long.
+  // An old acknowledgement may have been delayed for long.
   if (first_ - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
   // The ranges ascend from `ack`, each step less than 2^31: none may leave the window on the way.
@@ -87,11 +87,11 @@ bool SendWindow::plausible(Sequence ack, const wire::Ack* ranges) const {
   return true;
 }
 
-void SendWindow::forget(Sequence s, Flight& flight) {
+void SendWindow::remove(Sequence s, Flight& flight) {
   outstanding_.erase(s);
   --outstanding_count_;
-  land(flight);
-  if (!flight.body->tokens.empty()) --awaited_;
+  leave_flight(flight);
+  if (!flight.body->tokens.empty()) --with_tokens_;
   flight.state = Flight::State::acknowledged;
 }
 

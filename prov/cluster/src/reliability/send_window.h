@@ -1,13 +1,13 @@
 // The send window: every frame from the moment it is queued until the peer has it.
 //
-//      first              next               end
-//   ----|------------------|------------------|----
-//       | in_flight, lost | queued: never    |
-//       | or acknowledged  | sent yet         |
+//      first                next               end
+//   ----|--------------------|------------------|----
+//       | in flight, lost    | queued: never    |
+//       | or acknowledged    | sent yet         |
 //
-// `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each sending
-// has a transmission number of its own. Lost frames wait in a queue for their repair, oldest verdict
-// first; verdicts that were overtaken by an acknowledgement are skipped there.
+// `first` is the peer's cumulative acknowledgement. A frame keeps its sequence for life; each sending has a
+// transmission number of its own. Lost frames wait in a queue for their retransmission, oldest verdict first;
+// verdicts that were overtaken by an acknowledgement are skipped there.
 #pragma once
 
 #include <array>
@@ -27,7 +27,7 @@
 
 namespace cluster::reliability {
 
-/// One frame on its way.
+/// One frame of the window.
 struct Flight {
   enum class State : std::uint8_t { queued, in_flight, lost, acknowledged };
 
@@ -48,73 +48,73 @@ class SendWindow {
   Sequence next() const { return next_; }
   Sequence end() const { return end_; }
   std::size_t queued() const { return static_cast<std::size_t>(end_ - next_); }
-  /// Frames sent and, as far as is known, neither arrived nor lost.
+  /// Frames sent that, as far as is known, have neither arrived nor been lost.
   std::size_t in_flight() const { return in_flight_; }
   std::size_t in_flight_on(std::size_t rail) const { return on_rail_[rail]; }
   /// Frames sent and not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
-  /// The first of them; next() if there is none. Not first() where the peer has that one but no room for it.
+  /// The first of them; next() if there is none. Not first() if the peer has that frame but no memory for it.
   Sequence oldest() const { return outstanding_.next_member(first_, next_); }
-  /// True if the peer has a frame beyond one that it misses.
+  /// True if the peer has a frame beyond one that is missing there.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first_); }
   /// Bytes of memory it holds, those of the frames included.
   std::size_t footprint() const;
   bool has_lost() { return !skip_stale().empty(); }
-  /// Frames with tokens among the outstanding ones: somebody waits for their acknowledgement.
-  bool awaited() const { return awaited_ != 0; }
-  bool room(std::size_t frames) const {
+  /// True if frames with tokens are outstanding: an operation completes with their acknowledgement.
+  bool tokens_outstanding() const { return with_tokens_ != 0; }
+  bool has_space(std::size_t frames) const {
     return static_cast<std::size_t>(end_ - first_) + frames <= capacity_;
   }
   bool is_outstanding(Sequence s) const {
     return !s.before(first_) && s.before(next_) && outstanding_.contains(s);
   }
-  /// True if this very sending of the frame may still arrive as far as is known.
+  /// True if this sending of the frame may still arrive, as far as is known.
   bool is_in_flight(Sequence s, Sequence transmission) const;
 
   Flight& at(Sequence s) { return flights_[s.value & mask_]; }
   const Flight& at(Sequence s) const { return flights_[s.value & mask_]; }
 
-  /// Queues a frame behind all others; there must be room.
+  /// Queues a frame behind all others; there must be space.
   void push(std::unique_ptr<FrameBody> body);
   /// The frame went out (again, or as the next new one).
   void sent(Sequence s, Sequence transmission, Time now, std::uint8_t rail = 0);
   void mark_lost(Sequence s);
-  /// Takes the next frame to repair from the queue of lost ones; there must be one.
+  /// Takes the next frame to retransmit from the queue of lost ones; there must be one.
   Sequence pop_lost();
-  /// It could not be sent after all.
+  /// The link did not take it.
   void requeue_lost(Sequence s) { lost_.push_back(s); }
 
-  /// True if an honest peer can have said this.
-  bool plausible(Sequence ack, const wire::Ack* ranges) const;
+  /// False if no peer that keeps to the protocol can have acknowledged this.
+  bool valid_ack(Sequence ack, const wire::Ack* ranges) const;
   /// Calls arrived(sequence, flight) for each frame that is acknowledged for the first time; the visitor may
   /// take its body. Costs one step per range, per new frame and per 64 frames spanned.
   template <typename Arrived>
   void acknowledge(Sequence ack, const wire::Ack* ranges, Arrived&& arrived) {
     if (ack.after(first_)) {
-      settle(first_, ack, arrived);
+      acknowledge_range(first_, ack, arrived);
       first_ = ack;
     }
     for (std::size_t i = 0; ranges != nullptr && i < ranges->count; ++i) {
       const Sequence from = ranges->ranges[i].first;
-      settle(from.before(first_) ? first_ : from, ranges->ranges[i].end, arrived);
+      acknowledge_range(from.before(first_) ? first_ : from, ranges->ranges[i].end, arrived);
     }
   }
 
  private:
   template <typename Arrived>
-  void settle(Sequence from, Sequence end, Arrived& arrived) {
+  void acknowledge_range(Sequence from, Sequence end, Arrived& arrived) {
     if (!from.before(end)) return;
     for (Sequence s = outstanding_.next_member(from, end); s != end;
          s = outstanding_.next_member(s + 1, end)) {
       Flight& flight = at(s);
-      forget(s, flight);
+      remove(s, flight);
       arrived(s, flight);
     }
   }
-  void forget(Sequence s, Flight& flight);
-  void land(const Flight& flight);
+  void remove(Sequence s, Flight& flight);
+  void leave_flight(const Flight& flight);
   RingQueue<Sequence>& skip_stale();
-  void widen();
+  void grow();
 
   static constexpr std::size_t kInitialFrames = 16;
   static constexpr std::int32_t kStaleAckMax = 65536;
@@ -130,7 +130,7 @@ class SendWindow {
   std::size_t in_flight_ = 0;
   std::array<std::size_t, wire::kRailsMax> on_rail_{};  ///< those that travel, by rail
   std::size_t outstanding_count_ = 0;
-  std::size_t awaited_ = 0;
+  std::size_t with_tokens_ = 0;
 };
 
 }  // namespace cluster::reliability

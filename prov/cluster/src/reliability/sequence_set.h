@@ -1,5 +1,5 @@
-// Which sequences of a moving window are members: one bit each, scanned a word at a time, so walking
-// over what is missing costs nothing for what is not.
+// A set of the sequences of a moving window: one bit each, scanned 64 at a time, so walking over its members
+// costs next to nothing for the others.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace cluster::reliability {
 
-/// Invariant (the caller's): all members lie within `capacity` of each other.
+/// Invariant, kept by the windows: all members lie within `capacity` of each other.
 class SequenceSet {
  public:
   explicit SequenceSet(std::size_t capacity)

@@ -9,10 +9,10 @@ namespace {
 
 std::byte* write_opening(const Handshake& handshake, std::byte* at) {
   wire::OpeningBlock block;
-  wire::encode(handshake.ours(), block);
+  wire::encode(handshake.opening(), block);
   std::memcpy(at, &block, sizeof block);
   at += sizeof block;
-  for (const SocketAddress& address : handshake.further()) {
+  for (const SocketAddress& address : handshake.further_addresses()) {
     const wire::RailBlock further = wire::rail_block(address);
     std::memcpy(at, &further, sizeof further);
     at += sizeof further;

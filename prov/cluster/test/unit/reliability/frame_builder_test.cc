@@ -32,7 +32,7 @@ struct FrameBuilderTest : testing::Test {
   /// All of it as bulk, cut as the protocol cuts it.
   void add_bulk(std::size_t begin, std::size_t length) {
     for (std::size_t done = 0; done < length;) {
-      const std::size_t room = builder.room_for(segment(wire::SegmentKind::bulk, 0), kRoom);
+      const std::size_t room = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kRoom);
       const std::size_t part = std::min(length - done, room);
       add(wire::SegmentKind::bulk, begin + done, part);
       done += part;
@@ -66,7 +66,7 @@ struct FrameBuilderTest : testing::Test {
 };
 
 TEST_F(FrameBuilderTest, FullFramesReferToUserMemory) {
-  const std::size_t room = builder.room_for(segment(wire::SegmentKind::bulk, 0), kRoom);
+  const std::size_t room = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kRoom);
   add(wire::SegmentKind::bulk, 0, room, PayloadMode::reference, 9);
   ASSERT_EQ(window.queued(), 1u);
   EXPECT_EQ(frame(0).size(), kRoom);
@@ -93,7 +93,7 @@ TEST_F(FrameBuilderTest, TheTailOfOneAndTheHeadOfTheNextFillAFrame) {
 TEST_F(FrameBuilderTest, ASharedFrameTellsEverybodyWhoWaitsForIt) {
   add(wire::SegmentKind::bulk, 0, 500, PayloadMode::reference, 4);
   EXPECT_TRUE(builder.open()) << "a part of a frame waits for company";
-  const std::size_t room = builder.room_for(segment(wire::SegmentKind::bulk, 0), kRoom);
+  const std::size_t room = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kRoom);
   add(wire::SegmentKind::bulk, 1000, room, PayloadMode::reference, 5);
   EXPECT_FALSE(builder.open());
   ASSERT_EQ(window.queued(), 1u);
@@ -103,17 +103,17 @@ TEST_F(FrameBuilderTest, ASharedFrameTellsEverybodyWhoWaitsForIt) {
 
 TEST_F(FrameBuilderTest, AlmostNoRoomIsNotWorthASegment) {
   const wire::Segment bulk = segment(wire::SegmentKind::bulk, 0);
-  const std::size_t whole = builder.room_for(bulk, kRoom);
+  const std::size_t whole = builder.payload_space(bulk, kRoom);
   add(wire::SegmentKind::bulk, 0, whole - 300);
   ASSERT_TRUE(builder.open());
   add(wire::SegmentKind::bulk, 2000, 300 - 2 * wire::encoded_size(bulk) - 20);  // 20 + a header are left
   ASSERT_TRUE(builder.open());
-  EXPECT_EQ(builder.room_for(bulk, kRoom), whole);
+  EXPECT_EQ(builder.payload_space(bulk, kRoom), whole);
 }
 
 TEST_F(FrameBuilderTest, WhatHasAnOrderNeverSharesWithWhatHasNone) {
   add(wire::SegmentKind::bulk, 0, 500);
-  EXPECT_EQ(builder.room_for(segment(wire::SegmentKind::put_next, 0), kRoom),
+  EXPECT_EQ(builder.payload_space(segment(wire::SegmentKind::put_next, 0), kRoom),
             kRoom - wire::encoded_size(segment(wire::SegmentKind::put_next, 0)));
   add(wire::SegmentKind::put_next, 0, 100, PayloadMode::copy);
   builder.close();

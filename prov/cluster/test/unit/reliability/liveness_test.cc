@@ -9,7 +9,7 @@ constexpr Time at(Duration since) { return Time{} + 1h + since; }
 
 /// As the engine does it: whenever the deadline has come, the peer is judged and asked if due.
 Time silence_until_verdict(Liveness& liveness, Time now) {
-  while (liveness.verdict(now) == Status::ok) {
+  while (liveness.check(now) == Status::ok) {
     liveness.wants_probe(now);
     const Time next = liveness.deadline();
     EXPECT_GT(next, now) << "it would be looked at for ever";
@@ -21,26 +21,26 @@ Time silence_until_verdict(Liveness& liveness, Time now) {
 
 TEST(Liveness, SilenceOfThePeerTimeoutIsTheEnd) {
   Liveness liveness(10s);
-  liveness.expect(at(0s), true);
+  liveness.set_expecting(at(0s), true);
   EXPECT_EQ(silence_until_verdict(liveness, at(0s)), at(10s));
-  EXPECT_EQ(liveness.verdict(at(10s)), Status::unreachable);
+  EXPECT_EQ(liveness.check(at(10s)), Status::unreachable);
 }
 
 TEST(Liveness, NothingIsExpectedOfAPeerThatOwesNothing) {
   Liveness liveness(10s);
-  liveness.expect(at(0s), true);
-  liveness.expect(at(1s), false);
+  liveness.set_expecting(at(0s), true);
+  liveness.set_expecting(at(1s), false);
   EXPECT_EQ(liveness.deadline(), kNever);
   EXPECT_FALSE(liveness.wants_probe(at(100s)));
-  EXPECT_EQ(liveness.verdict(at(100s)), Status::ok);
+  EXPECT_EQ(liveness.check(at(100s)), Status::ok);
 }
 
 /// The clock has gone on and nobody has asked: whoever was asleep asks first.
 TEST(Liveness, SilenceThatNobodyListenedToIsNoSilence) {
   for (const Duration timeout : {1s, 2s, 10s}) {
     Liveness liveness(timeout);
-    liveness.expect(at(0s), true);
-    EXPECT_EQ(liveness.verdict(at(1h)), Status::ok) << timeout.count();
+    liveness.set_expecting(at(0s), true);
+    EXPECT_EQ(liveness.check(at(1h)), Status::ok) << timeout.count();
     EXPECT_TRUE(liveness.wants_probe(at(1h)));
     const Time end = silence_until_verdict(liveness, at(1h));
     EXPECT_GE(end, at(1h + timeout / 2)) << "no time to answer";
@@ -50,10 +50,10 @@ TEST(Liveness, SilenceThatNobodyListenedToIsNoSilence) {
 
 TEST(Liveness, ASignOfLifeBeginsTheSilenceAnew) {
   Liveness liveness(10s);
-  liveness.expect(at(0s), true);
+  liveness.set_expecting(at(0s), true);
   for (int second = 1; second < 60; ++second) {
-    EXPECT_EQ(liveness.verdict(at(1s * second)), Status::ok);
-    if (second % 8 == 0) liveness.heard(at(1s * second), false);
+    EXPECT_EQ(liveness.check(at(1s * second)), Status::ok);
+    if (second % 8 == 0) liveness.on_sign_of_life(at(1s * second), false);
   }
   EXPECT_EQ(silence_until_verdict(liveness, at(59s)), at(66s));
 }

@@ -24,12 +24,12 @@ struct ReceiveWindowTest : testing::Test {
     ConstBytes segments;
     while (window.next(segments))
       handed.append(reinterpret_cast<const char*>(segments.data()), segments.size());
-    EXPECT_TRUE(window.handed_on());
+    EXPECT_TRUE(window.all_handed_on());
     return handed;
   }
   std::string gaps() {
     wire::Ack ack;
-    window.describe(ack);
+    window.fill_ranges(ack);
     std::string text;
     for (std::size_t i = 0; i < ack.count; ++i) {
       text += std::to_string(ack.ranges[i].first.value) + "-" + std::to_string(ack.ranges[i].end.value) + " ";
@@ -147,7 +147,7 @@ TEST_F(ReceiveWindowTest, AsManyRangesAsABlockTakesLowestFirst) {
     while (wide.next(segments)) continue;
   }
   wire::Ack ack;
-  wide.describe(ack);
+  wide.fill_ranges(ack);
   ASSERT_EQ(ack.count, wire::kAckRangesMax);
   EXPECT_EQ(ack.ranges[0], (wire::SequenceRange{{1}, {2}}));
   EXPECT_EQ(ack.ranges[31], (wire::SequenceRange{{63}, {64}}));

@@ -13,14 +13,14 @@ TEST(RetransmissionTimer, ProbesOnceThenBacksOffToASecond) {
   for (int i = 0; i < 50; ++i) round_trip.sample(100us);
   RetransmissionTimer timer(25us);
   EXPECT_EQ(timer.deadline(round_trip), kNever);
-  timer.sent(Time(1ms));
+  timer.on_sent(Time(1ms));
   EXPECT_EQ(timer.deadline(round_trip), Time(1ms) + 225us);
   EXPECT_EQ(timer.on_timer(Time(1ms) + 224us, round_trip), Event::none);
   Time now = timer.deadline(round_trip);
   EXPECT_EQ(timer.on_timer(now, round_trip), Event::probe);
   Duration last{0};
   for (int i = 0; i < 20; ++i) {
-    timer.sent(now);
+    timer.on_sent(now);
     const Duration wait = timer.deadline(round_trip) - now;
     EXPECT_TRUE(wait == 2 * last || wait == 1s || i == 0);
     last = wait;
@@ -28,26 +28,26 @@ TEST(RetransmissionTimer, ProbesOnceThenBacksOffToASecond) {
     EXPECT_EQ(timer.on_timer(now, round_trip), Event::timeout);
   }
   EXPECT_EQ(last, 1s);
-  timer.progress(now, true);
+  timer.on_progress(now, true);
   EXPECT_EQ(timer.deadline(round_trip), now + 225us);
-  timer.progress(now, false);
+  timer.on_progress(now, false);
   EXPECT_EQ(timer.deadline(round_trip), kNever);
 }
 
 TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
   const multipath::RttEstimator round_trip;
   RetransmissionTimer timer(25us);
-  timer.sent(Time(0us));
+  timer.on_sent(Time(0us));
   EXPECT_EQ(timer.on_timer(timer.deadline(round_trip), round_trip), Event::timeout);
 }
 
 TEST(RetransmissionTimer, HurryBringsTheNextTryForwardAndIsNoTimeout) {
   const multipath::RttEstimator round_trip;
   RetransmissionTimer timer(25us);
-  timer.sent(Time(0us));
+  timer.on_sent(Time(0us));
   for (int i = 0; i < 15; ++i) timer.on_timer(timer.deadline(round_trip), round_trip);
   const Time now = timer.deadline(round_trip) - 900ms;
-  timer.hurry(now + 20ms);
+  timer.expedite(now + 20ms);
   EXPECT_EQ(timer.deadline(round_trip), now + 20ms);
   EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::probe);
   EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::none);

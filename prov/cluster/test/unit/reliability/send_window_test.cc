@@ -42,7 +42,7 @@ TEST_F(SendWindowTest, WidensAsItFillsAndKeepsEveryFrame) {
   send(10);
   acknowledge(10);  // so that it widens in the middle of a lap
   send(64);
-  EXPECT_FALSE(window.room(1));
+  EXPECT_FALSE(window.has_space(1));
   window.mark_lost({12});
   EXPECT_EQ(acknowledge(10, {{{11}, {12}}, {{70}, {74}}}), (std::vector<std::uint32_t>{11, 70, 71, 72, 73}));
   EXPECT_EQ(window.pop_lost(), (Sequence{12}));
@@ -81,7 +81,7 @@ TEST_F(SendWindowTest, EachFrameArrivesOnceHoweverOftenItIsAcknowledged) {
   EXPECT_EQ(acknowledge(1, {{{3}, {7}}}), (Values{3, 6})) << "an older word may still bring news";
   EXPECT_EQ(acknowledge(10), (Values{2, 7, 9}));
   EXPECT_FALSE(window.has_gap());
-  EXPECT_FALSE(window.awaited());
+  EXPECT_FALSE(window.tokens_outstanding());
 }
 
 TEST_F(SendWindowTest, TheOldestIsNotWhatThePeerHasAndCannotTake) {
@@ -123,24 +123,24 @@ TEST_F(SendWindowTest, ImplausibleWordsAreRecognised) {
   send(10);
   acknowledge(4);
   wire::Ack ranges;
-  EXPECT_TRUE(window.plausible({4}, &ranges));
-  EXPECT_TRUE(window.plausible({10}, nullptr));
-  EXPECT_TRUE(window.plausible({0}, nullptr)) << "late, but once true";
-  EXPECT_FALSE(window.plausible({11}, nullptr));
-  EXPECT_FALSE(window.plausible({0x90000000}, nullptr));
+  EXPECT_TRUE(window.valid_ack({4}, &ranges));
+  EXPECT_TRUE(window.valid_ack({10}, nullptr));
+  EXPECT_TRUE(window.valid_ack({0}, nullptr)) << "late, but once true";
+  EXPECT_FALSE(window.valid_ack({11}, nullptr));
+  EXPECT_FALSE(window.valid_ack({0x90000000}, nullptr));
   ranges.count = 1;
   ranges.ranges[0] = {{6}, {10}};
-  EXPECT_TRUE(window.plausible({4}, &ranges));
+  EXPECT_TRUE(window.valid_ack({4}, &ranges));
   ranges.ranges[0].end = {11};
-  EXPECT_FALSE(window.plausible({4}, &ranges));
+  EXPECT_FALSE(window.valid_ack({4}, &ranges));
 }
 
 TEST_F(SendWindowTest, SlotsAreUsedAgainLapAfterLap) {
   for (std::uint32_t lap = 0; lap < 100; ++lap) {
     send(50);
-    EXPECT_FALSE(window.room(15));
+    EXPECT_FALSE(window.has_space(15));
     EXPECT_EQ(acknowledge(50 * (lap + 1)).size(), 50u);
-    EXPECT_TRUE(window.room(64));
+    EXPECT_TRUE(window.has_space(64));
   }
 }
 
