@@ -87,7 +87,7 @@ ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint
   if (part > 0) std::memcpy(buffer, head.bytes.data(), part);
   if (event != nullptr) *event = head.kind;
   if (!(flags & FI_PEEK)) events_.pop_front();
-  if (events_.empty() && sleeper_ != nullptr) sleeper_->rest();
+  if (events_.empty() && sleeper_ != nullptr) sleeper_->clear();
   return static_cast<ssize_t>(part);
 }
 

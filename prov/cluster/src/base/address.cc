@@ -29,7 +29,7 @@ SocketAddress SocketAddress::v6(const std::byte* ip, std::uint16_t port, std::ui
 
 SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) {
   if (address == nullptr || size < sizeof(sockaddr_in)) return {};
-  // Callers keep addresses in tables of bytes: nothing says that this one is aligned.
+  // Callers keep addresses in tables of bytes: this one may be unaligned.
   sa_family_t family;
   std::memcpy(&family, reinterpret_cast<const std::byte*>(address) + offsetof(sockaddr, sa_family),
               sizeof family);
@@ -70,13 +70,6 @@ std::size_t SocketAddress::to(sockaddr_storage& out) const {
 
 bool SocketAddress::wildcard() const {
   return std::all_of(ip_.begin(), ip_.end(), [](std::byte b) { return b == std::byte{0}; });
-}
-
-bool SocketAddress::loopback() const {
-  if (family_ == Family::v4) return ip_[0] == std::byte{127};
-  std::array<std::byte, 16> one{};
-  one[15] = std::byte{1};
-  return family_ == Family::v6 && ip_ == one;
 }
 
 SocketAddress SocketAddress::with_port(std::uint16_t port) const {

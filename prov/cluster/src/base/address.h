@@ -1,4 +1,4 @@
-// A socket address (IPv4 or IPv6 and a port): the name of an endpoint, compact and comparable.
+// A socket address (IPv4 or IPv6 and a port), the name of an endpoint: compact and comparable.
 // Text forms: "10.0.0.1:9228", "[fd00::1]:9228".
 #pragma once
 
@@ -31,10 +31,9 @@ class SocketAddress {
 
   Family family() const { return family_; }
   bool empty() const { return family_ == Family::none; }
-  /// True for 0.0.0.0 and ::, which name no host.
+  /// True for 0.0.0.0 and ::.
   bool wildcard() const;
-  bool loopback() const;
-  /// An IPv6 address that means something on its own cable only (fe80::/10).
+  /// An IPv6 address that is valid on one link only (fe80::/10).
   bool link_local() const;
   std::uint16_t port() const { return port_; }
   SocketAddress with_port(std::uint16_t port) const;
@@ -48,7 +47,7 @@ class SocketAddress {
   std::string text() const;
   std::string ip_text() const;
 
-  /// Asked for each frame that arrives: whole words, not byte for byte.
+  /// Called for each frame that arrives: compares whole words.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
     return std::memcmp(one.ip_.data(), other.ip_.data(), sizeof one.ip_) == 0 && one.scope_ == other.scope_ &&
            one.port_ == other.port_ && one.family_ == other.family_;

@@ -32,7 +32,7 @@ void BiasedLock::end_ownership() {
   fence_();
 }
 
-/// The one place where somebody becomes the owner.
+/// The only place where a thread becomes the owner.
 void BiasedLock::note_entry() {
   entered_as_owner_ = false;
   const ThreadId self = std::this_thread::get_id();

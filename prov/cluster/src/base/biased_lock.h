@@ -1,15 +1,15 @@
-// A lock for what one thread uses nearly always: it costs that thread a few ordinary instructions, where
-// an exchange would drain its store buffer each time, as much as fifty others.
+// A lock for what one thread uses nearly always (biased locking). It costs that thread a few plain
+// instructions; an atomic exchange would drain its store buffer each time, which costs as much as fifty of them.
 //
 // A thread that has taken the lock kEntriesToBias times in a row owns it from then on. The owner enters by a
-// plain store to `inside_` and a look whether it is still the owner. Anybody else takes `taken_`, as in
-// a spin lock, ends the ownership, has a full fence executed in all threads of the process, and waits until
-// the owner is not inside. After that fence either the owner's store is visible or the owner's look, which
+// plain store to `inside_` and a check that it is still the owner. Any other thread takes `taken_`, as in a
+// spin lock, ends the ownership, has a full fence executed in all threads of the process, and waits until
+// the owner is not inside. After that fence either the owner's store is visible, or the owner's check, which
 // comes behind it, finds that it owns nothing any more: then it takes back its store and queues up with the
-// others. Whoever holds `taken_` later is covered by that fence, too, and so only has to wait for `inside_`.
+// others. Later holders of `taken_` are covered by that fence, too, and only have to wait for `inside_`.
 // Only the thread itself can make itself the owner, and only while it holds `taken_`.
 //
-// Ending an ownership costs a system call and an interrupt on each processor that runs the process; two
+// Ending an ownership costs a system call and an interrupt on each processor that runs the process. Two
 // threads that take turns pay for it once in kEntriesToBias times, and otherwise have a spin lock. Without a
 // fence it is never anything else.
 #pragma once
@@ -52,7 +52,7 @@ class BiasedLock {
     const ThreadId self = std::this_thread::get_id();
     if (owner_.load(std::memory_order_relaxed) != self) return false;
     inside_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the other fence comes from whoever ends this
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the thread that ends the ownership supplies the other fence
     if (owner_.load(std::memory_order_acquire) == self) [[likely]] {
       entered_as_owner_ = true;
       return true;
@@ -67,10 +67,10 @@ class BiasedLock {
   void note_entry();
 
   std::atomic<ThreadId> owner_{};
-  std::atomic<bool> inside_{false};  ///< the owner is, or is about to find out that it owns nothing
+  std::atomic<bool> inside_{false};  ///< the owner is, or is checking whether it still owns the lock
   std::atomic<bool> taken_{false};
-  bool entered_as_owner_ = false;  ///< here and below: of whoever is inside
-  unsigned run_ = 0;               ///< entries of `last_` among the others, one behind the other
+  bool entered_as_owner_ = false;  ///< this and the following: written by the holder only
+  unsigned run_ = 0;               ///< entries of `last_` in a row, not as owner
   ThreadId last_{};
   ThreadFence fence_;
 };

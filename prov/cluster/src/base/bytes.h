@@ -1,5 +1,4 @@
-// Borrowed memory: spans, and a Gather that walks a window of a scattered buffer. Nothing here
-// owns anything.
+// Borrowed memory: spans, and a Gather, a window of a scattered buffer. Nothing here owns anything.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +21,8 @@ struct Gather {
   /// Copies the whole window to `target` (at least `length` bytes).
   void copy_to(std::byte* target) const;
 
-  /// Writes at most `parts.size()` contiguous pieces that make up the window; returns how many, or
-  /// 0 if it takes more pieces than that (then copy_to is the way).
+  /// Writes at most `parts.size()` contiguous pieces that make up the window; returns how many, or 0 if it
+  /// takes more pieces than that (use copy_to() then).
   std::size_t pieces(std::span<ConstBytes> parts) const;
 };
 

@@ -1,5 +1,5 @@
-// The public face of what goes on inside: plain numbers, each written by one engine.
-// The table in counters.def is the only list of them; everything else is made from it.
+// The counters of one engine: plain numbers that only it writes. The table in counters.def is their only
+// list; everything else is generated from it.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Enumerations whose values come from outside may hold any number; the language does not let one look at such
-// a value. So they are read as what they are in memory, and compared as numbers.
+// Enumerations that a C caller filled in may hold any number, and reading a number that is no enumerator is
+// undefined. So such a field is read as the integer that it is in memory.
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // Lists by key: an intrusive hash table whose members with one key stay in the order they came in. A
-// list may also hold members with other keys that fall into the same bucket: whoever walks it compares.
+// list may also hold members with other keys that fall into the same bucket: the caller compares.
 // Allocates only when it grows, never for a member.
 #pragma once
 

@@ -1,6 +1,5 @@
-// A spin lock for doors that are nearly always open: one uncontended exchange to enter, a store to
-// leave. Held for the length of one library call; waiters yield so that an oversubscribed machine
-// gets on.
+// A spin lock for data that is rarely contended: one exchange to lock, a store to unlock. Held for at most
+// one library call. Waiters yield, so that on an oversubscribed machine the holder gets to run.
 #pragma once
 
 #include <atomic>

@@ -31,11 +31,4 @@ void Log::info(const char* format, ...) {
   va_end(arguments);
 }
 
-void Log::debug(const char* format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  format_line(*this, LogLevel::debug, format, arguments);
-  va_end(arguments);
-}
-
 }  // namespace cluster

@@ -1,10 +1,10 @@
-// Log lines go to whoever assembled the environment (libfabric's log in production, a string in
-// tests). A warning names cause and cure in one line; info explains decisions such as paths.
+// Log lines go to libfabric's log, in tests to a string. A warning names cause and remedy in one line; info
+// explains decisions such as the choice of paths.
 #pragma once
 
 namespace cluster {
 
-enum class LogLevel { warn, info, debug };
+enum class LogLevel { warn, info };
 
 class Log {
  public:
@@ -14,7 +14,6 @@ class Log {
 
   void warn(const char* format, ...) __attribute__((format(printf, 2, 3)));
   void info(const char* format, ...) __attribute__((format(printf, 2, 3)));
-  void debug(const char* format, ...) __attribute__((format(printf, 2, 3)));
 };
 
 }  // namespace cluster

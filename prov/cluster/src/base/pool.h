@@ -1,6 +1,6 @@
-// Objects that come and go by the million: taken from blocks, named by a 32-bit id (slot and
-// generation) that can go over the wire and come back. An id whose object has been returned since
-// finds nothing, even if its slot is in use again (2048 lives later it may).
+// A pool of equal objects in blocks of memory. Each has a 32-bit id (slot and generation) that can travel over
+// the wire and come back. The id of an object that has been released finds nothing, even if its slot is in use
+// again, until the slot's generation has wrapped around (2048 uses).
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class Pool {
   }
 
   std::size_t alive() const { return alive_; }
-  bool has_room(std::size_t count) const { return limit_ - alive_ >= count; }
+  bool has_free(std::size_t count) const { return limit_ - alive_ >= count; }
 
  private:
   static constexpr std::uint32_t kSlotBits = 21;

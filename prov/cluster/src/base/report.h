@@ -1,14 +1,14 @@
-// A report: what somebody is told who asks about this node or a running endpoint. Records of named facts,
-// so that a program which prints them need not know all of them, nor those of a later version.
+// A report about this node or a running endpoint (cluster-info): records of named facts, so a program that
+// prints them need not know all of them, nor those of a later version.
 //
-// As text, which is how a report travels between processes, a line each:
+// Between processes a report travels as text, one line for each fact:
 //
 //   [peer                       a record of this kind begins
 //   =peer 10.0.0.2:9228         a text: printable ASCII
 //   #window_frames 32           a number: digits, perhaps behind a minus
 //   ?confirmed yes              yes or no
 //
-// read() believes nothing: a report that breaks these rules, or is larger than the limits, is no report.
+// read_report() trusts nothing: text that breaks these rules, or is larger than the limits, is no report.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A queue in one block of memory that doubles when full: no allocation in steady state.
-// Unbounded by itself: whoever owns one limits what goes in.
+// A queue in one block of memory that doubles when full: no allocation in steady state. It is unbounded; its
+// owner limits what goes in.
 #pragma once
 
 #include <cstddef>

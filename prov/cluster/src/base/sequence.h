@@ -1,5 +1,5 @@
-// Serial numbers that wrap around (RFC 1982): comparisons hold while the two are less than 2^31
-// apart, which the windows guarantee by far.
+// Serial numbers that wrap around (RFC 1982): comparisons hold while the two are less than 2^31 apart, which
+// the windows guarantee.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// Copies between one piece of memory and a scattered one, for the paths where nearly every message is short
-// and nearly every buffer in one piece: they cost a few instructions there, and what Gather and scatter()
-// cost else.
+// Copies between contiguous and scattered memory for paths where nearly every message is short and nearly
+// every buffer contiguous: a few instructions in that case, otherwise the same as Gather and scatter().
 #pragma once
 
 #include "base/bytes.h"

@@ -1,22 +1,21 @@
-// Why something did not work: the causes that rooms below api/ can name. api/ turns them into
-// libfabric's error numbers.
+// The result of an operation, below api/, which turns it into libfabric's error numbers.
 #pragma once
 
 namespace cluster {
 
 enum class Status {
   ok,
-  again,           ///< no room now; works again after progress
+  again,           ///< no resources now; works again after progress
   too_big,         ///< longer than allowed
-  bad_address,     ///< the address handle names nobody
+  bad_address,     ///< the handle is not in the address vector
   truncated,       ///< the message was longer than the receive
   canceled,        ///< by the application
   no_message,      ///< a peek found nothing
-  unreachable,     ///< nothing answers there within the bound
-  refused,         ///< the host is there, the endpoint is not
-  reset,           ///< the peer went away or began a new life
-  unknown_source,  ///< the message is here, but its sender is in no address vector
-  access,          ///< no such region there, or not so many bytes, or not for this kind of access
+  unreachable,     ///< no answer from the address within the timeout
+  refused,         ///< the host answers, but no endpoint has that port
+  reset,           ///< the peer closed or restarted
+  unknown_source,  ///< a message arrived whose sender is not in the address vector
+  access,          ///< no such region there, or too short, or not registered for this access
 };
 
 /// A few words for logs: "peer unreachable", "message truncated"...

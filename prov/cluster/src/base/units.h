@@ -1,6 +1,6 @@
-// Units of time. Below engine/ nothing asks for the time; the engine lends flows a clock for the date of a
-// burst, and a link that dates what has come: rooms are handed `now` and answer with a deadline, so the same
-// objects run under the real clock and under a simulated one.
+// Units of time. No component below engine/ reads a clock, except a link that dates what has arrived; engine/
+// lends one to flows for the date of each burst. Objects are given `now` and answer with a deadline, so the
+// same objects run under the real clock and under a simulated one.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// How a room that produces something wakes whoever sleeps until there is some: an argument, like time
-// and chance, since sleeping is a matter of the operating system.
+// How an object that produces something wakes the threads that sleep until there is some. An argument, like
+// the clock, since sleeping is a matter of the operating system.
 #pragma once
 
 namespace cluster {
@@ -7,9 +7,9 @@ namespace cluster {
 class Waker {
  public:
   virtual ~Waker() = default;
-  /// Sleep ends, or does not begin, until rest() is called.
+  /// Threads do not sleep from now on, until clear() is called.
   virtual void wake() = 0;
-  virtual void rest() = 0;
+  virtual void clear() = 0;
 };
 
 }  // namespace cluster

@@ -1,5 +1,5 @@
-// The shortest duration of late: a minimum that forgets. Two halves of a memory, each remembering its
-// own minimum, so that what is reported is between half and all of the memory old at most.
+// The minimum of the samples in a sliding window of time. The window has two halves, each with a minimum of
+// its own, so a sample counts for between half the window and all of it.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class WindowedMin {
  public:
   explicit WindowedMin(Duration memory) : half_(memory / 2) {}
 
-  /// True if something older was forgotten.
+  /// True if older samples left the window.
   bool sample(Time now, Duration value) {
     const bool turned = known() && now >= turn_at_;
     if (turned || !known()) {

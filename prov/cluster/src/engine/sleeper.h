@@ -24,7 +24,7 @@ class Sleeper final : public Waker {
   void remove(Engine& engine);
 
   void wake() override { signal_->raise(); }
-  void rest() override { signal_->lower(); }
+  void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
   /// At most that long. Every engine must be armed.
   Wake wait(std::chrono::milliseconds limit) const;

@@ -1,6 +1,6 @@
-// A link carries frames to other nodes and may lose, repeat, reorder and damage them: everything
-// above lives with that. It is asked per burst, never per frame, and does not know what a frame
-// means. Nothing above this room knows about IP or Ethernet headers.
+// A link carries frames to other nodes and may lose, duplicate, reorder and damage them; reliability/ repairs
+// that. It is called per burst, never per frame, and does not look into frames. No component above links
+// knows about IP or Ethernet headers.
 #pragma once
 
 #include <array>
@@ -17,26 +17,26 @@
 
 namespace cluster::link {
 
-/// How to reach a peer, as far as a link knows. Rooms above keep it and hand it back; they learn a
-/// better one from frames that turned out to be genuine (the hardware address of the way back).
+/// How to reach a peer, as far as a link knows. The caller keeps it and hands it back; it learns a better one
+/// (with the peer's hardware address) from frames that turned out to be authentic.
 struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
   std::uint8_t link =
-      0;  ///< by which of this side's links, where there are several (multipath/link_bundle.h)
-  bool ethertype = false;  ///< by the link's shortcut, if it has one
+      0;  ///< which of this side's links, where there are several (multipath/link_bundle.h)
+  bool ethertype = false;  ///< under the provider's own EtherType, where the link has that
 
   bool same_mac(const Path& other) const {
     return std::memcmp(mac.data(), other.mac.data(), sizeof mac) == 0;
   }
 };
 
-/// Only the name, for the kernel to find the way to: a frame that anybody could have written does not say
-/// where answers go. By which of our links it came nobody can make up.
+/// The address alone, without the hardware address: a frame that any host could have written does not decide
+/// where answers go; the kernel's routes and neighbour table do.
 inline Path without_mac(const Path& path) { return {path.to, {}, false, path.link}; }
 
-/// The same way without the shortcut.
+/// The same path over IP.
 inline Path ip_path(Path path) {
   path.ethertype = false;
   return path;
@@ -44,10 +44,10 @@ inline Path ip_path(Path path) {
 
 inline constexpr std::size_t kPiecesMax = 12;
 inline constexpr std::size_t kEthertypeFrameMax =
-    1280;                                     ///< bytes; large frames gain nothing worth a second way
+    1280;                                     ///< bytes; larger frames gain nothing from it
 inline constexpr std::size_t kBurstMax = 44;  ///< of 1500 bytes: the largest super-frame
 
-/// One frame to send: `count` pieces one behind the other, `size` bytes in all.
+/// One frame to send: `count` pieces in a row, `size` bytes in all.
 struct OutFrame {
   const Path* path = nullptr;
   std::array<ConstBytes, kPiecesMax> pieces;
@@ -65,11 +65,11 @@ struct OutFrame {
 struct InFrame {
   ConstBytes bytes;
   Path from;
-  Time arrived =
-      kNever;  ///< at this node, where it then lay until it was fetched; kNever: the link cannot say
+  /// When they reached this node, where they then waited to be read; kNever: the link cannot say.
+  Time arrived = kNever;
 };
 
-/// Something the network said about frames sent earlier.
+/// An ICMP error about frames sent earlier.
 struct PathError {
   SocketAddress peer;
   Status status = Status::ok;  ///< refused (port unreachable) or unreachable (host, network)
@@ -82,25 +82,25 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
-  /// A cheaper way for frames of at most kEthertypeFrameMax bytes that go one at a time, which not every
-  /// network lets through and not every peer hears: paths say whether it is taken, and whether a frame came
-  /// by it. Who has been shown that it leads to the peer may take it; other frames and other links take the
-  /// long way whatever the path says. Frames of both ways may overtake each other.
+  /// True if frames of at most kEthertypeFrameMax bytes that go one at a time can travel under an EtherType of
+  /// their own, which costs the receiving host less than IP. Not every network forwards it, and not every peer
+  /// receives it: Path::ethertype says whether a frame takes it or came by it, and a path takes it only once
+  /// it has been validated. Other frames, and other links, go by IP whatever the path says. Frames of both
+  /// paths may overtake each other.
   virtual bool has_ethertype_path() const { return false; }
-  /// Sends frames in order and returns how many were taken; the rest found no room now. Pieces are
-  /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path
-  /// and one size (the last may be shorter) are cheapest: a link may hand them on as one.
+  /// Sends frames in order and returns how many were taken; for the rest there are no buffers now. Pieces are
+  /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path and one size
+  /// (the last may be shorter) are cheapest: a link may hand them on as one.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
-  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the
-  /// next call.
+  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes what the network complained about since the last call, at most `path_errors.size()`
-  /// entries. Costs a system call: asked when something seems wrong, not in the fast path.
-  virtual std::size_t read_path_errors(std::span<PathError> path_errors) = 0;
-  /// What becomes readable when frames or path_errors wait, for whoever wants to sleep until then; stays
-  /// the same for the life of the link. Nothing: one cannot sleep on this link.
+  /// Writes the ICMP errors since the last call, at most `errors.size()`. Costs a system call, so it is called
+  /// when something seems wrong, not per turn.
+  virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
+  /// Readable when frames or errors wait; the same for the life of the link. Empty: one cannot sleep on this
+  /// link.
   virtual std::vector<int> descriptors() const { return {}; }
-  /// Somebody is about to sleep: the next receive_burst looks everywhere, whatever that costs.
+  /// The caller is about to sleep: the next receive_burst() looks at every source, whatever that costs.
   virtual void before_sleep() {}
 };
 

@@ -19,7 +19,7 @@ void CompletionQueue::push(const Completion& completion) {
 bool CompletionQueue::wake_at_next(Waker& waker, std::size_t enough) {
   const std::lock_guard guard(lock_);
   if (failed_ != 0 || entries_.size() >= enough) return false;
-  waker.rest();
+  waker.clear();
   waker_ = &waker;
   return true;
 }

@@ -124,7 +124,7 @@ class Counter {
   /// From now on the next change wakes `waker`. Whoever asks looks at the counter again before it
   /// sleeps: of a change and this call one sees the other, since both are in one total order.
   void wake_at_next(Waker& waker) {
-    waker.rest();
+    waker.clear();
     waker_.store(&waker);
   }
 

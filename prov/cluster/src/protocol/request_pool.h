@@ -47,7 +47,7 @@ class RequestPool {
   }
 
   std::size_t alive() const { return cells_.alive(); }
-  bool can_acquire(std::size_t count) const { return cells_.has_room(count); }
+  bool can_acquire(std::size_t count) const { return cells_.has_free(count); }
 
  private:
   struct Cell {

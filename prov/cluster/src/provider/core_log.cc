@@ -11,7 +11,6 @@ fi_log_level level_of(LogLevel level) {
   switch (level) {
     case LogLevel::warn: return FI_LOG_WARN;
     case LogLevel::info: return FI_LOG_INFO;
-    case LogLevel::debug: return FI_LOG_DEBUG;
   }
   return FI_LOG_WARN;
 }

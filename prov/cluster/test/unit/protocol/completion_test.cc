@@ -12,7 +12,7 @@ struct Bed final : Waker {
     ++woken;
     awake = true;
   }
-  void rest() override { awake = false; }
+  void clear() override { awake = false; }
 
   int woken = 0;
   bool awake = true;  ///< from something else
