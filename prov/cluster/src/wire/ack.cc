@@ -31,10 +31,10 @@ std::size_t decode(ConstBytes in, Sequence base, Ack& out) {
     Le32 pair[2];
     std::memcpy(pair, in.data() + sizeof block + i * sizeof pair, sizeof pair);
     const SequenceRange range{{pair[0]}, {pair[1]}};
-    // A run that touches `ack` or its predecessor would have been merged with it by an honest peer.
+    // A correct peer would have merged a range that touches `ack` or its predecessor.
     if (!range.first.after(last) || !range.end.after(range.first)) return 0;
-    // Each step is less than half the sequence space; the sum of them must be, too, or 32 runs could
-    // circle it and the later ones would be compared the wrong way round.
+    // Each step is less than half the sequence space. The sum of them must be, too, or 32 ranges could
+    // circle it, and the later ones would be compared the wrong way round.
     if (!range.first.after(base) || !range.end.after(base)) return 0;
     out.ranges[i] = range;
     last = range.end;

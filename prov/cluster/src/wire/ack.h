@@ -1,5 +1,5 @@
-// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, RFC 2018 in
-// spirit), so that only what is missing travels again.
+// The ack block: which frames beyond `ack` have arrived (selective acknowledgement, as in RFC 2018), so that
+// only what is missing is sent again.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ inline constexpr std::size_t kAckRangesMax = 32;
 /// As it lies on the wire, followed by `count` pairs of Le32 (first, end), ascending, disjoint and
 /// all beyond the header's `ack`.
 struct AckBlock {
-  Le32 duplicates;  ///< frames this flow has received in vain so far: repair was too eager
+  Le32 duplicates;  ///< frames this flow has received twice so far: spurious retransmissions
   Le16 count;
   Le16 reserved;
 };
@@ -38,7 +38,7 @@ struct Ack {
 /// Bytes `encode` writes for this many ranges.
 constexpr std::size_t ack_block_size(std::size_t ranges) { return sizeof(AckBlock) + 8 * ranges; }
 std::size_t encode(const Ack& ack, std::byte* out);
-/// Returns the bytes the block takes, or 0 if it makes no sense. `base` is the header's `ack`.
+/// Returns the bytes the block takes, or 0 if it is invalid. `base` is the header's `ack`.
 std::size_t decode(ConstBytes in, Sequence base, Ack& out);
 
 }  // namespace cluster::wire

@@ -33,18 +33,18 @@ bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
   return (flags & one) == 0 || (flags & other) != 0;
 }
 
-bool flags_make_sense(std::uint8_t kind, std::uint8_t flags) {
+bool flags_are_valid(std::uint8_t kind, std::uint8_t flags) {
   return (flags & ~kRules[kind].flags) == 0 && implies(flags, kOrdered | kAckNow, kSequenced) &&
          implies(flags, kAckBlock, kAcknowledges);
 }
 
-bool ours(const FrameHeader& header, std::size_t available) {
+bool is_frame(const FrameHeader& header, std::size_t available) {
   return header.magic == kMagic && header.version == kVersion && header.kind < std::size(kRules) &&
          kRules[header.kind].exists && header.length >= sizeof header && header.length <= available;
 }
 
-/// Leaves the blocks as they are: whether they mean something, has_opening and has_ranges say, and
-/// clearing them would cost more than reading the whole frame.
+/// Leaves the blocks as they are: has_opening and has_ranges say whether they are set, and clearing them
+/// would cost more than reading the whole frame.
 void copy_header(const FrameHeader& header, FrameView& out) {
   out.kind = static_cast<FrameKind>(header.kind);
   out.flags = header.flags;
@@ -60,7 +60,7 @@ void copy_header(const FrameHeader& header, FrameView& out) {
   out.segments = {};
 }
 
-/// Takes the blocks that the flags promise off the front of `rest`.
+/// Takes the blocks that the flags announce off the front of `rest`.
 bool read_blocks(ConstBytes& rest, FrameView& out) {
   if ((out.flags & kOpening) != 0) {
     const std::size_t size = decode(rest, out.opening, out.rails);
@@ -91,10 +91,10 @@ Refusal admit(ConstBytes bytes, FrameView& out) {
   FrameHeader header;
   if (bytes.size() < sizeof header) return Refusal::malformed;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (!ours(header, bytes.size())) return Refusal::malformed;
+  if (!is_frame(header, bytes.size())) return Refusal::malformed;
   const ConstBytes whole = bytes.first(header.length);
   if (frame_checksum({&whole, 1}) != header.checksum) return Refusal::checksum;
-  if (!flags_make_sense(header.kind, header.flags)) return Refusal::malformed;
+  if (!flags_are_valid(header.kind, header.flags)) return Refusal::malformed;
   copy_header(header, out);
   ConstBytes rest = whole.subspan(sizeof header);
   if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::malformed;

@@ -1,6 +1,6 @@
-// The one gate for bytes from the network. What comes out of admit() is a frame of ours with all
-// lengths checked and its checksum right; rooms behind it trust that, and only have to ask whether
-// its session and sequence are theirs to act upon.
+// The one place where bytes from the network are checked. What comes out of admit() is a frame of this
+// protocol whose lengths and checksum are right; its users rely on that, and only have to check whether its
+// session and sequence concern them.
 #pragma once
 
 #include <limits>
@@ -38,7 +38,7 @@ struct FrameView {
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }
   bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }
   bool acknowledges() const { return (flags & frame_flag::kAcknowledges) != 0; }
-  /// Not if it is longer than a frame can say.
+  /// Not if the delay is longer than the field can hold.
   bool knows_ack_delay() const {
     return acknowledges() && ack_delay_ns < std::numeric_limits<std::uint16_t>::max() * kAckDelayUnit;
   }

@@ -1,6 +1,6 @@
-// What a remote atomic operation does, in the 16 bits that travel with it: an operation, the type of
-// the elements it acts upon, and whether what was there before comes back. The numbers are the
-// protocol's; that they equal libfabric's is a convenience that api/ checks.
+// What a remote atomic operation does, in the 16 bits that travel with it: an operation, the type of the
+// elements, and whether the previous values come back. The numbers are the protocol's; api/ checks that they
+// equal libfabric's.
 //
 // An operation on many elements is atomic for each element alone, so it travels in parts of at most
 // kAtomicPart bytes, each of which fits into the smallest frame a peer may ask for.
@@ -64,7 +64,7 @@ constexpr std::size_t size_of(AtomicType type) {
 struct AtomicCode {
   AtomicOp op = AtomicOp::read;
   AtomicType type = AtomicType::int8;
-  bool fetch = false;  ///< what was there comes back
+  bool fetch = false;  ///< the previous values come back
 
   bool compares() const { return op >= AtomicOp::cswap; }
   /// Arrays of elements that travel with it: none, the operands, or operands and comparands.
@@ -74,7 +74,7 @@ struct AtomicCode {
     return static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 5 |
                                       (fetch ? 1u << 10 : 0u));
   }
-  /// False if no such thing exists: reading and comparing without an answer would be pointless.
+  /// False if there is no such operation; reading and comparing without an answer are none either.
   static bool unpack(std::uint16_t bits, AtomicCode& code) {
     const unsigned op = bits & 31u;
     const unsigned type = bits >> 5 & 31u;

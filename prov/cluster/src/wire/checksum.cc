@@ -1,5 +1,5 @@
-// The portable way to the number: eight bytes are looked up in eight tables at a time. Where the
-// processor has faster implementations, checksum_fast.h names them, and the first of them is taken.
+// The portable implementation looks up eight bytes in eight tables at a time. Where the processor has faster
+// ones, checksum_fast.h lists them, and the first is used.
 #include "wire/checksum.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// The way of every x86-64 processor since 2008: the crc32 instruction (SSE4.2). Each waits three cycles
+// CRC32C for every x86-64 processor since 2008: the crc32 instruction (SSE4.2). Each waits three cycles
 // for the one before it, so long data is cut into three parts whose chains run side by side and are
 // joined afterwards: 8 bytes a cycle at best.
 //

@@ -1,4 +1,4 @@
-// The way of x86-64 processors with wide vectors and carry-less multiplication in each of their
+// CRC32C for x86-64 processors with wide vectors and carry-less multiplication in each of their
 // 16-byte lanes (VPCLMULQDQ with AVX-512): three times as fast as the chains for a frame of 1.5 KB. The
 // method is that of Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
 // Instruction" (Intel, 2009).

@@ -2,23 +2,20 @@
 
 #include <cstring>
 
+#include "wire/frame_encoder.h"
+
 namespace cluster::wire {
 
 ControlFrame::ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t sequence,
-                           const ResetBlock* block) {
-  size_ = sizeof(FrameHeader) + (block != nullptr ? sizeof *block : 0);
+                           const ResetBlock* block)
+    : size_(sizeof(FrameHeader) + (block != nullptr ? sizeof *block : 0)) {
+  if (block != nullptr) std::memcpy(storage_.data() + sizeof(FrameHeader), block, sizeof *block);
   FrameHeader header{};
-  header.magic = kMagic;
-  header.version = kVersion;
   header.kind = static_cast<std::uint8_t>(kind);
-  header.length = static_cast<std::uint16_t>(size_);
   header.session = session;
   header.sequence = sequence;
-  std::memcpy(storage_.data(), &header, sizeof header);
-  if (block != nullptr) std::memcpy(storage_.data() + sizeof header, block, sizeof *block);
   const ConstBytes whole = bytes();
-  header.checksum = frame_checksum({&whole, 1});
-  std::memcpy(storage_.data(), &header, sizeof header);
+  encode_frame(header, storage_.data(), {&whole, 1});
 }
 
 ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch) {

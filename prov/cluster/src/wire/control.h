@@ -1,5 +1,5 @@
-// Frames that belong to no flow: resets (by the engine), probes (by the engine) and the answers to
-// questions. Small, of fixed size, complete with checksum.
+// Frames that belong to no flow: resets, probes and answers to probes and path challenges. Small, of fixed
+// size, complete with checksum.
 #pragma once
 
 #include <array>
@@ -18,13 +18,12 @@ class ControlFrame {
  public:
   ConstBytes bytes() const { return {storage_.data(), size_}; }
 
-  /// Refuses `offending`, which is quoted so that its sender can tell a genuine refusal from a
-  /// forged one. `epoch` is the one already seen (stale_epoch only).
+  /// Refuses `offending`, which is quoted so that its sender can distinguish the reset from a forged one.
+  /// `epoch` is the one already seen (stale_epoch only).
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
-  /// "Is anybody there?" The answer repeats `nonce`.
+  /// Asks whether the process is alive. The answer repeats `nonce`.
   static ControlFrame probe(std::uint32_t nonce);
-  /// `session` is that of the answer's reader if the engine of that session gives it; 0: a probe responder
-  /// does.
+  /// `session` is that of the receiver if an engine with that session answers; 0: a probe responder does.
   static ControlFrame alive(std::uint32_t nonce, std::uint32_t session = 0);
 
  private:

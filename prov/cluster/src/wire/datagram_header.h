@@ -1,5 +1,5 @@
-// What stands in front of the bytes of a datagram: a frame header without session or sequence, and
-// one segment of kind eager. Nobody acknowledges it, so nothing in it can be asked for again.
+// What precedes the bytes of a datagram: a frame header without session or sequence, and one segment of kind
+// eager. Datagrams are not acknowledged, so nothing in it is ever sent again.
 #pragma once
 
 #include <array>

@@ -38,12 +38,12 @@ inline constexpr std::uint8_t kVersion = 1;
 
 enum class FrameKind : std::uint8_t {
   flow = 1,      ///< data, acknowledgement or both
-  reset = 2,     ///< "that session is not mine": a ResetBlock follows
+  reset = 2,     ///< the receiver has no such session: a ResetBlock follows
   fin = 3,       ///< the sender closes; `sequence` is the one after its last frame
-  probe = 4,     ///< "is anybody there?"; answered by the probe responder, never by the engine
+  probe = 4,     ///< asks for an `alive`; answered by the probe responder, never by the engine
   alive = 5,     ///< the answer to a probe or a trial, whose `sequence` it echoes
   datagram = 6,  ///< one message, of no session and sent once
-  trial = 7,     ///< "does this way lead to you?"; answered by the engine that has the session
+  trial = 7,     ///< a path challenge; answered with `alive` by the engine that has the session
 };
 
 namespace frame_flag {
@@ -52,7 +52,7 @@ inline constexpr std::uint8_t kAckBlock = 2;       ///< an AckBlock comes next
 inline constexpr std::uint8_t kSequenced = 4;      ///< occupies `sequence` and carries segments
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
-inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `newest` mean something
+inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `newest` are valid
 inline constexpr std::uint8_t kAll = 63;
 }  // namespace frame_flag
 

@@ -1,5 +1,4 @@
-// The one encoder of frame headers: every frame that leaves, of a session or of none, gets its last fields
-// here.
+// The one encoder of frame headers: every frame that leaves, of a session or of none, is completed here.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ std::uint8_t family_of(const SocketAddress& address) {
   return address.family() == SocketAddress::Family::v4 ? 4 : 6;
 }
 
-bool names_somebody(const SocketAddress& address) {
+bool is_endpoint_address(const SocketAddress& address) {
   return !address.empty() && !address.wildcard() && address.port() != 0;
 }
 
@@ -34,10 +34,10 @@ RailBlock block_at(ConstBytes blocks, std::size_t at) {
   return block;
 }
 
-bool sound(ConstBytes rails) {
+bool all_valid(ConstBytes rails) {
   for (std::size_t at = 0; at < rails.size(); at += sizeof(RailBlock)) {
     const RailBlock block = block_at(rails, at);
-    if (!names_somebody(address_in(block.family, block.ip, block.port, 0))) return false;
+    if (!is_endpoint_address(address_in(block.family, block.ip, block.port, 0))) return false;
   }
   return true;
 }
@@ -76,9 +76,9 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   out.frame_max = block.frame_max;
   out.window = block.window;
   rails = in.subspan(sizeof block, listed);
-  const bool sane = out.session != 0 && out.window != 0 && names_somebody(out.name) && out.frame_max >= 512 &&
-                    out.epoch < kEpochEnd && sound(rails);
-  return sane ? size : 0;
+  const bool valid = out.session != 0 && out.window != 0 && is_endpoint_address(out.name) && out.frame_max >= 512 &&
+                    out.epoch < kEpochEnd && all_valid(rails);
+  return valid ? size : 0;
 }
 
 RailBlock rail_block(const SocketAddress& address) {

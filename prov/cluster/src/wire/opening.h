@@ -1,5 +1,5 @@
-// The opening block: who the sender is, put in front of its first data until the peer is known to
-// have it, so first contact costs no round trip and any of those frames may be lost.
+// The opening block: the sender's identity and parameters, in front of its first data until the peer is known
+// to have it. So first contact costs no round trip, and any of those frames may be lost.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 62;
 
 namespace feature {
 inline constexpr std::uint32_t kEthertypePath =
-    1;  ///< the sender hears what comes by the shortcut (link/link.h)
+    1;  ///< the sender receives the EtherType path (link/link.h)
 }
 
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.
@@ -24,7 +24,7 @@ struct OpeningBlock {
   Le16 size;                              ///< of this block, at least sizeof(OpeningBlock)
   std::uint8_t version_min, version_max;  ///< protocol versions the sender speaks
   Le32 session;                           ///< put this into frames to the sender; never 0
-  Le64 epoch;                             ///< later lives and sessions of one name have larger ones
+  Le64 epoch;                             ///< later incarnations and sessions of one address have larger ones
   std::uint8_t family;                    ///< of the sender's name: 4 or 6
   std::uint8_t rails;                     ///< how many RailBlocks follow these fields
   Le16 port;
@@ -60,12 +60,12 @@ struct Opening {
 };
 
 void encode(const Opening& opening, OpeningBlock& out);
-/// Returns the bytes the block takes with all that belongs to it, or 0 if it makes no sense. `rails` becomes
-/// the RailBlocks as they lie there, for read_rails().
+/// Returns the bytes the block takes with its RailBlocks, or 0 if it is invalid. `rails` becomes the RailBlocks
+/// as they lie there, for read_rails().
 std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 
 RailBlock rail_block(const SocketAddress& address);
-/// The addresses in blocks that decode() has found to be sound.
+/// The addresses in blocks that decode() has checked.
 std::vector<SocketAddress> read_rails(ConstBytes blocks);
 
 }  // namespace cluster::wire

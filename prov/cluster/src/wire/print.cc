@@ -66,7 +66,7 @@ std::string print_ranges(const Ack& ack) {
     text +=
         " " + std::to_string(ack.ranges[i].first.value) + "-" + std::to_string((ack.ranges[i].end).value - 1);
   }
-  return text + number("in vain", ack.duplicates) + "]";
+  return text + number("spurious", ack.duplicates) + "]";
 }
 
 std::string print_reset(const ResetBlock& reset) {
@@ -76,7 +76,7 @@ std::string print_reset(const ResetBlock& reset) {
          (stale ? hexadecimal("known epoch", reset.epoch) : "");
 }
 
-/// Counts the segments as far as they make sense.
+/// Counts the segments as far as they are valid.
 std::string print_segments(ConstBytes bytes) {
   std::size_t count = 0;
   const std::size_t size = bytes.size();
@@ -84,7 +84,7 @@ std::string print_segments(ConstBytes bytes) {
     Segment segment;
     const std::size_t header = decode(bytes, segment);
     if (header == 0 || bytes.size() - header < segment.length) {
-      return " " + std::to_string(count) + " segments and nonsense in " + std::to_string(size) + " bytes";
+      return " " + std::to_string(count) + " segments and invalid bytes in " + std::to_string(size) + " bytes";
     }
     bytes = bytes.subspan(header + segment.length);
     ++count;

@@ -1,5 +1,5 @@
-// Frames and segments as text, for logs, traces and the dissector. Takes values that came through
-// the gate only, so it has nothing to check.
+// Frames and segments as text, for logs, traces and the dissector. They have been admitted, so nothing is
+// checked here.
 #pragma once
 
 #include <string>

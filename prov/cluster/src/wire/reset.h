@@ -1,5 +1,5 @@
-// The reset block: proof that the sender of a reset has seen the frame it refuses, so that a
-// stranger cannot end a session by guessing.
+// The reset block: proof that the sender of a reset has seen the frame it refuses, so that a host that cannot
+// read the traffic cannot end a session by guessing.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace cluster::wire {
 
 enum class ResetReason : std::uint8_t {
-  unknown_session = 1,  ///< the refused frame's session is over or never was here
+  unknown_session = 1,  ///< the refused frame's session is closed or unknown
   stale_epoch = 2,      ///< the refused opening is older than one already seen; `epoch` is that one
 };
 

@@ -21,7 +21,7 @@ struct Shape {
 using namespace segment_flag;
 
 constexpr Shape kShapes[kSegmentKindLast + 1] = {
-    {0, 0, false, false},                                                      // no kind 0
+    {0, 0, false, false},                                                      // unused
     {0, kTagged | kData | kConfirm, true, true},                               // eager
     {kTotal, kTagged | kData | kConfirm, true, true},                          // eager_first
     {0, 0, true, true},                                                        // eager_next
@@ -57,7 +57,7 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
   return (shape.fields & kId) != 0 || (flags & kConfirm) != 0;
 }
 
-/// Without what flags add, by kind: asked several times for each frame.
+/// By kind, without what flags add: needed several times for each frame.
 constexpr auto kFixedSizes = [] {
   std::array<std::uint8_t, std::size(kShapes)> sizes{};
   for (std::size_t kind = 0; kind < sizes.size(); ++kind) {
@@ -77,15 +77,15 @@ std::size_t size_of(SegmentKind kind, std::uint8_t flags) {
          ((flags & kAddress) ? 8 : 0);
 }
 
-/// The two bytes that only atomics use, and what they say about lengths.
-bool detail_makes_sense(Segment& segment, std::uint16_t detail) {
+/// Checks the two bytes that only atomics use, and the lengths that follow from them.
+bool detail_is_valid(Segment& segment, std::uint16_t detail) {
   if (segment.kind != SegmentKind::atomic) return detail == 0;
   AtomicCode code;
   segment.detail = detail;
   return AtomicCode::unpack(detail, code) && lengths_fit(code, segment.total, segment.length);
 }
 
-/// Most of what small messages are made of: a whole one that nobody waits to be confirmed.
+/// The segment of most small messages: a whole eager message that is not confirmed.
 bool plain(const Common& common) {
   return common.kind == static_cast<std::uint8_t>(SegmentKind::eager) &&
          (common.flags & ~(kTagged | kData)) == 0;
@@ -106,7 +106,7 @@ void get(const std::byte*& at, Integer& value) {
   at += sizeof field;
 }
 
-/// The same as decode() in general.
+/// decode() for those.
 std::size_t decode_plain(const Common& common, ConstBytes in, Segment& out) {
   const bool tagged = (common.flags & kTagged) != 0;
   const bool has_data = (common.flags & kData) != 0;
@@ -174,7 +174,7 @@ std::size_t decode(ConstBytes in, Segment& out) {
   if (common.flags & kTagged) get(at, out.tag);
   if (common.flags & kData) get(at, out.data);
   if (common.flags & kAddress) get(at, out.address);
-  return detail_makes_sense(out, common.detail) ? size : 0;
+  return detail_is_valid(out, common.detail) ? size : 0;
 }
 
 }  // namespace cluster::wire

@@ -1,5 +1,5 @@
-// Segments: what the protocol says to its peer, packed one behind the other into a frame or written
-// one by one into a shared-memory ring. The same bytes on both carriers.
+// Segments: the messages of the protocol to its peer, packed one behind the other into a frame, or written one
+// by one into a shared-memory ring. The same bytes on both carriers.
 //
 //   common: u8 kind | u8 flags | u16 detail | u32 length      payload bytes behind the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
@@ -22,18 +22,18 @@ enum class SegmentKind : std::uint8_t {
   bulk,          ///< bytes at `offset` for the receiver's request `peer_id`; any order
   done,          ///< the sender's request `id` is finished: everything wanted has arrived
   credit,        ///< the peer may charge up to `total` for eager messages since the session began
-  farewell,      ///< the peer closes in peace: nothing more will come, and nothing is wrong
+  farewell,      ///< the peer closes after everything is done: nothing more will come, and nothing is lost
   put,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
   put_next,      ///< its next part; parts follow each other undisturbed
   put_announce,  ///< a large one: pull it from the sender's request `id`
   get,           ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
                  ///< `peer_id`, where they begin at offset `data`
-  failed,        ///< the sender's request `id` cannot be: `total` says why
+  failed,        ///< the sender's request `id` failed: `total` says why
   get_failed,    ///< the same for a get; `peer_id` is the reader's
   placed,        ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
   atomic,   ///< `detail` (wire/atomic.h) upon the next part of `total` bytes from `offset` of region `key`
-  fetched,  ///< what a part of atomic `id` found at `offset`
-  padding,  ///< nothing: makes a frame as long as it is to be
+  fetched,  ///< the previous values at `offset` of a part of atomic `id`
+  padding,  ///< without effect: makes a frame as long as it is to be
 };
 inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::padding);
 
@@ -43,7 +43,7 @@ inline constexpr std::uint8_t kData = 2;     ///< `data` (remote completion data
 inline constexpr std::uint8_t kConfirm = 4;  ///< the sender waits for `done` for its request `id`
 inline constexpr std::uint8_t kAddress =
     8;  ///< `address` is present: an announcement's bytes lie there, a pull's belong there
-inline constexpr std::uint8_t kMore = 16;  ///< its operation goes on: nobody counts it yet
+inline constexpr std::uint8_t kMore = 16;  ///< its operation goes on: it is not complete yet
 inline constexpr std::uint8_t kContinues =
     32;  ///< its operation began with the segment of this kind before it
 inline constexpr std::uint8_t kAll = 63;
@@ -62,7 +62,7 @@ struct Segment {
   std::uint64_t key = 0;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
-  std::uint64_t address = 0;  ///< in the memory of who says it; means something on its own node only
+  std::uint64_t address = 0;  ///< in the memory of the sender of the segment; valid on its own node only
 
   bool tagged() const { return (flags & segment_flag::kTagged) != 0; }
   bool has_data() const { return (flags & segment_flag::kData) != 0; }
@@ -71,19 +71,18 @@ struct Segment {
   bool continues() const { return (flags & segment_flag::kContinues) != 0; }
 };
 
-/// Most bytes encode() ever writes.
-/// (no kind has all the fields)
+/// Most bytes encode() ever writes (no kind has all the fields).
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// True for kinds whose order among themselves means something (matching, and what remote reads and
-/// writes promise); the others (answers, pulls, bulk, credit, farewell) are acted upon whenever they arrive
-/// and must never wait behind a full receiver.
+/// True for kinds whose order among themselves matters (for matching, and for the ordering of remote reads and
+/// writes); the others (answers, pulls, bulk, credit, farewell) are processed whenever they arrive and must never
+/// wait behind a full receiver.
 bool ordered(SegmentKind kind);
 
 std::size_t encoded_size(const Segment& segment);
 /// Writes the header (not the payload) and returns encoded_size().
 std::size_t encode(const Segment& segment, std::byte* out);
-/// Reads one header; returns its size, or 0 if the bytes make no sense. Does not require the payload
+/// Reads one header; returns its size, or 0 if the bytes are invalid. Does not require the payload
 /// to be in `in` (in shared memory it lies elsewhere): the caller compares `length` with what it has.
 std::size_t decode(ConstBytes in, Segment& out);
 

@@ -230,7 +230,7 @@ TEST(Print, SaysWhatIsInAFrame) {
   EXPECT_EQ(print(view),
             "flow to 0xabcd seq 17 tx 19 ack 4 newest 3 age 7168 ns ordered ack-now"
             " [opening 10.0.0.1:5000 epoch 0x4d session 0x9 frame 1472 window 512]"
-            " [has 6-8 11-11 in vain 2] 1 segment");
+            " [has 6-8 11-11 spurious 2] 1 segment");
   ASSERT_EQ(admit(ControlFrame::probe(7).bytes(), view), Refusal::none);
   EXPECT_EQ(print(view), "probe nonce 7");
   Segment segment;

@@ -51,7 +51,7 @@ TEST(PrintFrame, SegmentsThatMakeNoSenseAreToldFromThoseThatDo) {
   EXPECT_EQ(print(view), "flow to 0x5 seq 0 tx 0 1 segment");
   view.segments = {bytes, size + 3};
   EXPECT_EQ(print(view),
-            "flow to 0x5 seq 0 tx 0 1 segments and nonsense in " + std::to_string(size + 3) + " bytes");
+            "flow to 0x5 seq 0 tx 0 1 segments and invalid bytes in " + std::to_string(size + 3) + " bytes");
 }
 
 TEST(PrintSegment, EveryKindHasAName) {
