@@ -1,5 +1,6 @@
 // A lock for what one thread uses nearly always (biased locking). It costs that thread a few plain
-// instructions; an atomic exchange would drain its store buffer each time, which costs as much as fifty of them.
+// instructions; an atomic exchange would drain its store buffer each time, which costs as much as fifty of
+// them.
 //
 // A thread that has taken the lock kEntriesToBias times in a row owns it from then on. The owner enters by a
 // plain store to `inside_` and a check that it is still the owner. Any other thread takes `taken_`, as in a
@@ -52,7 +53,8 @@ class BiasedLock {
     const ThreadId self = std::this_thread::get_id();
     if (owner_.load(std::memory_order_relaxed) != self) return false;
     inside_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the thread that ends the ownership supplies the other fence
+    std::atomic_signal_fence(
+        std::memory_order_seq_cst);  // the thread that ends the ownership supplies the other fence
     if (owner_.load(std::memory_order_acquire) == self) [[likely]] {
       entered_as_owner_ = true;
       return true;

@@ -1,5 +1,6 @@
 // An intrusive list: its members carry the links, so inserting and removing allocate nothing, and removing
-// from the middle is O(1). A member is in at most one list per hook and must be removed before it is destroyed.
+// from the middle is O(1). A member is in at most one list per hook and must be removed before it is
+// destroyed.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,6 @@ struct Interface {
   bool up = false;
   bool running = false;  ///< has a carrier
   bool loopback = false;
-  bool point_to_point = false;
   bool has_ethernet = false;
   bool shaped = false;         ///< a queueing discipline limits what leaves it
   int master = 0;              ///< index of the bridge or bond it is a port of; 0: of none

@@ -23,8 +23,7 @@ struct Path {
   SocketAddress to;
   std::array<std::byte, 6> mac{};
   bool mac_known = false;
-  std::uint8_t link =
-      0;  ///< which of this side's links, where there are several (multipath/link_bundle.h)
+  std::uint8_t link = 0;   ///< which of this side's links, where there are several (multipath/link_bundle.h)
   bool ethertype = false;  ///< under the provider's own EtherType, where the link has that
 
   bool same_mac(const Path& other) const {
@@ -43,9 +42,8 @@ inline Path ip_path(Path path) {
 }
 
 inline constexpr std::size_t kPiecesMax = 12;
-inline constexpr std::size_t kEthertypeFrameMax =
-    1280;                                     ///< bytes; larger frames gain nothing from it
-inline constexpr std::size_t kBurstMax = 44;  ///< of 1500 bytes: the largest super-frame
+inline constexpr std::size_t kEthertypeFrameMax = 1280;  ///< bytes; larger frames gain nothing from it
+inline constexpr std::size_t kBurstMax = 44;             ///< of 1500 bytes: the largest super-frame
 
 /// One frame to send: `count` pieces in a row, `size` bytes in all.
 struct OutFrame {
@@ -82,11 +80,11 @@ class Link {
   virtual const char* name() const = 0;
   /// Largest frame (its FrameHeader included) that this link sends or receives, bytes.
   virtual std::size_t frame_max() const = 0;
-  /// True if frames of at most kEthertypeFrameMax bytes that go one at a time can travel under an EtherType of
-  /// their own, which costs the receiving host less than IP. Not every network forwards it, and not every peer
-  /// receives it: Path::ethertype says whether a frame takes it or came by it, and a path takes it only once
-  /// it has been validated. Other frames, and other links, go by IP whatever the path says. Frames of both
-  /// paths may overtake each other.
+  /// True if frames of at most kEthertypeFrameMax bytes that go one at a time can travel under an EtherType
+  /// of their own, which costs the receiving host less than IP. Not every network forwards it, and not every
+  /// peer receives it: Path::ethertype says whether a frame takes it or came by it, and a path takes it only
+  /// once it has been validated. Other frames, and other links, go by IP whatever the path says. Frames of
+  /// both paths may overtake each other.
   virtual bool has_ethertype_path() const { return false; }
   /// Sends frames in order and returns how many were taken; for the rest there are no buffers now. Pieces are
   /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path and one size
@@ -94,8 +92,8 @@ class Link {
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
   /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes the ICMP errors since the last call, at most `errors.size()`. Costs a system call, so it is called
-  /// when something seems wrong, not per turn.
+  /// Writes the ICMP errors since the last call, at most `errors.size()`. Costs a system call, so it is
+  /// called when something seems wrong, not per turn.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
   /// Readable when frames or errors wait; the same for the life of the link. Empty: one cannot sleep on this
   /// link.

@@ -1,7 +1,7 @@
-// When frames came, on the time line of the environment: the kernel stamps them by the wall clock. How far
-// apart the two are is read anew once in a while, by ticks: a millisecond at most,
-// in which a clock that is being corrected drifts by half a microsecond. Somebody who sets the time makes
-// stamps wrong for that long: whoever uses them knows within what bounds they can be right.
+// Converts the kernel's arrival stamps, which are wall-clock times, to the time line of the environment. The
+// difference between the two clocks is read anew about once a millisecond, in which a clock that is being
+// corrected drifts by half a microsecond. Setting the time makes stamps wrong for that long, so users of a
+// stamp check it against the times between which it must lie.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class ArrivalClock {
  public:
   explicit ArrivalClock(Clock& clock) : clock_(clock), read_at_(clock.ticks() - kEvery) {}
 
-  /// Before stamps are read that were found together.
+  /// Call once before a batch of time_of().
   void refresh() {
     const std::uint64_t ticks = clock_.ticks();
     if (ticks - read_at_ < kEvery) return;

@@ -21,14 +21,14 @@ int create(pthread_t& thread, std::size_t stack_bytes, void* (*run)(void*), void
 }  // namespace
 
 int start_background_thread(const char* name, std::size_t stack_bytes, void* (*run)(void*), void* argument) {
-  // The application's signals are the application's.
+  // Signals are delivered to threads of the application.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int error = create(thread, stack_bytes, run, argument);
-  // Thread-local storage of the application alone may take more than that.
+  // Thread-local storage of the application alone may take more than `stack_bytes`.
   if (error == EINVAL) error = create(thread, 0, run, argument);
   if (error == 0) pthread_setname_np(thread, name);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,6 +1,5 @@
-// Threads of the library's own: detached, with a small stack, deaf to the application's signals.
-// They may run while static destructors do, so whatever they touch must be immortal; a forked child
-// has none of them.
+// Threads of the library's own: detached, with a small stack, all signals blocked. They may run while static
+// destructors do, so nothing they touch may be destroyed. A forked child has none of them.
 #pragma once
 
 #include <cstddef>

@@ -40,7 +40,7 @@ Interface::Kind kind_named(std::string_view name) {
   return Kind::virtual_other;
 }
 
-/// Queueing disciplines that somebody set up to limit, delay or lose.
+/// Queueing disciplines that limit, delay or drop.
 bool is_shaper(std::string_view discipline) {
   for (const char* shaper : {"tbf", "htb", "hfsc", "cbq", "cake", "netem", "drr", "qfq"}) {
     if (discipline == shaper) return true;
@@ -63,7 +63,6 @@ Interface read_link(ConstBytes message) {
   interface.up = (head.ifi_flags & IFF_UP) != 0;
   interface.running = (head.ifi_flags & IFF_RUNNING) != 0 && (head.ifi_flags & IFF_LOWER_UP) != 0;
   interface.loopback = (head.ifi_flags & IFF_LOOPBACK) != 0;
-  interface.point_to_point = (head.ifi_flags & IFF_POINTOPOINT) != 0;
   interface.has_ethernet = head.ifi_type == ARPHRD_ETHER;
   each_attribute(message.subspan(NLMSG_ALIGN(sizeof head)), [&](unsigned type, ConstBytes value) {
     if (type == IFLA_IFNAME) interface.name = text_of(value);
@@ -83,7 +82,7 @@ Interface read_link(ConstBytes message) {
   return interface;
 }
 
-/// What netlink does not tell: the speed, and whether it is radio.
+/// What netlink does not report: the speed, and whether it is a radio.
 void read_device(int socket, Interface& interface) {
   const std::size_t name_size = std::min<std::size_t>(interface.name.size(), IFNAMSIZ - 1);
   iwreq wireless{};
@@ -96,12 +95,12 @@ void read_device(int socket, Interface& interface) {
   request.ifr_data = reinterpret_cast<char*>(&command);
   if (ioctl(socket, SIOCETHTOOL, &request) != 0) return;
   const std::uint32_t speed = (static_cast<std::uint32_t>(command.speed_hi) << 16) | command.speed;
-  // SPEED_UNKNOWN is all ones; drivers of old fill 16 bits of it only.
+  // SPEED_UNKNOWN is all ones; old drivers fill only 16 bits of it.
   if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
 }
 
-/// A port that leads out of this node makes a bridge something else than those that containers and virtual
-/// machines are joined by.
+/// A bridge with a port that leads out of this node is not one of those that only join containers and virtual
+/// machines.
 void note_hardware_ports(std::vector<Interface>& interfaces) {
   using Kind = Interface::Kind;
   for (const Interface& port : interfaces) {
@@ -123,7 +122,7 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   if (family == AF_INET && ip.size() == 4) return SocketAddress::v4(ip.data(), 0);
   if (family != AF_INET6 || ip.size() != 16) return {};
   const SocketAddress address = SocketAddress::v6(ip.data(), 0);
-  // Only link-local addresses need to be told which interface they mean.
+  // Only link-local addresses need the interface as their scope.
   return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 

@@ -1,5 +1,5 @@
-// Lists the network interfaces of this network namespace. Read by netlink rather than from /sys, which may
-// belong to another namespace.
+// The network interfaces of this network namespace, as plain values, from which rails are chosen. Read by
+// netlink rather than from /sys, which may belong to another namespace.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace cluster::os {
 
 using link::Interface;
 
-/// In the kernel's order. Empty if the kernel tells nothing.
+/// In the kernel's order. Empty if netlink fails.
 std::vector<Interface> list_interfaces();
 
 /// The local address (port 0) that the kernel uses towards `peer`; nothing if there is no route.

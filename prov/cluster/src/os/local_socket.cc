@@ -16,7 +16,7 @@ namespace {
 
 /// The kernel cuts it to net.core.somaxconn. All ranks of a large node may connect at the same moment.
 constexpr int kBacklog = 4096;
-/// More than a peer of ours ever sends unheard; one that floods wakes us again.
+/// More than a correct peer ever has in the socket; if there are more, the socket stays readable.
 constexpr int kDoorbellsPerClear = 64;
 
 std::string failed(const char* call) {
@@ -38,8 +38,8 @@ Descriptor open_socket(std::string& reason) {
   return socket;
 }
 
-/// Room for the header and one descriptor, aligned as the kernel wants it.
-union Control {
+/// A header and one descriptor, aligned as the kernel wants it.
+union RightsBuffer {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
@@ -94,7 +94,7 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason) {
     return LocalSocket(std::move(socket));
   }
   if (errno == ECONNREFUSED) {
-    reason = "nobody listens on this node";
+    reason = "no process of this node listens there";
   } else if (errno == EAGAIN) {
     reason = "its queue of connections is full";
   } else {
@@ -125,7 +125,7 @@ int LocalSocket::peer_process() const {
 
 bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::string& reason) const {
   iovec part{const_cast<std::byte*>(message.data()), message.size()};
-  Control control{};
+  RightsBuffer control{};
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
@@ -147,7 +147,7 @@ bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::st
 
 LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment) const {
   iovec part{message.data(), message.size()};
-  Control control{};
+  RightsBuffer control{};
   msghdr header{};
   header.msg_iov = &part;
   header.msg_iovlen = 1;
@@ -163,7 +163,7 @@ LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment)
   return Receipt::misfit;
 }
 
-/// If the socket is full, the other side has more than enough to wake up to.
+/// If the socket is full, the other side's descriptor is readable already.
 void LocalSocket::send_doorbell() const {
   const char word = 0;
   ::send(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -1,7 +1,6 @@
-// Connections between processes of one network namespace: UNIX sockets of whole messages
-// (SOCK_SEQPACKET) under abstract names, which no file system holds and which vanish with their owner.
-// They carry a descriptor beside a message, tell who the other side is, and end exactly when it dies.
-// Nothing here blocks.
+// Connections between processes of one network namespace: UNIX sockets of whole messages (SOCK_SEQPACKET)
+// under abstract names, which no file system holds and which vanish with their owner. They carry a descriptor
+// beside a message, report the peer's credentials, and end exactly when the peer dies. No call blocks.
 #pragma once
 
 #include <optional>
@@ -26,28 +25,27 @@ class LocalSocket {
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
 
-  /// True if the other side runs (for a listener's client: was listening) as the effective user that
-  /// this process runs as.
+  /// True if the other side runs as the effective user of this process (for a connecting side: if the
+  /// listener did when it began to listen).
   bool same_user() const;
 
-  /// That user, as this one's namespace of users numbers it; nothing if the kernel does not say.
+  /// The other side's user, as numbered in this process's user namespace; nothing if unknown.
   std::optional<unsigned> peer_user() const;
 
-  /// The process on the other side, as this one's namespace of processes numbers it; 0 if it has no number
-  /// there.
+  /// The process on the other side, as numbered in this process's PID namespace; 0 if it has no number there.
   int peer_process() const;
 
   /// One message, all or nothing, and a descriptor beside it; false with `reason`.
   bool send(ConstBytes message, const Descriptor& attachment, std::string& reason) const;
 
   enum class Receipt { message, nothing, end, misfit };
-  /// One message of exactly message.size() bytes with exactly one descriptor. misfit: anything else
-  /// came. end: the other side is gone and everything it sent has been received.
+  /// One message of exactly message.size() bytes with exactly one descriptor. misfit: something else came.
+  /// end: the other side is gone and everything it sent has been received.
   Receipt receive(Bytes message, Descriptor& attachment) const;
 
   /// Makes the other side's descriptor readable, if it is not already.
   void send_doorbell() const;
-  /// Takes knocks, and whatever else was said, out of the socket.
+  /// Makes this side's descriptor unreadable: discards what was received.
   void clear_doorbell() const;
   int descriptor() const { return socket_.number(); }
 
@@ -60,8 +58,8 @@ class LocalSocket {
   Descriptor socket_;
 };
 
-/// A name that nobody connects to: who holds it says something by that alone. With EADDRINUSE in `error`
-/// somebody else does.
+/// Holds an abstract name that is not connected to: holding it is the message. Empty with EADDRINUSE in
+/// `error` if another process holds it.
 Descriptor reserve_name(std::string_view name, int& error);
 
 }  // namespace cluster::os

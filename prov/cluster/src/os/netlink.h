@@ -1,5 +1,5 @@
-// One question to the kernel's routing tables: a dump of all links or all addresses. Whoever asks
-// reads the answers message by message and keeps nothing of the socket.
+// One request to the kernel's routing tables: a dump of all links or all addresses, handed to the caller
+// message by message.
 #pragma once
 
 #include <linux/netlink.h>
@@ -14,7 +14,7 @@
 namespace cluster::os {
 
 /// Asks for `request` (RTM_GETLINK, RTM_GETADDR) and calls `visit` with every answer's payload.
-/// False if the kernel broke off; what was visited before is still true.
+/// False if the dump was cut short; what was visited before is valid.
 bool netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& visit);
 
 /// Calls visit(type, value) for each attribute in `attributes`.

@@ -114,9 +114,9 @@ bool read_headers(ConstBytes frame, int index, link::InFrame& out) {
   const ConstBytes packet = frame.subspan(kEthernetBytes);
   ConstBytes datagram;
   SocketAddress from;
-  const bool shortcut = type == kClusterEtherType;
-  const bool whole = (type == kTypeV4 || shortcut) && read_v4(packet, datagram, from);
-  const bool whole_v6 = !whole && (type == kTypeV6 || shortcut) && read_v6(packet, index, datagram, from);
+  const bool ethertype = type == kClusterEtherType;
+  const bool whole = (type == kTypeV4 || ethertype) && read_v4(packet, datagram, from);
+  const bool whole_v6 = !whole && (type == kTypeV6 || ethertype) && read_v6(packet, index, datagram, from);
   if (!(whole || whole_v6) || datagram.size() < kUdpBytes) return false;
   const std::size_t length = get16(datagram.data() + 4);
   if (length < kUdpBytes || length > datagram.size()) return false;
@@ -124,7 +124,7 @@ bool read_headers(ConstBytes frame, int index, link::InFrame& out) {
   out.from.to = from.with_port(get16(datagram.data()));
   std::copy_n(frame.data() + 6, out.from.mac.size(), out.from.mac.begin());
   out.from.mac_known = true;
-  out.from.ethertype = shortcut;
+  out.from.ethertype = ethertype;
   return true;
 }
 

@@ -1,12 +1,12 @@
-// The headers in front of a frame on the wire, for links that write them themselves: Ethernet, IPv4
-// or IPv6, UDP. Pure: bytes in, bytes out.
+// The headers in front of a frame on the wire, for links that write them themselves: Ethernet, IPv4 or IPv6,
+// UDP. Pure: bytes in, bytes out.
 //
-// A frame that takes the shortcut (link/link.h) is the same packet under an EtherType of our own, which the
-// IP input of the receiving host does not look at: so it costs that host one look less (docs/budget.md).
+// A frame on the EtherType path (link/link.h) is the same packet under the provider's EtherType, which the IP
+// input of the receiving host does not process: that saves the host one lookup (docs/budget.md).
 //
-// IPv4 goes without a UDP checksum (the frame has a better one of its own); IPv6 forbids that
-// (RFC 8200, 8.1), and segmentation offload needs one either way: then the sum over the pseudo
-// header is written and whoever cuts or sends the packet completes it.
+// IPv4 goes without a UDP checksum (the frame has a better one of its own). IPv6 forbids that (RFC
+// 8200, 8.1), and segmentation offload needs one either way: then the sum over the pseudo header is written,
+// and the device or the kernel completes it.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ inline constexpr std::size_t kUdpChecksumOffset = 6;
 inline constexpr std::uint16_t kClusterEtherType = 0x88b5;  ///< for experiments (IEEE 802)
 std::uint16_t ip_ether_type(SocketAddress::Family family);
 
-/// Where a frame comes from: the interface and the endpoint.
+/// The source of a frame: interface and endpoint.
 struct Origin {
   std::array<std::byte, 6> mac;
   SocketAddress address;
@@ -35,11 +35,11 @@ struct Origin {
 /// Ethernet, IP and UDP header together.
 std::size_t headers_size(SocketAddress::Family family);
 
-/// How a datagram goes.
+/// How a datagram is framed.
 enum class Framing : std::uint8_t {
   udp,            ///< the UDP checksum is 0 ("none")
-  udp_sum_later,  ///< it is completed further down
-  own,            ///< the shortcut; no checksum either
+  udp_sum_later,  ///< the kernel or the device completes the checksum
+  own,            ///< the EtherType path; no checksum either
 };
 
 /// Writes headers_size() bytes for a datagram of `payload` bytes.

@@ -18,21 +18,21 @@
 namespace cluster::os {
 namespace {
 
-constexpr std::size_t kSocketBuffers = 4;  // the socket is the side entrance here
-constexpr unsigned kQuietPolls = 64;
-constexpr unsigned kEagerPolls = 256;
+constexpr std::size_t kSocketBuffers = 4;  // few frames come by the socket
+constexpr unsigned kPollsPerSocketPoll = 64;
+constexpr unsigned kSocketPollsAfterTraffic = 256;
 
 class PacketLink final : public link::Link {
  public:
   PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, Descriptor claim,
-             std::unique_ptr<PacketRing> ring, std::unique_ptr<PacketRing> shortcut,
+             std::unique_ptr<PacketRing> ring, std::unique_ptr<PacketRing> ethertype_ring,
              std::unique_ptr<PacketSender> sender, std::vector<SocketAddress> own,
              const Environment& environment)
       : port_(port),
         frame_max_(frame_max_within(interface.mtu, port->name().family())),
         claim_(std::move(claim)),
         ring_(std::move(ring)),
-        shortcut_(std::move(shortcut)),
+        ethertype_ring_(std::move(ethertype_ring)),
         sender_(std::move(sender)),
         own_(std::move(own)),
         counters_(environment.counters),
@@ -41,20 +41,20 @@ class PacketLink final : public link::Link {
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }
-  bool has_ethertype_path() const override { return shortcut_ != nullptr; }
+  bool has_ethertype_path() const override { return ethertype_ring_ != nullptr; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
     ring_->clear_errors();
-    if (shortcut_) shortcut_->clear_errors();
+    if (ethertype_ring_) ethertype_ring_->clear_errors();
     return port_->read_path_errors(path_errors);
   }
   std::vector<int> descriptors() const override {
     std::vector<int> all{ring_->descriptor(), port_->socket()};
-    if (shortcut_) all.push_back(shortcut_->descriptor());
+    if (ethertype_ring_) all.push_back(ethertype_ring_->descriptor());
     return all;
   }
-  void before_sleep() override { eager_polls_ = std::max(eager_polls_, 2u); }
+  void before_sleep() override { socket_polls_left_ = std::max(socket_polls_left_, 2u); }
 
  private:
   /// True if frames on this path are written to the wire here.
@@ -68,70 +68,70 @@ class PacketLink final : public link::Link {
 
   std::shared_ptr<UdpPort> port_;
   std::size_t frame_max_;
-  Descriptor claim_;  ///< to the ring; given back after it
+  Descriptor claim_;  ///< to the ring; released after it
   std::unique_ptr<PacketRing> ring_;
-  std::unique_ptr<PacketRing> shortcut_;  ///< null if there is none
+  std::unique_ptr<PacketRing> ethertype_ring_;  ///< null if there is none
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
   Counters& counters_;
   UdpSender socket_sender_;
   UdpReceiver socket_receiver_;
-  unsigned eager_polls_ = kEagerPolls;  ///< left to ask the socket each time
-  unsigned quiet_polls_ = 0;            ///< since the socket was asked
+  unsigned socket_polls_left_ = kSocketPollsAfterTraffic;  ///< so many more polls look at the socket
+  unsigned polls_since_socket_ = 0;                        ///< since one looked at the socket
 };
 
 std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
-  std::size_t gone = 0;
-  while (gone < frames.size()) {
-    const bool raw_now = raw(*frames[gone].path);
-    std::size_t end = gone + 1;
+  std::size_t sent = 0;
+  while (sent < frames.size()) {
+    const bool raw_now = raw(*frames[sent].path);
+    std::size_t end = sent + 1;
     while (end < frames.size() &&
-           (frames[end].path == frames[gone].path || raw(*frames[end].path) == raw_now)) {
+           (frames[end].path == frames[sent].path || raw(*frames[end].path) == raw_now)) {
       ++end;
     }
-    const auto same_way = frames.subspan(gone, end - gone);
-    const std::size_t taken = raw_now ? sender_->send(same_way) : socket_sender_.send(same_way);
-    gone += taken;
-    if (taken < same_way.size()) break;
+    const auto run = frames.subspan(sent, end - sent);
+    const std::size_t taken = raw_now ? sender_->send(run) : socket_sender_.send(run);
+    sent += taken;
+    if (taken < run.size()) break;
   }
-  return gone;
+  return sent;
 }
 
 bool PacketLink::socket_is_due() {
-  if (eager_polls_ > 0) {
-    --eager_polls_;
+  if (socket_polls_left_ > 0) {
+    --socket_polls_left_;
     return true;
   }
-  return ++quiet_polls_ >= kQuietPolls;
+  return ++polls_since_socket_ >= kPollsPerSocketPoll;
 }
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
-  if (!shortcut_) return ring_->receive(frames);
-  // Both have their turn, however full one is.
+  if (!ethertype_ring_) return ring_->receive(frames);
+  // Neither ring keeps the other from its turn.
   const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
-  const std::size_t small = shortcut_->receive(frames.first(most));
+  const std::size_t small = ethertype_ring_->receive(frames.first(most));
   return small + ring_->receive(frames.subspan(small));
 }
 
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   const bool due = socket_is_due();
-  // Even a ring that is never empty leaves the socket its turn.
+  // A ring that is never empty does not keep the socket from its turn.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
   const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
-  // What this node sends to itself comes by the socket; on the wire its name is forged.
-  const auto genuine = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
-                                      [&](const link::InFrame& frame) { return own(frame.from.to); });
-  const auto count = static_cast<std::size_t>(genuine - frames.begin());
+  // What this node sends to itself comes by the socket; a frame from the wire with its address is forged.
+  const auto accepted = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
+                                       [&](const link::InFrame& frame) { return own(frame.from.to); });
+  const auto count = static_cast<std::size_t>(accepted - frames.begin());
   counters_.refused_malformed += taken - count;
   if (!due || count == frames.size()) return count;
-  quiet_polls_ = 0;
+  polls_since_socket_ = 0;
   const std::size_t more = socket_receiver_.receive(frames.subspan(count));
-  if (more != 0) eager_polls_ = kEagerPolls;
+  if (more != 0) socket_polls_left_ = kSocketPollsAfterTraffic;
   return count + more;
 }
 
-/// Why the interface cannot do it, with the way out; empty if it can.
-std::string obstacle(const SocketAddress& name, const Interface& interface) {
+/// Why the interface cannot carry the link, with the remedy; empty if it can.
+std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
   if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link for it";
   if (!interface.has_ethernet)
@@ -147,7 +147,7 @@ std::string obstacle(const SocketAddress& name, const Interface& interface) {
   return {};
 }
 
-std::string refusal(const Interface& interface, int error) {
+std::string explain(const Interface& interface, int error) {
   const std::string what = "packet link on " + interface.name + ": ";
   switch (error) {
     case EPERM:
@@ -175,16 +175,17 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Whoever cannot have it does without.
-std::unique_ptr<PacketRing> open_shortcut(const UdpPort& port, const Interface& interface,
-                                          const PacketSettings& settings, const Environment& environment) {
+/// Null if there can be none: the link works without.
+std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Interface& interface,
+                                                const PacketSettings& settings,
+                                                const Environment& environment) {
   int error = 0;
   auto ring = PacketRing::open(interface.index, port.name(), RingShape::of_small_frames(settings.ring_slots),
                                environment, error);
   if (ring == nullptr) {
     environment.log.warn(
         "small frames on %s go by IP: no ring for EtherType 0x88b5 (%s); FI_CLUSTER_ETHERTYPE=no "
-        "does without",
+        "silences this",
         interface.name.c_str(), std::strerror(error));
   }
   return ring;
@@ -195,14 +196,14 @@ std::unique_ptr<PacketRing> open_shortcut(const UdpPort& port, const Interface& 
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason) {
-  reason = obstacle(port->name(), interface);
+  reason = why_unsuitable(port->name(), interface);
   if (!reason.empty()) return nullptr;
   int error = 0;
   const Origin origin{interface.mac, port->name()};
-  const bool wants_shortcut = settings.shortcut ? *settings.shortcut : has_single_receive_queue(interface);
+  const bool wants_ethertype = settings.ethertype ? *settings.ethertype : has_single_receive_queue(interface);
   auto sender = PacketSender::open(interface.index, origin,
                                    {settings.qdisc_bypass && !interface.shaped, settings.offload,
-                                    wants_shortcut, frame_max_within(interface.mtu, port->name().family())},
+                                    wants_ethertype, frame_max_within(interface.mtu, port->name().family())},
                                    environment.counters, error);
   std::optional<Descriptor> claim = Descriptor();
   if (sender && settings.rings) claim = claim_ring(interface.index, port->name().family(), *settings.rings);
@@ -212,20 +213,21 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     return nullptr;
   }
   std::unique_ptr<PacketRing> ring;
-  std::unique_ptr<PacketRing> shortcut;
+  std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
     const auto shape = RingShape::of_super_frames(port->name().family(), settings.ring_slots);
     ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
   }
-  if (ring && wants_shortcut) shortcut = open_shortcut(*port, interface, settings, environment);
-  // Last, so that no frame falls between socket and ring; one in both is a duplicate, which is fine.
+  if (ring && wants_ethertype) ethertype_ring = open_ethertype_ring(*port, interface, settings, environment);
+  // Last, so that no frame misses both socket and ring; one in both is a duplicate, which does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {
-    reason = refusal(interface, error);
+    reason = explain(interface, error);
     return nullptr;
   }
   return std::make_unique<PacketLink>(std::move(port), interface, std::move(*claim), std::move(ring),
-                                      std::move(shortcut), std::move(sender), own_addresses(), environment);
+                                      std::move(ethertype_ring), std::move(sender), own_addresses(),
+                                      environment);
 }
 
 }  // namespace cluster::os

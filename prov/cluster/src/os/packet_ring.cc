@@ -28,14 +28,14 @@ constexpr std::size_t kSlotsPerSmallBlock = 64;  ///< some 700 small frames for 
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);
 
-/// Room for so many bytes behind the head: an odd number of cache lines, for the same reason.
+/// A slot for so many bytes behind the head: an odd number of cache lines, for the same reason.
 std::size_t slot_for(std::size_t bytes) {
   const std::size_t lines = (kSlotHead + bytes + kCacheLine - 1) / kCacheLine;
   return (lines | 1) * kCacheLine;
 }
 
-/// The filter stands before the socket is bound, and an unbound socket of protocol 0 receives
-/// nothing: no foreign frame slips in.
+/// The filter is attached before the socket is bound, and an unbound socket of protocol 0 receives nothing:
+/// no other frame gets in.
 int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape) {
   FilterProgram program = frames_for(ours, shape.ether_type);
   if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
@@ -111,7 +111,7 @@ bool PacketRing::waiting() const {
   return (status_of(slots_[next_]).load(std::memory_order_relaxed) & TP_STATUS_USER) != 0;
 }
 
-void PacketRing::give_back() {
+void PacketRing::release_slots() {
   for (; held_ != 0; --held_) {
     const std::size_t slot = (next_ + slots_.size() - held_) % slots_.size();
     status_of(slots_[slot]).store(TP_STATUS_KERNEL, std::memory_order_release);
@@ -119,20 +119,20 @@ void PacketRing::give_back() {
 }
 
 std::size_t PacketRing::receive(std::span<link::InFrame> frames) {
-  give_back();
+  release_slots();
   std::size_t count = 0;
-  bool losing = false;
+  bool lost = false;
   while (count < frames.size() && held_ < slots_.size()) {
     std::byte* const slot = slots_[next_];
     const std::uint32_t status = status_of(slot).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) break;
     if (count == 0) arrivals_.refresh();
-    losing |= (status & TP_STATUS_LOSING) != 0;
+    lost |= (status & TP_STATUS_LOSING) != 0;
     if (read_slot(slot, status, frames[count])) ++count;
     next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
     ++held_;
   }
-  if (losing) count_losses();
+  if (lost) count_losses();
   return count;
 }
 

@@ -1,10 +1,10 @@
-// Frames received without a system call: a ring of slots shared with the kernel (TPACKET_V2; the
-// later V3 delivers in blocks on a timer, which costs milliseconds). The kernel copies each frame
-// that passes the filter into the next slot and flips its status word; we read and flip it back.
+// Frames received without a system call: a ring of slots shared with the kernel (TPACKET_V2; the later V3
+// delivers in blocks on a timer, which costs milliseconds). The kernel copies each frame that passes the
+// filter into the next slot and sets its status word; the receiver reads the frame and resets the word.
 //
 // There are two shapes. Slots for IP hold the largest super-frame (64 KiB), since segmentation-offloaded
-// frames arrive whole; those for our own EtherType hold one frame. What finds no free slot is lost, and
-// counted by the kernel.
+// frames arrive whole; those for the provider's EtherType hold one frame. A frame that finds no free slot is
+// lost, and counted by the kernel.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ namespace cluster::os {
 struct RingShape {
   /// Of super-frames on IP.
   static RingShape of_super_frames(SocketAddress::Family family, std::size_t slots);
-  /// Of single frames of at most link::kEthertypeFrameMax bytes, under our own EtherType; for `slots` of the
-  /// other shape.
+  /// Of single frames of at most link::kEthertypeFrameMax bytes, under the provider's EtherType; for `slots`
+  /// of the other shape.
   static RingShape of_small_frames(std::size_t slots);
 
   std::uint16_t ether_type;
@@ -45,22 +45,22 @@ class PacketRing {
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
-  /// As Link::receive_burst: what was handed out last time goes back to the kernel first.
+  /// As Link::receive_burst(): slots handed out last time go back to the kernel first.
   std::size_t receive(std::span<link::InFrame> frames);
 
   /// True if the next frame is there.
   bool waiting() const;
 
-  /// Readable while there is a frame that has not been given back.
+  /// Readable while there is a frame in a slot that has not been released.
   int descriptor() const { return socket_.number(); }
-  /// What the interface has been through (down and up again) would else keep the descriptor readable.
+  /// Clears the socket's error (the interface was down), which would keep the descriptor readable.
   void clear_errors();
 
  private:
   PacketRing(Descriptor socket, int index, std::size_t slot_bytes, std::span<std::byte> memory,
              const Environment& environment);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
-  void give_back();
+  void release_slots();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
   void count_losses();
 
@@ -72,7 +72,7 @@ class PacketRing {
   ArrivalClock arrivals_;
   std::vector<std::byte*> slots_;
   std::size_t next_ = 0;  ///< the slot the kernel fills next
-  std::size_t held_ = 0;  ///< slots before it that are not given back yet
+  std::size_t held_ = 0;  ///< slots before it that are not released yet
 };
 
 }  // namespace cluster::os

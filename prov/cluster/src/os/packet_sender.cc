@@ -28,14 +28,14 @@ constexpr int kSendBuffer = 2 * 1024 * 1024;
 int set_up(int socket, int index, bool qdisc_bypass) {
   const int on = 1;
   if (setsockopt(socket, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof on) != 0) return errno;
-  // Missing either of these costs speed only.
+  // Without these two it is only slower.
   if (qdisc_bypass) setsockopt(socket, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on);
   if (setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer) != 0) {
     setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
   }
   sockaddr_ll address{};
   address.sll_family = AF_PACKET;
-  address.sll_protocol = 0;  // sends, but is given nothing
+  address.sll_protocol = 0;  // sends only
   address.sll_ifindex = index;
   return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
@@ -58,25 +58,25 @@ PacketSender::PacketSender(Descriptor socket, const Origin& origin, const Packet
       origin_(origin),
       counters_(counters),
       segment_max_(settings.segment_max),
-      shortcut_(settings.shortcut),
+      ethertype_(settings.ethertype),
       batch_(settings.offload) {}
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
-  std::size_t gone = 0;
-  while (gone < frames.size()) {
-    const auto rest = frames.subspan(gone);
+  std::size_t sent = 0;
+  while (sent < frames.size()) {
+    const auto rest = frames.subspan(sent);
     build(rest.first(std::min(rest.size(), link::kBurstMax)));
     const SendBatch::Outcome outcome = batch_.submit(socket_.number(), counters_);
-    gone += outcome.frames;
-    if (outcome.no_room) break;
+    sent += outcome.frames;
+    if (outcome.buffers_full) break;
   }
-  return gone;
+  return sent;
 }
 
 void PacketSender::build(std::span<const link::OutFrame> frames) {
   batch_.clear();
   for (std::size_t i = 0; !frames.empty(); ++i) {
-    // Nobody further down looks at the size of a segment; a frame on its own is refused (EMSGSIZE).
+    // The kernel does not check the size of a segment, only that of a frame on its own (EMSGSIZE).
     const bool super = batch_.offload() && frames[0].size <= segment_max_;
     const std::size_t count = super ? run_length(frames) : 1;
     open_message(frames.first(count), headers_[i].data());
@@ -89,9 +89,10 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   const std::size_t size = headers_size(family);
   std::size_t payload = 0;
   for (const link::OutFrame& frame : run) payload += frame.size;
-  const bool super = run.size() > 1;  // which nobody would cut under an unknown type
-  const bool shortcut = shortcut_ && !super && run[0].path->ethertype && payload <= link::kEthertypeFrameMax;
-  const bool checksum = super || (family == SocketAddress::Family::v6 && !shortcut);
+  const bool super = run.size() > 1;  // segmentation works under IP types only
+  const bool ethertype =
+      ethertype_ && !super && run[0].path->ethertype && payload <= link::kEthertypeFrameMax;
+  const bool checksum = super || (family == SocketAddress::Family::v6 && !ethertype);
   OffloadHeader offload;
   if (checksum) {
     offload.flags = kNeedsChecksum;
@@ -104,9 +105,9 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
     offload.headers_size = static_cast<std::uint16_t>(size);
   }
   std::memcpy(header, &offload, sizeof offload);
-  const Framing framing = shortcut ? Framing::own : checksum ? Framing::udp_sum_later : Framing::udp;
+  const Framing framing = ethertype ? Framing::own : checksum ? Framing::udp_sum_later : Framing::udp;
   write_headers(header + kVnetBytes, origin_, *run[0].path, payload, framing);
-  if (shortcut) ++counters_.link_ethertype_sent;
+  if (ethertype) ++counters_.link_ethertype_sent;
   batch_.open(run.size());
   batch_.add({header, kVnetBytes + size});
   batch_.add_pieces(run);

@@ -19,7 +19,7 @@ namespace cluster::os {
 struct PacketSenderSettings {
   bool qdisc_bypass = true;
   bool offload = true;
-  bool shortcut = false;        ///< the way back exists: this side hears what takes it
+  bool ethertype = false;       ///< this side has a ring for the EtherType path, so it may use it
   std::size_t segment_max = 0;  ///< largest frame the interface sends
 };
 
@@ -45,7 +45,7 @@ class PacketSender {
   Origin origin_;
   Counters& counters_;
   std::size_t segment_max_;
-  bool shortcut_;
+  bool ethertype_;
   SendBatch batch_;
   std::array<std::array<std::byte, kVnetBytes + kHeadersMax>, link::kBurstMax> headers_;
 };

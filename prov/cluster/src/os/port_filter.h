@@ -1,4 +1,4 @@
-// Classic BPF programs: what the kernel decides for us before a byte is copied.
+// Classic BPF programs, with which the kernel decides before a byte is copied.
 //   frames of one port   which frames of an interface belong to an endpoint (packet link)
 //   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
 //   probes aside         which of two sockets on one port a datagram is for (probe responder)

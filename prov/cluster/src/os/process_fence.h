@@ -1,11 +1,11 @@
-// A fence paid for by whoever goes to sleep. Of two sides that each write one word and then read the
-// other's, at least one sees what the other wrote only if both have a full fence in between. A sender
-// that looks on every message whether its peer sleeps cannot afford one (it would wait each time until
-// its store has crossed to the other core). So the sleeper executes one in all processes at once
-// (membarrier), and the sender only keeps its compiler from changing the order.
+// A memory fence whose cost lies with the side that goes to sleep. Of two sides that each write one word and
+// then read the other's, at least one sees what the other wrote only if both have a full fence in between. A
+// sender that looks on every message whether its peer sleeps cannot afford one (it would wait each time until
+// its store has reached the other core). So the sleeper executes one in all processes at once (membarrier),
+// and the sender only keeps its compiler from changing the order.
 //
 // A process takes part once it has called register_process_fence(). Where the kernel does not have it, or
-// forbids it, both sides fence for themselves.
+// forbids it, both sides execute fences of their own.
 #pragma once
 
 namespace cluster::os {

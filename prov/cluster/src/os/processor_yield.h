@@ -1,7 +1,6 @@
-// What a loop does that has found nothing for a while and shares its processor. Yielding alone is not
-// enough: some kernels (seen with 6.18) let threads that do nothing but yield keep a processor for seconds
-// from everybody else, the one they wait for and the kernel's own threads included. Who sleeps, however
-// shortly, has let go for certain.
+// What a loop does that has found nothing for a while and shares its processor. Yielding alone is not enough:
+// some kernels (seen with 6.18) let threads that do nothing but yield keep a processor for seconds from all
+// others, including the thread they wait for and the kernel's own. A sleep, however short, does release it.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,16 @@
-// Who may have a receive ring on an interface. Every filtered packet socket is asked about every frame that
-// comes in there, in the core where the kernel receives it: each ring makes all frames some 90 ns dearer,
-// whomever they are for. The port of an ordinary socket is found by hash and costs the same however many
-// there are. So an interface has a few rings, and whoever comes later uses the udp link.
+// Limits the receive rings on an interface. The kernel runs the filter of each packet socket on every frame
+// that comes in there, on the core that receives it: each ring makes all frames some 90 ns more expensive,
+// whatever their destination. The port of an ordinary socket is found by hash and costs the same however many
+// there are. So an interface has a few rings, and further endpoints use the udp link.
 //
-// To have one is to hold one of a few names: abstract UNIX addresses, each of one holder in the network
-// namespace. They need no privilege, no file and nobody to clean up: the kernel takes them back from the
-// dead, and of any number of processes that start at once exactly as many have one as there are. (Its table
-// of packet sockets would not do: they stand there in the order in which they were made and count from when
-// they are bound, so of two that start together each can be the first; and other programs' look like ours.)
+// A ring is claimed by holding one of a few abstract UNIX socket names, each of which has one holder in the
+// network namespace. They need no privilege, no file and no cleaning up: the kernel releases them when a
+// process dies, and of any number of processes that start at once exactly as many hold one as there are. (The
+// kernel's table of packet sockets would not do: its order is that of creation, while sockets count from when
+// they are bound, so of two that start together each can be the first; and other programs' sockets look
+// alike.)
 //
-// A name is no right to anything. A stranger who takes them all makes endpoints of this node slower.
+// A claim grants no access. A process that takes all of them makes endpoints of this node slower.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@
 namespace cluster::os {
 
 /// One of the first `rings` names for the interface `index` and frames of the family, held as long as the
-/// descriptor is open; nothing if all are taken. Empty if the kernel gives no names: then nobody is counted.
+/// descriptor is open; nothing if all are taken. Empty if the kernel gives no names: then there is no limit.
 std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
 }  // namespace cluster::os

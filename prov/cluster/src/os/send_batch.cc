@@ -6,10 +6,11 @@
 namespace cluster::os {
 namespace {
 
-// What every kernel with UDP_SEGMENT takes, headers left room for.
+// What every kernel with UDP_SEGMENT takes, less the headers.
 constexpr std::size_t kSegmentsMax = 64;
 constexpr std::size_t kSuperBytesMax = 65000;
-/// So often is "no room" for a super-datagram believed: by a device of unknown abilities, by a proven one.
+/// After so many ENOBUFS for super-datagrams in a row offload is given up: of a device that has never taken
+/// one, and of one that has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
 
@@ -69,7 +70,7 @@ SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
     }
     switch (judge(errno, frames_[done], repeated, counters)) {
       case Verdict::repeat: repeated = true; break;
-      case Verdict::stop: outcome.no_room = true; return outcome;
+      case Verdict::stop: outcome.buffers_full = true; return outcome;
       case Verdict::rebuild: outcome.offload_refused = true; return outcome;
       case Verdict::drop:
         outcome.frames += frames_[done++];
@@ -111,8 +112,8 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated
       counters.link_offload_refused += 1;
       return Verdict::rebuild;
     default:
-      // Most often a path_error about an earlier frame (ICMP), reported once by whatever call comes
-      // next; it is in the error queue for path_errors().
+      // Most often an ICMP error about an earlier frame, reported once by the next call; it stays in the
+      // error queue for read_path_errors().
       if (!repeated) return Verdict::repeat;
       break;
   }

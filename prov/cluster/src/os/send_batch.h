@@ -1,13 +1,12 @@
 // A burst of frames on its way into one sendmmsg: runs of frames with one path and one size become
-// super-datagrams (segmentation offload), all else goes one frame per message. Both links build
-// their messages here; how a header is written and how the size of a segment is told is theirs.
+// super-datagrams (segmentation offload), all others go one frame per message. Both links build their
+// messages here; they write the headers and pass the segment size to the kernel themselves.
 //
-// Offload is given up when the kernel or device refuses a super-datagram but takes its frames one
-// by one. Some kernels refuse with the same error when a segment exceeds the MTU: then the single
-// frame is refused too (EMSGSIZE) and the offload is not to blame. And past the queueing discipline
-// (PACKET_QDISC_BYPASS) a device that cannot segment drops every super-datagram with the same error as
-// one that has no room (ENOBUFS): so a device that has never taken one is believed to be full only a few
-// times, and one that has, for long.
+// Offload is given up when kernel or device refuses a super-datagram but takes its frames one by one. Some
+// kernels refuse with the same error when a segment exceeds the MTU: then the single frame is refused too
+// (EMSGSIZE), and the offload works. And past the queueing discipline (PACKET_QDISC_BYPASS) a device that
+// cannot segment drops every super-datagram with the same error as one whose queue is full (ENOBUFS): so a
+// device that has never taken one is retried only a few times, and one that has, for long.
 #pragma once
 
 #include <sys/socket.h>
@@ -32,7 +31,7 @@ class SendBatch {
   /// What sendmmsg made of the batch.
   struct Outcome {
     std::size_t frames = 0;        ///< gone: sent, or dropped and counted
-    bool no_room = false;          ///< the next one found no room
+    bool buffers_full = false;     ///< there was no buffer for the next one
     bool offload_refused = false;  ///< build the rest again: offload() has changed
   };
 
@@ -64,8 +63,8 @@ class SendBatch {
   std::size_t parts_ = 0;
   bool offload_;
   bool proven_ = false;    ///< a super-datagram has been taken
-  unsigned refusals_ = 0;  ///< of super-datagrams for want of room, in a row
-  bool doubtful_ = false;  ///< offload was refused and no single frame has told yet why
+  unsigned refusals_ = 0;  ///< of super-datagrams for lack of buffers, in a row
+  bool doubtful_ = false;  ///< offload was refused; the next single frame shows why
 };
 
 }  // namespace cluster::os

@@ -1,6 +1,6 @@
-// Memory that two processes see: a memfd, which has no name in any file system and goes away with its
-// last holder. Its creator seals the size, so whoever maps it can never be sent a SIGBUS by truncation;
-// whoever receives one accepts it only with those seals and exactly the size that was announced.
+// Memory shared by two processes: a memfd, which has no name in any file system and goes away with its last
+// holder. Its creator seals the size, so a process that maps it cannot be sent a SIGBUS by truncation; the
+// receiver of one accepts it only with those seals and exactly the size that was announced.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ Duration read(clockid_t clock) {
 
 Time SystemClock::now() { return Time(read(CLOCK_MONOTONIC)); }
 
-/// Who loses the processor between two readings asks again.
+/// Repeats the reading if it took so long that the thread was probably preempted.
 Duration SystemClock::realtime_offset() {
   Duration before = read(CLOCK_MONOTONIC);
   for (unsigned attempt = 1;; ++attempt) {

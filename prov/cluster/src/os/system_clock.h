@@ -1,6 +1,6 @@
-// The monotonic clock of the machine, in nanoseconds: about 20 ns a reading, no system call. Read by
-// engines when they have looked at the network, and before each burst that leaves; it jumps for nobody and
-// stops while the machine sleeps. The wall clock is read only for what the kernel has stamped with it.
+// The monotonic clock of the machine, in nanoseconds: about 20 ns a reading, no system call. Read by engines
+// after they have polled the network, and before each burst that leaves. It never jumps, and stops while the
+// machine sleeps. The wall clock is read only to convert the kernel's stamps.
 #pragma once
 
 #include "base/environment.h"

@@ -14,11 +14,11 @@ bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 
 
 bool join() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 
-/// Longer than a store waits on its way to the others.
+/// Longer than any store takes to become visible to other cores.
 constexpr auto kStoreSeen = std::chrono::milliseconds(1);
 
-/// A process that was allowed to join and is refused now has been forked without its registration, or has
-/// locked itself up since.
+/// A process that could register and is refused now was forked without its registration, or has entered a
+/// sandbox since.
 void fence() {
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   if (join() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;

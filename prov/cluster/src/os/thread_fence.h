@@ -1,5 +1,5 @@
-// A full fence in all threads of this process, for locks that have an owner (base/biased_lock.h): whoever
-// takes such a lock from its owner pays for it (membarrier), so that the owner need not.
+// A full fence in all threads of this process (membarrier), for base/biased_lock.h: a thread that takes such
+// a lock from its owner pays for the fence, so that the owner need not.
 #pragma once
 
 #include "base/biased_lock.h"

@@ -1,5 +1,5 @@
-// The link that works everywhere: a UDP socket, with segmentation offload both ways. No privilege,
-// crosses routers. What it costs against the packet link is the IP stack on both sides.
+// The link that works everywhere: a UDP socket, with segmentation offload both ways. It needs no privilege
+// and crosses routers; compared with the packet link it costs the IP stack on both sides.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 
 /// The largest frame behind IP and UDP headers in a packet of `mtu` bytes.
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
-/// The other way round.
+/// The inverse.
 std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family);
 
 }  // namespace cluster::os

@@ -25,11 +25,11 @@ bool set_option(int socket, int level, int option, int value) {
 }
 
 void enlarge(int socket, int forced, int ordinary, int size) {
-  // Forcing needs CAP_NET_ADMIN; the ordinary way is cut to the system's limit.
+  // Forcing needs CAP_NET_ADMIN; the ordinary option is cut to the system's limit.
   if (!set_option(socket, SOL_SOCKET, forced, size)) set_option(socket, SOL_SOCKET, ordinary, size);
 }
 
-/// What can be missing without harm is not checked.
+/// Options that are only desirable are not checked.
 void prepare(int socket, SocketAddress::Family family) {
   enlarge(socket, SO_RCVBUFFORCE, SO_RCVBUF, kReceiveBuffer);
   enlarge(socket, SO_SNDBUFFORCE, SO_SNDBUF, kSendBuffer);
@@ -76,7 +76,7 @@ Status status_of(const sock_extended_err& report) {
 }
 
 /// Takes one entry from the error queue; false if there is none.
-bool take_report(int socket, link::PathError& path_error) {
+bool take_report(int socket, link::PathError& error) {
   sockaddr_storage peer;
   alignas(cmsghdr) char control[512];
   msghdr message{};
@@ -85,21 +85,21 @@ bool take_report(int socket, link::PathError& path_error) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return false;
-  path_error.status = Status::ok;
+  error.status = Status::ok;
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     const bool v4 = c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR;
     const bool v6 = c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR;
     if (!v4 && !v6) continue;
     sock_extended_err report;
     std::memcpy(&report, CMSG_DATA(c), sizeof report);
-    path_error.status = status_of(report);
-    path_error.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
+    error.status = status_of(report);
+    error.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
   }
   return true;
 }
 
 /// Where the kernel does not know the option, routes decide.
-void bind_way_out(int socket, SocketAddress::Family family, int interface) {
+void bind_interface(int socket, SocketAddress::Family family, int interface) {
   const auto index = static_cast<int>(htonl(static_cast<std::uint32_t>(interface)));
   if (family == SocketAddress::Family::v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_UNICAST_IF, index);
@@ -127,14 +127,14 @@ std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) 
   return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), name));
 }
 
-std::size_t UdpPort::read_path_errors(std::span<link::PathError> path_errors) {
+std::size_t UdpPort::read_path_errors(std::span<link::PathError> errors) {
   std::size_t count = 0;
   std::size_t looked_at = 0;
-  // For ICMP the kernel picks either socket of the number: it has no payload to steer by.
+  // The kernel reports ICMP errors to either socket of the port: they have no payload to steer by.
   for (const int socket : {socket_.number(), probe_socket_.number()}) {
-    while (socket >= 0 && count < path_errors.size() && looked_at++ < kErrorsPerCall &&
-           take_report(socket, path_errors[count])) {
-      if (path_errors[count].status != Status::ok) ++count;
+    while (socket >= 0 && count < errors.size() && looked_at++ < kErrorsPerCall &&
+           take_report(socket, errors[count])) {
+      if (errors[count].status != Status::ok) ++count;
     }
   }
   return count;
@@ -142,7 +142,7 @@ std::size_t UdpPort::read_path_errors(std::span<link::PathError> path_errors) {
 
 void UdpPort::bind_egress(int index) {
   interface_ = index;
-  bind_way_out(socket_.number(), name_.family(), index);
+  bind_interface(socket_.number(), name_.family(), index);
 }
 
 bool UdpPort::ignore_interface(int index) {
@@ -160,7 +160,7 @@ int UdpPort::open_probe_socket(int& error) {
   }
   error = bind_to(socket.number(), name_);
   if (error != 0) return -1;
-  if (interface_ != 0) bind_way_out(socket.number(), name_.family(), interface_);
+  if (interface_ != 0) bind_interface(socket.number(), name_.family(), interface_);
   FilterProgram program = probes_to_second();
   error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
   if (error != 0) return -1;  // unsteered, data would get lost in the second socket

@@ -1,10 +1,10 @@
-// The UDP port of an endpoint. An ordinary socket binds it under every link: it reserves the number,
-// makes the kernel say "port unreachable" once the process is dead, collects what the network
-// complains about, and carries whatever a faster link does not.
+// The UDP port of an endpoint. An ordinary socket binds it under every link: it reserves the number, makes
+// the kernel answer "port unreachable" once the process is dead, collects ICMP errors, and carries the frames
+// that a faster link does not.
 //
 // A second socket may share the number for the probe responder: frames of kind probe go to it, all others to
-// the first. The first is bound without SO_REUSEPORT, so a number in use is noticed, and only then
-// opened to sharing (the kernel asks both sockets of a pair, and that they belong to one user).
+// the first. The first is bound without SO_REUSEPORT, so a number in use is noticed, and only then opened to
+// sharing (the kernel requires it of both sockets of a pair, and that they belong to one user).
 #pragma once
 
 #include <memory>
@@ -26,20 +26,20 @@ class UdpPort {
   /// Non-blocking. Belongs to the link above it.
   int socket() const { return socket_.number(); }
 
-  /// Link::path_errors of every link: what ICMP said, also about frames that were sent raw, since the
-  /// kernel attributes it by port number.
-  std::size_t read_path_errors(std::span<link::PathError> path_errors);
+  /// Link::read_path_errors() of every link, also for frames that were sent raw, since the kernel attributes
+  /// ICMP errors by port number.
+  std::size_t read_path_errors(std::span<link::PathError> errors);
 
-  /// From now on what is sent here leaves by this interface, whatever the routes say: two rails may lie in
-  /// one network. Local peers cannot be reached any more.
+  /// From now on frames leave by this interface, whatever the routes say: two rails may lie in one network.
+  /// Peers on this node cannot be reached by it any more.
   void bind_egress(int index);
 
-  /// From now on what comes in through the interface is dropped here: a ring has it already. For
-  /// good: a forked child that tears down its copy must not change the parent's socket.
+  /// From now on frames that come in through the interface are dropped here: a ring has them already. This is
+  /// permanent: a forked child that tears down its copy must not change the parent's socket.
   bool ignore_interface(int index);
 
-  /// The second socket, or -1 with an errno in `error`. Not while a link is at work in another
-  /// thread; close() likewise.
+  /// The second socket, or -1 with an errno in `error`. Neither call may run while another thread uses a link
+  /// on this port.
   int open_probe_socket(int& error);
   void close_probe_socket() { probe_socket_.reset(); }
 

@@ -50,10 +50,11 @@ int UdpReceiver::take(std::size_t wanted) {
 }
 
 Time UdpReceiver::arrival(msghdr& header) const {
-  for (cmsghdr* note = CMSG_FIRSTHDR(&header); note != nullptr; note = CMSG_NXTHDR(&header, note)) {
-    if (note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) continue;
+  for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr;
+       message = CMSG_NXTHDR(&header, message)) {
+    if (message->cmsg_level != SOL_SOCKET || message->cmsg_type != SCM_TIMESTAMPNS) continue;
     timespec stamp{};
-    std::memcpy(&stamp, CMSG_DATA(note), sizeof stamp);
+    std::memcpy(&stamp, CMSG_DATA(message), sizeof stamp);
     return arrivals_.time_of(std::chrono::seconds(stamp.tv_sec) + std::chrono::nanoseconds(stamp.tv_nsec));
   }
   return kNever;

@@ -1,7 +1,7 @@
-// Takes what arrived at the endpoint's UDP socket. Every buffer holds the largest super-datagram
-// (UDP_GRO), so their number is small; they are reused by the next call. Where the socket is the main
-// entrance datagrams are stamped by the kernel when they come: some 0.2 us each (docs/budget.md), and a
-// little for all that the node receives, so not where it is a side entrance.
+// Receives from the endpoint's UDP socket. Every buffer holds the largest super-datagram (UDP_GRO), so their
+// number is small; they are reused by the next call. Where most frames come by the socket, the kernel stamps
+// their arrival: some 0.2 us each (docs/budget.md), and a little for all that the node receives, so not where
+// few do.
 #pragma once
 
 #include <sys/socket.h>
@@ -29,7 +29,7 @@ class UdpReceiver {
   std::size_t receive(std::span<link::InFrame> frames);
 
  private:
-  /// Room for what the kernel says of a datagram: when it came, and what UDP_GRO adds.
+  /// For what the kernel adds to a datagram: its time of arrival, and the segment size of UDP_GRO.
   struct ControlBuffer {
     alignas(cmsghdr) std::byte bytes[CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(int))];
   };
@@ -41,7 +41,7 @@ class UdpReceiver {
   ArrivalClock arrivals_;
   std::unique_ptr<std::byte[]> memory_;
   std::vector<sockaddr_storage> names_;
-  std::vector<ControlBuffer> control_buffers_;  ///< none if nobody asked for stamps
+  std::vector<ControlBuffer> control_buffers_;  ///< empty without timestamps
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
   /// How many to ask for: asking for one more than there are costs as much as a datagram, so this

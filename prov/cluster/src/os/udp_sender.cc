@@ -13,15 +13,15 @@ UdpSender::UdpSender(std::shared_ptr<UdpPort> port, Counters& counters)
     : port_(std::move(port)), counters_(counters), batch_(true) {}
 
 std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
-  std::size_t gone = 0;
-  while (gone < frames.size()) {
-    const auto rest = frames.subspan(gone);
+  std::size_t sent = 0;
+  while (sent < frames.size()) {
+    const auto rest = frames.subspan(sent);
     build(rest.first(std::min(rest.size(), link::kBurstMax)));
     const SendBatch::Outcome outcome = batch_.submit(port_->socket(), counters_);
-    gone += outcome.frames;
-    if (outcome.no_room) break;
+    sent += outcome.frames;
+    if (outcome.buffers_full) break;
   }
-  return gone;
+  return sent;
 }
 
 void UdpSender::build(std::span<const link::OutFrame> frames) {

@@ -42,8 +42,8 @@ void WaitSet::remove(int descriptor) { epoll_ctl(set_.number(), EPOLL_CTL_DEL, d
 
 std::size_t WaitSet::collect(std::span<Event> events) const {
   std::array<epoll_event, kEventsMax> ready;
-  const int room = static_cast<int>(std::min(events.size(), ready.size()));
-  const int count = epoll_wait(set_.number(), ready.data(), room, 0);
+  const int most = static_cast<int>(std::min(events.size(), ready.size()));
+  const int count = epoll_wait(set_.number(), ready.data(), most, 0);
   for (int i = 0; i < count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     events[at] = {ready[at].data.ptr, (ready[at].events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0};
@@ -53,9 +53,9 @@ std::size_t WaitSet::collect(std::span<Event> events) const {
 
 WaitSet::Wake WaitSet::sleep(std::optional<std::chrono::milliseconds> limit) const {
   constexpr auto kLongest = std::chrono::milliseconds(std::numeric_limits<int>::max());
-  const int patience = limit ? static_cast<int>(std::clamp(*limit, 0ms, kLongest).count()) : -1;
+  const int timeout = limit ? static_cast<int>(std::clamp(*limit, 0ms, kLongest).count()) : -1;
   epoll_event ready;
-  const int count = epoll_wait(set_.number(), &ready, 1, patience);
+  const int count = epoll_wait(set_.number(), &ready, 1, timeout);
   if (count == 0) return Wake::timeout;
   return count < 0 && errno == EINTR ? Wake::interrupted : Wake::event;
 }

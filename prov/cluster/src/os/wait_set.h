@@ -1,9 +1,9 @@
-// Things to sleep on. A WaitSet is an epoll set of descriptors and readable itself as soon as one of
-// them is, so that one set can stand in another, or in an application's select. Everything is
-// level-triggered: what nobody has dealt with wakes again. An Alarm is readable from a moment on, a
-// Signal once somebody has raised it.
+// Things to sleep on. A WaitSet is an epoll set of descriptors and readable itself as soon as one of them is,
+// so that one set can stand in another, or in an application's select. Everything is level-triggered: an
+// event that has not been dealt with wakes again. An Alarm is readable from a moment on, a Signal once it is
+// raised.
 //
-// None is needed by whoever only ever polls, so they are made on first use. All calls may be made by
+// Endpoints that are only ever polled need none, so they are made on first use. All calls may be made by
 // several threads at once, except those of one Alarm.
 #pragma once
 
@@ -21,10 +21,10 @@ namespace cluster::os {
 
 class WaitSet {
  public:
-  /// Something that is ready: `owner` is what was said when it was added.
+  /// Something that is ready: `owner` was given when it was added.
   struct Event {
     void* owner = nullptr;
-    bool trouble = false;  ///< an error or the other end's departure, perhaps beside input
+    bool trouble = false;  ///< an error, or the other end is gone; perhaps beside input
   };
   enum class Wake { event, timeout, interrupted };
 

@@ -20,7 +20,7 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
     choice.reason = interface.name + " is no Ethernet interface";
   } else {
     os::PacketSettings settings = options.packet_settings();
-    if (!sessions) settings.shortcut = false;
+    if (!sessions) settings.ethertype = false;
     if (wanted == "packet") settings.rings.reset();  // a wish is not rationed
     choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
   }

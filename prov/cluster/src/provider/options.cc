@@ -215,7 +215,7 @@ os::PacketSettings Options::packet_settings() const {
   os::PacketSettings settings;
   if (const auto rings = test_constant("rings")) settings.rings = *rings;
   settings.qdisc_bypass = boolean(Name::qdisc_bypass);
-  if (text(Name::ethertype) != "auto") settings.shortcut = text(Name::ethertype) == "yes";
+  if (text(Name::ethertype) != "auto") settings.ethertype = text(Name::ethertype) == "yes";
   return settings;
 }
 

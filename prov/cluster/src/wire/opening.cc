@@ -76,8 +76,8 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   out.frame_max = block.frame_max;
   out.window = block.window;
   rails = in.subspan(sizeof block, listed);
-  const bool valid = out.session != 0 && out.window != 0 && is_endpoint_address(out.name) && out.frame_max >= 512 &&
-                    out.epoch < kEpochEnd && all_valid(rails);
+  const bool valid = out.session != 0 && out.window != 0 && is_endpoint_address(out.name) &&
+                     out.frame_max >= 512 && out.epoch < kEpochEnd && all_valid(rails);
   return valid ? size : 0;
 }
 

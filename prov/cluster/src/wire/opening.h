@@ -15,8 +15,7 @@ namespace cluster::wire {
 inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 62;
 
 namespace feature {
-inline constexpr std::uint32_t kEthertypePath =
-    1;  ///< the sender receives the EtherType path (link/link.h)
+inline constexpr std::uint32_t kEthertypePath = 1;  ///< the sender receives the EtherType path (link/link.h)
 }
 
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.
@@ -60,8 +59,8 @@ struct Opening {
 };
 
 void encode(const Opening& opening, OpeningBlock& out);
-/// Returns the bytes the block takes with its RailBlocks, or 0 if it is invalid. `rails` becomes the RailBlocks
-/// as they lie there, for read_rails().
+/// Returns the bytes the block takes with its RailBlocks, or 0 if it is invalid. `rails` becomes the
+/// RailBlocks as they lie there, for read_rails().
 std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 
 RailBlock rail_block(const SocketAddress& address);

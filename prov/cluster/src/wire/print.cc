@@ -84,7 +84,8 @@ std::string print_segments(ConstBytes bytes) {
     Segment segment;
     const std::size_t header = decode(bytes, segment);
     if (header == 0 || bytes.size() - header < segment.length) {
-      return " " + std::to_string(count) + " segments and invalid bytes in " + std::to_string(size) + " bytes";
+      return " " + std::to_string(count) + " segments and invalid bytes in " + std::to_string(size) +
+             " bytes";
     }
     bytes = bytes.subspan(header + segment.length);
     ++count;

@@ -1,5 +1,5 @@
-// Segments: the messages of the protocol to its peer, packed one behind the other into a frame, or written one
-// by one into a shared-memory ring. The same bytes on both carriers.
+// Segments: the messages of the protocol to its peer, packed one behind the other into a frame, or written
+// one by one into a shared-memory ring. The same bytes on both carriers.
 //
 //   common: u8 kind | u8 flags | u16 detail | u32 length      payload bytes behind the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
@@ -74,9 +74,9 @@ struct Segment {
 /// Most bytes encode() ever writes (no kind has all the fields).
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// True for kinds whose order among themselves matters (for matching, and for the ordering of remote reads and
-/// writes); the others (answers, pulls, bulk, credit, farewell) are processed whenever they arrive and must never
-/// wait behind a full receiver.
+/// True for kinds whose order among themselves matters (for matching, and for the ordering of remote reads
+/// and writes); the others (answers, pulls, bulk, credit, farewell) are processed whenever they arrive and
+/// must never wait behind a full receiver.
 bool ordered(SegmentKind kind);
 
 std::size_t encoded_size(const Segment& segment);

@@ -30,8 +30,8 @@ TEST(Log, FormatsAtEachLevel) {
   Recorder log(LogLevel::info);
   log.warn("port %d of %s", 9228, "node1");
   log.info("%s%5.1f", "path", 2.25);
-  const std::vector<std::pair<LogLevel, std::string>> expected = {
-      {LogLevel::warn, "port 9228 of node1"}, {LogLevel::info, "path  2.2"}};
+  const std::vector<std::pair<LogLevel, std::string>> expected = {{LogLevel::warn, "port 9228 of node1"},
+                                                                  {LogLevel::info, "path  2.2"}};
   EXPECT_EQ(log.lines, expected);
 }
 

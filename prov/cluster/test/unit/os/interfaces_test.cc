@@ -30,7 +30,7 @@ TEST(Interfaces, DescribesAVirtualEthernetPair) {
   if (!hosts) GTEST_SKIP() << reason;
   const Interface cable = hosts->interface(0);
   EXPECT_TRUE(cable.up && cable.running && cable.has_ethernet);
-  EXPECT_FALSE(cable.loopback || cable.point_to_point);
+  EXPECT_FALSE(cable.loopback);
   EXPECT_EQ(cable.kind, Interface::Kind::veth);
   EXPECT_EQ(cable.mtu, test::TwoHosts::kMtu);
   EXPECT_EQ(cable.speed_mbit, 10000);

@@ -120,8 +120,8 @@ TEST_F(PacketLinkRings, FamiliesDoNotDisturbEachOther) {
 
 TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSentLater) {
   for (const Family family : {Family::v4, Family::v6}) {
-    const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true}, family);
-    const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = true}, family);
+    const std::unique_ptr<Endpoint> one = open_on(0, {.ethertype = true}, family);
+    const std::unique_ptr<Endpoint> other = open_on(1, {.ethertype = true}, family);
     ASSERT_EQ(one->refusal + other->refusal, "");
     EXPECT_TRUE(one->station.link->has_ethertype_path());
     link::Path path{other->station.name(), hosts_->interface(1).mac, true};
@@ -148,8 +148,8 @@ TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSen
 }
 
 TEST_F(PacketLinkRings, LargeFramesDoNotTakeTheShortcut) {
-  const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true});
-  const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = true});
+  const std::unique_ptr<Endpoint> one = open_on(0, {.ethertype = true});
+  const std::unique_ptr<Endpoint> other = open_on(1, {.ethertype = true});
   link::Path path{other->station.name(), hosts_->interface(1).mac, true};
   path.ethertype = true;
   one->station.send(path, {test::numbered(0, 1400), test::numbered(1, 1400), test::numbered(2, 1400)});
@@ -159,8 +159,8 @@ TEST_F(PacketLinkRings, LargeFramesDoNotTakeTheShortcut) {
 }
 
 TEST_F(PacketLinkRings, WhoHasNoShortcutDoesNotHearIt) {
-  const std::unique_ptr<Endpoint> one = open_on(0, {.shortcut = true});
-  const std::unique_ptr<Endpoint> other = open_on(1, {.shortcut = false});
+  const std::unique_ptr<Endpoint> one = open_on(0, {.ethertype = true});
+  const std::unique_ptr<Endpoint> other = open_on(1, {.ethertype = false});
   EXPECT_FALSE(other->station.link->has_ethertype_path());
   link::Path path{other->station.name(), hosts_->interface(1).mac, true};
   path.ethertype = true;

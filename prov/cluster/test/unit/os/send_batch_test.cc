@@ -78,7 +78,7 @@ TEST_F(Submit, CountsFramesNotMessages) {
   add(1, 10);
   const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
   EXPECT_EQ(outcome.frames, 4U);
-  EXPECT_FALSE(outcome.no_room);
+  EXPECT_FALSE(outcome.buffers_full);
 }
 
 TEST_F(Submit, StopsWhereThereIsNoRoom) {
@@ -88,7 +88,7 @@ TEST_F(Submit, StopsWhereThereIsNoRoom) {
     add(1, 1000);
     add(1, 1000);
     const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
-    full = outcome.no_room;
+    full = outcome.buffers_full;
     EXPECT_EQ(outcome.frames == 2, !full);
   }
   EXPECT_TRUE(full);
