@@ -26,21 +26,21 @@ bool ask(int socket, std::uint16_t request) {
   return send(socket, &message, message.header.nlmsg_len, 0) >= 0;
 }
 
-enum class Progress { more, done, failed };
+enum class DumpState { more, done, failed };
 
-Progress walk(ConstBytes answer, const std::function<void(ConstBytes)>& visit) {
+DumpState walk(ConstBytes answer, const std::function<void(ConstBytes)>& visit) {
   while (answer.size() >= sizeof(nlmsghdr)) {
     nlmsghdr header;
     std::memcpy(&header, answer.data(), sizeof header);
-    if (header.nlmsg_len < sizeof header || header.nlmsg_len > answer.size()) return Progress::failed;
-    if (header.nlmsg_type == NLMSG_DONE) return Progress::done;
-    if (header.nlmsg_type == NLMSG_ERROR) return Progress::failed;
+    if (header.nlmsg_len < sizeof header || header.nlmsg_len > answer.size()) return DumpState::failed;
+    if (header.nlmsg_type == NLMSG_DONE) return DumpState::done;
+    if (header.nlmsg_type == NLMSG_ERROR) return DumpState::failed;
     visit(answer.subspan(sizeof header, header.nlmsg_len - sizeof header));
     const std::size_t step = NLMSG_ALIGN(header.nlmsg_len);
     if (step >= answer.size()) break;
     answer = answer.subspan(step);
   }
-  return Progress::more;
+  return DumpState::more;
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ bool netlink_dump(std::uint16_t request, const std::function<void(ConstBytes)>& 
     const ssize_t got = recv(socket.number(), buffer.data(), buffer.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
-    const Progress progress = walk({buffer.data(), static_cast<std::size_t>(got)}, visit);
-    if (progress != Progress::more) return progress == Progress::done;
+    const DumpState state = walk({buffer.data(), static_cast<std::size_t>(got)}, visit);
+    if (state != DumpState::more) return state == DumpState::done;
   }
 }
 

@@ -87,7 +87,7 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
 
   bool packet(int side) const { return GetParam().kinds[side] != Kind::udp; }
 
-  /// As the rooms above do: keeps the way back that frames showed.
+  /// As the components above do: keeps the path back that frames showed.
   void learn_paths() {
     left.send(to_right, {numbered(1000, 64)});
     const std::vector<Numbered> at_right = right.receive(1);
@@ -116,7 +116,7 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
   link::Path to_left;
 };
 
-TEST_P(LinkConformance, CarriesAFrameAndShowsTheWayBack) {
+TEST_P(LinkConformance, CarriesAFrameAndShowsThePathBack) {
   left.send(to_right, {numbered(7, 100)});
   const std::vector<Numbered> there = right.receive(1);
   expect_sequence(there, 7, 1);
@@ -171,7 +171,7 @@ TEST_P(LinkConformance, DropsAndCountsWhatIsTooLong) {
       << "the offload is not to blame";
 }
 
-TEST_P(LinkConformance, LosesButNeverCorruptsWhatNobodyFetches) {
+TEST_P(LinkConformance, LosesButNeverCorruptsFramesThatAreNotRead) {
   learn_paths();
   constexpr std::uint32_t kFrames = 40000;
   for (std::uint32_t i = 0; i < kFrames; i += 8) {
@@ -193,10 +193,10 @@ TEST_P(LinkConformance, LosesButNeverCorruptsWhatNobodyFetches) {
   EXPECT_LT(count, kFrames) << "the test did not overrun the receiver";
   left.send(to_right, {numbered(1, 64)});
   expect_sequence(right.receive(1), 1, 1);
-  EXPECT_EQ(right.world.counters.link_ring_full > 0, packet(1)) << "the first frame after a loss tells of it";
+  EXPECT_EQ(right.world.counters.link_ring_full > 0, packet(1)) << "the first frame after a loss reports it";
 }
 
-TEST_P(LinkConformance, ComplainsWhenThePeerIsGone) {
+TEST_P(LinkConformance, ReportsPortUnreachableWhenThePeerIsGone) {
   learn_paths();
   const SocketAddress gone = right.name();
   right.link.reset();
@@ -208,17 +208,17 @@ TEST_P(LinkConformance, ComplainsWhenThePeerIsGone) {
   EXPECT_EQ(path_errors[0].status, Status::refused);
 }
 
-TEST_P(LinkConformance, SendsOnAfterAComplaint) {
+TEST_P(LinkConformance, SendsOnAfterAPathError) {
   const std::shared_ptr<os::UdpPort> port = right.port;
   int error = 0;
-  link::Path nobody;
+  link::Path closed_port;
   on(1, [&] {
     const auto closed = os::UdpPort::open(address(1), error);
-    nobody.to = closed->name();
+    closed_port.to = closed->name();
   });
-  left.send(nobody, {numbered(1, 64)});
+  left.send(closed_port, {numbered(1, 64)});
   left.await_path_error();
-  left.send(nobody, {numbered(2, 64)});
+  left.send(closed_port, {numbered(2, 64)});
   left.send(to_right, {numbered(3, 64)});
   expect_sequence(right.receive(1), 3, 1);
 }
@@ -239,7 +239,7 @@ TEST_P(LinkConformance, ReachesAPeerOnTheSameHost) {
   EXPECT_FALSE(back[0].from.mac_known);
 }
 
-TEST_P(LinkConformance, NeighbourIsHeardWhileTheWireIsBusy) {
+TEST_P(LinkConformance, FramesFromThisHostArriveWhileTheWireIsBusy) {
   learn_paths();
   Station neighbour;
   open(1, neighbour, Kind::udp);
@@ -258,7 +258,7 @@ TEST_P(LinkConformance, NeighbourIsHeardWhileTheWireIsBusy) {
   EXPECT_TRUE(heard);
 }
 
-TEST_P(LinkConformance, KeeperAnswersWhileNobodyReads) {
+TEST_P(LinkConformance, ProbeResponderAnswersWhileTheLinkIsNotRead) {
   learn_paths();
   const std::shared_ptr<void> responder = responder_of(1, right);
   for (const std::uint32_t nonce : {17U, 18U}) {
@@ -277,7 +277,7 @@ TEST_P(LinkConformance, KeeperAnswersWhileNobodyReads) {
   }
 }
 
-TEST_P(LinkConformance, KeeperLeavesDataAndComplaintsAlone) {
+TEST_P(LinkConformance, ProbeResponderLeavesDataAndPathErrorsAlone) {
   const std::shared_ptr<void> left_responder = responder_of(0, left);
   const std::shared_ptr<void> right_responder = responder_of(1, right);
   learn_paths();
@@ -295,12 +295,12 @@ TEST_P(LinkConformance, KeeperLeavesDataAndComplaintsAlone) {
   }
   for (int i = 0; i < 5; ++i) {  // the kernel sends six in a row at most, then one each second
     int error = 0;
-    link::Path nobody;
-    on(1, [&] { nobody.to = os::UdpPort::open(address(1), error)->name(); });
-    left.send(nobody, {numbered(1, 64)});
+    link::Path closed_port;
+    on(1, [&] { closed_port.to = os::UdpPort::open(address(1), error)->name(); });
+    left.send(closed_port, {numbered(1, 64)});
     const std::vector<link::PathError> path_errors = left.await_path_error();
     ASSERT_FALSE(path_errors.empty()) << "lost in the probe responder's socket";
-    EXPECT_EQ(path_errors[0].peer, nobody.to);
+    EXPECT_EQ(path_errors[0].peer, closed_port.to);
   }
 }
 

@@ -93,7 +93,7 @@ bool TwoHosts::forbid_segmentation(int host) const {
   bool done = false;
   on(host, [&] {
     const os::Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    // Who computes no checksums can segment nothing: the kernel takes both back.
+    // A device that computes no checksums cannot segment: the kernel disables both.
     ethtool_value no_checksums{ETHTOOL_STXCSUM, 0};
     ifreq request{};
     device(host).copy(request.ifr_name, sizeof request.ifr_name - 1);

@@ -171,7 +171,7 @@ class ShmProcesses : public ::testing::Test {
   static pid_t start(const std::function<int()>& body) {
     const pid_t child = ::fork();
     if (child == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed test leaves nobody spinning
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a failed test leaves no process spinning
       ::_exit(body());
     }
     return child;
@@ -339,7 +339,7 @@ int scribble(const SocketAddress& from, const SocketAddress& to) {
   return 0;
 }
 
-TEST_F(ShmProcesses, AScribblerHurtsNobodyButItself) {
+TEST_F(ShmProcesses, AScribblerHurtsOnlyItself) {
   const std::unique_ptr<LocalListener> host = open(mine);
   for (int round = 0; round < 30; ++round) {
     const pid_t child = start([&] { return scribble(theirs, mine); });

@@ -1,5 +1,5 @@
-// Two engines on real links, each driven by a thread that sleeps whenever there is nothing to do, and by
-// nobody else: no progress thread looks after them. A wake that is missed is a test that never ends, which
+// Two engines on real links, each driven only by a thread that sleeps whenever there is nothing to do: no
+// progress thread runs them. A wake that is missed is a test that never ends, which
 // the watch at the end turns into a failure.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -11,7 +11,9 @@ MEMBERS_MAX = 15
 SOURCES = "prov/cluster/src/"
 
 # class -> (methods, members, why). Both numbers are what it has now.
-EXCEPTIONS = {}
+EXCEPTIONS = {
+    "wire::FrameView": (5, 16, "one member for each field and block of a frame"),
+}
 
 _CLASS = re.compile(r"\b(class|struct)\s+(?:alignas\([^)]*\)\s*)?([\w:]+)\s*(?:final\s*)?(?::(?!:)[^;{]*)?\{")
 _NO_MEMBER = re.compile(r"^(using|friend|typedef|static|enum|class|struct|union|template\s*<[^;]*>\s*(class|struct|friend))\b")

@@ -26,13 +26,13 @@ SocketAddress round_trip(const SocketAddress& address, std::size_t expected_size
 }
 
 TEST(SocketAddress, IsEmptyUntilTold) {
-  const SocketAddress nobody;
-  EXPECT_TRUE(nobody.empty());
-  EXPECT_EQ(nobody.family(), SocketAddress::Family::none);
-  EXPECT_TRUE(nobody.ip().empty());
-  EXPECT_EQ(nobody, SocketAddress{});
+  const SocketAddress none;
+  EXPECT_TRUE(none.empty());
+  EXPECT_EQ(none.family(), SocketAddress::Family::none);
+  EXPECT_TRUE(none.ip().empty());
+  EXPECT_EQ(none, SocketAddress{});
   sockaddr_storage storage;
-  EXPECT_EQ(nobody.to(storage), 0u);
+  EXPECT_EQ(none.to(storage), 0u);
 }
 
 /// The sanitizers see what the processor forgives.

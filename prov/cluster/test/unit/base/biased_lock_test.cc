@@ -23,7 +23,7 @@ void take_often(BiasedLock& lock, unsigned times) {
   for (unsigned i = 0; i < times; ++i) const std::lock_guard guard(lock);
 }
 
-class OwnedLockTest : public testing::Test {
+class BiasedLockTest : public testing::Test {
  protected:
   void SetUp() override {
     if (os::thread_fence() == nullptr) GTEST_SKIP() << "no fences for all threads here";
@@ -31,7 +31,7 @@ class OwnedLockTest : public testing::Test {
   }
 };
 
-TEST_F(OwnedLockTest, TryLockTellsTheTruth) {
+TEST_F(BiasedLockTest, TryLockTellsTheTruth) {
   BiasedLock lock(count_fence);
   for (const bool owned : {false, true}) {
     if (owned) take_often(lock, 2 * BiasedLock::kEntriesToBias);
@@ -45,17 +45,17 @@ TEST_F(OwnedLockTest, TryLockTellsTheTruth) {
   }
 }
 
-TEST_F(OwnedLockTest, OnlyWhoTakesItFromItsOwnerFences) {
+TEST_F(BiasedLockTest, OnlyAThreadThatTakesItFromItsOwnerFences) {
   BiasedLock lock(count_fence);
   take_often(lock, 10 * BiasedLock::kEntriesToBias);
   EXPECT_EQ(fences, 0);
   std::thread([&] { take_often(lock, 10); }).join();
   EXPECT_EQ(fences, 1);
   take_often(lock, 10);
-  EXPECT_EQ(fences, 1) << "nobody owns it";
+  EXPECT_EQ(fences, 1) << "it has no owner";
 }
 
-TEST_F(OwnedLockTest, WhoWaitsForItsOwnerGetsIn) {
+TEST_F(BiasedLockTest, AThreadThatWaitsForTheOwnerGetsIn) {
   BiasedLock lock(count_fence);
   take_often(lock, 2 * BiasedLock::kEntriesToBias);
   lock.lock();
@@ -115,8 +115,8 @@ void contend(ThreadFence fence, int guests, unsigned visits) {
   EXPECT_EQ(count, own + tried + std::uint64_t{static_cast<unsigned>(guests + 1) / 2} * visits);
 }
 
-TEST_F(OwnedLockTest, ExcludesOneGuest) { contend(os::thread_fence(), 1, 20'000); }
-TEST_F(OwnedLockTest, ExcludesManyGuests) { contend(os::thread_fence(), 4, 2'000); }
+TEST_F(BiasedLockTest, ExcludesOneGuest) { contend(os::thread_fence(), 1, 20'000); }
+TEST_F(BiasedLockTest, ExcludesManyGuests) { contend(os::thread_fence(), 4, 2'000); }
 
 TEST(BiasedLock, IsASpinLockWithoutAFence) { contend(nullptr, 3, 2'000); }
 

@@ -11,7 +11,7 @@ namespace {
 Report sample() {
   Report report;
   report.emplace_back("endpoint").text("endpoint", "10.0.0.1:9228").number("open_ns", 0);
-  report.emplace_back("peer").text("why", "no shared memory: nobody listens").flag("confirmed", false);
+  report.emplace_back("peer").text("why", "no shared memory: no listener").flag("confirmed", false);
   report.back().number("sent_frames", UINT64_MAX).text("rail", "");
   return report;
 }

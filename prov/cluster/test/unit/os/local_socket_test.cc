@@ -29,10 +29,11 @@ std::size_t open_descriptors() {
 
 Descriptor something() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-/// What a stranger can do with a socket: messages and descriptors of any number.
-class Stranger {
+/// What another program can do with a socket: messages and descriptors of any number.
+class OtherProgram {
  public:
-  explicit Stranger(const std::string& name) : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
+  explicit OtherProgram(const std::string& name)
+      : socket_(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::copy(name.begin(), name.end(), address.sun_path + 1);
@@ -137,7 +138,7 @@ TEST_F(LocalSocketTest, ANameBelongsToOneListenerAtATime) {
 
 TEST_F(LocalSocketTest, SaysWhyThereIsNoConnection) {
   EXPECT_FALSE(LocalSocket::connect(unique_name(), reason));
-  EXPECT_NE(reason.find("nobody listens"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("no process of this node listens"), std::string::npos) << reason;
 }
 
 TEST_F(LocalSocketTest, NamesArePrefixFree) {
@@ -175,9 +176,9 @@ TEST_F(LocalSocketTest, WhateverDoesNotFitIsRefusedAndLeaksNothing) {
                                           {256u, 1u},
                                           {1u, 0u},
                                           {0u, 1u}}) {
-    Stranger stranger(name);
+    OtherProgram other(name);
     const LocalSocket server = listener.accept(reason);
-    stranger.send(size, descriptors);
+    other.send(size, descriptors);
     const std::size_t before = open_descriptors();
     EXPECT_EQ(server.receive(message, attachment), Receipt::misfit) << size << " " << descriptors;
     EXPECT_FALSE(attachment);
@@ -186,12 +187,12 @@ TEST_F(LocalSocketTest, WhateverDoesNotFitIsRefusedAndLeaksNothing) {
 }
 
 TEST_F(LocalSocketTest, HangingUpAndHalfClosingAreTheEnd) {
-  Stranger gone(name);
+  OtherProgram gone(name);
   const LocalSocket one = listener.accept(reason);
   gone.hang_up();
   EXPECT_TRUE(one.hung_up());
   EXPECT_EQ(one.receive(message, attachment), Receipt::end);
-  Stranger silent(name);
+  OtherProgram silent(name);
   const LocalSocket other = listener.accept(reason);
   silent.stop_writing();
   EXPECT_TRUE(other.hung_up());

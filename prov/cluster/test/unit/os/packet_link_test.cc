@@ -98,7 +98,7 @@ class PacketLinkRings : public ::testing::Test {
   std::unique_ptr<test::TwoHosts> hosts_;
 };
 
-TEST_F(PacketLinkRings, WhoComesLaterIsToldWhy) {
+TEST_F(PacketLinkRings, AnEndpointWithoutARingLearnsWhy) {
   std::unique_ptr<Endpoint> first = open(2);
   const std::unique_ptr<Endpoint> second = open(2);
   const std::unique_ptr<Endpoint> third = open(2);
@@ -158,7 +158,7 @@ TEST_F(PacketLinkRings, LargeFramesDoNotTakeTheShortcut) {
   EXPECT_EQ(one->station.world.counters.link_ethertype_sent, 0u);
 }
 
-TEST_F(PacketLinkRings, WhoHasNoShortcutDoesNotHearIt) {
+TEST_F(PacketLinkRings, AnEndpointWithoutTheEtherTypePathDoesNotReceiveIt) {
   const std::unique_ptr<Endpoint> one = open_on(0, {.ethertype = true});
   const std::unique_ptr<Endpoint> other = open_on(1, {.ethertype = false});
   EXPECT_FALSE(other->station.link->has_ethertype_path());

@@ -1,4 +1,4 @@
-// Rings are counted by names: who has one, who gets none, and that those of the dead are free at once.
+// Rings are counted by names: as many claims as rings succeed, and those of dead processes are free at once.
 #include "os/ring_claim.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ TEST(RingClaim, AsManyAsThereAre) {
     EXPECT_TRUE(*claims.back()) << "it is held by something";
   }
   EXPECT_FALSE(claim(3));
-  EXPECT_FALSE(claim(1)) << "who wants fewer finds those taken";
-  EXPECT_TRUE(claim(4)) << "who allows more finds one";
+  EXPECT_FALSE(claim(1)) << "a claim with a lower limit finds those taken";
+  EXPECT_TRUE(claim(4)) << "a claim with a higher limit finds one";
 }
 
 TEST(RingClaim, NoneIfThereShallBeNone) { EXPECT_FALSE(claim(0)); }

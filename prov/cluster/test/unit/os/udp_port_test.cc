@@ -14,7 +14,7 @@ namespace {
 
 using Family = SocketAddress::Family;
 
-TEST(UdpPort, TakesAFreePortAndTellsIt) {
+TEST(UdpPort, TakesAFreePortAndReportsIt) {
   for (const Family family : {Family::v4, Family::v6}) {
     int error = -1;
     const auto port = UdpPort::open(test::loopback(family), error);
@@ -51,7 +51,7 @@ TEST(UdpPort, TheNumberIsFreeTheMomentItsOwnerIsGone) {
   }
 }
 
-TEST(UdpPort, SharingWithTheKeeperAdmitsNoStranger) {
+TEST(UdpPort, SharingWithTheProbeResponderAdmitsNoOtherProcess) {
   test::World world;
   int error = 0;
   const auto port = UdpPort::open(test::loopback(Family::v4), error);
@@ -61,7 +61,7 @@ TEST(UdpPort, SharingWithTheKeeperAdmitsNoStranger) {
   EXPECT_EQ(error, EADDRINUSE);
 }
 
-TEST(UdpPort, NoComplaintsIsNone) {
+TEST(UdpPort, NoErrorsIsNone) {
   int error = 0;
   const auto port = UdpPort::open(test::loopback(Family::v4), error);
   link::PathError path_error;

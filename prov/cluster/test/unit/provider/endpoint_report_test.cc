@@ -47,7 +47,7 @@ TEST(Account, AnEndpointAndItsPeers) {
   engine::PeerStats far;
   far.name = node(2);
   far.path = "packet";
-  far.why = "no shared memory: nobody listens on this node";
+  far.why = "no shared memory: no process of this node listens there";
   far.footprint = 5000;
   far.flow = reliability::FlowStats{};
   far.flow->heard_at = Time(2s);

@@ -5,7 +5,7 @@
 namespace cluster::shm {
 namespace {
 
-TEST(DoorbellWord, KnocksOncePerQuestion) {
+TEST(DoorbellWord, RingsOncePerRequest) {
   std::uint32_t word = 0;
   DoorbellWord sleeper(word);
   DoorbellWord writer(word);
@@ -20,7 +20,7 @@ TEST(DoorbellWord, KnocksOncePerQuestion) {
   EXPECT_TRUE(writer.take_request());
 }
 
-TEST(DoorbellWord, WorksWithoutAnIntroduction) {
+TEST(DoorbellWord, WorksWithoutAnAnnouncedFence) {
   std::uint32_t word = 0;
   DoorbellWord sleeper(word);
   DoorbellWord writer(word);

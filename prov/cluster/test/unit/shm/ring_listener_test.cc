@@ -114,7 +114,7 @@ TEST_F(RingListenerTest, AnInboxIsQuietFromAVainLookUntilSomethingComes) {
   ASSERT_EQ(inboxes.size(), 1u);
   Inbox& inbox = *inboxes[0];
   PeekedSegment arrival;
-  EXPECT_FALSE(inbox.unchanged()) << "nobody has looked";
+  EXPECT_FALSE(inbox.unchanged()) << "there was no peek yet";
   EXPECT_FALSE(inbox.peek(arrival));
   EXPECT_TRUE(inbox.unchanged());
   ASSERT_TRUE(post(*outbox, 1, 8) && post(*outbox, 2, 8));
@@ -179,9 +179,9 @@ TEST_F(RingListenerTest, TheWriterLearnsThatItsPeerIsGone) {
 }
 
 TEST_F(RingListenerTest, SaysWhyAPeerIsNotReached) {
-  const Connection nobody = alice->connect(local(fresh_port()));
-  EXPECT_FALSE(nobody.outbox);
-  EXPECT_NE(nobody.reason.find("nobody listens"), std::string::npos) << nobody.reason;
+  const Connection none = alice->connect(local(fresh_port()));
+  EXPECT_FALSE(none.outbox);
+  EXPECT_NE(none.reason.find("no process of this node listens"), std::string::npos) << none.reason;
   EXPECT_FALSE(alice->connect(SocketAddress{}).outbox);
   EXPECT_FALSE(alice->connect(local(0)).outbox);
 }
@@ -203,7 +203,7 @@ TEST_F(RingListenerTest, TheHelloMayComeLater) {
   EXPECT_EQ(inboxes[0]->peer_epoch(), 5u);
 }
 
-TEST_F(RingListenerTest, WhoHangsUpBeforeItsHelloIsForgotten) {
+TEST_F(RingListenerTest, AConnectionThatClosesBeforeItsHelloIsForgotten) {
   os::LocalSocket socket = raw_connection();
   bob->accept(inboxes);
   socket = os::LocalSocket();
@@ -212,7 +212,7 @@ TEST_F(RingListenerTest, WhoHangsUpBeforeItsHelloIsForgotten) {
   EXPECT_EQ(surroundings.counters.shm_refused, 0u);
 }
 
-TEST_F(RingListenerTest, TheSilentAreBoundedAndLoseNobody) {
+TEST_F(RingListenerTest, HalfOpenConnectionsAreBoundedAndDelayNoOther) {
   std::vector<os::LocalSocket> silent;
   for (int i = 0; i < 100; ++i) silent.push_back(raw_connection());
   for (int i = 0; i < 20; ++i) bob->accept(inboxes);

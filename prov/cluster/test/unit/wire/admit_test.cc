@@ -163,7 +163,7 @@ TEST(Admit, RefusesNonsenseWithARightChecksum) {
   EXPECT_TRUE(refused(flow(kAckNow), {}));
   EXPECT_TRUE(refused(flow(kAckBlock), ack_block())) << "ranges without an acknowledgement";
   EXPECT_TRUE(refused(flow(kOpening), Page(47)));
-  EXPECT_TRUE(refused(flow(64 | kSequenced), segments)) << "a flag nobody knows";
+  EXPECT_TRUE(refused(flow(64 | kSequenced), segments)) << "an unknown flag";
   FrameHeader kind = flow(kSequenced);
   kind.kind = 7;
   EXPECT_TRUE(refused(kind, segments));
@@ -199,7 +199,7 @@ TEST(Admit, SurvivesNoiseBehindARightHeader) {
   EXPECT_GT(passed, 0u);
 }
 
-TEST(Control, FramesPassTheGateAndSayWhatTheyShould) {
+TEST(Control, FramesAreAdmittedAndCarryTheirFields) {
   FrameView offending;
   ASSERT_EQ(admit_exactly(full_frame(), offending), Refusal::none);
   FrameView view;

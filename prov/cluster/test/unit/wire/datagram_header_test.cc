@@ -1,4 +1,4 @@
-// A datagram is a frame that passes the gate by itself, whatever pieces its message lies in.
+// A datagram is a frame that is admitted by itself, whatever pieces its message lies in.
 #include "wire/datagram_header.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::vector<std::byte> joined(const DatagramHeader& head, std::span<const ConstB
   return frame;
 }
 
-TEST(Datagram, PassesTheGateAndSaysWhatItCarries) {
+TEST(Datagram, IsAdmittedAndCarriesItsMessage) {
   const std::vector<std::byte> bytes(11, std::byte{0x5A});
   const ConstBytes whole = bytes;
   const ConstBytes pieces[] = {whole.first(3), {}, whole.subspan(3)};
