@@ -1,10 +1,11 @@
 // A messenger whose peer is hostile: segments of every kind with any fields arrive while the application
-// sends, receives, reads, writes and cancels. Buffers and regions are exactly as long as they were said to
-// be; every operation ends once at most.
+// sends, receives, reads, writes, operates atomically and cancels. Buffers and regions are exactly as long as
+// they were said to be; every operation ends at most once, a buffer for many messages when it is released.
 #include <deque>
 #include <map>
 
 #include "fuzz/hostile_input.h"
+#include "protocol/atomic_arithmetic.h"
 #include "protocol/messenger.h"
 #include "protocol/region_table.h"
 #include "support/queue_carrier.h"
@@ -33,7 +34,7 @@ class MessengerHarness {
   }
 
   void step() {
-    switch (input_.ConsumeIntegralInRange<int>(0, 12)) {
+    switch (input_.ConsumeIntegralInRange<int>(0, 15)) {
       case 0: send(); break;
       case 1: receive(); break;
       case 2: access(); break;
@@ -42,6 +43,8 @@ class MessengerHarness {
       case 5: peek(); break;
       case 6: carrier_.room = input_.ConsumeIntegralInRange<std::size_t>(0, 8); break;
       case 7: fail(); break;
+      case 8: operate(); break;
+      case 9: receive_many(); break;
       default: arrive(); break;
     }
     messenger_.pump();
@@ -68,7 +71,8 @@ class MessengerHarness {
     const auto found = alive_.find(completion.context);
     if (found == alive_.end()) __builtin_trap();
     if (!found->second) __builtin_trap();
-    found->second = peeks_.contains(completion.context);
+    found->second = peeks_.contains(completion.context) ||
+                    (many_.contains(completion.context) && !completion.releases_buffer);
   }
   std::size_t size() { return input_.PickValueInArray<std::size_t>({0, 1, 100, 1001, 4000, 300'000}); }
   Bytes buffer(std::size_t length) {
@@ -117,6 +121,35 @@ class MessengerHarness {
       if (messenger_.read(channel_, order) != Status::ok) alive_.erase(order.context);
     }
   }
+  /// An atomic operation on whole elements of the peer's memory.
+  void operate() {
+    AtomicRmaOp order;
+    order.code.op = static_cast<wire::AtomicOp>(input_.ConsumeIntegralInRange<int>(0, wire::kAtomicOps - 1));
+    order.code.type = input_.PickValueInArray({wire::AtomicType::uint8, wire::AtomicType::int32,
+                                               wire::AtomicType::float64, wire::AtomicType::uint128});
+    order.code.fetch = order.code.op == wire::AtomicOp::read || order.code.compares() || input_.ConsumeBool();
+    if (!supported(order.code.op, order.code.type)) return;
+    const std::size_t length = size_of(order.code.type) * input_.PickValueInArray<std::size_t>({1, 3, 100});
+    const RmaIov range{0, 1, length};
+    const ConstBytes operands = buffer(length);
+    const ConstBytes comparands = buffer(length);
+    const Bytes results = buffer(length);
+    fill(order, range);
+    if (order.code.operands() > 0) order.slices = {&operands, 1};
+    if (order.code.compares()) order.compares = {&comparands, 1};
+    if (order.code.fetch) order.results = {&results, 1};
+    if (messenger_.atomic(channel_, order) != Status::ok) alive_.erase(order.context);
+  }
+  void receive_many() {
+    const Bytes slice = buffer(input_.PickValueInArray<std::size_t>({100, 4000, 70'000}));
+    RecvOp order{.slices = {&slice, 1}, .context = begin()};
+    order.ignore = ~std::uint64_t{0};
+    order.min_multi_recv = input_.PickValueInArray<std::size_t>({1, 50, 2000});
+    many_[order.context] = true;
+    if (messenger_.receive(input_.ConsumeBool() ? &channel_ : nullptr, order) != Status::ok) {
+      alive_.erase(order.context);
+    }
+  }
   void fill(RmaOp& order, const RmaIov& range) {
     order.remote = {&range, 1};
     order.length = range.length;
@@ -156,6 +189,7 @@ class MessengerHarness {
                        directory_};
   std::map<void*, bool> alive_;
   std::map<void*, bool> peeks_;
+  std::map<void*, bool> many_;  ///< buffers for many messages
   std::uint64_t contexts_ = 0;
 };
 

@@ -1,5 +1,7 @@
-// A ring of shared memory whose other end scribbles: the reader while anything is written anywhere between
-// its looks, the writer while its head is anything, and the words with which a ring is introduced.
+// A ring of shared memory whose peer is hostile: the reader while anything is written anywhere between two
+// reads, the writer while the reader's position is anything, and the message that introduces a ring. The
+// first choice of an input says which: most inputs are about the ring, whose depth lies in long rows of
+// steps.
 #include <fuzzer/FuzzedDataProvider.h>
 
 #include "shm/hello.h"
@@ -12,7 +14,7 @@ namespace {
 using namespace cluster;
 using namespace cluster::shm;
 
-void scribble(FuzzedDataProvider& input, RingMemory& memory) {
+void corrupt(FuzzedDataProvider& input, RingMemory& memory) {
   const Bytes bytes = memory.bytes();
   // Mostly where it matters: the control page and the first slots.
   const std::size_t most =
@@ -32,15 +34,31 @@ std::size_t peek(RingReader& reader) {
   return sum + 1;
 }
 
+/// A message that was right until some of its bytes were changed. What is believed of it must make sense.
+void read_hello(FuzzedDataProvider& input) {
+  constexpr std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+  Hello hello;
+  hello.writer = SocketAddress::v4(kIp, 5000);
+  hello.epoch = input.ConsumeIntegral<std::uint64_t>();
+  hello.geometry = kSmall;
+  HelloMessage message = encode(hello);
+  auto* const bytes = reinterpret_cast<std::byte*>(&message);
+  while (input.remaining_bytes() > 0) {
+    const auto at = input.ConsumeIntegralInRange<std::size_t>(0, sizeof message - 1);
+    bytes[at] = static_cast<std::byte>(input.ConsumeIntegral<std::uint8_t>());
+  }
+  const auto read = decode(message);
+  if (read && (!read->geometry.valid() || read->writer.empty())) __builtin_trap();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzedDataProvider input(data, size);
-  HelloMessage words{};
-  const auto raw = input.ConsumeBytes<std::uint8_t>(sizeof words);
-  if (!raw.empty()) std::memcpy(&words, raw.data(), raw.size());
-  if (const auto hello = decode(words); hello && !hello->geometry.valid()) __builtin_trap();
-
+  if (input.ConsumeIntegralInRange<int>(0, 7) == 0) {
+    read_hello(input);
+    return 0;
+  }
   RingMemory memory;
   RingWriter writer(memory.bytes(), memory.geometry);
   RingReader reader(memory.bytes(), memory.geometry);
@@ -53,7 +71,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         static_cast<void>(writer.post(message.segment, message.gather()));
         break;
       }
-      case 2: scribble(input, memory); break;
+      case 2: corrupt(input, memory); break;
       default: {
         const std::size_t sum = peek(reader);
         seen = seen + sum;

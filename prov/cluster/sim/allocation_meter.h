@@ -1,5 +1,5 @@
 // How much memory an engine holds: every allocation made while it works is booked to its memory, and
-// taken off again when it is freed, whoever frees it. The simulator replaces operator new for this;
+// taken off again when it is freed, by whichever component. The simulator replaces operator new for this;
 // the library knows nothing of it.
 #pragma once
 
@@ -18,7 +18,7 @@ class AllocationMeter {
   }
   void remove(std::size_t size) { bytes_ -= size; }
 
-  /// Allocations between its beginning and its end go to `memory` (null: to nobody). Nests.
+  /// Allocations between its beginning and its end go to `memory` (null: to none). Nests.
   class Scope {
    public:
     explicit Scope(AllocationMeter* memory);

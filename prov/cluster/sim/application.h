@@ -1,5 +1,5 @@
 // The application of one process: does what its plan says and shows the oracles everything that comes of it.
-// Once it is told to finish it starts nothing new, and receives what is still on its way to it.
+// After finish() it starts nothing new, and receives what is still on its way to it.
 #pragma once
 
 #include "sim/application_environment.h"

@@ -112,7 +112,7 @@ void Batch::reap() {
     std::snprintf(outcome.error_text.data(), outcome.error_text.size(), "%s",
                   timed_out             ? "it never ends"
                   : WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
-                                        : "it ended without a word");
+                                        : "it ended without a result");
   }
   children_.erase(found);
   record(outcome);

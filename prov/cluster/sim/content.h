@@ -1,5 +1,5 @@
-// What messages contain: bytes that follow from the message's number, so that whoever receives one
-// can tell which it is and that every byte is where it belongs.
+// What messages contain: bytes that follow from the message's number, so that a receiver
+// can identify a message and check that every byte is where it belongs.
 #pragma once
 
 #include <cstdint>

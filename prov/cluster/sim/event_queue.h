@@ -1,5 +1,5 @@
 // What happens next. Time stands still while something happens and then jumps to the next thing: a
-// run of minutes in which nothing is said costs nothing. Things due at one moment happen in the order
+// run of minutes without any frame costs nothing. Things due at one moment happen in the order
 // they were planned.
 //
 // The digest condenses everything that happened: two runs of one seed are the same run if and only if

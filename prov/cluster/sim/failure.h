@@ -17,7 +17,7 @@ class LivenessFailure : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Of the process; a crash is told by its signal.
+/// Of the process; a crash shows as its signal.
 enum class ExitStatus : int { good = 0, usage = 1, safety = 2, liveness = 3, crash = 4 };
 
 }  // namespace cluster::sim

@@ -74,14 +74,14 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
   incident.kind = kinds[random.below(kinds.size())];
   incident.at = Time{} + random.between(Duration{0}, horizon);
   incident.host = static_cast<HostNumber>(random.below(hosts));
-  // Nobody is to be taken for dead because of an incident, or even two in a row.
+  // No peer may be declared dead because of an incident, or even two in a row.
   const Duration longest = peer_timeout / 5;
   incident.duration = random.chance(700'000) ? random.between(10us, 5ms) : random.between(1ms, longest);
   switch (incident.kind) {
     case Kind::cut: incident.cut = draw_cut(hosts, random); break;
     case Kind::computing:
     case Kind::alone:
-      // Whoever computes may do so for much longer than peers wait for the dead.
+      // An application may compute for much longer than the peer timeout.
       if (random.chance(200'000)) incident.duration = random.between(peer_timeout / 2, 3 * peer_timeout);
       break;
     case Kind::clock_jump: incident.duration = std::min(incident.duration, kClockJumpMax); break;
@@ -99,7 +99,7 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
   return incident;
 }
 
-/// What a process says before it ends comes when the next one has spoken.
+/// The last frames of a process arrive after the first ones of the next process.
 Incident late_last_words(const Incident& ending, SeededRandom& random) {
   Incident detour;
   detour.kind = Incident::Kind::detour;
@@ -158,7 +158,7 @@ void draw_restarts(std::uint32_t hosts, Duration horizon, SimNetwork& network, F
 std::vector<std::string_view> severity_names() { return {kNames.begin(), kNames.end()}; }
 
 bool draw_severity(std::string_view name, SeededRandom& random, Severity& out) {
-  // Drawn in any case, so that the rest of the run does not depend on who chose.
+  // Drawn in any case, so that the rest of the run does not depend on whether it was drawn or asked for.
   const auto drawn = static_cast<Severity>(random.below(kNames.size()));
   out = drawn;
   if (name.empty() || name == "any") return true;
@@ -171,6 +171,7 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
                       SimNetwork& network, SeededRandom& random) {
   FaultPlan plan;
   plan.severity = severity;
+  plan.outage_min = peer_timeout / 2;
   if (severity == Severity::none) return plan;
   plan.lossy = !random.chance(150'000);
   for (RailNumber rail = 0; plan.lossy && rail < network.rails(); ++rail) {
@@ -230,15 +231,19 @@ FaultSchedule::FaultSchedule(FaultPlan plan, EventQueue& event_queue, Trace& tra
       hosts_(hosts),
       returning_(hosts.size()),
       set_back_(hosts.size()) {
-  if (plan_.severity == Severity::outage) oracle_.incarnations().expect_outage();
+  if (plan_.severity == Severity::outage) oracle_.incarnations().expect_outages(plan_.outage_min);
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) event_queue_.plan(plan_.incidents[i].at, *this, i);
 }
 
 void FaultSchedule::handle_event(std::uint64_t note) {
   if (healed_) return;
   const Incident& incident = plan_.incidents[note % kEnds];
-  if (note >= kEnds) return end(incident);
+  if (note >= kEnds) {
+    end(incident);
+    return report_connections();
+  }
   begin(incident);
+  report_connections();
   event_queue_.plan(event_queue_.now() + incident.duration, *this, note | kEnds);
 }
 
@@ -254,7 +259,7 @@ void FaultSchedule::begin(const Incident& incident) {
       trace_.line("what host %u sends takes a longer way", incident.host);
       return network_.detour(incident.host, event_queue_.now() + incident.duration, incident.longer_by);
     case Kind::ethertype_blocked:
-      trace_.line("the shortcut of host %u on rail %u is shut", incident.host, incident.rail);
+      trace_.line("the EtherType path of host %u on rail %u is blocked", incident.host, incident.rail);
       return network_.block_ethertype(incident.host, incident.rail, incident.side, true);
     case Kind::computing: return host.pause(incident.duration, SimHost::PauseKind::computing);
     case Kind::alone: return host.pause(incident.duration, SimHost::PauseKind::alone);
@@ -299,10 +304,21 @@ void FaultSchedule::end(const Incident& incident) {
   }
 }
 
+/// Sessions begin on the first rail, so that one decides.
+void FaultSchedule::report_connections() {
+  for (HostNumber one = 0; one < hosts_.size(); ++one) {
+    for (HostNumber other = 0; other < one; ++other) {
+      const bool connected = network_.connects(one, other) && network_.connects(other, one);
+      oracle_.incarnations().connection_changed(one, other, connected, event_queue_.now());
+    }
+  }
+}
+
 void FaultSchedule::heal() {
   trace_.line("everything is healed");
   healed_ = true;
   network_.heal();
+  report_connections();
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     if (!hosts_[i]->running() && returning_[i]) hosts_[i]->start(set_back_[i]);
     hosts_[i]->resume();

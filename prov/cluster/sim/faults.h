@@ -1,4 +1,4 @@
-// What goes wrong in a run: hazards of every cable for its whole length, and incidents at their hour.
+// What goes wrong in a run: impairments of every cable for the whole run, and incidents at drawn times.
 // All of it is drawn before the run begins. In the end everything is healed, and what is left over has
 // a bounded time to come right.
 #pragma once
@@ -15,7 +15,7 @@ namespace cluster::sim {
 
 /// How bad it gets; each includes what stands before it.
 enum class Severity : std::uint8_t {
-  none,      ///< perfect cables, nobody goes away
+  none,      ///< perfect cables, every process runs
   network,   ///< cables lose, repeat, reorder and damage frames, ports go down, the network is cut for a
              ///< while; of several rails one may be gone for long
   hosts,     ///< processes are away or stopped, clocks jump
@@ -52,23 +52,23 @@ struct Incident {
 struct FaultPlan {
   Severity severity = Severity::none;
   bool lossy = false;
+  Duration outage_min{0};  ///< what lasts shorter is no outage
   std::vector<Incident> incidents;
 };
 
 std::vector<std::string_view> severity_names();
 /// False if there is no such name. "any" draws one.
 bool draw_severity(std::string_view name, SeededRandom& random, Severity& out);
-/// Draws hazards into the ports, and the incidents of a run whose workload lasts `horizon` or so.
+/// Draws impairments into the ports, and the incidents of a run whose workload lasts `horizon` or so.
 FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, Duration peer_timeout,
                       SimNetwork& network, SeededRandom& random);
 
-/// Networks that let nothing through by the shortcut, or not everywhere, or no more for a while. That is no
-/// fault of theirs: it happens whatever the severity.
-/// Where networks are cut, some cuts spare it.
+/// Networks that carry no EtherType frames, or not everywhere, or not for a while: real switches do that, so
+/// it happens at every severity. Where networks are cut, some cuts spare it.
 void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
                            SeededRandom& random);
 
-/// Lets incidents happen to hosts and network at their hour.
+/// Lets incidents begin and end at their times.
 class FaultSchedule final : public EventHandler {
  public:
   FaultSchedule(FaultPlan plan, EventQueue& event_queue, Trace& trace, SimNetwork& network, Oracle& oracle,
@@ -81,6 +81,7 @@ class FaultSchedule final : public EventHandler {
  private:
   void begin(const Incident& incident);
   void end(const Incident& incident);
+  void report_connections();
 
   FaultPlan plan_;
   EventQueue& event_queue_;
@@ -88,7 +89,7 @@ class FaultSchedule final : public EventHandler {
   SimNetwork& network_;
   Oracle& oracle_;
   std::vector<std::unique_ptr<SimHost>>& hosts_;
-  std::vector<bool> returning_;  ///< hosts whose next incarnation has been promised
+  std::vector<bool> returning_;  ///< hosts whose next incarnation is planned
   std::vector<Duration> set_back_;
   bool healed_ = false;
 };

@@ -1,4 +1,4 @@
-// Looks into frames the way a bystander on the wire can: through the gate and segment by segment.
+// Looks into frames as a capture on the wire would: admitted frames, segment by segment.
 // For traces only: nothing that is decided depends on it.
 #pragma once
 

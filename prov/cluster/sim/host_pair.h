@@ -1,5 +1,5 @@
-// Two hosts in an order: who speaks, and to whom. What is kept of one direction (messages, sessions, what was
-// heard) goes by this key. It knows nothing of lives and rails.
+// An ordered pair of hosts, sender and receiver: the key of everything that is kept for one direction. It
+// knows nothing of incarnations and rails.
 #pragma once
 
 #include <cstddef>

@@ -25,7 +25,7 @@ void Incarnations::session_announced(HostNumber self, HostNumber to, const wire:
   lane.last_epoch = std::max(lane.last_epoch, opening.epoch);
 }
 
-/// True if the session is one that an earlier incarnation of the host has told `to`.
+/// True if the session is one that an earlier incarnation of the host announced to `to`.
 bool Incarnations::is_of_earlier_incarnation(HostNumber host, HostNumber to, std::uint32_t session) const {
   const Lane* const told = lane(host, to);
   if (told == nullptr) return false;
@@ -33,7 +33,7 @@ bool Incarnations::is_of_earlier_incarnation(HostNumber host, HostNumber to, std
   return found != told->sessions.end() && found->second < hosts_[host].incarnation;
 }
 
-/// True if the session is the last that the host has told `to`, and its present incarnation has.
+/// True if the session is the last one that the host announced to `to`, and its present incarnation did.
 bool Incarnations::is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const {
   const Lane* const told = lane(host, to);
   if (session == 0 || told == nullptr || told->last_session != session) return false;
@@ -56,10 +56,10 @@ bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::F
     lane.named = view.session;
     lane.named_by = packet.incarnation;
   }
-  // Who comes second is refused, and so not heard of.
+  // The engine refuses the second process that names the session.
   const bool names_our_session = names_ours && lane.named_by == packet.incarnation;
   if (names_our_session && packet.incarnation > lane.proven_incarnation) {
-    if (ended) lane.met_ended_peer = hosts_[at].incarnation;  // whoever has called meanwhile could be anybody
+    if (ended) lane.met_ended_peer = hosts_[at].incarnation;  // openings that came meanwhile prove nothing
     lane.proven_incarnation = packet.incarnation;
     lane.proven_time = now;
   }
@@ -69,7 +69,7 @@ bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::F
     lane.peer_incarnation = packet.incarnation;
     lane.peer_heard_at = frames_read_;
   }
-  // First words of a next incarnation could be anybody's: they end nothing until they have named our session.
+  // An opening proves nothing about its sender until a frame has named our session.
   const bool proven = view.session != 0 || lane.known_incarnation == 0;
   if (proven) lane.known_incarnation = std::max(lane.known_incarnation, packet.incarnation);
   return true;
@@ -94,31 +94,52 @@ std::uint32_t Incarnations::known(HostNumber from, HostNumber to) const {
   return known ? heard->known_incarnation : hosts_[to].incarnation;
 }
 
-/// First words to an earlier incarnation name no incarnation: a new one may take them for its own, and then
-/// has a session with a peer that has given it up, until one of the two is told. Or what was said to nobody
-/// in particular was answered by an incarnation that has ended meanwhile: the session is to be given up, also
-/// by a next incarnation that has taken a repeated call for its own.
+/// An opening names no incarnation of its receiver. A new incarnation that takes an opening to an earlier one
+/// for its own has a session that the peer has closed, until one of the two is reset. Likewise an opening may
+/// have been answered by an incarnation that has ended meanwhile: the session is to be closed, also by a next
+/// incarnation that takes a repeated opening for its own.
 bool Incarnations::session_uncertain(HostNumber host, HostNumber by) const {
   const Lane* const heard = lane(by, host);
   const std::uint32_t incarnation = hosts_[host].incarnation;
   return heard != nullptr && (heard->stale_call_read == incarnation || heard->met_ended_peer == incarnation);
 }
 
-/// True if by that moment the host had heard the present incarnation of `from` name the session it has told
-/// it last.
+/// True if by that moment the host had read a frame of the present incarnation of `from` that named the
+/// session announced last.
 bool Incarnations::heard_by(HostNumber host, HostNumber from, std::uint64_t moment) const {
   const Lane* const heard = lane(from, host);
   return heard != nullptr && heard->peer_incarnation == hosts_[from].incarnation &&
          heard->peer_heard_at <= moment && is_last_session(host, from, heard->peer_session);
 }
 
+/// After an outage the two count as having met when each has heard the other name its session again: until
+/// then either may have closed it.
+void Incarnations::connection_changed(HostNumber one, HostNumber other, bool connected, Time now) {
+  Interruption& state = interruptions_[{std::min(one, other), std::max(one, other)}];
+  if (state.now == !connected) return;
+  state.now = !connected;
+  if (!connected) {
+    state.since = now;
+  } else if (now - state.since >= outage_min_) {
+    state.was_outage = true;
+    lanes_[{one, other}].peer_session = lanes_[{other, one}].peer_session = 0;
+  }
+}
+
+/// True if the network was gone between the two for long, or is gone now and that may be an outage.
+bool Incarnations::had_outage(HostNumber one, HostNumber other) const {
+  const auto found = interruptions_.find({std::min(one, other), std::max(one, other)});
+  if (found == interruptions_.end()) return false;
+  return found->second.was_outage || (found->second.now && outage_min_ != Duration::max());
+}
+
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
-  if (outage_ || !other.alive || other.clock_went_back || hosts_[self].clock_went_back) return true;
+  if (!other.alive || other.clock_went_back || hosts_[self].clock_went_back) return true;
   const bool had_met = heard_by(self, peer, started.moment) && heard_by(peer, self, started.moment);
   if (had_met) return false;
   return other.incarnation != started.incarnation || session_uncertain(self, peer) ||
-         session_uncertain(peer, self);
+         session_uncertain(peer, self) || had_outage(self, peer);
 }
 
 }  // namespace cluster::sim

@@ -1,12 +1,12 @@
-// Whose process lives in which incarnation, who has told whom of which session, and who has heard of whom:
-// what a bystander at every door sees. From it follows when an operation between two processes may end with
-// an error: something happened to one of them, or the network was gone for longer than anybody has to wait,
-// or the two had not met.
+// Which incarnation of a process runs on each host, which sessions it has announced to which peer, and what
+// each has read of the other: taken from the frames that engines send and read. From this follows when an
+// operation between two processes may end with an error: one of them ended, the network was interrupted for
+// longer than the peer timeout, or the two had not met.
 //
-// First words name no incarnation of the receiver, so they may reach another than they were meant for, and
-// their answer may come when that one is over: *confusion*. Whoever is in it may give operations up until the
-// two have *met*, that is until each has heard the present incarnation of the other name the session it told
-// last. What is started after that has no such excuse.
+// An opening names no incarnation of the receiver, so it may reach another one than it was sent to, and the
+// answer may come when that one has ended. Operations of such a pair may fail until the two have *met*: until
+// each has read a frame of the other's present incarnation that names the session it announced last. What is
+// started after that may not fail.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kFirstIncarnation = 1;
 /// When an operation with a peer was started.
 struct OperationStart {
   std::uint32_t incarnation = kFirstIncarnation;  ///< of the peer, as the host knew it
-  std::uint64_t moment = 0;                       ///< counts what was read at all doors
+  std::uint64_t moment = 0;                       ///< counts the frames that all engines have read
 };
 
 class Incarnations {
@@ -38,19 +38,21 @@ class Incarnations {
   void ends(HostNumber host) { hosts_[host].alive = false; }
   std::uint32_t of(HostNumber host) const { return hosts_[host].incarnation; }
   bool alive(HostNumber host) const { return hosts_[host].alive; }
-  /// From now on the network may be gone for longer than peers wait.
-  void expect_outage() { outage_ = true; }
+  /// Interruptions of at least this length may last longer than two peers wait for each other.
+  void expect_outages(Duration at_least) { outage_min_ = at_least; }
+  /// The network begins or ends to carry frames between two hosts, in both directions.
+  void connection_changed(HostNumber one, HostNumber other, bool connected, Time now);
 
-  /// An engine says what its session is; an earlier one it may have given up.
+  /// An engine sends the opening of a session; it may have closed an earlier one.
   void session_announced(HostNumber self, HostNumber to, const wire::Opening& opening);
-  /// An engine tells whoever has that session who it would be to it, and nothing else.
+  /// An engine sends an opening, and nothing else, to that session.
   void introduction_sent(HostNumber self, HostNumber to, std::uint32_t session, Time now) const;
-  /// An engine looks at a frame of a flow. False: it is for nobody who lives.
+  /// An engine reads a frame of a flow. False: it is meant for an incarnation that has ended.
   bool frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now);
   /// True if the frame was sent before the receiver's process began.
   bool is_stale(HostNumber at, const Packet& packet) const { return packet.sent_at < hosts_[at].began; }
 
-  /// Of the host `to`, as `from` knows it: it may not have heard of the latest one.
+  /// The incarnation of `to` that `from` knows, which need not be the latest one.
   std::uint32_t known(HostNumber from, HostNumber to) const;
   std::uint64_t moment() const { return frames_read_; }
   /// An operation with a peer is started.
@@ -59,25 +61,29 @@ class Incarnations {
   bool error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const;
 
  private:
-  /// What `to` has heard from `from`, and been told by it.
+  /// What is known of the frames from one host, `from`, to another, `to`.
   struct Lane {
-    std::uint32_t known_incarnation = 0;  ///< of `from`, as `to` last saw it...
-    std::uint32_t known_by = 0;           ///< ...in this incarnation of its own
-    std::uint32_t stale_call_read = 0;    ///< incarnation of `to` that saw a frame meant for an earlier one
-    std::uint32_t met_ended_peer =
-        0;  ///< incarnation of `to` that first heard of `from` by an incarnation that was over then
-    /// Latest incarnation of `from` that has named the session `to` has told it of last...
+    /// The latest incarnation of `from` that `to` has read a frame of, in its incarnation `known_by`.
+    std::uint32_t known_incarnation = 0;
+    std::uint32_t known_by = 0;
+    /// The incarnation of `to` that read a frame meant for an earlier one.
+    std::uint32_t stale_call_read = 0;
+    /// The incarnation of `to` that first read a frame of `from` when the sender had ended.
+    std::uint32_t met_ended_peer = 0;
+    /// The latest incarnation of `from` that has named the session that `to` announced last, and when it
+    /// first did.
     std::uint32_t proven_incarnation = 0;
-    Time proven_time{};       ///< ...for the first time
-    std::uint32_t named = 0;  ///< that session again...
-    std::uint32_t named_by =
-        0;  ///< ...and the incarnation that was first to name it, so that it is with that one
-    std::uint32_t peer_session = 0;      ///< that session...
-    std::uint32_t peer_incarnation = 0;  ///< ...the incarnation that named it...
-    std::uint64_t peer_heard_at = 0;     ///< ...and when first
-    std::unordered_map<std::uint32_t, std::uint32_t>
-        sessions;                    ///< that `from` has told `to` of, heard or not, and their lives
-    std::uint32_t last_session = 0;  ///< the one with the latest epoch: those before it may be over
+    Time proven_time{};
+    /// That session, and the first incarnation that named it: the session is with that one.
+    std::uint32_t named = 0;
+    std::uint32_t named_by = 0;
+    /// That session, the living incarnation that named it, and the moment of the first frame that did.
+    std::uint32_t peer_session = 0;
+    std::uint32_t peer_incarnation = 0;
+    std::uint64_t peer_heard_at = 0;
+    /// The sessions that `from` has announced, and the incarnations that did.
+    std::unordered_map<std::uint32_t, std::uint32_t> sessions;
+    std::uint32_t last_session = 0;  ///< the one with the latest epoch
     std::uint64_t last_epoch = 0;
   };
   struct Host {
@@ -88,6 +94,14 @@ class Incarnations {
     bool clock_ever_went_back = false;
   };
 
+  /// What the network did to a pair of hosts.
+  struct Interruption {
+    bool now = false;
+    Time since{};
+    bool was_outage = false;  ///< one has ended that was an outage
+  };
+
+  bool had_outage(HostNumber one, HostNumber other) const;
   const Lane* lane(HostNumber from, HostNumber to) const;
   bool is_of_earlier_incarnation(HostNumber host, HostNumber to, std::uint32_t session) const;
   bool is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const;
@@ -97,7 +111,8 @@ class Incarnations {
   std::vector<Host> hosts_;
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   std::uint64_t frames_read_ = 0;
-  bool outage_ = false;
+  std::unordered_map<Pair, Interruption, PairHash> interruptions_;  ///< `from` is the smaller number
+  Duration outage_min_ = Duration::max();
 };
 
 }  // namespace cluster::sim

@@ -29,7 +29,7 @@ class MatchOrder {
   };
 
   /// False if the match is out of order with one noted before, which `other` then is. `lane` names
-  /// sender, receiver, their lives and the kind of message.
+  /// sender, receiver, their incarnations and the kind of message.
   bool note(std::uint64_t lane, const Match& match, Match& other);
 
  private:

@@ -41,13 +41,13 @@ struct Measured {
 
 Measured measure(const Scenario& scenario);
 
-/// A plan that sends untagged messages of one size to receives from anybody, and nothing else.
+/// A plan that sends untagged messages of one size to wildcard receives, and does nothing else.
 WorkloadPlan plain_plan(Pattern pattern, std::size_t size, std::uint32_t messages);
 
 /// Goodput of a stream of 1 MB messages between two hosts at several rates of loss, as a table.
 std::string goodput_table();
 /// Compares a fresh table with the one in the file. Returns what is worse by more than the tolerance,
-/// or nothing; `notes` tells what is better.
+/// or nothing; `notes` says what is better.
 std::string compare_goodput(const std::string& fresh, const std::string& path, std::string& notes);
 
 /// All-to-all and many-to-one with up to so many hosts: rows of a table, each also to standard output as soon

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Plants mistakes in the library and demands that the simulator notices each of them.
+"""Plants mistakes in the library, one at a time, and demands that the simulator detects each of them.
 
-    mutate.py [--seeds 200] [--jobs 2] [--only WORDS] [--scratch DIRECTORY] [--keep] [--self-test]
+    mutate.py [--seeds 200] [--jobs 2] [--only WORDS] [--scratch DIRECTORY] [--keep] [--check | --self-test]
 
 Works on a copy of the sources in a scratch directory, never on the tree itself, and compiles there only what a
-mistake touches. Prints a table: each mistake, and the first seed that tells of it. Exit status 0 if all were
-noticed; 1 if one was not, or if the words that a mistake replaces no longer stand in the sources exactly once.
+mistake touches. Prints a table: each mistake, and the first seed that detects it. Exit status 0 if all were
+detected; 1 if one was not, or if the text that a mistake replaces does not stand in the sources exactly once;
+2 usage.
 
     --only WORDS  those whose name contains the words
-    --self-test   the sources as they are must pass, and one mistake must be noticed
+    --check       only that every mistake still applies to the sources: takes a moment, compiles nothing
+    --self-test   the sources as they are must pass, and one mistake must be detected
 """
 import argparse
 import pathlib
@@ -22,15 +24,16 @@ from mutations import MUTATIONS
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROVIDER = HERE.parent
-# What the simulator is made of: the rooms below the interface, and itself.
-ROOMS = ("base", "wire", "rails", "link", "reliability", "protocol", "engine", "os")
+# The simulator is made of every component below the interface, and of itself.
+INTERFACE = ("api", "provider")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
-# That the sources as they are pass is for other tests to prove; here it only shows that the copy is sound.
-UNHARMED_SEEDS = 20
+# Other tests prove that the sources as they are pass; these seeds only show that the copy is complete.
+UNCHANGED_SEEDS = 20
 
 
 def sources(tree):
-    found = [path for room in ROOMS for path in sorted((tree / "src" / room).rglob("*.cc"))]
+    components = [path for path in sorted((tree / "src").iterdir()) if path.is_dir() and path.name not in INTERFACE]
+    found = [path for component in components for path in sorted(component.rglob("*.cc"))]
     found += sorted((tree / "sim").glob("*.cc"))
     return [path for path in found if not path.name.endswith("_other.cc")]
 
@@ -50,73 +53,84 @@ def write_rules(tree, launcher):
     (tree / "build.ninja").write_text("\n".join(lines) + "\n")
 
 
-def build(tree):
-    done = subprocess.run(["ninja", "-C", str(tree)], capture_output=True, text=True)
+def build(tree, jobs):
+    """None, or what the compiler reports."""
+    done = subprocess.run(["ninja", "-C", str(tree), "-j", str(jobs)], capture_output=True, text=True)
     if done.returncode == 0:
         return None
     return "\n".join(line for line in done.stdout.splitlines() if "error" in line) or done.stdout[-2000:]
 
 
 def first_failure(tree, seeds, jobs):
-    """What the first seed that fails says, or None."""
+    """What the first seed that fails reports, or None."""
     done = subprocess.run([str(tree / "cluster-sim"), "--seed", "1", "--seeds", str(seeds), "--jobs", str(jobs),
                            "--first-failure", "--quiet"], capture_output=True, text=True)
     if done.returncode == 0:
         return None
     for line in done.stdout.splitlines():
-        said = re.match(r"(SAFETY|LIVENESS|CRASH)  seed (\d+) \([^)]*\): (.*)", line)
-        if said:
-            return f"{said[1].lower()}, seed {said[2]}: {said[3][:70]}"
+        failure = re.match(r"(SAFETY|LIVENESS|CRASH)  seed (\d+) \([^)]*\): (.*)", line)
+        if failure:
+            return f"{failure[1].lower()}, seed {failure[2]}: {failure[3][:70]}"
     return f"exit status {done.returncode}"
 
 
-def plant(tree, mutation):
-    """Changes the file; returns its old words, or None if the place is not there any more."""
+def problem_of(tree, mutation):
+    """Why a mistake cannot be planted in the sources of the tree, or None."""
+    _, name, old, _ = mutation
+    path = tree / "src" / name
+    if not path.exists():
+        return f"no longer applies: there is no src/{name}"
+    count = path.read_text().count(old)
+    return None if count == 1 else f"no longer applies: src/{name} has {count} times: {old}"
+
+
+def detect(tree, mutation, options):
+    """(detected, what is printed)"""
+    problem = problem_of(tree, mutation)
+    if problem:
+        return False, problem
     _, name, old, new = mutation
     path = tree / "src" / name
-    text = path.read_text() if path.exists() else ""
-    if text.count(old) != 1:
-        return None
-    path.write_text(text.replace(old, new))
-    return text
+    before = path.read_text()
+    path.write_text(before.replace(old, new))
+    errors = build(tree, options.jobs)
+    failure = None if errors else first_failure(tree, options.seeds, options.jobs)
+    path.write_text(before)
+    if errors:
+        return False, "does not compile: " + errors
+    return failure is not None, failure or f"NOT DETECTED in {options.seeds} seeds"
 
 
-def judge(tree, mutation, options):
-    """(noticed, what is to be said)"""
-    before = plant(tree, mutation)
-    if before is None:
-        return False, f"no longer applies: {mutation[1]} does not say exactly once: {mutation[2]}"
-    wrong = build(tree)
-    said = None if wrong else first_failure(tree, options.seeds, options.jobs)
-    (tree / "src" / mutation[1]).write_text(before)
-    if wrong:
-        return False, "does not compile: " + wrong
-    return said is not None, said or f"NOT NOTICED in {options.seeds} seeds"
+def check(chosen):
+    """Every mistake still applies."""
+    problems = [(mutation[0], problem_of(PROVIDER, mutation)) for mutation in chosen]
+    for name, problem in problems:
+        if problem:
+            print(f"{name:46} {problem}")
+    stale = sum(problem is not None for _, problem in problems)
+    print(f"{len(chosen)} mistakes, {stale} no longer apply")
+    return 1 if stale else 0
 
 
-def run(tree, options):
-    chosen = [m for m in MUTATIONS if options.only in m[0]]
-    if not chosen:
-        print(f"mutate: no mistake is called {options.only}", file=sys.stderr)
-        return 2
+def run(tree, chosen, options):
     shutil.copytree(PROVIDER / "src", tree / "src")
     shutil.copytree(HERE, tree / "sim")
     write_rules(tree, "ccache " if shutil.which("ccache") else "")
     print(f"building the simulator ({len(sources(tree))} files)", flush=True)
-    wrong = build(tree)
-    if wrong:
-        print("mutate: the sources do not compile:\n" + wrong, file=sys.stderr)
+    errors = build(tree, options.jobs)
+    if errors:
+        print("mutate: the sources do not compile:\n" + errors, file=sys.stderr)
         return 1
-    said = first_failure(tree, UNHARMED_SEEDS, options.jobs)
-    if said:
-        print("mutate: the simulator complains without any mistake planted: " + said, file=sys.stderr)
+    failure = first_failure(tree, UNCHANGED_SEEDS, options.jobs)
+    if failure:
+        print("mutate: the simulator fails without any mistake: " + failure, file=sys.stderr)
         return 1
     missed = 0
-    for mutation in chosen[:1] if options.self_test else chosen:
-        noticed, words = judge(tree, mutation, options)
-        missed += not noticed
-        print(f"{mutation[0]:46} {words}", flush=True)
-    print(f"{len(chosen) if not options.self_test else 1} mistakes, {missed} not noticed")
+    for number, mutation in enumerate(chosen, 1):
+        detected, text = detect(tree, mutation, options)
+        missed += not detected
+        print(f"{number:3} {mutation[0]:52} {text}", flush=True)
+    print(f"{len(chosen)} mistakes, {missed} not detected")
     return 1 if missed else 0
 
 
@@ -127,11 +141,19 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--scratch", help="make the scratch directory here")
     parser.add_argument("--keep", action="store_true", help="leave the scratch directory")
-    parser.add_argument("--self-test", action="store_true")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--check", action="store_true", help="only that every mistake still applies")
+    mode.add_argument("--self-test", action="store_true", help="the sources pass, and one mistake is detected")
     options = parser.parse_args()
+    chosen = [mutation for mutation in MUTATIONS if options.only in mutation[0]]
+    if not chosen:
+        print(f"mutate: no mistake is called {options.only}", file=sys.stderr)
+        return 2
+    if options.check:
+        return check(chosen)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="cluster-mutate-", dir=options.scratch))
     try:
-        return run(scratch, options)
+        return run(scratch, chosen[:1] if options.self_test else chosen, options)
     finally:
         if options.keep:
             print(f"left in {scratch}")

@@ -107,7 +107,7 @@ Message* Oracle::find(bool has_data, std::uint64_t data, bool tagged, std::uint6
 
 Message& Oracle::identify(const Receive& receive, const Completion& completion, ConstBytes content) {
   Message* message = find(completion.has_data, completion.data, completion.tagged, completion.tag, content);
-  if (message == nullptr) throw SafetyFailure("received what nobody sent (" + text_of(completion) + ")");
+  if (message == nullptr) throw SafetyFailure("received what was never sent (" + text_of(completion) + ")");
   if (message->state == State::composed) fail("received a message that was never taken", *message);
   if (message->to != receive.host) fail("received by host " + std::to_string(receive.host), *message);
   if (completion.source != message->from) fail("received as if from " + text_of(completion), *message);
@@ -131,8 +131,8 @@ void Oracle::match(const Receive& receive, const Message& message) {
                          receive.ignore};
   if (!receive.tagged) criteria.ignore = ~std::uint64_t{0};
   if (!criteria.accepts(message.tag)) fail("matched a receive that does not take it", message);
-  // Late copies of what was said to an earlier incarnation, perhaps in two sessions that are both over: each
-  // call keeps its order, but which of two calls comes first nobody can know who has not heard of either.
+  // Late copies of frames to an earlier incarnation, perhaps of two sessions that have both ended: each
+  // session keeps its order, but a receiver that knows neither session cannot order the two.
   if (message.started.incarnation != receive.incarnation) return;
   std::uint64_t lane = mix64(std::uint64_t{message.from} << 32 | message.to);
   lane = mix64(lane ^ std::uint64_t{message.from_incarnation} << 32 ^ receive.incarnation);
@@ -193,7 +193,7 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
   const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
                          completion.status == Status::refused;
-  // Which incarnation of the peer it was about nobody can tell: any change of lives is an excuse.
+  // The completion does not name the incarnation of the peer: any change of incarnations permits the error.
   if (lost_peer && peer_known &&
       incarnations_.error_permitted(receive.host, peer, {kFirstIncarnation, receive.started}))
     return;

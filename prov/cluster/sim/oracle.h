@@ -6,10 +6,10 @@
 //   promises          a send that completed "transmitted" has arrived at the peer's library; what has
 //                     arrived there is delivered whatever becomes of the sender
 //   honest errors     an operation fails only if something happened to one of its two processes, or
-//                     the network was gone for longer than anybody has to wait
+//                     the network was gone for longer than the peer timeout
 //   nothing is lost   in the end every message that must arrive has
 //
-// It sees what applications see, and frames as a bystander at the receiver's door sees them.
+// It sees what applications see, and the frames that engines read from their links.
 #pragma once
 
 #include <string>
@@ -42,7 +42,7 @@ struct Message {
   HostNumber to = 0;
   std::uint32_t from_incarnation = 0;
   OperationStart started;                 ///< when it was taken
-  std::uint32_t arrived_incarnation = 0;  ///< of the receiver, at whose door the beginning was seen; 0: none
+  std::uint32_t arrived_incarnation = 0;  ///< of the receiver that read its beginning; 0: none
   std::uint32_t received_incarnation = 0;
   State state = State::composed;
   bool tagged = false;
@@ -104,10 +104,10 @@ class Oracle {
   /// A claimed message was thrown away.
   void dropped(Message& message);
 
-  // --- lives ---
+  // --- incarnations ---
   Incarnations& incarnations() { return incarnations_; }
   const Incarnations& incarnations() const { return incarnations_; }
-  /// The process is no more: nobody will hear what became of its messages.
+  /// The process is no more: its sends are never reported.
   void incarnation_ends(HostNumber host);
   /// An engine looks at a frame, which has passed the gate.
   void frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now);

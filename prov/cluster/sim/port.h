@@ -9,7 +9,7 @@
 
 namespace cluster::sim {
 
-/// What may befall a frame in one direction; all zero is a perfect cable.
+/// What may happen to a frame in one direction; all zero is a perfect cable.
 struct Impairment {
   std::uint32_t loss = 0;  ///< parts in a million, as all of these
   std::uint32_t duplicate = 0;
@@ -17,7 +17,7 @@ struct Impairment {
   std::uint32_t reorder = 0;
   Duration reorder_by{0};       ///< at most so much later than its turn; also how late a duplicate comes
   Duration jitter{0};           ///< on top of the port's delay, in order
-  std::uint32_t late_copy = 0;  ///< a copy comes too, when everybody has forgotten
+  std::uint32_t late_copy = 0;  ///< a copy comes too, long after the frame
   Duration late_copy_by{0};     ///< at most so late
   /// Losses in bursts (Gilbert and Elliott): the chances that a burst begins and ends with a frame, and
   /// of loss within one. It ends by itself after kBurstMost.

@@ -1,5 +1,5 @@
-// Buffers that the library has given back, kept for a while: whoever still writes into one is found out.
-// Spoiling them shows late readers too, who would send the spoilt bytes.
+// Buffers that the library has given back, kept for a while to detect late writes.
+// They are filled with poison, so a late read shows too: it would send the poison.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ class Quarantine {
  public:
   using Buffer = std::unique_ptr<std::byte[]>;
 
-  /// Spoils the first `size` bytes of the buffer and keeps it. Throws SafetyFailure if one that is let go has
-  /// been written.
+  /// Poisons the first `size` bytes of the buffer and keeps it. Throws SafetyFailure if one that is let go
+  /// has been written.
   void take(Buffer buffer, std::size_t size);
   /// Throws SafetyFailure if any buffer has been written since it was given back.
   void check() const;

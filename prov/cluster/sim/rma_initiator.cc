@@ -15,9 +15,10 @@ constexpr std::uint64_t kRemoteContext = std::uint64_t{1} << 49;
 constexpr std::size_t kGuardBytes = 16;
 constexpr std::byte kGuard{0xA5};
 constexpr std::size_t kReadingBytes = 64 * 1024;
-/// Writes that a region has room for at a time, of the longest.
+/// So many of the longest writes fit into a region at a time.
 constexpr std::size_t kLongestAtATime = 2;
-/// Regions that an incarnation opens besides the first ones: the judges keep them all to the end of the run.
+/// Regions that an incarnation opens besides the first ones: the oracle keeps all of them to the end of the
+/// run.
 constexpr std::uint64_t kRegionsMax = 6;
 /// An address no region reaches to.
 constexpr std::uint64_t kNowhere = std::uint64_t{1} << 60;
@@ -42,7 +43,7 @@ void RmaInitiator::register_region() {
   WatchedRegion::Shape shape;
   shape.host = env_.self;
   shape.incarnation = env_.incarnation;
-  // Keys of lives that are over mean nothing to the next one.
+  // Keys of earlier incarnations mean nothing to this one.
   shape.key = std::uint64_t{env_.self} << 40 | std::uint64_t{env_.incarnation} << 20 | ++keys_;
   shape.start = random_.chance(kMillion / 2) ? 0 : random_.below(1u << 30);
   shape.reading = kReadingBytes;
@@ -94,7 +95,7 @@ bool RmaInitiator::start_operation(HostNumber to) {
   return !shape.ranges.empty() && order(std::move(shape), remote);
 }
 
-/// One more range of an operation; false if the region has no room for it.
+/// One more range of an operation; false if the region has no free slot for it.
 bool RmaInitiator::draw_range(Operation& operation, WatchedRegion& region_watch) {
   std::size_t length = std::min(draw_size(env_.plan.sizes, env_.thresholds, random_), kRemoteMax);
   Operation::Range range{&region_watch, 0, length};

@@ -1,5 +1,5 @@
-// The part of an application that exposes memory and reaches into that of others. Who may ask for what
-// it learns from the oracle, as real processes learn keys from each other.
+// The part of an application that exposes memory and reads and writes that of others. It learns
+// keys and addresses from the oracle, as real processes learn them from each other.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ class RmaInitiator {
   /// Exposes the regions of this incarnation, if the plan has remote operations at all.
   RmaInitiator(const ApplicationEnvironment& environment, SeededRandom random, Quarantine& quarantine);
 
-  /// Orders a read or a write. False if there was no room for it, or nothing to ask for.
+  /// Starts a read or a write. False if the engine has no space for it, or the peer has registered nothing.
   bool start_operation(HostNumber to);
   /// Closes a region, opens another.
   void replace_region();

@@ -148,7 +148,7 @@ void RmaOracle::put_ended(RmaOperation& operation) {
   finish(operation);
 }
 
-/// Nobody looks at the slots of a write any more.
+/// The slots of a write are not needed any more.
 void RmaOracle::finish(RmaOperation& put) {
   if (put.forbidden || put.over || put.readers > 0) return;
   if (put.state != State::succeeded && put.state != State::failed) return;

@@ -44,13 +44,13 @@ struct RmaOperation {
   bool reported = true;
   bool has_data = false;
   bool data_came = false;
-  bool over = false;  ///< nobody looks at its slots any more
+  bool over = false;  ///< its slots are not needed any more
   bool fenced = false;
   MessageNumber reads_back = 0;  ///< get: the write whose slot it reads
   std::uint32_t readers = 0;     ///< put: gets that are to read it back
 };
 
-/// What bytes a write carries: its content is told from that of messages.
+/// What bytes a write carries: its content differs from that of every message.
 inline constexpr MessageNumber kRemoteContent = MessageNumber{1} << 48;
 
 class RmaOracle {
@@ -62,7 +62,7 @@ class RmaOracle {
   /// What the host exposes now.
   std::vector<WatchedRegion*> registered(HostNumber host);
   void close(WatchedRegion& region_watch);
-  /// The process is no more: nothing touches its memory, and its operations end without a word.
+  /// The process is no more: nothing touches its memory, and its operations are never reported.
   void incarnation_ends(HostNumber host);
 
   // --- operations ---
@@ -109,7 +109,7 @@ class RmaOracle {
   std::deque<WatchedRegion> regions_;
   std::deque<RmaOperation> operations_;
   std::unordered_map<std::uint64_t, Lane> lanes_;
-  std::vector<MessageNumber> silent_;  ///< writes nobody will hear of; their slots are to be used again
+  std::vector<MessageNumber> silent_;  ///< writes that are not reported; their slots are to be used again
   std::uint64_t succeeded_ = 0;
 };
 

@@ -27,7 +27,7 @@ struct Outcome {
 /// Runs the seed and catches what the oracle throws. `announce` prints what was drawn before it runs.
 Outcome run_seed(const RunOptions& options, bool announce);
 
-/// The lines that tell a reader how it went and, if it went wrong, how to see it again.
+/// Prints the result and, after a failure, the command that repeats the run.
 void print_outcome(const Outcome& outcome, const RunOptions& options);
 
 }  // namespace cluster::sim

@@ -1,5 +1,6 @@
 // Scale: many hosts at once, all to all and all to one.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -15,13 +16,34 @@ constexpr std::size_t kSmall = 8;
 constexpr std::size_t kLarge = 64 * 1024;
 constexpr std::size_t kHuge = 1024 * 1024;
 
-/// What may be lost of a row's goodput before it counts as worse.
-constexpr double kGoodputTolerance = 0.10;
 constexpr std::size_t kNameWidth = 24;
+
+/// A column, and what a fresh value may be worse by: a share of the old value and something besides,
+/// whichever way it is worse.
+struct Column {
+  const char* name;
+  double share;
+  double besides;
+  bool more_is_better;
+};
+constexpr std::size_t kColumns = 7;
+constexpr std::array<Column, kColumns> kTable{{
+    // A tenth is more than any change of pacing that is meant has cost so far.
+    {"Gbit/s", 0.10, 0, true},
+    {"port %", 0.10, 0, true},
+    // Losses come in bursts when a queue overflows: one burst more is 64 KB of some megabytes.
+    {"lost %", 0.10, 0.5, false},
+    {"again %", 0.10, 0.5, false},
+    // One retransmission timeout is a millisecond or more: it must show.
+    {"stall ms", 0.25, 0.1, false},
+    {"took ms", 0.10, 0, false},
+    // An allocation that every peer has costs at least some dozens of bytes.
+    {"state/peer", 0.05, 256, false},
+}};
 
 struct Row {
   std::string what;  ///< with hosts and bytes: the name of the row
-  double gigabits = 0;
+  std::array<double, kColumns> values{};
 };
 
 /// Rows of a table by the columns that say what was measured; lines that are none are skipped.
@@ -32,12 +54,28 @@ std::vector<Row> rows_in(std::istream& text) {
     std::istringstream words(line.substr(kNameWidth));
     std::string hosts, bytes;
     Row row;
-    words >> hosts >> bytes >> row.gigabits;
+    words >> hosts >> bytes;
+    for (double& value : row.values) words >> value;
     row.what = line.substr(0, line.find_last_not_of(' ', kNameWidth - 1) + 1) + ", " + hosts + " hosts, " +
                bytes + " bytes";
     if (words) rows.push_back(row);
   }
   return rows;
+}
+
+std::string compare_row(const Row& before, const Row& now) {
+  std::string worse;
+  for (std::size_t i = 0; i < kColumns; ++i) {
+    const Column& column = kTable[i];
+    const double margin = before.values[i] * column.share + column.besides;
+    const double loss = (column.more_is_better ? -1 : 1) * (now.values[i] - before.values[i]);
+    if (loss <= margin) continue;
+    char line[160];
+    std::snprintf(line, sizeof line, "%s: %s went from %.3f to %.3f\n", now.what.c_str(), column.name,
+                  before.values[i], now.values[i]);
+    worse += line;
+  }
+  return worse;
 }
 
 void append_row(std::string& table, const char* what, const Scenario& scenario) {
@@ -115,9 +153,8 @@ std::string compare_scale(const std::string& fresh, const std::string& path) {
         std::find_if(before.begin(), before.end(), [&](const Row& other) { return other.what == row.what; });
     if (same == before.end()) {
       worse += path + " has no row for " + row.what + "\n";
-    } else if (row.gigabits < same->gigabits * (1 - kGoodputTolerance)) {
-      worse += row.what + ": from " + std::to_string(same->gigabits) + " to " + std::to_string(row.gigabits) +
-               " Gbit/s\n";
+    } else {
+      worse += compare_row(*same, row);
     }
   }
   return worse;

@@ -50,7 +50,8 @@ bool SessionPeers::sent(const link::OutFrame& frame) {
   constexpr std::uint8_t of_a_partner = wire::frame_flag::kSequenced | wire::frame_flag::kAcknowledges;
   const std::uint32_t to = header.session;
   const bool of_a_flow = header.kind == static_cast<std::uint8_t>(wire::FrameKind::flow);
-  // Without either of these flags it introduces somebody, which shows no belief.
+  // A frame without either of these flags only opens a session: it does not show that the engine accepts the
+  // peer.
   if (!of_a_flow || to == 0 || (header.flags & of_a_partner) == 0) return true;
   if ((header.flags & wire::frame_flag::kOpening) != 0) {
     const std::uint32_t own = own_session(frame);

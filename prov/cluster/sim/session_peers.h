@@ -1,12 +1,12 @@
-// Who the sessions of one process have turned out to be with, as a bystander sees it: a frame that names a
-// session of ours and brings the peer's opening claims to be from its partner, and what is sent to the
-// session in that opening shows that the engine believes it. From then on whatever names the same session
-// with another opening comes from an incarnation that is over, or from one that has not been introduced: a
-// *stranger*, whose frame must be refused. So that there is no doubt which frame was refused, a stranger's
-// is the only one that the engine is given in its turn, on any rail.
+// The peers of the sessions of one process, as its frames show them. A frame that names one of our sessions
+// and brings the sender's opening claims to come from that session's peer; a frame that we send to the
+// session of that opening shows that the engine accepts the claim. From then on every frame that names the
+// same session with another opening comes from the *wrong peer*: a process that has ended, or one that was
+// not accepted. The engine must refuse it. To know which frame was refused, the engine is given such a frame
+// alone in its turn, on any rail.
 //
-// And a session of a peer's is had once: who answers a late copy of its first words when it is over hands on
-// again what they brought.
+// A session of a peer is used once: an engine that answers a late copy of an opening after the session has
+// ended would deliver its messages again.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +20,24 @@ namespace cluster::sim {
 
 class SessionPeers {
  public:
-  /// The engine is to look at a frame. False: not in this turn.
+  /// The engine is to read a frame. False: not in this turn.
   bool read(const wire::FrameView& frame, Time turn);
   /// The engine sends one. False: it begins a session of a peer's again that it has had before.
   bool sent(const link::OutFrame& frame);
-  /// True if what it has read since this was asked last was a stranger's.
+  /// True if the engine has read a frame of the wrong peer since the last call.
   bool take_wrong_peer();
 
  private:
   bool is_wrong_peer(const wire::FrameView& frame) const;
 
-  std::unordered_map<std::uint32_t, std::uint32_t>
-      claimed_by_;  ///< a session of ours: the first that named it
-  std::unordered_map<std::uint32_t, std::uint32_t>
-      claims_;  ///< a session of a peer: the one of ours it named
-  std::unordered_map<std::uint32_t, std::uint32_t>
-      session_peers_;                                     ///< of ours: the peer's that the engine believes
-  std::unordered_map<std::uint32_t, std::uint32_t> had_;  ///< of a peer: ours that was with it
+  /// Of each session of ours: the first session of a peer that named it.
+  std::unordered_map<std::uint32_t, std::uint32_t> claimed_by_;
+  /// Of each session of a peer: the one of ours that it named.
+  std::unordered_map<std::uint32_t, std::uint32_t> claims_;
+  /// Of each session of ours: the peer's session that the engine accepts.
+  std::unordered_map<std::uint32_t, std::uint32_t> session_peers_;
+  /// Of each session of a peer: ours that was with it.
+  std::unordered_map<std::uint32_t, std::uint32_t> had_;
   Time turn_{};
   bool some_read_ = false;  ///< in that turn
   bool wrong_peer_read_ = false;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kStreamEngine = 3;
 constexpr std::uint64_t kStreamApplication = 4;
 /// Real time when a run begins: epochs are made of it.
 constexpr std::uint64_t kRealTimeOrigin = 1'700'000'000'000'000'000;
-/// How often a progress thread looks after an engine that nobody polls.
+/// How often the progress thread runs an engine that the application does not poll.
 constexpr Duration kProgressGapMin = 100us;
 constexpr Duration kProgressGapMax = 10ms;
 
@@ -75,7 +75,7 @@ SimHost::SimHost(const SharedParts& shared, HostNumber number, const HostProfile
   shared_.network.connect(number, *this);
 }
 
-/// A run that is over, or has failed: nobody judges any more.
+/// A run that is over, or has failed: nothing is judged any more.
 SimHost::~SimHost() {
   if (process_ != nullptr) process_->disconnect();
 }
@@ -138,7 +138,7 @@ std::unique_ptr<link::Link> SimHost::make_link(std::uint32_t incarnation,
   const RailNumber used = shared_.plan.datagrams ? 1 : shared_.network.rails();
   for (RailNumber rail = 0; rail < used; ++rail) {
     auto link = std::make_unique<SimLink>(shared_.network, shared_.oracle, process_->session_peers, number_,
-                                          rail, incarnation, profile_.frame_max, profile_.shortcut);
+                                          rail, incarnation, profile_.frame_max, profile_.ethertype);
     process_->links.push_back(link.get());
     links.push_back(std::move(link));
     rails.push_back({address_of(number_, rail), kNetworkBits, "rail" + std::to_string(rail)});
@@ -250,7 +250,8 @@ void SimHost::attend() {
   drain();
 }
 
-/// Whoever answers in the place of a session's partner has been refused. Nothing else was read in that turn.
+/// A frame that names a session and comes from another peer than the session's must have been refused.
+/// Nothing else was read in that turn.
 void SimHost::check_wrong_peer_refused(std::uint64_t refused_before) const {
   if (!process_->session_peers.take_wrong_peer() || process_->counters.refused_stale > refused_before) return;
   throw SafetyFailure(

@@ -3,8 +3,8 @@
 // deadline is due, and again as long as that led to anything. Everything it does takes time, during
 // which it does nothing else.
 //
-// A process can be absent (computing: its probe responder and its progress thread are there), stopped (nobody
-// is), killed, or leave in peace; a new one then begins a new incarnation on the same address.
+// A process can be absent (computing: its probe responder and its progress thread are there), stopped
+// (nothing runs), killed, or leave in peace; a new one then begins a new incarnation on the same address.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace cluster::sim {
 struct HostProfile {
   engine::EngineSettings settings;
   std::size_t frame_max = 1472;
-  bool shortcut = false;        ///< its links have one
+  bool ethertype = false;       ///< its links have one
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
   Duration frame_cost = 100ns;  ///< of taking in or sending a frame
   Duration clock_ahead{0};
@@ -51,7 +51,7 @@ class SimHost final : public EventHandler, public NetworkNode {
   /// A process begins; there must be none. Its epoch comes from a real-time clock that may have been
   /// set back.
   void start(Duration clock_set_back = Duration{0});
-  /// The process is killed; nobody hears of it.
+  /// The process is killed without notice to its peers.
   void crash();
   /// It will be killed the moment after an operation of its application has succeeded.
   void crash_after_success() {
@@ -66,7 +66,7 @@ class SimHost final : public EventHandler, public NetworkNode {
   enum class PauseKind : std::uint8_t {
     computing,  ///< probe responder and progress_client are there
     alone,      ///< the probe responder is there, no progress thread
-    stopped,    ///< nobody
+    stopped,    ///< neither is
   };
   void pause(Duration duration, PauseKind absence);
   void resume() { paused_until_ = Time{}; }
@@ -82,7 +82,7 @@ class SimHost final : public EventHandler, public NetworkNode {
   /// Most messages that ever waited for their receive.
   std::size_t most_stored() const { return most_stored_; }
   const AllocationMeter& memory() const { return memory_; }
-  /// Sums over all lives.
+  /// Sums over all incarnations.
   Counters counters() const;
   /// The longest time between two frames that arrived.
   Duration longest_stall() const { return longest_stall_; }
@@ -110,7 +110,7 @@ class SimHost final : public EventHandler, public NetworkNode {
   SeededRandom engine_random_;
   AllocationMeter memory_;
   std::unique_ptr<Process> process_;
-  Counters past_;  ///< of lives that are over
+  Counters past_;  ///< of incarnations that have ended
   Time poll_at_ = kNever;
   std::uint64_t poll_number_ = 0;
   Time busy_until_{};

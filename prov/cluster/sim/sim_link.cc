@@ -16,7 +16,7 @@ constexpr std::size_t kPathErrorsMax = 64;
 }  // namespace
 
 SimLink::SimLink(SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host,
-                 RailNumber rail, std::uint32_t incarnation, std::size_t frame_max, bool shortcut)
+                 RailNumber rail, std::uint32_t incarnation, std::size_t frame_max, bool ethertype)
     : network_(network),
       oracle_(oracle),
       session_peers_(session_peers),
@@ -24,7 +24,7 @@ SimLink::SimLink(SimNetwork& network, Oracle& oracle, SessionPeers& session_peer
       rail_(rail),
       incarnation_(incarnation),
       frame_max_(frame_max),
-      shortcut_(shortcut) {}
+      ethertype_(ethertype) {}
 
 SimLink::~SimLink() = default;
 
@@ -34,8 +34,8 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
   std::size_t taken = 0;
   for (const link::OutFrame& frame : frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
-    if (frame.path->ethertype && !shortcut_)
-      throw SafetyFailure("a frame takes a shortcut that is not there");
+    if (frame.path->ethertype && !ethertype_)
+      throw SafetyFailure("a frame takes the EtherType path of a link without one");
     if (!network_.send(host_, rail_, incarnation_, frame)) break;
     look_at_opening(frame);
     if (!session_peers_.sent(frame)) {
@@ -47,7 +47,7 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
   return taken;
 }
 
-/// What an opening tells, and whether its frame tells nothing else but whom it is for.
+/// Records the opening of a frame, and whether the frame holds nothing else.
 void SimLink::look_at_opening(const link::OutFrame& frame) {
   constexpr std::size_t flags_at = offsetof(wire::FrameHeader, flags);
   const bool opens = (std::to_integer<unsigned>(frame.pieces[0][flags_at]) & wire::frame_flag::kOpening) != 0;
@@ -81,7 +81,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     link::InFrame& frame = frames[lent_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
-    frame.from.ethertype = packet.shortcut;
+    frame.from.ethertype = packet.ethertype;
     frame.arrived = packet.arrived;
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }

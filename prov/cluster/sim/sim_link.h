@@ -1,5 +1,5 @@
 // One process's end of a rail of the simulated network: a link its engine is given. Dies with the process;
-// what arrives afterwards finds nobody.
+// what arrives afterwards is lost.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ namespace cluster::sim {
 class SimLink final : public link::Link {
  public:
   SimLink(SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host, RailNumber rail,
-          std::uint32_t incarnation, std::size_t frame_max, bool shortcut);
+          std::uint32_t incarnation, std::size_t frame_max, bool ethertype);
   ~SimLink() override;
 
   const char* name() const override { return "simulated"; }
   std::size_t frame_max() const override { return frame_max_; }
-  bool has_ethertype_path() const override { return shortcut_; }
+  bool has_ethertype_path() const override { return ethertype_; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override;
@@ -43,7 +43,7 @@ class SimLink final : public link::Link {
   RailNumber rail_;
   std::uint32_t incarnation_;
   std::size_t frame_max_;
-  bool shortcut_;
+  bool ethertype_;
   RingQueue<std::unique_ptr<Packet>> ring_;
   std::vector<std::unique_ptr<Packet>> lent_;  ///< the engine looks at these until its next call
   RingQueue<link::PathError> path_errors_;

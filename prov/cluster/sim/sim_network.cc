@@ -11,7 +11,7 @@ constexpr std::uint64_t kStreamPort = 1;
 /// Ethernet, IPv4 and UDP headers, checksum, preamble and gap: what a frame costs on a cable besides
 /// its bytes.
 constexpr std::size_t kCableOverhead = 66;
-/// Kernels limit how often they complain to one neighbour.
+/// Kernels limit the rate of ICMP errors to one neighbour.
 constexpr Duration kIcmpInterval = 1ms;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
@@ -89,7 +89,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->rail = rail;
   packet->incarnation = incarnation;
   packet->sent_at = now;
-  packet->shortcut = frame.path->ethertype;
+  packet->ethertype = frame.path->ethertype;
   packet->to = host_of(frame.path->to);
   for (std::size_t i = 0; i < frame.count; ++i) {
     packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
@@ -107,8 +107,8 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   bool twice = false;
   if (out.down) {
     lose("down", totals_.cut, std::move(packet));
-  } else if (packet->shortcut && out.ethertype_out_blocked) {
-    lose("shortcut", totals_.cut, std::move(packet));
+  } else if (packet->ethertype && out.ethertype_out_blocked) {
+    lose("ethertype", totals_.cut, std::move(packet));
   } else if (!pass(out, out.port.out, out.burst_out, *packet, late, twice)) {
     lose("lost-out", totals_.lost, std::move(packet));
   } else {
@@ -155,8 +155,7 @@ bool SimNetwork::pass(PortState& on, const Impairment& impairment, Time& burst, 
   return true;
 }
 
-/// What comes besides the frame itself: its twin a little later, or much later when nobody thinks of it any
-/// more.
+/// What comes besides the frame itself: a copy a little later, or one much later.
 void SimNetwork::send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                              const Packet& packet) {
   const auto copy_within = [&](Duration longest) {
@@ -184,9 +183,16 @@ void SimNetwork::damage(PortState& on, Packet& packet) {
   }
 }
 
+bool SimNetwork::connects(HostNumber from, HostNumber to) const {
+  const bool cut = std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& each) {
+    return each.rail == 0 && each.from[from] && each.to[to];
+  });
+  return !cut && !ports_[from].down && !ports_[to].down;
+}
+
 bool SimNetwork::is_cut(const Packet& packet) const {
   return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
-    const bool spared = cut.spares_ethertype && packet.shortcut;
+    const bool spared = cut.spares_ethertype && packet.ethertype;
     return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
   });
 }
@@ -210,14 +216,14 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   Duration late{0};
   bool twice = false;
   if (in.down) return lose("down", totals_.cut, std::move(packet));
-  if (packet->shortcut && in.ethertype_in_blocked) return lose("shortcut", totals_.cut, std::move(packet));
+  if (packet->ethertype && in.ethertype_in_blocked) return lose("ethertype", totals_.cut, std::move(packet));
   const Impairment& impairment = in.port.in;
   if (!pass(in, impairment, in.burst_in, *packet, late, twice)) {
     return lose("lost-in", totals_.lost, std::move(packet));
   }
   Time there = in.switch_until + in.port.delay;
   if (impairment.jitter.count() != 0) there += in.random.between(Duration{0}, impairment.jitter);
-  if (!packet->shortcut) {  // which may overtake the others
+  if (!packet->ethertype) {  // EtherType frames may overtake the others
     there = std::max(there, in.delivered_until);
     in.delivered_until = there;
   }
@@ -235,7 +241,7 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
   lose("no-port", totals_.unreachable, std::move(packet));
 }
 
-/// "Port unreachable" travels back, unless the receiver's host has complained to this one just now.
+/// ICMP "port unreachable" travels back, unless the receiver's host has sent one to this host just now.
 void SimNetwork::send_icmp_error(const Packet& packet) {
   PortState& in = port_state(packet.to, packet.rail);
   const Time now = event_queue_.now();

@@ -40,11 +40,11 @@ struct Packet {
   RailNumber rail = 0;
   std::uint32_t incarnation = 0;  ///< of the sender's process
   Time sent_at{};
-  Time arrived{};         ///< at the receiving process
-  bool shortcut = false;  ///< takes it
+  Time arrived{};          ///< at the receiving process
+  bool ethertype = false;  ///< an EtherType frame
 };
 
-/// Whoever sits at the receiving end of a port.
+/// The receiving end of a port.
 class NetworkNode {
  public:
   virtual ~NetworkNode() = default;
@@ -84,7 +84,7 @@ class SimNetwork final : public EventHandler {
 
   /// False: the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame);
-  /// Frames that take the shortcut out of the host, or in, are lost (or not any more).
+  /// EtherType frames out of the host, or into it, are lost (or not any more).
   enum class Side : std::uint8_t { out, in };
   void block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut);
   void set_down(HostNumber host, RailNumber rail, bool down) { port_state(host, rail).down = down; }
@@ -99,7 +99,9 @@ class SimNetwork final : public EventHandler {
     bool spares_ethertype = false;
   };
   void cut(Cut cut) { cuts_.push_back(std::move(cut)); }
-  /// Ends every partition, brings every port up, makes every cable perfect and opens every shortcut.
+  /// True if frames from one host to another get through on the first rail.
+  bool connects(HostNumber from, HostNumber to) const;
+  /// Ends every partition, brings every port up, makes every cable perfect and unblocks EtherType frames.
   void heal();
   void remove_cuts(RailNumber rail) {
     std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
@@ -123,7 +125,7 @@ class SimNetwork final : public EventHandler {
     Time burst_out{};  ///< frames are lost in a burst until then
     Time burst_in{};
     bool down = false;
-    bool ethertype_out_blocked = false;  ///< for what takes the shortcut
+    bool ethertype_out_blocked = false;  ///< for EtherType frames
     bool ethertype_in_blocked = false;
   };
   enum class Hop : std::uint8_t { at_switch, at_host, complaint };

@@ -49,8 +49,8 @@ Simulation::Simulation(const RunOptions& options)
   }
   draw_ports();
   FaultPlan faults = draw_faults(severity_, host_count_, horizon_, peer_timeout_, cluster_.network, random_);
-  SeededRandom shortcuts = SeededRandom::stream(options.seed, kStreamEthertype);
-  draw_ethertype_blocks(host_count_, horizon_, cluster_.network, faults, shortcuts);
+  SeededRandom ethertype_random = SeededRandom::stream(options.seed, kStreamEthertype);
+  draw_ethertype_blocks(host_count_, horizon_, cluster_.network, faults, ethertype_random);
   const RailNumber rails = cluster_.network.rails();
   description_ = std::to_string(host_count_) + " hosts" +
                  (rails == 1 ? "" : " on " + std::to_string(rails) + " rails") + ", " + plan_.name +
@@ -58,7 +58,7 @@ Simulation::Simulation(const RunOptions& options)
                  (faults.lossy ? ", lossy, " : ", ") + std::to_string(faults.incidents.size()) + " incidents";
   for (HostNumber host = 0; host < host_count_; ++host) {
     profiles_.push_back(draw_profile());
-    profiles_.back().shortcut = shortcuts.chance(800'000);
+    profiles_.back().ethertype = ethertype_random.chance(800'000);
     cluster_.add_host(profiles_.back());
   }
   faults_ = std::make_unique<FaultSchedule>(std::move(faults), cluster_.event_queue, cluster_.trace,
@@ -244,7 +244,7 @@ void Simulation::check_retransmissions() const {
   const Counters counters = cluster_.counters();
   const std::uint64_t bound =
       2 * network.gone() + network.reordered + counters.timeouts + always + network.frames / one_in;
-  // What finds no room at its receiver is sent again until it does.
+  // What finds no space at its receiver is sent again until it does.
   if (counters.frames_retransmitted <= bound || counters.unexpected_full != 0) return;
   throw SafetyFailure(std::to_string(counters.frames_retransmitted) + " frames were sent again though of " +
                       std::to_string(network.frames) + " only " + std::to_string(network.gone()) +
@@ -256,9 +256,9 @@ bool Simulation::knows_incarnation_of(HostNumber host, HostNumber other) const {
   return incarnations.known(host, other) == incarnations.of(other);
 }
 
-/// When nothing is stored nobody owes credit, and each side of a session that nothing has disturbed may send
-/// again nearly all that its peer lends. Whoever has a session with an incarnation that is over need not know
-/// it yet.
+/// While no message is stored all credit has been returned, and each side of an undisturbed session may send
+/// nearly all that its peer grants. A session with an incarnation that has ended may still exist: the host
+/// need not know.
 void Simulation::check_credit() const {
   std::vector<engine::EndpointStats> seen;
   for (const auto& host : cluster_.hosts) {
@@ -287,12 +287,12 @@ void Simulation::check_credit() const {
   }
 }
 
-/// Who only takes in, and waits for nobody's answer, stores no more than it was told to.
+/// A host that only receives stores no more messages than its settings allow.
 void Simulation::check_store() const {
   constexpr HostNumber sink = 0;
   if (!plan_.one_frame || cluster_.hosts[sink]->most_stored() <= plan_.unexpected_max) return;
   throw SafetyFailure("host 0 stored " + std::to_string(cluster_.hosts[sink]->most_stored()) +
-                      " messages, and was told " + std::to_string(plan_.unexpected_max));
+                      " messages, but may store " + std::to_string(plan_.unexpected_max));
 }
 
 RunReport Simulation::report() const {

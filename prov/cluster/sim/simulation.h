@@ -3,7 +3,7 @@
 //   1. hosts start; the workload runs while faults happen
 //   2. everything heals; applications send nothing new and take in what is on its way
 //   3. every operation has ended, every message that must arrive has; what still waits is cancelled
-//   4. the network falls silent while applications take what nobody has to wait for
+//   4. the network falls silent while applications receive what is left
 //   5. every process leaves; nothing is left behind
 //
 // Each step after the first has a bounded simulated time.

@@ -1,5 +1,5 @@
-// The story of a run, line by line: every frame as wire/print puts it, every order and completion,
-// every fault. Written only if somebody asked; a run is the same with and without.
+// The trace of a run, line by line: every frame as wire/print formats it, every operation and completion,
+// every fault. Written only on request; a run is the same with and without it.
 #pragma once
 
 #include <cstdio>

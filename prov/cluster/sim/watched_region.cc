@@ -38,7 +38,7 @@ std::optional<std::size_t> WatchedRegion::allocate_slot(std::size_t length, Seed
   const std::size_t with_gap = length + 1 + random.below(kGapMax);
   if (with_gap > shape_.writing) return std::nullopt;
   if (next_ + with_gap > this->length()) next_ = shape_.reading;
-  // What is over makes room; what is not keeps it.
+  // Slots of operations that have ended are used again.
   auto slot = slots_.lower_bound(next_);
   if (slot != slots_.begin()) {
     const auto before = std::prev(slot);
@@ -108,7 +108,7 @@ std::string WatchedRegion::violation() const {
   if (!all({memory_.data(), kGuardBytes}, kGuard)) return "written before its beginning";
   if (!all({base() + length(), kGuardBytes}, kGuard)) return "written behind its end";
   if (first_wrong_byte(kReadingContent | shape_.key, {base(), shape_.reading}) != shape_.reading) {
-    return "written where nobody may write";
+    return "written where no operation writes";
   }
   std::size_t gap = shape_.reading;
   for (const auto& [offset, slot] : slots_) {

@@ -2,7 +2,7 @@
 //
 //   guard | reading part: bytes that never change | writing part: blank, cut into slots | guard
 //
-// Every remote write has a slot of its own, so whatever is found in the memory can be told apart:
+// Every remote write has a slot of its own, so the bytes of different writes are never mixed:
 //   awaited   the write may be under way: each byte is blank or right
 //   sealed    the write is complete and its bytes were all there; then the owner has covered them, so
 //             that a write which is carried out twice is found out
@@ -40,10 +40,10 @@ class WatchedRegion {
 
   const Shape& shape() const { return shape_; }
   std::size_t length() const { return shape_.reading + shape_.writing; }
-  /// What the library is told.
+  /// What is registered with the library.
   protocol::MemoryRegion region();
   bool open() const { return !frozen_.has_value(); }
-  /// The library has been told that it is no longer registered.
+  /// It has been deregistered.
   void close() { frozen_ = memory_; }
 
   /// A slot for a write: its offset in the region; nothing if too much of it is in use.
@@ -56,7 +56,7 @@ class WatchedRegion {
   bool landed(std::size_t offset) const;
   void seal(std::size_t offset);
   void fail(std::size_t offset) { slots_.at(offset).state = State::failed; }
-  /// What somebody has read at this place must be this.
+  /// What a read of this place must return.
   ConstBytes at(std::size_t offset, std::size_t length) const;
 
   /// What is wrong with it; empty if nothing is.

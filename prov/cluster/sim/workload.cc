@@ -48,7 +48,7 @@ void make_cancel_peek(WorkloadPlan& plan, SeededRandom& random) {
   plan.cancel = 100'000;
   plan.peek = 200'000;
   plan.tagged = 600'000;
-  plan.with_data = kMillion;  // a peek shows no bytes: untagged messages must tell their number so
+  plan.with_data = kMillion;  // a peek shows no bytes: so untagged messages carry their number as data
   plan.late = random.between(0us, 500us);
 }
 

@@ -1,4 +1,4 @@
-// What applications do in a run: who talks to whom, how large messages are, how receives are posted.
+// What applications do in a run: which hosts exchange messages, how large these are, how receives are posted.
 // A plan is drawn once per run; every host follows it with random of its own.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace cluster::sim {
 enum class Pattern : std::uint8_t {
   ping_pong,  ///< in pairs
   all_to_all,
-  incast,   ///< everybody to host 0
-  one_way,  ///< host 0 to host 1, nobody else says anything
+  incast,   ///< all others to host 0
+  one_way,  ///< host 0 to host 1, no other traffic
   scattered,
 };
 
@@ -66,7 +66,7 @@ struct WorkloadPlan {
   std::uint32_t buffer_free = 100'000;
   std::uint32_t delivered = 200'000;
   std::uint32_t to_itself = 10'000;
-  std::uint32_t wildcard = 500'000;   ///< receives from anybody
+  std::uint32_t wildcard = 500'000;   ///< receives from any source
   std::uint32_t exact = 100'000;      ///< receives for one tag that is to come
   std::uint32_t classed = 100'000;    ///< receives for a class of tags
   std::uint32_t truncating = 20'000;  ///< receives that may be too short

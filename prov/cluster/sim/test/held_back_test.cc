@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t kMessages = 100;
 constexpr std::size_t kStored = 16;
-constexpr auto kAway = 20s;  ///< longer than anybody waits for the dead
+constexpr auto kAway = 20s;  ///< longer than the peer timeout
 
 class HeldBackTest : public testing::Test {
  protected:
@@ -46,7 +46,7 @@ TEST_F(HeldBackTest, NothingIsSaidAnyMoreOnceAllIsTaken) {
   }
   cluster.run_for(5s);
   EXPECT_EQ(cluster.oracle.delivered(), kMessages);
-  EXPECT_TRUE(cluster.event_queue.empty()) << "somebody still talks";
+  EXPECT_TRUE(cluster.event_queue.empty()) << "frames are still sent";
 }
 
 }  // namespace

@@ -126,5 +126,27 @@ TEST_F(IncarnationsTest, OnlyTheSessionToldLastProvesALife) {
   EXPECT_THROW(incarnations.introduction_sent(kCaller, kCalled, 101, kNow + 1ms), SafetyFailure);
 }
 
+TEST_F(IncarnationsTest, AnOutagePermitsErrorsUntilTheTwoHaveMetAgain) {
+  incarnations.expect_outages(1s);
+  incarnations.connection_changed(kCaller, kCalled, false, kNow);
+  const OperationStart during = incarnations.begin(kCaller, kCalled);
+  EXPECT_TRUE(error_permitted(during));
+  incarnations.connection_changed(kCaller, kCalled, true, kNow + 1s);
+  EXPECT_TRUE(error_permitted(during));
+  tell(kCaller, 2);
+  tell(kCalled, 3);
+  read(kCaller, 2, 1);
+  read(kCalled, 3, 1);
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+  EXPECT_TRUE(error_permitted(during));
+}
+
+TEST_F(IncarnationsTest, AShortInterruptionPermitsNoErrors) {
+  incarnations.expect_outages(1s);
+  incarnations.connection_changed(kCaller, kCalled, false, kNow);
+  incarnations.connection_changed(kCaller, kCalled, true, kNow + 999ms);
+  EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
+}
+
 }  // namespace
 }  // namespace cluster::sim

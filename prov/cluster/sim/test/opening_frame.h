@@ -15,7 +15,7 @@ namespace cluster::sim {
 
 inline constexpr std::uint32_t kNobody = 0;
 
-/// To the session `to`; without an opening if that is nobody's.
+/// To the session `to`; without an opening if that is 0.
 inline std::vector<std::byte> opening_frame(std::uint32_t to, std::uint32_t opening, std::uint8_t flags) {
   wire::OpeningBlock block;
   wire::Opening said;

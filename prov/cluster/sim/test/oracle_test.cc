@@ -1,4 +1,4 @@
-// The oracle complains of each thing it is there for.
+// The oracle reports each failure it is there for.
 #include "sim/oracle.h"
 
 #include <gtest/gtest.h>

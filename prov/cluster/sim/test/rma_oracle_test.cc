@@ -1,4 +1,4 @@
-// The judge of remote memory complains of each thing it is there for.
+// The oracle of remote memory reports each failure it is there for.
 #include "sim/rma_oracle.h"
 
 #include <gtest/gtest.h>

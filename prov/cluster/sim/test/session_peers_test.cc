@@ -1,4 +1,4 @@
-// Who is a stranger to a session, and who is not.
+// Which frames come from a session's peer, and which from another process.
 #include "sim/session_peers.h"
 
 #include <gtest/gtest.h>
