@@ -30,14 +30,6 @@ struct Gather {
 /// out. Returns the number of bytes copied.
 std::size_t scatter(std::span<const Bytes> slices, std::size_t offset, ConstBytes data);
 
-/// Sum of the sizes of all slices.
-template <typename Slice>
-std::size_t total_size(std::span<const Slice> slices) {
-  std::size_t sum = 0;
-  for (const auto& slice : slices) sum += slice.size();
-  return sum;
-}
-
 inline ConstBytes as_bytes(const void* data, std::size_t size) {
   return {static_cast<const std::byte*>(data), size};
 }

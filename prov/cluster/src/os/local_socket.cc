@@ -38,7 +38,7 @@ Descriptor open_socket(std::string& reason) {
   return socket;
 }
 
-/// A header and one descriptor, aligned as the kernel wants it.
+/// A header and one descriptor, aligned for the kernel.
 union RightsBuffer {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];

@@ -11,8 +11,8 @@
 namespace cluster::os {
 namespace {
 
-/// What PACKET_VNET_HDR wants in front of each frame: virtio_net_hdr of <linux/virtio_net.h>, which
-/// is no C++ and on older systems does not know UDP segmentation.
+/// PACKET_VNET_HDR requires it in front of each frame: virtio_net_hdr of <linux/virtio_net.h>, which is no
+/// C++ and on older systems has no UDP segmentation.
 struct OffloadHeader {
   std::uint8_t flags = 0;
   std::uint8_t gso_type = 0;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kPartsMax = 16;
 
-/// The window [offset, offset + length) of scattered memory as the kernel wants it.
+/// The window [offset, offset + length) of scattered memory in the kernel's form.
 struct Window {
   std::array<iovec, kPartsMax> parts;
   std::size_t count = 0;

@@ -13,7 +13,7 @@ namespace cluster::os {
 /// concatenation of `slices` (as many as a request may have). False unless all of it was copied.
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length);
-/// The other way.
+/// The same towards the other process.
 bool write_process(int process, std::uint64_t address, const Gather& source);
 
 }  // namespace cluster::os

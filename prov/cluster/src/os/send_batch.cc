@@ -71,7 +71,7 @@ SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
     switch (judge(errno, frames_[done], repeated, counters)) {
       case Verdict::repeat: repeated = true; break;
       case Verdict::stop: outcome.buffers_full = true; return outcome;
-      case Verdict::rebuild: outcome.offload_refused = true; return outcome;
+      case Verdict::rebuild: return outcome;
       case Verdict::drop:
         outcome.frames += frames_[done++];
         repeated = false;
@@ -97,7 +97,7 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t frames, bool repeated
     case EAGAIN:
     case ENOMEM: return Verdict::stop;
     case EMSGSIZE:
-      // The frame itself is too long for the way out. Nothing is wrong with the offload then.
+      // The frame itself is too long for the path. Then the offload is not to blame.
       if (doubtful_) offload_ = true;
       doubtful_ = false;
       counters.link_too_long += frames;

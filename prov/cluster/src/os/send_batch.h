@@ -30,9 +30,8 @@ class SendBatch {
  public:
   /// What sendmmsg made of the batch.
   struct Outcome {
-    std::size_t frames = 0;        ///< gone: sent, or dropped and counted
-    bool buffers_full = false;     ///< there was no buffer for the next one
-    bool offload_refused = false;  ///< build the rest again: offload() has changed
+    std::size_t frames = 0;     ///< sent, or dropped and counted
+    bool buffers_full = false;  ///< there was no buffer for the next one
   };
 
   explicit SendBatch(bool offload) : offload_(offload) {}

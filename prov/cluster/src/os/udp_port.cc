@@ -98,7 +98,7 @@ bool take_report(int socket, link::PathError& error) {
   return true;
 }
 
-/// Where the kernel does not know the option, routes decide.
+/// Where the kernel does not have the option, routes decide.
 void bind_interface(int socket, SocketAddress::Family family, int interface) {
   const auto index = static_cast<int>(htonl(static_cast<std::uint32_t>(interface)));
   if (family == SocketAddress::Family::v6) {

@@ -104,12 +104,6 @@ TEST(Scatter, WritesEveryWindowAndNothingElse) {
   }
 }
 
-TEST(TotalSize, AddsUp) {
-  const Scattered scattered({7, 1, 0, 9});
-  EXPECT_EQ(total_size(scattered.slices()), 17u);
-  EXPECT_EQ(total_size(std::span<const Bytes>{}), 0u);
-}
-
 TEST(AsBytes, KeepsAddressAndSize) {
   int value = 3;
   const ConstBytes reading = as_bytes(static_cast<const void*>(&value), sizeof value);

@@ -124,7 +124,7 @@ TEST_F(Submit, GivesOffloadUpWhenARunIsRefused) {
   refused.msg_namelen = 1;
   const SendBatch::Outcome outcome = batch_.submit(in_.number(), counters_);
   EXPECT_EQ(outcome.frames, 5U);
-  EXPECT_TRUE(outcome.offload_refused);
+  EXPECT_FALSE(outcome.buffers_full);
   EXPECT_FALSE(batch_.offload());
   EXPECT_EQ(counters_.link_offload_refused, 1U);
 

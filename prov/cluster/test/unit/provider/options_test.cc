@@ -73,7 +73,7 @@ TEST(Options, ValuesTakeEffect) {
   EXPECT_EQ(settings.peer_timeout, Duration(500ms));
   EXPECT_EQ(options.text(Options::Name::link), "udp");
   EXPECT_EQ(options.text(Options::Name::iface), "eth7");
-  EXPECT_EQ(options.packet_settings().shortcut, true);
+  EXPECT_EQ(options.packet_settings().ethertype, true);
   EXPECT_FALSE(options.packet_settings().qdisc_bypass);
 }
 
