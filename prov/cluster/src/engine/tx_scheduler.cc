@@ -70,7 +70,7 @@ bool TxScheduler::run_timers(Time now) {
     mark(peer);
     if (flow.wants_probe(now)) {
       send_control(*link_, wire::ControlFrame::probe(flow.handshake().session()).bytes(),
-                   flow.paths().next_validated());
+                   flow.paths().scheduler().next_validated());
     }
   }
   return expired;

@@ -11,32 +11,32 @@ CongestionController::CongestionController(std::size_t window_max)
 
 Duration CongestionController::target() const { return std::max(kTargetDelay, base_.get() / 2); }
 
-void CongestionController::acknowledged(Time now, const News& news) {
-  round_.arrived += news.arrived;
-  if (news.round_trip) {
-    look_beneath_ = base_.sample(now, *news.round_trip) || look_beneath_;
-    round_.shortest = std::min(round_.shortest, *news.round_trip);
+void CongestionController::on_ack(Time now, const AckSample& ack) {
+  round_.arrived += ack.arrived;
+  if (ack.round_trip) {
+    look_beneath_ = base_.sample(now, *ack.round_trip) || look_beneath_;
+    round_.shortest = std::min(round_.shortest, *ack.round_trip);
   }
-  if (news.reply) round_.shortest_reply = std::min(round_.shortest_reply, *news.reply);
+  if (ack.reply) round_.shortest_reply = std::min(round_.shortest_reply, *ack.reply);
   if (falling_ > 0) {
-    fall(news.arrived);
+    fall(ack.arrived);
   } else {
-    grow(news);
+    grow(ack);
   }
-  if (news.newest.before(round_.end)) return;
+  if (ack.newest.before(round_.end)) return;
   judge();
   round_ = {};
-  round_.end = news.next;
+  round_.end = ack.next;
 }
 
-void CongestionController::grow(const News& news) {
-  const bool queued = news.round_trip && *news.round_trip > base_.get() + target();
-  if (queued || news.in_flight < window_ / 2) return;
+void CongestionController::grow(const AckSample& ack) {
+  const bool queued = ack.round_trip && *ack.round_trip > base_.get() + target();
+  if (queued || ack.in_flight < window_ / 2) return;
   if (window_ < threshold_) {
-    window_ = std::min(window_ + news.arrived, threshold_);
+    window_ = std::min(window_ + ack.arrived, threshold_);
     return;
   }
-  earned_ += news.arrived;
+  earned_ += ack.arrived;
   if (earned_ < window_) return;
   earned_ -= window_;
   window_ = std::min(window_ + 1, window_max_);
@@ -107,7 +107,7 @@ void CongestionController::remember() {
   earned_ = 0;
 }
 
-void CongestionController::timed_out() {
+void CongestionController::on_persistent_timeout() {
   const bool again = reduced_ && window_ == kMinimumWindow;
   remember();
   threshold_ = std::max(kMinimumWindow, again ? threshold_ / 2 : window_);

@@ -40,7 +40,7 @@ class CongestionController {
   explicit CongestionController(std::size_t window_max);
 
   /// What one acknowledgement brought.
-  struct News {
+  struct AckSample {
     std::size_t arrived = 0;             ///< frames acknowledged for the first time
     std::size_t in_flight = 0;           ///< how many were under way before
     Sequence newest;                     ///< latest transmission that has arrived
@@ -53,11 +53,11 @@ class CongestionController {
   std::size_t window() const { return window_; }
   /// True while the window still looks for its limit.
   bool in_slow_start() const { return window_ < threshold_ && falling_ == 0; }
-  void acknowledged(Time now, const News& news);
-  void lost(std::size_t frames) { round_.lost += frames; }
+  void on_ack(Time now, const AckSample& ack);
+  void on_lost(std::size_t frames) { round_.lost += frames; }
   /// Complete and lasting silence. Leaves the floor, from where doubling leads back.
-  void timed_out();
-  void repaired() { ++repairs_; }
+  void on_persistent_timeout();
+  void on_retransmit() { ++repairs_; }
   void on_spurious_retransmits(std::size_t frames);
 
   static constexpr std::size_t kInitialWindow = 32;
@@ -80,7 +80,7 @@ class CongestionController {
 
   Duration target() const;
   void judge();
-  void grow(const News& news);
+  void grow(const AckSample& ack);
   void fall(std::size_t arrived);
   /// Takes the window to `to` in the course of a round.
   void reduce(std::size_t to);

@@ -4,21 +4,37 @@
 
 namespace cluster::multipath {
 
-void LossDetector::sent(Sequence transmission, Sequence sequence, Time now) {
+void LossDetector::on_sent(Sequence transmission, Sequence sequence, Time now) {
   const Transmission record{transmission, sequence, now};
+  const std::int32_t ahead = transmission - largest_acked_;
+  if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) forget_all(transmission, sequence);
   const std::size_t count = transmissions_.size();
-  // A frame sent twice in a row (a timeout's only repair) needs no memory of the first time: so a
-  // long silence costs nothing.
+  ++in_flight_;
+  // A frame that is sent twice in a row (the only retransmission of a timeout) needs no memory of the first
+  // time: a long silence costs nothing.
   if (count > 0 && transmissions_[count - 1].sequence == sequence) {
+    settle(transmissions_[count - 1]);
     transmissions_[count - 1] = record;
   } else {
     transmissions_.push_back(record);
   }
 }
 
+/// Other paths carried so many frames meanwhile that the numbers known here would soon lie in the future.
+void LossDetector::forget_all(Sequence transmission, Sequence sequence) {
+  while (!transmissions_.empty()) transmissions_.pop_front();
+  largest_acked_ = transmission + ~std::uint32_t{0};
+  known_end_ = sequence;
+}
+
 std::optional<std::size_t> LossDetector::find(Sequence number) const {
+  if (transmissions_.empty() || number.before(transmissions_.front().number)) return std::nullopt;
+  // With one path the numbers are consecutive; those of other paths are missing here, so that the record lies
+  // further in front.
+  const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
+  if (consecutive < transmissions_.size() && transmissions_[consecutive].number == number) return consecutive;
   std::size_t low = 0;
-  std::size_t high = transmissions_.size();
+  std::size_t high = std::min(consecutive, transmissions_.size());
   while (low < high) {
     const std::size_t middle = (low + high) / 2;
     if (transmissions_[middle].number.before(number)) {
@@ -31,99 +47,100 @@ std::optional<std::size_t> LossDetector::find(Sequence number) const {
   return low;
 }
 
-std::optional<Time> LossDetector::newest_arrived(Sequence newest, Sequence known_end) {
-  if (any_arrived_ && newest.before(newest_)) return std::nullopt;
-  const bool news = !any_arrived_ || newest.after(newest_);
+void LossDetector::settle(Sequence number) {
+  if (const std::optional<std::size_t> index = find(number)) settle(transmissions_[*index]);
+}
+
+void LossDetector::settle(Transmission& record) {
+  in_flight_ -= record.settled ? 0 : 1;
+  record.settled = true;
+}
+
+std::optional<Time> LossDetector::on_largest_acked(Sequence largest, Sequence known_end) {
+  if (any_acked_ && largest.before(largest_acked_)) return std::nullopt;
+  const bool news = !any_acked_ || largest.after(largest_acked_);
   known_end_ = known_end;
   if (!news) return std::nullopt;
-  any_arrived_ = true;
-  newest_ = newest;
-  const std::optional<std::size_t> index = find(newest);
+  any_acked_ = true;
+  largest_acked_ = largest;
+  const std::optional<std::size_t> index = find(largest);
   if (!index) return std::nullopt;
-  newest_sent_at_ = transmissions_[*index].sent_at;
-  return newest_sent_at_;
+  largest_sent_at_ = transmissions_[*index].sent_at;
+  return largest_sent_at_;
 }
 
-void LossDetector::arrived(Sequence sequence, const reliability::Flight& flight,
-                           const RttEstimator& reply_time) {
-  // Only a frame that was sent once shows for certain which sending arrived late, and only a word
-  // that covered it shows that it was not there before.
-  if (!any_arrived_ || flight.sendings != 1 || !sequence.before(known_end_)) return;
-  if (!flight.transmission.before(newest_) || flight.sent_at >= newest_sent_at_) return;
-  const Duration overtaken_by = newest_sent_at_ - flight.sent_at;
+void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_rtt) {
+  settle(frame.transmission);
+  // Only a frame that was sent once shows for certain which transmission arrived late, and only an
+  // acknowledgement that covered it shows that it was not there before.
+  if (!any_acked_ || !frame.sent_once || !frame.sequence.before(known_end_)) return;
+  if (!frame.transmission.before(largest_acked_) || frame.sent_at >= largest_sent_at_) return;
+  const Duration overtaken_by = largest_sent_at_ - frame.sent_at;
   const Duration wanted = overtaken_by + overtaken_by / 4;
-  if (wanted > reorder_window(reply_time)) widened_ = wanted;
+  if (wanted > reorder_window(reply_rtt)) widened_ = wanted;
 }
 
-void LossDetector::on_spurious_retransmits(Time now, const RttEstimator& reply_time) {
+void LossDetector::on_spurious_loss(Time now, const RttEstimator& reply_rtt) {
   if (now < widen_at_) return;
-  widened_ = reorder_window(reply_time) + reply_time.smoothed() / 4;
-  widen_at_ = now + reply_time.smoothed();
+  widened_ = reorder_window(reply_rtt) + reply_rtt.smoothed() / 4;
+  widen_at_ = now + reply_rtt.smoothed();
   shrink_at_ = widen_at_;
 }
 
-Duration LossDetector::reorder_window(const RttEstimator& reply_time) const {
-  return std::clamp(widened_, reply_time.smoothed() / 4, kReorderWindowMax * reply_time.smoothed());
+Duration LossDetector::reorder_window(const RttEstimator& reply_rtt) const {
+  return std::clamp(widened_, reply_rtt.smoothed() / 4, kReorderWindowMax * reply_rtt.smoothed());
 }
 
-void LossDetector::shrink(Time now, const RttEstimator& reply_time) {
+void LossDetector::shrink(Time now, const RttEstimator& reply_rtt) {
   if (now < shrink_at_) return;
-  widened_ = reorder_window(reply_time);
+  widened_ = reorder_window(reply_rtt);
   widened_ -= widened_ / kReorderWindowDecay;
-  shrink_at_ = now + reply_time.smoothed();
+  shrink_at_ = now + reply_rtt.smoothed();
 }
 
-Duration LossDetector::patience(std::int32_t overtaken_by, const RttEstimator& reply_time) const {
-  if (!reply_time.measured()) return RttEstimator::kRtoInitial;
-  const Duration certain = std::max(reply_time.smoothed(), reply_time.latest()) + reorder_window(reply_time);
-  return overtaken_by > kPacketThreshold ? certain : certain + reply_time.smoothed();
+Duration LossDetector::loss_delay(std::int32_t overtaken_by, const RttEstimator& reply_rtt) const {
+  if (!reply_rtt.measured()) return RttEstimator::kRtoInitial;
+  const Duration certain = std::max(reply_rtt.smoothed(), reply_rtt.latest()) + reorder_window(reply_rtt);
+  return overtaken_by > kPacketThreshold ? certain : certain + reply_rtt.smoothed();
 }
 
-std::size_t LossDetector::detect(Time now, const RttEstimator& reply_time, reliability::SendWindow& frames) {
-  std::size_t lost = 0;
+void LossDetector::detect(Time now, const RttEstimator& reply_rtt, std::vector<Sequence>& lost) {
   deadline_ = kNever;
-  shrink(now, reply_time);
-  forget_settled(frames);
+  shrink(now, reply_rtt);
+  if (in_flight_ == 0 && transmissions_.size() <= 1) return;  // nothing to find nor to forget
+  limit_memory();
   std::size_t i = 0;
-  while (any_arrived_ && i < transmissions_.size()) {
-    const Transmission record = transmissions_[i];
-    if (!record.number.before(newest_)) break;
-    bool settled = !frames.is_in_flight(record.sequence, record.number);
-    if (!settled && record.sequence.before(known_end_)) {
-      const Time overdue = record.sent_at + patience(newest_ - record.number, reply_time);
+  while (any_acked_ && i < transmissions_.size()) {
+    Transmission& record = transmissions_[i];
+    if (!record.number.before(largest_acked_)) break;
+    if (!record.settled && record.sequence.before(known_end_)) {
+      const Time overdue = record.sent_at + loss_delay(largest_acked_ - record.number, reply_rtt);
       if (now < overdue) {
         deadline_ = overdue;
         break;
       }
-      frames.mark_lost(record.sequence);
-      ++lost;
-      settled = true;
+      lost.push_back(record.sequence);
+      settle(record);
     }
-    if (settled && i == 0) {
+    if (record.settled && i == 0) {
       transmissions_.pop_front();
     } else {
       ++i;
     }
   }
-  return lost;
 }
 
-std::size_t LossDetector::give_up(reliability::SendWindow& frames) {
-  std::size_t lost = 0;
+void LossDetector::mark_all_lost(std::vector<Sequence>& lost) {
   for (; !transmissions_.empty(); transmissions_.pop_front()) {
-    const Transmission record = transmissions_.front();
-    if (!frames.is_in_flight(record.sequence, record.number)) continue;
-    frames.mark_lost(record.sequence);
-    ++lost;
+    if (!transmissions_.front().settled) lost.push_back(transmissions_.front().sequence);
   }
+  in_flight_ = 0;
   deadline_ = kNever;
-  return lost;
 }
 
-/// A peer that acknowledges without ever naming a newer arrival must not fill our memory.
-void LossDetector::forget_settled(const reliability::SendWindow& frames) {
-  while (transmissions_.size() > kTransmissionsKept + 2 * frames.outstanding() &&
-         !frames.is_in_flight(transmissions_.front().sequence, transmissions_.front().number)) {
+/// A peer that acknowledges without ever naming a newer arrival must not fill this side's memory.
+void LossDetector::limit_memory() {
+  while (transmissions_.size() > kTransmissionsKept + 2 * in_flight_ && transmissions_.front().settled) {
     transmissions_.pop_front();
   }
 }

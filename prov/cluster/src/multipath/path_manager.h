@@ -1,150 +1,104 @@
-// The paths of one flow (docs/protocol.md 4.8). Path 0 is the way of first contact; the others are added once
-// the peer has said under which addresses it can be reached, and used once a trial has been answered.
+// The paths of one flow (docs/protocol.md 4.8, 4.9): which there are, where they lead, which of them are
+// validated. Path 0 is the IP path of first contact and counts as validated; the others join once the peer
+// has listed the addresses under which it can be reached, and are used once a challenge was answered over
+// them (path_validator.h). What they carry is chosen by scheduler(), what became of it is the matter of
+// recovery().
 //
-// The flow asks which rail is next, and tells what went out on it and what the peer said. With one rail this
-// is nothing but that rail: none of the rules below has anything to choose.
+// An address that the peer lists need not be the peer's: it may be somewhere else's, too (private networks),
+// or listed to divert traffic. It counts as the peer's only when its engine has answered from there (RFC 9000
+// section 8, address validation); validated_addresses() are those.
 //
-// Invariants: there is always a rail; rails are never removed, nor moved (frames on their way out refer to
-// their paths). What travels on a rail that has failed is lost at once, so no frame waits for a rail.
+// A frame is answered over the path it came by: what provoked the answer has just passed there.
+//
+// Invariants: at most kPathsMax IP paths, each by a rail of this side to a listed address; an address that
+// this side has, too, is no path. join() takes effect once.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "base/environment.h"
-#include "base/status.h"
-#include "multipath/address_pairing.h"
+#include "base/log.h"
+#include "link/link.h"
+#include "multipath/multipath_recovery.h"
+#include "multipath/path_log.h"
+#include "multipath/path_scheduler.h"
 #include "multipath/path_state.h"
 #include "multipath/path_stats.h"
-#include "reliability/send_window.h"
 
 namespace cluster::multipath {
 
 class PathManager {
  public:
-  /// `own` are this side's interfaces by number of link; empty: one, of which nothing is known.
-  PathManager(std::span<const multipath::Rail> own, const link::Path& first, std::size_t window_max,
-              Log& log);
+  /// `rails` are this side's interfaces by number of link; empty: one, of which nothing is known.
+  PathManager(std::span<const Rail> rails, const link::Path& first, std::size_t window_max, Log& log);
 
-  std::size_t size() const { return rails_.size(); }
-  PathState& operator[](std::size_t number) { return *rails_[number]; }
-  const PathState& operator[](std::size_t number) const { return *rails_[number]; }
+  PathScheduler& scheduler() { return scheduler_; }
+  const PathScheduler& scheduler() const { return scheduler_; }
+  MultipathRecovery& recovery() { return recovery_; }
+  const MultipathRecovery& recovery() const { return recovery_; }
 
-  // --- which there are ---
-  /// No answer yet to what was sent on rail 0: the next time by another interface.
+  std::size_t size() const { return paths_.size(); }
+  std::size_t ip_paths() const { return paths_.ip_paths(); }
+  PathState& operator[](std::size_t number) { return paths_[number]; }
+  const PathState& operator[](std::size_t number) const { return paths_[number]; }
+
+  /// No answer yet to what was sent on path 0: the next time by another rail.
   void try_next_rail();
-  /// The peer's addresses are known: further rails. Takes effect once.
+  /// The peer's addresses are known: further paths.
   void join(std::span<const SocketAddress> peer);
-  /// A genuine frame came this way: what it tells about the way back. `owed`: it is to be acknowledged.
-  void learn(const link::Path& from, bool owed);
-  /// For what answers the last arrival: by the way that came, so that the answer to a repair takes the long
-  /// one.
-  const link::Path& reply() {
-    return answers_by_shortcut_ ? rails_[reply_]->lone_frame_path() : rails_[reply_]->path;
-  }
-  /// What sets out for the peer in this turn is hardly answered sooner.
-  Duration min_reply_delay() const { return 2 * rails_[reply_]->round_trip.smoothed(); }
-  /// True while the peer's frames come over several rails: gaps mean nothing then.
+  /// A frame of the session came this way: the peer is reached there. `ack_owed`: it is to be acknowledged.
+  void learn(const link::Path& from, bool ack_owed);
+  /// For what answers the last arrival.
+  const link::Path& reply_path() const;
+  /// A frame that the peer sends after it has received what is sent now takes at least so long.
+  Duration min_reply_delay() const;
+  /// True while the peer's frames come over several paths: a gap does not mean a loss then.
   bool reordering_expected() const { return since_switch_ < kSinglePathArrivals; }
 
-  // --- what goes out ---
-  struct Turn {
-    std::size_t rail = 0;
-    std::size_t frames = 0;
+  /// An IP path that is to be challenged, if one is due; on_challenge_sent() when it has been.
+  struct Challenge {
+    std::size_t path = 0;
+    link::Path to;
+    bool proven = false;  ///< it worked before, so the peer's host may answer instead of its engine
   };
-  void turn_begins();
-  /// The rail that delivers next and how many frames may leave on it now.
-  Turn next(Time now, const reliability::SendWindow& frames);
-  /// For a frame that got no answer on its rail: another one, if there is any.
-  Turn select_other(Time now, std::size_t rail, const reliability::SendWindow& frames);
-  void sent(Time now, std::size_t rail, Sequence transmission, Sequence sequence,
-            const reliability::SendWindow& frames);
-  /// Frames that may be under way on all that work.
-  std::size_t window() const;
-  /// When the pace of some rail allows more.
-  Time resume(Time now) const;
-  /// The next rail to be asked whether it works, if one is due; asked() when it has been.
-  std::optional<std::size_t> path_to_challenge(Time now) const;
-  link::Path challenge_path(std::size_t rail) const;
-  void asked(Time now, std::size_t rail);
-  /// The next rail whose shortcut is to be asked for; ethertype_challenged() when it has been.
-  std::optional<std::size_t> ethertype_to_challenge(Time now) const;
-  void ethertype_challenged(Time now, std::size_t rail) { rails_[rail]->ethertype.on_challenge_sent(now); }
-  /// Something did not come through, or was not answered: by which way nobody knows.
-  void suspect_ethertype_paths(Time now);
-  /// For what is said several times: another rail each time.
-  const link::Path& next_validated();
-
-  // --- what the peer says ---
-  struct Word {
-    Sequence newest;                ///< latest transmission that has arrived
-    Sequence known_end;             ///< it covers the frames before this one
-    Sequence next;                  ///< number of the next transmission
-    Time arrived;                   ///< at this node, perhaps long before it was read
-    std::optional<Duration> delay;  ///< between the arrival of newest and the word, unless unknown
-    std::size_t spurious = 0;       ///< repairs, since the last word
-  };
-  void word_begins(const reliability::SendWindow& frames);
-  void arrived(Sequence sequence, const reliability::Flight& flight);
-  void word_ends(Time now, const Word& word);
-  /// A question was answered. A responder's word counts only where the peer has been met before: anybody has
-  /// one.
-  void answered(Time now, const link::Path& from, bool by_engine);
-  /// The addresses at which the peer's engine has answered.
+  std::optional<Challenge> challenge_due(Time now) const;
+  std::optional<Challenge> ethertype_challenge_due(Time now);
+  void on_challenge_sent(Time now, std::size_t path);
+  /// A challenge was answered. The peer's host counts only for paths that were proven: every host answers.
+  void on_response(Time now, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// The network complains about the way to the peer. True if that is one rail's trouble, not the peer's.
-  bool complaint(Time now, const link::PathError& complaint);
+  /// ICMP reports that the peer is not reached there. True if that concerns one path and others work.
+  bool on_path_error(Time now, const link::PathError& error);
 
-  // --- what time brings ---
-  /// Marks what is lost by now, returns how many.
-  std::size_t detect(Time now, reliability::SendWindow& frames);
-  Time deadline() const;
-  /// Silence lasts: of whatever travels nothing is known.
-  void timed_out(const reliability::SendWindow& frames);
-  /// A frame has waited in vain on this rail, and now goes again.
-  void strike(Time now, const reliability::Flight& flight);
-  /// What says how long silence may last: of the slowest rail on which something travels.
-  const RttEstimator& reply_time(const reliability::SendWindow& frames) const;
-  bool remember(Sequence transmission, Sequence sequence) const;
-
-  // --- for whoever asks ---
-  std::vector<PathStats> state(const reliability::SendWindow& frames) const;
+  std::vector<PathStats> stats() const;
   /// Bytes of memory they hold.
   std::size_t footprint() const;
 
  private:
-  std::optional<std::size_t> find(const link::Path& from) const;
-  void answer_by(std::size_t rail);
-  void take_word(Time now, const Word& word, PathState& rail, bool overtaken);
-  void sample(Time now, PathState& rail, Duration reply, std::optional<Duration> round_trip);
-  void compare(Time now);
-  std::size_t fail(Time now, PathState& rail, reliability::SendWindow& frames);
-  void tell(const PathState& rail, PathValidator::Event event) const;
-  std::size_t least_recent(std::size_t except) const;
+  void answer_over(std::size_t ip);
+  link::Path challenge_address(const PathState& path) const;
+  std::optional<std::size_t> path_of_response(const link::Path& from) const;
 
-  static constexpr std::size_t kGrantMax = 8;  ///< to one rail at once, where there are several
-  static constexpr unsigned kPairedChallenges =
-      4;  ///< questions that go to the address a rail was paired with, at first
+  /// Challenges that go to the address a rail was paired with, before others are tried.
+  static constexpr unsigned kPairedChallenges = 4;
   static constexpr unsigned kSinglePathArrivals = 64;
 
-  std::span<const multipath::Rail> own_;
-  std::size_t window_max_;
-  Log& log_;
-  std::vector<std::unique_ptr<PathState>> rails_;
-  std::vector<SocketAddress> peer_;  ///< where the peer may be reached, once it has said so
+  std::span<const Rail> rails_;
+  PathLog log_;
+  PathList paths_;
+  PathScheduler scheduler_;
+  MultipathRecovery recovery_;
+  std::vector<SocketAddress> peer_;  ///< where the peer may be reached, once it has listed its addresses
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
-  std::size_t reply_ = 0;
-  bool answers_by_shortcut_ = false;
-  std::size_t turn_ = 0;
-  std::uint8_t tried_ = 0;  ///< of the links that are not of the peer's network, the last tried
+  std::size_t reply_ = 0;            ///< the IP path of the last arrival...
+  bool reply_by_ethertype_ = false;  ///< ...or the EtherType path beside it
+  std::uint8_t tried_rail_ = 0;      ///< of those that are not of the peer's subnet, the last tried
   std::size_t tries_ = 0;
   unsigned since_switch_ =
-      kSinglePathArrivals;  ///< arrivals since one came over another rail than that before it
-  bool any_word_ = false;
-  Sequence newest_word_;
+      kSinglePathArrivals;  ///< arrivals since one came over another path than that before it
 };
 
 }  // namespace cluster::multipath

@@ -1,135 +1,143 @@
-// What the peer says, and what that tells of each rail: round trips, losses, whether it works.
-#include <algorithm>
+#include "multipath/path_recovery.h"
 
-#include "multipath/path_manager.h"
+#include <algorithm>
 
 namespace cluster::multipath {
 
-void PathManager::word_begins(const reliability::SendWindow& frames) {
-  for (std::size_t i = 0; i < rails_.size(); ++i) {
-    rails_[i]->tally = {};
-    rails_[i]->tally.in_flight = frames.in_flight_on(i);
-  }
+std::size_t PathRecovery::allowance(Time now) {
+  const std::size_t window = congestion_.window();
+  const std::size_t left = window - std::min(window, losses_.in_flight());
+  if (!network_rtt_.measured()) return left;
+  // While the window looks for its limit the pacer must not be what limits it.
+  pacer_.pace(network_rtt_.smoothed() / (congestion_.in_slow_start() ? 2 : 1), window);
+  return std::min(left, pacer_.allowance(now));
 }
 
-void PathManager::arrived(Sequence sequence, const reliability::Flight& flight) {
-  PathState& rail = *rails_[flight.rail];
-  ++rail.tally.arrived;
-  rail.losses.arrived(sequence, flight, rail.reply_time);
-  // Of a frame that was sent again nobody knows which sending this was.
-  if (flight.sendings != 1) return;
-  if (rail.tally.latest && !flight.transmission.after(*rail.tally.latest)) return;
-  rail.tally.latest = flight.transmission;
-  rail.tally.latest_sent_at = flight.sent_at;
+void PathRecovery::on_sent(Time now, Sequence transmission, Sequence sequence) {
+  losses_.on_sent(transmission, sequence, now);
+  if (losses_.in_flight() == 1) {
+    heard_at_ = now;
+    passed_at_ = kNever;
+  }
+  sent_at_ = now;
+  pacer_.on_sent(now);
 }
 
-void PathManager::word_ends(Time now, const Word& word) {
-  const bool overtaken = any_word_ && word.newest.before(newest_word_);
-  if (!overtaken) newest_word_ = word.newest;
-  any_word_ = true;
-  for (const auto& rail : rails_) take_word(now, word, *rail, overtaken);
-  if (rails_.size() > 1) compare(now);
+void PathRecovery::on_retransmit(Sequence transmission) {
+  losses_.on_superseded(transmission);
+  congestion_.on_retransmit();
 }
 
-void PathManager::take_word(Time now, const Word& word, PathState& rail, bool overtaken) {
-  const bool alone = rails_.size() == 1;
-  const bool named = alone || rail.losses.knows(word.newest);
-  std::optional<Sequence> newest = rail.tally.latest;
-  if (alone || (named && (!newest || word.newest.after(*newest)))) newest = word.newest;
-  std::optional<Time> sent_at;
-  if (newest && (alone || !overtaken)) {
-    sent_at = rail.losses.newest_arrived(*newest, word.known_end);
-  } else if (!overtaken) {
-    rail.losses.covered(word.known_end);
-  }
-  std::optional<Duration> reply;
-  std::optional<Duration> round_trip;
-  if (sent_at && named && *newest == word.newest) {
-    reply = now - *sent_at;
-    if (word.delay) round_trip = word.arrived - *sent_at - *word.delay;
-    rail.measured_at = now;
-  } else if (sent_at && now - rail.measured_at > 4 * rail.reply_time.smoothed()) {
-    // Frames of a slow rail are never the newest: then what the peer took to say so is in the sample. It says
-    // little of the network unless that was not long.
-    const bool prompt = word.delay && *word.delay < CongestionController::kTargetDelay;
-    reply = now - *sent_at;
-    if (prompt || !rail.round_trip.measured()) round_trip = word.arrived - *sent_at;
-  }
-  if (round_trip && *round_trip <= Duration::zero()) round_trip.reset();  // somebody has set the time
-  if (reply) sample(now, rail, *reply, round_trip);
-  if (sent_at) {
-    rail.heard_at = now;
-    rail.passed_at = kNever;
-    tell(rail, rail.validator.on_acked(now, *sent_at));
-    rail.tally.latest_sent_at = std::max(rail.tally.latest_sent_at, *sent_at);
-  }
-  if (word.spurious != 0) {
-    rail.congestion.on_spurious_retransmits(word.spurious);
-    rail.losses.on_spurious_retransmits(now, rail.reply_time);
-    rail.ethertype.on_spurious_loss();
-  }
-  if (!alone && rail.tally.arrived == 0 && !sent_at) return;
-  const Sequence upto = alone ? word.newest : rail.losses.newest();
-  if (round_trip) round_trip = rail.round_trip.latest();
-  rail.congestion.acknowledged(
-      now, {rail.tally.arrived, rail.tally.in_flight, upto, word.next, round_trip, reply});
+void PathRecovery::on_frame_acked(const AckedFrame& frame) {
+  const std::size_t before = losses_.in_flight();
+  losses_.on_acked(frame, reply_rtt_);
+  ++acked_.frames;
+  acked_.in_flight += before - losses_.in_flight();
+  if (!frame.sent_once) return;  // it is not known which transmission this was
+  if (acked_.latest && !frame.transmission.after(*acked_.latest)) return;
+  acked_.latest = frame.transmission;
+  acked_.latest_sent_at = frame.sent_at;
 }
 
-void PathManager::sample(Time now, PathState& rail, Duration reply, std::optional<Duration> round_trip) {
-  // A rail that was slow, and is tried again after a while, is not to be judged by how it was.
-  const bool stale = rails_.size() > 1 && now > rail.sampled_at + PathState::kRttStaleAfter;
-  if (stale && reply < rail.reply_time.smoothed()) rail.reply_time = {};
-  if (stale && round_trip && *round_trip < rail.round_trip.smoothed()) rail.round_trip = {};
-  rail.sampled_at = now;
-  rail.reply_time.sample(reply);
-  if (!round_trip) return;
-  rail.round_trip.sample(*round_trip);
-  rail.shortest.sample(now, rail.round_trip.latest());
+PathRecovery::Arrival PathRecovery::on_ack(Time now, const AckInfo& ack, const AckContext& context) {
+  const bool sole = context.sole;
+  const Acked acked = acked_;
+  acked_ = {};
+  const bool idle = acked.frames == 0 && losses_.in_flight() == 0 && ack.spurious == 0;
+  if (!sole && idle) return {};
+  const bool named = sole || losses_.knows(ack.newest);
+  std::optional<Sequence> newest = acked.latest;
+  if (sole || (named && (!newest || ack.newest.after(*newest)))) newest = ack.newest;
+  Arrival arrival;
+  arrival.latest = acked.latest_sent_at;
+  if (newest && (sole || !context.outdated)) {
+    arrival.news = losses_.on_largest_acked(*newest, ack.known_end);
+  } else if (!context.outdated) {
+    losses_.set_known_end(ack.known_end);
+  }
+  const Samples samples = measure(now, ack, arrival.news, named && newest == ack.newest, context.several);
+  if (arrival.news) {
+    heard_at_ = now;
+    passed_at_ = kNever;
+    arrival.latest = std::max(arrival.latest, *arrival.news);
+  }
+  if (ack.spurious != 0) {
+    congestion_.on_spurious_retransmits(ack.spurious);
+    losses_.on_spurious_loss(now, reply_rtt_);
+  }
+  if (!sole && acked.frames == 0 && !arrival.news) return arrival;
+  const Sequence upto = sole ? ack.newest : losses_.largest_acked();
+  congestion_.on_ack(now, {acked.frames, losses_.in_flight() + acked.in_flight, upto, ack.next,
+                           samples.network, samples.reply});
+  return arrival;
 }
 
-/// Something that was sent later on another rail has arrived: from now on silence speaks against a rail.
-void PathManager::compare(Time now) {
-  Time latest{};
-  for (const auto& rail : rails_) latest = std::max(latest, rail->tally.latest_sent_at);
-  for (const auto& rail : rails_) {
-    if (rail->passed_at == kNever && latest > rail->heard_at) rail->passed_at = now;
+PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::optional<Time> sent_at,
+                                            bool exact, bool several) {
+  Samples samples;
+  if (!sent_at) return samples;
+  if (exact) {
+    samples.reply = now - *sent_at;
+    if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
+    measured_at_ = now;
+  } else if (now - measured_at_ > 4 * reply_rtt_.smoothed()) {
+    // What the peer took to acknowledge is in the sample: it says little of the network unless that was
+    // short.
+    const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
+    samples.reply = now - *sent_at;
+    if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;
   }
+  if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();  // the clock was set
+  if (!samples.reply) return samples;
+  // A path that was slow, and is tried again after a while, is not judged by how it was.
+  const bool stale = several && now > sampled_at_ + kRttStaleAfter;
+  if (stale && *samples.reply < reply_rtt_.smoothed()) reply_rtt_.restart();
+  if (stale && samples.network && *samples.network < network_rtt_.smoothed()) network_rtt_.restart();
+  sample(now, *samples.reply, samples.network);
+  if (samples.network) samples.network = network_rtt_.latest();
+  return samples;
 }
 
-void PathManager::answered(Time now, const link::Path& from, bool by_engine) {
-  auto number = find(from);
-  if (from.ethertype) {  // it says that the shortcut leads there and back, and nothing else
-    if (number && by_engine) rails_[*number]->ethertype.on_response(now);
-    return;
-  }
-  for (std::size_t i = 0; !number && i < rails_.size(); ++i) {
-    // An address that was tried instead of the one it was paired with.
-    const bool new_way = !rails_[i]->validator.proven() && rails_[i]->path.link == from.link;
-    if (new_way && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) number = i;
-  }
-  if (!number) return;
-  PathState& rail = *rails_[*number];
-  if (!by_engine && !rail.validator.proven()) return;
-  if (from.mac_known || rail.path.to != from.to) rail.found(from);
-  if (by_engine && std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to) ==
-                       validated_addresses_.end()) {
-    validated_addresses_.push_back(from.to);  // each is a rail's
-  }
-  tell(rail, rail.validator.on_response(now));
+void PathRecovery::sample(Time now, Duration reply, std::optional<Duration> network) {
+  sampled_at_ = now;
+  reply_rtt_.sample(reply);
+  if (!network) return;
+  network_rtt_.sample(*network);
+  min_rtt_.sample(now, network_rtt_.latest());
 }
 
-bool PathManager::complaint(Time now, const link::PathError& complaint) {
-  if (rails_.size() == 1) return false;  // about whichever link was tried
-  const auto meant = [&](const PathState& rail) {
-    return rail.path.to == complaint.peer && rail.path.link == complaint.link;
-  };
-  bool others = false;
-  for (const auto& rail : rails_) others |= rail->validator.validated() && !meant(*rail);
-  if (!others) return false;
-  for (const auto& rail : rails_) {
-    if (meant(*rail)) rail->validator.fail(now);
-  }
-  return true;
+void PathRecovery::on_passed(Time now, Time sent_at) {
+  if (losses_.in_flight() != 0 && passed_at_ == kNever && sent_at > heard_at_) passed_at_ = now;
+}
+
+std::size_t PathRecovery::detect_losses(Time now, std::vector<Sequence>& lost) {
+  const std::size_t before = lost.size();
+  losses_.detect(now, reply_rtt_, lost);
+  const std::size_t overdue = lost.size() - before;
+  if (overdue != 0) congestion_.on_lost(overdue);
+  if (losses_.in_flight() == 0) passed_at_ = kNever;
+  return overdue;
+}
+
+void PathRecovery::on_path_failed(std::vector<Sequence>& lost) {
+  congestion_.on_persistent_timeout();
+  passed_at_ = kNever;
+  losses_.mark_all_lost(lost);
+}
+
+void PathRecovery::on_persistent_timeout() {
+  if (losses_.in_flight() != 0) congestion_.on_persistent_timeout();
+}
+
+Time PathRecovery::silent_until(Duration least) const {
+  if (passed_at_ == kNever) return kNever;
+  return std::max(heard_at_ + std::max(reply_rtt_.rto(), least), passed_at_ + reply_rtt_.smoothed());
+}
+
+void PathRecovery::copy_rtt(const PathRecovery& other) {
+  if (reply_rtt_.measured()) return;
+  network_rtt_ = other.network_rtt_;
+  reply_rtt_ = other.reply_rtt_;
 }
 
 }  // namespace cluster::multipath

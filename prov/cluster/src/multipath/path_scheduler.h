@@ -1,9 +1,17 @@
-// Which rail delivers the next frame first: pure. A rail delivers after half of its shortest round trip and
-// after everything that travels on it already, at the rate its window and round trip stand for.
+// Which path carries the next frames. A path delivers after half of its shortest round trip and after
+// everything that is in flight on it, at the rate that its window and round trip allow; the next frames take
+// the one that will have delivered them first. So an idle flow uses the fastest path alone, and a busy one
+// each in proportion to its speed.
 //
-// The best may not be allowed to send now (its window is full, its pace held back). Then another one does,
-// unless it is so much later that waiting is the shorter way: a frame that is stuck on a slow rail holds up
-// everything behind it.
+// The best may not be allowed to send now (its window is full, or its pacer waits). Then another one carries
+// the frames, unless it would deliver much later: a frame that is stuck on a slow path holds up everything
+// behind it.
+//
+// These rules are about IP paths. A frame that leaves alone takes the EtherType path beside the chosen one,
+// if that is validated and everything that went in a burst on the IP path before is known to have arrived:
+// the two may overtake each other, which the receiver would take for a gap.
+//
+// With one IP path there is nothing to choose, and none of this is computed.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +19,13 @@
 #include <span>
 
 #include "base/units.h"
+#include "multipath/path_state.h"
 
 namespace cluster::multipath {
 
 struct DeliveryEstimate {
   bool up = false;
-  bool known = false;         ///< measured, and not long ago; the others are tried, or nobody would find out
+  bool known = false;         ///< measured, and not long ago; a path that is not known is tried
   Duration way{0};            ///< half of the shortest round trip
   Duration each{0};           ///< one more frame
   std::size_t in_flight = 0;  ///< frames
@@ -25,7 +34,48 @@ struct DeliveryEstimate {
   Duration delivery() const { return way + each * static_cast<std::int64_t>(in_flight + 1); }
 };
 
-/// The number of the rail for the next frames; nothing: none may send, or the best is worth waiting for.
-std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> rails);
+/// The number of the path for the next frames; nothing if none may send or waiting for the best is better.
+/// Pure.
+std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths);
+
+class PathScheduler {
+ public:
+  explicit PathScheduler(PathList& paths) : paths_(paths) {}
+
+  /// So many frames may leave now on this IP path.
+  struct Grant {
+    std::size_t path = 0;
+    std::size_t frames = 0;
+  };
+  /// A new turn begins: links that were full may take frames again.
+  void begin_turn();
+  Grant select(Time now);
+  /// For a frame that was not acknowledged in time: not the path that carried it, if another one will do.
+  Grant select_other(Time now, std::size_t path);
+  /// The path for frames that leave on this IP path. `alone`: one frame, which is no retransmission.
+  std::size_t carrier_of(std::size_t ip, bool alone);
+  /// True if the peer's acknowledgements of this path come too late unless each burst asks for one.
+  bool window_below(std::size_t path, std::size_t frames) const;
+  /// Frames left on this IP path that no later frame may overtake.
+  void on_burst_sent(std::size_t ip, Sequence last) { paths_[ip].last_burst_end = last; }
+  void on_link_full(std::size_t ip) { paths_[ip].link_full = true; }
+  /// When some pacer allows more.
+  Time resume_at(Time now) const;
+  /// Frames that may be in flight on all validated paths together.
+  std::size_t window() const;
+  /// For frames that are sent several times or asked for repeatedly: another validated path each time.
+  const link::Path& next_validated();
+  /// True if a retransmission of a frame on this path leaves on another one.
+  bool has_other(std::size_t path) const { return least_recent(path) != path; }
+
+ private:
+  DeliveryEstimate estimate(Time now, std::size_t ip);
+  std::size_t least_recent(std::size_t except) const;
+
+  static constexpr std::size_t kGrantMax = 8;  ///< frames to one path at once, where there are several
+
+  PathList& paths_;
+  std::size_t next_ = 0;  ///< for next_validated()
+};
 
 }  // namespace cluster::multipath

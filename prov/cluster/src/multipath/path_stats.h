@@ -1,5 +1,5 @@
-// One way to the peer as whoever asks sees it: a value of the moment, made by rail_set.h. Nothing here
-// takes part in what the flow does.
+// What is known of one path to the peer at one moment: a copy for reports, which takes no part in what the
+// flow does.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,16 @@
 
 namespace cluster::multipath {
 
+/// Of an IP path, the EtherType path beside it included.
 struct PathStats {
   std::size_t link = 0;    ///< by which of this side's links
   SocketAddress to;        ///< the peer's address there
-  Duration round_trip{0};  ///< smoothed; 0: not measured yet
+  Duration round_trip{0};  ///< smoothed, of the one that was used last; 0: not measured yet
   Duration reply_longest{0};
-  std::size_t window = 0;     ///< frames that may travel at once...
-  std::size_t in_flight = 0;  ///< ...and that do
-  bool up = true;             ///< believed in
-  bool shortcut = false;      ///< frames that go alone take the link's shortcut
+  std::size_t window = 0;     ///< frames that may be in flight at once...
+  std::size_t in_flight = 0;  ///< ...and those that are
+  bool up = true;             ///< validated
+  bool ethertype = false;     ///< frames that leave alone take the EtherType path
 };
 
 }  // namespace cluster::multipath

@@ -19,9 +19,9 @@ void RttEstimator::sample(Duration measured) {
   smoothed_ = std::max<Duration>(smoothed_ + (measured - smoothed_) / 8, 1ns);
 }
 
-Duration RttEstimator::timeout() const {
+Duration RttEstimator::rto() const {
   if (!measured()) return kRtoInitial;
-  return std::clamp(rto_unclamped(), familiar() ? kRtoMin : kRtoInitial, kRtoMax);
+  return std::clamp(rto_unclamped(), established() ? kRtoMin : kRtoInitial, kRtoMax);
 }
 
 }  // namespace cluster::multipath

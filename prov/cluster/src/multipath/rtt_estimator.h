@@ -1,7 +1,7 @@
-// A time that is measured again and again, in nanoseconds, smoothed as RFC 6298 says. A rail has two
-// (rail.h): the round trip of the network, and how long it takes to hear of a frame, absences included.
-// Samples are never ambiguous (the peer names the transmission that arrived), but who is away makes long
-// ones: one sample may not move the estimate by more than a factor.
+// A time that is measured again and again, in nanoseconds, smoothed as RFC 6298 says. Each path has two
+// (path_recovery.h): the round trip of the network, and the time until it is known here that a frame has
+// arrived. Samples are never ambiguous, because the peer names the transmission that arrived; but a peer that
+// did not run for a while makes long ones, so one sample counts at most kOutlierFactor times the estimate.
 #pragma once
 
 #include "base/units.h"
@@ -11,17 +11,19 @@ namespace cluster::multipath {
 class RttEstimator {
  public:
   void sample(Duration measured);
+  /// Forgets every sample.
+  void restart() { *this = {}; }
   bool measured() const { return smoothed_ > Duration::zero(); }
-  /// True once so much has been measured that it tells what silence means. The first samples are those of an
-  /// empty path; what follows them waits behind others, and behind itself.
-  bool familiar() const { return samples_ >= kSamplesMin; }
+  /// True after kSamplesMin samples. The first ones are those of an empty path; later frames wait behind
+  /// others.
+  bool established() const { return samples_ >= kSamplesMin; }
   /// Zero until measured.
   Duration smoothed() const { return smoothed_; }
   Duration latest() const { return latest_; }
   /// Smoothed + 4 deviations: hardly any takes longer.
   Duration rto_unclamped() const { return smoothed_ + 4 * deviation_; }
   /// After this much silence a frame counts as lost: rto_unclamped(), within bounds.
-  Duration timeout() const;
+  Duration rto() const;
 
   static constexpr Duration kRtoInitial = 1ms;
   static constexpr Duration kRtoMin = 200us;

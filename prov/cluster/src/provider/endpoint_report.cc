@@ -31,7 +31,7 @@ void report_rail(const multipath::PathStats& rail, const EndpointSetup& setup, R
   record.text("interface", interface_of(setup, rail.link))
       .text("to", rail.to.text())
       .flag("up", rail.up)
-      .flag("shortcut", rail.shortcut);
+      .flag("shortcut", rail.ethertype);
   if (rail.round_trip > Duration::zero()) record.number("rtt_ns", ns(rail.round_trip));
   if (rail.reply_longest > Duration::zero()) record.number("reply_longest_ns", ns(rail.reply_longest));
   record.number("window_frames", rail.window).number("in_flight_frames", rail.in_flight);
@@ -44,7 +44,7 @@ void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time
   if (peer.rings) record.flag("single_copy", peer.rings->single_copy).flag("unread", peer.rings->unread);
   if (!peer.flow) return;
   report_flow(*peer.flow, now, record);
-  for (const multipath::PathStats& rail : peer.flow->rails) {
+  for (const multipath::PathStats& rail : peer.flow->paths) {
     report_rail(rail, setup, report.emplace_back("rail"));
   }
 }

@@ -31,29 +31,29 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   if (!withheld_.empty()) release_withheld();
   // A full block may have left out what lies behind its last range.
   const bool partial = view.has_ranges && view.ranges.count == wire::kAckRangesMax;
-  multipath::PathManager::Word word{};
-  word.newest = view.newest;
-  word.known_end = partial ? view.ranges.ranges[view.ranges.count - 1].end : window.next();
-  word.next = sender_.last_transmission() + 1;
-  word.arrived = arrived;
-  if (view.knows_ack_delay()) word.delay = Duration(view.ack_delay_ns);
-  word.spurious = new_spurious(view);
-  paths_.word_ends(now, word);
+  multipath::AckInfo ack{};
+  ack.newest = view.newest;
+  ack.known_end = partial ? view.ranges.ranges[view.ranges.count - 1].end : window.next();
+  ack.next = sender_.last_transmission() + 1;
+  ack.arrived = arrived;
+  if (view.knows_ack_delay()) ack.delay = Duration(view.ack_delay_ns);
+  ack.spurious = new_spurious(view);
+  paths_.recovery().on_ack(now, ack);
   const bool progress = acked != 0 || window.first() != complete_before;
   if (progress) timer_.on_progress(now, window.first() != window.next());
 }
 
 std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
   std::size_t acked = 0;
-  paths_.word_begins(queue_.window());
-  queue_.window().acknowledge(view.ack, view.has_ranges ? &view.ranges : nullptr,
-                              [&](Sequence s, Flight& flight) {
-                                ++acked;
-                                paths_.arrived(s, flight);
-                                report_tokens(s, *flight.body, view.ack);
-                                if (path_mtu_.is_probe(s)) on_mtu_probe_acked();
-                                queue_.recycle(std::move(flight.body));
-                              });
+  queue_.window().acknowledge(
+      view.ack, view.has_ranges ? &view.ranges : nullptr, [&](Sequence s, Flight& flight) {
+        ++acked;
+        paths_.recovery().on_frame_acked(flight.path,
+                                         {s, flight.transmission, flight.sent_at, flight.sendings == 1});
+        report_tokens(s, *flight.body, view.ack);
+        if (path_mtu_.is_probe(s)) on_mtu_probe_acked();
+        queue_.recycle(std::move(flight.body));
+      });
   return acked;
 }
 
@@ -77,12 +77,12 @@ void AckProcessor::release_withheld() {
 }
 
 void AckProcessor::on_mtu_probe_acked() {
-  switch (path_mtu_.arrived()) {
+  switch (path_mtu_.on_probe_acked()) {
     case multipath::PathMtu::Answer::none: return;
     case multipath::PathMtu::Answer::yes: return handshake_.set_path_frame_max(handshake_.link_frame_max());
     case multipath::PathMtu::Answer::no:
       log_.warn("path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
-                paths_[0].path.to.text().c_str(), handshake_.link_frame_max(), handshake_.frame_max());
+                paths_[0].address.to.text().c_str(), handshake_.link_frame_max(), handshake_.frame_max());
   }
 }
 

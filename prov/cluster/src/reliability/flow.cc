@@ -39,13 +39,13 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       sender_(queue_, handshake_, paths_, path_mtu_, timer_, counters),
       acks_(queue_, sender_, handshake_, paths_, path_mtu_, timer_, log),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
-      prober_(handshake_, paths_, path_mtu_),
+      prober_(paths_),
       liveness_(settings.peer_timeout) {}
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
   if (!handshake_.knows_peer()) ++counters_.sessions_opened;
   if (!handshake_.accept(opening)) return;
-  sender_.send_opening(handshake_, paths_.reply(), link, receiver_.acknowledgement(Time{}));
+  sender_.send_opening(handshake_, paths_.reply_path(), link, receiver_.acknowledgement(Time{}));
 }
 
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
@@ -58,12 +58,12 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
 
 void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
   if (!alive()) return;
-  lost_ += paths_.detect(now, queue_.window());
-  const std::size_t paths_before = paths_.size();
+  detect_losses(now);
+  const std::size_t paths_before = paths_.ip_paths();
   join_paths();
   OutgoingAck ack = receiver_.acknowledgement(now);
   const FrameSender::Outcome sent = sender_.send_bursts(now, clock, link, ack);
-  prober_.send_challenges(sent.now, link, {sent.sent_any, paths_.size() != paths_before, sender_.sent()});
+  send_challenges(sent, paths_.ip_paths() != paths_before, link);
   AckIncluded included = sent.ack;
   const bool alone = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
   if (alone) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
@@ -71,13 +71,34 @@ void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
   liveness_.set_expecting(sent.now, !queue_.drained());
 }
 
+void Flow::detect_losses(Time now) {
+  lost_frames_.clear();
+  paths_.recovery().detect_losses(now, lost_frames_);
+  for (const Sequence frame : lost_frames_) queue_.window().mark_lost(frame);
+  lost_ += lost_frames_.size();
+}
+
+/// Challenges leave beside the flow's own frames. Those of EtherType paths wait until the MTU of the path is
+/// known, because the frame that finds it out must take the IP path.
+void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link) {
+  const multipath::PathProber::Content content{handshake_.opening().session, handshake_.peer_session(),
+                                               handshake_.frame_max()};
+  if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths))
+    prober_.challenge_ip_paths(sent.now, link, content);
+  if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
+  const bool worthwhile = sender_.sent() >= multipath::PathProber::kFramesBeforeEthertype;
+  if (worthwhile && path_mtu_.settled(handshake_.link_frame_max())) {
+    prober_.challenge_ethertype_paths(sent.now, link, content);
+  }
+}
+
 /// Once the peer's opening is known: which further addresses it has, and how long its frames may be.
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
   const std::size_t longest = handshake_.link_frame_max();
-  if (path_mtu_.wants_probe(longest)) {
+  if (path_mtu_.probe_due(longest)) {
     const auto probe = queue_.push_padding(longest - sizeof(wire::FrameHeader));
-    if (probe) path_mtu_.sent(*probe);
+    if (probe) path_mtu_.on_probe_sent(*probe);
   }
   if (path_mtu_.settled(longest)) paths_.join(handshake_.peer_addresses());
 }
@@ -112,17 +133,16 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
 
 Time Flow::deadline() const {
   if (!alive()) return kNever;
-  return std::min({receiver_.deadline(), paths_.deadline(),
-                   timer_.deadline(paths_.reply_time(queue_.window())), liveness_.deadline(),
-                   sender_.deadline()});
+  return std::min({receiver_.deadline(), paths_.recovery().deadline(),
+                   timer_.deadline(paths_.recovery().reply_rtt()), liveness_.deadline(), sender_.deadline()});
 }
 
 void Flow::on_timer(Time now) {
   if (!alive()) return;
   status_ = receiver_.fin_timed_out(now) ? Status::reset : liveness_.check(now);
   if (!alive()) return;
-  lost_ += paths_.detect(now, queue_.window());
-  const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.reply_time(queue_.window()));
+  detect_losses(now);
+  const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_rtt());
   if (event == RetransmissionTimer::Event::none) return;
   if (queue_.window().outstanding() == 0) {
     sender_.request_window_probe();  // the peer has every frame, and holds one for which it has no memory
@@ -140,20 +160,20 @@ void Flow::on_silence(Time now, bool timeout) {
   sender_.repeat(frame);
   if (timeout) {
     ++counters_.timeouts;
-    if (timer_.persistent()) paths_.timed_out(window);
+    if (timer_.persistent()) paths_.recovery().on_persistent_timeout();
     if (!handshake_.peer_has_opening()) paths_.try_next_rail();
   }
-  paths_.strike(now, window.at(frame));
-  paths_.suspect_ethertype_paths(now);
+  paths_.recovery().on_unanswered(now, window.at(frame).path, window.at(frame).sent_at);
+  paths_.recovery().suspect_ethertype_paths(now);
 }
 
 void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
   liveness_.on_sign_of_life(now, from.ethertype);
-  paths_.answered(now, from, by_engine);
+  paths_.on_response(now, from, by_engine);
 }
 
 void Flow::on_path_error(Time now, const link::PathError& error) {
-  if (!alive() || paths_.complaint(now, error)) return;
+  if (!alive() || paths_.on_path_error(now, error)) return;
   if (liveness_.on_path_error(now, error.status)) {
     timer_.expedite(now + Liveness::kRetryAfter);
     return;
@@ -173,7 +193,7 @@ void Flow::close(Time now, link::Link& link) {
 
 FlowStats Flow::stats() const {
   return {
-      .rails = paths_.state(queue_.window()),
+      .paths = paths_.stats(),
       .frame_max = handshake_.frame_max(),
       .queued = queue_.window().queued(),
       .sent = sender_.sent(),

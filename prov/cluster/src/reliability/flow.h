@@ -26,6 +26,7 @@
 #include "multipath/address_pairing.h"
 #include "multipath/path_manager.h"
 #include "multipath/path_mtu.h"
+#include "multipath/path_prober.h"
 #include "multipath/path_stats.h"
 #include "reliability/ack_processor.h"
 #include "reliability/burst_clock.h"
@@ -33,7 +34,6 @@
 #include "reliability/frame_sender.h"
 #include "reliability/handshake.h"
 #include "reliability/liveness.h"
-#include "reliability/path_prober.h"
 #include "reliability/retransmission_timer.h"
 #include "reliability/send_queue.h"
 #include "wire/admit.h"
@@ -59,7 +59,7 @@ struct Identity {
 
 /// What a flow knows and has done, at one moment.
 struct FlowStats {
-  std::vector<multipath::PathStats> rails;
+  std::vector<multipath::PathStats> paths;
   std::size_t frame_max = 0;        ///< longest frame it sends, bytes
   std::size_t queued = 0;           ///< frames that wait to be sent
   std::uint64_t sent = 0;           ///< frames, retransmissions included
@@ -130,6 +130,8 @@ class Flow {
  private:
   bool alive() const { return status_ == Status::ok; }
   void join_paths();
+  void detect_losses(Time now);
+  void send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link);
   void on_silence(Time now, bool timeout);
 
   Counters& counters_;
@@ -142,9 +144,10 @@ class Flow {
   FrameSender sender_;
   AckProcessor acks_;
   FrameReceiver receiver_;
-  PathProber prober_;
+  multipath::PathProber prober_;
   Liveness liveness_;
-  std::uint64_t lost_ = 0;  ///< frames, for stats()
+  std::vector<Sequence> lost_frames_;  ///< by the last detect_losses()
+  std::uint64_t lost_ = 0;             ///< frames, for stats()
 };
 
 }  // namespace cluster::reliability

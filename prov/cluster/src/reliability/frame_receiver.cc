@@ -16,7 +16,7 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
       ++counters_.frames_duplicate;
-      if (ack_was_lost(arrived)) paths_.suspect_ethertype_paths(now);
+      if (ack_was_lost(arrived)) paths_.recovery().suspect_ethertype_paths(now);
       acks_.on_frame(now, arrived, view.transmission, view.in_order(), Urgency::now);
       return ReceiveResult::nothing_new;
     case ReceiveWindow::Arrival::fresh: break;

@@ -25,7 +25,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, const BurstClock& clock,
   const Sequence before = transmission_;
   retry_at_ = resume_at_ = kNever;
   if (std::exchange(window_probe_due_, false)) send_window_probe(now, link, ack);
-  paths_.turn_begins();
+  paths_.scheduler().begin_turn();
   for (bool more = true; more;) {
     if (transmission_ != before) {
       now = clock.now(now);
@@ -33,14 +33,14 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, const BurstClock& clock,
     }
     const Selection selection = select(now);
     if (selection.count == 0) {
-      if (selection.more) resume_at_ = paths_.resume(now);
+      if (selection.more) resume_at_ = paths_.scheduler().resume_at(now);
       break;
     }
     more = selection.more;
     if (send_burst(now, link, selection, ack, outcome.ack)) continue;
     outcome.link_full = true;
-    paths_[selection.path].full = true;  // the link of another path may not be
-    if (paths_.size() == 1 || repeat_) break;
+    paths_.scheduler().on_link_full(selection.path);  // the link of another path may not be
+    if (paths_.ip_paths() == 1 || repeat_) break;
     more = true;
   }
   if (outcome.link_full) retry_at_ = now + kRetryLink;
@@ -56,11 +56,12 @@ FrameSender::Selection FrameSender::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
   const bool repeat = repeat_ && window.is_outstanding(*repeat_);
-  const multipath::PathManager::Turn turn =
-      repeat ? paths_.select_other(now, window.at(*repeat_).rail, window) : paths_.next(now, window);
-  selection.path = turn.rail;
+  multipath::PathScheduler& scheduler = paths_.scheduler();
+  const multipath::PathScheduler::Grant grant =
+      repeat ? scheduler.select_other(now, window.at(*repeat_).path) : scheduler.select(now);
+  selection.path = grant.path;
   const std::size_t burst_max = window.in_flight() < kLead ? kShortBurst : link::kBurstMax;
-  const std::size_t limit = std::min(turn.frames, burst_max);
+  const std::size_t limit = std::min(grant.frames, burst_max);
   if (repeat) selection.picks[selection.count++] = {*repeat_, true};
   while (window.has_lost() && selection.count < limit) {
     const Sequence s = window.pop_lost();
@@ -91,7 +92,7 @@ void FrameSender::select_new(Selection& selection, std::size_t limit) {
 /// small.
 bool FrameSender::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.again) return true;
-  return selection.more ? paths_[selection.path].congestion.window() < kSmallWindow : selection.awaited;
+  return selection.more ? paths_.scheduler().window_below(selection.path, kSmallWindow) : selection.awaited;
 }
 
 /// Encodes the selected frames, hands them to the link and notes what it took. False if it did not take all.
@@ -99,16 +100,16 @@ bool FrameSender::wants_ack(const Selection& selection) const {
 bool FrameSender::send_burst(Time now, link::Link& link, const Selection& selection, const OutgoingAck& ack,
                              AckIncluded& included) {
   SendWindow& window = queue_.window();
-  multipath::PathState& path = paths_[selection.path];
-  const bool alone = selection.count == 1 && !selection.again && path.keeps_order();
-  const link::Path& out_path = alone ? path.lone_frame_path() : path.path;
+  const bool alone = selection.count == 1 && !selection.again;
+  const std::size_t path = paths_.scheduler().carrier_of(selection.path, alone);
+  const link::Path& out_path = paths_[path].address;
   Burst burst;
   std::array<AckIncluded, link::kBurstMax> carried;
   for (std::size_t i = 0; i < selection.count; ++i) {
     const Pick& pick = selection.picks[i];
     FrameBody& body = *window.at(pick.sequence).body;
     if (pick.again && path_mtu_.is_probe(pick.sequence)) {
-      path_mtu_.lost();
+      path_mtu_.on_probe_lost();
       body.set_padding(0);
     }
     std::uint8_t flags = kSequenced;
@@ -125,7 +126,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const Selection& select
   for (std::size_t i = 0; i < selection.count; ++i) {
     const Pick& pick = selection.picks[i];
     if (i < taken) {
-      note_sent(now, pick, selection.path);
+      note_sent(now, pick, path);
       included = std::max(included, carried[i]);
     } else if (pick.again && window.at(pick.sequence).state == Flight::State::lost) {
       window.requeue_lost(pick.sequence);
@@ -133,7 +134,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const Selection& select
       repeat_ = pick.sequence;
     }
   }
-  if (selection.count > 1 || selection.again) path.last_burst_end = transmission_;
+  if (!alone) paths_.scheduler().on_burst_sent(selection.path, transmission_);
   counters_.frames_sent += taken;
   sent_ += taken;
   return taken == selection.count;
@@ -145,10 +146,11 @@ void FrameSender::note_sent(Time now, const Pick& pick, std::size_t path) {
   if (pick.again) {
     ++counters_.frames_retransmitted;
     ++retransmitted_;
-    paths_[window.at(pick.sequence).rail].congestion.repaired();
+    const Flight& flight = window.at(pick.sequence);
+    paths_.recovery().on_retransmit(flight.path, flight.transmission);
   }
   window.sent(pick.sequence, transmission_, now, static_cast<std::uint8_t>(path));
-  paths_.sent(now, path, transmission_, pick.sequence, window);
+  paths_.recovery().on_sent(now, path, transmission_, pick.sequence);
   timer_.on_sent(now);
 }
 
@@ -167,7 +169,7 @@ std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Ha
 }
 
 std::optional<AckIncluded> FrameSender::send_ack(Time now, link::Link& link, const OutgoingAck& ack) {
-  const auto carried = send_bare(wire::FrameKind::flow, handshake_, paths_.reply(), link, ack);
+  const auto carried = send_bare(wire::FrameKind::flow, handshake_, paths_.reply_path(), link, ack);
   if (carried) ++counters_.acks_sent;
   if (!carried) retry_at_ = now + kRetryLink;
   return carried;
@@ -180,7 +182,7 @@ void FrameSender::send_opening(const Handshake& to, const link::Path& path, link
 
 void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
   for (std::size_t i = 0; i < kFinCopies; ++i) {
-    if (!send_bare(wire::FrameKind::fin, handshake_, paths_.next_validated(), link, ack)) break;
+    if (!send_bare(wire::FrameKind::fin, handshake_, paths_.scheduler().next_validated(), link, ack)) break;
   }
 }
 
@@ -190,7 +192,7 @@ void FrameSender::send_window_probe(Time now, link::Link& link, const OutgoingAc
   padding.set_padding(0);
   const Sequence last = queue_.window().next() + ~std::uint32_t{0};
   link::OutFrame out;
-  out.path = &paths_.next_validated();
+  out.path = &paths_.scheduler().next_validated();
   encode_session_frame(session_header(wire::FrameKind::flow, kSequenced, last, transmission_ + 1), handshake_,
                        ack, padding, out);
   if (link.send_burst({&out, 1}) == 0) return;
@@ -204,7 +206,8 @@ bool FrameSender::has_in_flight(Sequence sequence, Sequence transmission) const 
   if (window_probe_ == transmission) return true;
   const SendWindow& window = queue_.window();
   if (!window.is_outstanding(sequence)) return false;
-  return window.at(sequence).transmission == transmission || paths_.remember(transmission, sequence);
+  return window.at(sequence).transmission == transmission ||
+         paths_.recovery().remembers(transmission, sequence);
 }
 
 }  // namespace cluster::reliability

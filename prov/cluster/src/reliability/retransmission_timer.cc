@@ -14,10 +14,10 @@ void RetransmissionTimer::on_progress(Time now, bool outstanding) {
 
 Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time) const {
   if (probing(reply_time)) {
-    const Duration least = reply_time.familiar() ? kProbeMin : multipath::RttEstimator::kRtoInitial;
+    const Duration least = reply_time.established() ? kProbeMin : multipath::RttEstimator::kRtoInitial;
     return std::max({2 * reply_time.smoothed(), reply_time.rto_unclamped(), least}) + ack_delay_;
   }
-  return std::min(reply_time.timeout() * (1u << backoff_), multipath::RttEstimator::kRtoMax);
+  return std::min(reply_time.rto() * (1u << backoff_), multipath::RttEstimator::kRtoMax);
 }
 
 Time RetransmissionTimer::deadline(const multipath::RttEstimator& reply_time) const {

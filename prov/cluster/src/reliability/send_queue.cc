@@ -24,7 +24,7 @@ std::size_t SendQueue::fragment_max(const wire::Segment& segment) const {
 }
 
 std::size_t SendQueue::eager_limit() const {
-  return std::min(paths_.window(), handshake_.window()) / 2 * handshake_.segment_capacity();
+  return std::min(paths_.scheduler().window(), handshake_.window()) / 2 * handshake_.segment_capacity();
 }
 
 bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,

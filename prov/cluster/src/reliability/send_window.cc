@@ -35,14 +35,13 @@ void SendWindow::push(std::unique_ptr<FrameBody> body) {
   ++end_;
 }
 
-/// It is not in flight any more, or on another path from now on.
+/// It is not in flight any more, or goes again from now on.
 void SendWindow::leave_flight(const Flight& flight) {
   if (flight.state != Flight::State::in_flight) return;
   --in_flight_;
-  --on_rail_[flight.rail];
 }
 
-void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t rail) {
+void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t path) {
   Flight& flight = at(s);
   if (s == next_) {
     ++next_;
@@ -52,8 +51,7 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t 
   }
   leave_flight(flight);
   ++in_flight_;
-  ++on_rail_[rail];
-  flight.rail = rail;
+  flight.path = path;
   flight.state = Flight::State::in_flight;
   flight.transmission = transmission;
   flight.sent_at = now;

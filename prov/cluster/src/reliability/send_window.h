@@ -36,7 +36,7 @@ struct Flight {
   Sequence transmission;            ///< the latest sending
   std::uint32_t sendings = 0;
   State state = State::queued;
-  std::uint8_t rail = 0;  ///< of the latest sending
+  std::uint8_t path = 0;  ///< of the latest sending
 };
 
 class SendWindow {
@@ -50,7 +50,6 @@ class SendWindow {
   std::size_t queued() const { return static_cast<std::size_t>(end_ - next_); }
   /// Frames sent that, as far as is known, have neither arrived nor been lost.
   std::size_t in_flight() const { return in_flight_; }
-  std::size_t in_flight_on(std::size_t rail) const { return on_rail_[rail]; }
   /// Frames sent and not acknowledged.
   std::size_t outstanding() const { return outstanding_count_; }
   /// The first of them; next() if there is none. Not first() if the peer has that frame but no memory for it.
@@ -77,7 +76,7 @@ class SendWindow {
   /// Queues a frame behind all others; there must be space.
   void push(std::unique_ptr<FrameBody> body);
   /// The frame went out (again, or as the next new one).
-  void sent(Sequence s, Sequence transmission, Time now, std::uint8_t rail = 0);
+  void sent(Sequence s, Sequence transmission, Time now, std::uint8_t path = 0);
   void mark_lost(Sequence s);
   /// Takes the next frame to retransmit from the queue of lost ones; there must be one.
   Sequence pop_lost();
@@ -128,7 +127,6 @@ class SendWindow {
   Sequence next_;
   Sequence end_;
   std::size_t in_flight_ = 0;
-  std::array<std::size_t, wire::kRailsMax> on_rail_{};  ///< those that travel, by rail
   std::size_t outstanding_count_ = 0;
   std::size_t with_tokens_ = 0;
 };

@@ -10,7 +10,7 @@ ALLOWED = {
     "link": {"base", "wire"},
     "carrier": {"base", "wire"},
     "os": {"base", "wire", "link"},
-    "multipath": {"base", "wire", "link", "reliability/send_window.h"},
+    "multipath": {"base", "wire", "link"},
     "reliability": {"base", "wire", "link", "carrier", "multipath"},
     "shm": {"base", "wire", "os", "carrier"},
     "protocol": {"base", "wire", "carrier"},

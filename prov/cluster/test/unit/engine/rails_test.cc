@@ -125,7 +125,7 @@ TEST_F(EngineRails, AnAddressOfAnotherRailOpensTheSessionThere) {
   a.send(a.book.insert(address(1, 2)));
   pass();
   EXPECT_EQ(b.engine.unexpected_messages(), 1u);
-  EXPECT_EQ(a.peers().front().flow->rails.front().link, 1u);
+  EXPECT_EQ(a.peers().front().flow->paths.front().link, 1u);
 }
 
 TEST_F(EngineRails, WhoClaimsTheAddressOfAnotherDoesNotGetItsMessages) {

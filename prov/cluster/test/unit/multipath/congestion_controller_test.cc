@@ -19,8 +19,8 @@ struct CongestionTest : testing::Test {
     const std::size_t window = congestion.window();
     transmission += static_cast<std::uint32_t>(window);
     now += kBase + delay + unread;
-    if (lost != 0) congestion.lost(lost);
-    congestion.acknowledged(
+    if (lost != 0) congestion.on_lost(lost);
+    congestion.on_ack(
         now,
         {window - lost, window, {transmission}, {transmission + 1}, kBase + delay, kBase + delay + unread});
   }
@@ -40,7 +40,7 @@ TEST_F(CongestionTest, DoublesEachRoundUntilTheWindowOfTheFlow) {
 }
 
 TEST_F(CongestionTest, AWindowThatIsNotUsedDoesNotGrow) {
-  congestion.acknowledged(Time(1us), {10, 10, {10}, {11}, kBase, kBase});
+  congestion.on_ack(Time(1us), {10, 10, {10}, {11}, kBase, kBase});
   EXPECT_EQ(congestion.window(), CongestionController::kInitialWindow);
 }
 
@@ -54,9 +54,9 @@ TEST_F(CongestionTest, LossesWithAQueueCostThreeTenthsOverTheNextRound) {
   grow_to(512);
   round(60us, 1);
   EXPECT_EQ(congestion.window(), 512u) << "nothing is withheld before something arrives";
-  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase, kBase});
+  congestion.on_ack(now, {256, 512, {transmission}, {transmission + 1}, kBase, kBase});
   EXPECT_NEAR(static_cast<double>(congestion.window()), 512 * 0.85, 2);
-  congestion.acknowledged(now, {256, 512, {transmission}, {transmission + 1}, kBase, kBase});
+  congestion.on_ack(now, {256, 512, {transmission}, {transmission + 1}, kBase, kBase});
   EXPECT_EQ(congestion.window(), 512u * 7 / 10);
 }
 
@@ -122,8 +122,8 @@ TEST_F(CongestionTest, GrowsByAFrameARoundAndDoublesAgainWhenNoQueueIsLeft) {
 
 TEST_F(CongestionTest, ATimeoutLeavesTheFloorAndDoublingLeadsBack) {
   grow_to(512);
-  congestion.timed_out();
-  congestion.timed_out();
+  congestion.on_persistent_timeout();
+  congestion.on_persistent_timeout();
   EXPECT_EQ(congestion.window(), CongestionController::kMinimumWindow);
   for (int i = 0; i < 7; ++i) round(40us);
   EXPECT_GE(congestion.window(), 256u) << "half of what it was, since it happened twice";
@@ -132,16 +132,16 @@ TEST_F(CongestionTest, ATimeoutLeavesTheFloorAndDoublingLeadsBack) {
 
 TEST_F(CongestionTest, RepairsInVainTakeTheReductionBack) {
   grow_to(512);
-  congestion.timed_out();
-  congestion.repaired();
-  congestion.repaired();
+  congestion.on_persistent_timeout();
+  congestion.on_retransmit();
+  congestion.on_retransmit();
   congestion.on_spurious_retransmits(1);
   EXPECT_EQ(congestion.window(), CongestionController::kMinimumWindow)
       << "the other one may have been needed";
   congestion.on_spurious_retransmits(1);
   EXPECT_EQ(congestion.window(), 512u);
   round(60us, 1);
-  congestion.repaired();
+  congestion.on_retransmit();
   congestion.on_spurious_retransmits(1);
   round();
   EXPECT_EQ(congestion.window(), 512u);

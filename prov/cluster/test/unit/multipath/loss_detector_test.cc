@@ -1,4 +1,4 @@
-// The loss detector alone: overtaken and overdue, patience with few witnesses, the reorder window.
+// The loss detector alone: overtaken and overdue, weak evidence, the reorder window, what is in flight.
 #include "multipath/loss_detector.h"
 
 #include <gtest/gtest.h>
@@ -11,29 +11,45 @@ struct LossDetectorTest : testing::Test {
     for (int i = 0; i < 50; ++i) round_trip.sample(100us);
   }
 
-  reliability::SendWindow frames{64};
+  /// The latest transmission of each frame.
+  struct Latest {
+    std::uint32_t transmission = 0;
+    Time at{};
+    unsigned times = 0;
+    bool lost = false;
+  };
+
   LossDetector losses;
   RttEstimator round_trip;
   std::uint32_t transmission = 0;
+  std::vector<Latest> frames;
 
   void send(Sequence s, Time now) {
-    if (s == frames.end()) frames.push(std::make_unique<reliability::FrameBody>(1));
-    frames.sent(s, {++transmission}, now);
-    losses.sent({transmission}, s, now);
+    if (s.value == frames.size()) frames.emplace_back();
+    Latest& frame = frames[s.value];
+    if (frame.times != 0) losses.on_superseded({frame.transmission});
+    frame = {++transmission, now, frame.times + 1, false};
+    losses.on_sent({transmission}, s, now);
   }
+  Sequence next() const { return {static_cast<std::uint32_t>(frames.size())}; }
   /// Sends `count` new frames, a microsecond apart, from `begin` on.
   void send_many(std::uint32_t count, Time begin) {
-    for (std::uint32_t i = 0; i < count; ++i) send(frames.next(), begin + i * 1us);
+    for (std::uint32_t i = 0; i < count; ++i) send(next(), begin + i * 1us);
+  }
+  void acknowledge(std::uint32_t s) {
+    const Latest& frame = frames[s];
+    losses.on_acked({{s}, {frame.transmission}, frame.at, frame.times == 1}, round_trip);
   }
   void arrive(std::uint32_t s, std::uint32_t newest) {
-    wire::Ack ack;
-    ack.count = 1;
-    ack.ranges[0] = {{s}, {s + 1}};
-    frames.acknowledge(
-        {0}, &ack, [&](Sequence, reliability::Flight& flight) { losses.arrived({s}, flight, round_trip); });
-    losses.newest_arrived({newest}, frames.next());
+    acknowledge(s);
+    losses.on_largest_acked({newest}, next());
   }
-  std::size_t detect(Time now) { return losses.detect(now, round_trip, frames); }
+  std::size_t detect(Time now) {
+    std::vector<Sequence> lost;
+    losses.detect(now, round_trip, lost);
+    for (const Sequence s : lost) frames[s.value].lost = true;
+    return lost.size();
+  }
 };
 
 TEST_F(LossDetectorTest, NothingIsLostBeforeSomethingLaterArrived) {
@@ -50,7 +66,7 @@ TEST_F(LossDetectorTest, OvertakenByManyIsLostAfterTheReorderWindow) {
   EXPECT_EQ(detect(Time(110us)), 0u);
   EXPECT_EQ(losses.deadline(), Time(125us));
   EXPECT_EQ(detect(Time(125us)), 1u);
-  EXPECT_TRUE(frames.at({0}).state == reliability::Flight::State::lost);
+  EXPECT_TRUE(frames[0].lost);
   EXPECT_EQ(detect(Time(130us)), 5u);
   EXPECT_EQ(losses.deadline(), Time(231us)) << "those overtaken by few are given another round trip";
   EXPECT_EQ(detect(Time(233us)), 3u);
@@ -67,23 +83,20 @@ TEST_F(LossDetectorTest, ARepairIsJudgedByItsOwnSending) {
   arrive(8, 19);
   EXPECT_EQ(detect(Time(410us)), 0u);
   EXPECT_GT(detect(Time(800us)), 0u);
-  EXPECT_TRUE(frames.at({0}).state == reliability::Flight::State::lost);
+  EXPECT_TRUE(frames[0].lost);
 }
 
 TEST_F(LossDetectorTest, WhatTheWordDidNotCoverIsNotJudged) {
   send_many(10, Time(0us));
-  wire::Ack ack;
-  ack.count = 1;
-  ack.ranges[0] = {{2}, {3}};
-  frames.acknowledge({0}, &ack, [&](Sequence, reliability::Flight&) {});
-  losses.newest_arrived({10}, {3});
+  acknowledge(2);
+  losses.on_largest_acked({10}, {3});
   EXPECT_EQ(detect(Time(10ms)), 2u);
   EXPECT_EQ(losses.deadline(), kNever);
 }
 
 TEST_F(LossDetectorTest, SeenReorderingWidensTheWindowAtOnce) {
   send_many(10, Time(0us));
-  send(frames.next(), Time(100us));
+  send(next(), Time(100us));
   EXPECT_EQ(losses.reorder_window(round_trip), 25us);
   arrive(10, 11);
   arrive(0, 11);  // it had been overtaken by one sent 100 us later
@@ -93,10 +106,10 @@ TEST_F(LossDetectorTest, SeenReorderingWidensTheWindowAtOnce) {
 }
 
 TEST_F(LossDetectorTest, RepairsInVainWidenTheWindowOncePerRoundTripUpToFour) {
-  losses.on_spurious_retransmits(Time(1ms), round_trip);
-  losses.on_spurious_retransmits(Time(1ms), round_trip);
+  losses.on_spurious_loss(Time(1ms), round_trip);
+  losses.on_spurious_loss(Time(1ms), round_trip);
   EXPECT_EQ(losses.reorder_window(round_trip), 50us);
-  for (int i = 0; i < 100; ++i) losses.on_spurious_retransmits(Time(2ms) + i * 100us, round_trip);
+  for (int i = 0; i < 100; ++i) losses.on_spurious_loss(Time(2ms) + i * 100us, round_trip);
   EXPECT_EQ(losses.reorder_window(round_trip), 400us);
 }
 
@@ -111,31 +124,76 @@ TEST_F(LossDetectorTest, ASilenceOfManyTimeoutsIsRememberedOnce) {
 // Hostile: everything is acknowledged, but always as if nothing newer had arrived.
 TEST_F(LossDetectorTest, APeerThatNamesNothingNewerDoesNotFillItsMemory) {
   for (std::uint32_t i = 0; i < 10'000; ++i) {
-    send(frames.next(), Time(i * 1us));
-    frames.acknowledge({i + 1}, nullptr, [](Sequence, reliability::Flight&) {});
-    losses.newest_arrived({1}, frames.next());
+    send(next(), Time(i * 1us));
+    acknowledge(i);
+    losses.on_largest_acked({1}, next());
     detect(Time(i * 1us));
   }
   EXPECT_LE(losses.remembered(), 128u);
 }
 
+TEST_F(LossDetectorTest, InFlightIsWhatIsNeitherAcknowledgedNorLostNorSentAgain) {
+  send_many(10, Time(0us));
+  EXPECT_EQ(losses.in_flight(), 10u);
+  arrive(9, 10);
+  EXPECT_EQ(losses.in_flight(), 9u);
+  losses.on_superseded({1});
+  losses.on_superseded({1});
+  EXPECT_EQ(losses.in_flight(), 8u);
+  EXPECT_EQ(detect(Time(10ms)), 8u);
+  EXPECT_EQ(losses.in_flight(), 0u);
+  acknowledge(3);
+  EXPECT_EQ(losses.in_flight(), 0u) << "a late arrival of a frame that was lost";
+}
+
+TEST_F(LossDetectorTest, AFailedPathLosesWhatIsInFlight) {
+  send_many(4, Time(0us));
+  acknowledge(1);
+  std::vector<Sequence> lost;
+  losses.mark_all_lost(lost);
+  EXPECT_EQ(lost, (std::vector<Sequence>{{0}, {2}, {3}}));
+  EXPECT_EQ(losses.in_flight(), 0u);
+}
+
+/// Numbers of other paths are missing here.
+TEST_F(LossDetectorTest, FindsATransmissionAmongGaps) {
+  for (std::uint32_t i = 0; i < 20; ++i) losses.on_sent({3 * i + 5}, {i}, Time(i * 1us));
+  for (std::uint32_t number = 0; number < 70; ++number) {
+    const bool sent = number >= 5 && number < 65 && (number - 5) % 3 == 0;
+    EXPECT_EQ(losses.knows({number}), sent) << number;
+    EXPECT_EQ(losses.remembers({number}, {(number - 5) / 3}), sent) << number;
+  }
+}
+
+/// Numbers wrap around: an idle path must not take what others sent meanwhile for the past.
+TEST_F(LossDetectorTest, APathThatWasIdleForLongWorksAsBefore) {
+  send_many(1, Time(0us));
+  arrive(0, 1);
+  for (std::uint32_t step = 1; step <= 8; ++step) {
+    const std::uint32_t number = 1 + step * 0xa0000000;
+    losses.on_sent({number}, {number}, Time(1s));
+    losses.on_acked({{number}, {number}, Time(1s), true}, round_trip);
+    EXPECT_EQ(losses.on_largest_acked({number}, {number + 1}), Time(1s)) << step;
+  }
+}
+
 TEST(RttEstimatorTest, FollowsSamplesAndDistrustsOutliers) {
   RttEstimator round_trip;
   EXPECT_FALSE(round_trip.measured());
-  EXPECT_EQ(round_trip.timeout(), 1ms);
+  EXPECT_EQ(round_trip.rto(), 1ms);
   round_trip.sample(80us);
   EXPECT_EQ(round_trip.smoothed(), 80us);
-  EXPECT_EQ(round_trip.timeout(), 1ms) << "the path may have been empty";
+  EXPECT_EQ(round_trip.rto(), 1ms) << "the path may have been empty";
   for (int i = 0; i < 7; ++i) round_trip.sample(80us);
-  EXPECT_LT(round_trip.timeout(), 240us);
+  EXPECT_LT(round_trip.rto(), 240us);
   for (int i = 0; i < 100; ++i) round_trip.sample(40us);
   EXPECT_LT(round_trip.smoothed(), 41us);
-  EXPECT_EQ(round_trip.timeout(), 200us) << "never less";
+  EXPECT_EQ(round_trip.rto(), 200us) << "never less";
   round_trip.sample(1s);
-  EXPECT_LT(round_trip.smoothed(), 80us) << "one absence of the peer says little about the network";
+  EXPECT_LT(round_trip.smoothed(), 80us) << "one long reply says little about the network";
   for (int i = 0; i < 100; ++i) round_trip.sample(1s);
   EXPECT_GT(round_trip.smoothed(), 900ms) << "but a slow path is believed soon";
-  EXPECT_EQ(round_trip.timeout(), 1s) << "never more";
+  EXPECT_EQ(round_trip.rto(), 1s) << "never more";
   round_trip.sample(-5us);
   EXPECT_EQ(round_trip.latest(), 1ns);
 }

@@ -18,7 +18,7 @@ TEST(Pacer, TheRestFollowsWithinFourFifthsOfARoundTrip) {
   Pacer pacer;
   pacer.pace(160us, 128);  // a frame each microsecond, 32 at once
   const Time begin(1ms);
-  for (int i = 0; i < 32; ++i) pacer.sent(begin);
+  for (int i = 0; i < 32; ++i) pacer.on_sent(begin);
   EXPECT_EQ(pacer.allowance(begin), 0u);
   EXPECT_EQ(pacer.allowance(begin + 5us), 5u);
   const Time next = pacer.ready_after(begin);

@@ -51,8 +51,8 @@ TEST(Account, AnEndpointAndItsPeers) {
   far.footprint = 5000;
   far.flow = reliability::FlowStats{};
   far.flow->heard_at = Time(2s);
-  far.flow->rails.resize(2);
-  far.flow->rails[1] = {.link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false};
+  far.flow->paths.resize(2);
+  far.flow->paths[1] = {.link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false};
   engine::PeerStats near;
   near.name = node(1).with_port(1);
   near.path = "shm";

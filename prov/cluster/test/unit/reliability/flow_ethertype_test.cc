@@ -68,7 +68,7 @@ struct ShortcutPair : FlowPair {
     b.turn();
   }
   FlowEnd& other(const FlowEnd& end) { return &end == &a ? b : a; }
-  static bool takes_it(const FlowEnd& end) { return end.flow->stats().rails.front().shortcut; }
+  static bool takes_it(const FlowEnd& end) { return end.flow->stats().paths.front().ethertype; }
   void count_from_here() { by_shortcut = by_long_way = swallowed = 0; }
 
   bool shut_from_a = false;
@@ -242,8 +242,8 @@ TEST(FlowShortcut, APeerThatComputedDoesNotHideALostAcknowledgement) {
     ASSERT_TRUE(pair.run(1s));
   }
   ASSERT_TRUE(pair.takes_it(pair.b));
-  ASSERT_GT(pair.b.flow->stats().rails.front().reply_longest, 1ms);
-  EXPECT_LT(pair.b.flow->stats().rails.front().round_trip, 2 * kRoundTrip);
+  ASSERT_GT(pair.b.flow->stats().paths.front().reply_longest, 1ms);
+  EXPECT_LT(pair.b.flow->stats().paths.front().round_trip, 2 * kRoundTrip);
   pair.shut_from_b = true;
   pair.a.send_small(40);
   ASSERT_TRUE(pair.run(1s));

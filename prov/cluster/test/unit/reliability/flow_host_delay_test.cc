@@ -17,7 +17,7 @@ struct HostDelayPair : FlowPair {
     a.send_small(8);
     EXPECT_TRUE(run(1s));
   }
-  multipath::PathStats rail() const { return a.flow->stats().rails.front(); }
+  multipath::PathStats rail() const { return a.flow->stats().paths.front(); }
   /// The ends have their turns one after the other, each while the other is away; a has always much to send.
   void alternate(int rounds) {
     for (int round = 0; round < rounds; ++round) {

@@ -57,7 +57,7 @@ class End {
   }
   Flow& flow() { return *flow_; }
   std::size_t rails_up() const {
-    const std::vector<multipath::PathStats> rails = flow_->stats().rails;
+    const std::vector<multipath::PathStats> rails = flow_->stats().paths;
     const auto count =
         std::count_if(rails.begin(), rails.end(), [](const multipath::PathStats& rail) { return rail.up; });
     return static_cast<std::size_t>(count);

@@ -1,0 +1,57 @@
+#include "multipath/path_state.h"
+
+#include <algorithm>
+
+namespace cluster::multipath {
+
+std::size_t PathList::add(const link::Path& to, PathValidator::State state) {
+  paths_.push_back(std::make_unique<PathState>(link::ip_path(to), window_max_, PathValidator::kIp, state));
+  ++ip_paths_;
+  return paths_.size() - 1;
+}
+
+void PathList::add_ethertype(std::size_t ip) {
+  link::Path to = paths_[ip]->address;
+  to.ethertype = true;
+  paths_.push_back(std::make_unique<PathState>(to, window_max_, PathValidator::kEthertype,
+                                               PathValidator::State::unvalidated));
+  paths_.back()->companion = ip;
+  paths_[ip]->companion = paths_.size() - 1;
+}
+
+std::optional<std::size_t> PathList::find(const link::Path& from) const {
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    const PathState& path = *paths_[i];
+    if (!path.is_ethertype() && path.address.link == from.link && path.address.to == from.to) return i;
+  }
+  return std::nullopt;
+}
+
+void PathList::set_address(std::size_t ip, const link::Path& to) {
+  PathState& path = *paths_[ip];
+  path.address = link::ip_path(to);
+  if (path.companion == PathState::kNone) return;
+  link::Path& ethertype = paths_[path.companion]->address;
+  ethertype = path.address;
+  ethertype.ethertype = true;
+}
+
+std::size_t PathList::ethertype_or_ip(std::size_t ip) const {
+  const std::size_t companion = paths_[ip]->companion;
+  return companion != PathState::kNone && paths_[companion]->validator.validated() ? companion : ip;
+}
+
+Time PathList::last_sent_at(std::size_t ip) const {
+  const PathState& path = *paths_[ip];
+  const Time by_ip = path.recovery.sent_at();
+  return path.companion == PathState::kNone ? by_ip
+                                            : std::max(by_ip, paths_[path.companion]->recovery.sent_at());
+}
+
+std::size_t PathList::footprint() const {
+  std::size_t bytes = paths_.capacity() * sizeof paths_.front();
+  for (const auto& path : paths_) bytes += sizeof *path + path->recovery.losses().footprint();
+  return bytes;
+}
+
+}  // namespace cluster::multipath
