@@ -28,7 +28,7 @@ class Shortcut(Network):
     def taken(self, scripted):
         """Whether its frames take the shortcut now, and how many have."""
         seen = self.seen(scripted)
-        return seen["peers"][0]["rails"][0]["shortcut"], seen["counters"]["link_ethertype_sent"]
+        return seen["peers"][0]["rails"][0]["ethertype"], seen["counters"]["link_ethertype_sent"]
 
     def await_taken(self, one, other, wanted):
         """Both talk until each says so."""

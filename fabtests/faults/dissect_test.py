@@ -78,7 +78,7 @@ class Dissect(unittest.TestCase):
             lines, summary = self.dissect(content, "--segments")
             text = "\n".join(lines)
             self.assertNotIn("refused", summary)
-            self.assertFalse("nonsense" in text)
+            self.assertFalse("malformed" in text)
             for word in ("[opening 10.", "epoch", "ack-now", "announce length", "pull length", "bulk length", "done length"):
                 self.assertTrue(word in text, f"{link}: no {word}")
             frames = [line for line in lines if not line.startswith("   " * 4)]
@@ -106,14 +106,14 @@ class Dissect(unittest.TestCase):
         self.assertIn("damaged, ", lines[0])
         self.assertIn("1 refused", summary)
         packet[43] = 99  # a version that nobody speaks
-        self.assertIn("garbage, ", self.dissect(capture_of([bytes(packet)]))[0][0])
+        self.assertIn("malformed, ", self.dissect(capture_of([bytes(packet)]))[0][0])
 
     def test_others_are_named_only_if_asked_for(self):
         packet = bytearray(self.ours()[0])
         packet[42] = 0
         content = capture_of([bytes(packet)])
         self.assertEqual(self.dissect(content), ([], "0 frames, 1 other datagrams"))
-        self.assertIn("none of ours", self.dissect(content, "--all")[0][0])
+        self.assertIn("another protocol", self.dissect(content, "--all")[0][0])
 
     def test_other_framings(self):
         packet = self.ours()[0]
@@ -130,7 +130,7 @@ class Dissect(unittest.TestCase):
         packet = self.ours()[0]
         lines, summary = self.dissect(capture_of([packet[:length] for length in range(len(packet))]))
         self.assertTrue(summary.startswith("0 frames"), summary)
-        self.assertTrue(all("cut off by the capture" in line or "garbage" in line for line in lines))
+        self.assertTrue(all("cut off by the capture" in line or "malformed" in line for line in lines))
 
     def test_live(self):
         OPTIONS.link = "packet"

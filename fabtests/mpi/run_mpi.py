@@ -100,7 +100,7 @@ def _run(words, options):
 def account(errors):
     """Sums of what the endpoints counted, and how many endpoints there were."""
     sums = {"endpoints": 0}
-    for line in re.findall(r"endpoint \S+ ends:(.*)", errors):
+    for line in re.findall(r"endpoint \S+ closed:(.*)", errors):
         sums["endpoints"] += 1
         for name, value in re.findall(r"(\w+)=(\d+)", line):
             sums[name] = sums.get(name, 0) + int(value)

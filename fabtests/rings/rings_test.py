@@ -28,7 +28,7 @@ class OneRing(Rationed):
         crowd = [self.start_endpoint(2) for _ in range(RINGS + 2)]
         self.assertEqual([self.way(scripted) for scripted in crowd], [RING, NO_RING, NO_RING])
         for scripted in crowd[RINGS:]:
-            said = [line for line in scripted.log().splitlines() if f"go by udp: {NO_RING[1]}" in line]
+            said = [line for line in scripted.log().splitlines() if f"uses the udp link: {NO_RING[1]}" in line]
             self.assertEqual(len(said), 1, said)
         for far in (self.start_endpoint(1), self.start_endpoint(1)):  # with a ring, and without
             for scripted in crowd:

@@ -19,7 +19,7 @@ void write_segments(ConstBytes bytes, std::FILE* out) {
   while (!bytes.empty()) {
     const std::size_t header = wire::decode(bytes, segment);
     if (header == 0 || bytes.size() - header < segment.length) {
-      std::fprintf(out, "             nonsense, %zu bytes\n", bytes.size());
+      std::fprintf(out, "             malformed, %zu bytes\n", bytes.size());
       return;
     }
     std::fprintf(out, "             %s\n", wire::print(segment).c_str());
@@ -46,7 +46,7 @@ void FramePrinter::take(const UdpPacket& datagram, std::uint64_t at_ns) {
   ConstBytes rest = datagram.payload;
   if (!has_magic(rest)) {
     ++others_;
-    if (wanted_.others) write(datagram, at_ns, "none of ours, " + std::to_string(rest.size()) + " bytes");
+    if (wanted_.others) write(datagram, at_ns, "another protocol, " + std::to_string(rest.size()) + " bytes");
     return;
   }
   while (!rest.empty() && !complete()) {
@@ -56,7 +56,7 @@ void FramePrinter::take(const UdpPacket& datagram, std::uint64_t at_ns) {
       ++(datagram.cut_off ? cut_off_ : refused_);
       const char* reason = datagram.cut_off                     ? "cut off by the capture, "
                            : refusal == wire::Refusal::checksum ? "damaged, "
-                                                                : "garbage, ";
+                                                                : "malformed, ";
       write(datagram, at_ns, reason + std::to_string(rest.size()) + " bytes");
       return;
     }

@@ -1,6 +1,5 @@
-// What the dissector writes: a line per frame, a line per segment if wanted, and at the end what it has seen.
-// Frames go through the gate that endpoints have, and become text by what logs and traces use; nothing here
-// knows a format.
+// The dissector's output: a line per frame, with --segments a line per segment, and a summary. Frames are
+// checked by the code that endpoints use and printed by that of traces; nothing here knows the wire format.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@ struct Wanted {
   unsigned port = 0;  ///< likewise; 0: any
   bool segments = false;
   std::uint64_t count = 0;  ///< end after so many frames; 0: never
-  bool others = false;      ///< also datagrams that are none of ours
+  bool others = false;      ///< also UDP datagrams of other protocols
 };
 
 class FramePrinter {
@@ -26,7 +25,7 @@ class FramePrinter {
   /// `at_ns` after the first packet of the capture.
   void take(const UdpPacket& datagram, std::uint64_t at_ns);
 
-  /// As many frames as wanted have been seen.
+  /// Wanted::count frames have been printed.
   bool complete() const { return wanted_.count != 0 && frames_ >= wanted_.count; }
   /// "812 frames, 3 damaged, 14 other datagrams"
   std::string summary() const;

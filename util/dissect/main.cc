@@ -39,10 +39,10 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("-P,--peer", line.wanted.peer, "only datagrams from or to this IP address");
   app.add_option("-n,--count", line.wanted.count, "end after so many frames");
   app.add_flag("-s,--segments", line.wanted.segments, "a line for each segment in a frame, too");
-  app.add_flag("-a,--all", line.wanted.others, "name UDP datagrams that are none of ours, too");
+  app.add_flag("-a,--all", line.wanted.others, "list UDP datagrams of other protocols, too");
   app.footer(
       "A line is: seconds since the first packet, sender, receiver, and the frame as docs/protocol.md\n"
-      "names its fields. Frames that an endpoint would refuse are named damaged or garbage.\n\n"
+      "names its fields. Frames that an endpoint would refuse are marked damaged or malformed.\n\n"
       "  tcpdump -i eth0 -w out.pcap udp; cluster-dissect --segments out.pcap\n"
       "  vcluster exec node1 cluster-dissect -i eth0 --peer 10.64.0.2");
 }

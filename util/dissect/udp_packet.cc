@@ -8,7 +8,7 @@ namespace cluster::dissect {
 namespace {
 
 constexpr unsigned kIpv4 = 0x0800, kIpv6 = 0x86DD, kVlan = 0x8100, kServiceVlan = 0x88A8;
-constexpr unsigned kShortcut = os::kClusterEtherType;  // IP of either version under another type
+constexpr unsigned kEtherType = os::kClusterEtherType;  // IP of either version under another type
 constexpr unsigned kUdp = 17;
 constexpr std::size_t kEthernetBytes = 14, kVlanBytes = 4, kAnyBytes = 20;
 constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40, kUdpBytes = 8;
@@ -18,7 +18,7 @@ unsigned half_at(ConstBytes bytes, std::size_t at) {
   return byte_at(bytes, at) << 8 | byte_at(bytes, at + 1);
 }
 
-/// Takes off what stands in front of IP; empty if it is something else.
+/// Removes the headers before IP; empty if the packet is not IP.
 ConstBytes ip_of(ConstBytes packet, Framing framing) {
   if (framing == Framing::ip) return packet;
   const std::size_t header = framing == Framing::ethernet ? kEthernetBytes : kAnyBytes;
@@ -29,18 +29,19 @@ ConstBytes ip_of(ConstBytes packet, Framing framing) {
     type = half_at(packet, 2);
     packet = packet.subspan(kVlanBytes);
   }
-  return type == kIpv4 || type == kIpv6 || type == kShortcut ? packet : ConstBytes{};
+  return type == kIpv4 || type == kIpv6 || type == kEtherType ? packet : ConstBytes{};
 }
 
 std::uint16_t port_at(ConstBytes udp, std::size_t at) { return static_cast<std::uint16_t>(half_at(udp, at)); }
 
-/// The length that IP and UDP tell, within what was captured. UDP of a super-frame above 64 KB says 0.
+/// The payload, as long as the UDP header says and the capture has. A super-frame above 64 KB has UDP length
+/// 0.
 bool read_udp(ConstBytes udp, UdpPacket& out) {
   if (udp.size() < kUdpBytes) return false;
-  const std::size_t told = half_at(udp, 4);
-  if (told != 0 && told < kUdpBytes) return false;
-  out.cut_off = told > udp.size();
-  out.payload = udp.first(told == 0 ? udp.size() : std::min(told, udp.size())).subspan(kUdpBytes);
+  const std::size_t length = half_at(udp, 4);
+  if (length != 0 && length < kUdpBytes) return false;
+  out.cut_off = length > udp.size();
+  out.payload = udp.first(length == 0 ? udp.size() : std::min(length, udp.size())).subspan(kUdpBytes);
   return true;
 }
 

@@ -1,6 +1,6 @@
-// From what a capture holds to the UDP datagram in it: Ethernet with or without VLAN tags, Linux's "any"
-// interface, or IP at once; IPv4 and IPv6. Pure: bytes in, values out. Fragments and extension headers are
-// none of ours and not read.
+// Finds the UDP datagram in a captured packet: Ethernet with or without VLAN tags, Linux's "any" interface,
+// or IP directly; IPv4 and IPv6. Pure. Packets with fragments or extension headers are skipped: the provider
+// sends none.
 #pragma once
 
 #include <optional>

@@ -85,21 +85,23 @@ std::string setup_text(const Report& report) {
   return options.empty() ? text : text + paragraph("set:" + options);
 }
 
-/// In the place of a rail, for a peer on this node: how large messages travel there.
+/// In the column of the rail, for a peer on this node: how often large messages are copied.
 std::string copies_text(const Record& peer) {
   if (peer["single_copy"].empty()) return "";
   return peer["single_copy"] == "yes" ? "1 copy" : "2 copies";
 }
 
-/// Name, round trip and frames in flight of a rail; nothing of each if there is none.
+/// Name, round trip and frames in flight of a rail; empty without one.
 std::vector<std::string> rail_cells(const Record& rail) {
   if (rail.kind() != "rail") return {"", "", ""};
-  const char* const remark = rail["up"] == "no" ? " (down)" : rail["shortcut"] == "yes" ? " (shortcut)" : "";
+  const char* const remark = rail["up"] == "no"           ? " (down)"
+                             : rail["ethertype"] == "yes" ? " (ethertype)"
+                                                          : "";
   return {rail["interface"] + remark, duration_text(rail["rtt_ns"]),
           rail["in_flight_frames"] + "/" + rail["window_frames"]};
 }
 
-/// The first of the peer's rails stands in the peer's line, others below it.
+/// The first rail of a peer is in the peer's line, further ones are below it.
 void add_peer(const Report& report, std::size_t at, Table& table) {
   const Record& peer = report[at];
   std::vector<std::string> row = {peer["peer"], peer["path"]};
@@ -170,8 +172,7 @@ std::string endpoints_text(const EndpointReports& answers) {
   }
   if (answers.answers.empty()) text = "\nNo endpoints of this user run here\n";
   if (answers.foreign != 0) {
-    text +=
-        "\n" + std::to_string(answers.foreign) + " endpoints of other users, whom only root may ask about\n";
+    text += "\n" + std::to_string(answers.foreign) + " endpoints of other users, which only root may query\n";
   }
   return text;
 }

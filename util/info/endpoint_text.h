@@ -1,5 +1,5 @@
-// What running endpoints said, for people and for programs: grouped by process, a line for each peer, and the
-// reasons for their paths below.
+// The reports of running endpoints as text and as JSON: grouped by process, a line for each peer, and the
+// reasons for the paths below.
 #pragma once
 
 #include <string>

@@ -18,11 +18,11 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// A process that is stopped, or a forked child that only holds what it inherited, answers nothing.
+/// A stopped process, or a forked child that only inherited the socket, does not answer.
 constexpr std::chrono::seconds kAnswerTimeout{5};
 constexpr unsigned kListens = 0x10000;  // __SO_ACCEPTCON: connections carry the same name
 
-/// Names without the zero byte that the kernel shows as '@'.
+/// The names of report sockets, without the zero byte that the kernel shows as '@'.
 std::set<std::string> listeners() {
   std::ifstream table("/proc/net/unix");
   std::set<std::string> names;
@@ -51,7 +51,7 @@ struct Query {
   bool open = true;
 };
 
-/// Connecting is asking.
+/// Connecting is the request.
 Query ask(const std::string& name) {
   Query question;
   question.answer.endpoint = name.substr(provider::kReportSocketPrefix.size());

@@ -1,5 +1,5 @@
-// The endpoints of the processes that run here: found by the names they listen under, in this network
-// namespace, and asked what they do (provider/report_server.h). One's own are asked; root asks everybody's.
+// The endpoints of running processes: found in this network namespace by the names of their report sockets,
+// and queried (provider/report_server.h). A user queries his own endpoints, root those of all users.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace cluster::info {
 
 struct EndpointReport {
-  int process = 0;  ///< as this namespace of processes numbers it; 0 if it has no number here
+  int process = 0;  ///< in this PID namespace; 0 if it is in another one
   std::string command;
   std::string endpoint;  ///< its address
   std::string trouble;   ///< why there is no report
@@ -19,7 +19,7 @@ struct EndpointReport {
 
 struct EndpointReports {
   std::vector<EndpointReport> answers;  ///< ordered by process, then address
-  std::size_t foreign = 0;              ///< endpoints of other users, which were left alone
+  std::size_t foreign = 0;              ///< endpoints of other users, which were not queried
 };
 
 /// `processes`: only these; none: all.

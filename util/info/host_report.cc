@@ -27,7 +27,7 @@ using provider::InterfaceAddress;
 using provider::OptionRow;
 using provider::Options;
 
-/// What is tried complains to nobody: its reasons are in the report.
+/// The objects opened for the report log nothing: their reasons are in the report.
 class NullLog final : public Log {
  public:
   bool enabled(LogLevel) const override { return false; }
@@ -48,7 +48,7 @@ std::optional<std::string> from_environment(const OptionRow& row) {
   return said == nullptr ? std::nullopt : std::optional<std::string>(said);
 }
 
-/// The options in force, but for the choice of the link.
+/// The options in force with another FI_CLUSTER_LINK.
 Options with_link(const std::string& link) {
   std::vector<std::string> errors;
   return Options(
@@ -78,7 +78,7 @@ void report_interface(const os::Interface& interface, const std::string& address
   if (interface.speed_mbit > 0) record.number("speed_mbit", static_cast<std::uint64_t>(interface.speed_mbit));
 }
 
-/// In the order in which endpoints would take them.
+/// In the order in which endpoints take them.
 void report_interfaces(std::span<const InterfaceAddress> places, const InterfaceAddress* chosen,
                        Report& report) {
   for (const InterfaceAddress& place : places) {
@@ -101,7 +101,7 @@ void report_way(const char* name, bool permitted, bool chosen, const std::string
       .text("why", why);
 }
 
-/// Opens each link as an endpoint at that place would, and lets it go again.
+/// Opens each link as an endpoint with this address would, and closes it.
 void report_links(const InterfaceAddress& place, const Options& options, Report& report) {
   SystemEnvironment world;
   int error = 0;
@@ -128,11 +128,11 @@ void report_shared_memory(const InterfaceAddress* place, const Options& options,
   if (!settings.shm) {
     report_way("shm", false, false, "FI_CLUSTER_SHM=no", report);
   } else if (place == nullptr) {
-    report_way("shm", false, false, "no interface names this node", report);
+    report_way("shm", false, false, "no interface is usable", report);
   } else {
     SystemEnvironment world;
     int error = 0;
-    std::string why = "no port to name a trial by";
+    std::string why = "no free UDP port";
     const std::shared_ptr<os::UdpPort> port = os::UdpPort::open(place->address, error);
     const auto host =
         port == nullptr ? nullptr
@@ -152,10 +152,10 @@ void report_thresholds(const Options& options, Report& report) {
   const auto add = [&](const char* name, std::size_t bytes, const char* meaning) {
     report.emplace_back("threshold").text("threshold", name).number("bytes", bytes).text("meaning", meaning);
   };
-  add("shm_eager", settings.shm_eager_max, "longest message that travels at once to a peer on this node");
-  add("net_eager", settings.net_eager_max, "longest message that travels at once to another node");
-  add("eager_credit", settings.eager_credit, "most that one sender may have waiting here without a receive");
-  add("pull_window", settings.pull_window, "most that is asked for and has not arrived, over all senders");
+  add("shm_eager", settings.shm_eager_max, "longest message sent eagerly to a peer on this node");
+  add("net_eager", settings.net_eager_max, "longest message sent eagerly to another node");
+  add("eager_credit", settings.eager_credit, "limit of unexpected messages of one sender");
+  add("pull_window", settings.pull_window, "limit of pulled data in flight, over all senders");
 }
 
 }  // namespace
@@ -166,13 +166,13 @@ Report host_report() {
   const Options options(from_environment, errors);
   report_host(report);
   for (const std::string& complaint : errors) report.emplace_back("refusal").text("why", complaint);
-  provider::AddressFilter wish;
-  wish.interface = options.text(Options::Name::iface);
+  provider::AddressFilter filter;
+  filter.interface = options.text(Options::Name::iface);
   const std::vector<InterfaceAddress> places = provider::list_interface_addresses();
-  const InterfaceAddress* chosen = provider::choose(places, wish);
+  const InterfaceAddress* chosen = provider::choose_address(places, filter);
   if (chosen == nullptr) {
     report.emplace_back("refusal").text("why",
-                                        "nothing is offered: " + provider::no_address_reason(wish, places));
+                                        "nothing is offered: " + provider::no_address_reason(filter, places));
   }
   report_interfaces(places, chosen, report);
   if (chosen != nullptr) report_links(*chosen, options, report);

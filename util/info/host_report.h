@@ -1,5 +1,6 @@
-// What this node offers to endpoints, found out by the objects that endpoints are made of: the ranking of
-// interfaces, the choice of a link, the options. What is permitted is tried, not guessed.
+// What endpoints would use on this node, determined by the code that endpoints run: the ranking of
+// interfaces, the choice of a link, the options. Links and shared memory are opened, so that permissions are
+// tested, not guessed.
 #pragma once
 
 #include "base/report.h"

@@ -1,5 +1,5 @@
-// The report of a host for people: what is taken and why, what is not and why not, and the options. Only
-// words and columns are chosen here.
+// The host report as text: what is used and why, what is not and why not, and the options. Only the layout is
+// chosen here.
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 namespace cluster::info {
 namespace {
 
-bool comes_once(const std::string& kind) {
+bool is_single(const std::string& kind) {
   return kind == "host" || kind == "endpoint" || kind == "process" || kind == "counters";
 }
 
@@ -19,12 +19,12 @@ std::string value_of(const Fact& fact) {
   return json_quoted(fact.value);
 }
 
-bool belongs_to_the_one_before(const std::string& kind) { return kind == "rail"; }
+bool is_part_of_previous(const std::string& kind) { return kind == "rail"; }
 
-/// The member that holds what belongs to the record, if anything does.
+/// The member with the rails of a peer, or nothing.
 std::string parts_of(const Report& report, std::size_t record) {
   std::string objects;
-  for (std::size_t i = record + 1; i < report.size() && belongs_to_the_one_before(report[i].kind()); ++i) {
+  for (std::size_t i = record + 1; i < report.size() && is_part_of_previous(report[i].kind()); ++i) {
     objects += (objects.empty() ? "{" : ", {") + json_facts(report[i]) + "}";
   }
   return objects.empty() ? "" : ", \"rails\": [" + objects + "]";
@@ -54,7 +54,7 @@ std::string json_members(const Report& report) {
   std::vector<std::string> kinds;
   for (const Record& record : report) {
     const bool known = std::find(kinds.begin(), kinds.end(), record.kind()) != kinds.end();
-    if (!known && !belongs_to_the_one_before(record.kind())) kinds.push_back(record.kind());
+    if (!known && !is_part_of_previous(record.kind())) kinds.push_back(record.kind());
   }
   std::string members;
   for (const std::string& kind : kinds) {
@@ -65,8 +65,8 @@ std::string json_members(const Report& report) {
       if (!objects.empty()) objects += ",\n  ";
       objects += "{" + json_facts(report[i]) + parts_of(report, i) + "}";
     }
-    members += comes_once(kind) ? json_quoted(kind) + ": " + objects
-                                : json_quoted(kind + "s") + ": [\n  " + objects + "]";
+    members += is_single(kind) ? json_quoted(kind) + ": " + objects
+                               : json_quoted(kind + "s") + ": [\n  " + objects + "]";
   }
   return members;
 }

@@ -1,5 +1,5 @@
-// Reports for programs. A record becomes an object; records of a kind of which there may be several become
-// an array under the plural of its name. The rails of a peer stand in the peer's object.
+// Reports as JSON. A record is an object; records of a kind that may occur several times are an array under
+// the plural of its name. The rails of a peer are in the peer's object.
 #pragma once
 
 #include <cstdio>
@@ -13,7 +13,7 @@ namespace cluster::info {
 std::string json_members(const Report& report);
 /// The facts of one record, without braces.
 std::string json_facts(const Record& record);
-/// A string of JSON, quotes included. `text` is what a Record holds: printable ASCII.
+/// A JSON string with its quotes. `text` is the text of a Record: printable ASCII.
 std::string json_quoted(const std::string& text);
 
 }  // namespace cluster::info

@@ -1,4 +1,4 @@
-// cluster-info: what this node offers, and what the endpoints of running processes do.
+// cluster-info: what endpoints would use on this node, and what the endpoints of running processes do.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -24,22 +24,22 @@ struct CommandLine {
 };
 
 void declare(CLI::App& app, CommandLine& line) {
-  app.add_flag("-H,--host", line.host, "only what this node offers");
+  app.add_flag("-H,--host", line.host, "only what endpoints would use on this node");
   app.add_flag("-a,--all", line.processes,
-               "only the running processes, all of this user (root: of everybody)");
+               "only the running processes, all of this user (root: of all users)");
   app.add_option("-p,--pid", line.pids, "only this process; may be given several times")
       ->check(CLI::PositiveNumber)
       ->allow_extra_args(false);
-  app.add_flag("-j,--json", line.json, "for programs");
+  app.add_flag("-j,--json", line.json, "as JSON");
   app.footer(
-      "Without options: what this node offers, and all running processes. Seen are the endpoints of this\n"
-      "network namespace; options count as this command finds them in its environment.\n\n"
+      "Without options: this node and all running processes. Only endpoints of this network namespace are\n"
+      "shown; FI_CLUSTER_* options are those in the environment of this command.\n\n"
       "  FI_CLUSTER_IFACE=eth1 cluster-info --host\n"
       "  vcluster exec node1 cluster-info --pid 4711 --json");
 }
 
-/// Those that were named and have no endpoint.
-bool all_there(const CommandLine& line, const EndpointReports& answers) {
+/// False, after a message for each, if a process named on the command line has no endpoint.
+bool all_found(const CommandLine& line, const EndpointReports& answers) {
   bool there = true;
   for (const int pid : line.pids) {
     const bool found = std::any_of(answers.answers.begin(), answers.answers.end(),
@@ -74,7 +74,7 @@ int run(const CommandLine& line) {
     text.erase(0, 1);
   }
   std::fputs(text.c_str(), stdout);
-  return all_there(line, answers) ? 0 : 1;
+  return all_found(line, answers) ? 0 : 1;
 }
 
 }  // namespace

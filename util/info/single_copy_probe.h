@@ -1,12 +1,12 @@
-// Whether processes of this node may copy from each other's memory, found out by trying: of two children one
-// reads from the other, as two processes of one job would.
+// Whether processes of this node may copy from each other's memory (process_vm_readv). It is tried between
+// two child processes, as between two processes of one job.
 #pragma once
 
 #include <string>
 
 namespace cluster::info {
 
-/// Empty if they may; else why not, with the way out.
+/// Empty if they may; else the cause, with the cure.
 std::string single_copy_error();
 
 }  // namespace cluster::info

@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kLineMax = 100;
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kLastMin = 30;  // narrower, and the line is rather too long
+constexpr std::size_t kLastMin = 30;  // below this width the line exceeds kLineMax instead
 
 /// `text` in lines of at most `width`, broken at blanks.
 std::vector<std::string> wrapped(std::string text, std::size_t width) {
@@ -58,8 +58,8 @@ std::string Table::text() const {
       line += padded(row[column], widths[column], right_[column]) + std::string(kGap, ' ');
     }
     const std::size_t begin = line.size();
-    const std::size_t room = std::max(kLastMin, kLineMax - std::min(kLineMax, begin));
-    for (const std::string& part : wrapped(row.back(), room)) {
+    const std::size_t width = std::max(kLastMin, kLineMax - std::min(kLineMax, begin));
+    for (const std::string& part : wrapped(row.back(), width)) {
       line += right_.back() ? padded(part, widths.back(), true) : part;
       text += line + "\n";
       line.assign(begin, ' ');

@@ -1,5 +1,5 @@
-// Aligned columns, no line longer than 100 characters if that can be had: the last column goes on below
-// itself.
+// A text table with aligned columns. Lines have at most 100 characters where possible: the last column is
+// wrapped.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace cluster::info {
 
 class Table {
  public:
-  /// A title that begins with '>' is that of a column of numbers, aligned to the right.
+  /// A title that begins with '>' aligns its column to the right.
   explicit Table(std::vector<std::string> titles);
 
   void add(std::vector<std::string> cells);

@@ -15,7 +15,7 @@ int socket_family(Family family) {
   return family == Family::v4 ? AF_INET : family == Family::v6 ? AF_INET6 : AF_UNSPEC;
 }
 
-/// The first IPv4 address, else the first of any kind; empty, with the resolver's word in `reason`.
+/// The first IPv4 address, else the first of any kind; empty, with the resolver's error in `reason`.
 SocketAddress resolve(const char* host, const char* service, Family family, std::uint64_t flags,
                       std::string& reason) {
   addrinfo hints{};
@@ -44,13 +44,13 @@ SocketAddress resolve(const char* host, const char* service, Family family, std:
 
 SocketAddress resolve_text(const AddressText& text, Family family, std::uint64_t flags, std::string& reason) {
   if (family != Family::none && text.family != Family::none && text.family != family) {
-    reason = "the address is of another family than addr_format";
+    reason = "the address is not of the family of addr_format";
     return {};
   }
   const char* host = text.host.empty() ? nullptr : text.host.c_str();
   const char* port = text.port.empty() ? nullptr : text.port.c_str();
   if (host == nullptr && port == nullptr) {
-    reason = "the address names neither host nor port";
+    reason = "the address has neither host nor port";
     return {};
   }
   return resolve(host, port, text.family != Family::none ? text.family : family, flags, reason);
@@ -65,12 +65,12 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
       return resolve_text(*text, family, flags, reason);
     }
   }
-  // A wildcard of either family is meant unless the format says which: take the one everybody has.
+  // A wildcard without a format may be of either family; every node has IPv4.
   if (node == nullptr && family == Family::none) family = Family::v4;
   return resolve(node, service, family, flags, reason);
 }
 
-/// An address out of the hints, in the form that the hints' format says.
+/// An address in the hints, in the format that the hints name.
 SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::uint64_t flags,
                         std::string& reason) {
   const Family family = family_of_format(format);
@@ -78,14 +78,14 @@ SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t for
     const char* text = static_cast<const char*>(address);
     const auto parsed = parse_address_text({text, strnlen(text, size)});
     if (!parsed) {
-      reason = "the address in the hints is no fi_sockaddr text";
+      reason = "the address in the hints is not an fi_sockaddr string";
       return {};
     }
     return resolve_text(*parsed, family, flags | FI_NUMERICHOST, reason);
   }
   const SocketAddress found = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (found.empty() || (family != Family::none && found.family() != family)) {
-    reason = "the address in the hints is no socket address of its format";
+    reason = "the address in the hints is not a socket address of addr_format";
     return {};
   }
   return found;

@@ -1,6 +1,5 @@
-// The addresses a caller of fi_getinfo means, from node, service, flags and hints together: where the
-// endpoint should live and whom it will talk to. Names are resolved here (the one place that may wait
-// for a name server).
+// The source and destination addresses that a caller of fi_getinfo means, from node, service, flags and
+// hints. Names are resolved here, the only place that may wait for a name server.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -16,12 +15,12 @@ namespace cluster::provider {
 
 struct Addresses {
   SocketAddress source;       ///< empty or a wildcard: any of this node's
-  SocketAddress destination;  ///< empty: nobody in particular
+  SocketAddress destination;  ///< empty: not given
   std::uint16_t port = 0;     ///< of the source, also when only a service was named
   SocketAddress::Family family = SocketAddress::Family::none;  ///< none: either
 };
 
-/// 0, or -FI_EINVAL, or -FI_ENODATA with words in `reason`.
+/// 0, or -FI_EINVAL or -FI_ENODATA with the cause in `reason`.
 int read_addresses(const char* node, const char* service, std::uint64_t flags, const fi_info* hints,
                    Addresses& out, std::string& reason);
 
@@ -35,7 +34,7 @@ struct AddressText {
 };
 std::optional<AddressText> parse_address_text(std::string_view text);
 
-/// The family that an addr_format stands for, and the other way round.
+/// The address family of an addr_format, and the reverse.
 SocketAddress::Family family_of_format(std::uint32_t format);
 std::uint32_t format_of_family(SocketAddress::Family family);
 

@@ -7,65 +7,65 @@
 namespace cluster::provider {
 namespace {
 
-/// Messages and remote access without a direction go all ways.
+/// Messages and remote access without a direction have all directions.
 std::uint64_t with_direction(std::uint64_t caps) {
   if ((caps & kMessageCaps) != 0 && (caps & kDirectionCaps) == 0) caps |= kDirectionCaps;
   if ((caps & kRemoteCaps) != 0 && (caps & kAccessCaps) == 0) caps |= kAccessCaps;
   return caps;
 }
 
-std::uint64_t granted_caps(const Capabilities& offer, const fi_info* hints) {
-  if (hints == nullptr || hints->caps == 0) return offer.primary_caps | kDomainCaps;
+std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info* hints) {
+  if (hints == nullptr || hints->caps == 0) return capabilities.primary_caps | kDomainCaps;
   return with_direction(hints->caps) | kDomainCaps;
 }
 
-/// One side's share of the capabilities granted: all of it, or what that side's hint names.
+/// The granted capabilities of one side: all of them, or those that the hint of that side names.
 std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hinted) {
   const std::uint64_t all = granted & side;
   return (hinted & side) == 0 ? all : all & with_direction(hinted);
 }
 
-void describe_transmit(fi_tx_attr& attributes, const Capabilities& offer, std::uint64_t caps,
+void describe_transmit(fi_tx_attr& attributes, const Capabilities& capabilities, std::uint64_t caps,
                        const fi_tx_attr* hint) {
-  attributes.caps = share(caps, offer.transmit_caps, hint == nullptr ? 0 : hint->caps);
+  attributes.caps = share(caps, capabilities.transmit_caps, hint == nullptr ? 0 : hint->caps);
   attributes.mode = 0;
   attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = (offer.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
+  attributes.msg_order = (capabilities.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
   attributes.comp_order = FI_ORDER_NONE;
-  attributes.inject_size = std::min(protocol::kInjectMax, offer.message_max);
+  attributes.inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
   attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
   attributes.iov_limit = protocol::kIovMax;
-  attributes.rma_iov_limit = offer.remote_ranges_max;
+  attributes.rma_iov_limit = capabilities.remote_ranges_max;
 }
 
-void describe_receive(fi_rx_attr& attributes, const Capabilities& offer, std::uint64_t caps,
+void describe_receive(fi_rx_attr& attributes, const Capabilities& capabilities, std::uint64_t caps,
                       const fi_rx_attr* hint) {
-  attributes.caps = share(caps, offer.receive_caps, hint == nullptr ? 0 : hint->caps);
+  attributes.caps = share(caps, capabilities.receive_caps, hint == nullptr ? 0 : hint->caps);
   attributes.mode = 0;
   attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = (offer.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
+  attributes.msg_order = (capabilities.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
   attributes.comp_order = FI_ORDER_NONE;
   attributes.total_buffered_recv = 0;
   attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
   attributes.iov_limit = protocol::kIovMax;
 }
 
-void describe_endpoint(fi_ep_attr& attributes, const Capabilities& offer) {
-  attributes.type = offer.type;
+void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities) {
+  attributes.type = capabilities.type;
   attributes.protocol = kProtocol;
   attributes.protocol_version = kProtocolVersion;
-  attributes.max_msg_size = offer.message_max;
-  attributes.max_order_raw_size = offer.ordered_max;
-  attributes.max_order_war_size = offer.ordered_max;
-  attributes.max_order_waw_size = offer.ordered_max;
+  attributes.max_msg_size = capabilities.message_max;
+  attributes.max_order_raw_size = capabilities.ordered_max;
+  attributes.max_order_war_size = capabilities.ordered_max;
+  attributes.max_order_waw_size = capabilities.ordered_max;
   attributes.mem_tag_format = kTagFormat;
   attributes.tx_ctx_cnt = 1;
   attributes.rx_ctx_cnt = 1;
 }
 
-/// Callers before 1.5 must be told one of two models, and newer callers that still name exactly one
-/// of them get it back. Everybody else gets the application's own keys and offsets from 0, which
-/// those who offer more (FI_MR_VIRT_ADDR...) have said they can live without.
+/// Callers before 1.5 get one of two models, and newer callers that name exactly one of them get that. All
+/// others get 0: keys of the application's choice and offsets from 0; the bits that they capabilities
+/// (FI_MR_VIRT_ADDR...) are permissions, not demands.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = hint == nullptr ? 0 : hint->mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
@@ -80,7 +80,7 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.resource_mgmt = FI_RM_ENABLED;
   attributes.av_type = FI_AV_UNSPEC;
   if (hint != nullptr) {
-    // Consumers compare these with what they asked for, and mean it.
+    // Consumers compare these with what they asked for.
     if (hint->threading != FI_THREAD_UNSPEC) attributes.threading = hint->threading;
     if (hint->control_progress != FI_PROGRESS_UNSPEC) attributes.control_progress = hint->control_progress;
     if (hint->data_progress != FI_PROGRESS_UNSPEC) attributes.data_progress = hint->data_progress;
@@ -111,21 +111,21 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
 
 }  // namespace
 
-Capabilities limit_to_frame(const Capabilities& offer, std::size_t frame_max) {
-  Capabilities narrowed = offer;
-  if (offer.type == FI_EP_DGRAM) {
+Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max) {
+  Capabilities narrowed = capabilities;
+  if (capabilities.type == FI_EP_DGRAM) {
     narrowed.message_max = frame_max - std::min(frame_max, wire::kDatagramHeaderMax);
   }
   return narrowed;
 }
 
-void describe(fi_info& info, const Capabilities& offer, std::uint32_t version, const fi_info* hints,
+void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version) {
-  info.caps = granted_caps(offer, hints);
+  info.caps = granted_caps(capabilities, hints);
   info.mode = 0;
-  describe_transmit(*info.tx_attr, offer, info.caps, hints == nullptr ? nullptr : hints->tx_attr);
-  describe_receive(*info.rx_attr, offer, info.caps, hints == nullptr ? nullptr : hints->rx_attr);
-  describe_endpoint(*info.ep_attr, offer);
+  describe_transmit(*info.tx_attr, capabilities, info.caps, hints == nullptr ? nullptr : hints->tx_attr);
+  describe_receive(*info.rx_attr, capabilities, info.caps, hints == nullptr ? nullptr : hints->rx_attr);
+  describe_endpoint(*info.ep_attr, capabilities);
   describe_domain(*info.domain_attr, version, hints == nullptr ? nullptr : hints->domain_attr, core_version);
 }
 

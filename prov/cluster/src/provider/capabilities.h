@@ -1,6 +1,5 @@
-// What the provider offers, as libfabric says it: capabilities, limits and defaults of its two kinds
-// of endpoint, FI_EP_RDM and FI_EP_DGRAM. Only what works is in here. hints.h measures requests
-// against these values and describe() writes the answer.
+// Capabilities, limits and defaults of the two endpoint types, FI_EP_RDM and FI_EP_DGRAM, as fi_getinfo
+// reports them. hints.h compares requests with these values and describe() writes the answer.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -18,7 +17,7 @@ namespace cluster::provider {
 inline constexpr std::uint32_t kProviderVersion = FI_VERSION(0, 1);
 
 // Capabilities. Primary ones are granted only when asked for (or when nothing is asked for at all),
-// secondary ones that cost nothing are given to everybody, FI_SOURCE costs a look-up per message.
+// secondary ones that cost nothing are always granted, FI_SOURCE costs a look-up per message.
 inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
 inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
@@ -37,8 +36,8 @@ inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECT
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;
 inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE | FI_MULTI_RECV;
-/// Every order there is can be had, at any size. What costs nothing is given to everybody; the rest may
-/// cost waiting (protocol/ops.h: Ordering) and is given to who asks.
+/// Every order is supported, at any size. Those that cost nothing are always granted; the others may delay
+/// operations (protocol/ops.h: Ordering) and are granted on request.
 inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RAS | FI_ORDER_WAS |
                                             FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
                                             FI_ORDER_ATOMIC_WAW;
@@ -48,18 +47,19 @@ inline constexpr std::uint64_t kMessageOrder =
 inline constexpr std::uint32_t kProtocol = FI_PROV_SPECIFIC | wire::kMagic;
 inline constexpr std::uint32_t kProtocolVersion = wire::kVersion;
 inline constexpr std::size_t kMessageMax = SIZE_MAX / 2;
-inline constexpr std::uint64_t kTagFormat = 0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit: any mask will do
+inline constexpr std::uint64_t kTagFormat =
+    0xAAAAAAAAAAAAAAAA;  ///< 64 fields of one bit: any mask is possible
 
-// Datagrams: untagged messages of which nothing is promised, neither order nor arrival.
+// Datagrams: untagged messages without order and without reliability.
 inline constexpr std::uint64_t kDatagramPrimaryCaps = FI_MSG | kDirectionCaps | FI_DIRECTED_RECV;
 inline constexpr std::uint64_t kDatagramCaps = kDatagramPrimaryCaps | kDomainCaps | FI_SOURCE;
 inline constexpr std::uint64_t kDatagramTransmitFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_MORE;
 
-/// One kind of endpoint.
+/// One endpoint type.
 struct Capabilities {
   fi_ep_type type;
-  std::uint64_t primary_caps;  ///< granted to who asks for them, or for nothing at all
+  std::uint64_t primary_caps;  ///< granted on request, or if the hints name none
   std::uint64_t caps;
   std::uint64_t transmit_caps;
   std::uint64_t receive_caps;
@@ -93,8 +93,8 @@ inline constexpr Capabilities kDgramCapabilities{
     .message_max = wire::kFrameMax - wire::kDatagramHeaderMax,
     .remote_ranges_max = 0,
 };
-/// The same where frames have at most so many bytes.
-Capabilities limit_to_frame(const Capabilities& offer, std::size_t frame_max);
+/// The same for an interface with frames of at most `frame_max` bytes.
+Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
 
 inline constexpr std::size_t kQueueSize = 1024;  ///< tx_attr and rx_attr size unless asked otherwise
 inline constexpr std::size_t kReceivesMax = 1 << 20;
@@ -103,14 +103,14 @@ inline constexpr std::size_t kRegionSlicesMax = 1;
 inline constexpr std::size_t kRegionsMax = 1 << 20;
 inline constexpr std::size_t kCompletionDataSize = 8;
 inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
-inline constexpr std::size_t kErrorDataMax = 64;     ///< room enough for any address of a peer
+inline constexpr std::size_t kErrorDataMax = 64;     ///< holds any socket address
 
 /// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
 inline bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
-/// Writes capabilities and attributes of `offer` into `info` (from fi_allocinfo of the bound core). The
-/// hints, if any, have passed hint_mismatch(). Addresses and names are left alone.
-void describe(fi_info& info, const Capabilities& offer, std::uint32_t version, const fi_info* hints,
+/// Writes `capabilities` and the attributes into `info` (from fi_allocinfo of the bound core). The
+/// hints, if any, have passed hint_mismatch(). Addresses and names are not written.
+void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version);
 
 }  // namespace cluster::provider

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kTextMax = 1024;
 
-/// What dlsym found; null before that. Plain pointers: usable until the very end of the process.
-struct Core {
+/// The functions that dlsym found; null before that. Plain pointers, so usable until the end of the process.
+struct CoreFunctions {
   const void* base = nullptr;  ///< where the bound object begins
   decltype(&::fi_version) version = nullptr;
   decltype(&::fi_dupinfo) dupinfo = nullptr;
@@ -30,7 +30,7 @@ struct Core {
   decltype(&::fi_param_get) param_get = nullptr;
 };
 
-constinit Core core;
+constinit CoreFunctions core;
 
 struct Loaded {
   const void* base = nullptr;
@@ -88,7 +88,7 @@ bool bind_core(const void* caller, std::string& reason) {
     reason = std::string(object.file) + " cannot be opened again";
     return false;
   }
-  Core found;
+  CoreFunctions found;
   found.base = object.base;
   Symbols symbols(handle, object);
   symbols.find("fi_version", found.version);

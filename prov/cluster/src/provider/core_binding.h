@@ -9,7 +9,7 @@
 // tests without a core they do nothing: no info, no log, no parameters, version 0.
 //
 // The core stays loaded for the life of the process once it is bound: progress and log lines may
-// come from threads that nobody tells of a dlclose.
+// come from threads that do not notice a dlclose.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Our log lines by way of libfabric's log: FI_LOG_LEVEL and FI_LOG_PROV decide what is seen, and with
-// neither set nothing is, not even warnings.
+// Log lines through libfabric's log. FI_LOG_LEVEL and FI_LOG_PROV select them; without FI_LOG_LEVEL nothing
+// is written, not even warnings.
 #pragma once
 
 #include <rdma/providers/fi_prov.h>

@@ -5,7 +5,7 @@
 namespace cluster::provider {
 namespace {
 
-/// What stands behind a value: sizes carry their unit with them, choices and names have none.
+/// The unit after a value: sizes contain theirs, choices and names have none.
 const char* unit_of(const OptionRow& row) {
   return row.kind == OptionKind::duration || row.kind == OptionKind::number ? row.unit : "";
 }
@@ -31,7 +31,7 @@ void report_rail(const multipath::PathStats& rail, const EndpointSetup& setup, R
   record.text("interface", interface_of(setup, rail.link))
       .text("to", rail.to.text())
       .flag("up", rail.up)
-      .flag("shortcut", rail.ethertype);
+      .flag("ethertype", rail.ethertype);
   if (rail.round_trip > Duration::zero()) record.number("rtt_ns", ns(rail.round_trip));
   if (rail.reply_longest > Duration::zero()) record.number("reply_longest_ns", ns(rail.reply_longest));
   record.number("window_frames", rail.window).number("in_flight_frames", rail.in_flight);
@@ -52,33 +52,33 @@ void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time
 }  // namespace
 
 void report_options(const Options& options, Report& report) {
-  options.each([&report](const OptionRow& row, const std::string& value, bool said) {
+  options.each([&report](const OptionRow& row, const std::string& value, bool from_user) {
     report.emplace_back("option")
         .text("option", variable(row))
         .text("value", value)
         .text("unit", unit_of(row))
-        .text("from", said ? "environment" : "default")
+        .text("from", from_user ? "environment" : "default")
         .text("allowed", allowed(row))
         .text("help", row.help);
   });
 }
 
-void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& seen, Report& report) {
+void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& stats, Report& report) {
   report.emplace_back("endpoint")
       .text("endpoint", setup.name.text())
       .text("kind", setup.datagrams ? "datagram" : "reliable")
       .text("interface", interface_of(setup, 0))
       .text("link", setup.link)
-      .text("why_link", setup.why_link)
+      .text("why_link", setup.not_packet_reason)
       .number("frame_max_bytes", setup.frame_max)
       .flag("shm", setup.shm)
-      .text("why_no_shm", setup.shm ? "" : setup.why_no_shm)
-      .number("open_ns", ns(seen.now - seen.since))
-      .number("unexpected_messages", seen.unexpected);
+      .text("why_no_shm", setup.shm ? "" : setup.no_shm_reason)
+      .number("open_ns", ns(stats.now - stats.since))
+      .number("unexpected_messages", stats.unexpected);
   Record& counters = report.emplace_back("counters");
-  seen.counters.each(
+  stats.counters.each(
       [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });
-  for (const engine::PeerStats& peer : seen.peers) report_peer(peer, setup, seen.now, report);
+  for (const engine::PeerStats& peer : stats.peers) report_peer(peer, setup, stats.now, report);
 }
 
 }  // namespace cluster::provider

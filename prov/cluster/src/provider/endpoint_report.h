@@ -1,5 +1,5 @@
-// What the provider says of itself to whoever asks: facts for a report, taken from the tables and objects
-// that are at work, so that it cannot say other than what it does.
+// Records about the provider's options and endpoints for cluster-info. They are taken from the tables and
+// objects in use, so that a report always shows what is in force.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace cluster::provider {
 
-/// A record of kind option for each, with its value in force and where that comes from.
+/// A record of kind option for each option, with the value in force and its origin.
 void report_options(const Options& options, Report& report);
 
 /// What was decided when an endpoint was opened.
 struct EndpointSetup {
   SocketAddress name;
-  std::vector<std::string> interfaces;  ///< by number of link, the first that of the name
+  std::vector<std::string> interfaces;  ///< by link, the first being that of the name
   std::string link;
-  std::string why_link;  ///< why not a better one; empty if it is the best
+  std::string not_packet_reason;  ///< why it is not the packet link; empty if it is
   std::size_t frame_max = 0;
   bool shm = false;
-  std::string why_no_shm;
+  std::string no_shm_reason;
   bool datagrams = false;
 };
 
-/// A record of kind endpoint, one of kind counters, and for each peer one of
-/// kind peer, with one of kind rail behind it for each way over the network.
-void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& seen, Report& report);
+/// A record of kind endpoint, one of kind counters, and for each peer one of kind peer, followed by one of
+/// kind rail for each path over the network.
+void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& stats, Report& report);
 
 }  // namespace cluster::provider

@@ -1,7 +1,6 @@
-// The door: fi_prov_ini, the only symbol that leaves this plugin. libfabric calls it when it loads the
-// file, once per path by which it finds it, under a lock that forbids to call back into fi_getinfo
-// and its like. The provider speaks whatever version the core that loads it speaks: a provider with
-// the version of its headers would be passed over by every caller of a newer one.
+// fi_prov_ini, the only symbol that the plugin exports. libfabric calls it when it loads the file, once per
+// path on which it finds it, under a lock that forbids calls to fi_getinfo and the like. The provider reports
+// the version of the core that loads it, because callers of a newer version skip providers of an older one.
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>
@@ -28,7 +27,7 @@ int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) 
   return provider->open_fabric(attributes, fabric, context);
 }
 
-/// Nothing to do: what is ours lives as long as the process, and calls may still come after this.
+/// Nothing to do: the provider lives as long as the process, and calls may still follow this one.
 void clean_up() {}
 
 constinit fi_provider handle = {
@@ -47,7 +46,7 @@ extern "C" FI_EXT_INI {
   try {
     std::string reason;
     if (!cluster::provider::bind_core(__builtin_return_address(0), reason)) {
-      // Heard only if the provider is in use already: without a core there is nobody to tell.
+      // Written only if the provider is bound already: without a core there is no log.
       FI_WARN(&handle, FI_LOG_CORE, "not loaded: %s\n", reason.c_str());
       return nullptr;
     }

@@ -24,19 +24,19 @@ using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
 
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-AddressFilter address_filter(const Addresses& addresses, const fi_info* hints, const Options& options) {
-  AddressFilter wish;
-  wish.interface = options.text(Options::Name::iface);
+AddressFilter filter_for(const Addresses& addresses, const fi_info* hints, const Options& options) {
+  AddressFilter filter;
+  filter.interface = options.text(Options::Name::iface);
   if (hints != nullptr && hints->domain_attr != nullptr)
-    wish.domain = text_or_empty(hints->domain_attr->name);
+    filter.domain = text_or_empty(hints->domain_attr->name);
   if (hints != nullptr && hints->fabric_attr != nullptr)
-    wish.fabric = text_or_empty(hints->fabric_attr->name);
-  wish.family = addresses.family;
-  wish.source = addresses.source;
-  return wish;
+    filter.fabric = text_or_empty(hints->fabric_attr->name);
+  filter.family = addresses.family;
+  filter.source = addresses.source;
+  return filter;
 }
 
-/// Memory that fi_freeinfo gives back.
+/// Copies into memory that fi_freeinfo frees.
 bool copy_address(const SocketAddress& address, void*& target, std::size_t& size) {
   sockaddr_storage storage;
   size = address.to(storage);
@@ -58,47 +58,48 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
 }
 
-/// True if what failed is the node's set-up and not what this caller asks for.
-bool concerns_all_callers(const AddressFilter& wish, std::span<const InterfaceAddress> places) {
+/// True if no caller would find an interface, so that the cause is the node's configuration and not these
+/// hints.
+bool concerns_all_callers(const AddressFilter& filter, std::span<const InterfaceAddress> places) {
   AddressFilter plain;
-  plain.interface = wish.interface;
-  return choose(places, plain) == nullptr;
+  plain.interface = filter.interface;
+  return choose_address(places, plain) == nullptr;
 }
 
-/// Which kinds of endpoints fulfil the hints at this place, the reliable one first; if none does,
-/// `reason` says what stands in the way.
-std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& asker,
+/// The endpoint types that satisfy the hints, FI_EP_RDM first; if none does, `reason` names the first
+/// mismatch.
+std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
                                                 std::size_t frame_max, std::string& reason) {
-  std::vector<Capabilities> offers;
+  std::vector<Capabilities> found;
   for (const Capabilities& kind : {kRdmCapabilities, kDgramCapabilities}) {
-    const Capabilities offer = limit_to_frame(kind, frame_max);
-    std::string obstacle = hints == nullptr ? std::string() : hint_mismatch(*hints, offer, asker);
-    if (obstacle.empty()) {
-      offers.push_back(offer);
-    } else if (reason.empty() || (hints->ep_attr != nullptr && hints->ep_attr->type == offer.type)) {
-      reason = std::move(obstacle);
+    const Capabilities capabilities = limit_to_frame(kind, frame_max);
+    std::string mismatch = hints == nullptr ? std::string() : hint_mismatch(*hints, capabilities, caller);
+    if (mismatch.empty()) {
+      found.push_back(capabilities);
+    } else if (reason.empty() || (hints->ep_attr != nullptr && hints->ep_attr->type == capabilities.type)) {
+      reason = std::move(mismatch);
     }
   }
-  return offers;
+  return found;
 }
 
 }  // namespace
 
-/// The place that is meant; null with a word in the log if there is none.
-const InterfaceAddress* GetInfo::choose_address(std::span<const InterfaceAddress> places,
-                                                const fi_info* hints, const Addresses& addresses) {
-  AddressFilter wish = address_filter(addresses, hints, options_);
+/// Null, after one log line, if no interface fits.
+const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> places, const fi_info* hints,
+                                              const Addresses& addresses) {
+  AddressFilter filter = filter_for(addresses, hints, options_);
   if (!addresses.destination.empty()) {
-    wish.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
-    if (wish.routed.empty()) {
+    filter.routed = os::source_for(addresses.destination).value_or(SocketAddress{});
+    if (filter.routed.empty()) {
       log_.info("not offered: no route to %s", addresses.destination.text().c_str());
       return nullptr;
     }
   }
-  const InterfaceAddress* place = choose(places, wish);
+  const InterfaceAddress* place = choose_address(places, filter);
   if (place != nullptr) return place;
-  const std::string reason = no_address_reason(wish, places);
-  if (concerns_all_callers(wish, places) && !warned_.exchange(true)) {
+  const std::string reason = no_address_reason(filter, places);
+  if (concerns_all_callers(filter, places) && !warned_.exchange(true)) {
     log_.warn("nothing is offered: %s", reason.c_str());
   } else {
     log_.info("not offered: %s", reason.c_str());
@@ -109,11 +110,11 @@ const InterfaceAddress* GetInfo::choose_address(std::span<const InterfaceAddress
 int GetInfo::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
-  // Somebody looks for a provider to build reliable datagrams on; we have them already.
+  // A layering provider (rxm, rxd) looks for one to build on; this one is reliable already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
-  const GetinfoCaller asker{version, core_version_, options_.settings().send_requests_max};
+  const GetinfoCaller caller{version, core_version_, options_.settings().send_requests_max};
   std::string reason;
-  if (matching_capabilities(hints, asker, wire::kFrameMax, reason).empty()) {
+  if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) {
     log_.info("not offered: %s", reason.c_str());
     return -FI_ENODATA;
   }
@@ -123,15 +124,15 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
     return error;
   }
   const std::vector<InterfaceAddress> places = list_interface_addresses();
-  const InterfaceAddress* place = choose_address(places, hints, addresses);
+  const InterfaceAddress* place = find_address(places, hints, addresses);
   if (place == nullptr) return -FI_ENODATA;
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family());
   InfoPointer first;
   fi_info** next = nullptr;
-  for (const Capabilities& offer : matching_capabilities(hints, asker, frame_max, reason)) {
+  for (const Capabilities& capabilities : matching_capabilities(hints, caller, frame_max, reason)) {
     InfoPointer info(fi_allocinfo());
     if (info == nullptr) return -FI_ENOMEM;
-    describe(*info, offer, version, hints, core_version_);
+    describe(*info, capabilities, version, hints, core_version_);
     if (!set_addresses(*info, *place, addresses)) return -FI_ENOMEM;
     fi_info* plain = info.release();
     if (next == nullptr)

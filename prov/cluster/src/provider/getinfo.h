@@ -1,10 +1,10 @@
-// fi_getinfo: an entry per kind of endpoint, for the place that the caller means, or nothing.
+// fi_getinfo: one entry per endpoint type, for the interface that the caller means, or none.
 //
-// The way: hints are compared with what is offered (hints.h), addresses are read and names resolved
-// (addressing.h), the interface is chosen (places.h: the address asked for, else the one that routes
-// to the peer, else the best), the answer is written (offer.h) into memory of the core that asks.
-// Nothing of the hints is kept. The provider's name is left to the core, which would take one of
-// ours for a layer below.
+// The hints are compared with the capabilities (hints.h), the addresses are read and names resolved
+// (addressing.h), the interface is chosen (interface_addresses.h: the one with the address asked for, else
+// the one that routes to the peer, else the best), and the answer is written (capabilities.h) into memory of
+// the core. Nothing of the hints is kept. The provider's name is left to the core, which would take a name in
+// the entry for that of a layered provider.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -22,22 +22,22 @@ namespace cluster::provider {
 
 class GetInfo {
  public:
-  /// Both outlive the informer.
+  /// `log` and `options` outlive this object.
   GetInfo(Log& log, const Options& options, std::uint32_t core_version)
       : log_(log), options_(options), core_version_(core_version) {}
 
-  /// 0 and a list of the core's making, or a negative libfabric error; arguments as fi_getinfo's.
+  /// fi_getinfo: 0 and a list in memory of the core, or a negative libfabric error.
   int get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
           const fi_info* hints, fi_info** list);
 
  private:
-  const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const fi_info* hints,
-                                         const Addresses& addresses);
+  const InterfaceAddress* find_address(std::span<const InterfaceAddress> places, const fi_info* hints,
+                                       const Addresses& addresses);
 
   Log& log_;
   const Options& options_;
   std::uint32_t core_version_;
-  std::atomic<bool> warned_{false};  ///< that no interface can be used; said once
+  std::atomic<bool> warned_{false};  ///< the warning that no interface is usable was written
 };
 
 }  // namespace cluster::provider

@@ -11,8 +11,8 @@
 namespace cluster::provider {
 namespace {
 
-// Bits that concern one side only; in the other side's attributes they are ignored, as callers of
-// old put the whole capability word into both.
+// Bits that concern one side only; in the other side's attributes they are ignored, because old callers put
+// the whole capability word into both.
 constexpr std::uint64_t kTransmitOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC | FI_MULTICAST |
                                         FI_COLLECTIVE | FI_SEND | FI_READ | FI_WRITE | FI_TRIGGER | FI_FENCE |
                                         FI_HMEM | FI_NAMED_RX_CTX | FI_RMA_PMEM;
@@ -21,14 +21,14 @@ constexpr std::uint64_t kReceiveOnly = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC |
                                        FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE | FI_SOURCE_ERR |
                                        FI_RMA_EVENT | FI_TRIGGER | FI_HMEM | FI_RMA_PMEM | FI_VARIABLE_MSG;
 
-/// Collects the first thing that cannot be had.
+/// Keeps the first mismatch.
 class Check {
  public:
   void subset(const char* what, std::uint64_t asked, std::uint64_t offered) {
-    if ((asked & ~offered) != 0) refuse("%s 0x%llx is not offered", what, asked & ~offered);
+    if ((asked & ~offered) != 0) refuse("%s 0x%llx is not supported", what, asked & ~offered);
   }
   void at_most(const char* what, std::uint64_t asked, std::uint64_t offered) {
-    if (asked > offered) refuse("%s %llu is more than there is", what, asked);
+    if (asked > offered) refuse("%s %llu is above the limit", what, asked);
   }
   void that(bool fulfilled, const char* what) {
     if (!fulfilled && reason_.empty()) reason_ = what;
@@ -47,33 +47,35 @@ class Check {
   std::string reason_;
 };
 
-void check_transmit(Check& check, const Capabilities& offer, const fi_tx_attr& hint, std::size_t sends_max) {
-  check.subset("tx_attr->caps", hint.caps & kTransmitOnly, offer.transmit_caps);
-  check.subset("tx_attr->op_flags", hint.op_flags, offer.transmit_flags);
-  check.subset("tx_attr->msg_order", hint.msg_order, offer.message_order);
+void check_transmit(Check& check, const Capabilities& capabilities, const fi_tx_attr& hint,
+                    std::size_t sends_max) {
+  check.subset("tx_attr->caps", hint.caps & kTransmitOnly, capabilities.transmit_caps);
+  check.subset("tx_attr->op_flags", hint.op_flags, capabilities.transmit_flags);
+  check.subset("tx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("tx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
   check.at_most("tx_attr->inject_size", hint.inject_size, protocol::kInjectMax);
   check.at_most("tx_attr->size", hint.size, sends_max);
   check.at_most("tx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
-  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, offer.remote_ranges_max);
+  check.at_most("tx_attr->rma_iov_limit", hint.rma_iov_limit, capabilities.remote_ranges_max);
 }
 
-void check_receive(Check& check, const Capabilities& offer, const fi_rx_attr& hint) {
-  check.subset("rx_attr->caps", hint.caps & kReceiveOnly, offer.receive_caps);
+void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_attr& hint) {
+  check.subset("rx_attr->caps", hint.caps & kReceiveOnly, capabilities.receive_caps);
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
-  check.subset("rx_attr->msg_order", hint.msg_order, offer.message_order);
+  check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
   check.at_most("rx_attr->size", hint.size, kReceivesMax);
   check.at_most("rx_attr->iov_limit", hint.iov_limit, protocol::kIovMax);
 }
 
-void check_endpoint(Check& check, const Capabilities& offer, const fi_ep_attr& hint, std::uint32_t version) {
-  check.that(number_of(hint.type) == FI_EP_UNSPEC || number_of(hint.type) == offer.type,
-             "only FI_EP_RDM and FI_EP_DGRAM endpoints are offered");
+void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_attr& hint,
+                    std::uint32_t version) {
+  check.that(number_of(hint.type) == FI_EP_UNSPEC || number_of(hint.type) == capabilities.type,
+             "only FI_EP_RDM and FI_EP_DGRAM endpoints are supported");
   check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
-             "another wire protocol is asked for");
+             "the hints ask for another wire protocol");
   check.at_most("protocol_version", hint.protocol_version, kProtocolVersion);
-  check.at_most("max_msg_size", hint.max_msg_size, offer.message_max);
+  check.at_most("max_msg_size", hint.max_msg_size, capabilities.message_max);
   check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
   if (!old_registration(version)) check.at_most("ep_attr->auth_key_size", hint.auth_key_size, 0);
@@ -85,8 +87,8 @@ bool is_progress(const fi_progress& field) {
          level == kProgressControlUnified;
 }
 
-void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& asker) {
-  // Control operations are over when their call returns: nobody has to progress them.
+void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& caller) {
+  // Control operations are complete when their call returns, so every control_progress is satisfied.
   check.that(is_progress(hint.control_progress), "unknown control_progress");
   check.that(is_progress(hint.data_progress), "unknown data_progress");
   check.that(number_of(hint.threading) >= FI_THREAD_UNSPEC && number_of(hint.threading) <= FI_THREAD_ENDPOINT,
@@ -101,15 +103,15 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
   check.at_most("max_ep_rx_ctx", hint.max_ep_rx_ctx, 1);
   check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, 0);
   check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, 0);
-  if (old_registration(asker.version)) return;  // what follows did not exist for such callers
+  if (old_registration(caller.version)) return;  // the fields below did not exist for such callers
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
   check.subset("domain_attr->caps", hint.caps, kDomainCaps);
   check.at_most("domain_attr->auth_key_size", hint.auth_key_size, 0);
   check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
   check.at_most("mr_cnt", hint.mr_cnt, kRegionsMax);
-  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, asker.core_version), 0);
-  check.at_most("max_group_id", kMaxGroupId.read(hint, asker.core_version), 0);
+  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, caller.core_version), 0);
+  check.at_most("max_group_id", kMaxGroupId.read(hint, caller.core_version), 0);
 }
 
 bool known_format(std::uint32_t format) {
@@ -119,14 +121,15 @@ bool known_format(std::uint32_t format) {
 
 }  // namespace
 
-std::string hint_mismatch(const fi_info& hints, const Capabilities& offer, const GetinfoCaller& asker) {
+std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
+                          const GetinfoCaller& caller) {
   Check check;
-  if (hints.ep_attr != nullptr) check_endpoint(check, offer, *hints.ep_attr, asker.version);
-  check.subset("caps", hints.caps, offer.caps);
-  check.that(known_format(hints.addr_format), "addr_format is none of the socket address formats");
-  if (hints.tx_attr != nullptr) check_transmit(check, offer, *hints.tx_attr, asker.sends_max);
-  if (hints.rx_attr != nullptr) check_receive(check, offer, *hints.rx_attr);
-  if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, asker);
+  if (hints.ep_attr != nullptr) check_endpoint(check, capabilities, *hints.ep_attr, caller.version);
+  check.subset("caps", hints.caps, capabilities.caps);
+  check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
+  if (hints.tx_attr != nullptr) check_transmit(check, capabilities, *hints.tx_attr, caller.sends_max);
+  if (hints.rx_attr != nullptr) check_receive(check, capabilities, *hints.rx_attr);
+  if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, caller);
   return check.reason();
 }
 

@@ -1,6 +1,5 @@
-// What libfabric learned after 1.17, whose headers this provider is compiled with: constants and the
-// tail of fi_domain_attr, each with the version that brought it. Values of one version never change
-// in later ones except for the capability bits named below.
+// What libfabric added after 1.17, whose headers the provider is compiled with: constants and the end of
+// fi_domain_attr, each with the version that added it. Values do not change in later versions.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -11,29 +10,29 @@
 
 namespace cluster::provider {
 
-// Flags of getinfo that the core keeps for itself (include/ofi.h of every version). The first is set
-// when a layered provider looks for something to stand on.
+// A flag of getinfo internal to the core (include/ofi.h of every version): a layered provider looks for a
+// core provider.
 inline constexpr std::uint64_t kCoreProviderOnly = 1ull << 59;
 
 // Address formats.
 inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, 2.3
 
-// Thread progress: control operations by whoever asks, data by anybody. 1.21.
+// FI_PROGRESS_CONTROL_UNIFIED, since 1.21.
 inline constexpr int kProgressControlUnified = FI_PROGRESS_MANUAL + 1;
 
-/// A member that later versions appended to fi_domain_attr.
+/// A field that a later version appended to fi_domain_attr.
 template <typename Value>
 struct DomainTail {
   std::size_t offset;
   std::uint32_t since;  ///< FI_VERSION of the first core that has it
 
   bool present(std::uint32_t core_version) const { return FI_VERSION_GE(core_version, since); }
-  /// Nothing at all in a core that has no such member.
+  /// Does nothing if the core has no such field.
   void write(fi_domain_attr& attributes, std::uint32_t core_version, Value value) const {
     if (present(core_version))
       std::memcpy(reinterpret_cast<char*>(&attributes) + offset, &value, sizeof value);
   }
-  /// Zero in a core that has no such member.
+  /// Zero if the core has no such field.
   Value read(const fi_domain_attr& attributes, std::uint32_t core_version) const {
     Value value{};
     if (present(core_version)) {

@@ -21,7 +21,7 @@ unsigned bits_set(ConstBytes mask) {
   return bits;
 }
 
-/// sockaddr of getifaddrs; they come without a size.
+/// The sockaddr of getifaddrs, which has no size.
 SocketAddress address_of(const sockaddr* address) {
   if (address == nullptr) return {};
   return SocketAddress::from(address, sizeof(sockaddr_storage));
@@ -36,7 +36,7 @@ class Prefixes {
   }
   unsigned of(const SocketAddress& address) const {
     for (const ifaddrs* entry = list_.get(); entry != nullptr; entry = entry->ifa_next) {
-      // Masks of interfaces that say "no family" are read as if they were the address's.
+      // Some interfaces give masks without a family; they have that of the address.
       if (!address_of(entry->ifa_addr).same_host(address) || entry->ifa_netmask == nullptr) continue;
       sockaddr_storage mask{};
       const std::size_t size = address.family() == SocketAddress::Family::v4 ? 16 : 28;
@@ -56,17 +56,17 @@ class Prefixes {
 
 bool same_name(const std::string& a, const std::string& b) { return strcasecmp(a.c_str(), b.c_str()) == 0; }
 
-bool names_a_host(const SocketAddress& address) { return !address.empty() && !address.wildcard(); }
+bool is_host(const SocketAddress& address) { return !address.empty() && !address.wildcard(); }
 
-bool matches(const InterfaceAddress& place, const AddressFilter& wish) {
-  if (names_a_host(wish.source)) {
-    if (!place.address.same_host(wish.source)) return false;
-  } else if (!wish.interface.empty() && place.interface.name != wish.interface) {
+bool matches(const InterfaceAddress& place, const AddressFilter& filter) {
+  if (is_host(filter.source)) {
+    if (!place.address.same_host(filter.source)) return false;
+  } else if (!filter.interface.empty() && place.interface.name != filter.interface) {
     return false;
   }
-  if (wish.family != SocketAddress::Family::none && place.address.family() != wish.family) return false;
-  if (!wish.domain.empty() && !same_name(place.interface.name, wish.domain)) return false;
-  return wish.fabric.empty() || same_name(place.network, wish.fabric);
+  if (filter.family != SocketAddress::Family::none && place.address.family() != filter.family) return false;
+  if (!filter.domain.empty() && !same_name(place.interface.name, filter.domain)) return false;
+  return filter.fabric.empty() || same_name(place.network, filter.fabric);
 }
 
 }  // namespace
@@ -109,23 +109,25 @@ std::vector<InterfaceAddress> list_interface_addresses() {
   return places;
 }
 
-const InterfaceAddress* choose(std::span<const InterfaceAddress> places, const AddressFilter& wish) {
+const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places,
+                                       const AddressFilter& filter) {
   const InterfaceAddress* first = nullptr;
   for (const InterfaceAddress& place : places) {
-    if (!matches(place, wish)) continue;
+    if (!matches(place, filter)) continue;
     if (first == nullptr) first = &place;
-    if (names_a_host(wish.routed) && place.address.same_host(wish.routed)) return &place;
+    if (is_host(filter.routed) && place.address.same_host(filter.routed)) return &place;
   }
   return first;
 }
 
-std::string no_address_reason(const AddressFilter& wish, std::span<const InterfaceAddress> places) {
-  if (places.empty()) return "no network interface is up and has an address (ip addr shows them)";
-  if (names_a_host(wish.source)) return "no interface of this node has the address " + wish.source.ip_text();
-  if (!wish.interface.empty()) {
-    return "FI_CLUSTER_IFACE=" + wish.interface + " names no interface that is up and has a fitting address";
+std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places) {
+  if (places.empty()) return "no network interface is up and has an address (ip address shows them)";
+  if (is_host(filter.source)) return "no interface of this node has the address " + filter.source.ip_text();
+  if (!filter.interface.empty()) {
+    return "FI_CLUSTER_IFACE=" + filter.interface +
+           " is not an interface that is up and has an address of the family asked for";
   }
-  return "no interface is the one that is asked for";
+  return "no interface matches the domain, fabric or address family in the hints";
 }
 
 }  // namespace cluster::provider

@@ -1,6 +1,6 @@
-// Where this node can be reached: its usable interfaces and addresses, best first, and which of them
-// an application means. libfabric's words for it: the fabric is the network, the domain is the
-// interface. choose() is pure; list_interface_addresses() asks the machine.
+// The interface addresses of this node that endpoints can use, best first, and the choice among them. In
+// libfabric's terms the fabric is the network and the domain is the interface. choose_address() is pure;
+// list_interface_addresses() asks the kernel.
 #pragma once
 
 #include <optional>
@@ -15,26 +15,26 @@ namespace cluster::provider {
 
 using link::InterfaceAddress;
 
-/// Every address of every interface that is up; the one that names an interface best comes in rank
-/// order, what else the interfaces have comes behind. Empty if nothing is usable.
+/// Every address of every interface that is up: the best address of each interface in rank order, then the
+/// further ones. Empty if no interface is usable.
 std::vector<InterfaceAddress> list_interface_addresses();
 
 /// "10.88.0.0/24" for an address and the length of its prefix.
 std::string network_name(const SocketAddress& address, unsigned prefix_bits);
 
-/// What is known of the place that is wanted; empty fields match anything.
+/// What the caller asks for; empty fields match everything.
 struct AddressFilter {
   std::string interface;  ///< the option FI_CLUSTER_IFACE
   std::string domain;     ///< hints->domain_attr->name
   std::string fabric;     ///< hints->fabric_attr->name
   SocketAddress::Family family = SocketAddress::Family::none;
-  SocketAddress source;  ///< the very address, unless empty or a wildcard; beats FI_CLUSTER_IFACE
-  SocketAddress routed;  ///< what the kernel would use towards the peer: preferred where allowed
+  SocketAddress source;  ///< exactly this address, unless empty or a wildcard; precedes FI_CLUSTER_IFACE
+  SocketAddress routed;  ///< the address that the kernel would use towards the peer: preferred
 };
 
-/// The best place that matches the wish; null if there is none.
-const InterfaceAddress* choose(std::span<const InterfaceAddress> places, const AddressFilter& wish);
-/// Why it found none, with the cure if it is ours to tell.
-std::string no_address_reason(const AddressFilter& wish, std::span<const InterfaceAddress> places);
+/// The best match; null if there is none.
+const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
+/// Why there is no match, with the cure.
+std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places);
 
 }  // namespace cluster::provider

@@ -6,7 +6,7 @@
 namespace cluster::provider {
 namespace {
 
-bool can_do_packets(const os::Interface& interface) { return interface.has_ethernet && !interface.loopback; }
+bool is_ethernet(const os::Interface& interface) { return interface.has_ethernet && !interface.loopback; }
 
 }  // namespace
 
@@ -16,12 +16,12 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   LinkChoice choice;
   if (wanted == "udp") {
     choice.reason = "FI_CLUSTER_LINK=udp";
-  } else if (!can_do_packets(interface)) {
-    choice.reason = interface.name + " is no Ethernet interface";
+  } else if (!is_ethernet(interface)) {
+    choice.reason = interface.name + " is not an Ethernet interface";
   } else {
     os::PacketSettings settings = options.packet_settings();
     if (!sessions) settings.ethertype = false;
-    if (wanted == "packet") settings.rings.reset();  // a wish is not rationed
+    if (wanted == "packet") settings.rings.reset();  // asked for by name: no limit
     choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
   }
   if (choice.link == nullptr && wanted != "packet") {

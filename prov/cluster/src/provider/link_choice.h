@@ -1,5 +1,5 @@
-// Which link carries an endpoint's frames: the option FI_CLUSTER_LINK against what interface, kernel and
-// privileges permit. Endpoints are built by it, and whoever asks what this node can do tries the same.
+// The link of an endpoint: the option FI_CLUSTER_LINK and what interface, kernel and privileges permit.
+// Endpoints and cluster-info use the same function, so that the tool reports what endpoints do.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 namespace cluster::provider {
 
 struct LinkChoice {
-  std::unique_ptr<link::Link> link;  ///< null only if one was asked for by name and cannot be had
-  std::string reason;                ///< why not the packet link; empty if it is that
+  std::unique_ptr<link::Link> link;  ///< null only if FI_CLUSTER_LINK=packet is not possible
+  std::string reason;                ///< why it is not the packet link; empty if it is
 };
 
-/// For an endpoint bound to `port`, an address of `interface`. `sessions`: it has some; only such can be
-/// shown that a shortcut leads to a peer.
+/// For an endpoint bound to `port`, an address of `interface`. `sessions`: it has some (FI_EP_RDM); the
+/// EtherType path needs one, because probes on it must be acknowledged.
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 

@@ -16,9 +16,9 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   std::vector<std::string> errors;
   Options options(
       [&](const OptionRow& row) -> std::optional<std::string> {
-        char* said = nullptr;
-        if (fi_param_get_str(&handle, row.name, &said) != 0 || said == nullptr) return std::nullopt;
-        return std::string(said);
+        char* value = nullptr;
+        if (fi_param_get_str(&handle, row.name, &value) != 0 || value == nullptr) return std::nullopt;
+        return std::string(value);
       },
       errors);
   for (const std::string& line : errors) log.warn("%s", line.c_str());
@@ -26,7 +26,7 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   return options;
 }
 
-/// libfabric is C: nothing may be thrown into it.
+/// No exception may reach libfabric, which is C.
 template <typename Call>
 int without_exceptions(Log& log, Call&& call) {
   try {

@@ -1,5 +1,5 @@
-// The provider of this process: options as they were at load, and what answers fi_getinfo and
-// fi_fabric. Created once, inside fi_prov_ini, and never destroyed.
+// The provider of this process: the options as read at load, fi_getinfo and fi_fabric. Created once, in
+// fi_prov_ini, and never destroyed.
 #pragma once
 
 #include <rdma/providers/fi_prov.h>
@@ -13,8 +13,8 @@ namespace cluster::provider {
 
 class Provider {
  public:
-  /// Defines the options with the core and reads them: libfabric allows that at load only. `handle`
-  /// must be a static object.
+  /// Defines the options with the core and reads them, which libfabric allows at load only. `handle` is a
+  /// static object.
   explicit Provider(fi_provider& handle);
 
   int get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
@@ -23,7 +23,7 @@ class Provider {
 
  private:
   CoreLog log_;
-  bool refused_ = false;  ///< an option had a value that makes no sense
+  bool refused_ = false;  ///< an option has a value that is not allowed
   Options options_;
   GetInfo getinfo_;
   Machine machine_;

@@ -11,7 +11,7 @@ namespace {
 constexpr Duration kReportInterval = 10ms;
 constexpr Duration kEngineBusy = 200us;
 
-/// What is sent beside the memfd. Between processes of one host: its integers are the host's.
+/// Sent with the memfd, between processes of one host: in host byte order.
 struct ReportMessage {
   std::uint64_t magic;
   std::uint64_t bytes;
@@ -23,23 +23,23 @@ constexpr std::uint64_t kMagic = 0x6f666e692d6c6c63;  // "cll-info"
 std::unique_ptr<ReportServer> ReportServer::open(const SocketAddress& name, Describe describe,
                                                  std::string& reason) {
   std::string text = std::string(kReportSocketPrefix) + name.text();
-  // A link-local address may exist once per interface.
+  // The same link-local address may exist on several interfaces.
   if (name.scope() != 0) text += "%" + std::to_string(name.scope());
   os::LocalSocket listener = os::LocalSocket::listen(text, reason);
   if (!listener) return nullptr;
   return std::unique_ptr<ReportServer>(new ReportServer(std::move(listener), std::move(describe)));
 }
 
-/// True if somebody came, be it one who is not answered.
+/// True if a client connected, also one that gets no answer.
 bool ReportServer::accept_client() {
   std::string reason;
   os::LocalSocket socket = listener_.accept(reason);
-  const bool came = socket || !reason.empty();
+  const bool connected = socket || !reason.empty();
   if (socket && (socket.same_user() || socket.peer_user() == 0u)) client_ = std::move(socket);
-  return came;
+  return connected;
 }
 
-os::NextWake ReportServer::visit() {
+os::NextWake ReportServer::serve() {
   if (!client_ && !accept_client()) return {os::NextWake::kUntilReadable, listener_.descriptor()};
   try {
     Report report;
@@ -47,13 +47,13 @@ os::NextWake ReportServer::visit() {
       if (!describe_(report)) return {kEngineBusy};
       answer(report);
     }
-  } catch (const std::bad_alloc&) {  // no reason for the application to end
+  } catch (const std::bad_alloc&) {  // the application goes on; the client gets no answer
   }
   client_ = {};
   return {kReportInterval};
 }
 
-/// Whoever gets no answer sees the end of the connection.
+/// A client without an answer sees the connection close.
 void ReportServer::answer(const Report& report) {
   const std::string text = write_report(report);
   if (text.empty() || text.size() > kReportBytesMax) return;
@@ -72,21 +72,21 @@ std::optional<Report> receive_report(const os::LocalSocket& socket, std::string&
   os::Descriptor file;
   switch (socket.receive(as_bytes(&message, sizeof message), file)) {
     case os::LocalSocket::Receipt::nothing: return std::nullopt;
-    case os::LocalSocket::Receipt::end: reason = "it does not answer this user"; return std::nullopt;
-    case os::LocalSocket::Receipt::misfit: reason = "its answer makes no sense"; return std::nullopt;
+    case os::LocalSocket::Receipt::end: reason = "it answers only its own user and root"; return std::nullopt;
+    case os::LocalSocket::Receipt::misfit: reason = "its answer is malformed"; return std::nullopt;
     case os::LocalSocket::Receipt::message: break;
   }
   if (message.magic != kMagic || message.bytes == 0 || message.bytes > kReportBytesMax) {
-    reason = "its answer makes no sense";
+    reason = "its answer is malformed";
     return std::nullopt;
   }
   const os::SharedMemory memory = os::SharedMemory::map(file, message.bytes, reason);
   if (!memory) return std::nullopt;
-  // A copy, since its writer may still change it.
+  // A copy, because the server may still change the memory.
   const std::string text(reinterpret_cast<const char*>(memory.bytes().data()), memory.bytes().size());
   std::optional<Report> report = read_report(text);
   if (!report || report->empty()) {
-    reason = "its answer is no report";
+    reason = "its answer is not a report";
     return std::nullopt;
   }
   return report;

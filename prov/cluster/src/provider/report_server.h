@@ -1,17 +1,18 @@
-// How a running endpoint is asked what it does, though its application computes: both sides of it.
+// Reports about a running endpoint for cluster-info, also while its application computes: server and client
+// side.
 //
-// Each endpoint listens on an abstract UNIX socket named kReportSocketPrefix and its address, so whoever asks
-// finds all endpoints of a network namespace in /proc/net/unix, and a crash leaves nothing behind. To connect
-// is the question: no byte is read from whoever asks. The kernel tells which user he is; only the endpoint's
-// own and root are answered, by one message with a memfd beside it that holds a report (base/report.h). So an
-// answer of any length leaves at once, and nobody ever waits for a reader.
+// Each endpoint listens on an abstract UNIX socket named kReportSocketPrefix and its address, so that all
+// endpoints of a network namespace are found in /proc/net/unix and a crash leaves nothing behind. A
+// connection is the request: no byte is read from the client. The kernel reports the client's user; only the
+// endpoint's own user and root get an answer, one message with a memfd that holds the report (base/report.h).
+// So an answer of any length is sent at once, and the server never waits for a client.
 //
-// The library's progress thread answers (os/progress_thread.h): it tries the endpoint's door and comes back
-// if somebody is inside. After each question it is deaf for kReportInterval, so a flood of them costs next to
+// The progress thread serves (os/progress_thread.h). It tries the engine lock and comes back later if it is
+// held. After each request it accepts none for kReportInterval, so that a flood of requests costs next to
 // nothing.
 //
-// Whoever asks trusts the listener no more: another user may have taken the name. It is asked who it is by
-// the kernel's word, and its report is read with suspicion.
+// The client does not trust the server either: another user may have taken the name. It asks the kernel for
+// the server's user and checks the report.
 #pragma once
 
 #include <functional>
@@ -27,20 +28,20 @@
 
 namespace cluster::provider {
 
-/// Names the version of the question; what is asked by another one is not found.
+/// With the version of this exchange; clients of another version find no servers.
 inline constexpr std::string_view kReportSocketPrefix = "cluster-info-1/";
 
 class ReportServer {
  public:
-  /// Adds what is known; false if that is not possible at this moment.
+  /// Fills the report; false if the engine lock is held at this moment.
   using Describe = std::function<bool(Report&)>;
 
   /// Null if the endpoint cannot listen; `reason` says why.
   static std::unique_ptr<ReportServer> open(const SocketAddress& name, Describe describe,
                                             std::string& reason);
 
-  /// What the progress thread does and listens to.
-  os::NextWake visit();
+  /// One call of the progress thread: answers a client, if there is one.
+  os::NextWake serve();
 
  private:
   ReportServer(os::LocalSocket listener, Describe describe)
@@ -50,11 +51,11 @@ class ReportServer {
 
   os::LocalSocket listener_;
   Describe describe_;
-  os::LocalSocket client_;  ///< not answered yet
+  os::LocalSocket client_;  ///< accepted and not answered yet
 };
 
-/// The other side: what came in answer over a connection to such a listener. Nothing, with an empty `reason`,
-/// as long as nothing has come.
+/// The client side: the report that arrived over a connection. Nothing, with an empty `reason`, as long as
+/// none has arrived.
 std::optional<Report> receive_report(const os::LocalSocket& socket, std::string& reason);
 
 }  // namespace cluster::provider

@@ -33,61 +33,61 @@ InterfaceAddress place(const char* interface, const SocketAddress& address, cons
 
 class Places : public ::testing::Test {
  protected:
-  const InterfaceAddress* best() const { return choose(places, wish); }
+  const InterfaceAddress* best() const { return choose_address(places, filter); }
 
   const std::vector<InterfaceAddress> places = {
       place("eth0", v4("10.88.0.1"), "10.88.0.0/24"),     place("eth0", v6("fd00::1"), "fd00::/64"),
       place("eth1", v4("10.88.1.1"), "10.88.1.0/24"),     place("lo", v4("127.0.0.1"), "127.0.0.0/8"),
       place("eth1", v4("192.168.7.7"), "192.168.7.0/24"),
   };
-  AddressFilter wish;
+  AddressFilter filter;
 };
 
 TEST_F(Places, TheBestWhenNothingIsSaid) { EXPECT_EQ(best(), &places[0]); }
 
 TEST_F(Places, TheOptionNamesAnother) {
-  wish.interface = "eth1";
+  filter.interface = "eth1";
   EXPECT_EQ(best(), &places[2]);
-  wish.interface = "eth9";
+  filter.interface = "eth9";
   EXPECT_EQ(best(), nullptr);
 }
 
 TEST_F(Places, AnAddressBeatsTheOption) {
-  wish.interface = "eth1";
-  wish.source = v4("127.0.0.1").with_port(5);
+  filter.interface = "eth1";
+  filter.source = v4("127.0.0.1").with_port(5);
   EXPECT_EQ(best(), &places[3]);
-  wish.source = v4("192.168.7.7");
+  filter.source = v4("192.168.7.7");
   EXPECT_EQ(best(), &places[4]);
-  wish.source = v4("10.9.9.9");
+  filter.source = v4("10.9.9.9");
   EXPECT_EQ(best(), nullptr);
 }
 
 TEST_F(Places, AWildcardIsNoAddress) {
-  wish.source = v4("0.0.0.0").with_port(9228);
-  wish.family = Family::v4;
+  filter.source = v4("0.0.0.0").with_port(9228);
+  filter.family = Family::v4;
   EXPECT_EQ(best(), &places[0]);
 }
 
 TEST_F(Places, FamilyDomainAndFabric) {
-  wish.family = Family::v6;
+  filter.family = Family::v6;
   EXPECT_EQ(best(), &places[1]);
-  wish.domain = "eth1";
+  filter.domain = "eth1";
   EXPECT_EQ(best(), nullptr);
-  wish.family = Family::none;
+  filter.family = Family::none;
   EXPECT_EQ(best(), &places[2]);
-  wish.domain = "ETH1";
-  wish.fabric = "192.168.7.0/24";
+  filter.domain = "ETH1";
+  filter.fabric = "192.168.7.0/24";
   EXPECT_EQ(best(), &places[4]);
 }
 
 TEST_F(Places, TheRouteIsPreferredWhereAllowed) {
-  wish.routed = v4("10.88.1.1");
+  filter.routed = v4("10.88.1.1");
   EXPECT_EQ(best(), &places[2]);
-  wish.domain = "eth0";
+  filter.domain = "eth0";
   EXPECT_EQ(best(), &places[0]);
-  wish = {};
-  wish.interface = "eth0";
-  wish.routed = v4("10.88.1.1");
+  filter = {};
+  filter.interface = "eth0";
+  filter.routed = v4("10.88.1.1");
   EXPECT_EQ(best(), &places[0]);
 }
 

@@ -46,7 +46,7 @@ class ReportServerTest : public ::testing::Test {
 };
 
 TEST_F(ReportServerTest, NobodyAsks) {
-  const os::NextWake rest = report_server->visit();
+  const os::NextWake rest = report_server->serve();
   EXPECT_GE(rest.descriptor, 0);
   EXPECT_EQ(rest.after, os::NextWake::kUntilReadable);
 }
@@ -56,11 +56,11 @@ TEST_F(ReportServerTest, AnAnswerAndThenAPause) {
   ASSERT_TRUE(socket) << reason;
   EXPECT_FALSE(receive_report(socket, reason));
   EXPECT_EQ(reason, "") << "it has not answered yet";
-  EXPECT_LT(report_server->visit().descriptor, 0) << "deaf for a while";
+  EXPECT_LT(report_server->serve().descriptor, 0) << "deaf for a while";
   const std::optional<Report> report = receive_report(socket, reason);
   ASSERT_TRUE(report) << reason;
   EXPECT_EQ((*report)[0]["endpoint"], own_name().text());
-  EXPECT_GE(report_server->visit().descriptor, 0);
+  EXPECT_GE(report_server->serve().descriptor, 0);
   EXPECT_FALSE(receive_report(socket, reason));
   EXPECT_NE(reason, "") << "one question, one answer";
 }
@@ -69,22 +69,22 @@ TEST_F(ReportServerTest, WaitsUntilTheDoorIsFree) {
   busy = 2;
   const os::LocalSocket socket = ask();
   for (int i = 0; i < 2; ++i) {
-    EXPECT_LT(report_server->visit().after, 1ms);
+    EXPECT_LT(report_server->serve().after, 1ms);
     EXPECT_FALSE(receive_report(socket, reason));
   }
-  report_server->visit();
+  report_server->serve();
   EXPECT_TRUE(receive_report(socket, reason)) << reason;
 }
 
 TEST_F(ReportServerTest, WhoeverLeavesIsForgotten) {
   busy = 1;
   static_cast<void>(ask());
-  report_server->visit();
+  report_server->serve();
   busy = 1'000'000;  // nobody is left to be answered
-  report_server->visit();
+  report_server->serve();
   const os::LocalSocket next = ask();
   busy = 0;
-  while (report_server->visit().descriptor < 0) continue;
+  while (report_server->serve().descriptor < 0) continue;
   EXPECT_TRUE(receive_report(next, reason)) << reason;
 }
 
@@ -93,7 +93,7 @@ TEST_F(ReportServerTest, ALongAnswerComesWhole) {
     answer.emplace_back("peer").text("why", std::string(100, 'x')).number("number", static_cast<unsigned>(i));
   }
   const os::LocalSocket socket = ask();
-  report_server->visit();
+  report_server->serve();
   const std::optional<Report> report = receive_report(socket, reason);
   ASSERT_TRUE(report) << reason;
   EXPECT_EQ(report->back()["number"], "19999");
@@ -102,7 +102,7 @@ TEST_F(ReportServerTest, ALongAnswerComesWhole) {
 TEST_F(ReportServerTest, ManyAskOneAfterTheOther) {
   std::vector<os::LocalSocket> sockets;
   for (int i = 0; i < 50; ++i) sockets.push_back(ask());
-  while (report_server->visit().descriptor < 0) continue;
+  while (report_server->serve().descriptor < 0) continue;
   for (const os::LocalSocket& socket : sockets) EXPECT_TRUE(receive_report(socket, reason)) << reason;
 }
 
@@ -139,7 +139,7 @@ TEST(InquiryAnswer, LiesAreNotBelieved) {
   EXPECT_NE(reason_for(magic + 1, good.size(), good), "believed");
   for (const std::string& bad :
        {std::string("hello"), std::string(100, '\0'), std::string("[peer\n=peer \x1b[2J\n")}) {
-    EXPECT_EQ(reason_for(magic, bad.size(), bad), "its answer is no report");
+    EXPECT_EQ(reason_for(magic, bad.size(), bad), "its answer is not a report");
   }
 }
 

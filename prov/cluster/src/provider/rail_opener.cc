@@ -1,0 +1,92 @@
+#include "provider/rail_opener.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include "multipath/link_bundle.h"
+#include "multipath/rail_choice.h"
+
+namespace cluster::provider {
+namespace {
+
+std::string text_of(int error) { return std::generic_category().message(error); }
+
+const char* cure_for(int error) {
+  switch (error) {
+    case EADDRINUSE: return "; another process has this port: choose another one, or none to get a free one";
+    case EADDRNOTAVAIL: return "; no interface of this node has this address: ip address shows them";
+    case EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE: choose another one";
+    case EMFILE: return "; the process has too many open files: raise ulimit -n";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> OpenedRails::interface_names() const {
+  std::vector<std::string> names;
+  for (const multipath::Rail& rail : rails) names.push_back(rail.label);
+  return names;
+}
+
+std::unique_ptr<link::Link> OpenedRails::take_link() {
+  if (links.size() == 1) return std::move(links.front());
+  return std::make_unique<multipath::LinkBundle>(std::move(links));
+}
+
+std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port, Log& log,
+                                       int& error) {
+  const SocketAddress name = place.address.with_port(port);
+  std::shared_ptr<os::UdpPort> opened = os::UdpPort::open(name, error);
+  if (opened == nullptr) {
+    log.warn("cannot use %s on %s: %s%s", name.text().c_str(), place.interface.name.c_str(),
+             text_of(error).c_str(), cure_for(error));
+  }
+  return opened;
+}
+
+bool RailOpener::add(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port,
+                     OpenedRails& rails) const {
+  LinkChoice choice = choose_link(port, place.interface, options_, environment_, sessions_);
+  if (choice.link == nullptr) {
+    environment_.log.warn(
+        "FI_CLUSTER_LINK=packet is not possible: %s; FI_CLUSTER_LINK=udp needs no privilege",
+        choice.reason.c_str());
+    return false;
+  }
+  if (!choice.reason.empty()) {
+    environment_.log.info("%s uses the udp link: %s", port->name().text().c_str(), choice.reason.c_str());
+  }
+  if (rails.links.empty()) rails.not_packet_reason = choice.reason;
+  rails.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
+  rails.links.push_back(std::move(choice.link));
+  rails.ports.push_back(std::move(port));
+  return true;
+}
+
+void RailOpener::add_further(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
+                             OpenedRails& rails) const {
+  Log& log = environment_.log;
+  std::vector<std::string> unknown;
+  const auto further = multipath::choose_rails(places, named, options_.text(Options::Name::rails), unknown);
+  for (const std::string& name : unknown) {
+    log.warn(
+        "FI_CLUSTER_RAILS names %s, which is not an interface that is up and has an address of this family",
+        name.c_str());
+  }
+  for (const InterfaceAddress* place : further) {
+    int error = 0;
+    // The same port number on every rail where it is free, so that a capture is easier to read.
+    const SocketAddress wanted = place->address.with_port(rails.ports.front()->name().port());
+    std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
+    if (port == nullptr) port = os::UdpPort::open(place->address, error);
+    if (port == nullptr) {
+      log.warn("no rail on %s: %s%s", place->interface.name.c_str(), text_of(error).c_str(), cure_for(error));
+      continue;
+    }
+    port->bind_egress(place->interface.index);
+    add(*place, std::move(port), rails);
+  }
+}
+
+}  // namespace cluster::provider

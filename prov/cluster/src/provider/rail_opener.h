@@ -1,0 +1,52 @@
+// Opens the UDP ports and links of an endpoint: one rail on the interface that names it, and further rails as
+// FI_CLUSTER_RAILS says. Failures are logged here, one line each.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "multipath/address_pairing.h"
+#include "os/udp_port.h"
+#include "provider/interface_addresses.h"
+#include "provider/link_choice.h"
+#include "provider/options.h"
+
+namespace cluster::provider {
+
+/// The rails of one endpoint, the first being that of its name; all vectors have the same order.
+struct OpenedRails {
+  std::vector<std::shared_ptr<os::UdpPort>> ports;
+  std::vector<std::unique_ptr<link::Link>> links;
+  std::vector<multipath::Rail> rails;
+  std::string not_packet_reason;  ///< why the first link is not the packet link; empty if it is
+
+  std::vector<std::string> interface_names() const;
+  /// The links as one.
+  std::unique_ptr<link::Link> take_link();
+};
+
+/// The port of an endpoint on `place`; null after a warning, with a positive errno in `error`.
+std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port, Log& log,
+                                       int& error);
+
+class RailOpener {
+ public:
+  /// References outlive the opener. `sessions`: the endpoint has some (FI_EP_RDM).
+  RailOpener(const Options& options, const Environment& environment, bool sessions)
+      : options_(options), environment_(environment), sessions_(sessions) {}
+
+  /// Adds a rail with a link on `port`; false after a warning if the link cannot be opened.
+  bool add(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, OpenedRails& rails) const;
+  /// Adds the rails beside `named`. An interface that cannot be used is left out, with a warning.
+  void add_further(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
+                   OpenedRails& rails) const;
+
+ private:
+  const Options& options_;
+  const Environment& environment_;
+  bool sessions_;
+};
+
+}  // namespace cluster::provider
