@@ -100,20 +100,19 @@ std::string dissect(pcap_t* capture, Framing framing, FramePrinter& account) {
   return "";
 }
 
-int complain(const std::string& what) {
+int fail(const std::string& what) {
   std::fprintf(stderr, "cluster-dissect: %s\n", what.c_str());
   return 1;
 }
 
 int run(const CommandLine& line) {
-  if (line.file.empty() == line.interface.empty())
-    return complain("give a FILE or an --interface (see --help)");
+  if (line.file.empty() == line.interface.empty()) return fail("give a FILE or an --interface (see --help)");
   std::string reason;
   const std::string& name = line.file.empty() ? line.interface : line.file;
   const Capture capture = line.file.empty() ? open_live(name, reason) : open_file(name, reason);
-  if (!capture) return complain(reason.find(name) == std::string::npos ? name + ": " + reason : reason);
+  if (!capture) return fail(reason.find(name) == std::string::npos ? name + ": " + reason : reason);
   Framing framing{};
-  if (!framing_of(capture.get(), framing)) return complain(name + ": neither Ethernet nor IP");
+  if (!framing_of(capture.get(), framing)) return fail(name + ": neither Ethernet nor IP");
   if (line.file.empty()) {
     live = capture.get();
     for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { pcap_breakloop(live); });
@@ -123,7 +122,7 @@ int run(const CommandLine& line) {
   reason = dissect(capture.get(), framing, account);
   std::fflush(stdout);
   std::fprintf(stderr, "%s\n", account.summary().c_str());
-  return reason.empty() ? 0 : complain(name + ": " + reason);
+  return reason.empty() ? 0 : fail(name + ": " + reason);
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ Report host_report() {
   std::vector<std::string> errors;
   const Options options(from_environment, errors);
   report_host(report);
-  for (const std::string& complaint : errors) report.emplace_back("refusal").text("why", complaint);
+  for (const std::string& error : errors) report.emplace_back("refusal").text("why", error);
   provider::AddressFilter filter;
   filter.interface = options.text(Options::Name::iface);
   const std::vector<InterfaceAddress> places = provider::list_interface_addresses();

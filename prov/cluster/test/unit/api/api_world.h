@@ -1,5 +1,5 @@
-// A world small enough for a test: time that passes by being looked at, a network in memory, and
-// libfabric's objects on top, opened the way an application opens them.
+// Surroundings of api/ for tests: a clock that advances when it is read, a network in memory, and libfabric's
+// objects opened as an application opens them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class KeptLog final : public Log {
   std::vector<std::string> lines;
 };
 
-/// Frames on their way, by destination. A destination that nobody listens at complains.
+/// Frames in flight, by destination. A frame to an address without a link causes a path error.
 struct Network {
   struct Parcel {
     SocketAddress from;
@@ -125,7 +125,7 @@ inline sockaddr_in raw(const SocketAddress& address) {
   return in;
 }
 
-/// Every engine gets a node of its own, so that its frames go through the network.
+/// Every engine is on a node of its own, so that its frames pass the network.
 class MemoryPlatform final : public Platform {
  public:
   Log& log() override { return kept; }
@@ -182,7 +182,7 @@ class MemoryPlatform final : public Platform {
   CountingRandom random_;
 };
 
-/// What fi_getinfo would have answered.
+/// An answer of fi_getinfo.
 struct Info {
   fi_info info{};
   fi_tx_attr tx{};
@@ -249,7 +249,7 @@ class ApiTest : public ::testing::Test {
   fid_domain* domain = nullptr;
 };
 
-/// An endpoint with all that belongs to it.
+/// An endpoint with its address vector and queues.
 struct Node {
   fid_ep* endpoint = nullptr;
   fid_av* av = nullptr;
@@ -276,7 +276,7 @@ struct Node {
   }
 };
 
-/// Two endpoints that know each other.
+/// Two endpoints with each other's address.
 class PairTest : public ApiTest {
  protected:
   void start(std::uint64_t send_bind = 0, std::uint64_t receive_bind = 0) {

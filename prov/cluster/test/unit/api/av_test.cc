@@ -18,7 +18,7 @@ class AvTest : public ApiTest {
   fid_av* av;
 };
 
-TEST_F(AvTest, HandsOutTheLowestFreeIndex) {
+TEST_F(AvTest, InsertReturnsTheLowestFreeIndex) {
   EXPECT_EQ(insert(host(1, 9)), 0u);
   EXPECT_EQ(insert(host(2, 9)), 1u);
   EXPECT_EQ(insert(host(3, 9)), 2u);
@@ -29,7 +29,7 @@ TEST_F(AvTest, HandsOutTheLowestFreeIndex) {
   EXPECT_EQ(insert(host(6, 9)), 3u);
 }
 
-TEST_F(AvTest, CountsGoodAddressesAndMarksBadOnes) {
+TEST_F(AvTest, InsertCountsValidAddressesAndMarksInvalidOnes) {
   sockaddr_in addresses[4] = {raw(host(1, 9)), {}, raw(host(2, 9)), raw(host(3, 0))};
   fi_addr_t handles[4] = {7, 7, 7, 7};
   int errors[4] = {-1, 0, -1, 0};
@@ -44,7 +44,7 @@ TEST_F(AvTest, CountsGoodAddressesAndMarksBadOnes) {
   EXPECT_EQ(errors[3], FI_EINVAL);
 }
 
-TEST_F(AvTest, TakesHintsAndNoHandlesButNoUnknownFlags) {
+TEST_F(AvTest, InsertAcceptsFiMoreAndNullHandlesButNoUnknownFlags) {
   const sockaddr_in address = raw(host(1, 9));
   EXPECT_EQ(fi_av_insert(av, &address, 1, nullptr, FI_MORE, nullptr), 1);
   EXPECT_EQ(fi_av_insert(av, &address, 1, nullptr, FI_SYNC_ERR, nullptr), -FI_EINVAL);
@@ -52,7 +52,7 @@ TEST_F(AvTest, TakesHintsAndNoHandlesButNoUnknownFlags) {
   EXPECT_EQ(fi_av_insert(av, nullptr, 1, nullptr, 0, nullptr), -FI_EINVAL);
 }
 
-TEST_F(AvTest, RefusesToRemoveOrLookUpWhatIsNotThere) {
+TEST_F(AvTest, RemoveAndLookupRefuseUnknownHandles) {
   insert(host(1, 9));
   sockaddr_in address{};
   std::size_t size = sizeof address;
@@ -63,7 +63,7 @@ TEST_F(AvTest, RefusesToRemoveOrLookUpWhatIsNotThere) {
   EXPECT_EQ(fi_av_remove(av, handles, 1, 0), -FI_EINVAL) << "removed already";
 }
 
-TEST_F(AvTest, LookupTruncatesAndTellsTheSize) {
+TEST_F(AvTest, LookupTruncatesAndReturnsTheSize) {
   insert(host(3, 9));
   sockaddr_in address{};
   std::size_t size = 4;
@@ -108,7 +108,7 @@ TEST_F(AvTest, InsertsNamesInOrderOfNodesThenServices) {
   EXPECT_EQ(error, FI_EINVAL);
 }
 
-TEST_F(AvTest, InsertsAnAddressInTextForm) {
+TEST_F(AvTest, InsertsAnAddressString) {
   platform.names["fi_sockaddr_in://10.0.0.9:77"] = host(9, 77);
   fi_addr_t handle = FI_ADDR_NOTAVAIL;
   EXPECT_EQ(fi_av_insertsvc(av, "fi_sockaddr_in://10.0.0.9:77", nullptr, &handle, 0, nullptr), 1);
@@ -117,13 +117,13 @@ TEST_F(AvTest, InsertsAnAddressInTextForm) {
   EXPECT_EQ(fi_av_insertsym(av, "node1", 1, nullptr, 1, &handle, 0, nullptr), -FI_EINVAL);
 }
 
-TEST_F(AvTest, SymmetricNamesMustBeCountableAndFew) {
+TEST_F(AvTest, SymmetricNamesMustEndInDigitsAndFitAnInt) {
   EXPECT_EQ(fi_av_insertsym(av, "node", 2, "99", 1, nullptr, 0, nullptr), -FI_EINVAL);
   EXPECT_EQ(fi_av_insertsym(av, "node1", SIZE_MAX, "99", 2, nullptr, 0, nullptr), -FI_EINVAL);
   EXPECT_EQ(fi_av_insertsym(av, "node1", 0, "99", 2, nullptr, 0, nullptr), 0);
 }
 
-TEST_F(AvTest, OpensOnlyWhatIsOffered) {
+TEST_F(AvTest, OpenRefusesUnsupportedAttributes) {
   fi_av_attr attributes{};
   fid_av* other = nullptr;
   ASSERT_EQ(fi_av_open(domain, &attributes, &other, nullptr), 0);
@@ -144,7 +144,7 @@ TEST_F(AvTest, OpensOnlyWhatIsOffered) {
   EXPECT_EQ(fi_av_open(domain, &attributes, &other, nullptr), -FI_EINVAL);
 }
 
-TEST(AvOfMixedFamilies, StridesByTheFamilyOfEachAddress) {
+TEST(AvOfMixedFamilies, TheFamilyOfEachAddressDecidesItsLength) {
   MemoryPlatform platform;
   Info info;
   info.info.addr_format = FI_SOCKADDR;

@@ -12,7 +12,7 @@ class CntrTest : public ApiTest {
   fid_cntr* cntr;
 };
 
-TEST_F(CntrTest, CountsSuccessesAndErrorsApart) {
+TEST_F(CntrTest, CountsSuccessesAndErrorsSeparately) {
   EXPECT_EQ(fi_cntr_set(cntr, 10), 0);
   EXPECT_EQ(fi_cntr_add(cntr, 5), 0);
   EXPECT_EQ(fi_cntr_seterr(cntr, 3), 0);
@@ -21,7 +21,7 @@ TEST_F(CntrTest, CountsSuccessesAndErrorsApart) {
   EXPECT_EQ(fi_cntr_readerr(cntr), 4u);
 }
 
-TEST_F(CntrTest, WaitsForTheThresholdAndNoLongerThanAsked) {
+TEST_F(CntrTest, WaitEndsAtTheThresholdOrTheTimeout) {
   EXPECT_EQ(fi_cntr_wait(cntr, 0, 0), 0);
   EXPECT_EQ(fi_cntr_wait(cntr, 1, 0), -FI_ETIMEDOUT);
   const Time start = platform.clock().now();
@@ -36,7 +36,7 @@ TEST_F(CntrTest, OldErrorsDoNotEndAWait) {
   EXPECT_EQ(fi_cntr_wait(cntr, 1, 1), -FI_ETIMEDOUT);
 }
 
-TEST_F(CntrTest, OpensOnlyWhatIsOffered) {
+TEST_F(CntrTest, OpenRefusesUnsupportedAttributes) {
   fi_cntr_attr attributes{};
   fid_cntr* other = nullptr;
   attributes.wait_obj = FI_WAIT_UNSPEC;

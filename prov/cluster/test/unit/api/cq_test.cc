@@ -1,4 +1,4 @@
-// Entries, formats and errors of a completion queue that is filled by hand.
+// Entries, formats and errors of a completion queue that the test fills.
 #include "api/cq.h"
 
 #include "unit/api/api_world.h"
@@ -54,7 +54,7 @@ class CqTest : public ApiTest {
   fid_cq* cq = nullptr;
 };
 
-TEST_F(CqTest, WritesEachFormatAndNotAByteMore) {
+TEST_F(CqTest, WritesExactlyTheSizeOfEachFormat) {
   open(FI_CQ_FORMAT_TAGGED);
   push(received());
   fi_cq_tagged_entry tagged{};
@@ -93,7 +93,7 @@ TEST_F(CqTest, WritesEachFormatAndNotAByteMore) {
   }
 }
 
-TEST_F(CqTest, FlagsSayKindAndDirectionOnly) {
+TEST_F(CqTest, FlagsHaveOperationAndDirectionOnly) {
   open(FI_CQ_FORMAT_TAGGED);
   Completion completion = sent();
   push(completion);
@@ -109,12 +109,12 @@ TEST_F(CqTest, FlagsSayKindAndDirectionOnly) {
   EXPECT_EQ(entries[2].flags, FI_MSG | FI_RECV);
 }
 
-TEST_F(CqTest, TellsSources) {
+TEST_F(CqTest, ReadfromReturnsSources) {
   open(FI_CQ_FORMAT_CONTEXT);
   push(received());
-  Completion stranger = received();
-  stranger.source = protocol::kAddrNotAvail;
-  push(stranger);
+  Completion unknown = received();
+  unknown.source = protocol::kAddrNotAvail;
+  push(unknown);
   fi_cq_entry entries[2];
   fi_addr_t sources[2] = {};
   ASSERT_EQ(fi_cq_readfrom(cq, entries, 2, sources), 2);
@@ -147,7 +147,7 @@ TEST_F(CqTest, StopsAtErrorsUntilTheyAreRead) {
   EXPECT_EQ(fi_cq_read(cq, entries, 3), -FI_EAGAIN);
 }
 
-TEST_F(CqTest, NamesEveryFaultWithLibfabricsNumber) {
+TEST_F(CqTest, EveryStatusHasALibfabricErrno) {
   open(FI_CQ_FORMAT_TAGGED);
   const std::pair<Status, int> expected[] = {
       {Status::truncated, FI_ETRUNC},     {Status::canceled, FI_ECANCELED},
@@ -167,7 +167,7 @@ TEST_F(CqTest, NamesEveryFaultWithLibfabricsNumber) {
   }
 }
 
-TEST_F(CqTest, ErrorDataGoesWhereThereIsRoom) {
+TEST_F(CqTest, ErrorDataIsWrittenWhereItFits) {
   open(FI_CQ_FORMAT_TAGGED);
   sockaddr_in mine{};
   fi_cq_err_entry error{};
@@ -192,9 +192,9 @@ TEST_F(CqTest, ErrorDataGoesWhereThereIsRoom) {
   EXPECT_EQ(error.err_data_size, 0u);
   EXPECT_EQ(mine.sin_port, 0);
 
-  Completion nobody = failed(Status::no_message);
-  nobody.peer = {};
-  push(nobody);
+  Completion unnamed = failed(Status::no_message);
+  unnamed.peer = {};
+  push(unnamed);
   error.err_data_size = 0;
   ASSERT_EQ(fi_cq_readerr(cq, &error, 0), 1);
   EXPECT_EQ(error.err_data, nullptr);
@@ -223,7 +223,7 @@ TEST_F(CqTest, ErrorEntriesHaveTheSizeOfTheirVersion) {
   }
 }
 
-TEST_F(CqTest, ReadingNothingTakesNothing) {
+TEST_F(CqTest, ReadingZeroEntriesRemovesNone) {
   open(FI_CQ_FORMAT_TAGGED);
   EXPECT_EQ(fi_cq_read(cq, nullptr, 0), -FI_EAGAIN);
   push(sent());
@@ -232,7 +232,7 @@ TEST_F(CqTest, ReadingNothingTakesNothing) {
   EXPECT_EQ(fi_cq_read(cq, &entry, 1), 1);
 }
 
-TEST_F(CqTest, WaitsUntilSomethingComesOrTimeIsUp) {
+TEST_F(CqTest, WaitEndsWithAnEntryOrTheTimeout) {
   open(FI_CQ_FORMAT_TAGGED, FI_WAIT_UNSPEC);
   fi_cq_tagged_entry entry{};
   const Time start = platform.clock().now();
@@ -246,7 +246,7 @@ TEST_F(CqTest, WaitsUntilSomethingComesOrTimeIsUp) {
   EXPECT_EQ(fi_cq_sread(cq, &entry, 1, nullptr, -1), -FI_EAVAIL);
 }
 
-TEST_F(CqTest, ASignalIsRememberedUntilSomebodyWaits) {
+TEST_F(CqTest, ASignalIsKeptUntilTheNextWait) {
   open(FI_CQ_FORMAT_TAGGED, FI_WAIT_UNSPEC);
   fi_cq_tagged_entry entry{};
   EXPECT_EQ(fi_cq_signal(cq), 0);
@@ -256,7 +256,7 @@ TEST_F(CqTest, ASignalIsRememberedUntilSomebodyWaits) {
   EXPECT_EQ(fi_cq_sread(cq, &entry, 1, nullptr, -1), 1) << "what is there goes first";
 }
 
-TEST_F(CqTest, WithoutAWaitObjectThereIsNoWaiting) {
+TEST_F(CqTest, WaitNeedsAWaitObject) {
   open(FI_CQ_FORMAT_TAGGED);
   fi_cq_tagged_entry entry{};
   EXPECT_EQ(fi_cq_sread(cq, &entry, 1, nullptr, 1), -FI_EINVAL);
@@ -269,7 +269,7 @@ TEST_F(CqTest, WithoutAWaitObjectThereIsNoWaiting) {
   }
 }
 
-TEST_F(CqTest, OpensInAnySizeAndIgnoresAffinity) {
+TEST_F(CqTest, OpenAcceptsAnySizeAndIgnoresAffinity) {
   for (std::size_t size = 0; size <= 131072; size = size * 2 + 1) {
     fi_cq_attr attributes{};
     attributes.size = size;

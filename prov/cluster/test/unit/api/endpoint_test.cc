@@ -1,4 +1,4 @@
-// The life of an endpoint: what has to be bound, in which state what is allowed, what can be set.
+// Endpoints: what must be bound, which calls each state allows, which options can be set.
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
@@ -65,7 +65,7 @@ TEST_F(EndpointTest, CannotBeUsedBeforeItIsEnabled) {
   EXPECT_EQ(endpoint->ops->rx_size_left(endpoint), 256);
 }
 
-TEST_F(EndpointTest, TakesOneQueueAndOneCounterPerEvent) {
+TEST_F(EndpointTest, BindsOneQueueAndOneCounterPerEvent) {
   bind_all();
   fid_cq* other = open_cq();
   fid_cntr* cntr = open_cntr();
@@ -91,7 +91,7 @@ TEST_F(EndpointTest, TakesOneQueueAndOneCounterPerEvent) {
   EXPECT_EQ(fi_close(&other->fid), 0);
 }
 
-TEST_F(EndpointTest, HasANameBeforeItIsEnabledAndKeepsIt) {
+TEST_F(EndpointTest, HasANameBeforeItIsEnabled) {
   std::size_t size = 0;
   EXPECT_EQ(fi_getname(&endpoint->fid, nullptr, &size), -FI_ETOOSMALL);
   ASSERT_EQ(size, sizeof(sockaddr_in));
@@ -104,7 +104,7 @@ TEST_F(EndpointTest, HasANameBeforeItIsEnabledAndKeepsIt) {
   EXPECT_EQ(fi_setname(&endpoint->fid, &name, sizeof name), -FI_EOPBADSTATE);
 }
 
-TEST_F(EndpointTest, AsksForTheAddressItWasOpenedWith) {
+TEST_F(EndpointTest, BuildsItsEngineAtTheSourceAddress) {
   sockaddr_in wanted = raw(host(7, 9228));
   info.info.src_addr = &wanted;
   info.info.src_addrlen = sizeof wanted;
@@ -121,7 +121,7 @@ TEST_F(EndpointTest, AsksForTheAddressItWasOpenedWith) {
   EXPECT_EQ(platform.last_wanted, host(8, 1));
 }
 
-TEST_F(EndpointTest, PassesOnWhyThereIsNoEngine) {
+TEST_F(EndpointTest, ReturnsTheErrorOfBuildingTheEngine) {
   bind_all();
   platform.fail_with = FI_EADDRINUSE;
   EXPECT_EQ(fi_enable(endpoint), -FI_EADDRINUSE);
@@ -131,7 +131,7 @@ TEST_F(EndpointTest, PassesOnWhyThereIsNoEngine) {
   EXPECT_EQ(fi_enable(endpoint), 0);
 }
 
-TEST_F(EndpointTest, RefusesOtherTypesSharedContextsAndPromisesItCannotKeep) {
+TEST_F(EndpointTest, RefusesOtherTypesSharedContextsAndCompletionLevels) {
   fid_ep* other = nullptr;
   EXPECT_EQ(fi_endpoint(domain, nullptr, &other, nullptr), -FI_EINVAL);
   info.ep.type = FI_EP_MSG;
@@ -156,7 +156,7 @@ TEST_F(EndpointTest, WorksWithAnInfoThatHasNoAttributes) {
   EXPECT_EQ(fi_enable(endpoint), 0);
 }
 
-TEST_F(EndpointTest, WhoHearsOfRemoteMemoryByCountersNeedsNoQueueForReceives) {
+TEST_F(EndpointTest, WithRmaEventNoReceiveQueueIsNeeded) {
   info.info.caps |= FI_RMA | FI_RMA_EVENT;
   fid_ep* another = open_endpoint();
   EXPECT_EQ(fi_ep_bind(another, &av->fid, 0), 0);
@@ -166,7 +166,7 @@ TEST_F(EndpointTest, WhoHearsOfRemoteMemoryByCountersNeedsNoQueueForReceives) {
   EXPECT_EQ(fi_close(&another->fid), 0);
 }
 
-TEST_F(EndpointTest, WhoReadsOrWritesTheMemoryOfPeersNeedsAQueueForThat) {
+TEST_F(EndpointTest, InitiatingRmaNeedsATransmitQueue) {
   const auto enable_with = [&](std::uint64_t caps) {
     info.info.caps = caps;
     reopen();
@@ -182,7 +182,7 @@ TEST_F(EndpointTest, WhoReadsOrWritesTheMemoryOfPeersNeedsAQueueForThat) {
   }
 }
 
-TEST_F(EndpointTest, FacesComeAndGoInSeveralThreads) {
+TEST_F(EndpointTest, AliasesOpenAndCloseInSeveralThreads) {
   constexpr int kThreads = 4;
   constexpr int kLives = 5000;
   bind_all();
@@ -244,7 +244,7 @@ TEST_F(EndpointTest, AtomicsHaveLimitsOfTheirOwn) {
   EXPECT_EQ(fi_close(&another->fid), 0);
 }
 
-TEST_F(EndpointTest, OptionsCanBeReadAndMadeSmaller) {
+TEST_F(EndpointTest, OptionsCanBeReadAndReduced) {
   std::size_t value = 0;
   std::size_t size = sizeof value;
   EXPECT_EQ(fi_getopt(&endpoint->fid, FI_OPT_ENDPOINT, compat::kOptionInjectTaggedSize, &value, &size), 0);

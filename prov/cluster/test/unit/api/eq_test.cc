@@ -25,7 +25,7 @@ class EqTest : public ApiTest {
   fi_eq_entry entry{};
 };
 
-TEST_F(EqTest, GivesBackWhatWasWrittenInOrder) {
+TEST_F(EqTest, ReadsEventsInOrder) {
   for (std::uint64_t i = 0; i < 1000; ++i) write(i);
   for (std::uint64_t i = 0; i < 1000; ++i) {
     for (const std::uint64_t flags : {FI_PEEK, 0ull}) {
@@ -51,7 +51,7 @@ TEST_F(EqTest, HasALimit) {
   EXPECT_GE(written, 32);
 }
 
-TEST_F(EqTest, WaitsForEventsAndNoLongerThanAsked) {
+TEST_F(EqTest, WaitEndsWithAnEventOrTheTimeout) {
   const Time start = platform.clock().now();
   EXPECT_EQ(fi_eq_sread(eq, &event, &entry, sizeof entry, 20, 0), -FI_EAGAIN);
   const Duration waited = platform.clock().now() - start;
@@ -77,7 +77,7 @@ TEST_F(EqTest, StaysOpenWhileBound) {
   EXPECT_EQ(fi_close(&endpoint->fid), 0);
 }
 
-TEST_F(EqTest, OpensWithNoWaitObjectThatItCannotServe) {
+TEST_F(EqTest, OpenRefusesUnsupportedWaitObjects) {
   fi_eq_attr attributes{};
   attributes.wait_obj = FI_WAIT_MUTEX_COND;
   fid_eq* other = nullptr;

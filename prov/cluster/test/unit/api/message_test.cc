@@ -1,4 +1,4 @@
-// Messages from end to end: real tables, real engines, a network in memory.
+// Messages from end to end: the ops tables and engines that ship, a network in memory.
 #include <functional>
 #include <numeric>
 
@@ -15,7 +15,7 @@ class MessageTest : public PairTest {
   std::array<char, 32> buffer{};
 };
 
-TEST_F(MessageTest, EveryWayToSendATaggedMessageArrives) {
+TEST_F(MessageTest, EveryTaggedSendCallArrives) {
   start();
   const char hello[] = "hello";
   iovec parts[] = {{const_cast<char*>(hello), 2}, {const_cast<char*>(hello) + 2, 4}};
@@ -54,7 +54,7 @@ TEST_F(MessageTest, EveryWayToSendATaggedMessageArrives) {
   }
 }
 
-TEST_F(MessageTest, EveryWayToReceiveTakesWhatWasSentUntagged) {
+TEST_F(MessageTest, EveryReceiveCallTakesUntaggedMessages) {
   start();
   const char hello[] = "hello";
   iovec parts[] = {{buffer.data(), 2}, {buffer.data() + 2, 30}};
@@ -116,7 +116,7 @@ TEST_F(MessageTest, MessagesOfEverySizeArriveInBothDirections) {
   }
 }
 
-TEST_F(MessageTest, TaggedAndUntaggedDoNotMeet) {
+TEST_F(MessageTest, TaggedAndUntaggedMessagesMatchSeparately) {
   start();
   ASSERT_EQ(fi_trecv(right.endpoint, buffer.data(), 32, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &other), 0);
   ASSERT_EQ(fi_inject(left.endpoint, "u", 2, to_right), 0);
@@ -127,7 +127,7 @@ TEST_F(MessageTest, TaggedAndUntaggedDoNotMeet) {
   EXPECT_STREQ(buffer.data(), "t");
 }
 
-TEST_F(MessageTest, DirectedReceivesWaitForTheirSender) {
+TEST_F(MessageTest, DirectedReceivesMatchTheirSource) {
   start();
   const fi_addr_t to_self = right.insert(right);
   ASSERT_EQ(fi_trecv(right.endpoint, buffer.data(), 32, nullptr, to_self, 1, 0, &context), 0);
@@ -141,7 +141,7 @@ TEST_F(MessageTest, DirectedReceivesWaitForTheirSender) {
   EXPECT_EQ(fi_trecv(right.endpoint, buffer.data(), 32, nullptr, 4711, 1, 0, &context), -FI_EINVAL);
 }
 
-TEST_F(MessageTest, WithoutTheCapabilityTheSenderIsNotLookedAt) {
+TEST_F(MessageTest, WithoutDirectedRecvTheSourceIsIgnored) {
   info.info.caps &= ~FI_DIRECTED_RECV;
   start();
   ASSERT_EQ(fi_trecv(right.endpoint, buffer.data(), 32, nullptr, 4711, 1, 0, &context), 0);
@@ -187,7 +187,7 @@ TEST_F(MessageTest, SelectiveCompletionReportsOnlyWhatIsAskedFor) {
   expect_nothing(right.receives);
 }
 
-TEST_F(MessageTest, DefaultOperationFlagsReportUnlessTheCallSaysOtherwise) {
+TEST_F(MessageTest, DefaultOpFlagsReportUnlessTheCallHasFlags) {
   info.tx.op_flags = FI_COMPLETION;
   info.rx.op_flags = FI_COMPLETION;
   start(FI_SELECTIVE_COMPLETION, FI_SELECTIVE_COMPLETION);
@@ -200,7 +200,7 @@ TEST_F(MessageTest, DefaultOperationFlagsReportUnlessTheCallSaysOtherwise) {
   ASSERT_EQ(await(right.receives, entry), 1);
 }
 
-TEST_F(MessageTest, InjectedMessagesLeaveTheBufferFree) {
+TEST_F(MessageTest, InjectedBuffersAreFreeOnReturn) {
   start();
   iovec part{buffer.data(), 5};
   const fi_msg message{&part, nullptr, 1, to_right, &context, 0};
@@ -214,16 +214,16 @@ TEST_F(MessageTest, InjectedMessagesLeaveTheBufferFree) {
   EXPECT_EQ(std::string(buffer.data(), 5), "first");
 }
 
-TEST_F(MessageTest, DeliveryIsReportedOnlyWhenItHappened) {
+TEST_F(MessageTest, DeliveryCompleteIsReportedAfterDelivery) {
   start();
   const fi_msg message{nullptr, nullptr, 0, to_right, &context, 0};
   ASSERT_EQ(fi_sendmsg(left.endpoint, &message, FI_DELIVERY_COMPLETE), 0);
   for (int turn = 0; turn < 100; ++turn) {
-    ASSERT_EQ(fi_cq_read(left.sends, &entry, 1), -FI_EAGAIN) << "the other side has not looked yet";
+    ASSERT_EQ(fi_cq_read(left.sends, &entry, 1), -FI_EAGAIN) << "the peer has made no progress yet";
   }
   EXPECT_EQ(await(left.sends, entry), 1);
   ASSERT_EQ(fi_sendmsg(left.endpoint, &message, FI_INJECT_COMPLETE), 0);
-  EXPECT_EQ(fi_cq_read(left.sends, &entry, 1), 1) << "needs nobody";
+  EXPECT_EQ(fi_cq_read(left.sends, &entry, 1), 1) << "needs no peer";
 }
 
 TEST_F(MessageTest, TruncationIsTheReceiversError) {
@@ -242,7 +242,7 @@ TEST_F(MessageTest, TruncationIsTheReceiversError) {
   EXPECT_EQ(await(left.sends, entry), 1);
 }
 
-TEST_F(MessageTest, CancelEndsAReceiveThatWaits) {
+TEST_F(MessageTest, CancelEndsAPostedReceive) {
   start();
   ASSERT_EQ(fi_recv(right.endpoint, buffer.data(), 4, nullptr, FI_ADDR_UNSPEC, &other), 0);
   EXPECT_EQ(fi_cancel(&right.endpoint->fid, &other), 0);
@@ -255,7 +255,7 @@ TEST_F(MessageTest, CancelEndsAReceiveThatWaits) {
   EXPECT_EQ(fi_cq_readerr(right.receives, &error, 0), -FI_EAGAIN);
 }
 
-TEST_F(MessageTest, NobodyThereEndsInAnErrorThatNamesThem) {
+TEST_F(MessageTest, AnUnreachablePeerIsNamedInTheError) {
   start();
   const sockaddr_in nowhere = raw(host(200, 1));
   fi_addr_t to_nobody = 0;
@@ -271,7 +271,7 @@ TEST_F(MessageTest, NobodyThereEndsInAnErrorThatNamesThem) {
             std::string::npos);
 }
 
-TEST_F(MessageTest, NobodyThereIsAnErrorForInjectedMessagesToo) {
+TEST_F(MessageTest, InjectedMessagesToAnUnreachablePeerFail) {
   start();
   const sockaddr_in nowhere = raw(host(200, 1));
   fi_addr_t to_nobody = 0;
@@ -288,7 +288,7 @@ TEST_F(MessageTest, NobodyThereIsAnErrorForInjectedMessagesToo) {
   }
 }
 
-TEST_F(MessageTest, SendsAreHeldBackAndGoOnAfterReading) {
+TEST_F(MessageTest, SendsReturnEagainUntilProgress) {
   platform.settings.send_requests_max = 8;
   start();
   int taken = 0;
@@ -301,7 +301,7 @@ TEST_F(MessageTest, SendsAreHeldBackAndGoOnAfterReading) {
   EXPECT_EQ(fi_tsend(left.endpoint, "x", 1, nullptr, to_right, 1, &context), 0);
 }
 
-TEST_F(MessageTest, ReadingAnyQueueMovesTheWholeEndpoint) {
+TEST_F(MessageTest, ReadingAnyQueueMakesProgressOnTheEndpoint) {
   start();
   ASSERT_EQ(fi_recv(right.endpoint, buffer.data(), 32, nullptr, FI_ADDR_UNSPEC, &other), 0);
   ASSERT_EQ(fi_send(left.endpoint, "abc", 4, nullptr, to_right, &context), 0);
@@ -313,7 +313,7 @@ TEST_F(MessageTest, ReadingAnyQueueMovesTheWholeEndpoint) {
   EXPECT_EQ(fi_cq_read(left.sends, &entry, 1), 1);
 }
 
-TEST_F(MessageTest, AReaderWhoIsNeverDoneStillMovesTheWorld) {
+TEST_F(MessageTest, AQueueThatIsNeverEmptyStillMakesProgress) {
   start();
   for (int i = 0; i < 64; ++i) {
     ASSERT_EQ(fi_recv(right.endpoint, buffer.data(), 32, nullptr, FI_ADDR_UNSPEC, &other), 0);

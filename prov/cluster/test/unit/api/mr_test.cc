@@ -1,4 +1,4 @@
-// Memory regions: how they are registered, and who is told of what peers do to them.
+// Memory regions: registration, and the counters of remote accesses.
 #include <rdma/fi_rma.h>
 
 #include <array>
@@ -27,7 +27,7 @@ class MrTest : public PairTest {
   std::array<char, 64> memory{};
 };
 
-TEST_F(MrTest, MayBeTakenForEventsAndForNothingElse) {
+TEST_F(MrTest, AcceptsRmaEventAndNoOtherFlag) {
   fid_mr* region = nullptr;
   ASSERT_EQ(expose(5, FI_REMOTE_WRITE, FI_RMA_EVENT, region), 0);
   EXPECT_EQ(fi_close(&region->fid), 0);
@@ -35,7 +35,7 @@ TEST_F(MrTest, MayBeTakenForEventsAndForNothingElse) {
   EXPECT_EQ(expose(5, FI_REMOTE_WRITE, FI_RMA_EVENT | FI_RMA_PMEM, region), -FI_EBADFLAGS);
 }
 
-TEST_F(MrTest, ALocalRegionsCounterHearsNothingOfAnotherRegionWithItsKey) {
+TEST_F(MrTest, ALocalRegionIsNotCountedForAnotherRegionWithItsKey) {
   begin();
   fid_cntr* counter = open_cntr();
   fid_mr* exposed = nullptr;
@@ -50,7 +50,7 @@ TEST_F(MrTest, ALocalRegionsCounterHearsNothingOfAnotherRegionWithItsKey) {
   EXPECT_EQ(fi_close(&exposed->fid), 0);
 }
 
-TEST_F(MrTest, WhoReadsARegionsCounterMovesTheEndpointsThatServeIt) {
+TEST_F(MrTest, ReadingARegionsCounterMakesProgressOnItsEndpoints) {
   fid_cntr* early = open_cntr();
   fid_cntr* late = open_cntr();
   fid_mr* one = nullptr;

@@ -1,4 +1,4 @@
-// libfabric's inline calls look at few of the pointers they follow: none may be null.
+// libfabric's inline functions check few of the pointers that they follow: none may be null.
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <rdma/fi_rma.h>
@@ -20,7 +20,7 @@ void expect_full(const Table* table, const char* name) {
   }
 }
 
-class TablesTest : public ApiTest {
+class OpsTablesTest : public ApiTest {
  protected:
   void expect_full_endpoint(const fid_ep* endpoint) {
     expect_full(endpoint->fid.ops, "ep fid");
@@ -34,7 +34,7 @@ class TablesTest : public ApiTest {
   }
 };
 
-TEST_F(TablesTest, AreFullInEveryObject) {
+TEST_F(OpsTablesTest, AreFullInEveryObject) {
   expect_full(fabric->fid.ops, "fabric fid");
   expect_full(fabric->ops, "fabric");
   expect_full(domain->fid.ops, "domain fid");
@@ -63,7 +63,7 @@ TEST_F(TablesTest, AreFullInEveryObject) {
   }
 }
 
-TEST_F(TablesTest, AreFullInEveryStateOfAnEndpoint) {
+TEST_F(OpsTablesTest, AreFullInEveryStateOfAnEndpoint) {
   fid_ep* endpoint = open_endpoint();
   expect_full_endpoint(endpoint);
   fid_av* av = open_av();
@@ -82,7 +82,7 @@ TEST_F(TablesTest, AreFullInEveryStateOfAnEndpoint) {
   EXPECT_EQ(fi_close(&av->fid), 0);
 }
 
-TEST_F(TablesTest, WhatIsNotOfferedSaysSo) {
+TEST_F(OpsTablesTest, UnsupportedCallsReturnEnosys) {
   fid_ep* endpoint = open_endpoint();
   EXPECT_EQ(fi_read(endpoint, nullptr, 0, nullptr, 0, 0, 0, nullptr), -FI_ENOSYS);
   EXPECT_EQ(fi_barrier(endpoint, 0, nullptr), -FI_ENOSYS);
@@ -97,7 +97,7 @@ TEST_F(TablesTest, WhatIsNotOfferedSaysSo) {
   EXPECT_EQ(fi_wait_open(fabric, nullptr, &wait), -FI_ENOSYS);
 }
 
-TEST_F(TablesTest, ObjectsKeepTheApplicationsContextAndClass) {
+TEST_F(OpsTablesTest, ObjectsKeepTheApplicationsContextAndClass) {
   EXPECT_EQ(fabric->fid.context, this);
   EXPECT_EQ(fabric->fid.fclass, std::size_t{FI_CLASS_FABRIC});
   EXPECT_EQ(domain->fid.context, this);
@@ -110,7 +110,7 @@ TEST_F(TablesTest, ObjectsKeepTheApplicationsContextAndClass) {
   EXPECT_EQ(fi_close(&cq->fid), 0);
 }
 
-TEST_F(TablesTest, TrywaitTakesOnlyObjectsThatCanWait) {
+TEST_F(OpsTablesTest, TrywaitTakesOnlyObjectsThatCanWait) {
   fid_cq* spinning = open_cq();
   fid_cq* waiting = open_cq(FI_CQ_FORMAT_CONTEXT, FI_WAIT_UNSPEC);
   fid* objects[] = {&spinning->fid};

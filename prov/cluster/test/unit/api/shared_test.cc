@@ -14,7 +14,7 @@ class SharedTest : public ApiTest {
   char buffer[32] = {};
 };
 
-TEST_F(SharedTest, OneQueueServesManyEndpointsAndSurvivesThem) {
+TEST_F(SharedTest, OneQueueServesManyEndpointsAndOutlivesThem) {
   constexpr int kEndpoints = 3;
   fid_av* av = open_av();
   fid_cq* cq = open_cq();
@@ -52,7 +52,7 @@ TEST_F(SharedTest, OneQueueServesManyEndpointsAndSurvivesThem) {
   EXPECT_EQ(fi_close(&av->fid), 0);
 }
 
-TEST_F(SharedTest, CountersMoveTheirEndpointsAndCountInjectedMessages) {
+TEST_F(SharedTest, CountersMakeProgressAndCountInjectedMessages) {
   fid_av* av = open_av();
   fid_cq* cq = open_cq();
   fid_cntr* sends = open_cntr();
@@ -89,7 +89,7 @@ TEST_F(SharedTest, CountersMoveTheirEndpointsAndCountInjectedMessages) {
   EXPECT_EQ(fi_close(&av->fid), 0);
 }
 
-TEST_F(SharedTest, EndpointsComeAndGoWhileTheirQueueIsRead) {
+TEST_F(SharedTest, EndpointsOpenAndCloseWhileTheirQueueIsRead) {
   platform.alone = true;
   constexpr int kLives = 200;
   constexpr int kReaders = 2;

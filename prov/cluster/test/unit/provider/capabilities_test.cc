@@ -1,5 +1,5 @@
-// The answer: capabilities by what was asked, models echoed, the tail of fi_domain_attr only in cores
-// that have one.
+// The fi_info that is returned: capabilities as asked, models as asked, new fields of fi_domain_attr only if
+// the core has them.
 #include "provider/capabilities.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kOld = FI_VERSION(1, 17);
 
-class OfferTest : public ::testing::Test {
+class CapabilitiesTest : public ::testing::Test {
  protected:
   void answer(std::uint32_t version = kOld, std::uint32_t core = kOld) {
     describe(out.info, kRdmCapabilities, version, &hints.info, core);
@@ -25,7 +25,7 @@ class OfferTest : public ::testing::Test {
   InfoOnStack out;
 };
 
-TEST_F(OfferTest, WithoutHintsEverythingThatCostsNothing) {
+TEST_F(CapabilitiesTest, WithoutHintsPrimaryCapabilitiesAreGranted) {
   describe(out.info, kRdmCapabilities, kOld, nullptr, kOld);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
   EXPECT_EQ(out.tx.caps, kTransmitCaps & ~FI_FENCE);
@@ -33,7 +33,7 @@ TEST_F(OfferTest, WithoutHintsEverythingThatCostsNothing) {
   EXPECT_EQ(out.domain.attributes.mr_mode, 0);
 }
 
-TEST_F(OfferTest, PrimaryCapabilitiesOnlyWhenAsked) {
+TEST_F(CapabilitiesTest, PrimaryCapabilitiesOnlyWhenAsked) {
   hints.info.caps = FI_TAGGED;
   answer();
   EXPECT_EQ(out.info.caps, FI_TAGGED | FI_SEND | FI_RECV | kDomainCaps);
@@ -45,7 +45,7 @@ TEST_F(OfferTest, PrimaryCapabilitiesOnlyWhenAsked) {
   EXPECT_EQ(out.rx.caps, FI_MSG | FI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
 }
 
-TEST_F(OfferTest, EachSideHasOnlyBitsOfItsOwnAndOfTheWhole) {
+TEST_F(CapabilitiesTest, EachSideHasTheGrantedBitsOfItsSide) {
   for (std::uint64_t bits = 0; bits < 1u << 12; ++bits) {
     hints.info.caps = bits & kCaps;
     answer();
@@ -55,7 +55,7 @@ TEST_F(OfferTest, EachSideHasOnlyBitsOfItsOwnAndOfTheWhole) {
   }
 }
 
-TEST_F(OfferTest, OrdersThatCostNothingAreGivenAndOthersOnRequest) {
+TEST_F(CapabilitiesTest, FreeOrdersAreAlwaysGrantedOthersOnRequest) {
   answer();
   EXPECT_EQ(out.tx.msg_order, kFreeOrder);
   hints.tx.msg_order = FI_ORDER_WAW | FI_ORDER_RMA_RAR;
@@ -65,7 +65,7 @@ TEST_F(OfferTest, OrdersThatCostNothingAreGivenAndOthersOnRequest) {
   EXPECT_EQ(out.ep.max_order_waw_size, SIZE_MAX);
 }
 
-TEST_F(OfferTest, OneSideMayWantLess) {
+TEST_F(CapabilitiesTest, OneSideMayAskForLess) {
   hints.info.caps = FI_MSG | FI_TAGGED;
   hints.tx.caps = FI_MSG;
   answer();
@@ -73,7 +73,7 @@ TEST_F(OfferTest, OneSideMayWantLess) {
   EXPECT_EQ(out.rx.caps, FI_MSG | FI_TAGGED | FI_RECV);
 }
 
-TEST_F(OfferTest, DatagramsPromiseNothingAndFitIntoAFrame) {
+TEST_F(CapabilitiesTest, DatagramsHaveNoOrderAndFitAFrame) {
   describe(out.info, limit_to_frame(kDgramCapabilities, 1472), kOld, nullptr, kOld);
   EXPECT_EQ(out.ep.type, FI_EP_DGRAM);
   EXPECT_EQ(out.ep.max_msg_size, 1472 - wire::kDatagramHeaderMax);
@@ -84,7 +84,7 @@ TEST_F(OfferTest, DatagramsPromiseNothingAndFitIntoAFrame) {
   EXPECT_EQ(limit_to_frame(kRdmCapabilities, 1472).message_max, kMessageMax);
 }
 
-TEST_F(OfferTest, ModelsComeBackAsAsked) {
+TEST_F(CapabilitiesTest, ThreadingAndProgressAreReturnedAsAsked) {
   fi_domain_attr& domain = hints.domain.attributes;
   domain.threading = FI_THREAD_DOMAIN;
   domain.control_progress = FI_PROGRESS_AUTO;
@@ -105,7 +105,7 @@ TEST_F(OfferTest, ModelsComeBackAsAsked) {
   EXPECT_EQ(out.rx.size, kQueueSize);
 }
 
-TEST_F(OfferTest, RegistrationModesOfOldAndNew) {
+TEST_F(CapabilitiesTest, RegistrationModesOfOldAndNewCallers) {
   const auto mode = [&](std::uint32_t version, int asked) {
     hints.domain.attributes.mr_mode = asked;
     answer(version);
@@ -119,7 +119,7 @@ TEST_F(OfferTest, RegistrationModesOfOldAndNew) {
   EXPECT_EQ(mode(kOld, ~3), 0);
 }
 
-TEST_F(OfferTest, TheTailIsWrittenOnlyWhereTheCoreHasOne) {
+TEST_F(CapabilitiesTest, NewFieldsAreWrittenOnlyIfTheCoreHasThem) {
   const auto tail_untouched = [&] {
     return std::all_of(std::begin(out.domain.tail), std::end(out.domain.tail),
                        [](std::byte b) { return b == std::byte{0}; });
@@ -133,7 +133,7 @@ TEST_F(OfferTest, TheTailIsWrittenOnlyWhereTheCoreHasOne) {
   EXPECT_EQ(kMaxErrorCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), UINT64_MAX);
 }
 
-TEST_F(OfferTest, TheAnswerPassesAsHints) {
+TEST_F(CapabilitiesTest, TheAnswerIsAcceptedAsHints) {
   for (const std::uint32_t version :
        std::initializer_list<std::uint32_t>{FI_VERSION(1, 0), FI_VERSION(1, 5), kOld, FI_VERSION(2, 5)}) {
     for (const Capabilities& offer : {kRdmCapabilities, limit_to_frame(kDgramCapabilities, 1472)}) {

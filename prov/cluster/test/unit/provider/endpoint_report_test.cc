@@ -1,5 +1,5 @@
-// What the provider says of itself: every option with the place its value comes from, and what was decided
-// and seen of an endpoint under names that do not change.
+// The records for cluster-info: every option with the origin of its value, and the setup and statistics of an
+// endpoint under names that do not change.
 #include "provider/endpoint_report.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ SocketAddress node(int last) {
   return SocketAddress::v4(ip, 9228);
 }
 
-TEST(Account, EveryOptionSaysWhereItsValueComesFrom) {
-  std::vector<std::string> complaints;
+TEST(EndpointReport, EveryOptionHasTheOriginOfItsValue) {
+  std::vector<std::string> errors;
   const Options options(
       [](const OptionRow& row) -> std::optional<std::string> {
         if (std::string(row.name) == "net_eager") return "4000";
@@ -23,7 +23,7 @@ TEST(Account, EveryOptionSaysWhereItsValueComesFrom) {
         if (std::string(row.name) == "shm_eager") return "a few";
         return std::nullopt;
       },
-      complaints);
+      errors);
   Report report;
   report_options(options, report);
   ASSERT_EQ(report.size(), option_rows().size());
@@ -38,7 +38,7 @@ TEST(Account, EveryOptionSaysWhereItsValueComesFrom) {
   EXPECT_EQ(found.at("FI_CLUSTER_LINK")["allowed"], "auto, packet, udp");
 }
 
-TEST(Account, AnEndpointAndItsPeers) {
+TEST(EndpointReport, AnEndpointAndItsPeers) {
   const EndpointSetup setup{node(1), {"eth0", "eth1"}, "packet", "", 1472, true, "", false};
   engine::EndpointStats seen;
   seen.since = Time(1s);

@@ -1,5 +1,5 @@
-// Hints against what is offered: each thing that cannot be had is refused by name, and nothing that
-// consumers rely on is.
+// Hints against capabilities: each mismatch is refused by name, and nothing that consumers rely on is
+// refused.
 #include "provider/hints.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class Hints : public ::testing::Test, protected InfoOnStack {
   }
 };
 
-TEST_F(Hints, NothingAskedForIsNothingRefused) { EXPECT_EQ(reason(), ""); }
+TEST_F(Hints, EmptyHintsMatch) { EXPECT_EQ(reason(), ""); }
 
 TEST_F(Hints, PartsMayBeMissing) {
   info.tx_attr = nullptr;
@@ -36,7 +36,7 @@ TEST_F(Hints, PartsMayBeMissing) {
   EXPECT_EQ(reason(), "");
 }
 
-TEST_F(Hints, OpenMpiIsServed) {
+TEST_F(Hints, OpenMpisHintsMatch) {
   info.mode = FI_CONTEXT | FI_CONTEXT2;
   info.caps = FI_TAGGED | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_DIRECTED_RECV;
   tx.msg_order = rx.msg_order = FI_ORDER_SAS;
@@ -49,7 +49,7 @@ TEST_F(Hints, OpenMpiIsServed) {
   EXPECT_EQ(reason(FI_VERSION(1, 5)), "");
 }
 
-TEST_F(Hints, OnlyCapabilitiesOfferedAreGranted) {
+TEST_F(Hints, UnsupportedCapabilitiesAreRefused) {
   for (int bit = 0; bit < 64; ++bit) {
     info.caps = 1ull << bit;
     EXPECT_EQ(reason().empty(), (info.caps & ~kCaps) == 0) << "bit " << bit;
@@ -71,7 +71,7 @@ TEST_F(Hints, OtherEndpointTypesAreRefused) {
   }
 }
 
-TEST_F(Hints, DatagramsAreWholeMessagesAndNothingElse) {
+TEST_F(Hints, DatagramsHaveMessagesOnly) {
   ep.type = FI_EP_DGRAM;
   info.caps = FI_MSG | FI_SOURCE;
   ep.max_msg_size = 1472 - wire::kDatagramHeaderMax;
@@ -91,7 +91,7 @@ TEST_F(Hints, DatagramsAreWholeMessagesAndNothingElse) {
   EXPECT_NE(datagram_reason(), "");
 }
 
-TEST_F(Hints, LimitsAreLimits) {
+TEST_F(Hints, ValuesAboveALimitAreRefused) {
   tx.inject_size = protocol::kInjectMax;
   rx.iov_limit = tx.iov_limit = protocol::kIovMax;
   tx.size = 4096;
@@ -115,7 +115,7 @@ TEST_F(Hints, LimitsAreLimits) {
   EXPECT_NE(reason(), "");
 }
 
-TEST_F(Hints, BothModelsOfProgress) {
+TEST_F(Hints, BothProgressModelsMatch) {
   domain.attributes.data_progress = FI_PROGRESS_MANUAL;
   domain.attributes.control_progress = FI_PROGRESS_AUTO;
   EXPECT_EQ(reason(), "");
@@ -137,7 +137,7 @@ TEST_F(Hints, OldCallersLeaveNewFieldsUninitialized) {
   EXPECT_NE(reason(FI_VERSION(1, 5)), "");
 }
 
-TEST_F(Hints, TheTailIsReadOnlyWhereTheCoreHasOne) {
+TEST_F(Hints, NewFieldsAreReadOnlyIfTheCoreHasThem) {
   kMaxGroupId.write(domain.attributes, kNew, 7);
   EXPECT_EQ(reason(kOld, kOld), "");
   EXPECT_NE(reason(kNew, kNew), "");

@@ -1,5 +1,5 @@
-// A fi_info with all its parts in one object, as callers have it that build their hints on the stack.
-// Room behind the domain attributes stands for what later versions of libfabric appended.
+// A fi_info with all its parts in one object, as in callers that build hints on the stack. The space after
+// the domain attributes holds the fields that later versions of libfabric appended.
 #pragma once
 
 #include <rdma/fi_domain.h>

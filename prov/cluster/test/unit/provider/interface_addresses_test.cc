@@ -1,4 +1,4 @@
-// Which interface is meant: the address asked for, the option, the names in the hints, the route.
+// The choice of the interface: the source address, the option, the names in the hints, the route.
 #include "provider/interface_addresses.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ InterfaceAddress place(const char* interface, const SocketAddress& address, cons
   return result;
 }
 
-class Places : public ::testing::Test {
+class ChooseAddress : public ::testing::Test {
  protected:
   const InterfaceAddress* best() const { return choose_address(places, filter); }
 
@@ -43,16 +43,16 @@ class Places : public ::testing::Test {
   AddressFilter filter;
 };
 
-TEST_F(Places, TheBestWhenNothingIsSaid) { EXPECT_EQ(best(), &places[0]); }
+TEST_F(ChooseAddress, TheFirstWithoutAFilter) { EXPECT_EQ(best(), &places[0]); }
 
-TEST_F(Places, TheOptionNamesAnother) {
+TEST_F(ChooseAddress, TheOptionSelectsAnInterface) {
   filter.interface = "eth1";
   EXPECT_EQ(best(), &places[2]);
   filter.interface = "eth9";
   EXPECT_EQ(best(), nullptr);
 }
 
-TEST_F(Places, AnAddressBeatsTheOption) {
+TEST_F(ChooseAddress, ASourceAddressPrecedesTheOption) {
   filter.interface = "eth1";
   filter.source = v4("127.0.0.1").with_port(5);
   EXPECT_EQ(best(), &places[3]);
@@ -62,13 +62,13 @@ TEST_F(Places, AnAddressBeatsTheOption) {
   EXPECT_EQ(best(), nullptr);
 }
 
-TEST_F(Places, AWildcardIsNoAddress) {
+TEST_F(ChooseAddress, AWildcardMatchesAnyAddress) {
   filter.source = v4("0.0.0.0").with_port(9228);
   filter.family = Family::v4;
   EXPECT_EQ(best(), &places[0]);
 }
 
-TEST_F(Places, FamilyDomainAndFabric) {
+TEST_F(ChooseAddress, FamilyDomainAndFabric) {
   filter.family = Family::v6;
   EXPECT_EQ(best(), &places[1]);
   filter.domain = "eth1";
@@ -80,7 +80,7 @@ TEST_F(Places, FamilyDomainAndFabric) {
   EXPECT_EQ(best(), &places[4]);
 }
 
-TEST_F(Places, TheRouteIsPreferredWhereAllowed) {
+TEST_F(ChooseAddress, TheRouteIsPreferredAmongMatches) {
   filter.routed = v4("10.88.1.1");
   EXPECT_EQ(best(), &places[2]);
   filter.domain = "eth0";
@@ -99,7 +99,7 @@ TEST(NetworkName, MasksTheHost) {
   EXPECT_EQ(network_name(v6("fd00:1:2:3:4::5"), 64), "fd00:1:2:3::/64");
 }
 
-TEST(FindPlaces, LoopbackIsAmongThem) {
+TEST(ListInterfaceAddresses, ContainsLoopback) {
   for (const InterfaceAddress& found : list_interface_addresses()) {
     if (found.interface.name == "lo" && found.address == v4("127.0.0.1")) {
       EXPECT_EQ(found.network, "127.0.0.0/8");

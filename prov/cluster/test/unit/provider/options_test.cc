@@ -41,7 +41,7 @@ TEST(Options, DefaultsAreThoseOfTheSettings) {
   EXPECT_EQ(Options().packet_settings().qdisc_bypass, os::PacketSettings{}.qdisc_bypass);
 }
 
-TEST(Options, EveryRowIsInOrder) {
+TEST(Options, EveryRowIsValid) {
   std::set<std::string> names;
   for (const OptionRow& row : option_rows()) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
@@ -103,7 +103,7 @@ TEST(Options, BothEndsOfARangeAreAllowedAndNothingBeyond) {
   }
 }
 
-TEST(Options, NonsenseIsRefused) {
+TEST(Options, MalformedValuesAreRefused) {
   for (const char* value :
        {"abc", "-1", "+500", " 640", "640 ", "640x", "0x400", "64k", "99999999999999999999", "6.4"}) {
     EXPECT_TRUE((Environment{{{"peer_timeout", value}}, {}}.refused())) << value;

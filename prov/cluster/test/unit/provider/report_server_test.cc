@@ -1,5 +1,5 @@
-// Asking a running endpoint: an answer of any length comes whole, others get none, and nothing that comes
-// over such a connection is believed.
+// Reports of a running endpoint: an answer of any length arrives complete, other users get none, and a
+// malformed answer is refused.
 #include "provider/report_server.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace cluster::provider {
 namespace {
 
-/// A name that no other test on this machine has.
+/// An address that no other test on this machine uses.
 SocketAddress own_name() {
   const auto number = static_cast<unsigned>(getpid());
   const std::byte ip[] = {std::byte{127}, static_cast<std::byte>(number >> 16),
@@ -45,18 +45,18 @@ class ReportServerTest : public ::testing::Test {
   std::unique_ptr<ReportServer> report_server;
 };
 
-TEST_F(ReportServerTest, NobodyAsks) {
+TEST_F(ReportServerTest, WaitsForAClient) {
   const os::NextWake rest = report_server->serve();
   EXPECT_GE(rest.descriptor, 0);
   EXPECT_EQ(rest.after, os::NextWake::kUntilReadable);
 }
 
-TEST_F(ReportServerTest, AnAnswerAndThenAPause) {
+TEST_F(ReportServerTest, AnswersOnceAndThenPauses) {
   const os::LocalSocket socket = ask();
   ASSERT_TRUE(socket) << reason;
   EXPECT_FALSE(receive_report(socket, reason));
   EXPECT_EQ(reason, "") << "it has not answered yet";
-  EXPECT_LT(report_server->serve().descriptor, 0) << "deaf for a while";
+  EXPECT_LT(report_server->serve().descriptor, 0) << "the pause";
   const std::optional<Report> report = receive_report(socket, reason);
   ASSERT_TRUE(report) << reason;
   EXPECT_EQ((*report)[0]["endpoint"], own_name().text());
@@ -65,7 +65,7 @@ TEST_F(ReportServerTest, AnAnswerAndThenAPause) {
   EXPECT_NE(reason, "") << "one question, one answer";
 }
 
-TEST_F(ReportServerTest, WaitsUntilTheDoorIsFree) {
+TEST_F(ReportServerTest, RetriesWhileTheEngineLockIsHeld) {
   busy = 2;
   const os::LocalSocket socket = ask();
   for (int i = 0; i < 2; ++i) {
@@ -76,11 +76,11 @@ TEST_F(ReportServerTest, WaitsUntilTheDoorIsFree) {
   EXPECT_TRUE(receive_report(socket, reason)) << reason;
 }
 
-TEST_F(ReportServerTest, WhoeverLeavesIsForgotten) {
+TEST_F(ReportServerTest, AClientThatDisconnectsIsDropped) {
   busy = 1;
   static_cast<void>(ask());
   report_server->serve();
-  busy = 1'000'000;  // nobody is left to be answered
+  busy = 1'000'000;  // no client is left
   report_server->serve();
   const os::LocalSocket next = ask();
   busy = 0;
@@ -88,7 +88,7 @@ TEST_F(ReportServerTest, WhoeverLeavesIsForgotten) {
   EXPECT_TRUE(receive_report(next, reason)) << reason;
 }
 
-TEST_F(ReportServerTest, ALongAnswerComesWhole) {
+TEST_F(ReportServerTest, ALongAnswerIsComplete) {
   for (int i = 0; i < 20'000; ++i) {
     answer.emplace_back("peer").text("why", std::string(100, 'x')).number("number", static_cast<unsigned>(i));
   }
@@ -99,14 +99,14 @@ TEST_F(ReportServerTest, ALongAnswerComesWhole) {
   EXPECT_EQ(report->back()["number"], "19999");
 }
 
-TEST_F(ReportServerTest, ManyAskOneAfterTheOther) {
+TEST_F(ReportServerTest, ManyClientsAreAnsweredInTurn) {
   std::vector<os::LocalSocket> sockets;
   for (int i = 0; i < 50; ++i) sockets.push_back(ask());
   while (report_server->serve().descriptor < 0) continue;
   for (const os::LocalSocket& socket : sockets) EXPECT_TRUE(receive_report(socket, reason)) << reason;
 }
 
-TEST_F(ReportServerTest, ANameIsTakenOnceAndFreeAfterwards) {
+TEST_F(ReportServerTest, ANameIsBoundOnceAndFreeAfterwards) {
   EXPECT_FALSE(ReportServer::open(own_name(), nullptr, reason));
   EXPECT_NE(reason, "");
   report_server.reset();
@@ -114,7 +114,7 @@ TEST_F(ReportServerTest, ANameIsTakenOnceAndFreeAfterwards) {
   EXPECT_TRUE(ReportServer::open(own_name(), nullptr, reason)) << reason;
 }
 
-/// Somebody else has the name, and says `bytes` with a memory that holds `text`.
+/// Another server has the name; it sends `bytes` with a memfd that holds `text`.
 std::string reason_for(std::uint64_t magic, std::uint64_t bytes, const std::string& text) {
   std::string reason;
   const std::string name = listener_name() + "-liar";
@@ -129,7 +129,7 @@ std::string reason_for(std::uint64_t magic, std::uint64_t bytes, const std::stri
   return receive_report(asker, reason) ? "believed" : reason;
 }
 
-TEST(InquiryAnswer, LiesAreNotBelieved) {
+TEST(ReceiveReport, MalformedAnswersAreRefused) {
   constexpr std::uint64_t magic = 0x6f666e692d6c6c63;
   const std::string good = "[peer\n=peer 10.0.0.1:1\n";
   EXPECT_EQ(reason_for(magic, good.size(), good), "believed");

@@ -1,12 +1,12 @@
-// Peek, claim and discard, as Open MPI's and MPICH's probes use them.
+// FI_PEEK, FI_CLAIM and FI_DISCARD, as the probes of Open MPI and MPICH use them.
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
 namespace {
 
-class LookTest : public PairTest {
+class PeekTest : public PairTest {
  protected:
-  ssize_t look(std::uint64_t flags, std::uint64_t tag, void* with, void* into = nullptr) {
+  ssize_t peek(std::uint64_t flags, std::uint64_t tag, void* with, void* into = nullptr) {
     iovec part{into, into != nullptr ? sizeof buffer : 0};
     fi_msg_tagged message{&part, nullptr, into != nullptr ? 1u : 0u, FI_ADDR_UNSPEC, tag, 0, with, 0};
     return fi_trecvmsg(right.endpoint, &message, flags);
@@ -15,7 +15,7 @@ class LookTest : public PairTest {
     ASSERT_EQ(fi_tinjectdata(left.endpoint, text, std::strlen(text) + 1, tag + 100, to_right, tag), 0);
   }
   void expect_none(std::uint64_t flags, std::uint64_t tag) {
-    ASSERT_EQ(look(flags, tag, &context), 0);
+    ASSERT_EQ(peek(flags, tag, &context), 0);
     fi_cq_err_entry error{};
     ASSERT_EQ(await_error(right.receives, error), 1);
     EXPECT_EQ(error.err, FI_ENOMSG);
@@ -23,7 +23,7 @@ class LookTest : public PairTest {
     EXPECT_EQ(error.flags, FI_TAGGED | FI_RECV);
   }
   void expect_found(std::uint64_t flags, std::uint64_t tag, std::size_t size, void* for_context) {
-    ASSERT_EQ(look(flags, tag, for_context), 0);
+    ASSERT_EQ(peek(flags, tag, for_context), 0);
     fi_addr_t source = 99;
     ASSERT_EQ(await(right.receives, entry, &source), 1);
     EXPECT_EQ(entry.op_context, for_context);
@@ -45,7 +45,7 @@ class LookTest : public PairTest {
   char buffer[32] = {};
 };
 
-TEST_F(LookTest, AMissIsAnErrorEntry) {
+TEST_F(PeekTest, AMissIsAnErrorEntry) {
   start();
   expect_none(FI_PEEK, 1);
   expect_none(FI_PEEK | FI_COMPLETION, 1);
@@ -53,7 +53,7 @@ TEST_F(LookTest, AMissIsAnErrorEntry) {
   expect_none(FI_PEEK | FI_DISCARD, 1);
 }
 
-TEST_F(LookTest, ALookLeavesTheMessageWhereItIs) {
+TEST_F(PeekTest, APeekLeavesTheMessageInPlace) {
   start();
   send("one", 1);
   expect_found(FI_PEEK, 1, 4, &context);
@@ -63,46 +63,46 @@ TEST_F(LookTest, ALookLeavesTheMessageWhereItIs) {
   expect_none(FI_PEEK, 1);
 }
 
-TEST_F(LookTest, ALookIsReportedUnderSelectiveCompletionToo) {
+TEST_F(PeekTest, APeekIsReportedWithSelectiveCompletion) {
   start(0, FI_SELECTIVE_COMPLETION);
   send("one", 1);
   expect_found(FI_PEEK, 1, 4, &context);
 }
 
-TEST_F(LookTest, AClaimedMessageWaitsForItsContext) {
+TEST_F(PeekTest, AClaimedMessageIsReceivedByItsContext) {
   start();
   send("one", 1);
   send("two", 1);
   expect_found(FI_PEEK | FI_CLAIM, 1, 4, &context);
   receive(1, "two");
-  ASSERT_EQ(look(FI_CLAIM, 0, &context, buffer), 0);
+  ASSERT_EQ(peek(FI_CLAIM, 0, &context, buffer), 0);
   ASSERT_EQ(await(right.receives, entry), 1);
   EXPECT_EQ(entry.op_context, &context);
   EXPECT_EQ(entry.tag, 1u);
   EXPECT_STREQ(buffer, "one");
-  EXPECT_EQ(look(FI_CLAIM, 0, &context, buffer), -FI_ENOMSG) << "claimed once, received once";
+  EXPECT_EQ(peek(FI_CLAIM, 0, &context, buffer), -FI_ENOMSG) << "claimed once, received once";
 }
 
-TEST_F(LookTest, DiscardedMessagesAreGone) {
+TEST_F(PeekTest, DiscardedMessagesAreRemoved) {
   start();
   send("one", 1);
   send("two", 2);
   expect_found(FI_PEEK | FI_DISCARD, 1, 4, &context);
   expect_none(FI_PEEK, 1);
   expect_found(FI_PEEK | FI_CLAIM, 2, 4, &context);
-  ASSERT_EQ(look(FI_CLAIM | FI_DISCARD, 0, &context), 0);
+  ASSERT_EQ(peek(FI_CLAIM | FI_DISCARD, 0, &context), 0);
   ASSERT_EQ(await(right.receives, entry), 1);
   EXPECT_EQ(entry.op_context, &context);
   expect_none(FI_PEEK, 2);
 }
 
-TEST_F(LookTest, ClaimAndDiscardAtOnceMakeNoSense) {
+TEST_F(PeekTest, ClaimWithDiscardIsRefused) {
   start();
-  EXPECT_EQ(look(FI_PEEK | FI_CLAIM | FI_DISCARD, 1, &context), -FI_EINVAL);
-  EXPECT_EQ(look(FI_DISCARD, 1, &context), -FI_EINVAL);
+  EXPECT_EQ(peek(FI_PEEK | FI_CLAIM | FI_DISCARD, 1, &context), -FI_EINVAL);
+  EXPECT_EQ(peek(FI_DISCARD, 1, &context), -FI_EINVAL);
 }
 
-TEST_F(LookTest, AClaimedMessageIsNoBufferForMany) {
+TEST_F(PeekTest, AClaimedMessageCannotBeAMultiReceive) {
   start();
   iovec part{buffer, sizeof buffer};
   const fi_msg message{&part, nullptr, 1, FI_ADDR_UNSPEC, &context, 0};
