@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import nodes  # noqa: E402
+import virtual_nodes  # noqa: E402
 
 SECONDS_MAX = 580
 
@@ -26,7 +26,7 @@ SETTINGS = {
 
 
 def run(program, environment):
-    child = nodes.start(program, environment)
+    child = virtual_nodes.start(program, environment)
     try:
         return child.wait(timeout=SECONDS_MAX)
     except subprocess.TimeoutExpired:
@@ -44,15 +44,18 @@ def main(arguments):
     environment = {"CONFORMANCE_ENV_A": even, "CONFORMANCE_ENV_B": odd}
     if setting != arguments[1]:
         environment["CONFORMANCE_PROGRESS"] = "auto"
+    command = arguments[2:]
     if where == "process":
-        return run(arguments[2:], {**environment, "CONFORMANCE_NODE": "127.0.0.1"})
-    if reason := nodes.unavailable():
-        print(reason)
-        return nodes.SKIPPED
-    with nodes.Nodes() as (first, second):
-        environment["CONFORMANCE_NETNS_A"] = first.path
-        environment["CONFORMANCE_NETNS_B"] = first.path if where == "node" else second.path
-        return run(arguments[2:], environment)
+        environment["CONFORMANCE_NODE"] = "127.0.0.1"
+        if virtual_nodes.available():  # not needed, but a process starts faster there
+            command = virtual_nodes.shared().command(1, *command)
+    else:
+        virtual_nodes.require()
+        cluster = virtual_nodes.shared()
+        environment["CONFORMANCE_NETNS_A"] = cluster.namespace(1)
+        environment["CONFORMANCE_NETNS_B"] = cluster.namespace(1 if where == "node" else 2)
+        command = cluster.command(1, *command)
+    return run(command, environment)
 
 
 if __name__ == "__main__":

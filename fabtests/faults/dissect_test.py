@@ -10,6 +10,7 @@ import unittest
 
 import faulty_network
 import faulty_pingpong
+from faulty_network import virtual_nodes
 
 RECORD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "pcap_recorder.py")
 FILE_HEADER, PACKET_HEADER = 24, 16
@@ -45,7 +46,7 @@ class Dissect(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.network = faulty_network.Network(2)
+        cls.cluster = virtual_nodes.make(2)
         cls.directory = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.directory.cleanup)
         cls.captures = {link: cls.record(link) for link in ("packet", "udp")}
@@ -54,10 +55,10 @@ class Dissect(unittest.TestCase):
     def record(cls, link):
         path = os.path.join(cls.directory.name, link)
         OPTIONS.link = link
-        with subprocess.Popen([*cls.network.executing, "switch", sys.executable, "-B", RECORD, "n2r0", path],
+        with subprocess.Popen(cls.cluster.command("switch", sys.executable, "-B", RECORD, "n2r0", path),
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
             recorder.stdout.readline()
-            reason = faulty_pingpong.pingpong(cls.network, faulty_network.environment(OPTIONS), 20_000)
+            reason = faulty_pingpong.pingpong(cls.cluster, faulty_network.environment(OPTIONS), 20_000)
             recorder.stdin.close()
         if reason:
             raise RuntimeError(reason)
@@ -90,7 +91,7 @@ class Dissect(unittest.TestCase):
     def test_filters(self):
         content = self.captures["udp"]
         everything, _ = self.dissect(content)
-        here, there = self.network.address(1), self.network.address(2)
+        here, there = self.cluster.address(1), self.cluster.address(2)
         self.assertEqual(self.dissect(content, "--peer", here)[0], everything)
         self.assertEqual(self.dissect(content, "--peer", "10.0.0.77")[0], [])
         port = re.search(re.escape(there) + r":(\d+)", everything[0]).group(1)
@@ -134,10 +135,10 @@ class Dissect(unittest.TestCase):
 
     def test_live(self):
         OPTIONS.link = "packet"
-        with subprocess.Popen([*self.network.executing, "switch", DISSECT, "--interface", "n2r0"], stdout=subprocess.PIPE,
+        with subprocess.Popen(self.cluster.command("switch", DISSECT, "--interface", "n2r0"), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as process:
             self.assertIn("listening", process.stderr.readline())
-            reason = faulty_pingpong.pingpong(self.network, faulty_network.environment(OPTIONS), 64)
+            reason = faulty_pingpong.pingpong(self.cluster, faulty_network.environment(OPTIONS), 64)
             lines = [process.stdout.readline() for _ in range(101)]  # they have arrived and are shown soon
             process.send_signal(signal.SIGINT)
             lines += process.stdout.readlines()
@@ -159,5 +160,5 @@ if __name__ == "__main__":
     made.add_argument("--dissect", required=True, help="the program")
     OPTIONS = made.parse_args()
     DISSECT = os.path.abspath(OPTIONS.dissect)
-    faulty_network.prepare("fi_pingpong")
+    faulty_network.require("fi_pingpong")
     unittest.main(argv=sys.argv[:1], verbosity=2)

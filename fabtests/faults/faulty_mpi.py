@@ -1,19 +1,20 @@
-"""Open MPI, everybody to everybody and collectives, every byte checked, under losses, reordering, duplicates and damage."""
+"""Open MPI, all-to-all and collectives, every byte checked, under loss, reordering, duplication and corruption."""
+import subprocess
 import sys
 
 import faulty_network
-from faulty_network import nodes
+from faulty_network import virtual_nodes
 
 PATH = ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "cluster"]
 PATTERNS = ("all_to_all", "all_to_all_mixed", "all_reduce", "wildcards", "storm")
 
 
-def check(network, options):
-    """One job; returns the reason why it failed, or None."""
+def check(cluster, options):
+    """One job; returns why it failed, or None."""
     chosen = [word for pattern in PATTERNS for word in ("--only", pattern)]
-    result = nodes.vcluster(
-        "mpirun", "--name", network.name, "--mca", "mpi_yield_when_idle", "1", "-np", "4", "--timeout", "110", *PATH,
-        options.check, "--rounds", "1", "--timeout", "100", *chosen, env=faulty_network.environment(options), capture_output=True)
+    command = cluster.mpirun("--mca", "mpi_yield_when_idle", "1", "-np", "4", "--timeout", "110", *PATH,
+                             options.check, "--rounds", "1", "--timeout", "100", *chosen)
+    result = subprocess.run(command, env=faulty_network.environment(options), capture_output=True, text=True, check=False)
     print(result.stdout)
     if result.returncode != 0:
         return f"exit status {result.returncode}: {result.stderr}"
@@ -24,9 +25,9 @@ def main():
     made = faulty_network.parser(__doc__)
     made.add_argument("--check", required=True, help="the program mpi_check")
     options = made.parse_args()
-    faulty_network.prepare("mpirun")
-    network = faulty_network.Network(2)
-    return faulty_network.under_each_loss(network, lambda: check(network, options))
+    faulty_network.require("mpirun")
+    cluster = virtual_nodes.make(2)
+    return faulty_network.under_each_loss(cluster, lambda: check(cluster, options))
 
 
 if __name__ == "__main__":

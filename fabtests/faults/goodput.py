@@ -7,12 +7,12 @@ first line of each link is without any fault injection, when virtual interfaces 
 second one, in which frames are cut as on a wire. Run it on a quiet machine: all nodes share its processors.
 """
 import contextlib
-import json
 import statistics
 import subprocess
 import sys
 
 import faulty_network
+from faulty_network import virtual_nodes
 
 MEGABYTE = 1_048_576
 PORT = "4711"
@@ -23,25 +23,24 @@ PATIENCE_SECONDS = 120
 class Measurement:
     """One run of the program: node1 receives what `endpoints` on node2 send."""
 
-    def __init__(self, network, options, link, endpoints, messages, *faults):
-        environment = {**faulty_network.environment(options), "FI_CLUSTER_LINK": link}
+    def __init__(self, cluster, options, link, endpoints, messages, *faults):
+        environment = faulty_network.environment(options, link)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
-        network.faults("--clear")
-        with subprocess.Popen([*network.executing, "node1", options.program, "receive", PORT], **pipes) as receiver, \
-             subprocess.Popen([*network.executing, "node2", options.program, "send", self._wait(receiver, network), PORT,
-                               str(endpoints), str(MEGABYTE), str(messages)], **pipes) as sender:
+        cluster.faults("--clear")
+        with subprocess.Popen(cluster.command(1, options.program, "receive", PORT), **pipes) as receiver, \
+             subprocess.Popen(cluster.command(2, options.program, "send", self._wait(receiver, cluster), PORT,
+                                               str(endpoints), str(MEGABYTE), str(messages)), **pipes) as sender:
             try:
                 if sender.stdout.readline() != "warm\n":
                     raise RuntimeError("the sender does not reach the receiver")
                 if faults:
-                    network.faults(*faults)
-                before = self._port_bytes(network)
+                    cluster.faults(*faults)
+                before = self._port_bytes(cluster)
                 sender.stdin.write("go\n")
                 sender.stdin.flush()
                 words = sender.stdout.readline().split()
-                self.port_bytes = self._port_bytes(network) - before
-                places = json.loads(network.faults("--list", "--json", "--nodes", "1"))
-                self.counts = places[0]["counts"] if places else {}
+                self.port_bytes = self._port_bytes(cluster) - before
+                self.counts = next(iter(cluster.fault_counts("--nodes", "1")), {})
             finally:
                 for process in (sender, receiver):
                     self._end(process)
@@ -61,15 +60,13 @@ class Measurement:
             process.kill()
 
     @staticmethod
-    def _wait(receiver, network):
+    def _wait(receiver, cluster):
         receiver.stdout.readline()
-        return network.address(1)
+        return cluster.address(1)
 
     @staticmethod
-    def _port_bytes(network):
-        shown = subprocess.run([*network.executing, "switch", "ip", "-s", "-json", "link", "show", "dev", "n1r0"],
-                               capture_output=True, text=True, check=True).stdout
-        return json.loads(shown)[0]["stats64"]["tx"]["bytes"]
+    def _port_bytes(cluster):
+        return cluster.links("switch")["n1r0"]["stats64"]["tx"]["bytes"]
 
     @property
     def stall_ms(self):
@@ -80,12 +77,12 @@ def median(runs, attribute):
     return statistics.median(getattr(run, attribute) for run in runs)
 
 
-def against_loss(network, options, link):
+def against_loss(cluster, options, link):
     print(f"\n{link}, one sender, 1 MB messages\n{'loss':>12} {'MB/s':>8} {'share':>7} {'stall ms':>9} {'lost':>7}")
     base = None
     for loss in (None, *options.losses.split(",")):
         faults = () if loss is None else ("--loss", loss, "--only", "udp", "--nodes", "1")
-        runs = [Measurement(network, options, link, 1, options.messages, *faults) for _ in range(options.repetitions)]
+        runs = [Measurement(cluster, options, link, 1, options.messages, *faults) for _ in range(options.repetitions)]
         goodput = median(runs, "goodput")
         base = goodput if loss == "0" else base
         share = f"{goodput / base:7.0%}" if base else "      -"
@@ -93,11 +90,11 @@ def against_loss(network, options, link):
         print(f"{loss or 'not cut':>12} {goodput / 10**6:8.1f} {share} {median(runs, 'stall_ms'):9.2f} {lost:7}", flush=True)
 
 
-def many_to_one(network, options, link):
+def many_to_one(cluster, options, link):
     print(f"\n{link}, many senders of 1 MB messages, a port of 1 Gbit/s with {NARROW_BUFFER}\n"
           f"{'senders':>12} {'MB/s':>8} {'port':>7} {'stall ms':>9} {'tail drops':>10}")
     for senders in map(int, options.senders.split(",")):
-        runs = [Measurement(network, options, link, senders, max(1, options.messages // senders), "--rate", "1gbit",
+        runs = [Measurement(cluster, options, link, senders, max(1, options.messages // senders), "--rate", "1gbit",
                             "--buffer", NARROW_BUFFER, "--only", "udp", "--nodes", "1") for _ in range(options.repetitions)]
         drops = statistics.median(run.counts["tail_drops"] for run in runs)
         print(f"{senders:12} {median(runs, 'goodput') / 10**6:8.1f} {median(runs, 'port_share'):7.1%} "
@@ -113,11 +110,11 @@ def main():
     made.add_argument("--senders", default="1,4,16", help="(default: %(default)s)")
     made.add_argument("--links", default="packet,udp", help="(default: %(default)s)")
     options = made.parse_args()
-    faulty_network.prepare()
-    network = faulty_network.Network(2)
+    faulty_network.require()
+    cluster = virtual_nodes.make(2)
     for link in options.links.split(","):
-        against_loss(network, options, link)
-        many_to_one(network, options, link)
+        against_loss(cluster, options, link)
+        many_to_one(cluster, options, link)
     return 0
 
 

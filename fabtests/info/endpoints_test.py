@@ -5,14 +5,10 @@ import ipaddress
 import json
 import os
 import signal
-import subprocess
-import sys
 import unittest
 
-import program
-from program import ScriptedEndpoint, introduce, talk
-
-import nodes
+import endpoint_program
+from endpoint_program import ScriptedEndpoint, attempts, connect, query, transfer, virtual_nodes
 
 MESSAGES = 25
 
@@ -20,23 +16,20 @@ MESSAGES = 25
 class Endpoints(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.name = nodes.make(2, "--rails", "2")
-
-    def node(self, number):
-        return [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name, f"node{number}"]
+        cls.cluster = virtual_nodes.make(2, "--rails", "2")
 
     def start_endpoint(self, number, **settings):
-        made = ScriptedEndpoint(self.node(number), **settings)
+        made = ScriptedEndpoint(self.cluster.command(number), **settings)
         self.addCleanup(made.close)
         made.address = text_of(made.do("name"))
         return made
 
-    def ask(self, number, *words):
-        return program.ask("--all", *words, before=self.node(number))["processes"]
+    def processes(self, number, *words):
+        return query("--all", *words, before=self.cluster.command(number))["processes"]
 
     def endpoint(self, number, scripted):
-        """What is said of the scripted's endpoint, and the number of its process."""
-        found = [(process, endpoint) for process in self.ask(number) for endpoint in process["endpoints"]
+        """What cluster-info reports about the endpoint, and the id of its process."""
+        found = [(process, endpoint) for process in self.processes(number) for endpoint in process["endpoints"]
                  if endpoint["endpoint"]["endpoint"] == scripted.address]
         self.assertEqual(len(found), 1, scripted.address)
         self.assertEqual(found[0][0]["command"], "scripted_ep")
@@ -49,8 +42,8 @@ class Endpoints(unittest.TestCase):
         for link, rail in (("packet", "eth0"), ("udp", "eth1")):
             with self.subTest(link):
                 one, other = (self.start_endpoint(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE=rail) for number in (1, 2))
-                introduce(one, other)
-                talk(one, other, MESSAGES)
+                connect(one, other)
+                transfer(one, other, MESSAGES)
                 seen, _ = self.endpoint(1, one)
                 self.assertEqual((seen["endpoint"]["link"], seen["endpoint"]["interface"]), (link, rail))
                 self.assertEqual(seen["endpoint"]["frame_max_bytes"], 1472)
@@ -79,34 +72,34 @@ class Endpoints(unittest.TestCase):
 
     def test_one_node(self):
         one, other = self.start_endpoint(1), self.start_endpoint(1)
-        introduce(one, other)
-        talk(one, other, MESSAGES)
+        connect(one, other)
+        transfer(one, other, MESSAGES)
         peer = self.peer(self.endpoint(1, one)[0], other)
         self.assertEqual((peer["path"], peer["why"]), ("shm", "it lives on this node"))
         self.assertNotIn("rails", peer)
         seen, _ = self.endpoint(1, other)
         self.assertEqual(seen["counters"]["shm_received"], MESSAGES)
-        self.assertEqual(self.ask(2), [], "another node's are not seen")
+        self.assertEqual(self.processes(2), [], "another node's are not seen")
 
     def test_by_number_and_stopped(self):
         one, other = self.start_endpoint(1), self.start_endpoint(1)
         _, pid = self.endpoint(1, one)
-        self.assertEqual([process["pid"] for process in self.ask(1, "--pid", str(pid))], [pid])
+        self.assertEqual([process["pid"] for process in self.processes(1, "--pid", str(pid))], [pid])
         _, stopped = self.endpoint(1, other)
         os.kill(stopped, signal.SIGSTOP)
         try:
-            said = self.ask(1, "--pid", str(stopped))[0]["endpoints"][0]
+            said = self.processes(1, "--pid", str(stopped))[0]["endpoints"][0]
         finally:
             os.kill(stopped, signal.SIGCONT)
         self.assertIn("does not answer", said["trouble"])
 
     def test_a_peer_that_has_gone(self):
         one, other = self.start_endpoint(1), self.start_endpoint(1)
-        introduce(one, other)
-        talk(one, other, 1)
+        connect(one, other)
+        transfer(one, other, 1)
         other.process.kill()
         one.begin("receive 1")  # nothing comes, but it looks around
-        for _ in range(200):
+        for _ in attempts():
             peer = self.peer(self.endpoint(1, one)[0], other)
             if peer["path"] == "none":
                 break
@@ -114,7 +107,7 @@ class Endpoints(unittest.TestCase):
         one.process.kill()
 
     def ip(self, number, *words):
-        subprocess.run([*self.node(number), "ip", *words], check=True, timeout=60)
+        self.cluster.run(number, "ip", *words)
 
     def test_different_mtus(self):
         self.ip(2, "link", "set", "eth1", "mtu", "1300")
@@ -123,10 +116,10 @@ class Endpoints(unittest.TestCase):
             with self.subTest(link):
                 settings = {"FI_CLUSTER_LINK": link, "FI_CLUSTER_IFACE": "eth1", "FI_LOG_LEVEL": "warn"}
                 one, other = (self.start_endpoint(number, **settings) for number in (1, 2))
-                introduce(one, other)
+                connect(one, other)
                 for size in (8, 100_000):
-                    talk(one, other, 3, size)
-                    talk(other, one, 3, size)
+                    transfer(one, other, 3, size)
+                    transfer(other, one, 3, size)
                 self.assertEqual(self.peer(self.endpoint(1, one)[0], other)["frame_max_bytes"], 1272)
                 for scripted in (one, other):
                     lines = [line for line in scripted.log().splitlines() if "has MTU" in line]
@@ -135,8 +128,8 @@ class Endpoints(unittest.TestCase):
 
     def test_ipv6_only(self):
         for number in (1, 2):
-            old = json.loads(subprocess.run([*self.node(number), "ip", "-json", "-4", "addr", "show", "eth1"], check=True,
-                                            capture_output=True, text=True, timeout=60).stdout)[0]["addr_info"][0]
+            shown = self.cluster.run(number, "ip", "-json", "-4", "addr", "show", "eth1")
+            old = json.loads(shown)[0]["addr_info"][0]
             self.ip(number, "-4", "addr", "flush", "dev", "eth1")
             self.addCleanup(self.ip, number, "addr", "add", f"{old['local']}/{old['prefixlen']}", "dev", "eth1")
             self.ip(number, "-6", "addr", "add", f"fd00:77::{number}/64", "dev", "eth1", "nodad")
@@ -145,24 +138,24 @@ class Endpoints(unittest.TestCase):
             with self.subTest(link):
                 one, other = (self.start_endpoint(number, FI_CLUSTER_LINK=link, FI_CLUSTER_IFACE="eth1") for number in (1, 2))
                 self.assertTrue(one.address.startswith("[fd00:77::1]:"), one.address)
-                introduce(one, other)
-                talk(one, other, 3, 100_000)
+                connect(one, other)
+                transfer(one, other, 3, 100_000)
                 peer = self.peer(self.endpoint(1, one)[0], other)
                 self.assertEqual((peer["path"], peer["frame_max_bytes"]), (link, 1452))
 
     def test_strangers_learn_nothing(self):
         one = self.start_endpoint(1)
-        nobody = [*self.node(1), "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        said = program.ask("--all", before=nobody)
+        nobody = [*self.cluster.command(1), "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        said = query("--all", before=nobody)
         self.assertEqual((said["processes"], said["foreign_endpoints"]), ([], 1))
         self.assertTrue(self.endpoint(1, one), "root still sees it")
 
     def test_text_is_readable(self):
         one, other, third = self.start_endpoint(1), self.start_endpoint(2), self.start_endpoint(1)
         for friend in (other, third):
-            introduce(one, friend)
-            talk(one, friend, MESSAGES)
-        text = program.run("--all", before=self.node(1)).stdout
+            connect(one, friend)
+            transfer(one, friend, MESSAGES)
+        text = endpoint_program.run("--all", before=self.cluster.command(1)).stdout
         self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
         for word in (other.address, third.address, "why packet: no shared memory", "why shm: it lives on this node"):
             self.assertIn(word, text)
@@ -179,6 +172,4 @@ def text_of(digits):
 
 
 if __name__ == "__main__":
-    program.prepare(__doc__)
-    nodes.prepare()
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=endpoint_program.parse(__doc__), verbosity=2)

@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 """A host with a dozen interfaces of all sorts: the provider takes the right one each time, says why not the others, and
 offers what cluster-info says it would."""
-import os
 import subprocess
-import sys
 import unittest
 
-import program
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
-import nodes  # noqa: E402
+import endpoint_program
+from endpoint_program import query, virtual_nodes
 
 # In the order in which they are to be taken: name, how it is made, its address. What a kernel cannot make is left out.
 WANTED = (
@@ -31,21 +27,34 @@ REFUSED = (
 
 
 class Host(unittest.TestCase):
+    """Each test has a node of its own, without the interface that a node of a cluster has."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = virtual_nodes.make(len(unittest.defaultTestLoader.getTestCaseNames(cls)))
+        cls.unused_nodes = iter(range(1, 100))
+
     def setUp(self):
-        self.node = nodes.Node()
-        self.addCleanup(self.node.close)
+        self.node = next(self.unused_nodes)
+        self.assertTrue(self.ip("link", "delete", "eth0"))
+
+    def command(self, *words):
+        return self.cluster.command(self.node, *words)
 
     def ip(self, *words):
-        return subprocess.run(self.node.command("ip", *words), capture_output=True, text=True, check=False).returncode == 0
+        return subprocess.run(self.command("ip", *words), capture_output=True, text=True, check=False).returncode == 0
+
+    def write(self, text, path):
+        self.cluster.run(self.node, "sh", "-c", f"echo {text} >{path}")
 
     def up(self, name):
         self.assertTrue(self.ip("link", "set", name, "up"), name)
 
     def make(self, name, how):
-        # Nobody else answers for these addresses, so they need not be tried out first.
+        # No other host has these addresses, so duplicate address detection is not needed.
         if not self.ip(*how):
             return False
-        self.node.run("sh", "-c", f"echo 0 >/proc/sys/net/ipv6/conf/{name}/accept_dad")
+        self.write(0, f"/proc/sys/net/ipv6/conf/{name}/accept_dad")
         return True
 
     def build(self):
@@ -62,33 +71,33 @@ class Host(unittest.TestCase):
                 self.up(how[-1])
             if name == "docker0":  # a bridge has a carrier by its ports
                 self.ip("link", "set", "carrier0far", "master", name)
-            self.node.run("sh", "-c", f"echo 1 >/proc/sys/net/ipv6/conf/{name}/addr_gen_mode")
+            self.write(1, f"/proc/sys/net/ipv6/conf/{name}/addr_gen_mode")
             self.ip("address", "add", address, "dev", name)
             self.up(name)
         for name, how, _ in REFUSED:
             self.make(name, how)
             self.up(how[-1])
             if name == "bare0":
-                self.node.run("sh", "-c", "echo 1 >/proc/sys/net/ipv6/conf/bare0/disable_ipv6")
+                self.write(1, "/proc/sys/net/ipv6/conf/bare0/disable_ipv6")
             if name == "down0":
                 self.ip("address", "add", "10.8.0.1/24", "dev", name)
             else:
                 self.up(name)
         return taken
 
-    def ask(self, *words, **settings):
-        return program.ask("--host", *words, before=self.node.command(), **settings)
+    def report(self, *words, **settings):
+        return query("--host", *words, before=self.command(), **settings)
 
     def interfaces(self, **settings):
-        return self.ask(**settings)["interfaces"]
+        return self.report(**settings)["interfaces"]
 
     def chosen(self, **settings):
         return [entry["interface"] for entry in self.interfaces(**settings) if entry["use"] == "chosen"]
 
     def offered(self):
         """What the provider itself says to an application."""
-        result = subprocess.run(self.node.command("fi_info", "-p", "cluster", "-t", "FI_EP_RDM"),
-                                env=program.environment(), capture_output=True, text=True, timeout=60, check=False)
+        result = subprocess.run(self.command("fi_info", "-p", "cluster", "-t", "FI_EP_RDM"),
+                                env=endpoint_program.environment(), capture_output=True, text=True, timeout=60, check=False)
         return [line.split(":", 1)[1].strip() for line in result.stdout.splitlines() if "domain:" in line]
 
     def test_the_best_is_taken_each_time(self):
@@ -116,12 +125,12 @@ class Host(unittest.TestCase):
         self.build()
         self.assertEqual(self.chosen(FI_CLUSTER_IFACE="veth6"), ["veth6"])
         self.assertEqual(self.chosen(FI_CLUSTER_IFACE="down0"), [])
-        refusals = self.ask(FI_CLUSTER_IFACE="down0")["refusals"]
+        refusals = self.report(FI_CLUSTER_IFACE="down0")["refusals"]
         self.assertIn("FI_CLUSTER_IFACE=down0", refusals[0]["why"])
 
     def test_links_and_options(self):
         self.build()
-        said = self.ask(FI_CLUSTER_LINK="udp", FI_CLUSTER_NET_EAGER="4000", FI_CLUSTER_SHM="no")
+        said = self.report(FI_CLUSTER_LINK="udp", FI_CLUSTER_NET_EAGER="4000", FI_CLUSTER_SHM="no")
         links = {entry["link"]: entry for entry in said["links"]}
         self.assertEqual(links["udp"]["use"], "chosen")
         self.assertEqual(links["packet"]["use"], "possible")
@@ -131,32 +140,27 @@ class Host(unittest.TestCase):
                          ("4000", "environment"))
         self.assertEqual((options["FI_CLUSTER_SHM_EAGER"]["value"], options["FI_CLUSTER_SHM_EAGER"]["from"]),
                          ("32k", "default"))
-        refusals = self.ask(FI_CLUSTER_PEER_TIMEOUT="7")["refusals"]
+        refusals = self.report(FI_CLUSTER_PEER_TIMEOUT="7")["refusals"]
         self.assertIn("FI_CLUSTER_PEER_TIMEOUT=7 is refused", refusals[0]["why"])
 
     def test_without_the_capability(self):
         self.build()
-        bounded = self.node.command("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
-        links = {entry["link"]: entry for entry in program.ask("--host", before=bounded)["links"]}
+        bounded = self.command("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
+        links = {entry["link"]: entry for entry in query("--host", before=bounded)["links"]}
         self.assertEqual((links["packet"]["use"], links["udp"]["use"]), ("refused", "chosen"))
         self.assertIn("CAP_NET_RAW", links["packet"]["why"])
 
     def test_text_is_readable(self):
         self.build()
-        text = program.run("--host", before=self.node.command()).stdout
+        text = endpoint_program.run("--host", before=self.command()).stdout
         self.assertTrue(text)
         self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
         self.assertIn("FI_CLUSTER_NET_EAGER", text)
         for words, status in ((["--what"], 2), (["--pid", "x"], 2), (["--pid", "1", "--json"], 1), (["--help"], 0)):
-            result = program.run(*words, before=self.node.command())
+            result = endpoint_program.run(*words, before=self.command())
             self.assertEqual(result.returncode, status, result.stderr)
             self.assertEqual(result.stderr.count("\n"), 0 if status == 0 else 1, result.stderr)
 
 
 if __name__ == "__main__":
-    program.prepare(__doc__)
-    reason = nodes.unavailable()
-    if reason:
-        print(f"skipped: {reason}")
-        sys.exit(program.SKIPPED)
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=endpoint_program.parse(__doc__), verbosity=2)

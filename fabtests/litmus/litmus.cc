@@ -1,11 +1,11 @@
-// Order, as an observer sees it. usage: litmus [--rounds N] [--gtest_filter=...]
+// Ordering of operations, as an observer sees it. usage: litmus [--rounds N] [--gtest_filter=...]
 //
 // Side 0 owns the memory; sides 1 and 2 change it at the same time, each its own area. Where the setting has
-// two nodes, side 1 is on the other one and side 2 on the owner's, so one run shows what is local, what is
-// remote and what is mixed. In round r an initiator changes `data` to r by one operation and tells r by a
-// second one, `flag`, without waiting for the first; data has one of four sizes, some in a single
-// segment, some in many, some pulled by the target. A thread of the owner that has nothing to do with
-// libfabric looks at the memory all the time: whatever flag it sees, data must be at least as new.
+// two nodes, side 1 is on the other one and side 2 on the owner's, so one run covers local, remote and mixed
+// access. In round r an initiator changes `data` to r by one operation and `flag` to r by a second one,
+// without waiting for the first; data has one of four sizes: in a single segment, in several, and pulled by
+// the target. A thread of the owner that calls no function of libfabric reads the memory all the time: for
+// any flag it reads, data must be at least as new.
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
@@ -25,19 +25,21 @@ using Word = std::uint64_t;
 constexpr std::uint64_t kKey = 42;
 constexpr int kSides = 3;
 
-/// What one initiator may change at the owner.
+/// The memory of the owner that one initiator may change.
 struct Area {
   alignas(64) Word flag;
   alignas(64) Word data[10000];
   alignas(64) Word slots[3][10000];
 };
 
-/// Every period-th round changes so many words; longer periods contain the shorter ones' words.
+/// Every period-th round changes this many words; a longer period is a multiple of the shorter ones. A run of
+/// kRoundsMin rounds has each size several times.
 struct Size {
   Word period;
   std::size_t words;
 };
-constexpr Size kSizes[] = {{1, 1}, {8, 375}, {64, 2500}, {1024, 8750}};
+constexpr Size kSizes[] = {{1, 1}, {4, 375}, {16, 2500}, {64, 8750}};
+constexpr std::uint64_t kRoundsMin = 3 * kSizes[3].period;
 
 std::size_t words_of(Word round, std::size_t words_max) {
   std::size_t words = 1;
@@ -47,14 +49,14 @@ std::size_t words_of(Word round, std::size_t words_max) {
   return words;
 }
 
-Word look(Word& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
+Word load(Word& word) { return std::atomic_ref(word).load(std::memory_order_acquire); }
 
-/// True if data is as new as a flag of `round` promises.
+/// True if data is at least as new as `round`.
 bool as_new_as(Area& area, Word round, std::size_t words_max) {
   for (const Size& size : kSizes) {
     if (size.words > words_max) continue;
     const Word last = round / size.period * size.period;
-    if (look(area.data[size.words - 1]) < last) return false;
+    if (load(area.data[size.words - 1]) < last) return false;
   }
   return true;
 }
@@ -103,13 +105,14 @@ class Initiator {
     e_.must([&] { return fi_inject_atomic(e_.ep(), &one, 1, owner(), base_ + at, kKey, FI_UINT64, FI_SUM); });
   }
   void send_flag(Word round) {
-    const Word told[] = {static_cast<Word>(team_.side.index()), round};
-    e_.must([&] { return fi_inject(e_.ep(), told, sizeof told, owner()); });
+    const Word message[] = {static_cast<Word>(team_.side.index()), round};
+    e_.must([&] { return fi_inject(e_.ep(), message, sizeof message, owner()); });
   }
 
-  /// Reads a slot, writes it, reads it again, all at once: what was there before, then what was written.
+  /// Posts a read of a slot, a write and a second read, then waits: the first read must return the old value,
+  /// the second the new one.
   bool read_write_read(Word round) {
-    const std::size_t slot = round % 64 == 0 ? 2 : round % 8 == 0 ? 1 : 0;
+    const std::size_t slot = round % kSizes[3].period == 0 ? 2 : round % kSizes[2].period == 0 ? 1 : 0;
     const std::size_t words = kSizes[slot + 1].words;
     const std::uint64_t at = base_ + offsetof(Area, slots) + slot * sizeof(Area::slots[0]);
     read(before_, words, at);
@@ -174,15 +177,15 @@ class Initiator {
   std::array<Word, 3> last_{};
 };
 
-struct Shape {
-  std::uint64_t order = 0;                      ///< asked for when the endpoint is opened
-  std::function<void(Initiator&, Word)> round;  ///< what an initiator does in each
-  std::function<bool(Area&)> look;              ///< what an observer finds to be so, always
-  std::function<bool(Area&, Word)> told;        ///< likewise, when a message has told a round
+struct Pattern {
+  std::uint64_t order = 0;                         ///< requested when the endpoint is opened
+  std::function<void(Initiator&, Word)> round;     ///< what an initiator does in each round
+  std::function<bool(Area&)> invariant;            ///< holds at any time; empty: not checked
+  std::function<bool(Area&, Word)> after_message;  ///< holds when the message of a round has arrived
 };
 
-/// The owner: serves, hears, and has memory looked at until all initiators are done.
-void own(Team& team, const Shape& shape) {
+/// The owner: makes progress, receives messages, and checks memory until all initiators are done.
+void own(Team& team, const Pattern& pattern) {
   std::vector<Area> areas(kSides - 1);
   std::memset(areas.data(), 0, areas.size() * sizeof(Area));
   Endpoint& e = team.endpoint;
@@ -192,13 +195,13 @@ void own(Team& team, const Shape& shape) {
             0);
   const Owned<fid_mr> region(opened);
   std::array<Word[2], 64> messages{};
-  const auto listen = [&](Word(&message)[2]) {
+  const auto post_receive = [&](Word(&message)[2]) {
     const iovec vector{message, sizeof message};
     const fi_msg receive{&vector, nullptr, 1, FI_ADDR_UNSPEC, message, 0};
     e.must([&] { return fi_recvmsg(e.ep(), &receive, FI_COMPLETION); });
   };
-  if (shape.told) {
-    for (auto& message : messages) listen(message);
+  if (pattern.after_message) {
+    for (auto& message : messages) post_receive(message);
   }
   team.meet();
   std::atomic<bool> over{false};
@@ -206,12 +209,12 @@ void own(Team& team, const Shape& shape) {
   std::thread observer([&] {
     while (!over.load(std::memory_order_relaxed)) {
       for (Area& area : areas) {
-        if (shape.look && !shape.look(area)) ++violations;
+        if (pattern.invariant && !pattern.invariant(area)) ++violations;
       }
       yield_processor();
     }
   });
-  if (shape.told) {
+  if (pattern.after_message) {
     for (std::uint64_t left = rounds * (kSides - 1); left > 0; --left) {
       const auto outcome = e.next();
       if (!outcome || outcome->error) {
@@ -219,95 +222,96 @@ void own(Team& team, const Shape& shape) {
         break;
       }
       auto& message = *static_cast<Word(*)[2]>(outcome->entry.op_context);
-      if (!shape.told(areas[message[0] - 1], message[1])) ++violations;
-      listen(message);
+      if (!pattern.after_message(areas[message[0] - 1], message[1])) ++violations;
+      post_receive(message);
     }
   }
   team.meet();
   over = true;
   observer.join();
-  EXPECT_EQ(violations.load(), 0u) << "something was overtaken";
+  EXPECT_EQ(violations.load(), 0u) << "data was older than its flag";
 }
 
-void run(Side& side, const Shape& shape) {
-  Team team(side, litmus_options(shape.order));
+void run(Side& side, const Pattern& pattern) {
+  Team team(side, litmus_options(pattern.order));
   if (side.first()) {
-    own(team, shape);
+    own(team, pattern);
   } else {
     Initiator initiator(team);
     team.meet();
     for (Word round = 1; round <= rounds && !testing::Test::HasFailure(); ++round)
-      shape.round(initiator, round);
+      pattern.round(initiator, round);
     initiator.finish();
     team.meet();
   }
   team.meet();  // the region is closed
 }
 
-bool flag_then_data(Area& area) { return as_new_as(area, look(area.flag), ~std::size_t{0}); }
-bool flag_then_little_data(Area& area) { return as_new_as(area, look(area.flag), 375); }
+bool flag_then_data(Area& area) { return as_new_as(area, load(area.flag), ~std::size_t{0}); }
+bool flag_then_little_data(Area& area) { return as_new_as(area, load(area.flag), 375); }
 
 SIDES_TEST(Litmus, PutPut, kSides) {
   run(side, {.order = FI_ORDER_WAW,
              .round = [](Initiator& i, Word round) { i.put_data(round), i.put_flag(round); },
-             .look = flag_then_data,
-             .told = {}});
+             .invariant = flag_then_data,
+             .after_message = {}});
 }
 
 SIDES_TEST(Litmus, PutSend, kSides) {
-  run(side, {.order = FI_ORDER_SAW,
-             .round = [](Initiator& i, Word round) { i.put_data(round), i.send_flag(round); },
-             .look = {},
-             .told = [](Area& area, Word round) { return as_new_as(area, round, ~std::size_t{0}); }});
+  run(side,
+      {.order = FI_ORDER_SAW,
+       .round = [](Initiator& i, Word round) { i.put_data(round), i.send_flag(round); },
+       .invariant = {},
+       .after_message = [](Area& area, Word round) { return as_new_as(area, round, ~std::size_t{0}); }});
 }
 
 SIDES_TEST(Litmus, PutAtomic, kSides) {
   run(side, {.order = FI_ORDER_WAW,
              .round = [](Initiator& i, Word round) { i.put_data(round), i.atomic_flag(round); },
-             .look = flag_then_data,
-             .told = {}});
+             .invariant = flag_then_data,
+             .after_message = {}});
 }
 
 SIDES_TEST(Litmus, AtomicPut, kSides) {
   run(side, {.order = FI_ORDER_WAW,
              .round = [](Initiator& i, Word round) { i.atomic_data(round), i.put_flag(round); },
-             .look = flag_then_little_data,
-             .told = {}});
+             .invariant = flag_then_little_data,
+             .after_message = {}});
 }
 
 SIDES_TEST(Litmus, AtomicSend, kSides) {
   run(side, {.order = FI_ORDER_SAW,
              .round = [](Initiator& i, Word round) { i.atomic_data(round), i.send_flag(round); },
-             .look = {},
-             .told = [](Area& area, Word round) { return as_new_as(area, round, 375); }});
+             .invariant = {},
+             .after_message = [](Area& area, Word round) { return as_new_as(area, round, 375); }});
 }
 
 /// Two sums that grow one after the other.
 SIDES_TEST(Litmus, AtomicAtomic, kSides) {
   run(side, {.order = FI_ORDER_ATOMIC_WAW,
              .round = [](Initiator& i, Word) { i.add(offsetof(Area, data)), i.add(offsetof(Area, flag)); },
-             .look =
+             .invariant =
                  [](Area& area) {
-                   const Word second = look(area.flag);
-                   return look(area.data[0]) >= second;
+                   const Word second = load(area.flag);
+                   return load(area.data[0]) >= second;
                  },
-             .told = {}});
+             .after_message = {}});
 }
 
 SIDES_TEST(Litmus, GetPutGet, kSides) {
   run(side,
       {.order = FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_RAR | FI_ORDER_WAW,
        .round = [](Initiator& i, Word round) { EXPECT_TRUE(i.read_write_read(round)) << "round " << round; },
-       .look = {},
-       .told = {}});
+       .invariant = {},
+       .after_message = {}});
 }
 
-/// Nothing is asked for, but every flag is fenced.
+/// No order is requested, but every flag is fenced.
 SIDES_TEST(Litmus, PutFencePut, kSides) {
   run(side, {.order = 0,
              .round = [](Initiator& i, Word round) { i.put_data(round), i.put_flag(round, FI_FENCE); },
-             .look = flag_then_data,
-             .told = {}});
+             .invariant = flag_then_data,
+             .after_message = {}});
 }
 
 }  // namespace
@@ -322,6 +326,11 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "usage: %s [--rounds N] [--gtest_filter=...]\n", argv[0]);
       return 2;
     }
+  }
+  if (conformance::rounds < conformance::kRoundsMin) {
+    std::fprintf(stderr, "%s: --rounds: at least %llu, or some sizes are not reached\n", argv[0],
+                 static_cast<unsigned long long>(conformance::kRoundsMin));
+    return 2;
   }
   return RUN_ALL_TESTS();
 }

@@ -49,7 +49,7 @@ class Matrix:
         words += ["--path", "tcp"] if path == "tcp" else []
         words += ["--expect", expect] if expect else []
         result = subprocess.run([*words, "--", *program], capture_output=True, text=True, check=False)
-        passed = result.returncode in (0, run_mpi.nodes.SKIPPED)
+        passed = result.returncode in (0, run_mpi.virtual_nodes.SKIPPED)
         name = " ".join([os.path.basename(program[0]), *program[1:2]])
         self.rows.append((library, path, name, passed))
         verdict = "FAIL" if not passed else "skip" if result.returncode else "ok  "
@@ -113,7 +113,7 @@ def main():
     parser.add_argument("--only", action="append", default=[], choices=(*_PATHS, *_WORK))
     parser.add_argument("--ranks", type=int, default=4, help="(default: %(default)s)")
     matrix = Matrix(parser.parse_args())
-    run_mpi.nodes.prepare()
+    run_mpi.virtual_nodes.require()
     matrix.all()
     failed = [row for row in matrix.rows if not row[3]]
     print(f"{len(matrix.rows)} runs, {len(failed)} failed")

@@ -24,39 +24,39 @@ HPCC = {"MaxPingPongLatency_usec": -1, "RandomlyOrderedRingLatency_usec": -1, "M
         "MPIRandomAccess_GUPs": 1, "MPIFFT_Gflops": 1, "HPL_Tflops": 1}
 
 
-def crowd(options, way, name):
-    output = job(options, way, name, 4, 8, [options.crowd, str(options.milliseconds)])
+def crowd(options, way, cluster):
+    output = job(options, way, cluster, 4, 8, [options.crowd, str(options.milliseconds)])
     return {label: float(value) for label, value in re.findall(r"^(\w+_us) \d+ (\S+)", output, re.MULTILINE)}
 
 
-def challenge(options, way, name):
+def challenge(options, way, cluster):
     with tempfile.TemporaryDirectory(prefix="hpcc-") as directory:
         hpcc.write_input(directory, 4, options.size)
-        job(options, way, name, 2, 4, ["hpcc"], directory)
+        job(options, way, cluster, 2, 4, ["hpcc"], directory)
         with open(os.path.join(directory, "hpccoutf.txt"), encoding="utf-8", errors="replace") as file:
             text = file.read()
-    wrong = hpcc.complaints(text)
+    wrong = hpcc.failures(text)
     if wrong:
         raise RuntimeError(f"hpcc over {way}: {wrong[0]}")
     return {label: float(value) for label, value in re.findall(r"^(\w+)=(\S+)$", text, re.MULTILINE) if label in HPCC}
 
 
-def job(options, way, name, nodes, ranks, program, directory=""):
+def job(options, way, cluster, nodes, ranks, program, directory=""):
     words = ["--nodes", str(nodes), "--ranks", str(ranks), "--directory", directory]
     words += ["--path", "tcp"] if way == "tcp" else ["--provider", options.provider, "--link", way]
-    status, output, _ = run_mpi.launch(run_mpi.parser().parse_args([*words, "--", *program]), name)
+    status, output, _ = run_mpi.launch(run_mpi.parser().parse_args([*words, "--", *program]), cluster)
     if status:
         raise RuntimeError(f"{program[0]} over {way} ends with {status}:\n{output}")
     return output
 
 
-def compare(options, title, run, figures, name):
+def compare(options, title, run, figures, cluster):
     ways = [*options.links.split(","), "tcp"]
     runs = {way: [] for way in ways}
     for turn in range(options.repetitions):
         for way in ways:
             print(f"{title}: turn {turn + 1} of {options.repetitions}, {way}", file=sys.stderr, flush=True)
-            runs[way].append(run(options, way, name))
+            runs[way].append(run(options, way, cluster))
     print(f"\n{title}\n{'':36}" + "".join(f"{way:>20}" for way in ways))
     for label, better in figures.items():
         medians = {way: statistics.median(one[label] for one in runs[way]) for way in ways}
@@ -77,13 +77,13 @@ def main():
     made.add_argument("--milliseconds", type=int, default=50, help="of one figure of crowd (default: %(default)s)")
     made.add_argument("--size", type=int, default=1000, help="order of hpcc's matrices (default: %(default)s)")
     options = made.parse_args()
-    run_mpi.nodes.prepare()
+    run_mpi.virtual_nodes.require()
     if "crowd" in options.parts.split(","):
-        compare(options, "8 ranks on 4 nodes", crowd, CROWD, run_mpi.nodes.make(4, suffix="-4"))
+        compare(options, "8 ranks on 4 nodes", crowd, CROWD, run_mpi.virtual_nodes.shared(4))
     if "hpcc" in options.parts.split(","):
         if not shutil.which("hpcc"):
-            run_mpi.nodes.skip("hpcc is not installed")
-        compare(options, "hpcc, 4 ranks on 2 nodes", challenge, HPCC, run_mpi.nodes.make(2, suffix="-2"))
+            run_mpi.virtual_nodes.skip("hpcc is not installed")
+        compare(options, "hpcc, 4 ranks on 2 nodes", challenge, HPCC, run_mpi.virtual_nodes.shared(2))
     return 0
 
 

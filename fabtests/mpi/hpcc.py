@@ -1,10 +1,9 @@
-"""Runs Debian's hpcc with a small input over virtual nodes and judges every result it checks itself.
+"""Runs Debian's hpcc with a small input over virtual nodes and checks every result of its own verification.
 
 Options are those of run_mpi.py; the program is given by this script.
 """
 import os
 import re
-import shutil
 import sys
 import tempfile
 
@@ -57,8 +56,8 @@ def write_input(directory, ranks, size):
         file.write(_INPUT.format(size=size, rows=rows, columns=ranks // rows))
 
 
-def complaints(text):
-    """What is wrong in hpccoutf.txt; nothing if every check of every part went well."""
+def failures(text):
+    """What is wrong in hpccoutf.txt; nothing if every check of every part passed."""
     found = []
     if "End of HPC Challenge tests" not in text:
         found.append("hpcc did not reach its end")
@@ -87,22 +86,19 @@ def complaints(text):
 
 
 def main():
-    if not shutil.which("hpcc"):
-        run_mpi.nodes.skip("hpcc is not installed")
     options = run_mpi.arguments()
-    run_mpi.nodes.prepare()
+    run_mpi.virtual_nodes.require("mpirun", "hpcc")
     with tempfile.TemporaryDirectory(prefix="hpcc-") as directory:
         write_input(directory, options.ranks, 200)
         options.directory, options.program = directory, ["hpcc"]
-        name = run_mpi.nodes.make(options.nodes)
-        status, output, _ = run_mpi.launch(options, name)
+        status, output, _ = run_mpi.launch(options, run_mpi.cluster_for(options))
         print(output)
         path = os.path.join(directory, "hpccoutf.txt")
         text = ""
         if os.path.exists(path):
             with open(path, encoding="utf-8", errors="replace") as file:
                 text = file.read()
-    wrong = ([f"exit status {status}"] if status else []) + complaints(text)
+    wrong = ([f"exit status {status}"] if status else []) + failures(text)
     if wrong:
         print(text)
     for line in wrong:

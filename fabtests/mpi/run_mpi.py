@@ -1,9 +1,9 @@
-"""Runs one MPI program over virtual nodes made for it, and judges what it printed.
+"""Runs one MPI program over virtual nodes, and checks what it printed and which way its bytes took.
 
     run_mpi.py --nodes 2 --ranks 4 --path cluster --provider DIRECTORY --link udp -- mpi_check --rounds 1
     run_mpi.py --library mpich --cache DIRECTORY ... -- mpi_check      # a program of this directory, built for it
 
-Over `cluster`, the accounts that the endpoints leave at their end must show that the bytes went that way: as many
+Over `cluster`, the counters that each endpoint logs when it is closed must show that the bytes went that way: as many
 endpoints as ranks, frames between nodes, shared-memory segments inside one, and not much less sent than compared.
 """
 import argparse
@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "vcluster"))
-import nodes  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
 from mpi_libraries import LIBRARIES, build, pypi_wheels  # noqa: E402
 
 # Each rank writes its errors to a file of its own: lines of different ranks cannot mix. $0 is the directory.
@@ -51,9 +51,7 @@ def arguments():
 
 
 def environment(options):
-    values = dict(os.environ)
-    for name in [name for name in values if name.startswith(("FI_", "OMPI_", "PRTE_", "MPIR_", "I_MPI_"))]:
-        del values[name]
+    values = virtual_nodes.without_settings()
     values.update(LIBRARIES[options.mpi].variables.get(options.path, {}))
     if options.path == "cluster":
         values.update({"FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_LOG_LEVEL": "info"})
@@ -63,10 +61,10 @@ def environment(options):
     return values
 
 
-def command(options, name):
-    """The words of vcluster, and the program with its arguments."""
+def command(options):
+    """The options of `vcluster mpirun`, and the program with its arguments."""
     library = LIBRARIES[options.mpi]
-    words = ["mpirun", "--name", name]
+    words = ["--on", ",".join(f"node{number}" for number in range(1, options.nodes + 1))]
     program = list(options.program)
     if os.path.basename(program[0]) == "mpi_check" and "--only" not in program:
         program += [word for test in library.lacks.get(options.path, ()) for word in ("--skip", test)]
@@ -85,8 +83,8 @@ def command(options, name):
     return words, program
 
 
-def _run(words, options):
-    process = subprocess.Popen([sys.executable, nodes.VCLUSTER, *words], env=environment(options), text=True,
+def _run(command_line, options):
+    process = subprocess.Popen(command_line, env=environment(options), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=options.directory or None)
     try:
         output, _ = process.communicate(timeout=options.seconds)
@@ -97,8 +95,8 @@ def _run(words, options):
     return process.returncode, output
 
 
-def account(errors):
-    """Sums of what the endpoints counted, and how many endpoints there were."""
+def counters(errors):
+    """Sums of the counters that the endpoints logged, and how many endpoints there were."""
     sums = {"endpoints": 0}
     for line in re.findall(r"endpoint \S+ closed:(.*)", errors):
         sums["endpoints"] += 1
@@ -107,25 +105,25 @@ def account(errors):
     return sums
 
 
-def launch(options, name):
-    """Returns the exit status, the output of the job, and the account of the endpoints."""
-    words, program = command(options, name)
+def launch(options, cluster):
+    """Returns the exit status, the output of the job, and the sums of the endpoints' counters."""
+    words, program = command(options)
     with tempfile.TemporaryDirectory(prefix="run_mpi-") as directory:
-        status, output = _run([*words, "sh", "-c", _RANK, directory, *program], options)
+        status, output = _run(cluster.mpirun(*words, "sh", "-c", _RANK, directory, *program), options)
         errors = ""
         for path in sorted(glob.glob(os.path.join(directory, "node*"))):
             with open(path, encoding="utf-8", errors="replace") as file:
                 errors += file.read()
-    said = "".join(line for line in errors.splitlines(True) if not re.match(r"libfabric:.*<(info|warn)>", line))
-    warned = "".join(line for line in errors.splitlines(True) if re.match(r"libfabric:.*:cluster:.*<warn>", line))
-    return status, output + said + warned, account(errors)
+    own = "".join(line for line in errors.splitlines(True) if not re.match(r"libfabric:.*<(info|warn)>", line))
+    warnings = "".join(line for line in errors.splitlines(True) if re.match(r"libfabric:.*:cluster:.*<warn>", line))
+    return status, output + own + warnings, counters(errors)
 
 
 def missing(options, output, sums):
-    """What the accounts do not prove; nothing if they prove that the bytes went through the provider."""
+    """What the counters do not prove; nothing if they prove that the bytes went through the provider."""
     found = []
     if sums["endpoints"] < options.ranks:
-        found.append(f"{sums['endpoints']} endpoints left an account, there were {options.ranks} ranks")
+        found.append(f"{sums['endpoints']} endpoints logged their counters, there were {options.ranks} ranks")
     if options.nodes > 1 and not sums.get("frames_sent"):
         found.append("no frame was sent")
     if options.ranks > options.nodes and not sums.get("shm_sent"):
@@ -150,20 +148,26 @@ def judge(options, status, output, sums):
     return 1 if wrong else 0
 
 
+def cluster_for(options):
+    """The shared cluster, or one of its own for a job that needs another network."""
+    if (options.rails, options.mtu) == (1, 1500):
+        return virtual_nodes.shared(options.nodes)
+    return virtual_nodes.make(options.nodes, "--rails", str(options.rails), "--mtu", str(options.mtu))
+
+
 def install(options):
-    """Leaves the test with a reason when the library cannot be had."""
+    """Skips the test, with the reason, when the library cannot be installed."""
     try:
         LIBRARIES[options.mpi].prefix(options.cache)
     except pypi_wheels.Unavailable as reason:
-        nodes.skip(reason)
+        virtual_nodes.skip(reason)
 
 
 def main():
     options = arguments()
-    nodes.prepare()
+    virtual_nodes.require("mpirun")
     install(options)
-    name = nodes.make(options.nodes, "--rails", str(options.rails), "--mtu", str(options.mtu))
-    return judge(options, *launch(options, name))
+    return judge(options, *launch(options, cluster_for(options)))
 
 
 if __name__ == "__main__":

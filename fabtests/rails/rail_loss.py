@@ -7,14 +7,13 @@ is its cable pulled at the far end, which the sender cannot see, `down` its carr
 repetitions (of the gap: the longest, too); a message takes 8.4 ms on one rail. The gap counts from the first message.
 """
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "vcluster"))
-import nodes  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
 
 MEGABYTE = 1_048_576
 PORT = "4711"
@@ -26,24 +25,22 @@ class Run:
     """node1 receives what node2 sends; rail 1 of node1 is cut meanwhile."""
 
     def __init__(self, options, rails, link, cut):
-        # Made anew for each run: nothing that an earlier cut has left behind is measured.
-        self.name = nodes.make(2, "--rails", str(rails), "--rate", "1gbit", suffix=f"-{rails}")
+        # A new cluster for each run, so that nothing left by an earlier cut is measured.
+        self.cluster = virtual_nodes.make(2, "--rails", str(rails), "--rate", "1gbit", suffix=f"-{rails}")
         try:
             self._measure(options, rails, link, cut)
         finally:
-            nodes.vcluster("down", "--name", self.name, capture_output=True)
+            self.cluster.down()
 
     def _measure(self, options, rails, link, cut):
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("FI_")}
-        environment = {**kept, "FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_PROVIDER": "cluster",
-                       "FI_CLUSTER_LINK": link}
+        environment = virtual_nodes.of_provider(options.provider, FI_CLUSTER_LINK=link)
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
-        listed = json.loads(nodes.vcluster("list", "--json", capture_output=True).stdout)
-        address = next(entry for entry in listed if entry["name"] == self.name)["nodes"][0]["addresses"][0]
-        with subprocess.Popen(self._on("node1", options.program, "receive", PORT), **pipes) as receiver:
+        receive = self.cluster.command(1, options.program, "receive", PORT)
+        send = self.cluster.command(2, options.program, "send", self.cluster.address(1), PORT, "1", str(MEGABYTE),
+                                    str(options.messages))
+        with subprocess.Popen(receive, **pipes) as receiver:
             receiver.stdout.readline()
-            with subprocess.Popen(self._on("node2", options.program, "send", address, PORT, "1", str(MEGABYTE),
-                                           str(options.messages)), **pipes) as sender:
+            with subprocess.Popen(send, **pipes) as sender:
                 try:
                     self._expect(sender, "warm")
                     sender.stdin.write("go\n")
@@ -51,7 +48,7 @@ class Run:
                     if cut:
                         while sum(map(self._passed, range(rails))) < options.messages * MEGABYTE / 4:
                             pass
-                        self._ip("link", "set", "n1r1", *cut)
+                        self.cluster.run("switch", "ip", "link", "set", "n1r1", *cut)
                     words = self._expect(sender, "sent")
                     self.goodput = int(words[1]) / float(words[2])
                     sender.communicate(timeout=PATIENCE_SECONDS)
@@ -68,15 +65,8 @@ class Run:
             raise RuntimeError(f"no '{word}': the transfer failed")
         return words
 
-    def _on(self, place, *words):
-        return [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name, place, *words]
-
-    def _ip(self, *words):
-        return subprocess.run(self._on("switch", "ip", *words), check=True, capture_output=True, text=True,
-                              timeout=PATIENCE_SECONDS).stdout
-
     def _passed(self, rail):
-        return json.loads(self._ip("-s", "-json", "link", "show", "dev", f"n1r{rail}"))[0]["stats64"]["tx"]["bytes"]
+        return self.cluster.links("switch")[f"n1r{rail}"]["stats64"]["tx"]["bytes"]
 
 
 def main():
@@ -88,7 +78,7 @@ def main():
     made.add_argument("--links", default="packet,udp", help="(default: %(default)s)")
     made.add_argument("--rails", default="2,4", help="(default: %(default)s)")
     options = made.parse_args()
-    nodes.prepare()
+    virtual_nodes.require()
     print(f"{'link':8}{'rails':>6}{'cut':>8}{'MB/s':>8}{'gap ms':>8}{'longest':>9}")
     for link in options.links.split(","):
         for rails in map(int, options.rails.split(",")):

@@ -1,98 +1,95 @@
 #!/usr/bin/env python3
 """Two virtual nodes whose interfaces have one receive ring each: all endpoints beyond it use the udp link, and every message
-of every one of them arrives whole. Bytes and what is said are judged, times are not."""
+of each of them arrives intact. Bytes and reports are compared, times are not."""
 import json
 import os
 import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "info"))
-import program  # noqa: E402
-from program import introduce  # noqa: E402
-from two_nodes import POLLS_MAX, Network  # noqa: E402
-
-import nodes  # noqa: E402
+import endpoint_program  # noqa: E402
+from endpoint_program import attempts, connect  # noqa: E402
+from two_nodes_case import TwoNodesCase  # noqa: E402
 
 RINGS = 1
 RING = ("packet", "")
 NO_RING = ("udp", "all 1 receive rings of eth0 are in use (FI_CLUSTER_LINK=packet has no such limit)")
 
 
-class Rationed(Network):
+class OneRingCase(TwoNodesCase):
     def start_endpoint(self, node, **settings):
         return super().start_endpoint(node, FI_CLUSTER_TEST=f"rings={RINGS}", **settings)
 
 
-class OneRing(Rationed):
-    def test_all_are_served(self):
-        crowd = [self.start_endpoint(2) for _ in range(RINGS + 2)]
-        self.assertEqual([self.way(scripted) for scripted in crowd], [RING, NO_RING, NO_RING])
-        for scripted in crowd[RINGS:]:
-            said = [line for line in scripted.log().splitlines() if f"uses the udp link: {NO_RING[1]}" in line]
-            self.assertEqual(len(said), 1, said)
-        for far in (self.start_endpoint(1), self.start_endpoint(1)):  # with a ring, and without
-            for scripted in crowd:
-                self.talk_both_ways(far, scripted)
+class OneRing(OneRingCase):
+    def test_all_endpoints_work(self):
+        endpoints = [self.start_endpoint(2) for _ in range(RINGS + 2)]
+        self.assertEqual([self.link(scripted) for scripted in endpoints], [RING, NO_RING, NO_RING])
+        for scripted in endpoints[RINGS:]:
+            logged = [line for line in scripted.log().splitlines() if f"go by udp: {NO_RING[1]}" in line]
+            self.assertEqual(len(logged), 1, logged)
+        for remote in (self.start_endpoint(1), self.start_endpoint(1)):  # with a ring, and without
+            for scripted in endpoints:
+                self.exchange(remote, scripted)
 
-    def test_who_asks_for_it_by_name_has_it(self):
-        crowd = [self.start_endpoint(2, link="packet") for _ in range(RINGS + 1)]
-        self.assertEqual([self.way(scripted) for scripted in crowd], [RING] * len(crowd))
-        self.assertEqual(self.way(self.start_endpoint(2)), RING)
+    def test_a_link_that_is_set_explicitly_is_not_limited(self):
+        endpoints = [self.start_endpoint(2, link="packet") for _ in range(RINGS + 1)]
+        self.assertEqual([self.link(scripted) for scripted in endpoints], [RING] * len(endpoints))
+        self.assertEqual(self.link(self.start_endpoint(2)), RING)
 
-    def test_the_ring_of_the_dead_is_the_next_one_s(self):
+    def test_the_ring_of_a_killed_process_is_free_again(self):
         first, second = self.start_endpoint(2), self.start_endpoint(2)
-        self.assertEqual((self.way(first), self.way(second)), (RING, NO_RING))
+        self.assertEqual((self.link(first), self.link(second)), (RING, NO_RING))
         first.process.kill()
-        first.process.wait(program.SECONDS_MAX)
+        first.process.wait(endpoint_program.SECONDS_MAX)
         third = self.start_endpoint(2)
-        self.assertEqual(self.way(third), RING)
-        far = self.start_endpoint(1)
+        self.assertEqual(self.link(third), RING)
+        remote = self.start_endpoint(1)
         for scripted in (second, third):
-            self.talk_both_ways(far, scripted)
+            self.exchange(remote, scripted)
 
     def test_on_one_rail_only(self):
         """The udp link on one rail, a ring on the other, and both carry."""
         holder = self.start_endpoint(2)
-        self.assertEqual(self.way(holder), RING)
+        self.assertEqual(self.link(holder), RING)
         one, other = self.start_endpoint(1, rails="auto"), self.start_endpoint(2, rails="auto")
-        self.assertEqual((self.way(one), self.way(other)), (RING, NO_RING))
-        introduce(one, other)
-        for _ in range(POLLS_MAX):
-            self.talk_both_ways(one, other)
-            rails = {rail["interface"]: rail["up"] for rail in self.seen(one)["peers"][0]["rails"]}
+        self.assertEqual((self.link(one), self.link(other)), (RING, NO_RING))
+        connect(one, other)
+        for _ in attempts():
+            self.exchange(one, other)
+            rails = {rail["interface"]: rail["up"] for rail in self.report(one)["peers"][0]["rails"]}
             if rails == {"eth0": True, "eth1": True}:
                 break
         self.assertEqual(rails, {"eth0": True, "eth1": True})
-        self.talk_both_ways(one, other)
+        self.exchange(one, other)
 
     def test_ipv6(self):
+        ip = self.cluster.run
         for node in (1, 2):
-            old = json.loads(self.ip(node, "-json", "-4", "addr", "show", "eth0"))[0]["addr_info"][0]
-            self.ip(node, "-4", "addr", "flush", "dev", "eth0")
-            self.addCleanup(self.ip, node, "addr", "add", f"{old['local']}/{old['prefixlen']}", "dev", "eth0")
-            self.ip(node, "-6", "addr", "add", f"fd00:77::{node}/64", "dev", "eth0", "nodad")
-            self.addCleanup(self.ip, node, "-6", "addr", "del", f"fd00:77::{node}/64", "dev", "eth0")
-        crowd = [self.start_endpoint(2, FI_CLUSTER_IFACE="eth0") for _ in range(RINGS + 1)]
-        self.assertEqual([self.way(scripted) for scripted in crowd], [RING, NO_RING])
-        far = self.start_endpoint(1, FI_CLUSTER_IFACE="eth0")
-        for scripted in crowd:
-            self.assertTrue(self.seen(scripted)["endpoint"]["endpoint"].startswith("[fd00:77::2]:"))
-            self.talk_both_ways(far, scripted)
+            old = json.loads(ip(node, "ip", "-json", "-4", "addr", "show", "eth0"))[0]["addr_info"][0]
+            ip(node, "ip", "-4", "addr", "flush", "dev", "eth0")
+            self.addCleanup(ip, node, "ip", "addr", "add", f"{old['local']}/{old['prefixlen']}", "dev", "eth0")
+            ip(node, "ip", "-6", "addr", "add", f"fd00:77::{node}/64", "dev", "eth0", "nodad")
+            self.addCleanup(ip, node, "ip", "-6", "addr", "del", f"fd00:77::{node}/64", "dev", "eth0")
+        endpoints = [self.start_endpoint(2, FI_CLUSTER_IFACE="eth0") for _ in range(RINGS + 1)]
+        self.assertEqual([self.link(scripted) for scripted in endpoints], [RING, NO_RING])
+        remote = self.start_endpoint(1, FI_CLUSTER_IFACE="eth0")
+        for scripted in endpoints:
+            self.assertTrue(self.report(scripted)["endpoint"]["endpoint"].startswith("[fd00:77::2]:"))
+            self.exchange(remote, scripted)
 
 
-class Jumbo(Rationed):
+class Jumbo(OneRingCase):
     MTU = 9000
 
-    def test_all_are_served(self):
-        crowd = [self.start_endpoint(2) for _ in range(RINGS + 1)]
-        self.assertEqual([self.way(scripted) for scripted in crowd], [RING, NO_RING])
-        far = self.start_endpoint(1)
-        for scripted in crowd:
-            self.assertEqual(self.seen(scripted)["endpoint"]["frame_max_bytes"], self.MTU - 28)
-            self.talk_both_ways(far, scripted)
+    def test_all_endpoints_work(self):
+        endpoints = [self.start_endpoint(2) for _ in range(RINGS + 1)]
+        self.assertEqual([self.link(scripted) for scripted in endpoints], [RING, NO_RING])
+        remote = self.start_endpoint(1)
+        for scripted in endpoints:
+            self.assertEqual(self.report(scripted)["endpoint"]["frame_max_bytes"], self.MTU - 28)
+            self.exchange(remote, scripted)
 
 
 if __name__ == "__main__":
-    program.prepare(__doc__)
-    nodes.prepare()
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=endpoint_program.parse(__doc__), verbosity=2)

@@ -15,8 +15,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import server_client  # noqa: E402
 import verdicts  # noqa: E402
-import places  # noqa: E402
 import test_list  # noqa: E402
 
 COMPLETION = {"spin": "", "sread": "-c sread", "fd": "-c fd", "counter": "-t counter"}
@@ -120,8 +120,8 @@ class Runner:
                     self.place.wait_for_server(children[0])
             statuses = [None] * len(children)
             for index in reversed(range(len(children))):
-                statuses[index] = places.finish(children[index], deadline)
-                if statuses[index] != 0:  # the others wait for it in vain
+                statuses[index] = server_client.finish(children[index], deadline)
+                if statuses[index] != 0:  # the others would wait for it until their time is over
                     deadline = min(deadline, time.monotonic() + 5)
         finally:
             for child in children:
@@ -147,17 +147,15 @@ def main(arguments):
         for kind, line in lines:
             print(f"{kind:<8} {line}")
         return 0
-    if options.on != "loopback" and (reason := places.nodes.unavailable()):
-        print(reason)
-        return places.nodes.SKIPPED
-    with places.Place(options.on, options.cluster) as place:
-        runner = Runner(options, place)
-        for kind, line in lines:
-            if runner.excludes.match(line):
-                runner.table.add(line, verdicts.EXCLUDED)
-            else:
-                runner.run(kind, line)
-        return runner.table.finish()
+    if options.on != "loopback":
+        server_client.virtual_nodes.require()
+    runner = Runner(options, server_client.Placement(options.on, options.cluster))
+    for kind, line in lines:
+        if runner.excludes.match(line):
+            runner.table.add(line, verdicts.EXCLUDED)
+        else:
+            runner.run(kind, line)
+    return runner.table.finish()
 
 
 if __name__ == "__main__":

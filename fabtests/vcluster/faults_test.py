@@ -1,21 +1,20 @@
-"""What `vcluster faults` promises: each fault happens, to as many frames as asked, where asked, and is counted."""
+"""`vcluster faults`: each fault happens to the given share of frames at the given places, and is counted."""
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
 import unittest
 
-import nodes
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
 
 FRAMES = 10_000
-SIGMAS = 6  # a right program misses this once in half a billion
+SIGMAS = 6  # a correct program deviates by more once in half a billion runs
 TRAFFIC = os.path.join(os.path.dirname(os.path.realpath(__file__)), "traffic.py")
 
 
 def run(*arguments):
-    return nodes.vcluster(*arguments, capture_output=True, timeout=60)
+    return virtual_nodes.vcluster(*arguments, capture_output=True, timeout=60)
 
 
 class Faults(unittest.TestCase):
@@ -23,27 +22,24 @@ class Faults(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.name = nodes.make(3, "--rails", "2", suffix="-faults")
+        cls.cluster = virtual_nodes.make(3, "--rails", "2", suffix="-faults")
+        cls.name = cls.cluster.name
         cls.send(cls, "udp", 1)  # so that the nodes know each other's addresses
 
     def setUp(self):
         self.faults("--clear")
 
     def faults(self, *options):
-        result = run("faults", "--name", self.name, *options)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout
+        return self.cluster.faults(*options)
 
     def counts(self, *options):
-        return [entry["counts"] for entry in json.loads(self.faults("--list", "--json", *options))]
+        return self.cluster.fault_counts(*options)
 
     def send(self, way, count=FRAMES, *more):
-        inside = [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name]
         script = [sys.executable, "-B", TRAFFIC]
-        with subprocess.Popen([*inside, "node2", *script, "receive", way], stdout=subprocess.PIPE, text=True) as receiver:
+        with subprocess.Popen(self.cluster.command(2, *script, "receive", way), stdout=subprocess.PIPE, text=True) as receiver:
             address = receiver.stdout.readline().split()[1]
-            subprocess.run([*inside, "node1", *script, "send", way, address, str(count), *map(str, more)], check=True,
-                           timeout=60)
+            self.cluster.run(1, *script, "send", way, address, str(count), *map(str, more))
             return json.loads(receiver.stdout.read())
 
     def about(self, count, share, of=FRAMES):
@@ -106,12 +102,11 @@ class Faults(unittest.TestCase):
         self.faults("--delay", "1ms", "--loss", "1%")
         server = "import socket; s=socket.create_server(('', 0)); print(s.getsockname()[1], flush=True);" \
                  "c=s.accept()[0]; n=0\nwhile b:=c.recv(65536): n+=len(b)\nprint(n)"
-        inside = [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name]
-        with subprocess.Popen([*inside, "node2", sys.executable, "-c", server], stdout=subprocess.PIPE,
+        with subprocess.Popen(self.cluster.command(2, sys.executable, "-c", server), stdout=subprocess.PIPE,
                               text=True) as process:
             port = process.stdout.readline().strip()
             client = f"import socket; socket.create_connection(('node2', {port}), 30).sendall(bytes(200000))"
-            subprocess.run([*inside, "node1", sys.executable, "-c", client], check=True, timeout=60)
+            self.cluster.run(1, sys.executable, "-c", client)
             self.assertEqual(process.stdout.readline(), "200000\n")
 
     def test_a_super_frame_is_lost_in_pieces(self):
@@ -121,7 +116,7 @@ class Faults(unittest.TestCase):
         self.assertGreater(len({number // 20 for number in missing}), len(missing) // 4)
 
     def test_other_traffic_is_spared(self):
-        for only in ("udp", "shortcut"):
+        for only in ("udp", "ethertype"):
             self.faults("--loss", "100%", "--only", only)
             self.assertEqual(self.send("raw")["arrived"], FRAMES)
         self.assertEqual(self.send("udp")["arrived"], FRAMES)
@@ -152,7 +147,7 @@ class Faults(unittest.TestCase):
         self.assertGreater(len(seen["missing"]), 500)
         self.assertGreater(self.counts()[0]["tail_drops"], 500)
         self.faults("--clear")
-        self.assertNotIn("tbf", run("exec", "--name", self.name, "switch", "tc", "qdisc", "show", "dev", "n2r0").stdout)
+        self.assertNotIn("tbf", self.cluster.run("switch", "tc", "qdisc", "show", "dev", "n2r0"))
         self.assertEqual(self.send("raw", 1000, 1400)["arrived"], 1000)
 
     def test_nothing_is_left(self):
@@ -160,12 +155,11 @@ class Faults(unittest.TestCase):
         self.faults("--clear")
         self.assertEqual(self.faults("--list"), "no faults\n")
         self.assertEqual(self.send("raw")["missing"], [])
-        filters = run("exec", "--name", self.name, "switch", "tc", "filter", "show", "dev", "n2r0", "egress").stdout
-        self.assertEqual(filters, "")
-        rooms = [pid for pid in filter(str.isdigit, os.listdir("/proc")) if self._is_our_waiting_room(pid)]
-        self.assertEqual(rooms, [])
+        self.assertEqual(self.cluster.run("switch", "tc", "filter", "show", "dev", "n2r0", "egress"), "")
+        queues = [pid for pid in filter(str.isdigit, os.listdir("/proc")) if self._is_delay_queue(pid)]
+        self.assertEqual(queues, [])
 
-    def _is_our_waiting_room(self, pid):
+    def _is_delay_queue(self, pid):
         try:
             with open(f"/proc/{pid}/comm", encoding="ascii") as comm, open(f"/proc/{pid}/environ", "rb") as environ:
                 return comm.read() == "delay_queue\n" and f"VCLUSTER_NAME={self.name}".encode() in environ.read()
@@ -186,9 +180,5 @@ class Faults(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    nodes.prepare()
-    if not shutil.which("clang"):
-        nodes.skip("faults need clang")
-    if not hasattr(socket, "AF_PACKET"):
-        nodes.skip("no packet sockets")
+    virtual_nodes.require("clang")
     unittest.main(verbosity=2)

@@ -1,4 +1,4 @@
-"""What util/vcluster promises: separate nodes that reach each other, clear errors, and nothing left behind."""
+"""util/vcluster: separate nodes that reach each other, clear errors, and nothing left behind."""
 import json
 import os
 import signal
@@ -7,17 +7,18 @@ import sys
 import time
 import unittest
 
-import nodes
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
 
 PREFIX = f"ctest-{os.getpid()}"
 
 
 def run(*arguments, **options):
-    return nodes.vcluster(*arguments, capture_output=True, timeout=60, **options)
+    return virtual_nodes.vcluster(*arguments, capture_output=True, timeout=60, **options)
 
 
 def processes_with(word):
-    """Command lines on this machine that contain a word nobody else uses."""
+    """Command lines of processes of this machine that contain the word."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -60,7 +61,7 @@ class Errors(unittest.TestCase):
 
     def test_without_root(self):
         result = subprocess.run(
-            ["setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-B", nodes.VCLUSTER, "up"],
+            ["setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-B", virtual_nodes.TOOL, "up"],
             capture_output=True, text=True, check=False)
         self.assertIn("needs root", result.stderr)
         self.assertEqual(result.returncode, 1)
@@ -72,11 +73,11 @@ class Errors(unittest.TestCase):
 
 
 class Nodes(unittest.TestCase):
-    """One cluster of three nodes with two rails, looked at from all sides."""
+    """One cluster of three nodes with two rails."""
 
     @classmethod
     def setUpClass(cls):
-        cls.name = nodes.make(3, "--rails", "2", "--mtu", "9000", "--rate", "1gbit", suffix="-nodes")
+        cls.name = virtual_nodes.make(3, "--rails", "2", "--mtu", "9000", "--rate", "1gbit", suffix="-nodes").name
 
     def inside(self, node, script):
         result = run("exec", "--name", self.name, node, "sh", "-c", script)
@@ -116,7 +117,7 @@ class Nodes(unittest.TestCase):
                  "c=s.accept()[0]; c.sendall(socket.gethostname().encode()); c.close()"
         for name in ("node2", "node2-rail0", "node2-rail1"):
             process = subprocess.Popen(
-                [sys.executable, nodes.VCLUSTER, "exec", "--name", self.name, "node2", sys.executable, "-c", server],
+                [sys.executable, virtual_nodes.TOOL, "exec", "--name", self.name, "node2", sys.executable, "-c", server],
                 stdout=subprocess.PIPE, text=True)
             port = process.stdout.readline().strip()
             client = f"import socket; print(socket.create_connection(('{name}', {port}), 10).recv(99).decode())"
@@ -149,12 +150,12 @@ class Nodes(unittest.TestCase):
 
 
 class Life(unittest.TestCase):
-    """Coming and going, also by force."""
+    """Creation and removal, also after kills."""
 
     def test_down_ends_what_runs_and_leaves_nothing(self):
-        name = nodes.make(2, suffix="-life")
+        name = virtual_nodes.make(2, suffix="-life").name
         word = f"86{os.getpid()}"
-        runs = [subprocess.Popen([sys.executable, nodes.VCLUSTER, "exec", "--name", name, node, *words])
+        runs = [subprocess.Popen([sys.executable, virtual_nodes.TOOL, "exec", "--name", name, node, *words])
                 for node, words in (("1", ["sleep", word]), ("2", ["setsid", "sh", "-c", f"trap '' TERM; sleep {word}; :"]))]
         self.assertTrue(eventually(lambda: len(processes_with(f"sleep {word}")) >= 3))
         self.assertEqual(run("down", "--name", name).returncode, 0)
@@ -164,13 +165,13 @@ class Life(unittest.TestCase):
             process.wait(5)
 
     def test_clusters_side_by_side(self):
-        one, two = nodes.make(1, suffix="-one"), nodes.make(1, suffix="-two")
+        one, two = (virtual_nodes.make(1, suffix=suffix).name for suffix in ("-one", "-two"))
         self.assertEqual(run("down", "--name", one).returncode, 0)
         self.assertEqual(run("exec", "--name", two, "1", "true").returncode, 0)
         self.assertEqual(run("down", "--name", two).returncode, 0)
 
     def test_up_again_after_a_lost_node(self):
-        name = nodes.make(2, suffix="-lost")
+        name = virtual_nodes.make(2, suffix="-lost").name
         listed = {entry["name"]: entry for entry in json.loads(run("list", "--json").stdout)}
         os.kill(listed[name]["nodes"][1]["pid"], signal.SIGKILL)
         self.assertTrue(eventually(lambda: "broken" in run("exec", "--name", name, "1", "true").stderr))
@@ -190,7 +191,7 @@ class Life(unittest.TestCase):
     def test_up_again_after_an_interrupted_up(self):
         name = f"{PREFIX}-cut"
         for made in (0, 1, 4):  # cut with no node yet, with one, with half of them
-            process = subprocess.Popen([sys.executable, nodes.VCLUSTER, "up", "--name", name, "-n", "8"],
+            process = subprocess.Popen([sys.executable, virtual_nodes.TOOL, "up", "--name", name, "-n", "8"],
                                        stdout=subprocess.DEVNULL)
             self.assertTrue(eventually(lambda: self.nodes_made(name) >= made, pause=0.002))
             process.kill()
@@ -203,5 +204,5 @@ class Life(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    nodes.prepare()
+    virtual_nodes.require()
     unittest.main(verbosity=2)

@@ -3,7 +3,8 @@
 cli         options, the order of things, messages
 plan        what is measured in which mode
 transports  the peers: what each is, where it can run, how it is set up
-places      inside one node, between two virtual nodes: how a command is run on either side
+schedule    all runs of a plan in a fair order
+placement   inside one node, between two virtual nodes: how a command is run on either side
 runs        one run of one group of measures over one transport
 ucx         the same for UCX, which has a program of its own
 choices     the ways frames could go between nodes, and the table that says which is best
@@ -12,4 +13,5 @@ report      JSON, and the check that it is complete
 table       the text
 plots       the pictures; a program of its own, for it needs matplotlib
 machine     what it all ran on
+demo        util/demo: data check and MPI measurements
 """

@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 
-from . import schedule, choices, machine, places, plan, report, runs, samples, table, transports
+from cluster_lib import build
+
+from . import choices, machine, placement, plan, report, runs, samples, schedule, table, transports
 from .errors import PerfError
 
-_TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 _SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, and there wherever libfabric is
 _PLACES = (transports.INSIDE, transports.BETWEEN)
 
@@ -73,8 +74,8 @@ def _parser():
     parser.add_argument("--rate", default="", metavar="RATE", help="shape the ports of the nodes, such as 1gbit")
     parser.add_argument("--limit", type=int, default=90, metavar="SECONDS",
                         help="a run that takes longer is given up (default: %(default)s)")
-    parser.add_argument("--build", metavar="DIRECTORY", default=os.path.join(_TOP, "build", "release"),
-                        help="where the provider and the programs were built (default: build/release)")
+    parser.add_argument("--build", metavar="DIRECTORY", default=build.DEFAULT,
+                        help="where the provider and the programs are (default: build/release, built when they are missing)")
     return parser
 
 
@@ -129,15 +130,15 @@ def _warn_if_busy(about):
 
 
 def _measure(options):
+    build.ensure("cluster-perf", ["cluster-fi", "fabric_perf", "bare_perf"], options.build, "perf", with_mpi=["mpi_perf"])
     runner = runs.Runner(os.path.realpath(options.build), 0, options.limit)
-    runs.check_programs(runner)
     chosen = _plan(options)
     runner.milliseconds = chosen.milliseconds
-    about = machine.describe(_TOP)
+    about = machine.describe(build.TOP)
     if not options.smoke:
         _warn_if_busy(about)
     asked_places = options.places if options.choices is None else [transports.BETWEEN]
-    where = places.make(asked_places, options.mtu, options.rails, options.rate, _say)
+    where = placement.make(asked_places, options.mtu, options.rails, options.rate, _say)
     collected = samples.Samples()
     extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
     schedule.Schedule(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
@@ -181,16 +182,25 @@ def _plot(figures, directory):
     report.write(report.condensed(figures), source)
     with open(os.path.join(directory, "table.txt"), "w", encoding="utf-8") as file:
         file.write(_text(figures) + "\n")
+    interpreter = _python_with_matplotlib()
+    if interpreter is None:
+        try:
+            build.packages("perf")
+            interpreter = _python_with_matplotlib()
+        except build.BuildError as error:
+            raise PerfError(f"pictures need matplotlib: {error}; the figures are in {source}: draw them later with --from") from error
+    drawn = subprocess.run([interpreter, "-B", script, source, directory], capture_output=True, text=True, check=False)
+    if drawn.returncode != 0:
+        raise PerfError(f"the pictures could not be drawn: {drawn.stderr.strip().splitlines()[-1]}")
+    _say(f"pictures: {len(drawn.stdout.splitlines())} files in {directory}")
+
+
+def _python_with_matplotlib():
+    """Debian's package serves Debian's Python only, which need not be this one."""
     for interpreter in dict.fromkeys((sys.executable, "/usr/bin/python3")):
-        probe = subprocess.run([interpreter, "-c", "import matplotlib"], capture_output=True, check=False)
-        if probe.returncode != 0:
-            continue
-        drawn = subprocess.run([interpreter, "-B", script, source, directory], capture_output=True, text=True, check=False)
-        if drawn.returncode != 0:
-            raise PerfError(f"the pictures could not be drawn: {drawn.stderr.strip().splitlines()[-1]}")
-        return _say(f"pictures: {len(drawn.stdout.splitlines())} files in {directory}")
-    raise PerfError("pictures need matplotlib (Debian: python3-matplotlib; util/setup --for perf); "
-                    f"the figures are in {source}: draw them later with --from")
+        if subprocess.run([interpreter, "-c", "import matplotlib"], capture_output=True, check=False).returncode == 0:
+            return interpreter
+    return None
 
 
 def _show(options):
@@ -214,7 +224,7 @@ def main(arguments):
             return 0
         _check(options)
         return _show(options)
-    except PerfError as error:
+    except (PerfError, build.BuildError) as error:
         print(f"cluster-perf: {error}", file=sys.stderr)
         return 1
     except OSError as error:

@@ -83,6 +83,13 @@ def quick():
                 bare_between=[Item("frame", 64), Item("frame_rate", 64, 64)], repetitions=2, milliseconds=20)
 
 
+def demo():
+    """MPI only, for util/demo."""
+    mpi = Group("demo", [Item("latency", 8), Item("latency", _KIB), Item("latency", 64 * _KIB), Item("bandwidth", _MIB, 16),
+                         Item("rate", 8, 64)])
+    return Plan(groups=[], mpi_groups=[mpi], bare_inside=[], bare_between=[], repetitions=3, milliseconds=80)
+
+
 def smoke():
     """A few seconds: does it all work?"""
     common = Group("common", [Item("latency", 8), Item("rate", 8, 16), Item("bandwidth", 64 * _KIB, 4)])

@@ -1,17 +1,13 @@
 """Children that cannot outlive this process, and what they say."""
-import ctypes
 import os
 import queue
-import signal
 import subprocess
 import threading
 import time
 
+from cluster_lib.processes import die_with_parent
+
 from .errors import Skipped
-
-
-def _die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class Child:
@@ -20,7 +16,7 @@ class Child:
     def __init__(self, command, environment):
         self.name = os.path.basename(next((word for word in command if "_perf" in word or "ucx" in word), command[0]))
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        preexec_fn=_die_with_parent, cwd="/tmp")
+                                        preexec_fn=die_with_parent, cwd="/tmp")
         self.lines = queue.Queue()
         self.said, self.error_lines = [], []
         self._readers = [threading.Thread(target=self._read, args=(self.process.stdout, self.said, True), daemon=True),
@@ -70,12 +66,3 @@ class Child:
             return own[-1].removeprefix(f"{self.name}: ")[:300]
         manner = "had to be ended" if status is None else f"signal {-status}" if status < 0 else f"status {status}"
         return f"{self.name} ended with {manner}: {lines[-1] if lines else 'without a word'}"[:300]
-
-
-def listens(pid, port):
-    """True if somebody in the network namespace of the process accepts TCP connections on the port."""
-    try:
-        with open(f"/proc/{pid}/net/tcp", encoding="ascii") as table:
-            return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in list(table)[1:])
-    except OSError:
-        return False

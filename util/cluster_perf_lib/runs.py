@@ -5,8 +5,8 @@ import shutil
 import signal
 
 from . import transports, ucx
-from .errors import PerfError, Skipped
-from .places import processors
+from .errors import Skipped
+from .placement import processors
 from .processes import Child
 
 _START_SECONDS = 20
@@ -23,11 +23,6 @@ class Runner:
 
     def program(self, name):
         return os.path.join(self.build, "fabtests", "perf", name)
-
-    def missing(self):
-        wanted = [self.program("fabric_perf"), self.program("bare_perf"),
-                  os.path.join(self.build, "prov", "cluster", "libcluster-fi.so")]
-        return [path for path in wanted if not os.path.exists(path)]
 
     def run(self, place, transport, group):
         """Samples of one run; Skipped if the transport cannot do this here."""
@@ -90,13 +85,17 @@ class Runner:
             raise Skipped("no Open MPI here (Debian: openmpi-bin, libopenmpi-dev, then build again)")
         own, other = processors()
         peer = "127.0.0.1" if place.name == transports.INSIDE else place.address(1)
-        words = ["-np", "2", "--timeout", str(self.limit), *transport.arguments, self.program("mpi_perf"), "--peer", peer,
-                 "--milliseconds", str(self.milliseconds), "--limit", str(self.limit),
-                 "--cpus", f"{own},{other}", *[item.text() for item in items]]
-        child = Child(place.mpirun(words), transports.environment(transport, self.build))
-        if child.finish(self.limit + _START_SECONDS) != 0:
+        lines = self.mpirun(place, transport, ["-np", "2", "--timeout", str(self.limit)], self.limit,
+                            [self.program("mpi_perf"), "--peer", peer, "--milliseconds", str(self.milliseconds),
+                             "--limit", str(self.limit), "--cpus", f"{own},{other}", *[item.text() for item in items]])
+        return [json.loads(line) for line in lines if line.startswith('{"measure"')]
+
+    def mpirun(self, place, transport, options, limit, program):
+        """The lines that an MPI job over the transport prints; Skipped if it fails."""
+        child = Child(place.mpirun([*options, *transport.arguments, *program]), transports.environment(transport, self.build))
+        if child.finish(limit + _START_SECONDS) != 0:
             raise Skipped(child.failure_reason())
-        return [json.loads(line) for line in child.said if line.startswith('{"measure"')]
+        return child.said
 
     def _ucx(self, place, transport, items):
         if shutil.which("ucx_perftest") is None:
@@ -109,10 +108,3 @@ class Runner:
             sample = ucx.run(place, transports.environment(transport, self.build), item, self.milliseconds)
             samples.append({**sample, "line_ns": [before, self.distance()]})
         return samples
-
-
-def check_programs(runner):
-    missing = runner.missing()
-    if missing:
-        raise PerfError(f"{missing[0]} is not there: build first (cmake --preset release && cmake --build --preset release), "
-                        "or name another build with --build DIRECTORY")

@@ -3,6 +3,8 @@ import os
 import re
 from dataclasses import dataclass, field
 
+from cluster_lib.environment import of_provider, without_settings
+
 INSIDE, BETWEEN = "inside", "between"
 _MIB = 1 << 20
 
@@ -84,9 +86,7 @@ def _is_named(transport, asked):
 
 
 def environment(transport, build):
-    """That of this process without anything that would turn a transport into another one."""
-    values = {name: value for name, value in os.environ.items() if not re.match(r"(FI|OMPI|UCX|PSM3)_", name)}
-    if transport.provider == "cluster":
-        values.update({"FI_PROVIDER_PATH": os.path.join(build, "prov", "cluster"), "FI_PROVIDER": "cluster"})
-    values.update(transport.environment)
-    return values
+    """That of this process without settings that would turn a transport into another one, and with those of this one."""
+    ours = transport.provider == "cluster"
+    values = of_provider(os.path.join(build, "prov", "cluster")) if ours else without_settings()
+    return {**values, **transport.environment}

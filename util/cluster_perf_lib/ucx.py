@@ -3,9 +3,11 @@ latencies, and overall rates; it sends without waiting for answers, which the ot
 import os
 import time
 
+from cluster_lib.processes import listens
+
 from .errors import Skipped
-from .places import processors
-from .processes import Child, listens
+from .placement import processors
+from .processes import Child
 
 _TESTS = {
     "latency": "tag_lat", "bandwidth": "tag_bw", "rate": "tag_bw", "put_latency": "ucp_put_lat", "put": "ucp_put_bw",

@@ -21,7 +21,7 @@ from .errors import VclusterError
 
 DIRECTIONS = ("to", "from")
 SETTINGS = ("loss", "burst", "duplicate", "corrupt", "reorder", "reorder_ns", "delay_ns", "jitter_ns", "only")
-ONLY = ("all", "udp", "shortcut")  # by number, as native/faults.h has them
+ONLY = ("all", "udp", "ethertype")  # by number, as native/faults.h has them
 COUNTS = ("seen", "lost", "duplicated", "corrupted", "reordered", "delayed", "overrun", "longest_gap_ns")  # struct fault_counts
 _SETTINGS_LAYOUT = "=11Q"
 _COUNTS_LAYOUT = "=10Q"  # two more are the program's own

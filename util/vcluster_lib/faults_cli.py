@@ -15,7 +15,7 @@ node, so that each frame is at risk once.
 examples:
   vcluster faults --loss 1% --reorder 2%               everywhere
   vcluster faults --nodes 2 --loss 10% --only udp      towards node2; connections by TCP are spared
-  vcluster faults --loss 100% --only shortcut          no frame gets through past the IP stack
+  vcluster faults --loss 100% --only ethertype          no frame gets through past the IP stack
   vcluster faults --nodes 1 --rate 1gbit --buffer 64k  the port of node1 is slow and has a small queue
   vcluster faults --delay 1ms --jitter 200us           a long way
   vcluster faults --list                               what was done to how many frames

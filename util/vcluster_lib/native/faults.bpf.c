@@ -53,7 +53,7 @@ INLINE void count(__u64* counter) { __sync_fetch_and_add(counter, 1); }
 
 INLINE int happens(__u64 share) { return share != 0 && random_number() < share; }
 
-INLINE int is_shortcut(const struct __sk_buff* skb) {
+INLINE int is_ethertype(const struct __sk_buff* skb) {
   return skb->protocol == __builtin_bswap16(SHORTCUT_ETHERTYPE);
 }
 
@@ -61,11 +61,11 @@ INLINE int is_udp(struct __sk_buff* skb) {
   __u8 protocol = 0;
   if (skb->protocol == __builtin_bswap16(ETH_P_IP)) load_bytes(skb, ETH_HLEN + 9, &protocol, 1);
   if (skb->protocol == __builtin_bswap16(ETH_P_IPV6)) load_bytes(skb, ETH_HLEN + 6, &protocol, 1);
-  return protocol == 17 || is_shortcut(skb);
+  return protocol == 17 || is_ethertype(skb);
 }
 
 INLINE int is_spared(struct __sk_buff* skb, __u64 only) {
-  return (only == FAULT_ONLY_UDP && !is_udp(skb)) || (only == FAULT_ONLY_SHORTCUT && !is_shortcut(skb));
+  return (only == FAULT_ONLY_UDP && !is_udp(skb)) || (only == FAULT_ONLY_ETHERTYPE && !is_ethertype(skb));
 }
 
 INLINE void note_gap(struct fault_counts* counts, __u64 now) {

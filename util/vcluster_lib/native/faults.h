@@ -7,8 +7,8 @@
 
 #include <linux/types.h>
 
-#define FAULT_ONLY_UDP 1      /* on IP, or under the EtherType of a shortcut */
-#define FAULT_ONLY_SHORTCUT 2 /* that alone */
+#define FAULT_ONLY_UDP 1      /* on IP, or under the EtherType of the provider */
+#define FAULT_ONLY_ETHERTYPE 2 /* that alone */
 #define SHORTCUT_ETHERTYPE 0x88b5
 
 struct fault_settings {

@@ -1,0 +1,6 @@
+"""What several commands of util/ share.
+
+environment  the environment of programs that run over one provider
+processes    child processes, and what /proc shows about them
+build        building what a command needs when it is missing
+"""

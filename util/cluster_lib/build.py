@@ -1,0 +1,67 @@
+"""Building what a command needs when it is missing, and installing the packages for that."""
+import os
+import shutil
+import subprocess
+import sys
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+DEFAULT = os.path.join(TOP, "build", "release")
+
+# Where each target lies in a build tree.
+PATHS = {
+    "cluster-fi": "prov/cluster/libcluster-fi.so", "cluster-info": "util/info/cluster-info",
+    "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
+    "mpi_check": "fabtests/mpi/mpi_check"}
+
+
+class BuildError(Exception):
+    """Something is missing and could not be made; the text is one line with the reason."""
+
+
+def _progress(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def packages(purpose):
+    """Installs the packages of `util/setup --for PURPOSE` that are missing; BuildError with its reason when it cannot."""
+    result = subprocess.run([os.path.join(TOP, "util", "setup"), "--for", purpose], stdout=sys.stderr, stderr=subprocess.PIPE,
+                            text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError((result.stderr.strip().splitlines() or ["util/setup failed"])[-1].removeprefix("setup: "))
+
+
+def missing(targets, directory=DEFAULT):
+    return [target for target in targets if not os.path.exists(os.path.join(directory, PATHS[target]))]
+
+
+def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
+    """Builds the targets that are missing, if `directory` is the default; any other must be complete. Those of `with_mpi`
+    are built, too, when an MPI library is installed."""
+    wanted = missing(targets, directory)
+    if not wanted:
+        return
+    if os.path.realpath(directory) != os.path.realpath(DEFAULT):
+        raise BuildError(f"{os.path.join(directory, PATHS[wanted[0]])} is not there: build first, or leave out --build")
+    try:
+        packages(purpose)
+    except BuildError as reason:
+        _progress(f"{command}: {reason}; trying to build with what is installed")
+    if shutil.which("mpicc"):
+        wanted += missing(with_mpi, directory)
+    log = os.path.join(TOP, "build", f"{command}.log")
+    _progress(f"{command}: building {', '.join(wanted)}, once (log: {os.path.relpath(log)})")
+    os.makedirs(os.path.dirname(log), exist_ok=True)
+    with open(log, "w", encoding="utf-8") as output:
+        for words in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *wanted]):
+            try:
+                status = subprocess.run(words, cwd=TOP, stdout=output, stderr=subprocess.STDOUT, check=False).returncode
+            except FileNotFoundError as error:
+                raise BuildError("cmake is not installed: as root, util/setup --for build") from error
+            if status != 0:
+                raise BuildError(f"`{' '.join(words[:4])}` failed: {_first_error(log)} (log: {os.path.relpath(log)})")
+
+
+def _first_error(log):
+    with open(log, encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    return next((line.strip() for line in lines if "error" in line.lower() or "FAILED" in line), lines[-1] if lines else "")
