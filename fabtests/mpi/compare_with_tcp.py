@@ -1,8 +1,8 @@
-"""Runs what people run over many ranks, over `cluster` and over the library's own TCP in turns, and prints both.
+"""Runs programs with many ranks over `cluster` and over the library's own TCP in turns, and prints both.
 
-    compare_with_tcp.py --provider DIRECTORY --crowd mpi_many_ranks [--repetitions 5] [--links packet,udp] [--parts crowd,hpcc]
+    compare_with_tcp.py --provider DIRECTORY --many-ranks mpi_many_ranks [--repetitions 5] [--links packet,udp] [--parts many_ranks,hpcc]
 
-crowd: 8 ranks on 4 nodes, microseconds: barrier, sum of 8 bytes, all-to-all of 8 bytes a rank, 64 KiB to the next rank.
+many_ranks: 8 ranks on 4 nodes, microseconds: barrier, sum of 8 bytes, all-to-all of 8 bytes a rank, 64 KiB to the next rank.
 hpcc:  Debian's HPC Challenge, 4 ranks on 2 nodes, the figures in which the network takes part.
 Each figure is the median of the repetitions; the ratio is to TCP, above 1 is better. Run it on a quiet machine: all nodes
 share its processors.
@@ -18,14 +18,14 @@ import tempfile
 import hpcc
 import run_mpi
 
-CROWD = {f"{name}_us": -1 for name in ("barrier", "sum", "exchange", "turn")}  # -1: less is better
+MANY_RANKS = {f"{name}_us": -1 for name in ("barrier", "sum", "exchange", "turn")}  # -1: less is better
 HPCC = {"MaxPingPongLatency_usec": -1, "RandomlyOrderedRingLatency_usec": -1, "MinPingPongBandwidth_GBytes": 1,
         "NaturallyOrderedRingBandwidth_GBytes": 1, "RandomlyOrderedRingBandwidth_GBytes": 1, "PTRANS_GBs": 1,
         "MPIRandomAccess_GUPs": 1, "MPIFFT_Gflops": 1, "HPL_Tflops": 1}
 
 
-def crowd(options, way, cluster):
-    output = job(options, way, cluster, 4, 8, [options.crowd, str(options.milliseconds)])
+def many_ranks(options, way, cluster):
+    output = job(options, way, cluster, 4, 8, [options.many_ranks, str(options.milliseconds)])
     return {label: float(value) for label, value in re.findall(r"^(\w+_us) \d+ (\S+)", output, re.MULTILINE)}
 
 
@@ -70,16 +70,16 @@ def compare(options, title, run, figures, cluster):
 def main():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--provider", required=True, help="directory of libcluster-fi.so")
-    made.add_argument("--crowd", required=True, help="the program mpi_many_ranks")
+    made.add_argument("--many-ranks", required=True, help="the program mpi_many_ranks")
     made.add_argument("--repetitions", type=int, default=5, help="(default: %(default)s)")
     made.add_argument("--links", default="packet,udp", help="(default: %(default)s)")
-    made.add_argument("--parts", default="crowd,hpcc", help="(default: %(default)s)")
-    made.add_argument("--milliseconds", type=int, default=50, help="of one figure of crowd (default: %(default)s)")
+    made.add_argument("--parts", default="many_ranks,hpcc", help="(default: %(default)s)")
+    made.add_argument("--milliseconds", type=int, default=50, help="of one figure of many_ranks (default: %(default)s)")
     made.add_argument("--size", type=int, default=1000, help="order of hpcc's matrices (default: %(default)s)")
     options = made.parse_args()
     run_mpi.virtual_nodes.require()
-    if "crowd" in options.parts.split(","):
-        compare(options, "8 ranks on 4 nodes", crowd, CROWD, run_mpi.virtual_nodes.shared(4))
+    if "many_ranks" in options.parts.split(","):
+        compare(options, "8 ranks on 4 nodes", many_ranks, MANY_RANKS, run_mpi.virtual_nodes.shared(4))
     if "hpcc" in options.parts.split(","):
         if not shutil.which("hpcc"):
             run_mpi.virtual_nodes.skip("hpcc is not installed")

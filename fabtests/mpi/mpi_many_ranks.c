@@ -11,50 +11,50 @@
 
 enum { kTag = 1, kRepetitions = 5, kRanksMax = 64, kTurnBytes = 64 << 10 };
 
-struct crowd {
+struct ranks {
   int rank, size;
   char out[kTurnBytes], in[kTurnBytes];
 };
 
-typedef int (*work)(struct crowd* crowd, long round);
+typedef int (*work)(struct ranks* ranks, long round);
 
-static int barrier(struct crowd* crowd, long round) {
-  (void)crowd, (void)round;
+static int barrier(struct ranks* ranks, long round) {
+  (void)ranks, (void)round;
   return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS;
 }
 
-static int sum(struct crowd* crowd, long round) {
-  long mine = round + crowd->rank, all = -1;
+static int sum(struct ranks* ranks, long round) {
+  long mine = round + ranks->rank, all = -1;
   MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  return all == crowd->size * round + (long)crowd->size * (crowd->size - 1) / 2;
+  return all == ranks->size * round + (long)ranks->size * (ranks->size - 1) / 2;
 }
 
-static int exchange(struct crowd* crowd, long round) {
+static int exchange(struct ranks* ranks, long round) {
   long out[kRanksMax], in[kRanksMax];
-  for (int i = 0; i < crowd->size; ++i) out[i] = round * kRanksMax + i, in[i] = -1;
+  for (int i = 0; i < ranks->size; ++i) out[i] = round * kRanksMax + i, in[i] = -1;
   MPI_Alltoall(out, 1, MPI_LONG, in, 1, MPI_LONG, MPI_COMM_WORLD);
-  for (int i = 0; i < crowd->size; ++i) {
-    if (in[i] != round * kRanksMax + crowd->rank) return 0;
+  for (int i = 0; i < ranks->size; ++i) {
+    if (in[i] != round * kRanksMax + ranks->rank) return 0;
   }
   return 1;
 }
 
-static int turn(struct crowd* crowd, long round) {
-  const int next = (crowd->rank + 1) % crowd->size, before = (crowd->rank + crowd->size - 1) % crowd->size;
+static int turn(struct ranks* ranks, long round) {
+  const int next = (ranks->rank + 1) % ranks->size, before = (ranks->rank + ranks->size - 1) % ranks->size;
   const long last = kTurnBytes - 1 - round % (kTurnBytes / 2), first = round % (kTurnBytes / 2);
-  crowd->out[first] = crowd->out[last] = (char)(round + crowd->rank);
-  crowd->in[first] = crowd->in[last] = (char)~(round + before);
-  MPI_Sendrecv(crowd->out, kTurnBytes, MPI_BYTE, next, kTag, crowd->in, kTurnBytes, MPI_BYTE, before, kTag,
+  ranks->out[first] = ranks->out[last] = (char)(round + ranks->rank);
+  ranks->in[first] = ranks->in[last] = (char)~(round + before);
+  MPI_Sendrecv(ranks->out, kTurnBytes, MPI_BYTE, next, kTag, ranks->in, kTurnBytes, MPI_BYTE, before, kTag,
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  return crowd->in[first] == (char)(round + before) && crowd->in[last] == (char)(round + before);
+  return ranks->in[first] == (char)(round + before) && ranks->in[last] == (char)(round + before);
 }
 
-static double timed(struct crowd* crowd, const char* name, work run, long rounds) {
+static double timed(struct ranks* ranks, const char* name, work run, long rounds) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
   for (long round = 0; round < rounds; ++round) {
-    if (run(crowd, round)) continue;
-    printf("FAIL mpi_many_ranks: %s, rank %d, round %ld\n", name, crowd->rank, round);
+    if (run(ranks, round)) continue;
+    printf("FAIL mpi_many_ranks: %s, rank %d, round %ld\n", name, ranks->rank, round);
     fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
@@ -69,37 +69,37 @@ static int ascending(const void* left, const void* right) {
 }
 
 // Every rank comes to the same number of rounds, for all know the longest time.
-static void measure(struct crowd* crowd, const char* name, work run, double seconds) {
+static void measure(struct ranks* ranks, const char* name, work run, double seconds) {
   double figures[kRepetitions];
   long rounds = 4;
-  double taken = timed(crowd, name, run, rounds);
-  while ((taken = timed(crowd, name, run, rounds)) < seconds / 4) rounds *= 4;
+  double taken = timed(ranks, name, run, rounds);
+  while ((taken = timed(ranks, name, run, rounds)) < seconds / 4) rounds *= 4;
   rounds = (long)((double)rounds * seconds / taken) + 1;
-  for (int i = 0; i < kRepetitions; ++i) figures[i] = timed(crowd, name, run, rounds) * 1e6 / (double)rounds;
-  if (crowd->rank != 0) return;
+  for (int i = 0; i < kRepetitions; ++i) figures[i] = timed(ranks, name, run, rounds) * 1e6 / (double)rounds;
+  if (ranks->rank != 0) return;
   qsort(figures, kRepetitions, sizeof figures[0], ascending);
-  printf("%s_us %d %.2f %.2f %.2f\n", name, crowd->size, figures[kRepetitions / 2], figures[0],
+  printf("%s_us %d %.2f %.2f %.2f\n", name, ranks->size, figures[kRepetitions / 2], figures[0],
          figures[kRepetitions - 1]);
   fflush(stdout);
 }
 
 int main(int argc, char** argv) {
   const double seconds = argc == 2 ? atof(argv[1]) / 1e3 : 0;
-  static struct crowd crowd;
+  static struct ranks ranks;
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &crowd.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &crowd.size);
-  if (seconds <= 0 || crowd.size > kRanksMax) {
-    if (crowd.rank == 0)
+  MPI_Comm_rank(MPI_COMM_WORLD, &ranks.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks.size);
+  if (seconds <= 0 || ranks.size > kRanksMax) {
+    if (ranks.rank == 0)
       fprintf(stderr, "usage: mpirun ... mpi_many_ranks MILLISECONDS (of one repetition; at most %d ranks)\n",
               kRanksMax);
     MPI_Finalize();
     return 2;
   }
-  measure(&crowd, "barrier", barrier, seconds);
-  measure(&crowd, "sum", sum, seconds);
-  measure(&crowd, "exchange", exchange, seconds);
-  measure(&crowd, "turn", turn, seconds);
+  measure(&ranks, "barrier", barrier, seconds);
+  measure(&ranks, "sum", sum, seconds);
+  measure(&ranks, "exchange", exchange, seconds);
+  measure(&ranks, "turn", turn, seconds);
   MPI_Finalize();
   return 0;
 }

@@ -2,7 +2,10 @@
 import argparse
 import json
 import os
+import shutil
 import sys
+
+from cluster_lib import build
 
 from . import cluster, faults_cli, launchers, mpi_job, namespaces, network, processes, state
 from .errors import VclusterError
@@ -125,6 +128,18 @@ def _need_root():
         raise VclusterError("needs root, as it makes and enters namespaces of the kernel: try sudo")
 
 
+# command -> (programs it runs, packages that have them)
+_NEEDS = {"up": (("ip", "tc", "unshare"), "nodes"), "faults": (("tc", "clang"), "nodes"), "mpirun": (("mpirun",), "demo")}
+
+
+def _install_missing(options):
+    programs, purpose = _NEEDS.get(options.command, ((), ""))
+    if options.command == "mpirun" and options.mpi:
+        return
+    if any(shutil.which(program) is None for program in programs):
+        build.packages(purpose)
+
+
 def _exec(record, options):
     in_switch = options.node == "switch"
     holder = record["switch"] if in_switch else state.node(record, options.node)
@@ -166,6 +181,7 @@ def _dispatch(options, words):
     if options.command == "agent":
         return mpi_job.agent(state.running(options.name), options.words[1:] if options.words[:1] == ["--"] else options.words)
     _refuse_inside()
+    _install_missing(options)
     if options.command == "up":
         record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
         print(f"cluster '{record['name']}': node1 to node{record['size']}, "
@@ -188,7 +204,7 @@ def main(arguments):
     options = _parser().parse_args(arguments)
     try:
         return _dispatch(options, words)
-    except VclusterError as error:
+    except (VclusterError, build.BuildError) as error:
         print(f"vcluster: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

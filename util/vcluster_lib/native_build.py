@@ -1,9 +1,9 @@
-"""The parts of vcluster that are no Python: built at their first use and after each change, kept under /run/vcluster."""
+"""The parts of vcluster in C and C++: built at their first use and after each change, kept under /run/vcluster."""
 import glob
 import hashlib
 import os
-import shutil
 import subprocess
+import sys
 
 from . import state
 from .errors import VclusterError
@@ -24,14 +24,13 @@ def _fingerprint():
 
 
 def built(source):
-    """Path of what was made of a file in native/."""
+    """Path of the program built from a file in native/."""
     directory = os.path.join(state.ROOT, ".native-" + _fingerprint())
     target = os.path.join(directory, source.partition(".")[0])
     if os.path.exists(target):
         return target
     command = _COMMANDS[source]
-    if shutil.which(command[0]) is None:
-        raise VclusterError(f"faults need {command[0]} to build their parts (Debian: apt install clang)")
+    print(f"vcluster: building {source}, once", file=sys.stderr, flush=True)
     os.makedirs(directory, exist_ok=True)
     # Where <asm/types.h> lies on Debian; a compiler for another machine does not look there by itself.
     places = [f"-I{place}" for place in glob.glob("/usr/include/*-linux-gnu")]

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""`cmake --install` into a directory: libfabric loads the plugin from there, the header compiles, commands and manuals are
+there."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
+
+OPTIONS = None
+MANUALS = ("man7/fi_cluster.7", "man1/cluster-info.1", "man1/cluster-perf.1", "man1/vcluster.1", "man1/cluster-dissect.1")
+PROGRAM = """\
+#include <rdma/fabric.h>
+#include <rdma/fi_ext_cluster.h>
+int main(void) { return 0; }
+"""
+
+
+def run(*words, **options):
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, **options)
+
+
+class Install(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory(prefix="install-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.prefix = directory.name
+        result = run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", cls.prefix)
+        if result.returncode != 0:
+            raise RuntimeError(result.stdout + result.stderr)
+
+    def find(self, name):
+        found = [os.path.join(folder, name) for folder, _, names in os.walk(self.prefix) if name in names]
+        self.assertEqual(len(found), 1, name)
+        return found[0]
+
+    def test_libfabric_loads_the_plugin(self):
+        plugin = os.path.dirname(self.find("libcluster-fi.so"))
+        self.assertEqual(os.path.basename(plugin), "libfabric", "the directory where libfabric looks for plugins")
+        result = run("fi_info", "-p", "cluster", env=virtual_nodes.of_provider(plugin))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("provider: cluster\n", result.stdout)
+
+    def test_the_header_compiles(self):
+        include = os.path.dirname(os.path.dirname(self.find("fi_ext_cluster.h")))
+        result = run(OPTIONS.compiler, "-Wall", "-Wextra", "-Werror", f"-I{include}", f"-I{OPTIONS.libfabric_headers}",
+                     "-fsyntax-only", "-x", "c", "-", input=PROGRAM)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_commands_and_manuals(self):
+        for name in MANUALS:
+            self.assertTrue(os.path.exists(os.path.join(self.prefix, "share", "man", name)), name)
+        result = run(self.find("cluster-info"), "--host")
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    for option in ("--build", "--cmake", "--compiler", "--libfabric-headers"):
+        parser.add_argument(option, required=True)
+    OPTIONS = parser.parse_args()
+    if shutil.which("fi_info") is None:
+        virtual_nodes.skip("fi_info is not installed")
+    unittest.main(argv=sys.argv[:1], verbosity=2)
