@@ -1,4 +1,5 @@
-// Borrowed memory: spans, and a Gather, a window of a scattered buffer. Nothing here owns anything.
+// Borrowed memory: spans, and a Gather, which is a window of a scattered buffer. Nothing here owns memory;
+// the caller keeps it alive.
 #pragma once
 
 #include <cstddef>

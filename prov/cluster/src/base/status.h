@@ -1,4 +1,5 @@
-// The result of an operation, below api/, which turns it into libfabric's error numbers.
+// The result of an operation, or the reason why it failed, in all components below api/. api/ turns it into
+// libfabric's error numbers.
 #pragma once
 
 namespace cluster {

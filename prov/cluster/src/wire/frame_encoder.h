@@ -1,4 +1,5 @@
-// The one encoder of frame headers: every frame that leaves, of a session or of none, is completed here.
+// The one encoder of frame headers: every frame that leaves, of a session or of none, is completed here. It
+// knows no blocks and no segments; the caller has put them behind the header.
 #pragma once
 
 #include <cstddef>
