@@ -41,7 +41,7 @@ class MessengerHarness {
       case 3: deliver(); break;
       case 4: messenger_.matcher().cancel(pick_context()); break;
       case 5: peek(); break;
-      case 6: carrier_.room = input_.ConsumeIntegralInRange<std::size_t>(0, 8); break;
+      case 6: carrier_.capacity = input_.ConsumeIntegralInRange<std::size_t>(0, 8); break;
       case 7: fail(); break;
       case 8: operate(); break;
       case 9: receive_many(); break;

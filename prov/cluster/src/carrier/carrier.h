@@ -1,5 +1,6 @@
-// What the protocol needs from below: something that brings segments to one peer, once, intact.
-// Two things are carriers: a shared-memory ring (shm/) and a flow over the network (reliability/).
+// What the protocol needs from the layer below: it delivers segments to one peer, each exactly once and
+// intact. There are three: a shared-memory ring (shm/), a flow over the network (reliability/), and the queue
+// by which an endpoint reaches itself (engine/).
 #pragma once
 
 #include <algorithm>
@@ -12,11 +13,11 @@
 
 namespace cluster::carrier {
 
-/// Names what the poster wants to hear about again; 0 = nothing. Opaque to carriers.
+/// Names a segment whose delivery the caller wants reported; 0: it does not. Opaque to carriers.
 using Token = std::uint64_t;
 
 enum class PayloadMode : std::uint8_t {
-  copy,       ///< the payload is the caller's again on return
+  copy,       ///< the caller may change the payload on return
   reference,  ///< the payload stays valid until the token is reported (token not 0)
 };
 
@@ -27,27 +28,26 @@ class Carrier {
   /// Largest payload that post() takes now in a segment of this shape, bytes.
   virtual std::size_t payload_max(const wire::Segment& segment) const = 0;
 
-  /// How much of a payload that is longer than that and may be cut anywhere goes best into the next segment:
-  /// what fills the room that others have left.
+  /// The best size of the next segment of a payload that is longer than that and may be cut anywhere: it
+  /// fills the free bytes that earlier segments left.
   virtual std::size_t fragment_max(const wire::Segment& segment) const { return payload_max(segment); }
 
-  /// How long a message may be that travels unasked. The receiver of longer ones had better ask for them: it
-  /// knows who else sends to it.
+  /// Largest message that may be sent eagerly. The receiver should pull longer ones, since it knows what else
+  /// is sent to it.
   virtual std::size_t eager_limit() const { return std::numeric_limits<std::size_t>::max(); }
 
-  /// Takes a segment with its payload (`segment.length` == payload.length), or answers false: no
-  /// room, try again after progress. Ordered segments (wire::ordered) are delivered in the order
-  /// they were posted; the others whenever they arrive. A token is reported exactly once, when the
-  /// peer's library has the segment, and every ordered one before it if it is ordered itself, by
-  /// whoever drives the carrier; never from inside post().
-  virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode hold, Token token) = 0;
+  /// Takes a segment with its payload (`segment.length` == payload.length). False: not enough free bytes, try
+  /// again after progress. Ordered segments (wire::ordered) are delivered in the order they were posted, the
+  /// others when they arrive. A token is reported exactly once, by the engine, and never from inside post():
+  /// when the peer's library has the segment, and, if it is ordered, every ordered one before it.
+  virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
-  /// True if a segment that post() took is as good as delivered (it lies in memory that the peer
-  /// reads): then tokens are not needed, and post() ignores them.
+  /// True if a segment counts as delivered when post() returns, since it lies in memory that the peer reads:
+  /// then post() ignores tokens.
   virtual bool immediate() const = 0;
 };
 
-/// The next part of what has `left` bytes left and is not cut without need.
+/// The size of the next segment of a payload with `left` bytes left, which is cut only if it must be.
 inline std::size_t next_fragment(std::size_t left, const Carrier& carrier, const wire::Segment& segment) {
   return left <= carrier.payload_max(segment) ? left : std::min(left, carrier.fragment_max(segment));
 }

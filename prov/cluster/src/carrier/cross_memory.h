@@ -1,5 +1,6 @@
-// The memory of a peer on the same node, where the kernel lets this process copy to and from it: the
-// way of large messages that are copied once, not twice through a ring (protocol/direct.cc).
+// The memory of a peer process on the same node, where the kernel lets this process copy from and to it
+// (cross-memory attach, CMA): large messages are then copied once, not twice through a ring
+// (protocol/direct_copy.h).
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ class CrossMemory {
   virtual ~CrossMemory() = default;
 
   /// Copies `length` bytes from the peer's `address` to position `offset` of the concatenation of
-  /// `slices`. False: it was not (all) copied, and there is no sense in asking again.
+  /// `slices`. False: not all of it was copied, and another attempt would fail, too.
   virtual bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                     std::size_t length) = 0;
   /// The same towards the peer.

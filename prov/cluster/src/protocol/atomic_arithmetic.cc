@@ -168,36 +168,36 @@ Value load(const std::byte* from) {
 
 /// The unsigned integer of that size, for which the processor has atomic instructions; void: none.
 template <std::size_t size>
-struct WordOf {
+struct BitsOf {
   using Type = void;
 };
 template <>
-struct WordOf<1> {
+struct BitsOf<1> {
   using Type = std::uint8_t;
 };
 template <>
-struct WordOf<2> {
+struct BitsOf<2> {
   using Type = std::uint16_t;
 };
 template <>
-struct WordOf<4> {
+struct BitsOf<4> {
   using Type = std::uint32_t;
 };
 template <>
-struct WordOf<8> {
+struct BitsOf<8> {
   using Type = std::uint64_t;
 };
 
-/// Puts change(what is there) there, and returns what was there before.
+/// Replaces the value by change(value), and returns the previous one.
 template <typename Value, bool changes, typename Change>
 Value exchange(std::byte* place, Change&& change) {
-  using Word = typename WordOf<sizeof(Value)>::Type;
-  if constexpr (!std::is_void_v<Word>) {
-    if (reinterpret_cast<std::uintptr_t>(place) % sizeof(Word) == 0) {
-      const std::atomic_ref word(*reinterpret_cast<Word*>(place));
-      Word was = word.load(std::memory_order_acquire);
+  using Bits = typename BitsOf<sizeof(Value)>::Type;
+  if constexpr (!std::is_void_v<Bits>) {
+    if (reinterpret_cast<std::uintptr_t>(place) % sizeof(Bits) == 0) {
+      const std::atomic_ref bits(*reinterpret_cast<Bits*>(place));
+      Bits was = bits.load(std::memory_order_acquire);
       if constexpr (changes) {
-        while (!word.compare_exchange_weak(was, std::bit_cast<Word>(change(std::bit_cast<Value>(was))))) {
+        while (!bits.compare_exchange_weak(was, std::bit_cast<Bits>(change(std::bit_cast<Value>(was))))) {
         }
       }
       return std::bit_cast<Value>(was);

@@ -1,10 +1,10 @@
 // The arithmetic of remote atomic operations: every operation on every type that has it, element by
 // element, on memory that may have any alignment.
 //
-// Whoever calls holds the lock of the regions (regions.h), which excludes every other way in which
-// this provider touches registered memory of the domain. Elements of up to eight bytes that are
-// aligned are changed by the processor's own atomic instructions besides, so that they are atomic
-// for the application's instructions, too, and for whoever else has the memory mapped.
+// The caller holds the lock of the region table, which excludes every other access of this provider to
+// registered memory of the domain. Aligned elements of up to eight bytes are also changed by the processor's
+// atomic instructions, so that they are atomic for the application's instructions and for other processes
+// that have the memory mapped.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace cluster::protocol {
 
-/// Has the type this operation? Bits and masks are for integers, order is not for complex numbers.
+/// True if the type has this operation: bits and masks are for integers, order is not for complex numbers.
 bool supported(wire::AtomicOp op, wire::AtomicType type);
 
 /// One part of an operation that is supported: `bytes` of `target`, a multiple of the element's size.
-/// `operands` and `comparands` are as long if the operation has them; what was there goes to `before`.
+/// `operands` and `comparands` are as long if the operation has them; the previous values go to `before`.
 struct AtomicPart {
   std::byte* target;
   const std::byte* operands;

@@ -1,5 +1,5 @@
-// What became of an operation, in the protocol's own terms; api/ turns it into the entry format and
-// the flags that libfabric defines. A CompletionQueue never overruns: it grows.
+// The outcome of an operation, in the protocol's terms; api/ turns it into the entry format and the flags
+// that libfabric defines. A CompletionQueue never overruns: it grows.
 #pragma once
 
 #include <atomic>
@@ -25,24 +25,24 @@ struct Completion {
     write,            ///< a remote write of this side
     read,             ///< a remote read of this side
     atomic,           ///< an atomic operation of this side
-    fetch,            ///< one that brought back what was there
-    buffer_released,  ///< nothing but that: Completion::releases_buffer
-    remote_write,     ///< a peer's write with data has landed here
+    fetch,            ///< one that fetched the previous values
+    buffer_released,  ///< no message: a buffer for many messages is released
+    remote_write,     ///< a peer's write with remote completion data has arrived here
   };
 
   void* context = nullptr;
   Kind kind = Kind::send;
   bool tagged = false;
   bool has_data = false;         ///< remote completion data came with the message
-  bool releases_buffer = false;  ///< its buffer for many messages is the application's again
+  bool releases_buffer = false;  ///< the application has its buffer for many messages back
   Status status = Status::ok;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   void* buffer = nullptr;                ///< receives: where the message was put
   std::size_t length = 0;                ///< bytes received (sends: 0)
   std::size_t lost = 0;                  ///< truncated: bytes that did not fit
-  std::uint64_t source = kAddrNotAvail;  ///< receives: handle of the sender, if it was asked for
-  SocketAddress peer;                    ///< failures: whom it concerns
+  std::uint64_t source = kAddrNotAvail;  ///< receives: the sender, if the endpoint wants it
+  SocketAddress peer;                    ///< failures: the peer concerned
 };
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
@@ -51,8 +51,8 @@ class CompletionQueue {
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) {}
 
   void push(const Completion& completion);
-  /// Takes completions from the head while `wanted(completion)` holds, at most `count`, and hands
-  /// each to `take`. Returns how many.
+  /// Removes completions from the head while `wanted(completion)` is true, at most `count`, and calls
+  /// take(completion) for each. Returns how many.
   template <typename Wanted, typename Take>
   std::size_t drain(std::size_t count, Wanted&& wanted, Take&& take) {
     const std::lock_guard guard(lock_);
@@ -74,9 +74,9 @@ class CompletionQueue {
     const std::lock_guard guard(lock_);
     return failed_ == 0 && entries_.size() < enough;
   }
-  /// From now on the next completion wakes `waker`, which must outlive the queue's use. False if there
-  /// are `enough` already, or one that failed: nothing to sleep for. The waker is put to rest only
-  /// together with that promise, so that whoever else sleeps on it does not miss what it was raised for.
+  /// The next completion wakes `waker`, which must outlive the queue's use. False if there are `enough`
+  /// already, or one that failed: then the caller need not sleep. The waker is reset only if the call returns
+  /// true, so that another thread that sleeps on it does not miss its event.
   bool wake_at_next(Waker& waker, std::size_t enough);
   /// Calls visit(front) under the lock; returns false if there is none.
   template <typename Visit>
@@ -121,8 +121,8 @@ class Counter {
     changed();
   }
 
-  /// From now on the next change wakes `waker`. Whoever asks looks at the counter again before it
-  /// sleeps: of a change and this call one sees the other, since both are in one total order.
+  /// The next change wakes `waker`. The caller reads the counter again before it sleeps: of a change and this
+  /// call one sees the other, since both are in one total order.
   void wake_at_next(Waker& waker) {
     waker.clear();
     waker_.store(&waker);
@@ -142,7 +142,7 @@ class Counter {
 
 class RegionTable;
 
-/// Where an endpoint reports: null where nothing is bound.
+/// What is bound to an endpoint (fi_ep_bind), null where nothing is, and what it was opened for.
 struct EndpointBindings {
   CompletionQueue* sends = nullptr;
   CompletionQueue* receives = nullptr;
@@ -152,10 +152,10 @@ struct EndpointBindings {
   Counter* read_counter = nullptr;          ///< remote reads and fetching atomics of this side
   Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
   Counter* remote_read_counter = nullptr;
-  RegionTable* regions = nullptr;      ///< what peers may touch; null: nothing
+  RegionTable* regions = nullptr;      ///< what peers may access; null: nothing
   bool want_source = false;            ///< fill Completion::source of receives
   bool report_unknown_source = false;  ///< messages whose sender has no handle are reported as failures
-  Ordering ordering{};                 ///< what the endpoint was promised
+  Ordering ordering{};                 ///< what the endpoint was opened with
 };
 
 }  // namespace cluster::protocol

@@ -1,6 +1,6 @@
 // Reports every outcome: entries of completion queues and ticks of counters, of this side's operations and of
-// what peers did to registered memory. It decides what an entry says; when an operation is complete is
-// decided by those who call it.
+// what peers did to registered memory. It decides what an entry contains; its callers
+// decide when an operation is complete.
 #pragma once
 
 #include "base/pool.h"

@@ -1,5 +1,5 @@
-// What all parts of one endpoint's protocol refer to: settings, counters, where completions go, and the directory
-// of source addresses. Owned by Messenger.
+// What all parts of one endpoint's protocol refer to: settings, counters, where completions go, and the
+// directory of source addresses. Owned by Messenger.
 #pragma once
 
 #include "base/counters.h"

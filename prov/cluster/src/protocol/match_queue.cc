@@ -5,7 +5,7 @@
 namespace cluster::protocol {
 namespace {
 
-/// So many steps along a list cost about as much as the indices do.
+/// A walk of this many steps costs about as much as the indices do.
 constexpr std::size_t kWalkMax = 32;
 
 }  // namespace
@@ -67,8 +67,8 @@ void MatchQueue::drop(UnexpectedMessage& message) {
 }
 
 UnexpectedMessage* MatchQueue::search(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
-  if (const UnexpectedIndex::Answer answer = unexpected_index_.find(from, tag, ignore); answer.known) {
-    return answer.message;
+  if (const UnexpectedIndex::Result result = unexpected_index_.find(from, tag, ignore); result.known) {
+    return result.message;
   }
   std::size_t steps = 0;
   UnexpectedMessage* message = stored_.front();

@@ -1,10 +1,10 @@
-// Matching: which receive a message belongs to. Receives are tried in the order they were posted,
-// wildcards and directed ones alike; messages are found in the order they arrived. One queue for
-// tagged messages and one for the others, which never mix.
+// The queue of posted receives and that of unexpected messages, one pair for tagged messages and one for
+// untagged ones. Receives are matched in the order of posting, wildcard and directed ones alike; messages are
+// found in the order of arrival.
 //
-// Most programs have few receives posted and few messages stored, or take them in the order in which they
-// come: then a walk along the list is the fastest there is. Once one was longer than kWalkMax they are
-// indexed (posted_index.h, stored_index.h), so that ten thousand of either cost no more than a few.
+// Most programs have few receives posted and few messages stored, or match them in order: then walking the
+// list is fastest. After a walk longer than kWalkMax they are indexed (posted_index.h, unexpected_index.h),
+// so that ten thousand of either cost no more than a few.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ class MatchQueue {
  public:
   void post(RecvRequest& receive);
   void withdraw(RecvRequest& receive);
-  /// The first posted receive that takes this message, or null. It leaves the queue, unless it is a buffer
-  /// for many messages.
+  /// The first posted receive that matches this message, or null. It leaves the queue, unless it is a
+  /// MultiRecvBuffer.
   RecvRequest* match(const Channel* channel, std::uint64_t tag);
-  /// Is there one?
+  /// True if there is one.
   bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
   /// The first posted receive with this context; stays in the queue.
   RecvRequest* find_context(const void* context) const;
-  /// The first posted receive that waits for this channel and no other; stays in the queue.
+  /// The first posted receive that matches only this channel; stays in the queue.
   RecvRequest* find_directed(const Channel* channel) const;
   template <typename Visit>
   void each_directed(Visit& visit) const {
@@ -37,7 +37,7 @@ class MatchQueue {
 
   void store(UnexpectedMessage& message);
   void drop(UnexpectedMessage& message);
-  /// The first stored message, unclaimed and not yet taken, that fits; stays in the queue.
+  /// The first available message that matches; stays in the queue.
   UnexpectedMessage* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
     return stored_.empty() ? nullptr : search(from, tag, ignore);
   }

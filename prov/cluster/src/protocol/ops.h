@@ -15,8 +15,8 @@ inline constexpr std::size_t kIovMax = 8;                        ///< iov_limit
 inline constexpr std::size_t kInjectMax = 1024;                  ///< inject_size, bytes
 inline constexpr std::uint64_t kAddrUnspec = ~std::uint64_t{0};  ///< FI_ADDR_UNSPEC
 
-/// What must not overtake what on the way to one peer, at any size. Messages never overtake messages nor
-/// the writes before them, and atomics never each other; what is asked for beyond that may cost waiting.
+/// What must not overtake what towards one peer, at any size (FI_ORDER_*). Messages never overtake messages
+/// or the writes before them, and atomics never each other; any order beyond that may cost waiting.
 struct Ordering {
   bool read_after_read = false;
   bool read_after_write = false;
@@ -27,8 +27,8 @@ struct Ordering {
 
 /// When a send counts as complete (fi_cq(3), completion levels).
 enum class CompletionLevel : std::uint8_t {
-  inject,    ///< the buffer may be used again
-  transmit,  ///< the peer's library has it
+  inject,    ///< the application may change the buffer
+  transmit,  ///< the peer's library has the message
   delivery,  ///< the peer's protocol has placed it in a receive or in its unexpected store
 };
 
@@ -41,9 +41,9 @@ struct SendOp {
   std::uint64_t data = 0;
   bool tagged = false;
   bool has_data = false;
-  bool inject = false;  ///< buffers are the caller's again on return; length <= kInjectMax
+  bool inject = false;  ///< the caller may change the buffers on return; length <= kInjectMax
   bool report = true;   ///< write a completion on success (failures always do)
-  bool more = false;    ///< another one follows at once: do not hurry this one out
+  bool more = false;    ///< FI_MORE: another one follows at once, do not transmit for this one alone
   bool fence = false;   ///< begin after everything before it, to this peer, is complete
   CompletionLevel completion_level = CompletionLevel::transmit;
 };
@@ -59,11 +59,11 @@ struct RecvOp {
   bool tagged = false;
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
-  /// Not 0: a buffer for many messages, packed one behind the other, that is given back when less than
-  /// this is left of it. Untagged, and in one slice.
+  /// Not 0: a buffer for many messages (FI_MULTI_RECV), packed one behind the other, that is released when
+  /// fewer bytes than these are free. Untagged, and in one slice.
   std::size_t min_multi_recv = 0;
   bool recv_claimed = false;     ///< receive the message claimed earlier with this context
-  bool discard_claimed = false;  ///< ... or throw it away
+  bool discard_claimed = false;  ///< ... or discard it
 };
 
 inline constexpr std::size_t kRmaIovMax = 8;  ///< rma_iov_limit
@@ -86,7 +86,7 @@ struct RmaOp {
   bool more = false;
 };
 
-/// Complete once the bytes are in the peer's memory, whatever the promise asked for.
+/// Complete when the bytes are in the peer's memory, whatever completion level was requested.
 struct WriteOp : RmaOp {
   std::span<const ConstBytes> slices;
   std::uint64_t data = 0;

@@ -1,7 +1,7 @@
-// Many posted receives, found by what they wait for. Programs use a handful of masks (exact, any tag,
-// any source, their own bits): receives with one mask form a view, and a message is looked up once in each
-// view under the tag that is left of it, once as its sender's and once as anybody's. Of what fits, the one
-// posted first wins: every receive has a number. Masks beyond kViews share a list that is walked.
+// An index of many posted receives. Programs use a handful of masks (exact, any tag, any source, their own
+// bits): receives with one mask form a view, and a message is looked up twice in each view under its masked
+// tag, once with its sender and once for any sender. Of the matches, the receive posted first wins: every
+// receive has a number. Masks beyond kViews share a list that is walked.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class PostedIndex {
   /// In the order of posting.
   void add(RecvRequest& receive);
   void remove(RecvRequest& receive);
-  /// The first that takes such a message; stays.
+  /// The first that matches such a message; stays.
   RecvRequest* find(const Channel* channel, std::uint64_t tag);
 
  private:

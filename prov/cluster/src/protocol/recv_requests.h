@@ -118,7 +118,7 @@ struct WriteTarget : IncomingRequest {
 
 using IncomingPool = RequestPool<IncomingRequest, RecvRequest, MultiRecvBuffer, ReadRequest, WriteTarget>;
 
-/// What the first segment of a message says about it.
+/// The fields of a message's first segment.
 struct MessageHeader {
   std::uint32_t sender_id = 0;  ///< the peer's request
   bool tagged = false;

@@ -17,13 +17,13 @@ template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::remove(UnexpectedMessage& message) {
   if (!used) return;
   messages.remove(message);
-  used = messages.size() > 0;  // the next flood may be looked through in other ways
+  used = messages.size() > 0;  // the next messages may be looked up in other ways
 }
 
 template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
-void UnexpectedIndex::View<hook>::begin(const Way& new_way, UnexpectedMessage* first) {
+void UnexpectedIndex::View<hook>::begin(const Lookup& new_lookup, UnexpectedMessage* first) {
   messages.clear();
-  way = new_way;
+  lookup = new_lookup;
   used = true;
   for (; first != nullptr; first = List<UnexpectedMessage, &UnexpectedMessage::queue>::after(*first))
     messages.insert(*first);
@@ -39,23 +39,23 @@ void UnexpectedIndex::remove(UnexpectedMessage& message) {
   second_.remove(message);
 }
 
-UnexpectedIndex::Answer UnexpectedIndex::find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
-  const Way way{from != nullptr, ignore};
-  if (first_.used && first_.way == way) return {true, first_.find(from, tag, ignore)};
-  if (second_.used && second_.way == way) return {true, second_.find(from, tag, ignore)};
+UnexpectedIndex::Result UnexpectedIndex::find(const Channel* from, std::uint64_t tag, std::uint64_t ignore) {
+  const Lookup lookup{from != nullptr, ignore};
+  if (first_.used && first_.lookup == lookup) return {true, first_.find(from, tag, ignore)};
+  if (second_.used && second_.lookup == lookup) return {true, second_.find(from, tag, ignore)};
   return {};
 }
 
 void UnexpectedIndex::walked(bool directed, std::uint64_t ignore, UnexpectedMessage* first) {
-  const Way way{directed, ignore};
-  if (walked_before_ != way) {
-    walked_before_ = way;
+  const Lookup lookup{directed, ignore};
+  if (walked_before_ != lookup) {
+    walked_before_ = lookup;
     return;
   }
   if (first_is_older_) {
-    first_.begin(way, first);
+    first_.begin(lookup, first);
   } else {
-    second_.begin(way, first);
+    second_.begin(lookup, first);
   }
   first_is_older_ = !first_is_older_;
   walked_before_.reset();

@@ -1,7 +1,7 @@
-// Many stored messages, found by what a receive looks for. A message can be looked for under any mask, so
-// there is nothing to index it by until it is known how receives look. The last two ways in which long walks
-// were made twice running (from one sender or from any, and under which mask) have a view each; programs
-// that look in more ways than that go on walking.
+// An index of many unexpected messages. A receive may look for a message under any mask, so that there is no
+// key before receives show which masks they use. The last two kinds of lookup (one sender or any, and the
+// mask) that caused long walks twice in a row have a view each; programs with more kinds of lookup go on
+// walking.
 #pragma once
 
 #include <array>
@@ -22,40 +22,40 @@ class UnexpectedIndex {
   void add(UnexpectedMessage& message);
   void remove(UnexpectedMessage& message);
 
-  struct Answer {
-    bool known = false;                    ///< false: no view of this kind, walk
-    UnexpectedMessage* message = nullptr;  ///< the first that is available and fits
+  struct Result {
+    bool known = false;                    ///< false: no view for this kind of lookup, walk
+    UnexpectedMessage* message = nullptr;  ///< the first that is available and matches
   };
-  Answer find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
-  /// A long walk in that way was made; `first`: the stored messages in the order they arrived.
+  Result find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
+  /// A lookup of this kind walked far; `first`: the stored messages in the order of arrival.
   void walked(bool directed, std::uint64_t ignore, UnexpectedMessage* first);
 
  private:
-  struct Way {
+  struct Lookup {
     bool directed = false;
     std::uint64_t ignore = 0;
-    friend bool operator==(const Way&, const Way&) = default;
+    friend bool operator==(const Lookup&, const Lookup&) = default;
   };
   struct KeyOf {
-    const Way* way;
+    const Lookup* lookup;
     std::uint64_t operator()(const UnexpectedMessage& message) const {
-      return match_key(way->directed ? message.channel : nullptr, message.tag, way->ignore);
+      return match_key(lookup->directed ? message.channel : nullptr, message.tag, lookup->ignore);
     }
   };
   template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
   struct View {
-    Way way;
+    Lookup lookup;
     bool used = false;
-    HashedLists<UnexpectedMessage, hook, KeyOf> messages{KeyOf{&way}};
+    HashedLists<UnexpectedMessage, hook, KeyOf> messages{KeyOf{&lookup}};
 
     UnexpectedMessage* find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
     void remove(UnexpectedMessage& message);
-    void begin(const Way& new_way, UnexpectedMessage* first);
+    void begin(const Lookup& new_lookup, UnexpectedMessage* first);
   };
 
   View<&UnexpectedMessage::first_bucket> first_;
   View<&UnexpectedMessage::second_bucket> second_;
-  std::optional<Way> walked_before_;
+  std::optional<Lookup> walked_before_;
   bool first_is_older_ = true;
 };
 

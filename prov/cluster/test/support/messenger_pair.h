@@ -55,7 +55,7 @@ class MessengerTest : public testing::Test {
   Side left{settings};
   Side right{settings};
   bool shuffle = false;
-  std::mt19937 dice{1};
+  std::mt19937 random{1};
 
   /// Carries what `from` has queued to `to`. Unordered segments may overtake if `shuffle` is set.
   void carry(Side& from, Side& to) {
@@ -63,7 +63,7 @@ class MessengerTest : public testing::Test {
       auto next = from.carrier.items.begin();
       if (shuffle) {
         for (auto it = next; it != from.carrier.items.end(); ++it) {
-          if (!wire::ordered(it->segment.kind) && dice() % 2 == 0) next = it;
+          if (!wire::ordered(it->segment.kind) && random() % 2 == 0) next = it;
         }
       }
       const QueueCarrier::Item item = std::move(*next);
@@ -90,7 +90,7 @@ class MessengerTest : public testing::Test {
     return bytes;
   }
 
-  /// A copy that outlives the operation, as the protocol demands of whoever sends.
+  /// A copy that outlives the operation, as the protocol demands of a sender.
   ConstBytes keep(ConstBytes bytes) {
     kept.emplace_back(bytes.begin(), bytes.end());
     return kept.back();

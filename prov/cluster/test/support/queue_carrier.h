@@ -1,5 +1,5 @@
-// A carrier made of a queue in memory, for tests of the rooms above carriers: bounded, optionally
-// with segments small enough to cut messages in parts, and with unordered segments overtaking.
+// A carrier made of a queue in memory, for tests of the components above carriers: bounded, optionally
+// with segments small enough to cut messages into parts.
 #pragma once
 
 #include <deque>
@@ -18,18 +18,18 @@ class QueueCarrier final : public carrier::Carrier {
     carrier::Token token;
   };
 
-  std::size_t room = 1000;             ///< segments it holds
+  std::size_t capacity = 1000;         ///< segments it holds
   std::size_t segment_payload = 1000;  ///< largest payload of one
-  std::size_t unasked = std::numeric_limits<std::size_t>::max();
+  std::size_t eager_max = std::numeric_limits<std::size_t>::max();
   bool at_once = false;  ///< immediate(): behaves like shared memory
   std::deque<Item> items;
 
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
-  std::size_t eager_limit() const override { return unasked; }
+  std::size_t eager_limit() const override { return eager_max; }
   bool immediate() const override { return at_once; }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
             carrier::Token token) override {
-    if (items.size() >= room) return false;
+    if (items.size() >= capacity) return false;
     Item item{segment, std::vector<std::byte>(payload.length), token};
     payload.copy_to(item.payload.data());
     items.push_back(std::move(item));

@@ -73,7 +73,7 @@ std::optional<V> model(AtomicOp op, V there, V buf, V compare) {
   return std::nullopt;
 }
 
-/// Values with something to say: both signs, the ends of the range, equal ones, bits on and off.
+/// Interesting values: both signs, the ends of the range, equal ones, bits on and off.
 template <typename V>
 std::vector<V> values() {
   if constexpr (kInteger<V>) {

@@ -1,5 +1,5 @@
-// Atomic operations between two messengers: parts, answers, refusals, no room, loss of the peer, and what
-// may not overtake what.
+// Atomic operations between two messengers: parts, answers, denials, a full carrier, loss of the peer, and
+// order.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -26,10 +26,10 @@ class AtomicTest : public MessengerTest {
     bindings.remote_write_counter = &remote_writes;
     bindings.remote_read_counter = &remote_reads;
     right.messenger.attach(bindings);
-    promise({});
+    attach({});
   }
 
-  void promise(const Ordering& ordering) {
+  void attach(const Ordering& ordering) {
     EndpointBindings mine;
     mine.sends = mine.receives = &left.completions;
     mine.write_counter = &written;
@@ -163,7 +163,7 @@ TEST_F(AtomicTest, SeveralRangesAreOneOperation) {
             (std::vector<std::uint64_t>{1010, 1011, 1000}));
 }
 
-TEST_F(AtomicTest, WhatIsNotAllowedFailsAtTheInitiatorAndChangesNothing) {
+TEST_F(AtomicTest, DeniedAccessFailsAtTheInitiatorAndChangesNothing) {
   regions.add(1, {bytes_of(memory), 0, kBytes, true, false, nullptr, nullptr});  // read only
   regions.add(2, {bytes_of(memory), 0, kBytes, false, true, nullptr, nullptr});  // write only
   const auto before = memory;
@@ -188,17 +188,17 @@ TEST_F(AtomicTest, WhatIsNotAllowedFailsAtTheInitiatorAndChangesNothing) {
 }
 
 TEST_F(AtomicTest, AfterARefusalTheRestIsNotSent) {
-  left.carrier.room = 2;
+  left.carrier.capacity = 2;
   ASSERT_EQ(atomic(AtomicOp::sum, false, 0, kMost, false, 99), Status::ok);
   ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Status::ok);
-  ASSERT_EQ(left.carrier.items.size(), 2u) << "no room for more of its parts";
+  ASSERT_EQ(left.carrier.items.size(), 2u) << "the carrier takes no more of its parts";
   carry(left, right);
   EXPECT_TRUE(left.take().empty());
   carry(right, left);
   EXPECT_EQ(outcome().status, Status::access);
   left.messenger.pump();
   ASSERT_EQ(left.carrier.items.size(), 1u);
-  EXPECT_EQ(left.carrier.items[0].segment.key, kKey) << "it makes way for the next";
+  EXPECT_EQ(left.carrier.items[0].segment.key, kKey) << "the next request follows";
   run();
   EXPECT_EQ(outcome().status, Status::ok);
   EXPECT_EQ(memory[0], 1007u);
@@ -220,18 +220,18 @@ TEST_F(AtomicTest, OperationsThatATypeDoesNotHaveAreRefusedByTheTarget) {
 }
 
 TEST_F(AtomicTest, InjectedOnesMayQueueAndAnswersWaitForRoom) {
-  left.carrier.room = right.carrier.room = 0;
+  left.carrier.capacity = right.carrier.capacity = 0;
   ASSERT_EQ(atomic(AtomicOp::cswap, true, 3, 20, true), Status::ok);
   std::fill(operands.begin(), operands.end(), 0xBAD);
   std::fill(compares.begin(), compares.end(), 0xBAD);
-  left.carrier.room = 2;
+  left.carrier.capacity = 2;
   for (int turn = 0; turn < 20; ++turn) {
     left.messenger.pump();
     carry(left, right);
   }
   EXPECT_EQ(memory[3], 7u);
   EXPECT_TRUE(left.take().empty());
-  right.carrier.room = 1;
+  right.carrier.capacity = 1;
   run();
   EXPECT_EQ(outcome().status, Status::ok);
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(results[i], 1003 + i);
@@ -248,7 +248,7 @@ TEST_F(AtomicTest, EachOfManyIsExecutedOnce) {
 
 TEST_F(AtomicTest, ALostPeerEndsThem) {
   ASSERT_EQ(atomic(AtomicOp::sum, true, 0, kMost), Status::ok);
-  left.carrier.room = 0;
+  left.carrier.capacity = 0;
   ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Status::ok);
   left.messenger.fail(left.channel, Status::reset, true);
   const auto taken = left.take();
@@ -258,7 +258,7 @@ TEST_F(AtomicTest, ALostPeerEndsThem) {
   EXPECT_EQ(left.channel.rma.atomic_parts, 0u);
 }
 
-TEST_F(AtomicTest, AnswersThatNobodyAskedForAreRefused) {
+TEST_F(AtomicTest, UnrequestedAnswersAreRefused) {
   std::array<std::byte, 8> bytes{};
   wire::Segment segment;
   segment.kind = wire::SegmentKind::fetched;
@@ -276,12 +276,12 @@ TEST_F(AtomicTest, AnswersThatNobodyAskedForAreRefused) {
   EXPECT_EQ(outcome().status, Status::ok);
 }
 
-TEST_F(AtomicTest, WhatWasPromisedIsNotOvertaken) {
-  // A large write, then an atomic upon its last element: without the promise the atomic comes first.
-  for (const bool promised : {false, true}) {
+TEST_F(AtomicTest, RequestedOrderIsKept) {
+  // A large write, then an atomic upon its last element: without that order the atomic comes first.
+  for (const bool requested : {false, true}) {
     Ordering ordering;
-    ordering.write_after_write = promised;
-    promise(ordering);
+    ordering.write_after_write = requested;
+    attach(ordering);
     std::vector<std::uint64_t> fresh(kElements, 50);
     const ConstBytes slices[] = {keep({bytes_of(fresh), kBytes})};
     const RmaIov remote[] = {{0, kKey, kBytes}};
@@ -293,14 +293,14 @@ TEST_F(AtomicTest, WhatWasPromisedIsNotOvertaken) {
     ASSERT_EQ(atomic(AtomicOp::sum, false, kElements - 1, 1), Status::ok);
     run();
     EXPECT_EQ(left.take().size(), 2u);
-    EXPECT_EQ(memory[kElements - 1], promised ? 57u : 50u);
+    EXPECT_EQ(memory[kElements - 1], requested ? 57u : 50u);
   }
 }
 
-TEST_F(AtomicTest, AWriteWaitsForTheReadsBeforeItIfThatWasPromised) {
+TEST_F(AtomicTest, AWriteWaitsForEarlierReadsIfThatOrderWasRequested) {
   Ordering ordering;
   ordering.write_after_read = true;
-  promise(ordering);
+  attach(ordering);
   std::vector<std::byte> back(kBytes);
   const Bytes into[] = {back};
   const RmaIov remote[] = {{0, kKey, kBytes}};

@@ -1,5 +1,5 @@
-// Where operations are reported: who is woken and when there is nothing to sleep for. (What is in an entry is
-// the business of those who make and read them.)
+// Completion queues and counters: when they wake a sleeper, and when it need not sleep. (The contents of
+// entries are tested with the code that writes and reads them.)
 #include "protocol/completion.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace cluster::protocol {
 namespace {
 
-struct Bed final : Waker {
+struct CountingWaker final : Waker {
   void wake() override {
     ++woken;
     awake = true;
@@ -30,27 +30,27 @@ struct CompletionQueueTest : testing::Test {
   }
 
   CompletionQueue queue;
-  Bed bed;
+  CountingWaker waker;
 };
 
 TEST_F(CompletionQueueTest, TheNextCompletionWakesOnce) {
-  ASSERT_TRUE(queue.wake_at_next(bed, 1));
-  EXPECT_FALSE(bed.awake) << "what it was raised for before has been seen";
+  ASSERT_TRUE(queue.wake_at_next(waker, 1));
+  EXPECT_FALSE(waker.awake) << "its earlier event has been handled";
   push();
   push();
-  EXPECT_TRUE(bed.awake);
-  EXPECT_EQ(bed.woken, 1) << "who wants more asks again";
+  EXPECT_TRUE(waker.awake);
+  EXPECT_EQ(waker.woken, 1) << "once per call";
 }
 
-TEST_F(CompletionQueueTest, NobodySleepsWhereThereAreEnough) {
+TEST_F(CompletionQueueTest, NoSleepIfThereAreEnough) {
   push();
   EXPECT_FALSE(queue.lacks(1));
-  EXPECT_FALSE(queue.wake_at_next(bed, 1));
-  EXPECT_TRUE(bed.awake) << "others may sleep on it: it is left as it was";
+  EXPECT_FALSE(queue.wake_at_next(waker, 1));
+  EXPECT_TRUE(waker.awake) << "another thread may sleep on it";
   EXPECT_TRUE(queue.lacks(2));
-  ASSERT_TRUE(queue.wake_at_next(bed, 2));
+  ASSERT_TRUE(queue.wake_at_next(waker, 2));
   push();
-  EXPECT_EQ(bed.woken, 1);
+  EXPECT_EQ(waker.woken, 1);
   EXPECT_FALSE(queue.lacks(2));
   EXPECT_EQ(take(1), 1u);
   EXPECT_TRUE(queue.lacks(2));
@@ -60,12 +60,12 @@ TEST_F(CompletionQueueTest, AFailureIsEnoughUntilItHasBeenTaken) {
   push();
   push(Status::reset);
   EXPECT_FALSE(queue.lacks(10));
-  EXPECT_FALSE(queue.wake_at_next(bed, 10));
+  EXPECT_FALSE(queue.wake_at_next(waker, 10));
   take(1);
   EXPECT_FALSE(queue.lacks(10));
   take(1);
   EXPECT_TRUE(queue.lacks(10));
-  EXPECT_TRUE(queue.wake_at_next(bed, 10));
+  EXPECT_TRUE(queue.wake_at_next(waker, 10));
 }
 
 TEST_F(CompletionQueueTest, TakesFromTheHeadWhatIsWantedAndNoMore) {
@@ -85,15 +85,15 @@ TEST_F(CompletionQueueTest, TakesFromTheHeadWhatIsWantedAndNoMore) {
 
 TEST(CompletionCounter, AnyChangeWakesOnceAndEachIsCountedWhereItBelongs) {
   Counter counter;
-  Bed bed;
+  CountingWaker waker;
   int rounds = 0;
   const auto wakes = [&](auto&& change) {
-    counter.wake_at_next(bed);
-    EXPECT_FALSE(bed.awake);
+    counter.wake_at_next(waker);
+    EXPECT_FALSE(waker.awake);
     change();
-    EXPECT_EQ(bed.woken, ++rounds);
+    EXPECT_EQ(waker.woken, ++rounds);
     change();
-    EXPECT_EQ(bed.woken, rounds) << "nobody has asked for the second";
+    EXPECT_EQ(waker.woken, rounds) << "the second was not requested";
   };
   wakes([&] { counter.count(Status::ok); });
   EXPECT_EQ(counter.value(), 2u);

@@ -1,5 +1,5 @@
-// Large messages between two messengers whose memories are in each other's reach: both copy, and
-// whatever is refused on either side, at whatever moment, the message arrives whole and once.
+// Large messages between two messengers that can reach each other's memory: both copy, and wherever and
+// whenever a copy is refused, the message arrives complete and once.
 #include <algorithm>
 #include <numeric>
 
@@ -38,23 +38,23 @@ class DirectCopyTest : public MessengerTest {
     right.channel.memory = &of_left;
   }
 
-  /// One message of that size from left to right; checks it and what both sides are told.
-  void exchange(std::size_t size, std::size_t room) {
+  /// One message of that size from left to right; checks it and the completions of both sides.
+  void exchange(std::size_t size, std::size_t capacity) {
     const std::vector<std::byte> sent = pattern(size);
-    std::vector<std::byte> got(room + 1, std::byte{0x5a});
-    ASSERT_EQ(receive(right, {got.data(), room}, 5), Status::ok);
+    std::vector<std::byte> got(capacity + 1, std::byte{0x5a});
+    ASSERT_EQ(receive(right, {got.data(), capacity}, 5), Status::ok);
     ASSERT_EQ(send(left, sent, 5), Status::ok);
     run();
-    check(sent, got, room);
+    check(sent, got, capacity);
   }
 
-  void check(const std::vector<std::byte>& sent, const std::vector<std::byte>& got, std::size_t room) {
-    const std::size_t length = std::min(sent.size(), room);
+  void check(const std::vector<std::byte>& sent, const std::vector<std::byte>& got, std::size_t capacity) {
+    const std::size_t length = std::min(sent.size(), capacity);
     EXPECT_TRUE(std::equal(sent.begin(), sent.begin() + static_cast<std::ptrdiff_t>(length), got.begin()));
-    EXPECT_EQ(got[room], std::byte{0x5a});
+    EXPECT_EQ(got[capacity], std::byte{0x5a});
     const std::vector<Completion> ends = right.take();
     ASSERT_EQ(ends.size(), 1U);
-    EXPECT_EQ(ends[0].status, sent.size() > room ? Status::truncated : Status::ok);
+    EXPECT_EQ(ends[0].status, sent.size() > capacity ? Status::truncated : Status::ok);
     EXPECT_EQ(ends[0].length, length);
     EXPECT_EQ(left.take().size(), 1U);
     EXPECT_EQ(right.counters.refused_segment + left.counters.refused_segment, 0U);
@@ -93,7 +93,7 @@ TEST_F(DirectCopyTest, AnEarlyAnnouncementKeepsTheOffer) {
   EXPECT_EQ(of_left.bytes_read + of_right.bytes_written, sent.size());
 }
 
-TEST_F(DirectCopyTest, WhoMayNotWriteSendsAndWhoMayNotReadPulls) {
+TEST_F(DirectCopyTest, FallsBackToBulkWhereMemoryCannotBeReached) {
   for (std::size_t reads = 0; reads < 5; ++reads) {
     for (std::size_t writes = 0; writes < 5; ++writes) {
       SCOPED_TRACE(std::to_string(reads) + " reads, " + std::to_string(writes) + " writes");
@@ -131,7 +131,7 @@ TEST_F(DirectCopyTest, ManyAtOnceShareTheTurns) {
   EXPECT_EQ(left.take().size(), kCount);
 }
 
-TEST_F(DirectCopyTest, WhatNobodyAskedForIsNotBelieved) {
+TEST_F(DirectCopyTest, UnrequestedPlacementIsRefused) {
   std::vector<std::byte> got(100'000);
   ASSERT_EQ(receive(right, got, 5), Status::ok);
   wire::Segment placed;
@@ -145,7 +145,7 @@ TEST_F(DirectCopyTest, WhatNobodyAskedForIsNotBelieved) {
   EXPECT_TRUE(right.take().empty());
 }
 
-TEST_F(DirectCopyTest, ALostPeerEndsWhatWasUnderWay) {
+TEST_F(DirectCopyTest, ALostPeerEndsWhatIsInFlight) {
   std::vector<std::byte> got(1 << 20);
   ASSERT_EQ(receive(right, got, 5), Status::ok);
   ASSERT_EQ(send(left, pattern(1 << 20), 5), Status::ok);

@@ -1,4 +1,4 @@
-// What travels unasked, and what peers have asked for beside it.
+// Which messages are eager, and the turns of bulk beside them.
 #include <gtest/gtest.h>
 
 #include "support/messenger_pair.h"
@@ -19,17 +19,17 @@ class EagerLimitTest : public MessengerTest {
   }
 };
 
-TEST_F(EagerLimitTest, IsNoMoreThanTheCarrierBears) {
-  left.carrier.unasked = kLong;
+TEST_F(EagerLimitTest, IsTheLimitOfTheCarrier) {
+  left.carrier.eager_max = kLong;
   EXPECT_FALSE(announced(kLong));
   EXPECT_TRUE(announced(kLong + 1));
-  left.carrier.unasked = 0;
+  left.carrier.eager_max = 0;
   EXPECT_TRUE(announced(kLong));
-  EXPECT_FALSE(announced(kAlwaysEager)) << "whatever the carrier says";
+  EXPECT_FALSE(announced(kAlwaysEager)) << "whatever the carrier's limit";
   EXPECT_TRUE(announced(kAlwaysEager + 1));
 }
 
-TEST_F(EagerLimitTest, IsNoMoreThanTheOption) {
+TEST_F(EagerLimitTest, IsTheOptionOfTheEndpoint) {
   EXPECT_FALSE(announced(64 * 1024));
   EXPECT_TRUE(announced(64 * 1024 + 1));
   left.channel.eager_max = 1000;
@@ -38,8 +38,8 @@ TEST_F(EagerLimitTest, IsNoMoreThanTheOption) {
 }
 
 /// The target waits for the rest of a write that has begun.
-TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnouncedAnyMore) {
-  left.carrier.room = 5;
+TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnounced) {
+  left.carrier.capacity = 5;
   const std::vector<std::byte> bytes = pattern(kLong);
   const ConstBytes slices[] = {bytes};
   const RmaIov remote[] = {{0, 1, kLong}};
@@ -48,7 +48,7 @@ TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnouncedAnyMore) {
   order.remote = remote;
   order.length = kLong;
   ASSERT_EQ(left.messenger.write(left.channel, order), Status::ok);
-  left.carrier.unasked = 0;
+  left.carrier.eager_max = 0;
   std::size_t sent = 0;
   for (int turn = 0; turn < 10 && sent < kLong; ++turn) {
     for (const QueueCarrier::Item& item : left.carrier.items) {
@@ -61,14 +61,14 @@ TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnouncedAnyMore) {
   EXPECT_EQ(sent, kLong);
 }
 
-/// What a peer has asked for could otherwise wait as long as messages follow each other.
-TEST_F(EagerLimitTest, AStreamOfLongMessagesLetsThroughWhatWasAskedFor) {
-  constexpr std::size_t kAsked = 200'000;
-  left.carrier.room = 8;
-  const std::vector<std::byte> bytes = pattern(kAsked);
-  std::vector<std::byte> asked(kAsked);
-  int asked_for = 0;
-  ASSERT_EQ(receive(right, asked, 7, 0, &asked_for), Status::ok);
+/// Bulk could otherwise wait as long as messages follow each other.
+TEST_F(EagerLimitTest, AStreamOfLongMessagesLetsBulkThrough) {
+  constexpr std::size_t kBulk = 200'000;
+  left.carrier.capacity = 8;
+  const std::vector<std::byte> bytes = pattern(kBulk);
+  std::vector<std::byte> pulled(kBulk);
+  int bulk_receive = 0;
+  ASSERT_EQ(receive(right, pulled, 7, 0, &bulk_receive), Status::ok);
   ASSERT_EQ(send(left, bytes, 7), Status::ok);
   std::vector<std::byte> place(kLong);
   std::size_t begun = 0;
@@ -84,13 +84,13 @@ TEST_F(EagerLimitTest, AStreamOfLongMessagesLetsThroughWhatWasAskedFor) {
     right.messenger.pump();
     carry(right, left);
     for (const Completion& done : right.take()) {
-      here |= done.context == &asked_for;
-      messages += done.context != &asked_for;
+      here |= done.context == &bulk_receive;
+      messages += done.context != &bulk_receive;
     }
     left.take();
   }
   EXPECT_TRUE(here);
-  EXPECT_EQ(asked, bytes);
+  EXPECT_EQ(pulled, bytes);
   EXPECT_GE(messages, 2u) << "and the other way round";
 }
 

@@ -1,5 +1,5 @@
-// Matching against a plain list of everything, in random order and in every way in which programs look:
-// whatever the indices do, the answer is the first in order that fits.
+// Matching against a plain list of everything, in random order and with every kind of lookup:
+// whatever the indices do, the result is the first match in order.
 #include "protocol/match_queue.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ constexpr std::uint64_t kMasks[] = {0, 0xff, ~std::uint64_t{0}, 0xff00, 0xff00ff
 
 class MatchQueueTest : public testing::TestWithParam<unsigned> {
  protected:
-  std::uint64_t below(std::uint64_t limit) { return dice() % limit; }
+  std::uint64_t below(std::uint64_t limit) { return random() % limit; }
   Channel* any_channel() { return &channels[below(std::size(channels))]; }
   std::uint64_t any_tag() { return below(4) << 16 | below(6) << 8 | below(6); }
 
@@ -73,7 +73,7 @@ class MatchQueueTest : public testing::TestWithParam<unsigned> {
     stored.erase(expected);
   }
 
-  std::mt19937 dice{GetParam()};
+  std::mt19937 random{GetParam()};
   std::size_t masks = 1 + GetParam() % std::size(kMasks);
   Channel channels[3];
   MatchQueue queue;
@@ -114,7 +114,7 @@ TEST_P(MatchQueueTest, MessagesAreFoundInTheOrderOfArrival) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Dice, MatchQueueTest, testing::Range(0U, 24U));
+INSTANTIATE_TEST_SUITE_P(Seeds, MatchQueueTest, testing::Range(0U, 24U));
 
 }  // namespace
 }  // namespace cluster::protocol

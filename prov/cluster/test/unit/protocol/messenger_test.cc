@@ -1,4 +1,4 @@
-// Messages of every size find their receives, whole and in order, and are completed once.
+// Messages of every size find their receives, complete and in order, and are completed once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,7 @@ wire::Segment beginning(wire::SegmentKind kind, std::uint64_t tag) {
   return segment;
 }
 
-TEST_F(MessengerTest, WhoHasFilledItsPartOfTheStoreWaitsUntilReceivesTakeSome) {
+TEST_F(MessengerTest, APeerThatHasFilledItsPartOfTheStoreIsHeldBack) {
   using wire::SegmentKind;
   settings.unexpected_max = 16;
   Side narrow(settings);
@@ -64,7 +64,7 @@ TEST_F(MessengerTest, WhoHasFilledItsPartOfTheStoreWaitsUntilReceivesTakeSome) {
   carry(left, narrow);
   for (const SegmentKind kind : {SegmentKind::eager, SegmentKind::eager_first, SegmentKind::announce}) {
     EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(kind, 9)));
-    EXPECT_TRUE(narrow.messenger.matcher().ready(other, beginning(kind, 9))) << "there is room for others";
+    EXPECT_TRUE(narrow.messenger.matcher().ready(other, beginning(kind, 9))) << "others have capacity";
   }
   for (const SegmentKind kind : {SegmentKind::eager_next, SegmentKind::pull, SegmentKind::put}) {
     EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(kind, 0)));
@@ -77,7 +77,7 @@ TEST_F(MessengerTest, WhoHasFilledItsPartOfTheStoreWaitsUntilReceivesTakeSome) {
   EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(SegmentKind::eager, 8)));
 }
 
-TEST_F(MessengerTest, WhoOwesSomethingIsNotMadeToWait) {
+TEST_F(MessengerTest, APeerThatIsWaitedForIsNotHeldBack) {
   settings.unexpected_max = 16;
   settings.unexpected_hard_max = 3;
   Side narrow(settings);
@@ -103,7 +103,7 @@ TEST_F(MessengerTest, BytesFillTheStoreAsMessagesDo) {
   EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
 }
 
-TEST_F(MessengerTest, StrangersGetHalfOfTheStore) {
+TEST_F(MessengerTest, UnknownSourcesGetHalfOfTheStore) {
   settings.unexpected_bytes_max = 8000;
   Side narrow(settings);
   send(left, pattern(4000), 0);
@@ -113,7 +113,7 @@ TEST_F(MessengerTest, StrangersGetHalfOfTheStore) {
   EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
 }
 
-TEST_F(MessengerTest, WhatNobodyAskedIfThereWasRoomForIsRefused) {
+TEST_F(MessengerTest, MessagesBeyondTheHardLimitAreRefused) {
   settings.unexpected_hard_max = 2;
   Side narrow(settings);
   for (std::uint64_t tag = 0; tag < 4; ++tag) send(left, pattern(tag < 3 ? 8 : 5000), tag);
@@ -181,7 +181,7 @@ TEST_F(MessengerTest, TruncatedReceiveSaysWhatIsLostAndTheSenderSucceeds) {
   }
 }
 
-TEST_F(MessengerTest, DeliveredWaitsForTheReceiversWord) {
+TEST_F(MessengerTest, DeliveryCompleteWaitsForTheReceiver) {
   left.carrier.at_once = right.carrier.at_once = true;
   send(left, pattern(8), 1, nullptr, CompletionLevel::delivery);
   EXPECT_TRUE(left.take().empty());
@@ -189,7 +189,7 @@ TEST_F(MessengerTest, DeliveredWaitsForTheReceiversWord) {
   EXPECT_EQ(left.take().size(), 1u);
 }
 
-TEST_F(MessengerTest, TransmittedWaitsForTheCarrier) {
+TEST_F(MessengerTest, TransmitCompleteWaitsForTheCarrier) {
   send(left, pattern(8), 1);
   EXPECT_TRUE(left.take().empty());
   carry(left, right);
@@ -198,7 +198,7 @@ TEST_F(MessengerTest, TransmittedWaitsForTheCarrier) {
 
 TEST_F(MessengerTest, CreditBoundsWhatIsStoredAndNothingIsLost) {
   const auto data = pattern(1000);
-  left.carrier.room = 100000;
+  left.carrier.capacity = 100000;
   std::size_t posted = 0;
   while (posted < 400 && send(left, data, posted, nullptr, CompletionLevel::inject) == Status::ok) {
     ++posted;
@@ -221,8 +221,8 @@ TEST_F(MessengerTest, CreditBoundsWhatIsStoredAndNothingIsLost) {
   EXPECT_EQ(left.counters.rendezvous_sent, settings.send_requests_max);
 }
 
-TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
-  left.carrier.room = 0;
+TEST_F(MessengerTest, InjectedBytesAreCopiedWhenTheCarrierIsFull) {
+  left.carrier.capacity = 0;
   auto data = pattern(64);
   const auto original = data;
   const ConstBytes slices[] = {data};
@@ -232,7 +232,7 @@ TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
   order.completion_level = CompletionLevel::inject;
   ASSERT_EQ(left.messenger.send(left.channel, order), Status::ok);
   std::fill(data.begin(), data.end(), std::byte{0});
-  left.carrier.room = 10;
+  left.carrier.capacity = 10;
   std::vector<std::byte> target(64);
   const Bytes targets[] = {target};
   right.messenger.matcher().receive(nullptr, {.slices = targets});
@@ -241,7 +241,7 @@ TEST_F(MessengerTest, InjectedBytesAreKeptWhenThereIsNoRoom) {
   EXPECT_TRUE(left.take().empty());
 }
 
-TEST_F(MessengerTest, AnInjectedMessageThatIsLostOnTheWayIsAnErrorAndNoSuccess) {
+TEST_F(MessengerTest, AnInjectedMessageThatIsLostIsAnErrorAndNoSuccess) {
   const auto data = pattern(64);
   const ConstBytes slices[] = {data};
   SendOp order{.slices = slices, .length = data.size()};
@@ -254,10 +254,10 @@ TEST_F(MessengerTest, AnInjectedMessageThatIsLostOnTheWayIsAnErrorAndNoSuccess) 
     EXPECT_EQ(left.sent.value(), 0u);
     left.carrier.items.clear();
     left.messenger.fail(left.channel, Status::unreachable, true);
-    const auto told = left.take();
-    ASSERT_EQ(told.size(), 1u);
-    EXPECT_EQ(told[0].status, Status::unreachable);
-    EXPECT_EQ(told[0].context, nullptr);
+    const auto completions = left.take();
+    ASSERT_EQ(completions.size(), 1u);
+    EXPECT_EQ(completions[0].status, Status::unreachable);
+    EXPECT_EQ(completions[0].context, nullptr);
   }
   EXPECT_EQ(left.sent.errors(), 2u);
   left.channel.carrier = &left.carrier;
@@ -272,7 +272,7 @@ TEST_F(MessengerTest, AnInjectedMessageThatIsLostOnTheWayIsAnErrorAndNoSuccess) 
 }
 
 TEST_F(MessengerTest, NarrowCarrierOnlyDelays) {
-  left.carrier.room = right.carrier.room = 1;
+  left.carrier.capacity = right.carrier.capacity = 1;
   std::vector<std::vector<std::byte>> targets;
   for (unsigned i = 0; i < 40; ++i) {
     const std::size_t size = i * 700;

@@ -1,5 +1,5 @@
-// Buffers for many messages: packed without gaps, given back once and last, whatever came early, comes in
-// parts, is announced, does not fit, or never comes.
+// Buffers for many messages: packed without gaps, released once and last, whether messages come early, come
+// in parts, are announced, do not fit, or never come.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,21 +24,21 @@ class MultiReceiveTest : public MessengerTest {
     ASSERT_EQ(left.messenger.send(left.channel, {.slices = slices, .length = bytes.size()}), Status::ok);
   }
 
-  bool lies(std::size_t at, std::size_t size, unsigned seed) {
+  bool matches(std::size_t at, std::size_t size, unsigned seed) {
     const auto bytes = pattern(size, seed);
     return std::equal(bytes.begin(), bytes.end(), memory.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
-  /// The messages told of; checks that each buffer is given back once, behind all of its messages.
-  std::vector<Completion> messages(std::size_t given_back) {
+  /// The messages reported; checks that each buffer is released once, after all of its messages.
+  std::vector<Completion> messages(std::size_t released) {
     std::vector<Completion> all;
     std::vector<void*> over;
     for (const Completion& completion : right.take()) {
-      EXPECT_EQ(std::count(over.begin(), over.end(), completion.context), 0) << "told after the buffer's end";
+      EXPECT_EQ(std::count(over.begin(), over.end(), completion.context), 0) << "reported after the release";
       if (completion.releases_buffer) over.push_back(completion.context);
       if (completion.kind == Completion::Kind::receive) all.push_back(completion);
     }
-    EXPECT_EQ(over.size(), given_back);
+    EXPECT_EQ(over.size(), released);
     return all;
   }
 
@@ -47,7 +47,7 @@ class MultiReceiveTest : public MessengerTest {
   int first = 0, second = 0;
 };
 
-TEST_F(MultiReceiveTest, PacksMessagesAndGivesTheBufferBackWithTheLast) {
+TEST_F(MultiReceiveTest, PacksMessagesAndReleasesTheBufferWithTheLast) {
   post(100, 30, &first);
   post(100, 30, &second);
   for (unsigned i = 0; i < 6; ++i) send_message(pattern(30, i));
@@ -59,11 +59,11 @@ TEST_F(MultiReceiveTest, PacksMessagesAndGivesTheBufferBackWithTheLast) {
     EXPECT_EQ(got[i].buffer, memory.data() + (i / 3) * 100 + (i % 3) * 30);
     EXPECT_EQ(got[i].length, 30u);
     EXPECT_EQ(got[i].releases_buffer, i % 3 == 2);
-    EXPECT_TRUE(lies((i / 3) * 100 + (i % 3) * 30, 30, i));
+    EXPECT_TRUE(matches((i / 3) * 100 + (i % 3) * 30, 30, i));
   }
 }
 
-TEST_F(MultiReceiveTest, TakesWhatCameEarlyInOrder) {
+TEST_F(MultiReceiveTest, MatchesUnexpectedMessagesInOrder) {
   for (const std::size_t size : {0u, 10u, 3000u, 50000u, 7u}) send_message(pattern(size, unsigned(size)));
   run();
   post(100000, 1000, &first);
@@ -72,7 +72,7 @@ TEST_F(MultiReceiveTest, TakesWhatCameEarlyInOrder) {
   ASSERT_EQ(got.size(), 5u);
   for (const Completion& completion : got) {
     const auto at = static_cast<std::size_t>(static_cast<std::byte*>(completion.buffer) - memory.data());
-    EXPECT_TRUE(lies(at, completion.length, unsigned(completion.length)));
+    EXPECT_TRUE(matches(at, completion.length, unsigned(completion.length)));
   }
   std::size_t end = 0;
   for (const Completion& completion : got) {
@@ -92,11 +92,11 @@ TEST_F(MultiReceiveTest, ALargeMessageHoldsTheBufferUntilItIsThere) {
   ASSERT_EQ(got.size(), 2u);
   for (const Completion& completion : got)
     EXPECT_EQ(completion.releases_buffer, completion.context == &first);
-  EXPECT_TRUE(lies(0, 50000, 1));
-  EXPECT_TRUE(lies(60000, 10, 2));
+  EXPECT_TRUE(matches(0, 50000, 1));
+  EXPECT_TRUE(matches(60000, 10, 2));
 }
 
-TEST_F(MultiReceiveTest, WhatDoesNotFitIsTruncatedAndEndsTheBuffer) {
+TEST_F(MultiReceiveTest, AMessageTooLongIsTruncatedAndEndsTheBuffer) {
   for (const std::size_t size : {200u, 50000u}) {
     post(100, 10, &first);
     send_message(pattern(50, 1));
@@ -111,7 +111,7 @@ TEST_F(MultiReceiveTest, WhatDoesNotFitIsTruncatedAndEndsTheBuffer) {
   }
 }
 
-TEST_F(MultiReceiveTest, CancelTellsOnceAndAfterWhatIsOnItsWay) {
+TEST_F(MultiReceiveTest, CancelIsReportedOnceAndAfterWhatIsInFlight) {
   post(100000, 10, &first);
   EXPECT_TRUE(right.messenger.matcher().cancel(&first));
   auto got = messages(1);
@@ -131,17 +131,17 @@ TEST_F(MultiReceiveTest, CancelTellsOnceAndAfterWhatIsOnItsWay) {
   EXPECT_EQ(right.counters.unexpected, 1u);
 }
 
-TEST_F(MultiReceiveTest, TheEndIsToldEvenIfMessagesAreNot) {
+TEST_F(MultiReceiveTest, TheReleaseIsReportedEvenIfMessagesAreNot) {
   post(100, 60, &first, false);
   send_message(pattern(50));
   run();
-  const auto told = right.take();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, Completion::Kind::buffer_released);
-  EXPECT_EQ(told[0].context, &first);
+  const auto reported = right.take();
+  ASSERT_EQ(reported.size(), 1u);
+  EXPECT_EQ(reported[0].kind, Completion::Kind::buffer_released);
+  EXPECT_EQ(reported[0].context, &first);
 }
 
-TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsHisAlone) {
+TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsDirected) {
   post(100000, 10, &first);
   post(100000, 10, &second, true, &right.channel);
   send_message(pattern(50000, 1));
@@ -158,12 +158,12 @@ TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsHisAlone) {
   EXPECT_FALSE(right.messenger.under_way());
 }
 
-TEST_F(MultiReceiveTest, StrangersAreReportedWithTheirMessage) {
-  struct Nobody final : Directory {
+TEST_F(MultiReceiveTest, UnknownSourcesAreReportedWithTheirMessage) {
+  struct EmptyDirectory final : Directory {
     std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
-  } nobody;
+  } directory;
   Counters counters;
-  Messenger messenger(settings, counters, nobody);
+  Messenger messenger(settings, counters, directory);
   CompletionQueue queue;
   EndpointBindings bindings;
   bindings.receives = &queue;
@@ -180,7 +180,7 @@ TEST_F(MultiReceiveTest, StrangersAreReportedWithTheirMessage) {
            completion.context == &first;
   });
   EXPECT_TRUE(seen);
-  EXPECT_TRUE(lies(0, 10, 3));
+  EXPECT_TRUE(matches(0, 10, 3));
 }
 
 }  // namespace

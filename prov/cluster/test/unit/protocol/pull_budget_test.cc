@@ -1,4 +1,4 @@
-// The budget of pulls: finds its size by delay, is shared in turns, and nobody who stalls holds it.
+// The pull budget: finds its size by delay, is shared in turns, and is not held by stalled peers.
 #include "protocol/pull_budget.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct PullBudgetTest : testing::Test {
     return receive;
   }
   /// Pulls what may be pulled of one long message; all of it arrives `taken` later, `absence` of which
-  /// somebody was away.
+  /// the hosts took.
   void round(RecvRequest& receive, Duration taken, std::optional<Duration> host_delay = 0us) {
     while (budget.available() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
     budget.mark_short();
@@ -35,7 +35,7 @@ struct PullBudgetTest : testing::Test {
   }
 };
 
-TEST_F(PullBudgetTest, DoublesWhileNothingWaits) {
+TEST_F(PullBudgetTest, DoublesWithoutQueueing) {
   RecvRequest& receive = message_of(channels.emplace_back());
   EXPECT_EQ(budget.piece(), 16u * 1024);
   for (int i = 0; i < 5; ++i) round(receive, 30us);
@@ -44,7 +44,7 @@ TEST_F(PullBudgetTest, DoublesWhileNothingWaits) {
   EXPECT_EQ(receive.pull.requested, receive.pull.arrived);
 }
 
-TEST_F(PullBudgetTest, ShrinksWhereBytesWaitButFitsTheSmallestBuffer) {
+TEST_F(PullBudgetTest, ShrinksWithQueueingButNotBelowTheSmallestBuffer) {
   RecvRequest& receive = message_of(channels.emplace_back());
   for (int i = 0; i < 5; ++i) round(receive, 30us);
   round(receive, 330us);
@@ -65,17 +65,17 @@ TEST_F(PullBudgetTest, HostDelayIsNotQueueing) {
   EXPECT_NEAR(static_cast<double>(budget.limit()), kMost * 230.0 / 330, kMost / 50.0);
 }
 
-TEST_F(PullBudgetTest, WhatNobodyCanHaveMeasuredSaysNothing) {
+TEST_F(PullBudgetTest, UnknownHostDelayGivesNoSample) {
   RecvRequest& receive = message_of(channels.emplace_back());
   for (int i = 0; i < 5; ++i) round(receive, 330us);
-  round(receive, 330us, 5ms);         // a clock was set: else this would be the distance from now on
-  round(receive, 5ms, std::nullopt);  // away for longer than a frame can say
+  round(receive, 330us, 5ms);         // a clock was set: else this would be the base delay from now on
+  round(receive, 5ms, std::nullopt);  // the delay is unknown
   EXPECT_EQ(budget.limit(), kMost);
   for (int i = 0; i < 5; ++i) round(receive, 330us);
   EXPECT_EQ(budget.limit(), kMost);
 }
 
-TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
+TEST_F(PullBudgetTest, DoesNotGrowWhileNoRequestWaits) {
   RecvRequest& receive = message_of(channels.emplace_back());
   const std::size_t before = budget.limit();
   for (int i = 0; i < 10; ++i) {
@@ -87,15 +87,15 @@ TEST_F(PullBudgetTest, DoesNotGrowWhileNobodyLacksIt) {
   EXPECT_EQ(budget.limit(), before);
 }
 
-TEST_F(PullBudgetTest, WhoStallsLendsItsShareAndTakesItUpAgain) {
+TEST_F(PullBudgetTest, AStalledPeerLendsItsShareUntilItMoves) {
   RecvRequest& silent = message_of(channels.emplace_back());
   RecvRequest& lively = message_of(channels.emplace_back());
   while (budget.available() && budget.may_pull(silent)) budget.pulled(silent, budget.piece());
   ASSERT_FALSE(budget.available());
-  EXPECT_FALSE(budget.check_stalls(now)) << "it has just been asked";
+  EXPECT_FALSE(budget.check_stalls(now)) << "it has just been requested";
   EXPECT_TRUE(budget.check_stalls(now + 3ms));
   EXPECT_TRUE(budget.available());
-  EXPECT_FALSE(budget.may_pull(silent)) << "and is asked for nothing more";
+  EXPECT_FALSE(budget.may_pull(silent)) << "nothing more is requested from it";
   budget.pulled(lively, budget.piece());
   budget.arrived(lively, 0, 1000, {});
   EXPECT_FALSE(budget.check_stalls(now + 6ms)) << "what moves does not stall";
@@ -122,7 +122,7 @@ TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
   EXPECT_TRUE(lent);
 }
 
-TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
+TEST_F(PullBudgetTest, GivenUpBytesOfAStalledPeerCountOnce) {
   RecvRequest& lost = message_of(channels.emplace_back());
   budget.pulled(lost, budget.piece());
   budget.check_stalls(now);
@@ -137,12 +137,12 @@ TEST_F(PullBudgetTest, WhatIsGivenUpWhileItStallsCountsOnce) {
   EXPECT_EQ(pulled, budget.limit());
 }
 
-TEST_F(PullBudgetTest, APeersPullsThatTouchAreOne) {
+TEST_F(PullBudgetTest, AdjacentPullsAreJoined) {
   SendRequest request;
   for (std::uint64_t i = 0; i < 100; ++i) ASSERT_TRUE(request.pulls.add({i * 10, i * 10 + 10}));
   EXPECT_EQ(request.pulls.count(), 1u);
   for (std::uint64_t i = 1; i < kPullsMax; ++i) ASSERT_TRUE(request.pulls.add({i * 10'000, i * 10'000 + 1}));
-  EXPECT_FALSE(request.pulls.add({5, 6})) << "an honest peer does not ask for crumbs";
+  EXPECT_FALSE(request.pulls.add({5, 6})) << "a correct peer does not request so many pieces";
 }
 
 }  // namespace

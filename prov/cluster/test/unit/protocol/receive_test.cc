@@ -88,12 +88,12 @@ TEST_F(MessengerTest, CancelTakesOneWaitingReceive) {
   EXPECT_FALSE(right.messenger.matcher().cancel(&two));
 }
 
-TEST_F(MessengerTest, LossOfThePeerEndsEverythingUnderWayAndNothingElse) {
+TEST_F(MessengerTest, LossOfThePeerEndsEverythingInFlightAndNothingElse) {
   std::vector<std::byte> big(500000), small(8);
-  int pulling, directed, anyone;
+  int pulling, directed, any_source;
   receive(right, big, 1, 0, &pulling);
   receive(right, small, 2, 0, &directed, true);
-  receive(right, small, 3, 0, &anyone);
+  receive(right, small, 3, 0, &any_source);
   send(left, pattern(500000), 1, &left);
   send(left, pattern(8), 77);
   carry(left, right);
@@ -110,7 +110,7 @@ TEST_F(MessengerTest, LossOfThePeerEndsEverythingUnderWayAndNothingElse) {
   EXPECT_EQ(sent[0].status, Status::ok);  // the eager one had arrived
   EXPECT_EQ(sent[1].status, Status::unreachable);
   EXPECT_EQ(sent[1].context, &left);
-  // The next life works, and what had arrived whole is still there.
+  // The next session works, and what had arrived completely is still there.
   left.channel.carrier = &left.carrier;
   right.channel.carrier = &right.carrier;
   left.carrier.items.clear();
@@ -120,25 +120,25 @@ TEST_F(MessengerTest, LossOfThePeerEndsEverythingUnderWayAndNothingElse) {
   run();
   got = right.take();
   ASSERT_EQ(got.size(), 1u);
-  EXPECT_EQ(got[0].context, &anyone);
+  EXPECT_EQ(got[0].context, &any_source);
 }
 
-TEST_F(MessengerTest, SegmentsThatMakeNoSenseAreCountedAndChangeNothing) {
+TEST_F(MessengerTest, InvalidSegmentsAreCountedAndChangeNothing) {
   const auto bytes = pattern(100);
-  const auto say = [&](wire::Segment segment, std::size_t length) {
+  const auto deliver = [&](wire::Segment segment, std::size_t length) {
     segment.length = static_cast<std::uint32_t>(length);
     right.messenger.arrive(right.channel, segment, ConstBytes(bytes).first(length));
   };
   wire::Segment next{.kind = wire::SegmentKind::eager_next};
-  say(next, 10);  // no message begun
+  deliver(next, 10);  // no message begun
   wire::Segment first{.kind = wire::SegmentKind::eager_first};
   first.total = 5;
-  say(first, 10);  // longer than it says
+  deliver(first, 10);  // longer than announced
   first.total = 1ull << 40;
-  say(first, 10);  // beyond all credit
-  say({.kind = wire::SegmentKind::bulk, .peer_id = 12345}, 10);
-  say({.kind = wire::SegmentKind::done, .id = 999}, 0);
-  say({.kind = wire::SegmentKind::pull, .id = 999, .peer_id = 1, .offset = 0, .total = 10}, 0);
+  deliver(first, 10);  // beyond all credit
+  deliver({.kind = wire::SegmentKind::bulk, .peer_id = 12345}, 10);
+  deliver({.kind = wire::SegmentKind::done, .id = 999}, 0);
+  deliver({.kind = wire::SegmentKind::pull, .id = 999, .peer_id = 1, .offset = 0, .total = 10}, 0);
   EXPECT_EQ(right.counters.refused_segment, 6u);
   // A pull beyond the end of a real message, and too many of them.
   send(left, pattern(50000), 1);

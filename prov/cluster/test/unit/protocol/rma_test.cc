@@ -89,7 +89,7 @@ TEST_P(RmaSizes, WritesAndReadsBackIntact) {
   EXPECT_EQ(done.kind, Completion::Kind::read);
   EXPECT_EQ(read.value(), 1u);
   EXPECT_EQ(written.value(), 1u);
-  EXPECT_EQ(reads.value(), size > 0 ? 1u : 0u) << "however many pieces were asked for";
+  EXPECT_EQ(reads.value(), size > 0 ? 1u : 0u) << "however many pieces were pulled";
   EXPECT_EQ(remote_reads.value(), reads.value());
   EXPECT_TRUE(right.take().empty());
 }
@@ -99,20 +99,20 @@ INSTANTIATE_TEST_SUITE_P(Sizes, RmaSizes,
                                                           900000),
                                           testing::Bool()));
 
-TEST_F(RmaTest, DataIsToldToTheTargetOnceTheBytesAreThere) {
+TEST_F(RmaTest, DataIsReportedToTheTargetOnceTheBytesAreInPlace) {
   for (const std::size_t size : {0u, 8u, 3000u, 50000u}) {
     put(pattern(size), 0, kKey, true);
     run();
-    const Completion told = outcome(right);
-    EXPECT_EQ(told.kind, Completion::Kind::remote_write);
-    EXPECT_EQ(told.data, 0x123456789abcdef0u);
-    EXPECT_EQ(told.length, size);
-    EXPECT_EQ(told.source, 7u) << "what the directory says of whoever wrote";
+    const Completion reported = outcome(right);
+    EXPECT_EQ(reported.kind, Completion::Kind::remote_write);
+    EXPECT_EQ(reported.data, 0x123456789abcdef0u);
+    EXPECT_EQ(reported.length, size);
+    EXPECT_EQ(reported.source, 7u) << "the directory's handle of the writer";
     outcome(left);
   }
 }
 
-TEST_F(RmaTest, WhatIsNotAllowedFailsAtTheInitiatorAndTouchesNothing) {
+TEST_F(RmaTest, DeniedAccessFailsAtTheInitiatorAndTouchesNothing) {
   regions.add(1, {memory.data(), 0, 100, true, false, nullptr, nullptr});  // read only
   regions.add(2, {memory.data(), 0, 100, false, true, nullptr, nullptr});  // write only
   for (const std::size_t size : {8u, 3000u, 50000u}) {
@@ -139,7 +139,7 @@ TEST_F(RmaTest, WhatIsNotAllowedFailsAtTheInitiatorAndTouchesNothing) {
 }
 
 TEST_F(RmaTest, ARegionClosedMidwayIsNotTouchedAgain) {
-  left.carrier.room = right.carrier.room = 2;
+  left.carrier.capacity = right.carrier.capacity = 2;
   const auto data = pattern(600000);
   std::vector<std::byte> back(300000);
   put(data, 0);
@@ -152,7 +152,7 @@ TEST_F(RmaTest, ARegionClosedMidwayIsNotTouchedAgain) {
   }
   regions.remove(kKey);
   memory.assign(memory.size(), std::byte{0xEE});
-  left.carrier.room = right.carrier.room = 1000;
+  left.carrier.capacity = right.carrier.capacity = 1000;
   run();
   EXPECT_EQ(std::count(memory.begin(), memory.end(), std::byte{0xEE}), std::ptrdiff_t(memory.size()));
   const auto taken = left.take();
@@ -247,9 +247,9 @@ TEST_F(RmaTest, DataOfSeveralRangesComesBehindTheLastOfThem) {
     carry(left, right);
     if (right.completions.empty()) carry(right, left);
   }
-  const Completion told = outcome(right);
-  ASSERT_EQ(told.data, 7u);
-  EXPECT_EQ(told.length, data.size());
+  const Completion reported = outcome(right);
+  ASSERT_EQ(reported.data, 7u);
+  EXPECT_EQ(reported.length, data.size());
   EXPECT_TRUE(std::equal(data.begin(), data.begin() + 300000, memory.begin() + 8));
   EXPECT_TRUE(std::equal(data.begin() + 300000, data.begin() + 300008, memory.begin()));
   EXPECT_TRUE(std::equal(data.begin() + 300008, data.end(), memory.begin() + 700000));
@@ -286,7 +286,7 @@ TEST_F(RmaTest, ARangeThatIsUnderWayGoesOnWhenOneBeforeItFails) {
   order.slices = slice;
   order.remote = ranges;
   order.length = data.size();
-  left.carrier.room = 3;  // the first range and half of the second
+  left.carrier.capacity = 3;  // the first range and half of the second
   left.messenger.write(left.channel, order);
   ASSERT_EQ(left.carrier.items.size(), 3u);
   run();
@@ -346,8 +346,9 @@ TEST_F(RmaTest, AFencedWriteWaitsForWhatWasBefore) {
   EXPECT_EQ(left.take().size(), 2u);
 }
 
-/// The target keeps so many answers for lack of room; more are never asked for, and none fails for it.
-TEST_F(RmaTest, MoreReadsThanThePeerKeepsAnswersForWaitAtTheirCaller) {
+/// The target keeps a bounded number of responses while its carrier is full; more are never requested, and
+/// none fails because of it.
+TEST_F(RmaTest, ReadsBeyondTheLimitAreRepeatedByTheCaller) {
   std::vector<std::byte> words(8 * 3 * kResponsesMax);
   std::size_t begun = 0;
   Status status = Status::ok;
@@ -357,31 +358,31 @@ TEST_F(RmaTest, MoreReadsThanThePeerKeepsAnswersForWaitAtTheirCaller) {
   }
   EXPECT_EQ(status, Status::again);
   EXPECT_EQ(begun, kReadsMax);
-  right.carrier.room = 0;  // the target has no room for an answer
+  right.carrier.capacity = 0;  // the target cannot post a response
   run();
-  right.carrier.room = 1000;
+  right.carrier.capacity = 1000;
   run();
   const auto outcomes = left.take();
   EXPECT_EQ(outcomes.size(), begun);
   for (const Completion& outcome : outcomes) ASSERT_EQ(outcome.status, Status::ok);
-  EXPECT_EQ(get({words.data(), 8}, 0), Status::ok) << "there is room again";
+  EXPECT_EQ(get({words.data(), 8}, 0), Status::ok) << "they may begin again";
 }
 
 /// What is kept to answer a peer is not taken from what the application may have under way.
-TEST_F(RmaTest, AnswersThatFindNoRoomLeaveTheApplicationItsOwn) {
+TEST_F(RmaTest, KeptResponsesDoNotCountAgainstTheApplication) {
   std::vector<std::byte> words(8 * 2 * settings.send_requests_max);
-  right.carrier.room = 0;
+  right.carrier.capacity = 0;
   for (std::size_t i = 0; i < 2 * settings.send_requests_max; ++i) {
     ASSERT_EQ(get({words.data() + 8 * i, 8}, 0), Status::ok);
   }
   run();
   EXPECT_EQ(right.messenger.tx_size_left(), settings.send_requests_max);
-  right.carrier.room = 1000;
+  right.carrier.capacity = 1000;
   run();
   EXPECT_EQ(left.take().size(), 2 * settings.send_requests_max);
 }
 
-/// An empty piece would show that the peer is at work while it holds back what was asked for.
+/// An empty piece would make a stalled peer look as if it moved.
 TEST_F(RmaTest, EmptyPiecesAreRefused) {
   std::vector<std::byte> bytes(100'000);
   ASSERT_EQ(get(bytes, 0), Status::ok);

@@ -1,0 +1,92 @@
+// Control segments and eager credit on one channel: what a full carrier does not take is kept and posted
+// first, and credit is advertised in steps.
+#include "protocol/control_sender.h"
+
+#include <gtest/gtest.h>
+
+#include "protocol/credit_manager.h"
+#include "support/queue_carrier.h"
+
+namespace cluster::protocol {
+namespace {
+
+struct ControlSenderTest : testing::Test {
+  struct NoDirectory final : Directory {
+    std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
+  } directory;
+  Counters counters;
+  Context context{{.eager_credit = 1000}, counters, directory};
+  ControlSender control{context};
+  test::QueueCarrier carrier;
+  Channel channel;
+
+  ControlSenderTest() { channel.carrier = &carrier; }
+  std::size_t pending() {
+    std::size_t count = 0;
+    control.take_pending([&](Channel&) { ++count; });
+    return count;
+  }
+};
+
+TEST_F(ControlSenderTest, KeepsWhatTheCarrierDoesNotTakeInOrder) {
+  carrier.capacity = 1;
+  for (std::uint32_t id = 1; id <= 3; ++id) control.confirm(channel, id);
+  EXPECT_TRUE(channel.busy());
+  EXPECT_EQ(pending(), 1u) << "once per channel";
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    ASSERT_EQ(carrier.items.size(), 1u);
+    EXPECT_EQ(carrier.items.front().segment.id, id);
+    carrier.items.clear();
+    control.pump_busy([](Channel& busy) { return ControlSender::flush(busy); });
+  }
+  EXPECT_FALSE(control.busy());
+  EXPECT_FALSE(channel.busy());
+}
+
+TEST_F(ControlSenderTest, SendsNothingToALostPeerAndKeepsABoundedNumber) {
+  channel.carrier = nullptr;
+  control.confirm(channel, 1);
+  EXPECT_FALSE(control.busy() || control.pending());
+  channel.carrier = &carrier;
+  carrier.capacity = 0;
+  for (std::uint32_t id = 0; id < kControlMax + 5; ++id) control.deny(channel, id);
+  EXPECT_EQ(channel.tx.control.size(), kControlMax);
+  EXPECT_EQ(counters.refused_segment, 5u);
+}
+
+TEST_F(ControlSenderTest, AnImmediateCarrierNeedsNoTransmission) {
+  carrier.at_once = true;
+  control.confirm(channel, 1);
+  EXPECT_FALSE(control.pending());
+}
+
+TEST_F(ControlSenderTest, CreditIsAdvertisedInSteps) {
+  CreditManager credit(context, control);
+  channel.credit.granted = 1000;
+  EXPECT_TRUE(CreditManager::accept(channel, 900));
+  EXPECT_FALSE(CreditManager::accept(channel, 900)) << "more than was granted";
+  EXPECT_FALSE(CreditManager::accept(channel, ~std::uint64_t{0})) << "nor by overflow";
+  credit.release(channel, 200);
+  EXPECT_TRUE(carrier.items.empty());
+  credit.release(channel, 50);
+  ASSERT_EQ(carrier.items.size(), 1u);
+  EXPECT_EQ(carrier.items.front().segment.kind, wire::SegmentKind::credit);
+  EXPECT_EQ(carrier.items.front().segment.total, 1250u);
+}
+
+TEST_F(ControlSenderTest, TheLargestCreditHolds) {
+  channel.credit.limit = 500;
+  EXPECT_TRUE(CreditManager::covers(channel, 500 - kMessageCharge));
+  EXPECT_FALSE(CreditManager::covers(channel, 501 - kMessageCharge));
+  wire::Segment segment;
+  for (const std::uint64_t limit : {900u, 700u}) {
+    segment.total = limit;
+    CreditManager::on_credit(channel, segment);
+  }
+  CreditManager::charge(channel, 900 - 2 * kMessageCharge);
+  EXPECT_TRUE(CreditManager::covers(channel, 0));
+  EXPECT_FALSE(CreditManager::covers(channel, 1));
+}
+
+}  // namespace
+}  // namespace cluster::protocol
