@@ -346,8 +346,7 @@ TEST_F(RmaTest, AFencedWriteWaitsForWhatWasBefore) {
   EXPECT_EQ(left.take().size(), 2u);
 }
 
-/// The target keeps a bounded number of responses while its carrier is full; more are never requested, and
-/// none fails because of it.
+/// While its carrier is full the target keeps a bounded number of responses; no read fails because of it.
 TEST_F(RmaTest, ReadsBeyondTheLimitAreRepeatedByTheCaller) {
   std::vector<std::byte> words(8 * 3 * kResponsesMax);
   std::size_t begun = 0;
