@@ -1,7 +1,7 @@
-"""Reads what `llvm-cov export -format=lcov` says of the lines of all files and tells of those below one directory.
+"""Reads what `llvm-cov export -format=lcov` says of the lines of all files and shows those below one directory.
 
-table.py DIRECTORY ROOMS LEAST MISSING: a table of lines per file and per room ("wire,protocol"), and, if MISSING is
-"yes", the lines that nothing ran. Exit status 1: a room has less than LEAST percent.
+table.py DIRECTORY COMPONENTS LEAST MISSING: a table of lines per file and per component ("wire,protocol"), and, if MISSING is
+"yes", the lines that were not run. Exit status 1: a component has less than LEAST percent.
 """
 
 import sys
@@ -33,26 +33,26 @@ def show_row(name, run, count):
     print(f"{name:28}{run:6} of{count:5}{100 * run / count:8.1f} %")
 
 
-def show_room(room, files):
+def show_component(component, files):
     """Prints its rows and returns how many percent of its lines were run."""
     run = {path: sum(count > 0 for count in lines.values()) for path, lines in files.items()}
     for path, lines in files.items():
         show_row(f"  {path.name}", run[path], len(lines))
     total = sum(map(len, files.values()))
-    show_row(f"{room}/", sum(run.values()), total)
+    show_row(f"{component}/", sum(run.values()), total)
     return 100 * sum(run.values()) / total
 
 
-def main(directory, rooms, least, missing):
+def main(directory, components, least, missing):
     files = counted_lines(sys.stdin)
     shares = []
-    for room in rooms.split(","):
-        inside = {path: lines for path, lines in sorted(files.items()) if path.parent == Path(directory, room).resolve()}
+    for component in components.split(","):
+        inside = {path: lines for path, lines in sorted(files.items()) if path.parent == Path(directory, component).resolve()}
         if missing == "yes":
             show_missing(inside)
-        shares.append(show_room(room, inside) if inside else 0)
+        shares.append(show_component(component, inside) if inside else 0)
     enough = min(shares) >= float(least)
-    print("enough" if enough else f"not enough: each room is to have {least} % of its lines run")
+    print("enough" if enough else f"not enough: each component must have {least} % of its lines run")
     return 0 if enough else 1
 
 

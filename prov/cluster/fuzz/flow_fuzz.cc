@@ -1,5 +1,5 @@
-// A flow whose peer is hostile: it gets frames that pass the gate and say what the fuzzer likes, while it
-// sends, waits and repairs. Tokens are reported once at most, and only of what was posted.
+// A flow whose peer is hostile: it gets frames that are admitted and have any content, while it sends, waits
+// and retransmits. Tokens are reported at most once, and only those that were posted.
 #include <set>
 
 #include "fuzz/hostile_input.h"
@@ -151,7 +151,7 @@ class FlowHarness {
   std::vector<std::byte> payload_ = std::vector<std::byte>(65536);
   std::uint64_t posted_ = 0;
   std::uint32_t expected_ = 0;
-  volatile std::size_t sink_ = 0;  ///< every byte handed on has been looked at
+  volatile std::size_t sink_ = 0;  ///< every delivered byte is read
   std::set<carrier::Token> reported_;
 };
 

@@ -1,5 +1,5 @@
-// Frames that a hostile or mad peer could send: right in form, wrong in what they say. The fuzzer decides
-// about every field, mostly among values near those that mean something, and the checksum is made to fit.
+// Frames that a hostile or broken peer could send: right in form, wrong in content. The fuzzer decides about
+// every field, mostly among values near those that have a meaning, and the checksum is made to fit.
 #pragma once
 
 #include <fuzzer/FuzzedDataProvider.h>
@@ -46,9 +46,9 @@ inline wire::Segment segment(FuzzedDataProvider& input) {
   return segment;
 }
 
-/// The same after the gate; false if it does not pass.
+/// The same as it is decoded; false if it is refused.
 inline bool admit_segment(const wire::Segment& made, wire::Segment& out) {
-  std::array<std::byte, wire::kSegmentHeaderMax + 64> bytes;  // flags that no kind has take room, too
+  std::array<std::byte, wire::kSegmentHeaderMax + 64> bytes;  // flags that no kind has take space, too
   const std::size_t size = wire::encode(made, bytes.data());
   return wire::decode(ConstBytes(bytes).first(size), out) == size;
 }

@@ -1,5 +1,5 @@
-// The gate: anything at all, and frames of each kind with any blocks, whose checksum fits. What passes is
-// read as every room behind the gate reads it.
+// The admission of frames: any bytes, and frames of each kind with any blocks, whose checksum is right. What
+// is admitted is decoded as every component behind it does.
 #include "fuzz/hostile_input.h"
 #include "wire/print.h"
 
@@ -32,7 +32,7 @@ void read(ConstBytes bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const bool fix_header = (data[0] & 1) != 0;
-  // A copy of its own size: whoever reads beyond it is found out.
+  // A copy of exactly its size, so that the sanitizer detects a read beyond it.
   std::vector<std::byte> frame(size - 1);
   if (!frame.empty()) std::memcpy(frame.data(), data + 1, frame.size());
   if (fix_header && frame.size() >= sizeof(wire::FrameHeader) && frame.size() <= wire::kFrameMax) {
