@@ -146,7 +146,7 @@ class MessengerHarness {
     order.ignore = ~std::uint64_t{0};
     order.min_multi_recv = input_.PickValueInArray<std::size_t>({1, 50, 2000});
     many_[order.context] = true;
-    if (messenger_.receive(input_.ConsumeBool() ? &channel_ : nullptr, order) != Status::ok) {
+    if (messenger_.matcher().receive(input_.ConsumeBool() ? &channel_ : nullptr, order) != Status::ok) {
       alive_.erase(order.context);
     }
   }
