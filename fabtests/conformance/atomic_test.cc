@@ -196,7 +196,7 @@ PAIR_TEST(Atomic, VectorsRangesAndInjection) {
         [&] { return fi_fetch_atomicmsg(e.ep(), &message, &result, nullptr, 1, FI_COMPLETION | FI_FENCE); });
     e.finish(&context);
     EXPECT_EQ(before[0], 170);
-    EXPECT_TRUE(e.silent(std::chrono::milliseconds(20))) << "injection tells nothing";
+    EXPECT_TRUE(e.silent(std::chrono::milliseconds(20))) << "an injected operation generates no completion";
     std::vector<std::int64_t> many(kElements, 1);
     EXPECT_EQ(fi_atomic(e.ep(), many.data(), 513, nullptr, team.peer(), 0, kKey, FI_INT64, FI_SUM, &context),
               -FI_EMSGSIZE);

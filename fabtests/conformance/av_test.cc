@@ -69,9 +69,9 @@ SINGLE_TEST(AddressVector, RefusesHandlesThatNameNobody) {
   ASSERT_EQ(fi_av_insert(domain.av(), &in, 1, &handle, 0, nullptr), 1);
   sockaddr_in out{};
   std::size_t size = sizeof out;
-  for (fi_addr_t nobody : {fi_addr_t{1}, fi_addr_t{1000000}, fi_addr_t{FI_ADDR_NOTAVAIL}}) {
-    EXPECT_EQ(fi_av_lookup(domain.av(), nobody, &out, &size), -FI_EINVAL);
-    EXPECT_EQ(fi_av_remove(domain.av(), &nobody, 1, 0), -FI_EINVAL);
+  for (fi_addr_t unknown : {fi_addr_t{1}, fi_addr_t{1000000}, fi_addr_t{FI_ADDR_NOTAVAIL}}) {
+    EXPECT_EQ(fi_av_lookup(domain.av(), unknown, &out, &size), -FI_EINVAL);
+    EXPECT_EQ(fi_av_remove(domain.av(), &unknown, 1, 0), -FI_EINVAL);
   }
   fi_addr_t mixed[2] = {handle, 77};
   EXPECT_EQ(fi_av_remove(domain.av(), mixed, 2, 0), -FI_EINVAL);
@@ -180,7 +180,7 @@ SINGLE_TEST(AddressVector, RefusesFlagsAndKindsThatAreNotOffered) {
   EXPECT_EQ(fi_av_open(domain.domain(), &attr, &av, nullptr), -FI_ENOSYS);
   attr = {};
   EXPECT_EQ(fi_av_open(domain.domain(), &attr, &av, nullptr), 0);
-  EXPECT_NE(attr.type, FI_AV_UNSPEC) << "the choice is told";
+  EXPECT_NE(attr.type, FI_AV_UNSPEC) << "the chosen type is reported";
   EXPECT_EQ(fi_close(&av->fid), 0);
 }
 

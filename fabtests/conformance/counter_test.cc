@@ -92,7 +92,7 @@ PAIR_TEST(Counter, EachKindCountsItsOwnOperationsOnce) {
     reaches(watched.reads.get(), 3 + 2);
     for (const std::uint64_t kind : {FI_SEND, FI_READ, FI_WRITE}) reaches(e.counter(kind), 0);
   }
-  EXPECT_TRUE(e.silent(std::chrono::milliseconds(10))) << "nobody asked for completions";
+  EXPECT_TRUE(e.silent(std::chrono::milliseconds(10))) << "no completion was requested";
   team.meet();
 }
 

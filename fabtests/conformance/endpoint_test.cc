@@ -175,8 +175,8 @@ SINGLE_TEST(Endpoint, SendingToNobodyFailsAtOnceOrByCompletion) {
   Endpoint e;
   char byte = 0;
   int context = 0;
-  for (const fi_addr_t nobody : {fi_addr_t{0}, fi_addr_t{12345}, fi_addr_t{FI_ADDR_UNSPEC}}) {
-    const ssize_t result = e.post([&] { return fi_send(e.ep(), &byte, 1, nullptr, nobody, &context); });
+  for (const fi_addr_t unknown : {fi_addr_t{0}, fi_addr_t{12345}, fi_addr_t{FI_ADDR_UNSPEC}}) {
+    const ssize_t result = e.post([&] { return fi_send(e.ep(), &byte, 1, nullptr, unknown, &context); });
     if (result != 0) continue;
     const auto outcome = e.await(&context);
     ASSERT_TRUE(outcome.has_value());
@@ -328,7 +328,8 @@ SINGLE_TEST(Endpoint, AnAliasPostsThroughItsOriginalWithFlagsOfItsOwn) {
   e.finish(&sent[1]);
   EXPECT_EQ(received[0], 'a');
   EXPECT_EQ(received[1], 'b');
-  EXPECT_TRUE(e.silent(std::chrono::milliseconds(10))) << "the original reports what nobody asked for";
+  EXPECT_TRUE(e.silent(std::chrono::milliseconds(10)))
+      << "the original reports a completion that was not requested";
 
   Blob name(128);
   std::size_t size = name.size();
@@ -371,11 +372,11 @@ SINGLE_TEST(Endpoint, SaysHowMuchMoreItTakes) {
   Endpoint e;
   const fi_addr_t self = e.insert(e.name());
   // fi_tx_size_left and fi_rx_size_left, whose inline forms are deprecated.
-  const ssize_t room = e.ep()->ops->tx_size_left(e.ep());
-  EXPECT_GT(room, 0);
+  const ssize_t size_left = e.ep()->ops->tx_size_left(e.ep());
+  EXPECT_GT(size_left, 0);
   EXPECT_GT(e.ep()->ops->rx_size_left(e.ep()), 0);
   char byte = 0;
-  std::vector<char> contexts(static_cast<std::size_t>(room));
+  std::vector<char> contexts(static_cast<std::size_t>(size_left));
   for (char& context : contexts) EXPECT_EQ(fi_send(e.ep(), &byte, 1, nullptr, self, &context), 0);
   for (char& context : contexts) e.must([&] { return fi_recv(e.ep(), &context, 1, nullptr, self, &byte); });
   for (char& context : contexts) e.finish(&context);

@@ -142,7 +142,7 @@ class Endpoint {
 /// Two or more sides, each with one endpoint, that know each other's names; peers[i] is side i.
 struct Team {
   explicit Team(Side& side, const Options& options = {});
-  /// Every side comes here, progressing, so that nobody leaves while another still needs it.
+  /// A barrier of all sides that makes progress: no side ends while another still needs it.
   ~Team();
   fi_addr_t peer() const { return peers[static_cast<std::size_t>(1 - side.index())]; }
   void meet() {
@@ -155,7 +155,7 @@ struct Team {
   std::vector<fi_addr_t> peers;
 };
 
-/// Bytes that tell where they belong: every position of every seed has its own value.
+/// A pattern in which the value of a byte depends on its position and the seed.
 std::vector<unsigned char> pattern(std::size_t size, std::uint64_t seed);
 /// True if `data` is the beginning of pattern(seed); says where it is not.
 testing::AssertionResult has_pattern(std::span<const unsigned char> data, std::uint64_t seed);

@@ -1,5 +1,5 @@
-// Bad luck: nobody there, a peer that dies, a peer that comes back under the same name. Everything
-// pending is told in bounded time, and whoever comes back works again.
+// Unreachable addresses, a peer that ends or crashes, a peer that restarts under the same name. Every pending
+// operation completes in bounded time, and communication with a restarted peer works.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -31,7 +31,7 @@ std::string port_of(const Blob& name) {
   return std::to_string(ntohs(in.sin_port));
 }
 
-/// A port of this node on which nobody listens any more.
+/// A port of this node that no socket is bound to any more.
 Blob dead_port() {
   Endpoint gone;
   return gone.name();
@@ -54,27 +54,27 @@ void expect_all_to_fail(Endpoint& e, fi_addr_t peer) {
 
 SINGLE_TEST(Failure, SendingToAClosedPortFailsInBoundedTime) {
   expect_deaths_soon();
-  const Blob nobody = dead_port();
+  const Blob unreachable = dead_port();
   Endpoint e;
-  expect_all_to_fail(e, e.insert(nobody));
+  expect_all_to_fail(e, e.insert(unreachable));
 }
 
 SINGLE_TEST(Failure, SendingToAMissingNodeFailsInBoundedTime) {
   ASSERT_TRUE(between_nodes()) << "run_setting.py leaves this out where there is no network between nodes";
   expect_deaths_soon();
   Endpoint e;
-  const Blob nobody = changed(e.name(), [](sockaddr_in& in) {
+  const Blob unreachable = changed(e.name(), [](sockaddr_in& in) {
     in.sin_addr.s_addr = htonl((ntohl(in.sin_addr.s_addr) & 0xFFFFFF00) | 250);
   });
-  expect_all_to_fail(e, e.insert(nobody));
+  expect_all_to_fail(e, e.insert(unreachable));
 }
 
 SINGLE_TEST(Failure, OthersAreNotTouched) {
   expect_deaths_soon();
-  const Blob nobody = dead_port();
+  const Blob unreachable = dead_port();
   Endpoint e;
   Endpoint friendly(e.domain());
-  const fi_addr_t dead = e.insert(nobody);
+  const fi_addr_t dead = e.insert(unreachable);
   const fi_addr_t alive = e.insert(friendly.name());
   int to_dead = 0;
   int to_alive = 0;
@@ -123,30 +123,30 @@ SIDES_TEST(Failure, APeerThatDiesFailsWhatIsPendingTowardsIt, 2) {
   std::vector<unsigned char> big(4 << 20);
   e.must([&] { return fi_send(e.ep(), big.data(), big.size(), nullptr, peer, &context); });
   const auto outcome = e.await(&context, seconds(20));
-  ASSERT_TRUE(outcome.has_value()) << "the sender was not told";
+  ASSERT_TRUE(outcome.has_value()) << "the sender got no completion";
   EXPECT_TRUE(outcome->error);
 }
 
-/// One of two who talk in turns, in messages of several sizes; `seed` is of this life.
-struct ScriptedEndpoint {
+/// One side of an alternating exchange of messages of several sizes; each incarnation has its own `seed`.
+struct Exchange {
   Endpoint& e;
   fi_addr_t peer;
-  bool speaks_first;
+  bool sends_first;
   std::uint64_t seed;
-  int resets_forgiven = 0;  ///< sends that may still meet the end of the peer's former life
+  int resets_allowed = 0;  ///< sends that may fail because the peer's former process ended
 
-  void talk() {
+  void run() {
     int in = 0;
     for (const std::size_t size : {8u, 5000u, 600000u}) {
       std::vector<unsigned char> buffer(size);
       e.must([&] { return fi_trecv(e.ep(), buffer.data(), size, nullptr, FI_ADDR_UNSPEC, size, 0, &in); });
-      if (speaks_first) say(size);
+      if (sends_first) send(size);
       e.finish(&in);
-      if (!speaks_first) say(size);
+      if (!sends_first) send(size);
       EXPECT_TRUE(has_pattern(buffer, seed));
     }
   }
-  void say(std::size_t size) {
+  void send(std::size_t size) {
     const auto data = pattern(size, seed);
     int out = 0;
     for (;;) {
@@ -154,12 +154,12 @@ struct ScriptedEndpoint {
       const auto outcome = e.await(&out);
       ASSERT_TRUE(outcome.has_value()) << "no completion in time";
       if (!outcome->error) return;
-      ASSERT_GT(resets_forgiven--, 0) << fi_strerror(outcome->failure.err);
+      ASSERT_GT(resets_allowed--, 0) << fi_strerror(outcome->failure.err);
     }
   }
 };
 
-/// A process that ends gives its ports back a moment later: waits until nobody holds this one.
+/// The ports of a process become free a moment after its end: waits until this one is.
 void await_free(const std::string& port) {
   sockaddr_in any{};
   any.sin_family = AF_INET;
@@ -188,15 +188,15 @@ struct Restart {
     Endpoint e;
     const fi_addr_t peer = e.insert(side.receive_blob(1));
     side.send_blob(1, e.name());
-    ScriptedEndpoint{e, peer, true, 1}.talk();
+    Exchange{e, peer, true, 1}.run();
     side.send_blob(1, {1});
     side.receive_blob(3, [&] { e.progress(); });  // side 3 is up, under the old name
     // A peer of this node that dies is known to be dead a moment later; what is written to it before is lost
     // with it, as with any peer that dies before it reads.
     e.silent(std::chrono::milliseconds(300));
     side.send_blob(3, e.name());
-    // Who speaks to a dead man's port before he is known to be dead is told so, once.
-    ScriptedEndpoint{e, peer, !newcomer_first, 2, politely || newcomer_first ? 0 : 1}.talk();
+    // A send to the port of the ended process, before its end is known, fails once.
+    Exchange{e, peer, !newcomer_first, 2, politely || newcomer_first ? 0 : 1}.run();
     side.receive_blob(3, [&] { e.progress(); });
   }
   void first_life(Side& side) const {
@@ -204,7 +204,7 @@ struct Restart {
     const Blob name = e->name();
     side.send_blob(0, name);
     const fi_addr_t peer = e->insert(side.receive_blob(0));
-    ScriptedEndpoint{*e, peer, false, 1}.talk();
+    Exchange{*e, peer, false, 1}.run();
     side.receive_blob(0, [&] { e->progress(); });
     if (politely) e.reset();
     side.send_blob(3, name);
@@ -218,7 +218,7 @@ struct Restart {
     Endpoint e(options);
     side.send_blob(0, {1});
     const fi_addr_t peer = e.insert(side.receive_blob(0));
-    ScriptedEndpoint{e, peer, newcomer_first, 2}.talk();
+    Exchange{e, peer, newcomer_first, 2}.run();
     side.send_blob(0, {1});
   }
 };

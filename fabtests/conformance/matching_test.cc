@@ -181,7 +181,7 @@ PAIR_TEST(Matching, ManyUnexpectedMessagesAreKeptWhileTheReceiverSleeps) {
   }
 }
 
-PAIR_TEST(Stranger, IsHeardBeforeItIsInTheAddressVector) {
+PAIR_TEST(UnknownSource, IsReceivedBeforeItIsInTheAddressVector) {
   // Only side 1 knows side 0 at first.
   Endpoint e;
   const auto names = side.exchange(e.name());
@@ -201,7 +201,7 @@ PAIR_TEST(Stranger, IsHeardBeforeItIsInTheAddressVector) {
   EXPECT_EQ(e.finish(&contexts[0]).source, FI_ADDR_NOTAVAIL);
   EXPECT_EQ(buffer, 1);
   side.meet(progress);
-  // Messages 2 and 3 came unexpected from a stranger. Now it gets a name.
+  // Messages 2 and 3 came unexpected from an unknown source. Now it is inserted.
   const fi_addr_t peer = e.insert(names[1]);
   e.must([&] { return fi_trecv(e.ep(), &buffer, 1, nullptr, peer, 2, 0, &contexts[1]); });
   EXPECT_EQ(e.finish(&contexts[1]).source, peer);
@@ -210,7 +210,7 @@ PAIR_TEST(Stranger, IsHeardBeforeItIsInTheAddressVector) {
   side.meet(progress);
 }
 
-PAIR_TEST(Stranger, ARemovedPeerIsStillHeardAndMayComeBack) {
+PAIR_TEST(UnknownSource, ARemovedPeerIsStillReceivedAndMayBeInsertedAgain) {
   Team team(side);
   Endpoint& e = team.endpoint;
   int context = 0;

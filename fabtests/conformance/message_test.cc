@@ -218,12 +218,12 @@ PAIR_TEST(Message, TooLongForItsReceiveIsTruncatedAndSaysHowMuch) {
   int context = 0;
   for (const std::size_t size : {2u, 100u, 20000u, 1000000u}) {
     for (const bool posted_first : {true, false}) {
-      for (const std::size_t room : {std::size_t{0}, size / 2, size - 1}) {
+      for (const std::size_t capacity : {std::size_t{0}, size / 2, size - 1}) {
         SCOPED_TRACE(testing::Message()
-                     << size << " into " << room << (posted_first ? " posted" : " unexpected"));
-        std::vector<unsigned char> buffer(room + 1, 0xEE);
+                     << size << " into " << capacity << (posted_first ? " posted" : " unexpected"));
+        std::vector<unsigned char> buffer(capacity + 1, 0xEE);
         const auto receive = [&] {
-          return fi_recv(e.ep(), buffer.data(), room, nullptr, FI_ADDR_UNSPEC, &context);
+          return fi_recv(e.ep(), buffer.data(), capacity, nullptr, FI_ADDR_UNSPEC, &context);
         };
         if (!side.first() && posted_first) e.must(receive);
         team.meet();
@@ -234,9 +234,9 @@ PAIR_TEST(Message, TooLongForItsReceiveIsTruncatedAndSaysHowMuch) {
         } else {
           if (!posted_first) e.must(receive);
           const Outcome outcome = e.fail(&context, FI_ETRUNC);
-          EXPECT_EQ(outcome.failure.olen, size - room);
-          EXPECT_LE(outcome.failure.len, room);
-          EXPECT_EQ(buffer[room], 0xEE) << "wrote behind the buffer";
+          EXPECT_EQ(outcome.failure.olen, size - capacity);
+          EXPECT_LE(outcome.failure.len, capacity);
+          EXPECT_EQ(buffer[capacity], 0xEE) << "wrote behind the buffer";
         }
       }
     }

@@ -15,10 +15,10 @@ Options multi_options() {
 
 void set_least_room(Endpoint& e, std::size_t least) {
   ASSERT_EQ(fi_setopt(&e.ep()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
-  std::size_t told = 0;
-  std::size_t size = sizeof told;
-  ASSERT_EQ(fi_getopt(&e.ep()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &told, &size), 0);
-  EXPECT_EQ(told, least);
+  std::size_t value = 0;
+  std::size_t size = sizeof value;
+  ASSERT_EQ(fi_getopt(&e.ep()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &size), 0);
+  EXPECT_EQ(value, least);
 }
 
 void post(Endpoint& e, std::vector<unsigned char>& buffer, void* context) {
@@ -56,7 +56,7 @@ PAIR_TEST(MultiReceive, EveryBufferTakesAsManyAsFitAndIsGivenBackOnce) {
         const auto outcome = e.next();
         ASSERT_TRUE(outcome && !outcome->error);
         const fi_cq_tagged_entry& entry = outcome->entry;
-        ASSERT_FALSE(over[entry.op_context]) << "told after the buffer was given back";
+        ASSERT_FALSE(over[entry.op_context]) << "completion after the buffer was released";
         over[entry.op_context] = entry.flags & FI_MULTI_RECV;
         if (!(entry.flags & FI_RECV)) continue;
         EXPECT_EQ(entry.flags & ~FI_MULTI_RECV, FI_RECV | FI_MSG);
@@ -161,7 +161,7 @@ PAIR_TEST(MultiReceive, IsTheDefaultOfAnEndpointThatSaysSo) {
   team.meet();
 }
 
-/// With FI_SOURCE_ERR the first message of an unknown sender says who it was; then it is known.
+/// With FI_SOURCE_ERR the first message of an unknown sender carries its address; then it is inserted.
 PAIR_TEST(SourceError, AnUnknownSenderIsNamed) {
   Options options;
   options.caps = FI_MSG | FI_SOURCE | FI_SOURCE_ERR;

@@ -1,5 +1,5 @@
 // Looking for a message without receiving it: FI_PEEK, FI_CLAIM, FI_DISCARD as fi_tagged(3) and the
-// matched probes of MPI need them. What a peek finds or misses is told by the completion queue.
+// matched probes of MPI need them. The result of a peek is reported by the completion queue.
 #include "fabric.h"
 
 namespace conformance {
@@ -90,7 +90,7 @@ PAIR_TEST(Peek, AClaimedMessageBelongsToItsContext) {
     int contexts[5];
     for (std::size_t i = 0; i < kSizes.size(); ++i) {
       ASSERT_TRUE(search.until_found(i, FI_PEEK | FI_CLAIM, &contexts[i]).has_value());
-      search.expect_nothing(i);  // nobody else finds it
+      search.expect_nothing(i);  // it is found once
     }
     for (std::size_t i = kSizes.size(); i-- > 0;) {
       std::vector<unsigned char> buffer(kSizes[i]);

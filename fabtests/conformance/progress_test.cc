@@ -1,4 +1,4 @@
-// Who makes progress, and from how many threads: automatic progress for targets that do not call the
+// Progress, and from how many threads: automatic progress for targets that do not call the
 // library, one endpoint per thread, many threads on one endpoint. fi_domain(3)
 #include <rdma/fi_rma.h>
 

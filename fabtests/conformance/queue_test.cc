@@ -152,7 +152,7 @@ PAIR_TEST(CompletionQueue, NeverOverruns) {
   for (int i = 0; i < kCount; ++i) {
     auto& buffer = buffers[static_cast<std::size_t>(i)];
     void* context = &contexts[static_cast<std::size_t>(i)];
-    // Nothing is taken from the queues while these are posted: -FI_EAGAIN would mean no room.
+    // Nothing is taken from the queues while these are posted: -FI_EAGAIN would mean that a queue is full.
     const Deadline deadline(std::chrono::seconds(20));
     ssize_t result = -FI_EAGAIN;
     while (result == -FI_EAGAIN && !deadline.passed()) {

@@ -160,7 +160,7 @@ PAIR_TEST(Region, ClosedInTheMidstOfTransfersLeavesEveryOneWithAnEnd) {
   } else {
     for (int turn = 0; turn < 3; ++turn) e.progress();
     region.reset();
-    std::vector<unsigned char>().swap(bytes);  // whoever writes there now dies
+    std::vector<unsigned char>().swap(bytes);  // a write there would be a fault now
   }
   team.meet();
 }
@@ -234,7 +234,7 @@ SINGLE_TEST(Region, OfTheBasicModelHasTheProvidersKeyAndItsOwnAddress) {
   EXPECT_EQ(act(8), -FI_EAVAIL) << "an offset is no address here";
   union {
     fi_cq_err_entry entry;
-    char room[128];
+    char bytes[128];
   } failure{};
   EXPECT_EQ(fi_cq_readerr(raw_cq, &failure.entry, 0), 1);
   EXPECT_EQ(failure.entry.err, FI_EACCES);

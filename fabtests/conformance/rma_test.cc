@@ -77,12 +77,12 @@ PAIR_TEST(Rma, DataTellsTheTargetThatTheBytesAreThere) {
       });
       e.finish(&context);
     } else {
-      const std::optional<Outcome> told = e.next();
-      ASSERT_TRUE(told.has_value());
-      EXPECT_EQ(told->entry.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
-      EXPECT_EQ(told->entry.data, 0x1122334455667788u);
-      EXPECT_EQ(told->entry.len, size);
-      EXPECT_EQ(told->entry.op_context, nullptr);
+      const std::optional<Outcome> remote = e.next();
+      ASSERT_TRUE(remote.has_value());
+      EXPECT_EQ(remote->entry.flags, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA);
+      EXPECT_EQ(remote->entry.data, 0x1122334455667788u);
+      EXPECT_EQ(remote->entry.len, size);
+      EXPECT_EQ(remote->entry.op_context, nullptr);
       EXPECT_TRUE(has_pattern(std::span(shared.bytes).first(size), size));
     }
     team.meet();

@@ -52,7 +52,7 @@ class Side {
   int count() const { return static_cast<int>(sockets_.size()); }
 
   void send_blob(int other, const Blob& blob);
-  /// Waits for what `other` tells; calls `meanwhile` (progress) again and again. Fails the test and
+  /// Waits for a blob of `other`; calls `meanwhile` (progress) repeatedly. Fails the test and
   /// leaves the process if the other side is gone.
   Blob receive_blob(int other, const std::function<void()>& meanwhile = {});
   /// Both at once, with every other side; the result has an entry per side, mine included.
@@ -79,7 +79,7 @@ std::string setting(const char* name, const std::string& fallback);
 
 }  // namespace conformance
 
-/// A test whose body runs on `sides` processes at once: `side.index()` tells them apart.
+/// A test whose body runs on `sides` processes at once: `side.index()` is the number of the process.
 #define SIDES_TEST(suite, name, sides)                                        \
   static void suite##_##name##_body(conformance::Side& side);                 \
   TEST(suite, name) { conformance::run_sides(sides, suite##_##name##_body); } \

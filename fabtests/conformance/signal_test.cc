@@ -1,5 +1,5 @@
 // A thread that waits and gets a signal comes back and says that there was nothing: programs that want to
-// look around then (has somebody asked us to end?) would else sleep on. fi_cq(3), fi_eq(3)
+// look around then (has the process been asked to end?) would else sleep on. fi_cq(3), fi_eq(3)
 #include <pthread.h>
 #include <signal.h>
 

@@ -1,5 +1,5 @@
-// What the tests of waiting share: objects one can wait for, and the patience of those who do.
-// A test that runs into it has lost a wake.
+// What the tests of waiting share: options of objects with a wait object, and the limit of a wait. A test
+// that reaches the limit has lost a wake.
 #pragma once
 
 #include "fabric.h"

@@ -1,5 +1,5 @@
-// Waiting for messages, by blocked reads and by descriptors: that nobody who sleeps is forgotten, and that
-// sleep is sleep. fi_cq(3), fi_trywait in fi_poll(3)
+// Waiting for messages, by blocked reads and by descriptors: every waiting thread is woken, and waiting uses
+// no processor time. fi_cq(3), fi_trywait in fi_poll(3)
 #include <poll.h>
 #include <sys/epoll.h>
 #include <time.h>
@@ -136,23 +136,23 @@ PAIR_TEST(Wait, AnIdleDescriptorIsQuietAndWakesAnEpoll) {
   fid* object = &e.rx()->fid;
   fi_cq_tagged_entry entry{};
   int wakes = 0;
-  bool told = false;
+  bool sent = false;
   ssize_t got = -FI_EAGAIN;
   for (const Deadline deadline{milliseconds(kWaitTimeoutMs)}; got == -FI_EAGAIN && !deadline.passed();) {
     if (fi_trywait(e.domain().fabric(), &object, 1) == 0) {
       epoll_event event{};
-      const int ready = epoll_wait(set, &event, 1, told ? kWaitTimeoutMs : 300);
+      const int ready = epoll_wait(set, &event, 1, sent ? kWaitTimeoutMs : 300);
       ASSERT_GE(ready, 0);
       wakes += ready;
-      if (ready == 0 && !told) {
+      if (ready == 0 && !sent) {
         side.send_blob(1, {1});
-        told = true;
+        sent = true;
       }
     }
     got = fi_cq_read(e.rx(), &entry, 1);
   }
   EXPECT_EQ(got, 1);
-  EXPECT_TRUE(told) << "the descriptor never was quiet";
+  EXPECT_TRUE(sent) << "the descriptor never was quiet";
   EXPECT_LT(wakes, 100);
   close(set);
 }

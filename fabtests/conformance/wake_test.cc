@@ -1,5 +1,5 @@
-// What else wakes whoever waits: signals, the death of a peer, thresholds, counters and events; and what one
-// cannot wait on. fi_cq(3), fi_cntr(3), fi_eq(3)
+// What else wakes a waiting thread: signals, the death of a peer, thresholds, counters and events; and what
+// one cannot wait on. fi_cq(3), fi_cntr(3), fi_eq(3)
 #include <poll.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ SINGLE_TEST(Wait, ASignalIsReportedOnceToWhoeverSleepsOnTheDescriptor) {
   ASSERT_EQ(fi_cq_signal(e.rx()), 0);
   EXPECT_EQ(poll(&watch, 1, kWaitTimeoutMs), 1);
   EXPECT_EQ(may_sleep(), -FI_EAGAIN);
-  EXPECT_TRUE(comes_to_rest()) << "it has been told";
+  EXPECT_TRUE(comes_to_rest()) << "it has been read";
 }
 
 PAIR_TEST(Wait, TheDeathOfAPeerWakesASleeper) {
@@ -91,7 +91,7 @@ PAIR_TEST(Wait, AThresholdIsWaitedFor) {
   }
   fi_cq_tagged_entry entries[kThreshold];
   std::size_t got = 0;
-  while (got < kThreshold) {  // a condition is a hint: fewer entries may be told of earlier
+  while (got < kThreshold) {  // a condition is a hint: it may be signalled with fewer entries
     const ssize_t count = fi_cq_sread(e.rx(), entries, kThreshold, &kThreshold, kWaitTimeoutMs);
     ASSERT_GT(count, 0);
     got += static_cast<std::size_t>(count);

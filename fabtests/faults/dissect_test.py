@@ -1,4 +1,4 @@
-"""cluster-dissect reads what two virtual nodes said to each other, from a file and live, and believes nothing damaged."""
+"""cluster-dissect prints the frames of two virtual nodes, from a file and live, and accepts nothing damaged."""
 import os
 import re
 import signal
@@ -106,8 +106,8 @@ class Dissect(unittest.TestCase):
         lines, summary = self.dissect(capture_of([bytes(packet), self.ours()[1]]))
         self.assertIn("damaged, ", lines[0])
         self.assertIn("1 refused", summary)
-        packet[43] = 99  # a version that nobody speaks
-        self.assertIn("malformed, ", self.dissect(capture_of([bytes(packet)]))[0][0])
+        packet[43] = 99  # an unknown version
+        self.assertIn("garbage, ", self.dissect(capture_of([bytes(packet)]))[0][0])
 
     def test_others_are_named_only_if_asked_for(self):
         packet = bytearray(self.ours()[0])

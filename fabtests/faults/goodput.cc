@@ -149,7 +149,7 @@ class Gap {
 
 void receive(const char* port) {
   std::vector<std::vector<char>> buffers(kReceivesPosted,
-                                         std::vector<char>(kBytesMax));  // outlives who writes
+                                         std::vector<char>(kBytesMax));  // outlives its remote writers
   Node node(port);
   fid_ep* endpoint = node.open_endpoint();
   const auto post = [&](std::vector<char>& buffer) {

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Endpoints on two virtual nodes with several rails, whose application does nothing: what cluster-info says of them is what
-is the case."""
+"""Endpoints of idle applications on two virtual nodes with several rails: what cluster-info reports about them is true."""
 import ipaddress
 import json
 import os
@@ -65,7 +64,7 @@ class Endpoints(unittest.TestCase):
                 back = self.peer(self.endpoint(2, other)[0], one)
                 self.assertEqual(back["path"], link)
                 self.assertIn("called first", back["why"])
-                # What is not asked for does not change: nobody is counted for being looked at.
+                # Reading a report changes no counter.
                 again, _ = self.endpoint(1, one)
                 self.assertEqual(again["counters"]["bytes_sent"], 8 * MESSAGES)
                 self.assertGreater(self.peer(again, other)["silent_ns"], peer["silent_ns"])
@@ -143,18 +142,18 @@ class Endpoints(unittest.TestCase):
                 peer = self.peer(self.endpoint(1, one)[0], other)
                 self.assertEqual((peer["path"], peer["frame_max_bytes"]), (link, 1452))
 
-    def test_strangers_learn_nothing(self):
+    def test_other_users_get_no_report(self):
         one = self.start_endpoint(1)
-        nobody = [*self.cluster.command(1), "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
-        said = query("--all", before=nobody)
+        other_user = [*self.cluster.command(1), "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+        said = query("--all", before=other_user)
         self.assertEqual((said["processes"], said["foreign_endpoints"]), ([], 1))
         self.assertTrue(self.endpoint(1, one), "root still sees it")
 
     def test_text_is_readable(self):
         one, other, third = self.start_endpoint(1), self.start_endpoint(2), self.start_endpoint(1)
-        for friend in (other, third):
-            connect(one, friend)
-            transfer(one, friend, MESSAGES)
+        for peer in (other, third):
+            connect(one, peer)
+            transfer(one, peer, MESSAGES)
         text = endpoint_program.run("--all", before=self.cluster.command(1)).stdout
         self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
         for word in (other.address, third.address, "why packet: no shared memory", "why shm: it lives on this node"):

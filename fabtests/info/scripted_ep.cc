@@ -1,4 +1,4 @@
-// An endpoint that does what it is told, a line at a time, and nothing in between: as a process that
+// An endpoint that executes the orders it reads, a line each, and is idle in between: as a process that
 // computes. Only libfabric's interface is used.
 //
 //   name           prints the endpoint's address, as hex digits

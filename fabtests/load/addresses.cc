@@ -1,4 +1,4 @@
-// Node, service, flags and addresses in hints: whose address the entry has, and whom it is for.
+// Node, service, flags and addresses in hints: source and destination addresses of the entries.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <rdma/fi_domain.h>
@@ -80,7 +80,7 @@ void ask_names(AddressChecks& asking) {
   asking.nothing("a name where a number is promised", {.node = "localhost", .flags = FI_NUMERICHOST},
                  nullptr);
   asking.nothing("a service that does not exist", {.node = "127.0.0.1", .service = "g00n13s"}, nullptr);
-  asking.nothing("an address of somebody else", {.node = "192.0.2.254", .service = "1", .flags = FI_SOURCE},
+  asking.nothing("an address of another host", {.node = "192.0.2.254", .service = "1", .flags = FI_SOURCE},
                  nullptr);
 }
 

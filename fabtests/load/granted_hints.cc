@@ -11,16 +11,16 @@ namespace load {
 namespace {
 
 using Change = std::function<void(fi_info&)>;
-using Judge = std::function<bool(const fi_info&)>;
+using Predicate = std::function<bool(const fi_info&)>;
 
 void grant(const LibfabricLibrary& core, Expectations& verdict, const char* what, const Change& change,
-           const Judge& judge) {
+           const Predicate& fits) {
   const Info hints = new_hints(core.calls);
   hints->ep_attr->type = FI_EP_RDM;
   change(*hints);
   const GetinfoResult answer = ask(core.calls, {.version = core.version}, hints.get());
   verdict.expect(answer.error == 0, "%s: granted, not %d", what, answer.error);
-  if (answer.list != nullptr) verdict.expect(judge(*answer.list), "%s: the answer fits", what);
+  if (answer.list != nullptr) verdict.expect(fits(*answer.list), "%s: the answer fits", what);
 }
 
 bool anything(const fi_info&) { return true; }

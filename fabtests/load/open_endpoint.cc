@@ -64,7 +64,7 @@ unsigned port_of(fid_ep* endpoint, Expectations& verdict) {
   verdict.expect(error == -FI_ETOOSMALL && size == 16, "its name is asked for in two steps");
   sockaddr_in name{};
   size = sizeof name;
-  verdict.expect(fi_getname(&endpoint->fid, &name, &size) == 0, "its name is told");
+  verdict.expect(fi_getname(&endpoint->fid, &name, &size) == 0, "fi_getname succeeds");
   return ntohs(name.sin_port);
 }
 

@@ -29,7 +29,7 @@ constexpr Refusal kRefusals[] = {
        hints.ep_attr->max_msg_size = 1 << 16;
      }},
     {"multicast", [](fi_info& hints) { hints.caps = FI_MSG | FI_MULTICAST; }},
-    {"capability bits that nobody has defined", [](fi_info& hints) { hints.caps = FI_MSG | 1ull << 63; }},
+    {"undefined capability bits", [](fi_info& hints) { hints.caps = FI_MSG | 1ull << 63; }},
     {"device memory", [](fi_info& hints) { hints.caps = FI_MSG | FI_HMEM; }},
     {"shared address vectors", [](fi_info& hints) { hints.domain_attr->caps = FI_SHARED_AV; }},
     {"another protocol", [](fi_info& hints) { hints.ep_attr->protocol = FI_PROTO_UDP; }},

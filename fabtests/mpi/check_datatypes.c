@@ -1,6 +1,6 @@
 // Derived datatypes: what leaves in one layout arrives in another, and the holes stay as they were.
 //
-// The library's own MPI_Pack says which bytes a layout has; it needs no network, so it may be the judge.
+// The library's own MPI_Pack says which bytes a layout has; it needs no network and is the reference.
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,9 +72,9 @@ static MPI_Datatype (*const kLayouts[])(void) = {plain,   columns,          odd_
                                                  growing, window_of_matrix, records};
 enum { kLayoutCount = sizeof kLayouts / sizeof kLayouts[0] };
 
-static int packed(const char* from, MPI_Datatype type, char* to, int room) {
+static int packed(const char* from, MPI_Datatype type, char* to, int capacity) {
   int at = 0;
-  MPI_Pack(from, 1, type, to, room, &at, job.comm);
+  MPI_Pack(from, 1, type, to, capacity, &at, job.comm);
   return at;
 }
 

@@ -75,7 +75,7 @@ static void reduce_scatter(const struct group* g) {
   free(counts);
 }
 
-// Rank r has 300 * r + 1 bytes for everybody: nothing is of equal size.
+// Rank r has 300 * r + 1 bytes for every rank: no two sizes are equal.
 static void uneven(const struct group* g) {
   int* counts = allocate(sizeof(int) * 2 * (size_t)g->size);
   int* places = counts + g->size;

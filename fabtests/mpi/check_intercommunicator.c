@@ -26,7 +26,7 @@ static void close_sides(struct sides* s) {
   MPI_Comm_free(&s->own);
 }
 
-// Everybody writes to everybody on the other side; ranks count within a group there.
+// Each rank writes to every rank of the other side; ranks count within a group there.
 static void across(void) {
   struct sides s = open_sides();
   char *out = allocate(kBytes), *in = allocate(kBytes);

@@ -1,4 +1,4 @@
-// Who gets which message: wildcards, order, probes, cancellation, truncation, communicators.
+// Matching: wildcards, order, probes, cancellation, truncation, communicators.
 #include <stdlib.h>
 #include <string.h>
 

@@ -57,7 +57,7 @@ static void pairs(void) {
   free(buffer);
 }
 
-// Everybody floods everybody; receives are posted in the opposite order of the tags.
+// Each rank sends many messages to every rank; receives are posted in the opposite order of the tags.
 static void storm(void) {
   const int total = job.size * kStorm;
   MPI_Request* requests = allocate(sizeof(MPI_Request) * 2 * (size_t)total);

@@ -1,5 +1,5 @@
-// The modes of sending: buffered, synchronous, ready; at once, later, again and again; to nobody and to
-// oneself.
+// The modes of sending: buffered, synchronous, ready; at once, later, again and again; to MPI_PROC_NULL and
+// to oneself.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ static size_t near_threshold(int index) { return kThresholds[index / 3] + (size_
 
 struct ends {
   int next, previous;
-  char *out, *in, *room;
+  char *out, *in, *attached;
 };
 
 static struct ends begin(void) {
@@ -30,19 +30,19 @@ static struct ends begin(void) {
                       .previous = (job.rank + job.size - 1) % job.size,
                       .out = allocate(kLargest),
                       .in = allocate(kLargest),
-                      .room = allocate(2 * (kLargest + MPI_BSEND_OVERHEAD))};
-  MPI_Buffer_attach(ends.room, 2 * (kLargest + MPI_BSEND_OVERHEAD));
+                      .attached = allocate(2 * (kLargest + MPI_BSEND_OVERHEAD))};
+  MPI_Buffer_attach(ends.attached, 2 * (kLargest + MPI_BSEND_OVERHEAD));
   return ends;
 }
 
 static void end(struct ends* ends) {
-  void* room = NULL;
+  void* attached = NULL;
   int bytes = 0;
-  MPI_Buffer_detach(&room, &bytes);
-  expect_equal("the buffer given back", room == ends->room, 1);
+  MPI_Buffer_detach(&attached, &bytes);
+  expect_equal("the buffer given back", attached == ends->attached, 1);
   free(ends->out);
   free(ends->in);
-  free(ends->room);
+  free(ends->attached);
 }
 
 // Every mode, blocking: the receive is posted before, as a ready send wants it.

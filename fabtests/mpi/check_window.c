@@ -90,7 +90,7 @@ static void post_start_complete_wait(void) {
   close_window(&w);
 }
 
-// Everybody adds to a number at rank 0 by reading and writing under an exclusive lock: none may be lost.
+// Each rank adds to a number at rank 0 by reading and writing under an exclusive lock: none may be lost.
 static void exclusive_locks(void) {
   enum { kTimes = 25 };
   struct window w = open_window(0);

@@ -1,4 +1,4 @@
-"""The MPI libraries that the tests run, and what each must be told to use one path and no other.
+"""The MPI libraries that the tests run, and the options that make each use one path and no other.
 
     openmpi4  the system's Open MPI 4.1 (Debian 12), its ranks built by CMake
     openmpi5  Open MPI 5 from PyPI
@@ -6,7 +6,7 @@
     intel     Intel MPI from PyPI; it comes without headers, so its programs are compiled with MPICH's, whose ABI it has
 
 Paths: `cluster` is this provider for everything, also inside a node; `tcp` is what the library does over Ethernet
-without it; `memory` is Open MPI's own shared memory. None can fall back to another in silence.
+without it; `memory` is Open MPI's own shared memory. None falls back to another silently.
 """
 import dataclasses
 import os
@@ -36,7 +36,7 @@ class Library:
 
 def _open_mpi(wheel, include):
     # osc pt2pt: left to itself, 4.1.4 chooses osc rdma for windows and fails where no transport has atomic operations,
-    # over TCP as well. Version 5 makes windows by TCP, in silence, unless it is told osc rdma over btl ofi. Neither gets
+    # over TCP as well. Version 5 makes windows by TCP, in silence, unless osc rdma over btl ofi is selected. Neither gets
     # osc sm, which would take the windows of one node for itself; only it knows windows that share memory.
     ours, own = ["shared_by_a_node"], []
     if not wheel:

@@ -4,7 +4,7 @@
 //
 // with measure one of barrier, sum (MPI_Allreduce of 8 bytes), exchange (MPI_Alltoall of 8 bytes a rank) and
 // turn (64 KiB to the next rank, from the one before). Meant for more ranks than processors, where it matters
-// whether those that wait let the others work. Results are checked in every round.
+// whether waiting ranks yield the processor. Results are checked in every round.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 //   abort     the last rank calls MPI_Abort while all others wait for it
 //   leave     the last rank exits with status 7 and without a word
 //   signal    the last rank is killed while all others send to it
-//   forever   everybody exchanges messages until the launcher is told to stop
-//   finalize  everybody finishes while its last buffered messages are still on their way
+//   forever   all ranks exchange messages until the launcher is interrupted
+//   finalize  every rank finishes while its last buffered messages are still on their way
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,9 +33,9 @@ static void exchange_forever(void) {
 // All sends have returned, no receive has: the library and the provider owe everything at MPI_Finalize.
 static void finish_in_flight(void) {
   const int next = (job.rank + 1) % job.size, previous = (job.rank + job.size - 1) % job.size;
-  const int room = kLast * (kBytes + MPI_BSEND_OVERHEAD);
-  char* buffer = allocate((size_t)room);
-  MPI_Buffer_attach(buffer, room);
+  const int bytes = kLast * (kBytes + MPI_BSEND_OVERHEAD);
+  char* buffer = allocate((size_t)bytes);
+  MPI_Buffer_attach(buffer, bytes);
   for (int serial = 0; serial < kLast; ++serial) {
     fill(out, kBytes, job.rank, next, serial);
     MPI_Bsend(out, kBytes, MPI_BYTE, next, serial, job.comm);

@@ -70,7 +70,7 @@ static void claim(int thread, int round, char* out, char* in) {
 
 static MPI_Aint room_of(int rank, int thread) { return ((MPI_Aint)rank * threads + thread) * kRoom; }
 
-// Written to every rank, flushed and read back; the rooms of two threads never touch.
+// Written to every rank, flushed and read back; the areas of two threads never overlap.
 static void write_into_windows(int thread, int round, char* out, char* in) {
   const int bytes = kRoom >> (round % 4);
   for (int peer = 0; peer < job.size; ++peer) {

@@ -46,7 +46,7 @@ void declare(CLI::App& app, CommandLine& line) {
       "  super       bytes per second in super-frames of so many segments (1 to 44) of 1472 bytes, WINDOW "
       "of\n"
       "              them under way, with PACKET_VNET_HDR and as UDP in any case; wants --slot-bytes 65664\n"
-      "  datagram    one-way time of a datagram through UDP sockets; standard error tells whether their\n"
+      "  datagram    one-way time of a datagram through UDP sockets; standard error says whether their\n"
       "              driver has a queue that could be polled\n"
       "exit status: 0 good, 1 failed, 2 usage");
 }

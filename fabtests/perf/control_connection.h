@@ -1,6 +1,5 @@
-// The telephone line between the two sides of a measurement: a TCP connection beside what is measured.
-// It carries names, orders and results, and lets both sides meet. Nothing travels on it while a
-// measurement runs.
+// The TCP connection between the two sides of a measurement. It carries addresses, orders and results, and
+// serves as a barrier. Nothing is sent over it while a measurement runs.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace perf {
 
 class ControlConnection {
  public:
-  /// Waits for the other side on a free port, which `announce` is told.
+  /// Waits for the other side on a free port, which is passed to `announce`.
   static ControlConnection answer(const std::function<void(std::uint16_t)>& announce);
   static ControlConnection call(const std::string& host, std::uint16_t port);
 

@@ -30,7 +30,7 @@ double quantile(std::vector<double>& sorted, double part) {
   return sorted[static_cast<std::size_t>(part * static_cast<double>(sorted.size() - 1))];
 }
 
-/// What one run told.
+/// The result of one run.
 struct Result {
   double round_seconds = 0;  ///< median over the laps
   double seconds = 0;

@@ -37,7 +37,7 @@ struct MeasurementSettings {
 };
 
 /// The line to the other side: calls HOST:PORT, or, if that is empty, waits for a call on a port that is
-/// printed as "port N" for whoever starts the other side.
+/// printed as "port N" for the program that starts the other side.
 ControlConnection connect_sides(const std::string& call);
 /// The whole plan, item after item.
 void lead(ControlConnection& line, const std::vector<Item>& plan, const MeasurementSettings& conduct);

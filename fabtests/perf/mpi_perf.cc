@@ -1,6 +1,6 @@
-// mpi_perf: the same measures between two ranks of an MPI job, through whatever MPI was told to use. Rank 0
-// leads and prints, rank 1 follows; orders travel on a line of their own, so that nothing of the measuring
-// passes through what is measured.
+// mpi_perf: the same measures between two ranks of an MPI job, over the transport that MPI was configured
+// for. Rank 0 leads and prints, rank 1 follows; orders travel on a line of their own, so that nothing of the
+// measuring passes through what is measured.
 #define OMPI_SKIP_MPICXX  // the C interface only
 #include <mpi.h>
 #include <unistd.h>

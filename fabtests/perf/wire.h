@@ -1,5 +1,6 @@
-// Both directions between this node and the other, made of the choices: who the sides are, the port between
-// them, a sender and a receiver. Both sides build theirs at the same moment, and meet on the line meanwhile.
+// Both directions between this node and the other, made of the choices: the addresses of both sides, the port
+// between them, a sender and a receiver. Both sides build theirs at the same moment, and meet on the line
+// meanwhile.
 #pragma once
 
 #include "control_connection.h"

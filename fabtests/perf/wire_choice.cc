@@ -67,7 +67,7 @@ void declare(CLI::App& app, WireChoice& choice) {
       "for UDP: what stands on the port, for the kernel's IP input looks at each frame after us. A "
       "socket that ignores the interface by a filter (filter); the same without UDP_GRO (no_gro), with "
       "a filter that refuses everything (deaf), or connected to the other side (connected); one that "
-      "has no filter and no room (full); no socket (nothing); or one of which IP never hears, since "
+      "has no filter and a full buffer (full); no socket (nothing); or one of which IP never hears, since "
       "the checksum of the IP header is wrong (bad_sum, the least that is possible)");
 }
 

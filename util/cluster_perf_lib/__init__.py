@@ -1,4 +1,4 @@
-"""cluster-perf: the same work over `cluster` and over its peers, interleaved, and what came of it.
+"""cluster-perf: the same work over `cluster` and over its peers, interleaved, and the report.
 
 cli         options, the order of things, messages
 plan        what is measured in which mode

@@ -71,12 +71,12 @@ QUESTIONS = (
     Question("look", "What the second look of the kernel's IP input costs",
              (*_SMALL, Item("super", 44, 16)), (
                  Way("no IP: an experimental EtherType", {"frames-as": "experimental"}, _SMALL),
-                 Way("IP refuses at its door (wrong header checksum)", {"behind": "bad_sum"}),
+                 Way("IP drops it first (wrong header checksum)", {"behind": "bad_sum"}),
                  Way("socket that ignores the interface, UDP_GRO", {}),
                  Way("the same without UDP_GRO", {"behind": "no_gro"}),
                  Way("socket that refuses everything", {"behind": "deaf"}),
                  Way("socket that is connected, ignores the interface", {"behind": "connected"}),
-                 Way("socket without filter, without room", {"behind": "full"}),
+                 Way("socket without filter, with a full buffer", {"behind": "full"}),
                  Way("no socket", {"behind": "nothing"}),
                  Way("ring of all interfaces", {"tap": "type"}),
                  Way("ring before IP (ETH_P_ALL)", {"tap": "interface"}))),
@@ -132,7 +132,7 @@ def _figure(item, value):
 
 
 def _cell(item, samples):
-    """The best run, and the median in brackets: a virtual machine may be slower by half for a while, and both tell of it."""
+    """The best run, and the median in brackets: a virtual machine may be slower by half for a while, which shows in both."""
     mine = [sample for sample in samples if (sample["measure"], sample["bytes"]) == (item.measure, item.bytes)]
     if not mine:
         return "-"

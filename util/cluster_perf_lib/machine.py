@@ -1,4 +1,4 @@
-"""What it all ran on, for whoever reads the figures later."""
+"""The machine and the software that were measured, for the report."""
 import datetime
 import os
 import platform

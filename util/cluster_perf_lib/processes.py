@@ -1,4 +1,4 @@
-"""Children that cannot outlive this process, and what they say."""
+"""Children that cannot outlive this process, and their output."""
 import os
 import queue
 import subprocess
@@ -18,8 +18,8 @@ class Child:
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         preexec_fn=die_with_parent, cwd="/tmp")
         self.lines = queue.Queue()
-        self.said, self.error_lines = [], []
-        self._readers = [threading.Thread(target=self._read, args=(self.process.stdout, self.said, True), daemon=True),
+        self.output_lines, self.error_lines = [], []
+        self._readers = [threading.Thread(target=self._read, args=(self.process.stdout, self.output_lines, True), daemon=True),
                          threading.Thread(target=self._read, args=(self.process.stderr, self.error_lines, False), daemon=True)]
         for reader in self._readers:
             reader.start()
@@ -60,9 +60,9 @@ class Child:
 
     def failure_reason(self):
         status = self.process.returncode
-        lines = [line.strip() for line in self.error_lines if line.strip()] or self.said
+        lines = [line.strip() for line in self.error_lines if line.strip()] or self.output_lines
         own = [line for line in lines if line.startswith(f"{self.name}: ") or " ERROR " in line]
         if status in (1, 2, 3) and own:
             return own[-1].removeprefix(f"{self.name}: ")[:300]
-        manner = "had to be ended" if status is None else f"signal {-status}" if status < 0 else f"status {status}"
-        return f"{self.name} ended with {manner}: {lines[-1] if lines else 'without a word'}"[:300]
+        ending = "no end in time" if status is None else f"signal {-status}" if status < 0 else f"status {status}"
+        return f"{self.name} ended with {ending}: {lines[-1] if lines else 'no output'}"[:300]

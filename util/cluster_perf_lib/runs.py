@@ -39,7 +39,7 @@ class Runner:
         """Nanoseconds a cache line takes between the two processors; 0 if that cannot be found out."""
         own, other = processors()
         child = Child([self.program("bare_perf"), "--distance", "--cpu", str(own), "--other-cpu", str(other)], None)
-        return float(child.said[-1]) if child.finish(20) == 0 and child.said else 0.0
+        return float(child.output_lines[-1]) if child.finish(20) == 0 and child.output_lines else 0.0
 
     def _pair(self, place, transport, items, wait):
         environment = transports.environment(transport, self.build)
@@ -72,7 +72,7 @@ class Runner:
                 if child is not None and child.process.poll() is None:
                     child.process.kill()
                     child.process.wait()
-        return [sample for sample in map(json.loads, client.said) if "measure" in sample]
+        return [sample for sample in map(json.loads, client.output_lines) if "measure" in sample]
 
     def _why(self, client, server, status):
         if status is None or -signal.SIGALRM in (status, server.process.returncode):
@@ -95,7 +95,7 @@ class Runner:
         child = Child(place.mpirun([*options, *transport.arguments, *program]), transports.environment(transport, self.build))
         if child.finish(limit + _START_SECONDS) != 0:
             raise Skipped(child.failure_reason())
-        return child.said
+        return child.output_lines
 
     def _ucx(self, place, transport, items):
         if shutil.which("ucx_perftest") is None:

@@ -6,7 +6,7 @@ from . import transports
 from .errors import Skipped
 from .plan import Group
 
-EXTRA_ROUNDS = 2  # for what never met the processors near each other
+EXTRA_ROUNDS = 2  # for turns that had no run with the processors near each other
 
 
 def _groups(plan, place, transport):
@@ -29,7 +29,7 @@ def make_turns(plan, places, asked, libraries):
 
 
 class Schedule:
-    """Knows what is still to be done; `say` is told about the progress."""
+    """Runs the turns; progress is passed to `say`."""
 
     def __init__(self, runner, turns, repetitions, extra_rounds, collected, say):
         self.runner = runner

@@ -15,7 +15,7 @@ class Transport:
     places: tuple
     kind: str  # fabric (any libfabric provider), mpi, ucx, or bare
     provider: str = ""
-    needs_address: bool = False  # the provider must be told which interface
+    needs_address: bool = False  # the provider needs the address of an interface
     environment: dict = field(default_factory=dict)
     arguments: tuple = ()  # of the program, or of mpirun
     bytes_max: int = 64 * _MIB

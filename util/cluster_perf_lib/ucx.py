@@ -68,7 +68,7 @@ def run(place, environment, item, milliseconds):
             if child is not None and child.process.poll() is None:
                 child.process.kill()
                 child.process.wait()
-    lines = [line for line in client.said if line.count(",") == 7 and line.strip()[:1].isdigit()]
+    lines = [line for line in client.output_lines if line.count(",") == 7 and line.strip()[:1].isdigit()]
     if not lines:
         raise Skipped(f"ucx_perftest printed no figures for {item.text()}")
     return _figures(item, lines[-1], iterations, seconds)

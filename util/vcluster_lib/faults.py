@@ -1,8 +1,8 @@
-"""Bad networks: what happens to frames at the ports of the switch, per node, rail and direction.
+"""Fault injection at the ports of the switch, per node, rail and direction.
 
 A *place* is one direction of one port: `n2r0/to` is on the way to node2 on rail 0, `n2r0/from` comes from it. At each
 place with faults stands a program of the kernel (native/faults.bpf.c) with a map of settings and one of counts; new
-settings are written into the map while frames pass. What is to wait goes through a process in the switch's namespace
+settings are written into the map while frames pass. Delayed frames go through a process in the switch's namespace
 (native/delay_queue.cc). Rate and buffer are a token bucket behind the program on the way to a node, and in front of the
 node's own interface on the way from it.
 
@@ -115,13 +115,13 @@ def _stop_delay_queue(record):
         return
     with contextlib.suppress(ProcessLookupError):
         handle = os.pidfd_open(holder["pid"])
-        signal.pidfd_send_signal(handle, signal.SIGTERM)  # lets everybody go at once
+        signal.pidfd_send_signal(handle, signal.SIGTERM)  # sends all held frames at once
         processes.wait_all([handle], _READY_SECONDS)
         os.close(handle)
 
 
 def _update_delay_queue(record):
-    """One waiting room for all places that let frames wait; a new one when the places are others."""
+    """One delay queue process for all places that delay frames; a new one when the places change."""
     wanted = {place: entry for place, entry in record["faults"].items() if _holds(entry)}
     holder = record.get("delay_queue")
     if holder and holder["places"] == sorted(wanted) and processes.start_time(holder["pid"]) == holder["start"]:
@@ -136,8 +136,8 @@ def _update_delay_queue(record):
         env={"PATH": os.environ.get("PATH", ""), state.MARK: record["id"], "VCLUSTER_NAME": record["name"]},
         preexec_fn=lambda: namespaces.enter(record["switch"], ("net",)))
     if process.stdout.readline() != "ready\n":
-        raise VclusterError(f"the waiting room does not open: {process.stderr.read().strip() or 'no reason given'}")
-    record["delay_queue"] = {"label": "the waiting room", "pid": process.pid,
+        raise VclusterError(f"the delay queue does not start: {process.stderr.read().strip() or 'no reason given'}")
+    record["delay_queue"] = {"label": "the delay queue", "pid": process.pid,
                               "start": processes.start_time(process.pid), "places": sorted(wanted)}
 
 

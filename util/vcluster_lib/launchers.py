@@ -1,8 +1,8 @@
-"""The launchers of the MPI libraries: how each is recognised, told the nodes, and given our agent in the place of ssh.
+"""The launchers of the MPI libraries: how each is recognised, and given the nodes and our agent instead of ssh.
 
 Known are Open MPI up to 4 (orted), Open MPI from 5 on (prted), MPICH and Intel MPI (hydra). They agree in one thing: a
 remote daemon is started by `AGENT [OPTIONS] NODE COMMAND`, so one agent that enters the node serves them all. What they
-disagree in is in this room only.
+differ in is in this module only.
 """
 import dataclasses
 import os
@@ -164,6 +164,6 @@ def find(wish=None):
         if prefix:
             environment["I_MPI_ROOT"] = prefix
     if kind == "mpich":
-        # Its mpirun would give the first node's name to the ranks of all others; told to give nothing, it cannot spawn.
+        # Its mpirun would give the first node's name to the ranks of all others; without any variable it cannot spawn.
         environment["VCLUSTER_NODE"] = None
     return Launcher(kind, program, environment)

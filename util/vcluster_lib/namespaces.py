@@ -37,13 +37,13 @@ def enter(holder, kinds=processes.NAMESPACES):
 
 
 def run_in(holder, command, kinds=processes.NAMESPACES, stdin_text=None):
-    """Runs a short command inside a holder's namespaces; its own complaint becomes the error."""
+    """Runs a short command inside a holder's namespaces; its error message becomes the error."""
     result = subprocess.run(
         command, input=stdin_text, text=True, capture_output=True, check=False,
         preexec_fn=lambda: enter(holder, kinds))
     if result.returncode != 0:
-        complaint = (result.stderr or result.stdout).strip().splitlines()
-        reason = complaint[0] if complaint else f"exit status {result.returncode}"
+        message = (result.stderr or result.stdout).strip().splitlines()
+        reason = message[0] if message else f"exit status {result.returncode}"
         raise VclusterError(f"{holder['label']}: {' '.join(command[:2])}: {reason}")
     return result.stdout
 

@@ -65,13 +65,13 @@ int main(int argc, char** argv) {
     const double begun = MPI_Wtime();
     MPI_Bcast(b, order * order, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     MPI_Scatterv(a, counts, counts + size, MPI_DOUBLE, mine, rows * order, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    const double told = MPI_Wtime();
+    const double distributed = MPI_Wtime();
     multiply(mine, b, product, rows);
     const double computed = MPI_Wtime();
     MPI_Gatherv(product, rows * order, MPI_DOUBLE, c, counts, counts + size, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     const double finished = MPI_Wtime();
     seconds += finished - begun;
-    talking += told - begun + finished - computed;
+    talking += distributed - begun + finished - computed;
   }
   int wrong = 0;
   for (int i = 0; i < order * order && rank == 0; ++i) {

@@ -1,4 +1,4 @@
-// The waiting room: holds frames that faults.bpf.c wants delayed, and lets each go on when it is due.
+// The delay queue: holds frames that faults.bpf.c delays, and sends each when it is due.
 //
 //   delay_queue RING:INTERFACE:MARK...
 //
@@ -6,7 +6,7 @@
 // INTERFACE is where its frames go on, with MARK so that the program there leaves them alone. Runs in the
 // network namespace of the switch. Frames that fall due at the same time leave in the order of their arrival.
 // When FRAMES_MAX frames wait here, the rings are not read further; what does not fit into a ring is lost and
-// counted there. SIGTERM lets everybody go at once and ends the process. A line "ready" on standard output
+// counted there. SIGTERM sends all held frames at once and ends the process. A line "ready" on standard output
 // says that all rings are watched.
 #include <arpa/inet.h>
 #include <linux/bpf.h>
@@ -153,7 +153,7 @@ struct Frame {
   }
 };
 
-class Room {
+class DelayQueue {
  public:
   bool full() const { return waiting_.size() >= FRAMES_MAX; }
   bool empty() const { return waiting_.empty(); }
@@ -196,9 +196,9 @@ class Ring {
 
   int descriptor() const { return descriptor_; }
 
-  void drain(Room& room) {
+  void drain(DelayQueue& queue) {
     std::uint64_t position = *consumed_;
-    while (!room.full() && position < __atomic_load_n(produced_, __ATOMIC_ACQUIRE)) {
+    while (!queue.full() && position < __atomic_load_n(produced_, __ATOMIC_ACQUIRE)) {
       const std::uint8_t* record = records_ + position % RING_BYTES;
       const std::uint32_t head =
           __atomic_load_n(reinterpret_cast<const std::uint32_t*>(record), __ATOMIC_ACQUIRE);
@@ -207,7 +207,7 @@ class Ring {
       if ((head & BPF_RINGBUF_DISCARD_BIT) == 0) {
         held_frame held;
         std::memcpy(&held, record + BPF_RINGBUF_HDR_SZ, sizeof held);
-        room.hold(held.due_ns, exit_, record + BPF_RINGBUF_HDR_SZ + sizeof held, held.length);
+        queue.hold(held.due_ns, exit_, record + BPF_RINGBUF_HDR_SZ + sizeof held, held.length);
       }
       position += (size + BPF_RINGBUF_HDR_SZ + 7) / 8 * 8;
       __atomic_store_n(consumed_, position, __ATOMIC_RELEASE);
@@ -223,24 +223,24 @@ class Ring {
 };
 
 void serve(std::vector<Ring>& rings, int events, int signals) {
-  Room room;
+  DelayQueue queue;
   while (true) {
     timespec wait{1, 0};
-    if (!room.empty()) {
+    if (!queue.empty()) {
       const std::uint64_t now = now_ns();
-      const std::uint64_t left = room.next_due_ns() > now ? room.next_due_ns() - now : 0;
+      const std::uint64_t left = queue.next_due_ns() > now ? queue.next_due_ns() - now : 0;
       wait = {static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
     }
     epoll_event happened[16];
     const int count = epoll_pwait2(events, happened, 16, &wait, nullptr);
     for (int i = 0; i < count; ++i) {
       if (happened[i].data.fd == signals) {
-        room.release(UINT64_MAX);
+        queue.release(UINT64_MAX);
         return;
       }
     }
-    for (Ring& ring : rings) ring.drain(room);
-    room.release(now_ns());
+    for (Ring& ring : rings) ring.drain(queue);
+    queue.release(now_ns());
   }
 }
 
@@ -277,7 +277,7 @@ int main(int count, char** words) {
     }
     exits.push_back(std::make_unique<Exit>(interface, static_cast<int>(mark)));
     rings.emplace_back(id, *exits.back());
-    watch(events, rings.back().descriptor(), EPOLLIN | EPOLLET);  // level would spin while the room is full
+    watch(events, rings.back().descriptor(), EPOLLIN | EPOLLET);  // level would spin while the queue is full
   }
   std::puts("ready");
   std::fflush(stdout);

@@ -1,8 +1,8 @@
 /* What happens to a frame at one port of the switch, in one direction.
 
    Attached by `tc filter ... bpf direct-action` to a clsact of the port: egress is on the way to the node,
-   ingress comes from it. Each attached program has maps of its own. Dice are thrown in the order loss,
-   duplicate, corrupt, delay; a frame that has to wait is copied to the waiting room, a process, and dropped
+   ingress comes from it. Each attached program has maps of its own. Random numbers are drawn in the order loss,
+   duplicate, corrupt, delay; a frame that has to wait is copied to the delay queue, a process, and dropped
    here, since a classifier can hold nothing. Loss, duplicates and damage never leave the kernel.
 
    Between virtual interfaces many frames travel as one super-frame, which would be lost as one. So all frames
@@ -54,7 +54,7 @@ INLINE void count(__u64* counter) { __sync_fetch_and_add(counter, 1); }
 INLINE int happens(__u64 share) { return share != 0 && random_number() < share; }
 
 INLINE int is_ethertype(const struct __sk_buff* skb) {
-  return skb->protocol == __builtin_bswap16(SHORTCUT_ETHERTYPE);
+  return skb->protocol == __builtin_bswap16(PROVIDER_ETHERTYPE);
 }
 
 INLINE int is_udp(struct __sk_buff* skb) {
@@ -92,7 +92,7 @@ INLINE void duplicate(struct __sk_buff* skb, const struct fault_settings* settin
   skb->mark = mark;
 }
 
-/* Behind the Ethernet header, so that the frame still finds the node whose checks are to be tried. */
+/* Behind the Ethernet header, so that the frame still finds the node whose checks are tested. */
 INLINE int corrupt(struct __sk_buff* skb) {
   __u8 byte;
   __u32 at;
@@ -116,9 +116,9 @@ INLINE __u64 waiting_time(const struct fault_settings* settings, struct fault_co
 }
 
 /* A record of the ring has a size known beforehand; four sizes serve. */
-#define HOLD_IN(room)                                                               \
-  if (length <= (room)) {                                                           \
-    struct held_frame* held = ring_reserve(&waiting_map, sizeof *held + (room), 0); \
+#define HOLD_IN(size)                                                               \
+  if (length <= (size)) {                                                           \
+    struct held_frame* held = ring_reserve(&waiting_map, sizeof *held + (size), 0); \
     if (!held) return 0;                                                            \
     held->due_ns = due;                                                             \
     held->length = length;                                                          \
@@ -174,7 +174,7 @@ int faults(struct __sk_buff* skb) {
 
 SEC("tc/cut")
 int cut(struct __sk_buff* skb) {
-  if (skb->mark == 0) return TC_ACT_SHOT; /* nobody sent it here */
+  if (skb->mark == 0) return TC_ACT_SHOT; /* not sent here by the program at a port */
   return redirect(skb->mark >> 1, skb->mark & 1 ? BPF_F_INGRESS : 0);
 }
 

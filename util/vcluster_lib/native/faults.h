@@ -1,5 +1,5 @@
-/* What the three parts of fault injection agree on: the program in the kernel (faults.bpf.c), the waiting
-   room (delay_queue.cc), and faults.py, which writes the settings and reads the counts. Plain C, fixed
+/* What the three parts of fault injection agree on: the program in the kernel (faults.bpf.c), the delay
+   queue (delay_queue.cc), and faults.py, which writes the settings and reads the counts. Plain C, fixed
    widths, no padding; faults.py packs the same fields in the same order. A share is given as N of 2^32; 2^32
    is always. */
 #ifndef VCLUSTER_FAULTS_H
@@ -9,7 +9,7 @@
 
 #define FAULT_ONLY_UDP 1      /* on IP, or under the EtherType of the provider */
 #define FAULT_ONLY_ETHERTYPE 2 /* that alone */
-#define SHORTCUT_ETHERTYPE 0x88b5
+#define PROVIDER_ETHERTYPE 0x88b5
 
 struct fault_settings {
   __u64 loss;      /* share of frames with which a run of losses begins */
@@ -32,16 +32,16 @@ struct fault_counts {
   __u64 corrupted;
   __u64 reordered;
   __u64 delayed;
-  __u64 overrun;        /* should have waited, but the way to the waiting room was full: lost */
-  __u64 longest_gap_ns; /* between two frames, before dice are thrown: a stall shows here */
+  __u64 overrun;        /* should have been delayed, but the ring to the delay queue was full: lost */
+  __u64 longest_gap_ns; /* between two frames, before any fault: a stall shows here */
   __u64 burst_left;
   __u64 last_ns; /* when the latest frame came */
 };
 
-/* The way to the waiting room: some 4000 full frames, what comes while the process there is not scheduled. */
+/* The ring to the delay queue: some 4000 full frames, what comes while the process there is not scheduled. */
 #define WAITING_BYTES (8 << 20)
 
-/* In front of each frame on its way to the waiting room. */
+/* In front of each frame in the ring to the delay queue. */
 struct held_frame {
   __u64 due_ns; /* CLOCK_MONOTONIC */
   __u64 length;
