@@ -1,7 +1,7 @@
-// The address vector's table: handle <-> socket address. Shared by the endpoints of a domain, read
-// far more often than written. Handles are the lowest free index, from 0, and are used again after
-// removal; `generation` moves on every removal so engines can tell that what they remember of a
-// handle may be another peer by now.
+// The table behind an address vector: handle <-> socket address. Shared by the endpoints of a domain, read
+// far more often than written. A handle is the lowest free index, from 0, and is used again after removal.
+// The generation changes with every such change of meaning, so an engine notices that a handle it has cached
+// may name another peer by now.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,12 @@ class AddressTable {
 
   /// Inserting an address twice gives the same handle again (counted: it takes as many removals).
   Handle insert(const SocketAddress& address);
-  /// False if the handle names nothing.
+  /// False if no address has this handle.
   bool remove(Handle handle);
   bool contains(Handle handle) const;
-  /// Empty address if the handle names nothing.
+  /// Empty address if there is none.
   SocketAddress lookup(Handle handle) const;
-  /// The handle of an address, if it is in the book.
+  /// The handle of an address, if it is in the table.
   std::optional<Handle> find(const SocketAddress& address) const;
   /// Changes whenever a handle has lost its meaning, and whenever an address has gained one.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }

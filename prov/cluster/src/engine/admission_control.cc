@@ -25,7 +25,7 @@ bool AdmissionControl::admits(Time now, const SocketAddress& name, std::size_t o
 }
 
 bool AdmissionControl::forgettable(Time now, const Peer& peer) const {
-  const bool closed = peer.flow == nullptr && peer.pending_session == nullptr && peer.outbox == nullptr &&
+  const bool closed = peer.flow == nullptr && peer.pending.flow == nullptr && peer.outbox == nullptr &&
                       peer.inbox == nullptr && !peer.self;
   return closed && now >= peer.closed_sessions.closed_at + settings_.peer_timeout &&
          !peers_.in_address_vector(peer.name()) && !messenger_.references(peer.channel);

@@ -18,6 +18,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "engine/event_loop.h"
 #include "engine/tx_scheduler.h"
@@ -37,6 +39,8 @@ class BackgroundRunner {
                    const Counters& counters)
       : loop_(loop), waiter_(waiter), tx_(tx), messenger_(messenger), counters_(counters) {}
 
+  /// Registration of run() with the progress thread; null ends it, which waits for a run under way.
+  void hold(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
   void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
   /// A thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }
@@ -62,6 +66,7 @@ class BackgroundRunner {
   bool application_sleeps_ = false;
   std::uint32_t turns_seen_ = 0;   ///< of the loop, at the end of the last run
   std::uint64_t frames_seen_ = 0;  ///< received until then
+  std::shared_ptr<void> registration_;
 };
 
 }  // namespace cluster::engine

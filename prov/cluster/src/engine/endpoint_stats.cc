@@ -20,7 +20,7 @@ PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
     stats.flow = peer.flow->stats();
     stats.footprint += stats.flow->footprint;
   }
-  if (peer.pending_session != nullptr) stats.footprint += peer.pending_session->stats().footprint;
+  if (peer.pending.flow != nullptr) stats.footprint += peer.pending.flow->stats().footprint;
   if (peer.outbox != nullptr || peer.inbox != nullptr) {
     stats.rings = {.single_copy = peer.channel.memory != nullptr,
                    .unread = peer.outbox != nullptr && !peer.outbox->drained()};

@@ -29,15 +29,10 @@ Engine::Engine(EngineParts parts)
       paths_(parts_, peers_, admission_, local_, sessions_, closer_),
       network_(parts_, peers_, messenger_, admission_, tx_, sessions_, closer_),
       loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, paths_, network_),
-      background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {
-  if (parts_.type == EndpointType::dgram) {
-    datagrams_.emplace(*parts_.link, parts_.environment.counters, peers_, messenger_);
-    network_.use(*datagrams_);
-  }
-}
+      background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {}
 
 Engine::~Engine() {
-  progress_client_.reset();
+  background_.hold(nullptr);
   loop_.drain_on_close();
   closer_.send_farewells();
 }
@@ -63,7 +58,7 @@ Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
 
 Status Engine::send(const protocol::SendOp& op) {
   const std::lock_guard lock(lock_);
-  if (datagrams_) return datagrams_->send(op);
+  if (network_.datagrams()) return network_.datagrams()->send(op);
   return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 

@@ -66,7 +66,7 @@ class Engine {
   bool cancel(void* context);
 
   /// Registration of run_in_background() with the progress thread: ends before the engine does.
-  void set_progress_client(std::shared_ptr<void> registration) { progress_client_ = std::move(registration); }
+  void set_progress_client(std::shared_ptr<void> registration) { background_.hold(std::move(registration)); }
   /// For the progress thread, which never waits for the lock: takes a turn if no thread has polled since its
   /// last run, and says when to come again.
   os::NextWake run_in_background();
@@ -112,11 +112,9 @@ class Engine {
   SessionTable sessions_;
   PeerCloser closer_;
   PathSelector paths_;
-  std::optional<DatagramEndpoint> datagrams_;
   NetworkReceiver network_;
   EventLoop loop_;
   BackgroundRunner background_;
-  std::shared_ptr<void> progress_client_;
 };
 
 }  // namespace cluster::engine

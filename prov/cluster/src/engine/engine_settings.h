@@ -18,7 +18,7 @@ struct EngineSettings {
   bool shm = true;                           ///< use shared memory for peers on this node
   std::size_t shm_eager_max = 32 * 1024;     ///< larger messages to local peers are announced
   std::size_t net_eager_max = 64 * 1024;     ///< larger messages to other nodes are announced
-  std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload room of one shared-memory ring
+  std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
   bool single_copy = true;                   ///< large messages to local peers directly, where permitted
   std::size_t eager_credit = kEagerCredit;   ///< eager bytes one sender may have waiting here
   std::size_t pull_window = kPullWindow;     ///< bytes pulled and not arrived yet, over all senders

@@ -29,7 +29,7 @@ constexpr std::size_t kArrivalsFew = 4;
 constexpr Duration kHelloDelay = 1ms;
 
 constexpr Duration kTurnMax = 100ms;
-constexpr std::uint32_t kTurnsPerNap = 256;  ///< of drain_on_close()
+constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
 
 }  // namespace
 
@@ -103,7 +103,7 @@ void EventLoop::drain_on_close() {
   Duration waited{};
   std::uint32_t idle = 0;
   for (Time last = clock.now(); !quiescent() && waited < parts_.settings.linger;) {
-    if (!run_once()) os::yield_or_sleep(++idle, kTurnsPerNap);
+    if (!run_once()) os::yield_or_sleep(++idle, kTurnsPerSleep);
     const Time now = clock.now();
     waited += std::min(now - last, kTurnMax);
     last = now;
@@ -149,7 +149,7 @@ void EventLoop::handle_events() {
 /// A thread that sleeps does not know what has just been done here.
 void EventLoop::wake_by_deadline() {
   const bool now =
-      local_.self_waiting() || (messenger_.busy() && local_.inboxes() != 0) || !peers_.failed().empty();
+      local_.self_pending() || (messenger_.busy() && local_.inboxes() != 0) || !peers_.failed().empty();
   waiter_.set_alarm_if_earlier(now ? Time::min() : next_deadline());
 }
 

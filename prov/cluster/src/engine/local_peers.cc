@@ -51,11 +51,10 @@ void LocalPeers::remove(Peer& peer) {
 }
 
 bool LocalPeers::receive_self() {
-  SelfCarrier::Entry entry;
   std::size_t count = 0;
-  for (; count < kRingBurst && self_carrier_.waiting() && may_deliver(*self_, self_carrier_.front());
+  for (; count < kRingBurst && self_carrier_.pending() && may_deliver(*self_, self_carrier_.front());
        ++count) {
-    self_carrier_.next(entry);
+    const SelfCarrier::Entry entry = self_carrier_.pop();
     messenger_.arrive(self_->channel, entry.segment, {entry.payload.get(), entry.segment.length});
   }
   return count != 0;

@@ -40,7 +40,7 @@ class LocalPeers {
 
   /// Delivers what has come; true if there was something. `turn` counts the turns of the engine.
   bool receive(PollScope scope, std::uint32_t turn) {
-    bool received = self_ != nullptr && self_carrier_.waiting() && receive_self();
+    bool received = self_ != nullptr && self_carrier_.pending() && receive_self();
     if (!rings_.empty()) received |= receive_rings(scope, turn);
     return received;
   }
@@ -50,7 +50,7 @@ class LocalPeers {
   bool holding() const { return held_; }
   void receive_held(std::uint32_t turn);
   /// A message to the endpoint itself waits.
-  bool self_waiting() const { return self_carrier_.waiting(); }
+  bool self_pending() const { return self_carrier_.pending(); }
 
   void check_deaths();
   void check_death(Peer& peer);

@@ -30,7 +30,11 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
       admission_(admission),
       tx_(tx),
       sessions_(sessions),
-      acceptor_(parts, peers, admission, tx, sessions, closer) {}
+      acceptor_(parts, peers, admission, tx, sessions, closer) {
+  if (parts.type == EndpointType::dgram) {
+    datagrams_.emplace(*parts.link, parts.environment.counters, peers, messenger);
+  }
+}
 
 std::size_t NetworkReceiver::receive(Time& now) {
   Counters& counters = parts_.environment.counters;
@@ -60,13 +64,13 @@ std::size_t NetworkReceiver::receive(Time& now) {
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The administrator's filters for IP do not see the shortcut: it is open only to peers that they have
-  // admitted before.
+  // The administrator's filters for IP do not see EtherType frames: those are accepted only from peers that
+  // they have admitted before.
   if (frame.from.ethertype && view.session == 0) {
     ++parts_.environment.counters.refused_malformed;
     return;
   }
-  if (datagrams_ != nullptr) return datagrams_->receive(now, view, frame.from);
+  if (datagrams_) return datagrams_->receive(now, view, frame.from);
   switch (view.kind) {
     case wire::FrameKind::probe: return;  // the probe responder answers
     case wire::FrameKind::reset: return acceptor_.on_reset(view, frame.from);

@@ -1,9 +1,9 @@
 // The way of a frame up: link -> gate (wire/admit.h) -> session -> flow -> messenger.
 //
 // A segment that begins a message for which the unexpected store has no space is held in its flow, and the
-// peer is told of neither that frame nor of what lies behind it, so it waits. receive_held() goes on as soon
-// as there may be space. Segments that touch memory (remote writes, reads, atomics) are held likewise until
-// their session is confirmed.
+// flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
+// as soon as there may be space. Segments that touch memory (remote writes, reads, atomics) are held likewise
+// until their session is confirmed.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ class NetworkReceiver {
  public:
   NetworkReceiver(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                   AdmissionControl& admission, TxScheduler& tx, SessionTable& sessions, PeerCloser& closer);
-  /// The endpoint has no flows: all frames are `datagrams`'.
-  void use(DatagramEndpoint& datagrams) { datagrams_ = &datagrams; }
+  /// Nothing unless this is an endpoint of datagrams: then all frames are its own.
+  std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
 
   /// Takes in what the link has; returns how many frames. `now` is read after each burst: what was found had
   /// come by then.
@@ -55,7 +55,7 @@ class NetworkReceiver {
   TxScheduler& tx_;
   SessionTable& sessions_;
   SessionAcceptor acceptor_;
-  DatagramEndpoint* datagrams_ = nullptr;
+  std::optional<DatagramEndpoint> datagrams_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   std::uint32_t empty_polls_ = 0;
   bool held_ = false;

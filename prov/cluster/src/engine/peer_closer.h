@@ -19,7 +19,7 @@ class PeerCloser {
   /// Not while a component iterates over peers; else mark_failed() of the peer table.
   void close(Peer& peer, Status status);
   void close_failed();
-  /// This endpoint closes: all peers are told.
+  /// This endpoint closes: every peer gets a farewell.
   void send_farewells();
 
  private:

@@ -33,8 +33,10 @@ struct Peer {
   std::unique_ptr<reliability::Flow> flow;  ///< over the network
   /// A session that claims to be the peer's next incarnation while the present one may still be alive. It
   /// becomes `flow` once the peer has addressed it, which shows that it receives what is sent to its address.
-  std::unique_ptr<reliability::Flow> pending_session;
-  Time pending_since{};
+  struct Pending {
+    std::unique_ptr<reliability::Flow> flow;
+    Time since{};
+  } pending;
   std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;    ///< and from it
   std::string path_reason;              ///< why it is reached the way it is

@@ -24,12 +24,11 @@ bool SelfCarrier::post(const wire::Segment& segment, const Gather& payload, carr
   return true;
 }
 
-bool SelfCarrier::next(Entry& entry) {
-  if (queue_.empty()) return false;
-  entry = std::move(queue_.front());
+SelfCarrier::Entry SelfCarrier::pop() {
+  Entry entry = std::move(queue_.front());
   queue_.pop_front();
   bytes_ -= entry.segment.length;
-  return true;
+  return entry;
 }
 
 }  // namespace cluster::engine

@@ -1,5 +1,5 @@
-// Messages to oneself: a queue in memory. A flow or a ring cannot have one endpoint at both ends,
-// and need not.
+// The carrier of an endpoint to itself: a queue in memory, since a flow or a ring cannot have one endpoint at
+// both ends. Bounded like a ring: a segment that does not fit is refused until the queue has been read.
 #pragma once
 
 #include <memory>
@@ -20,10 +20,10 @@ class SelfCarrier final : public carrier::Carrier {
     wire::Segment segment;
     std::unique_ptr<std::byte[]> payload;
   };
-  /// Takes the oldest segment out; false if there is none.
-  bool next(Entry& entry);
-  bool waiting() const { return !queue_.empty(); }
-  /// There must be one.
+  /// Takes the oldest segment out; there must be one.
+  Entry pop();
+  bool pending() const { return !queue_.empty(); }
+  /// The oldest one; there must be one.
   const wire::Segment& front() const { return queue_.front().segment; }
 
  private:

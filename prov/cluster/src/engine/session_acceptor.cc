@@ -29,8 +29,8 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
 Peer* SessionAcceptor::find(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.session == 0) return open(now, view, from);
   Peer* peer = sessions_.find(view.session);
-  const bool pending = peer != nullptr && peer->pending_session != nullptr &&
-                       peer->pending_session->handshake().session() == view.session;
+  const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
+                       peer->pending.flow->handshake().session() == view.session;
   if (pending && superseded(*peer)) {
     sessions_.drop_pending(*peer);
     peer = nullptr;
@@ -97,26 +97,26 @@ Peer* SessionAcceptor::accept(Time now, Peer& peer, const wire::FrameView& view,
 }
 
 /// A frame claims to come from the peer's next incarnation. The session in use is not given up for that: the
-/// claimant is told a session made for it, and is genuine if it addresses that one.
+/// claimant gets the id of a session made for it, and is genuine if it addresses that one.
 void SessionAcceptor::challenge(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
-  if (peer.pending_session != nullptr) {
-    const reliability::PeerSession known = peer.pending_session->handshake().peer();
+  if (peer.pending.flow != nullptr) {
+    const reliability::PeerSession known = peer.pending.flow->handshake().peer();
     const bool another =
         reliability::classify_opening(known, view.opening) != reliability::OpeningClass::same;
-    if (another && now < peer.pending_since + kChallengeTimeout) {
+    if (another && now < peer.pending.since + kChallengeTimeout) {
       ++parts_.environment.counters.refused_stale;
       return;
     }
     if (another) sessions_.drop_pending(peer);
   }
-  if (peer.pending_session == nullptr) sessions_.add_pending(now, peer, sessions_.reply_path(peer, from));
-  peer.pending_session->accept_opening(view, *parts_.link);
+  if (peer.pending.flow == nullptr) sessions_.add_pending(now, peer, sessions_.reply_path(peer, from));
+  peer.pending.flow->accept_opening(view, *parts_.link);
 }
 
 /// True if the session in use has proved to be with a later incarnation than the pending one.
 bool SessionAcceptor::superseded(const Peer& peer) {
   return peer.flow->handshake().address_validated() &&
-         peer.pending_session->handshake().peer_epoch() <= peer.flow->handshake().peer_epoch();
+         peer.pending.flow->handshake().peer_epoch() <= peer.flow->handshake().peer_epoch();
 }
 
 /// The peer may have answered this side's opening, begun anew (perhaps with its clock set back), and now

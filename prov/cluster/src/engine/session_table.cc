@@ -32,14 +32,14 @@ void SessionTable::accept(Time now, Peer& peer, const link::Path& path) {
 }
 
 void SessionTable::add_pending(Time now, Peer& peer, const link::Path& path) {
-  peer.pending_session = make_flow(peer, path);
-  peer.pending_since = now;
+  peer.pending.flow = make_flow(peer, path);
+  peer.pending.since = now;
   unconfirmed_ = true;
 }
 
 void SessionTable::drop_pending(Peer& peer) {
-  sessions_.erase(peer.pending_session->handshake().session());
-  peer.pending_session.reset();
+  sessions_.erase(peer.pending.flow->handshake().session());
+  peer.pending.flow.reset();
 }
 
 void SessionTable::close(Peer& peer) {
@@ -54,9 +54,9 @@ void SessionTable::close(Peer& peer) {
 }
 
 void SessionTable::promote_pending(Peer& peer) {
-  if (peer.pending_session == nullptr) return;
-  if (peer.closed_sessions.contains(peer.pending_session->handshake().peer())) return drop_pending(peer);
-  use(peer, std::move(peer.pending_session));
+  if (peer.pending.flow == nullptr) return;
+  if (peer.closed_sessions.contains(peer.pending.flow->handshake().peer())) return drop_pending(peer);
+  use(peer, std::move(peer.pending.flow));
   peer.path_reason = "it began anew, and called";
 }
 
@@ -142,12 +142,11 @@ void SessionTable::probe_silent(Time now) {
   next_probe_ = now + kProbeInterval;
   unconfirmed_ = false;
   for (Peer* peer : tx_.flows()) {
-    if (peer->pending_session != nullptr && now >= peer->pending_since + parts_.settings.peer_timeout) {
+    if (peer->pending.flow != nullptr && now >= peer->pending.since + parts_.settings.peer_timeout) {
       drop_pending(*peer);
     }
     const bool in_use = peer->channel.carrier == &peer->flow->queue();
-    unconfirmed_ |=
-        peer->pending_session != nullptr || (!peer->flow->handshake().address_validated() && in_use);
+    unconfirmed_ |= peer->pending.flow != nullptr || (!peer->flow->handshake().address_validated() && in_use);
     if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated()) probe(now, *peer);
   }
   messenger_.matcher().each_directed(

@@ -1,9 +1,9 @@
 // The sessions of one endpoint: which flow has which session id, and which epoch the next one gets.
 //
 // A session belongs to one incarnation of a peer. Beside the session in use (`Peer::flow`) a peer may have a
-// pending one: a frame said that the peer has begun anew, which anybody could have written. The session that
-// was made for it is named to the peer's address only (a challenge, as in RFC 9000, 8.2); when a frame comes
-// that is addressed to it, it is confirmed and takes the place of the other.
+// pending one: a frame said that the peer has begun anew, which any process could have written. The session
+// that was made for it is named to the peer's address only (a challenge, as in RFC 9000, 8.2); when a frame
+// comes that is addressed to it, it is confirmed and takes the place of the other.
 //
 // Timers: while an operation is under way, or a session is not confirmed, each peer that has been silent for
 // kSilence is sent something each kProbeInterval that it either acknowledges or, in a new incarnation,

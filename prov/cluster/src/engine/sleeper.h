@@ -1,10 +1,11 @@
-// What a queue sleeps on: the descriptors of its engines, and a signal that anybody may raise. Its own
-// descriptor stands for all of them and can be handed to the application.
+// What a thread that waits for a queue sleeps on: the descriptors of the queue's engines, and a signal that
+// any thread may raise. Its own descriptor stands for all of them and can be handed to the application.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/waker.h"
 #include "engine/engine.h"
@@ -14,7 +15,7 @@ namespace cluster::engine {
 
 class Sleeper final : public Waker {
  public:
-  enum class Wake { event, timeout, interrupted };
+  using Wake = os::WaitSet::Wake;
 
   /// Null if there are no descriptors left.
   static std::unique_ptr<Sleeper> open();
@@ -26,8 +27,10 @@ class Sleeper final : public Waker {
   void wake() override { signal_->raise(); }
   void clear() override { signal_->lower(); }
   static constexpr std::chrono::milliseconds kForever = std::chrono::milliseconds::max();
-  /// At most that long. Every engine must be armed.
-  Wake wait(std::chrono::milliseconds limit) const;
+  /// Sleeps at most that long. Every engine must be armed.
+  Wake wait(std::chrono::milliseconds limit) const {
+    return limit == kForever ? set_->sleep(std::nullopt) : set_->sleep(limit);
+  }
 
  private:
   Sleeper(std::unique_ptr<os::WaitSet> set, std::unique_ptr<os::Signal> signal)

@@ -4,7 +4,7 @@
 //   posted()            after an operation: at once, or with messages that follow (packing_policy.h)
 //   transmit()          flows with something to do (tx_pending): acknowledged operations complete, queued
 //                       messages go on, frames leave
-//   transmit_control()  the same after peers that the messenger has told something have joined
+//   transmit_control()  the same, with the peers for which the messenger has posted control segments
 //   run_timers()        flows whose deadline has passed: loss, tail-loss probe, delayed acknowledgement
 //
 // Invariants: a peer is listed here exactly while it has a flow. No flow has an earlier deadline than its
