@@ -79,7 +79,7 @@ void CongestionController::judge() {
 void CongestionController::reduce(std::size_t to) {
   // A reduction on top of one that is still in doubt: taking it back means going back to the first. If
   // some repairs were of use the first was right.
-  if (repairs_ != 0 && spurious_ == 0) reduced_ = false;
+  if (undo_.retransmits != 0 && undo_.spurious == 0) undo_.possible = false;
   remember();
   to = std::max(std::min(window_, kMinimumWindow), to);
   threshold_ = std::max(to, kMinimumWindow);
@@ -98,17 +98,17 @@ void CongestionController::fall(std::size_t arrived) {
 }
 
 void CongestionController::remember() {
-  if (!reduced_) {
-    window_before_ = window_;
-    threshold_before_ = threshold_;
-    repairs_ = spurious_ = 0;
+  if (!undo_.possible) {
+    undo_.window = window_;
+    undo_.threshold = threshold_;
+    undo_.retransmits = undo_.spurious = 0;
   }
-  reduced_ = true;
+  undo_.possible = true;
   earned_ = 0;
 }
 
 void CongestionController::on_persistent_timeout() {
-  const bool again = reduced_ && window_ == kMinimumWindow;
+  const bool again = undo_.possible && window_ == kMinimumWindow;
   remember();
   threshold_ = std::max(kMinimumWindow, again ? threshold_ / 2 : window_);
   window_ = std::min(window_, kMinimumWindow);
@@ -117,13 +117,13 @@ void CongestionController::on_persistent_timeout() {
 }
 
 void CongestionController::on_spurious_retransmits(std::size_t frames) {
-  if (!reduced_) return;
-  spurious_ += frames;
-  if (repairs_ == 0 || spurious_ < repairs_) return;
-  window_ = std::max(window_, window_before_);
-  threshold_ = std::max(threshold_, threshold_before_);
+  if (!undo_.possible) return;
+  undo_.spurious += frames;
+  if (undo_.retransmits == 0 || undo_.spurious < undo_.retransmits) return;
+  window_ = std::max(window_, undo_.window);
+  threshold_ = std::max(threshold_, undo_.threshold);
   falling_ = 0;
-  reduced_ = false;
+  undo_.possible = false;
 }
 
 }  // namespace cluster::multipath

@@ -5,7 +5,8 @@
 //
 //   delay    shortest round trip of the round beyond the shortest of the last ten seconds: a queue
 //            that stood all the round, not one that came and went. What frames lie unread at either end
-//            is not in it (the reply time has that too): who computes, or waits for a processor, is no queue
+//            is not in it (the reply time includes it): a process that computes, or waits for a processor, is
+//            no queue
 //   share    of the round's frames that were lost
 //
 //   a queue   delay beyond target (kTargetDelay, or half the shortest round trip if that is longer) in two
@@ -15,8 +16,8 @@
 //   a policer more than a fifth lost, whatever the delay: less by the share, at most half
 //
 // A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument:
-// no silence, no burst), and taken back if all repairs since turn out to have been in vain. Otherwise
-// the window doubles each round up to a threshold, then gains a frame a round; after a few rounds
+// no silence, no burst), and taken back if all retransmissions since turn out to have been spurious.
+// Otherwise the window doubles each round up to a threshold, then gains a frame a round; after a few rounds
 // without a queue the threshold is void, so free capacity is found in a few round trips wherever it
 // lies. Nothing grows on a sample that shows a queue, or if half of it was not used.
 //
@@ -46,8 +47,7 @@ class CongestionController {
     Sequence newest;                     ///< latest transmission that has arrived
     Sequence next;                       ///< number of the next transmission
     std::optional<Duration> round_trip;  ///< of the network, if it makes a sample
-    std::optional<Duration>
-        reply;  ///< the same, what frames lay unread, and what the peer held back its word
+    std::optional<Duration> reply;  ///< the same with host delay and the peer's delay of its acknowledgement
   };
 
   std::size_t window() const { return window_; }
@@ -57,7 +57,7 @@ class CongestionController {
   void on_lost(std::size_t frames) { round_.lost += frames; }
   /// Complete and lasting silence. Leaves the floor, from where doubling leads back.
   void on_persistent_timeout();
-  void on_retransmit() { ++repairs_; }
+  void on_retransmit() { ++undo_.retransmits; }
   void on_spurious_retransmits(std::size_t frames);
 
   static constexpr std::size_t kInitialWindow = 32;
@@ -98,12 +98,14 @@ class CongestionController {
   bool look_beneath_ = false;  ///< the shortest round trip may have become old: drain once to see
   bool queued_before_ = false;
   unsigned quiet_rounds_ = 0;
-  // The last reduction, as long as it may turn out to be wrong:
-  bool reduced_ = false;
-  std::size_t window_before_ = 0;
-  std::size_t threshold_before_ = 0;
-  std::size_t repairs_ = 0;   ///< since the reduction
-  std::size_t spurious_ = 0;  ///< of those
+  /// What taking the last reduction back needs (RFC 4015).
+  struct Undo {
+    bool possible = false;
+    std::size_t window = 0;  ///< before the reduction
+    std::size_t threshold = 0;
+    std::size_t retransmits = 0;  ///< since the reduction
+    std::size_t spurious = 0;     ///< of those
+  } undo_;
 };
 
 }  // namespace cluster::multipath

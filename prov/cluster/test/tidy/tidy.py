@@ -15,11 +15,10 @@ import vocabulary
 import wire_document
 from source import Tree
 
-RULES = (layering, ratchet, banned, documents, wire_document)
-STRICT = (vocabulary, classes)
+RULES = (layering, ratchet, banned, documents, wire_document, vocabulary, classes)
 
 
-def violations(root, rules=RULES + STRICT):
+def violations(root, rules=RULES):
     tree = Tree(root)
     return sorted(violation for rule in rules for violation in rule.check(tree))
 
@@ -28,9 +27,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", help="top of the tree")
     parser.add_argument("--only", default="", metavar="PATH", help="show only files whose path contains this")
-    parser.add_argument("--strict", action="store_true", help="vocabulary and classes as well")
     options = parser.parse_args()
-    found = [violation for violation in violations(options.root, RULES + STRICT if options.strict else RULES)
+    found = [violation for violation in violations(options.root)
              if options.only in violation.path]
     for violation in found:
         print(violation)
