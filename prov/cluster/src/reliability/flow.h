@@ -75,8 +75,6 @@ class Flow {
   /// counters.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
        Counters& counters, BodyPool& bodies);
-  Flow(const Flow&) = delete;
-  Flow& operator=(const Flow&) = delete;
 
   SendQueue& queue() { return queue_; }
   FrameReceiver& receiver() { return receiver_; }

@@ -149,7 +149,7 @@ void FrameSender::note_sent(Time now, const Pick& pick, std::size_t path) {
     const Flight& flight = window.at(pick.sequence);
     paths_.recovery().on_retransmit(flight.path, flight.transmission);
   }
-  window.sent(pick.sequence, transmission_, now, static_cast<std::uint8_t>(path));
+  window.on_sent(pick.sequence, transmission_, now, static_cast<std::uint8_t>(path));
   paths_.recovery().on_sent(now, path, transmission_, pick.sequence);
   timer_.on_sent(now);
 }

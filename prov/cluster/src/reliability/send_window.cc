@@ -19,12 +19,6 @@ void SendWindow::grow() {
   mask_ = mask;
 }
 
-bool SendWindow::is_in_flight(Sequence s, Sequence transmission) const {
-  if (!is_outstanding(s)) return false;
-  const Flight& flight = at(s);
-  return flight.state == Flight::State::in_flight && flight.transmission == transmission;
-}
-
 void SendWindow::push(std::unique_ptr<FrameBody> body) {
   assert(has_space(1));
   if (static_cast<std::size_t>(end_ - first_) == flights_.size()) grow();
@@ -35,13 +29,7 @@ void SendWindow::push(std::unique_ptr<FrameBody> body) {
   ++end_;
 }
 
-/// It is not in flight any more, or goes again from now on.
-void SendWindow::leave_flight(const Flight& flight) {
-  if (flight.state != Flight::State::in_flight) return;
-  --in_flight_;
-}
-
-void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t path) {
+void SendWindow::on_sent(Sequence s, Sequence transmission, Time now, std::uint8_t path) {
   Flight& flight = at(s);
   if (s == next_) {
     ++next_;
@@ -49,8 +37,7 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t 
     ++outstanding_count_;
     if (!flight.body->tokens.empty()) ++with_tokens_;
   }
-  leave_flight(flight);
-  ++in_flight_;
+  if (flight.state != Flight::State::in_flight) ++in_flight_;
   flight.path = path;
   flight.state = Flight::State::in_flight;
   flight.transmission = transmission;
@@ -61,15 +48,16 @@ void SendWindow::sent(Sequence s, Sequence transmission, Time now, std::uint8_t 
 void SendWindow::mark_lost(Sequence s) {
   Flight& flight = at(s);
   assert(flight.state == Flight::State::in_flight);
-  leave_flight(flight);
+  --in_flight_;
   flight.state = Flight::State::lost;
   lost_.push_back(s);
 }
 
 Sequence SendWindow::pop_lost() {
-  RingQueue<Sequence>& lost = skip_stale();
-  const Sequence s = lost.front();
-  lost.pop_front();
+  [[maybe_unused]] const bool any = has_lost();
+  assert(any);
+  const Sequence s = lost_.front();
+  lost_.pop_front();
   return s;
 }
 
@@ -88,18 +76,18 @@ bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
 void SendWindow::remove(Sequence s, Flight& flight) {
   outstanding_.erase(s);
   --outstanding_count_;
-  leave_flight(flight);
+  if (flight.state == Flight::State::in_flight) --in_flight_;
   if (!flight.body->tokens.empty()) --with_tokens_;
   flight.state = Flight::State::acknowledged;
 }
 
-RingQueue<Sequence>& SendWindow::skip_stale() {
+bool SendWindow::has_lost() {
   while (!lost_.empty()) {
     const Sequence s = lost_.front();
-    if (is_outstanding(s) && at(s).state == Flight::State::lost) break;
+    if (is_outstanding(s) && at(s).state == Flight::State::lost) return true;
     lost_.pop_front();
   }
-  return lost_;
+  return false;
 }
 
 std::size_t SendWindow::footprint() const {

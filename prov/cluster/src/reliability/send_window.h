@@ -58,7 +58,8 @@ class SendWindow {
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first_); }
   /// Bytes of memory it holds, those of the frames included.
   std::size_t footprint() const;
-  bool has_lost() { return !skip_stale().empty(); }
+  /// True if a lost frame waits for its retransmission. Drops verdicts that an acknowledgement has overtaken.
+  bool has_lost();
   /// True if frames with tokens are outstanding: an operation completes with their acknowledgement.
   bool tokens_outstanding() const { return with_tokens_ != 0; }
   bool has_space(std::size_t frames) const {
@@ -67,16 +68,14 @@ class SendWindow {
   bool is_outstanding(Sequence s) const {
     return !s.before(first_) && s.before(next_) && outstanding_.contains(s);
   }
-  /// True if this sending of the frame may still arrive, as far as is known.
-  bool is_in_flight(Sequence s, Sequence transmission) const;
 
   Flight& at(Sequence s) { return flights_[s.value & mask_]; }
   const Flight& at(Sequence s) const { return flights_[s.value & mask_]; }
 
   /// Queues a frame behind all others; there must be space.
   void push(std::unique_ptr<FrameBody> body);
-  /// The frame went out (again, or as the next new one).
-  void sent(Sequence s, Sequence transmission, Time now, std::uint8_t path = 0);
+  /// The frame has left (again, or as the next new one).
+  void on_sent(Sequence s, Sequence transmission, Time now, std::uint8_t path = 0);
   void mark_lost(Sequence s);
   /// Takes the next frame to retransmit from the queue of lost ones; there must be one.
   Sequence pop_lost();
@@ -111,8 +110,6 @@ class SendWindow {
     }
   }
   void remove(Sequence s, Flight& flight);
-  void leave_flight(const Flight& flight);
-  RingQueue<Sequence>& skip_stale();
   void grow();
 
   static constexpr std::size_t kInitialFrames = 16;

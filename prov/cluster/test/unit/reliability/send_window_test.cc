@@ -1,5 +1,5 @@
 // The send window alone: states of a frame, cumulative and selective acknowledgement, the queue of
-// lost frames, and words that no honest peer would say.
+// lost frames, and acknowledgements that no correct peer would send.
 #include "reliability/send_window.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct SendWindowTest : testing::Test {
   void send(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       window.push(body(1));
-      window.sent(window.next(), {++transmission}, Time(1us));
+      window.on_sent(window.next(), {++transmission}, Time(1us));
     }
   }
   std::vector<std::uint32_t> acknowledge(std::uint32_t ack, std::vector<wire::SequenceRange> ranges = {}) {
@@ -38,7 +38,7 @@ struct SendWindowTest : testing::Test {
 
 using Values = std::vector<std::uint32_t>;
 
-TEST_F(SendWindowTest, WidensAsItFillsAndKeepsEveryFrame) {
+TEST_F(SendWindowTest, GrowsAsItFillsAndKeepsEveryFrame) {
   send(10);
   acknowledge(10);  // so that it widens in the middle of a lap
   send(64);
@@ -56,16 +56,16 @@ TEST_F(SendWindowTest, TellsTheMemoryThatItsFramesHold) {
   EXPECT_GE(one, empty + sizeof(FrameBody) + 1000);
   window.push(std::make_unique<FrameBody>(5000));
   EXPECT_EQ(window.footprint(), one + (one - empty) + 4000);
-  while (window.queued() > 0) window.sent(window.next(), {++transmission}, Time(1us));
+  while (window.queued() > 0) window.on_sent(window.next(), {++transmission}, Time(1us));
   acknowledge(2);
   EXPECT_EQ(window.footprint(), empty);
 }
 
-TEST_F(SendWindowTest, QueuedThenTravellingThenGone) {
+TEST_F(SendWindowTest, QueuedThenInFlightThenGone) {
   window.push(body());
   EXPECT_EQ(window.queued(), 1u);
   EXPECT_EQ(window.outstanding(), 0u);
-  window.sent({0}, {1}, Time(1us));
+  window.on_sent({0}, {1}, Time(1us));
   EXPECT_EQ(window.queued(), 0u);
   EXPECT_EQ(window.in_flight(), 1u);
   EXPECT_EQ(acknowledge(1), (Values{0}));
@@ -78,13 +78,13 @@ TEST_F(SendWindowTest, EachFrameArrivesOnceHoweverOftenItIsAcknowledged) {
   EXPECT_EQ(acknowledge(2, {{{4}, {6}}, {{8}, {9}}}), (Values{0, 1, 4, 5, 8}));
   EXPECT_TRUE(window.has_gap());
   EXPECT_EQ(acknowledge(2, {{{4}, {6}}, {{8}, {9}}}), Values{});
-  EXPECT_EQ(acknowledge(1, {{{3}, {7}}}), (Values{3, 6})) << "an older word may still bring news";
+  EXPECT_EQ(acknowledge(1, {{{3}, {7}}}), (Values{3, 6})) << "an older acknowledgement may still bring news";
   EXPECT_EQ(acknowledge(10), (Values{2, 7, 9}));
   EXPECT_FALSE(window.has_gap());
   EXPECT_FALSE(window.tokens_outstanding());
 }
 
-TEST_F(SendWindowTest, TheOldestIsNotWhatThePeerHasAndCannotTake) {
+TEST_F(SendWindowTest, TheOldestIsNotTheFrameThatThePeerHolds) {
   send(4);
   EXPECT_EQ(window.oldest(), (Sequence{0}));
   acknowledge(1, {{{2}, {3}}});
@@ -101,7 +101,7 @@ TEST_F(SendWindowTest, LostFramesWaitInTheOrderOfTheirVerdicts) {
   window.mark_lost({4});
   EXPECT_EQ(window.in_flight(), 3u);
   EXPECT_EQ(window.pop_lost(), (Sequence{3}));
-  window.sent({3}, {7}, Time(2us));
+  window.on_sent({3}, {7}, Time(2us));
   EXPECT_EQ(window.at({3}).sendings, 2u);
   EXPECT_EQ(acknowledge(2), (Values{0, 1})) << "the verdict on 1 was wrong";
   EXPECT_TRUE(window.has_lost());
@@ -110,16 +110,16 @@ TEST_F(SendWindowTest, LostFramesWaitInTheOrderOfTheirVerdicts) {
   EXPECT_EQ(window.in_flight(), 3u);  // 2, 3, 5
 }
 
-TEST_F(SendWindowTest, OnlyTheLatestSendingTravels) {
+TEST_F(SendWindowTest, OnlyTheLatestSendingIsInFlight) {
   send(1);
-  EXPECT_TRUE(window.is_in_flight({0}, {1}));
-  window.sent({0}, {2}, Time(2us));
-  EXPECT_FALSE(window.is_in_flight({0}, {1}));
-  EXPECT_TRUE(window.is_in_flight({0}, {2}));
+  EXPECT_EQ(window.at({0}).transmission, (Sequence{1}));
+  window.on_sent({0}, {2}, Time(2us));
+  EXPECT_EQ(window.at({0}).transmission, (Sequence{2}));
+  EXPECT_EQ(window.at({0}).state, Flight::State::in_flight);
   EXPECT_EQ(window.in_flight(), 1u);
 }
 
-TEST_F(SendWindowTest, ImplausibleWordsAreRecognised) {
+TEST_F(SendWindowTest, InvalidAcknowledgementsAreRecognised) {
   send(10);
   acknowledge(4);
   wire::Ack ranges;
