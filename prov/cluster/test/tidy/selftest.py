@@ -202,7 +202,7 @@ class WireDocument(unittest.TestCase):
                 ("wire/segment.h", "  credit, ", "  gift, "),
                 ("multipath/rtt_estimator.h", "kRtoMin = 200us", "kRtoMin = 201us"),
                 ("multipath/rtt_estimator.h", "kOutlierFactor = 8;", "kOutlierFactor = 8; static constexpr int kAnother = 3;"),
-                ("protocol/pull_budget.h", "kLeast = 3 * kPieceMin", "kLeast = 2 * kPieceMin"),
+                ("protocol/pull_budget.h", "kBudgetMin = 3 * kPieceMin", "kBudgetMin = 2 * kPieceMin"),
                 ("provider/options.def", 'ack_delay, duration, "us", "25"', 'ack_delay, duration, "us", "30"')):
             self.assertTrue(self.noticed(SOURCE + path, old, new), f"{path}: {new}")
 
