@@ -1,5 +1,5 @@
-// The link's shortcut: taken by frames that go alone once it has been seen to work both ways, left at the
-// first doubt, and never a reason for anything to be late twice.
+// The EtherType path: taken by frames that leave alone once it is validated, left at the first loss, and
+// never a reason for anything to be late twice.
 #include <gtest/gtest.h>
 
 #include "multipath/path_validator.h"
@@ -10,24 +10,24 @@ namespace {
 
 constexpr Duration kRoundTrip = 20us;
 
-struct ShortcutPair : FlowPair {
-  explicit ShortcutPair(bool peer_has_one = true) : FlowPair(1, with_shortcut(true)) {
-    b.settings = with_shortcut(peer_has_one);
+struct EthertypePair : FlowPair {
+  explicit EthertypePair(bool peer_has_one = true) : FlowPair(1, with_ethertype(true)) {
+    b.settings = with_ethertype(peer_has_one);
     b.begin(1);
     network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-      (cargo.shortcut ? by_shortcut : by_long_way) += 1;
-      if (!cargo.shortcut) return ip_shut;
-      const bool lost = cargo.from == name_of(1) ? shut_from_a : shut_from_b;
-      swallowed += lost;
+      (cargo.shortcut ? by_ethertype : by_ip) += 1;
+      if (!cargo.shortcut) return ip_blocked;
+      const bool lost = cargo.from == name_of(1) ? blocked_from_a : blocked_from_b;
+      dropped += lost;
       return lost;
     };
   }
-  static reliability::FlowSettings with_shortcut(bool has_one) {
+  static reliability::FlowSettings with_ethertype(bool has_one) {
     reliability::FlowSettings settings;
     settings.ethertype = has_one;
     return settings;
   }
-  /// Messages that wait for each other, to and fro; the longest time one took.
+  /// Messages in both directions in turn, each after the one before; returns the longest time that one took.
   Duration ping_pong(int count) {
     Duration longest{0};
     for (int i = 0; i < count; ++i) {
@@ -45,15 +45,15 @@ struct ShortcutPair : FlowPair {
     a.expect_all_of(b);
     return longest;
   }
-  /// The other end is away for so long.
+  /// Only this end runs for so long.
   void alone(FlowEnd& end, Duration time) {
     for (const Time until = clock.now() + time; clock.now() < until;) {
       clock.advance(100us);
       end.turn();
     }
   }
-  /// a's message is found by b, who computes for so long until it answers, and for so long until it looks
-  /// again and finds the repair.
+  /// b reads a's message, is busy for `answer` until it replies and for `look` until it reads the
+  /// retransmission.
   void answered_late(Duration answer, Duration look) {
     a.send_small(40, false);
     a.turn();
@@ -68,83 +68,83 @@ struct ShortcutPair : FlowPair {
     b.turn();
   }
   FlowEnd& other(const FlowEnd& end) { return &end == &a ? b : a; }
-  static bool takes_it(const FlowEnd& end) { return end.flow->stats().paths.front().ethertype; }
-  void count_from_here() { by_shortcut = by_long_way = swallowed = 0; }
+  static bool takes_ethertype(const FlowEnd& end) { return end.flow->stats().paths.front().ethertype; }
+  void count_from_here() { by_ethertype = by_ip = dropped = 0; }
 
-  bool shut_from_a = false;
-  bool shut_from_b = false;
-  bool ip_shut = false;
-  std::size_t by_shortcut = 0;
-  std::size_t by_long_way = 0;
-  std::size_t swallowed = 0;
+  bool blocked_from_a = false;
+  bool blocked_from_b = false;
+  bool ip_blocked = false;
+  std::size_t by_ethertype = 0;
+  std::size_t by_ip = 0;
+  std::size_t dropped = 0;
 };
 
-TEST(FlowShortcut, IsTakenByAllThatGoesAloneOnceItHasBeenSeenToWork) {
-  ShortcutPair pair;
-  EXPECT_EQ(pair.by_shortcut, 0u);
+TEST(FlowEthertype, CarriesAllFramesThatLeaveAloneOnceItIsValidated) {
+  EthertypePair pair;
+  EXPECT_EQ(pair.by_ethertype, 0u);
   pair.ping_pong(30);
-  EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+  EXPECT_TRUE(pair.takes_ethertype(pair.a) && pair.takes_ethertype(pair.b));
   pair.count_from_here();
   pair.ping_pong(30);
-  EXPECT_GE(pair.by_shortcut, 60u);
-  EXPECT_EQ(pair.by_long_way, 0u);
+  EXPECT_GE(pair.by_ethertype, 60u);
+  EXPECT_EQ(pair.by_ip, 0u);
 }
 
-TEST(FlowShortcut, WhoHasSaidLittleDoesNotAsk) {
-  ShortcutPair pair;
+TEST(FlowEthertype, IsNotChallengedBeforeEnoughFramesWereSent) {
+  EthertypePair pair;
   pair.ping_pong(3);
-  EXPECT_EQ(pair.by_shortcut, 0u);
+  EXPECT_EQ(pair.by_ethertype, 0u);
 }
 
-TEST(FlowShortcut, IsNotAskedForWhereThePeerHasNone) {
-  ShortcutPair pair(false);
+TEST(FlowEthertype, IsNotChallengedWhereThePeerHasNone) {
+  EthertypePair pair(false);
   pair.ping_pong(100);
-  EXPECT_EQ(pair.by_shortcut, 0u);
+  EXPECT_EQ(pair.by_ethertype, 0u);
 }
 
-TEST(FlowShortcut, ANetworkThatSwallowsItLosesNothingButQuestions) {
-  ShortcutPair pair;
-  pair.shut_from_a = true;  // one direction is enough: b's questions arrive, the answers do not
+TEST(FlowEthertype, ANetworkThatDropsItsFramesCostsChallengesOnly) {
+  EthertypePair pair;
+  pair.blocked_from_a = true;  // one direction is enough: b's challenges arrive, the answers do not
   const Duration longest = pair.ping_pong(300);
-  EXPECT_FALSE(pair.takes_it(pair.a) || pair.takes_it(pair.b));
+  EXPECT_FALSE(pair.takes_ethertype(pair.a) || pair.takes_ethertype(pair.b));
   EXPECT_LE(longest, kRoundTrip);
   EXPECT_EQ(pair.a.counters.frames_retransmitted + pair.b.counters.frames_retransmitted, 0u);
-  EXPECT_GE(pair.swallowed, 2u);
-  EXPECT_LE(pair.swallowed, 16u) << "asked at doubling distances";
+  EXPECT_GE(pair.dropped, 2u);
+  EXPECT_LE(pair.dropped, 16u) << "challenged at doubling intervals";
 }
 
-struct Shut {
+struct Blocked {
   bool from_a;
   bool from_b;
 };
 
-class FlowShortcutShut : public ::testing::TestWithParam<Shut> {};
+class FlowEthertypeBlocked : public ::testing::TestWithParam<Blocked> {};
 
-TEST_P(FlowShortcutShut, WhatWorkedAndWorksNoMoreIsLeftAfterOneLossAndTakenAgainLater) {
-  ShortcutPair pair;
+TEST_P(FlowEthertypeBlocked, IsLeftAfterOneLossAndTakenAgainLater) {
+  EthertypePair pair;
   pair.ping_pong(30);
   pair.pass(multipath::PathValidator::kTrustedAfter);
-  pair.shut_from_a = GetParam().from_a;
-  pair.shut_from_b = GetParam().from_b;
+  pair.blocked_from_a = GetParam().from_a;
+  pair.blocked_from_b = GetParam().from_b;
   pair.count_from_here();
   pair.ping_pong(5);
-  EXPECT_GE(pair.swallowed, 1u);
+  EXPECT_GE(pair.dropped, 1u);
   EXPECT_LE(pair.ping_pong(100), kRoundTrip) << "nothing waits for a timer any more";
-  EXPECT_LE(pair.swallowed, 16u);
+  EXPECT_LE(pair.dropped, 16u);
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
-  pair.shut_from_a = pair.shut_from_b = false;
+  pair.blocked_from_a = pair.blocked_from_b = false;
   pair.pass(2s);
   pair.ping_pong(5);
   pair.count_from_here();
   pair.ping_pong(5);
-  EXPECT_EQ(pair.by_long_way, 0u);
+  EXPECT_EQ(pair.by_ip, 0u);
 }
 
-TEST_P(FlowShortcutShut, AMessageThatNobodyAnswersIsAcknowledgedAfterOneRepair) {
-  ShortcutPair pair;
+TEST_P(FlowEthertypeBlocked, AMessageWithoutReplyIsAcknowledgedAfterOneRetransmission) {
+  EthertypePair pair;
   pair.ping_pong(30);
-  pair.shut_from_a = GetParam().from_a;
-  pair.shut_from_b = GetParam().from_b;
+  pair.blocked_from_a = GetParam().from_a;
+  pair.blocked_from_b = GetParam().from_b;
   const Time begin = pair.clock.now();
   pair.a.send_small(40);
   ASSERT_TRUE(pair.run(1s));
@@ -155,28 +155,28 @@ TEST_P(FlowShortcutShut, AMessageThatNobodyAnswersIsAcknowledgedAfterOneRepair) 
     pair.a.send_small(40);
     ASSERT_TRUE(pair.run(1s));
   }
-  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u) << "both know by then";
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u) << "both have left it by then";
 }
 
-INSTANTIATE_TEST_SUITE_P(Directions, FlowShortcutShut,
-                         ::testing::Values(Shut{true, false}, Shut{false, true}, Shut{true, true}));
+INSTANTIATE_TEST_SUITE_P(Directions, FlowEthertypeBlocked,
+                         ::testing::Values(Blocked{true, false}, Blocked{false, true}, Blocked{true, true}));
 
-TEST(FlowShortcut, KeepsNobodyAliveWhomTheLongWayDoesNotReach) {
-  ShortcutPair pair;
+TEST(FlowEthertype, DoesNotKeepAPeerAliveThatIsNotReachedByIp) {
+  EthertypePair pair;
   pair.ping_pong(30);
-  pair.ip_shut = true;
+  pair.ip_blocked = true;
   for (int i = 0; i < 8; ++i) pair.a.send_bulk(pair.a.full_bulk());
   const Time begin = pair.clock.now();
   while (pair.a.flow->status() == Status::ok && pair.clock.now() < begin + 60s) {
-    pair.b.send_small(40);  // which arrives, and says nothing of the long way
+    pair.b.send_small(40);  // which arrives, and shows nothing of the IP path
     pair.pass(100ms);
   }
   EXPECT_EQ(pair.a.flow->status(), Status::unreachable);
   EXPECT_LE(pair.clock.now() - begin, 11s);
 }
 
-TEST(FlowShortcut, WhereItLosesSomeOfWhatItCarriesItIsTriedMoreAndMoreRarely) {
-  ShortcutPair pair;
+TEST(FlowEthertype, IsTriedEverLessOftenWhereItLosesSomeFrames) {
+  EthertypePair pair;
   pair.ping_pong(30);
   std::size_t carried = 0;
   pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
@@ -194,13 +194,14 @@ TEST(FlowShortcut, WhereItLosesSomeOfWhatItCarriesItIsTriedMoreAndMoreRarely) {
   EXPECT_LE(pair.network.lost - lost_before, 10u) << "one a second at most";
 }
 
-TEST(FlowShortcut, APeerThatComputesIsNoReasonToAskAgain) {
-  ShortcutPair pair;
+TEST(FlowEthertype, ABusyPeerDoesNotCauseChallenges) {
+  EthertypePair pair;
   pair.ping_pong(30);
-  std::size_t questions = 0;
+  std::size_t challenges = 0;
   pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
     wire::FrameView view;
-    questions += wire::admit(cargo.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::trial;
+    challenges +=
+        wire::admit(cargo.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::trial;
     return false;
   };
   for (int i = 0; i < 100; ++i) {
@@ -210,29 +211,29 @@ TEST(FlowShortcut, APeerThatComputesIsNoReasonToAskAgain) {
     pair.b.turn();
     ASSERT_TRUE(pair.run(1s));
   }
-  EXPECT_LE(questions, 10u);
-  EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+  EXPECT_LE(challenges, 10u);
+  EXPECT_TRUE(pair.takes_ethertype(pair.a) && pair.takes_ethertype(pair.b));
 }
 
-/// The receiver finds the frame, computes, answers, and finds the repair, be it much later: that had left
-/// before the answer came.
-TEST(FlowShortcut, APeerThatComputesBeforeItAnswersIsNoReasonToLeaveIt) {
+/// The receiver reads the frame, is busy, replies, and reads the retransmission, perhaps much later: that was
+/// sent before the reply arrived.
+TEST(FlowEthertype, APeerThatIsBusyBeforeItAnswersDoesNotFailIt) {
   for (const Duration look : {0us, 5000us}) {
-    ShortcutPair pair;
+    EthertypePair pair;
     pair.ping_pong(30);
     for (int i = 0; i < 20; ++i) {
       pair.answered_late(1ms, look);
-      EXPECT_TRUE(pair.takes_it(pair.b)) << i;
-      pair.ping_pong(10);  // or such answers would be expected
+      EXPECT_TRUE(pair.takes_ethertype(pair.b)) << i;
+      pair.ping_pong(10);  // or such reply times would be expected
     }
     EXPECT_GE(pair.b.counters.frames_duplicate, 20u);
-    EXPECT_TRUE(pair.takes_it(pair.a) && pair.takes_it(pair.b));
+    EXPECT_TRUE(pair.takes_ethertype(pair.a) && pair.takes_ethertype(pair.b));
   }
 }
 
-/// Its absence makes replies late; what was not heard of comes again much sooner.
-TEST(FlowShortcut, APeerThatComputedDoesNotHideALostAcknowledgement) {
-  ShortcutPair pair;
+/// Host delay makes replies late; a frame whose acknowledgement was lost is retransmitted much sooner.
+TEST(FlowEthertype, HostDelayDoesNotHideALostAcknowledgement) {
+  EthertypePair pair;
   pair.ping_pong(30);
   for (int i = 0; i < 8; ++i) {
     pair.b.send_small(40);
@@ -241,19 +242,19 @@ TEST(FlowShortcut, APeerThatComputedDoesNotHideALostAcknowledgement) {
     pair.a.turn();
     ASSERT_TRUE(pair.run(1s));
   }
-  ASSERT_TRUE(pair.takes_it(pair.b));
+  ASSERT_TRUE(pair.takes_ethertype(pair.b));
   ASSERT_GT(pair.b.flow->stats().paths.front().reply_longest, 1ms);
   EXPECT_LT(pair.b.flow->stats().paths.front().round_trip, 2 * kRoundTrip);
-  pair.shut_from_b = true;
+  pair.blocked_from_b = true;
   pair.a.send_small(40);
   ASSERT_TRUE(pair.run(1s));
-  EXPECT_FALSE(pair.takes_it(pair.b));
+  EXPECT_FALSE(pair.takes_ethertype(pair.b));
 }
 
-TEST(FlowShortcut, RepairsGoTheLongWay) {
-  ShortcutPair pair;
+TEST(FlowEthertype, RetransmissionsTakeTheIpPath) {
+  EthertypePair pair;
   pair.ping_pong(30);
-  std::size_t repairs = 0;
+  std::size_t retransmissions = 0;
   std::size_t first_sendings = 0;
   std::uint32_t last = 0;
   pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
@@ -262,32 +263,32 @@ TEST(FlowShortcut, RepairsGoTheLongWay) {
     const bool first = ++first_sendings == 1;
     if (first) last = view.sequence.value;
     if (!first && view.sequence.value == last) {
-      ++repairs;
+      ++retransmissions;
       EXPECT_FALSE(cargo.shortcut);
     }
     return first;
   };
   pair.a.send_small(40);
   ASSERT_TRUE(pair.run(1s));
-  EXPECT_GE(repairs, 1u);
+  EXPECT_GE(retransmissions, 1u);
 }
 
-TEST(FlowShortcut, NothingOvertakesABurst) {
-  ShortcutPair pair;
+TEST(FlowEthertype, NothingOvertakesABurst) {
+  EthertypePair pair;
   pair.ping_pong(30);
   const std::size_t full = pair.a.full_bulk();
   for (int i = 0; i < 8; ++i) pair.a.send_bulk(full);
   pair.count_from_here();
   pair.a.turn();
-  EXPECT_EQ(pair.by_long_way, 8u) << "a super-frame";
+  EXPECT_EQ(pair.by_ip, 8u) << "a super-frame";
   pair.a.send_small(40);
   pair.a.turn();
-  EXPECT_EQ(pair.by_shortcut, 0u) << "the burst has not arrived yet";
+  EXPECT_EQ(pair.by_ethertype, 0u) << "the burst has not arrived yet";
   ASSERT_TRUE(pair.run(1s));
   pair.count_from_here();
   pair.a.send_small(40);
   pair.a.turn();
-  EXPECT_EQ(pair.by_shortcut, 1u);
+  EXPECT_EQ(pair.by_ethertype, 1u);
 }
 
 }  // namespace

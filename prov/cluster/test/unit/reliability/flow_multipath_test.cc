@@ -1,4 +1,4 @@
-// Two flows with two rails between them: that both carry, and that neither is missed when it is gone.
+// Two flows with two rails between them: both paths carry frames, and the loss of either is survived.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ class End {
     ConstBytes segments;
     while (flow_->receiver().next(segments)) ++received;
   }
-  /// As responder and engine would.
+  /// As probe responder and engine answer.
   void answer(const wire::ControlFrame& alive, const link::Path& from) {
     link::OutFrame out;
     out.path = &from;
@@ -105,8 +105,8 @@ class End {
   carrier::Token token_ = 0;
 };
 
-struct FlowRails : testing::Test {
-  FlowRails() {
+struct FlowMultipath : testing::Test {
+  FlowMultipath() {
     network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
       const std::size_t rail = rail_of(cargo.from);
       if (rail != rail_of(to) || cut[rail]) return true;
@@ -114,7 +114,7 @@ struct FlowRails : testing::Test {
       return false;
     };
   }
-  /// Until the sender's peer has everything; how long it took.
+  /// Runs until the receiver has everything; returns how long it took.
   Duration carry(std::size_t frames) {
     const Time begin = clock.now();
     a.to_send += frames;
@@ -137,7 +137,7 @@ struct FlowRails : testing::Test {
   End b{network, 2, 1};
 };
 
-TEST_F(FlowRails, BothCarryAndNothingIsRepeated) {
+TEST_F(FlowMultipath, BothCarryAndNothingIsRetransmitted) {
   carry(4000);
   EXPECT_EQ(a.rails_up(), kRails);
   EXPECT_GT(carried[0], 1000u);
@@ -145,7 +145,7 @@ TEST_F(FlowRails, BothCarryAndNothingIsRepeated) {
   EXPECT_EQ(a.counters.frames_retransmitted, 0u);
 }
 
-TEST_F(FlowRails, ACutRailCostsAShortDipAndComesBack) {
+TEST_F(FlowMultipath, ACutRailCostsAShortDipAndReturns) {
   carry(2000);
   for (const std::size_t rail : {0u, 1u}) {
     cut[rail] = true;
@@ -160,7 +160,7 @@ TEST_F(FlowRails, ACutRailCostsAShortDipAndComesBack) {
   }
 }
 
-TEST_F(FlowRails, AComplaintCostsARailAndNotThePeer) {
+TEST_F(FlowMultipath, APathErrorCostsAPathAndNotThePeer) {
   carry(2000);
   ASSERT_EQ(a.rails_up(), kRails);
   for (const Status complaint : {Status::refused, Status::unreachable}) {
@@ -172,7 +172,7 @@ TEST_F(FlowRails, AComplaintCostsARailAndNotThePeer) {
   }
 }
 
-TEST_F(FlowRails, OneThatNeverReachesThePeerIsLeftOutWithOneLine) {
+TEST_F(FlowMultipath, APathThatNeverReachesThePeerIsLeftOutWithOneLineInTheLog) {
   cut[1] = true;
   for (int i = 0; i < 20; ++i) {
     carry(50);
