@@ -1,5 +1,5 @@
 // Whole engines between fake links, and what a test of them needs: a node that numbers what it sends, and
-// time that moves for all of them. Who talks to whom, and who lies, is for the test to say.
+// time that moves for all of them. Which node sends what, and which frames are forged, is up to the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ inline constexpr std::size_t kFlowsMax = 4;
 inline engine::EngineSettings node_settings() {
   engine::EngineSettings settings;
   settings.flows_max = kFlowsMax;
-  settings.linger = 0s;  // nobody moves the clock while an engine closes
+  settings.linger = 0s;  // the clock stands still while an engine closes
   return settings;
 }
 

@@ -1,4 +1,4 @@
-// The shared-memory side of a fake node: an inbox through which nothing comes and a host whom nobody calls.
+// The shared-memory side of a fake node: an inbox through which nothing comes and a host without connections.
 // Tests derive from them and override what they are about.
 #pragma once
 
@@ -31,7 +31,7 @@ class QuietInbox : public shm::Inbox {
 
 class QuietListener : public shm::LocalListener {
  public:
-  shm::Connection connect(const SocketAddress&) override { return {nullptr, "nobody"}; }
+  shm::Connection connect(const SocketAddress&) override { return {nullptr, "no such peer"}; }
   void accept(std::vector<std::unique_ptr<shm::Inbox>>&) override {}
   int descriptor() const override { return -1; }
   bool has_half_open() const override { return false; }

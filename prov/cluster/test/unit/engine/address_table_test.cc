@@ -1,5 +1,5 @@
 // The address vector's table: lowest free index, duplicates, removal, and the generation by which
-// engines notice that a handle means somebody else.
+// engines notice that a handle means another peer.
 #include "engine/address_table.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(AddressTable, ADuplicateGetsTheSameHandleAndCounts) {
   EXPECT_FALSE(book.remove(handle));
 }
 
-TEST(AddressTable, KnowsNothingOfTheUnknown) {
+TEST(AddressTable, UnknownHandlesAndAddressesAreNotFound) {
   AddressTable book;
   book.insert(node(1));
   for (const AddressTable::Handle handle : {AddressTable::Handle{1}, ~AddressTable::Handle{0}}) {
@@ -65,7 +65,7 @@ TEST(AddressTable, KnowsNothingOfTheUnknown) {
   EXPECT_FALSE(book.find(node(2)).has_value());
 }
 
-TEST(AddressTable, TheRemovedIsGone) {
+TEST(AddressTable, ARemovedAddressIsGone) {
   AddressTable book;
   const auto handle = book.insert(node(1));
   ASSERT_TRUE(book.remove(handle));

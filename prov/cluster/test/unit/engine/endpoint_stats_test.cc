@@ -28,13 +28,13 @@ class EndpointStatsTest : public ::testing::Test {
   test::FakeNetwork network{clock, 1};
 };
 
-TEST_F(EndpointStatsTest, NobodyYet) {
+TEST_F(EndpointStatsTest, NoPeersBeforeTheFirstMessage) {
   Node a(network, node_name(1), node_name(2), 1000);
   clock.advance(3s);
   const std::optional<EndpointStats> seen = a.engine.stats();
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->now - seen->since, 3s);
-  EXPECT_TRUE(seen->peers.empty()) << "who is in the address vector and was never spoken to is no peer";
+  EXPECT_TRUE(seen->peers.empty()) << "an address that was never used is no peer";
 }
 
 TEST_F(EndpointStatsTest, APeerOverTheNetwork) {
@@ -96,7 +96,7 @@ TEST_F(EndpointStatsTest, APeerThatHasGone) {
   EXPECT_FALSE(seen.flow);
 }
 
-TEST_F(EndpointStatsTest, OneselfAndDatagrams) {
+TEST_F(EndpointStatsTest, SelfAndDatagrams) {
   Node a(network, node_name(1), node_name(1), 1000);
   a.send();
   EXPECT_STREQ(a.peer().path, "self");

@@ -1,4 +1,5 @@
-// Messages of a stream share frames; a message alone does not wait, and none waits for nobody.
+// Messages of a stream share frames; a message alone does not wait, and none waits without a thread that
+// sends it.
 #include "engine/packing_policy.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@ using test::kA;
 using test::kB;
 using test::Node;
 
-class PackingTest : public test::EngineTest {
+class PackingPolicyTest : public test::EngineTest {
  protected:
   void SetUp() override {
     a->send();
@@ -44,12 +45,12 @@ class PackingTest : public test::EngineTest {
   Node b{network, kB, kA, 2000};
 };
 
-TEST_F(PackingTest, EachLeavesAtOnceIfNobodyWouldSendItLater) {
+TEST_F(PackingPolicyTest, EachLeavesAtOnceWithoutAStream) {
   EXPECT_EQ(frames_of(10), 10u);
   expect_everything_arrived();
 }
 
-TEST_F(PackingTest, InAStreamTheFirstLeavesAndTheOthersShareAFrame) {
+TEST_F(PackingPolicyTest, InAStreamTheFirstLeavesAndTheOthersShareAFrame) {
   begin_stream();
   EXPECT_EQ(frames_of(10), 1u);
   a->engine.poll();
@@ -60,7 +61,7 @@ TEST_F(PackingTest, InAStreamTheFirstLeavesAndTheOthersShareAFrame) {
   expect_everything_arrived();
 }
 
-TEST_F(PackingTest, AMessageAloneNeverWaits) {
+TEST_F(PackingPolicyTest, AMessageAloneNeverWaits) {
   begin_stream();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(frames_of(1), 1u);
@@ -69,7 +70,7 @@ TEST_F(PackingTest, AMessageAloneNeverWaits) {
   expect_everything_arrived();
 }
 
-TEST_F(PackingTest, AFullFrameLeaves) {
+TEST_F(PackingPolicyTest, AFullFrameLeaves) {
   begin_stream();
   const std::uint64_t frames = frames_of(300);
   EXPECT_GE(frames, 3u);
@@ -77,7 +78,7 @@ TEST_F(PackingTest, AFullFrameLeaves) {
   expect_everything_arrived();
 }
 
-TEST_F(PackingTest, TheProgressThreadSendsWhatTheApplicationForgot) {
+TEST_F(PackingPolicyTest, TheProgressThreadSendsWhatTheApplicationForgot) {
   begin_stream();
   a->engine.run_in_background();
   EXPECT_EQ(frames_of(2), 1u);
@@ -87,7 +88,7 @@ TEST_F(PackingTest, TheProgressThreadSendsWhatTheApplicationForgot) {
   expect_everything_arrived();
 }
 
-TEST_F(PackingTest, WhatWaitsLeavesBeforeItsEndpointCloses) {
+TEST_F(PackingPolicyTest, WhatWaitsLeavesBeforeItsEndpointCloses) {
   begin_stream();
   EXPECT_EQ(frames_of(3), 1u);
   const std::uint64_t sent = a->word;
@@ -96,7 +97,7 @@ TEST_F(PackingTest, WhatWaitsLeavesBeforeItsEndpointCloses) {
   EXPECT_EQ(b.engine.unexpected_messages(), sent);
 }
 
-TEST_F(PackingTest, AStreamEnds) {
+TEST_F(PackingPolicyTest, AStreamEnds) {
   begin_stream();
   os::NextWake rest{PackingPolicy::kStreamInterval};
   for (std::uint32_t i = 0; i < PackingPolicy::kRunsPerReview; ++i) {
@@ -108,7 +109,7 @@ TEST_F(PackingTest, AStreamEnds) {
   expect_everything_arrived();
 }
 
-TEST_F(PackingTest, WhoAsksForMoreGetsOneFrameWithoutAStream) {
+TEST_F(PackingPolicyTest, FiMoreSharesAFrameWithoutAStream) {
   const std::uint64_t before = a->counters().frames_sent;
   for (int i = 0; i < 5; ++i) {
     const ConstBytes slice = as_bytes(&a->word, sizeof a->word);

@@ -1,4 +1,4 @@
-// Whole engines between fake links: what strangers, liars and restarted peers may do to one.
+// Whole engines between fake links: what unknown sources, forgers and restarted peers may do to one.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -20,9 +20,9 @@ using test::Node;
 /// Epoch of a process that began an hour after those that began at 1000 ns.
 constexpr std::uint64_t kLater = 3'600'000'000'000;
 
-class EngineSessionTest : public test::EngineTest {
+class SessionTableTest : public test::EngineTest {
  protected:
-  /// What somebody would send who guesses that few frames have been sent yet.
+  /// What a forger would send that guesses that few frames have been sent yet.
   void inject_guessed_resets(const SocketAddress& from, std::uint32_t session) {
     for (std::uint32_t sequence = 0; sequence < 4; ++sequence) {
       for (std::uint32_t transmission = 0; transmission < 6; ++transmission) {
@@ -36,7 +36,7 @@ class EngineSessionTest : public test::EngineTest {
   }
 };
 
-TEST_F(EngineSessionTest, AResetIsTakenOnlyFromWhomTheFrameWasSentTo) {
+TEST_F(SessionTableTest, AResetCountsOnlyFromTheAddressee) {
   Node a(network, kA, kB, 1000);
   a.send();
   inject_guessed_resets(kUnknownSource, 0);
@@ -45,7 +45,7 @@ TEST_F(EngineSessionTest, AResetIsTakenOnlyFromWhomTheFrameWasSentTo) {
   EXPECT_TRUE(a.sent.empty());
 }
 
-TEST_F(EngineSessionTest, AnOpenSessionIsNotEndedByAResetThatNamesNone) {
+TEST_F(SessionTableTest, AnOpenSessionIsNotEndedByAResetWithoutSession) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
   a.send();
@@ -58,37 +58,37 @@ TEST_F(EngineSessionTest, AnOpenSessionIsNotEndedByAResetThatNamesNone) {
   EXPECT_EQ(a.counters().sessions_reset, 0u);
 }
 
-TEST_F(EngineSessionTest, TheVerdictOnAnEarlierLifeDoesNotFallOnTheNext) {
+TEST_F(SessionTableTest, AFailureMarkDoesNotHitTheNextIncarnation) {
   Node a(network, kA, kB, 1000);
   {
     Node b(network, kB, kA, 1000);
     a.send();
     pass(a, b);
-    network.conditions.blackout = true;  // dies without a word
+    network.conditions.blackout = true;  // ends without a fin
   }
   network.conditions.blackout = false;
-  Node reborn(network, kB, kA, 2000);
+  Node restarted(network, kB, kA, 2000);
   a.send();
   clock.advance(20us);
-  reborn.engine.poll();  // refuses what was meant for its predecessor...
-  reborn.send();         // ...and opens a session of its own: both arrive in one turn
+  restarted.engine.poll();  // refuses what was meant for its predecessor...
+  restarted.send();         // ...and opens a session of its own: both arrive in one turn
   clock.advance(20us);
   a.engine.poll();
   EXPECT_EQ(a.counters().sessions_opened, 2u);
   EXPECT_EQ(a.counters().sessions_reset, 1u) << "the new session was ended by the old one's reset";
-  pass(a, reborn);
+  pass(a, restarted);
   a.send();
-  pass(a, reborn);
+  pass(a, restarted);
   EXPECT_EQ(a.counters().sessions_reset, 1u);
-  EXPECT_EQ(reborn.counters().sessions_reset, 0u);
+  EXPECT_EQ(restarted.counters().sessions_reset, 0u);
 }
 
-TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgain) {
+TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgain) {
   Node a(network, kA, kB, 1000);
-  std::vector<std::vector<std::byte>> first_words;
+  std::vector<std::vector<std::byte>> first_frames;
   network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
     if (to == kA && (cargo.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) {
-      first_words.push_back(cargo.bytes);
+      first_frames.push_back(cargo.bytes);
     }
     return false;
   };
@@ -99,8 +99,8 @@ TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgain) {
   }
   pass(a);
   ASSERT_EQ(a.counters().sessions_reset, 1u) << "b has closed";
-  ASSERT_FALSE(first_words.empty());
-  inject(kB, kA, first_words.front());  // a copy that the network had kept
+  ASSERT_FALSE(first_frames.empty());
+  inject(kB, kA, first_frames.front());  // a copy that the network had kept
   pass(a);
   EXPECT_EQ(a.counters().sessions_opened, 1u) << "what it brings has been handed on before";
   EXPECT_EQ(a.counters().unexpected, 1u);
@@ -108,11 +108,11 @@ TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgain) {
 
 /// Found by the simulator (seeds 910001961 and 1100000686): two processes that talked past each other for
 /// ever.
-class NextLifeTest : public EngineSessionTest, public testing::WithParamInterface<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(ClockHasGone, NextLifeTest, testing::Values(2000, 500),
+class NextIncarnationTest : public SessionTableTest, public testing::WithParamInterface<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(ClockHasGone, NextIncarnationTest, testing::Values(2000, 500),
                          [](const auto& epoch) { return epoch.param == 2000 ? "On" : "Back"; });
 
-TEST_P(NextLifeTest, ALateCopyOfACallDoesNotBindIt) {
+TEST_P(NextIncarnationTest, ALateCopyOfAnOpeningDoesNotBindIt) {
   std::vector<std::byte> call;
   network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
     if (to == kB && call.empty()) call = cargo.bytes;
@@ -123,27 +123,27 @@ TEST_P(NextLifeTest, ALateCopyOfACallDoesNotBindIt) {
     Node b(network, kB, kA, 1000);
     a.send();
     pass(a, b);
-    network.conditions.blackout = true;  // dies without a word
+    network.conditions.blackout = true;  // ends without a fin
   }
   network.conditions.blackout = false;
-  Node reborn(network, kB, kA, GetParam());
+  Node restarted(network, kB, kA, GetParam());
   inject(kA, kB, call);
-  pass(reborn);
-  ASSERT_EQ(reborn.counters().sessions_opened, 1u);
-  reborn.send();
-  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
-  EXPECT_EQ(reborn.counters().sessions_reset, 1u) << "it answers a session that is not for it";
+  pass(restarted);
+  ASSERT_EQ(restarted.counters().sessions_opened, 1u);
+  restarted.send();
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
+  EXPECT_EQ(restarted.counters().sessions_reset, 1u) << "it answers a session that is not for it";
   const std::uint64_t carried = network.carried;
-  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
   EXPECT_EQ(network.carried, carried) << "they go on and on";
-  reborn.send();
-  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, reborn);
+  restarted.send();
+  for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
   EXPECT_EQ(a.counters().unexpected, 1u);
 }
 
-/// Found by the simulator (seed 1200010190): a caller of an earlier life took the place of the last session,
-/// and late words of that one were newer than it.
-TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgainBehindAnOlderCall) {
+/// Found by the simulator (seed 1200010190): an opening of an earlier incarnation took the place of the last
+/// session, and late frames of that one were newer than it.
+TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgainAfterAnOlderOpening) {
   std::vector<std::vector<std::byte>> calls;
   network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
     if (to == kA) calls.push_back(cargo.bytes);
@@ -151,7 +151,7 @@ TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgainBehindAnOlderCall) 
   };
   auto earlier = std::make_unique<Node>(network, kB, kA, 1500);
   earlier->send();
-  network.conditions.blackout = true;  // dies without a word
+  network.conditions.blackout = true;  // ends without a fin
   earlier.reset();
   network.conditions.blackout = false;
   Node a(network, kA, kB, 1000);
@@ -171,16 +171,16 @@ TEST_F(EngineSessionTest, ASessionThatIsOverDoesNotBeginAgainBehindAnOlderCall) 
     clock.advance(1s);
   }
   EXPECT_EQ(a.counters().unexpected, 1u);
-  EXPECT_EQ(a.counters().sessions_reset, 1u) << "somebody has taken the place of who has closed";
+  EXPECT_EQ(a.counters().sessions_reset, 1u) << "another session has taken the place of the closed one";
 }
 
-TEST_F(EngineSessionTest, StrangersFindALimitThatExpectedPeersDoNot) {
+TEST_F(SessionTableTest, UnknownSourcesFindALimitThatKnownPeersDoNot) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
-  std::vector<std::unique_ptr<Node>> strangers;
+  std::vector<std::unique_ptr<Node>> unknown;
   for (std::uint16_t port = 1; port <= 6; ++port) {
-    strangers.push_back(std::make_unique<Node>(network, kUnknownSource.with_port(port), kA, 1000));
-    strangers.back()->send();
+    unknown.push_back(std::make_unique<Node>(network, kUnknownSource.with_port(port), kA, 1000));
+    unknown.back()->send();
   }
   pass(a);
   EXPECT_EQ(a.counters().sessions_opened, kFlowsMax);
@@ -189,9 +189,9 @@ TEST_F(EngineSessionTest, StrangersFindALimitThatExpectedPeersDoNot) {
   EXPECT_EQ(a.counters().sessions_opened, kFlowsMax + 1) << "b is in the address vector";
 }
 
-// Anybody can write an opening that claims to be the peer's next life. A node that never polls stands for
-// whoever does: it hears nothing that is sent to the address it claims.
-TEST_F(EngineSessionTest, AForgedNextLifeDoesNotEndASession) {
+// Any process can write an opening that claims to be the peer's next incarnation. A node that never polls
+// stands
+TEST_F(SessionTableTest, AForgedNextIncarnationDoesNotEndASession) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
   a.send();
@@ -212,28 +212,28 @@ TEST_F(EngineSessionTest, AForgedNextLifeDoesNotEndASession) {
   EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
 }
 
-TEST_F(EngineSessionTest, AGenuineNextLifeReplacesAnIdleOneWithoutLoss) {
+TEST_F(SessionTableTest, AGenuineNextIncarnationReplacesAnIdleOneWithoutLoss) {
   Node a(network, kA, kB, 1000);
   {
     Node b(network, kB, kA, 1000);
     a.send();
     pass(a, b);
-    network.conditions.blackout = true;  // dies without a word
+    network.conditions.blackout = true;  // ends without a fin
   }
   network.conditions.blackout = false;
-  Node reborn(network, kB, kA, kLater);
-  reborn.send();
-  pass(a, reborn);
+  Node restarted(network, kB, kA, kLater);
+  restarted.send();
+  pass(a, restarted);
   EXPECT_EQ(a.counters().unexpected, 1u) << "its first message has come, once";
   EXPECT_EQ(a.counters().sessions_reset, 1u);
-  EXPECT_EQ(reborn.counters().sessions_reset, 0u);
-  EXPECT_EQ(reborn.counters().timeouts, 0u) << "it was told at once to send again";
+  EXPECT_EQ(restarted.counters().sessions_reset, 0u);
+  EXPECT_EQ(restarted.counters().timeouts, 0u) << "it had to send again at once";
   a.send();
-  pass(a, reborn);
-  EXPECT_EQ(reborn.counters().unexpected, 1u);
+  pass(a, restarted);
+  EXPECT_EQ(restarted.counters().unexpected, 1u);
 }
 
-TEST_F(EngineSessionTest, ACallerWhoDoesNotHearUsIsForgottenAndOneWhoDoesIsNot) {
+TEST_F(SessionTableTest, AnUnconfirmedPeerTimesOutAndAConfirmedOneDoesNot) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
   {
@@ -255,7 +255,7 @@ TEST_F(EngineSessionTest, ACallerWhoDoesNotHearUsIsForgottenAndOneWhoDoesIsNot) 
   EXPECT_EQ(b.counters().unexpected, 1u);
 }
 
-TEST_F(EngineSessionTest, ANameTakenByAStrangerGoesToWhomeverHearsWhatIsSentThere) {
+TEST_F(SessionTableTest, AForgedNameGoesToThePeerThatReceivesWhatIsSentThere) {
   Node a(network, kA, kB, 1000);
   {
     Node squatter(network, kB, kA, wire::kEpochEnd - 1'000'000'000'000);
@@ -271,7 +271,7 @@ TEST_F(EngineSessionTest, ANameTakenByAStrangerGoesToWhomeverHearsWhatIsSentTher
   EXPECT_EQ(b.counters().sessions_reset, 0u);
 }
 
-TEST_F(EngineSessionTest, AnEpochThatLeavesNoRoomAboveItIsNotMadeOurs) {
+TEST_F(SessionTableTest, AnEpochWithoutSuccessorsIsNotAdopted) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;
   network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {

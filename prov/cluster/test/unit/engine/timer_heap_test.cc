@@ -10,13 +10,13 @@ namespace {
 
 constexpr Time at(int microsecond) { return Time{} + std::chrono::microseconds(microsecond); }
 
-TEST(TimerHeap, NobodyIsDueWhereNobodyWaits) {
+TEST(TimerHeap, AnEmptyHeapHasNothingDue) {
   TimerHeap timers;
   EXPECT_EQ(timers.next(), kNever);
   EXPECT_EQ(timers.pop_due(at(1'000'000)), nullptr);
 }
 
-TEST(TimerHeap, ThoseWhoseTimeHasComeComeInItsOrder) {
+TEST(TimerHeap, DueTimersComeInTheOrderOfTime) {
   TimerHeap timers;
   std::array<Timer, 100> all;
   for (std::size_t i = 0; i < all.size(); ++i) timers.schedule(all[i], at(static_cast<int>(i * 37 % 100)));
@@ -48,7 +48,7 @@ TEST(TimerHeap, TheEarlierMomentHolds) {
   EXPECT_EQ(timers.size(), 1u);
 }
 
-TEST(TimerHeap, WhoIsCancelledDoesNotComeAndTheOthersDo) {
+TEST(TimerHeap, ACancelledTimerDoesNotComeAndTheOthersDo) {
   for (std::size_t gone = 0; gone < 20; ++gone) {
     TimerHeap timers;
     std::array<Timer, 20> all;

@@ -68,8 +68,8 @@ struct RailNode {
   Engine engine;
 };
 
-struct EngineRails : testing::Test {
-  EngineRails() {
+struct SessionAliasesTest : testing::Test {
+  SessionAliasesTest() {
     network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
       return cargo.from.ip()[2] != to.ip()[2] || to.ip()[2] == dead;
     };
@@ -96,7 +96,7 @@ struct EngineRails : testing::Test {
   RailNode b{network, 2};
 };
 
-TEST_F(EngineRails, OnceItIsKnownEachOfItsAddressesIsThePeer) {
+TEST_F(SessionAliasesTest, OnceItIsKnownEachOfItsAddressesIsThePeer) {
   const auto first = a.book.insert(address(0, 2));
   const auto second = a.book.insert(address(1, 2));
   a.send(first);
@@ -107,7 +107,7 @@ TEST_F(EngineRails, OnceItIsKnownEachOfItsAddressesIsThePeer) {
   expect_one_session();
 }
 
-TEST_F(EngineRails, ACallerIsWhomTheApplicationKnowsByAnotherAddress) {
+TEST_F(SessionAliasesTest, APeerIsFoundByTheAddressThatTheApplicationKnows) {
   const auto caller = b.book.insert(address(1, 1));
   a.send(a.book.insert(address(0, 2)));
   pass();
@@ -119,7 +119,7 @@ TEST_F(EngineRails, ACallerIsWhomTheApplicationKnowsByAnotherAddress) {
   EXPECT_EQ(b.peers().front().name, address(1, 1));
 }
 
-TEST_F(EngineRails, AnAddressOfAnotherRailOpensTheSessionThere) {
+TEST_F(SessionAliasesTest, AnAddressOfAnotherRailOpensTheSessionThere) {
   dead = std::byte{0};
   b.book.insert(address(1, 1));  // a caller is answered where the application knows it
   a.send(a.book.insert(address(1, 2)));
@@ -128,7 +128,7 @@ TEST_F(EngineRails, AnAddressOfAnotherRailOpensTheSessionThere) {
   EXPECT_EQ(a.peers().front().flow->paths.front().link, 1u);
 }
 
-TEST_F(EngineRails, WhoClaimsTheAddressOfAnotherDoesNotGetItsMessages) {
+TEST_F(SessionAliasesTest, AClaimedAddressOfAnotherEndpointGetsNoMessages) {
   RailNode owner{network, 3};
   RailNode impostor{network, 4, 3};
   const auto turns = [&] {
@@ -148,7 +148,7 @@ TEST_F(EngineRails, WhoClaimsTheAddressOfAnotherDoesNotGetItsMessages) {
   EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
 }
 
-TEST_F(EngineRails, EachOfItsOwnAddressesIsTheEndpointItself) {
+TEST_F(SessionAliasesTest, EachOfItsOwnAddressesIsTheEndpointItself) {
   for (int rail = 0; rail < kRails; ++rail) a.send(a.book.insert(address(rail, 1)));
   pass(1);
   EXPECT_EQ(a.engine.unexpected_messages(), 2u);

@@ -1,5 +1,5 @@
 // Endpoints of datagrams between fake links: what is sent arrives or does not, whole or not at all,
-// and nothing that strangers send makes the endpoint remember them.
+// and datagrams of unknown sources leave nothing behind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ struct Node {
   Engine engine;
 };
 
-class DatagramTest : public ::testing::Test {
+class DatagramEndpointTest : public ::testing::Test {
  protected:
   template <typename... Nodes>
   void pass(Nodes&... nodes) {
@@ -86,7 +86,7 @@ class DatagramTest : public ::testing::Test {
   std::vector<std::byte> target = std::vector<std::byte>(2000);
 };
 
-TEST_F(DatagramTest, AMessageIsAFrameOfItsOwn) {
+TEST_F(DatagramEndpointTest, AMessageIsAFrameOfItsOwn) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
   std::vector<std::byte> message(kMessageMax, std::byte{7});
@@ -106,7 +106,7 @@ TEST_F(DatagramTest, AMessageIsAFrameOfItsOwn) {
   EXPECT_EQ(a.send(message), Status::too_big);
 }
 
-TEST_F(DatagramTest, ALostOneIsLostAndNobodyIsStuck) {
+TEST_F(DatagramEndpointTest, ALostDatagramLeavesNothingPending) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
   ASSERT_EQ(b.receive(target), Status::ok);
@@ -119,7 +119,7 @@ TEST_F(DatagramTest, ALostOneIsLostAndNobodyIsStuck) {
   EXPECT_EQ(network.carried, 1u);
 }
 
-TEST_F(DatagramTest, AShortReceiveIsTruncated) {
+TEST_F(DatagramEndpointTest, AShortReceiveIsTruncated) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
   ASSERT_EQ(b.receive(Bytes(target).first(5)), Status::ok);
@@ -132,7 +132,7 @@ TEST_F(DatagramTest, AShortReceiveIsTruncated) {
   EXPECT_EQ(got[0].lost, 3u);
 }
 
-TEST_F(DatagramTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCounted) {
+TEST_F(DatagramEndpointTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCounted) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
   constexpr std::size_t kSent = 1000;
@@ -153,11 +153,11 @@ TEST_F(DatagramTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCounted) {
   EXPECT_TRUE(b.received.empty());
 }
 
-TEST_F(DatagramTest, StrangersAreHeardButHaveNoName) {
+TEST_F(DatagramEndpointTest, DatagramsOfUnknownSourcesHaveNoHandle) {
   Node a(network, kA, kB);
-  Node stranger(network, kUnknownSource, kA);
+  Node unknown(network, kUnknownSource, kA);
   ASSERT_EQ(a.receive(target, 0), Status::ok);
-  ASSERT_EQ(stranger.send(ConstBytes(target).first(8)), Status::ok);
+  ASSERT_EQ(unknown.send(ConstBytes(target).first(8)), Status::ok);
   pass(a);
   EXPECT_TRUE(a.received.empty()) << "that receive was for b alone";
   ASSERT_EQ(a.receive(target), Status::ok);
@@ -166,7 +166,7 @@ TEST_F(DatagramTest, StrangersAreHeardButHaveNoName) {
   EXPECT_EQ(got[0].source, protocol::kAddrNotAvail);
 }
 
-TEST_F(DatagramTest, WhoeverWritesDatagramsDoesNotSayWhereOthersGo) {
+TEST_F(DatagramEndpointTest, NoPathIsLearntFromDatagrams) {
   Node a(network, kA, kB);
   Node b(network, kB, kA);
   network.conditions.macs = true;
@@ -181,7 +181,7 @@ TEST_F(DatagramTest, WhoeverWritesDatagramsDoesNotSayWhereOthersGo) {
   EXPECT_EQ(raw, 0u);
 }
 
-TEST_F(DatagramTest, TheTwoKindsOfEndpointsDoNotTalk) {
+TEST_F(DatagramEndpointTest, TheTwoKindsOfEndpointsDoNotTalk) {
   Node a(network, kA, kB);
   Node b(network, kB, kA, EndpointType::rdm);
   ASSERT_EQ(b.receive(target), Status::ok);
@@ -192,11 +192,11 @@ TEST_F(DatagramTest, TheTwoKindsOfEndpointsDoNotTalk) {
   ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(b, a);
   const auto failed = Node::take(b.sent);
-  ASSERT_EQ(failed.size(), 1u) << "told at once, not after the time of the dead";
+  ASSERT_EQ(failed.size(), 1u) << "refused at once, not after the peer timeout";
   EXPECT_EQ(failed[0].status, Status::reset);
 }
 
-TEST_F(DatagramTest, NonsenseInARightFrameIsCounted) {
+TEST_F(DatagramEndpointTest, NonsenseInARightFrameIsCounted) {
   Node a(network, kA, kB);
   wire::Segment tagged;
   tagged.flags = wire::segment_flag::kTagged;

@@ -1,4 +1,4 @@
-// First contact: what two nodes learn of each other that were not set up alike.
+// First frames of a session between nodes with different MTUs.
 #include <gtest/gtest.h>
 
 #include "support/node.h"
@@ -9,7 +9,7 @@ namespace {
 using test::Node;
 using test::node_name;
 
-class ContactTest : public ::testing::Test {
+class MtuNoticeTest : public ::testing::Test {
  protected:
   void talk(Node& a, Node& b) {
     for (int i = 0; i < 5; ++i) {
@@ -33,7 +33,7 @@ class ContactTest : public ::testing::Test {
   test::FakeNetwork network{clock, 1};
 };
 
-TEST_F(ContactTest, DifferentMtusAreSaidOnceAndTheSmallerIsUsed) {
+TEST_F(MtuNoticeTest, DifferentMtusAreSaidOnceAndTheSmallerIsUsed) {
   Node a(network, node_name(1), node_name(2), 1000, nullptr, test::node_settings(), {.frame_max = 8972});
   Node b(network, node_name(2), node_name(1), 1000, nullptr, test::node_settings(), {.frame_max = 1472});
   talk(a, b);
@@ -49,7 +49,7 @@ TEST_F(ContactTest, DifferentMtusAreSaidOnceAndTheSmallerIsUsed) {
   EXPECT_EQ(warnings(a), 1u) << "not once per peer";
 }
 
-TEST_F(ContactTest, EqualMtusAreNoNews) {
+TEST_F(MtuNoticeTest, EqualMtusAreNoNews) {
   for (const std::size_t frame_max : {std::size_t{1472}, std::size_t{65000}}) {
     Node a(network, node_name(1), node_name(2), 1000, nullptr, test::node_settings(),
            {.frame_max = frame_max});

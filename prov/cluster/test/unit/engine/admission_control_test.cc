@@ -1,4 +1,4 @@
-// Peers of the same node that lie about their name, or are too many.
+// Rings of this node under a forged name, and too many of unknown sources.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ using test::kFlowsMax;
 using test::kUnknownSource;
 using test::Node;
 
-using LocalLimitTest = test::EngineTest;
+using AdmissionControlTest = test::EngineTest;
 
 /// A peer of this node that says nothing.
 class SilentInbox final : public test::QuietInbox {
@@ -35,7 +35,7 @@ class SilentInbox final : public test::QuietInbox {
   const bool& gone_;
 };
 
-/// Lets in whoever the test says.
+/// Accepts the rings that the test queues.
 class HostOfMany final : public test::QuietListener {
  public:
   using Queue = std::vector<std::unique_ptr<shm::Inbox>>;
@@ -49,7 +49,7 @@ class HostOfMany final : public test::QuietListener {
   Queue& queue_;
 };
 
-TEST_F(LocalLimitTest, WhoCallsItselfLikeALivingLocalPeerIsRefused) {
+TEST_F(AdmissionControlTest, ASecondRingOfALivingLocalPeerIsRefused) {
   HostOfMany::Queue callers;
   bool gone = false;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(callers));
@@ -63,11 +63,11 @@ TEST_F(LocalLimitTest, WhoCallsItselfLikeALivingLocalPeerIsRefused) {
   bool present = false;
   callers.push_back(std::make_unique<SilentInbox>(kB, 3, present));
   pass(a);
-  EXPECT_EQ(SilentInbox::alive, 1) << "the next life is let in once the one before is over";
+  EXPECT_EQ(SilentInbox::alive, 1) << "the next incarnation is accepted once the one before has ended";
   EXPECT_EQ(a.counters().shm_refused, 1u);
 }
 
-TEST_F(LocalLimitTest, LocalStrangersFindALimitThatExpectedPeersDoNot) {
+TEST_F(AdmissionControlTest, UnknownLocalSourcesFindALimitThatKnownPeersDoNot) {
   HostOfMany::Queue callers;
   const bool gone = false;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(callers));

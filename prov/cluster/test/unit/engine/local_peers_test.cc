@@ -49,7 +49,7 @@ class HostOfOne final : public test::QuietListener {
   bool came_ = false;
 };
 
-/// Peers that say something when they are told to, and count who looks at them.
+/// Peers that send something when the test says so, and count how often they are read.
 class CountedInbox final : public test::QuietInbox {
  public:
   struct Account {
@@ -112,13 +112,13 @@ class HostOfALeaver final : public test::QuietListener {
   std::unique_ptr<LeavingInbox> inbox_;
 };
 
-class LocalTest : public ::testing::Test {
+class LocalPeersTest : public ::testing::Test {
  protected:
   test::FakeClock clock;
   FakeNetwork network{clock, 1};
 };
 
-TEST_F(LocalTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
+TEST_F(LocalPeersTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   std::size_t looks = 0;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks));
   for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
@@ -126,8 +126,8 @@ TEST_F(LocalTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   EXPECT_GT(looks, 0u);
 }
 
-/// Who was told can wait for the next life of that name: its receives are not failed.
-TEST_F(LocalTest, AFarewellIsToldFromALoss) {
+/// After a farewell, receives wait for the next incarnation of that name: they do not fail.
+TEST_F(LocalPeersTest, AFarewellIsNotReportedAsALoss) {
   for (const bool in_peace : {false, true}) {
     Node a(network, kA, kB, 1000, std::make_unique<HostOfALeaver>(in_peace));
     const Bytes slice = as_bytes(&a.got, sizeof a.got);
@@ -151,7 +151,7 @@ TEST_F(LocalTest, AFarewellIsToldFromALoss) {
   }
 }
 
-TEST_F(LocalTest, ASilentNetworkGetsFewLooksFromWhoHasPeersOnTheNode) {
+TEST_F(LocalPeersTest, ASilentNetworkIsPolledSeldomBesideLocalPeers) {
   constexpr std::size_t kTurns = 20'000, kFew = kTurns / 10;
   const auto looks_at_network = [&](bool talks, Duration between_turns, bool wait) {
     std::size_t looks = 0;
@@ -167,14 +167,14 @@ TEST_F(LocalTest, ASilentNetworkGetsFewLooksFromWhoHasPeersOnTheNode) {
   EXPECT_LT(looks_at_network(false, 20ns, false), kFew);
   EXPECT_GT(looks_at_network(false, 1us, false), kFew) << "time decides";
   EXPECT_EQ(looks_at_network(false, 1ms, false), kTurns) << "a turn now and then misses nothing";
-  EXPECT_EQ(looks_at_network(true, 20ns, true), kTurns) << "who waits wants everything looked at";
+  EXPECT_EQ(looks_at_network(true, 20ns, true), kTurns) << "a turn of scope all reads everything";
   Node alone(network, kA, kB, 1000);
   network.looks = 0;
   for (std::size_t turn = 0; turn < kTurns; ++turn) alone.engine.poll(false);
   EXPECT_EQ(network.looks, kTurns) << "there is nothing else to look at";
 }
 
-TEST_F(LocalTest, AFrameFromTheNetworkBringsItsTurnsBack) {
+TEST_F(LocalPeersTest, AFrameFromTheNetworkRestoresItsPolling) {
   std::size_t looks = 0;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, true));
   Node b(network, kB, kA, 2000);
@@ -186,7 +186,7 @@ TEST_F(LocalTest, AFrameFromTheNetworkBringsItsTurnsBack) {
   EXPECT_GT(network.looks, 240U);
 }
 
-TEST_F(LocalTest, PeersThatSayNothingTakeTurns) {
+TEST_F(LocalPeersTest, QuietRingsTakeTurns) {
   constexpr std::size_t kPeers = 200, kTurns = 10'000;
   std::vector<CountedInbox::Account> accounts(kPeers);
   EngineSettings settings = test::node_settings();
@@ -205,7 +205,7 @@ TEST_F(LocalTest, PeersThatSayNothingTakeTurns) {
   EXPECT_GT(looks_at(4, 1000, false), 10u) << "but may begin to";
   accounts[4].talks = true;
   EXPECT_GT(looks_at(4, 200, false), 100u) << "and is heard soon, and often from then on";
-  EXPECT_EQ(looks_at(5, 10, true), 10u) << "who waits wants everything looked at";
+  EXPECT_EQ(looks_at(5, 10, true), 10u) << "a turn of scope all reads everything";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// First contact: what callers may do before they have shown that they hear what is sent to the name they
-// give.
+// First frames of a session: what a peer may do before it has shown that it receives what is sent to the name
+// that it claims.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,17 +17,17 @@ using test::kA;
 using test::kB;
 using test::Node;
 
-class CallerTest : public test::EngineTest {
+class SessionAcceptorTest : public test::EngineTest {
  protected:
-  /// Somebody calls a under b's name, and hears nothing of what is sent there.
-  void forge_a_call(std::uint64_t epoch) {
+  /// A process opens a session to `a` under b's name, and receives nothing of what is sent there.
+  void forge_opening(std::uint64_t epoch) {
     std::optional<Node> forger(std::in_place, network, kB, kA, epoch);
     forger->send();
     network.conditions.blackout = true;
     forger.reset();
     network.conditions.blackout = false;
   }
-  /// The frame with a header that a liar has altered, and a checksum that fits.
+  /// The frame with an altered header and a checksum that fits.
   template <typename Edit>
   static std::vector<std::byte> altered(std::vector<std::byte> frame, const Edit& edit) {
     wire::FrameHeader header;
@@ -53,7 +53,7 @@ class CallerTest : public test::EngineTest {
   }
 };
 
-TEST_F(CallerTest, ACallIsNotEndedByGuesses) {
+TEST_F(SessionAcceptorTest, AnOpeningIsNotEndedByGuessedResets) {
   Node a(network, kA, kB, 1000);
   network.conditions.blackout = true;
   a.send();
@@ -71,7 +71,7 @@ TEST_F(CallerTest, ACallIsNotEndedByGuesses) {
 }
 
 // Filters for IP do not see what comes that way.
-TEST_F(CallerTest, NobodyCallsByTheShortcut) {
+TEST_F(SessionAcceptorTest, AnEtherTypeFrameOpensNoSession) {
   std::vector<std::byte> call;
   network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
     if (to == kA) call = cargo.bytes;
@@ -91,7 +91,7 @@ TEST_F(CallerTest, NobodyCallsByTheShortcut) {
   EXPECT_EQ(a.counters().sessions_opened, 1u);
 }
 
-TEST_F(CallerTest, ACallIsEndedByWhoeverRefusesIt) {
+TEST_F(SessionAcceptorTest, AnOpeningIsEndedByAResetThatQuotesIt) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;
   network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
@@ -106,12 +106,12 @@ TEST_F(CallerTest, ACallIsEndedByWhoeverRefusesIt) {
   EXPECT_EQ(a.counters().sessions_reset, 1u);
 }
 
-TEST_F(CallerTest, WhoCallsIsNotMisledByAForgedCall) {
+TEST_F(SessionAcceptorTest, AForgedOpeningDoesNotDisturbOurs) {
   Node a(network, kA, kB, 1000);
   network.conditions.blackout = true;
   a.send();
   network.conditions.blackout = false;
-  forge_a_call(5000);
+  forge_opening(5000);
   pass(a);
   EXPECT_EQ(a.counters().unexpected, 0u) << "what it brings is not taken";
   Node b(network, kB, kA, 1000);
@@ -122,7 +122,7 @@ TEST_F(CallerTest, WhoCallsIsNotMisledByAForgedCall) {
   EXPECT_EQ(a.counters().sessions_reset + b.counters().sessions_reset, 0u);
 }
 
-TEST_F(CallerTest, TwoWhoCallEachOtherAtOnceAreBothHeard) {
+TEST_F(SessionAcceptorTest, SimultaneousOpeningsBothSucceed) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
   for (int i = 0; i < 3; ++i) {
@@ -136,7 +136,7 @@ TEST_F(CallerTest, TwoWhoCallEachOtherAtOnceAreBothHeard) {
   EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
 }
 
-TEST_F(CallerTest, MemoryIsTouchedForNobodyWhoDoesNotHearUs) {
+TEST_F(SessionAcceptorTest, AnUnconfirmedSessionTouchesNoMemory) {
   std::array<std::byte, 1> memory{};
   protocol::RegionTable regions;
   regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});
@@ -153,11 +153,11 @@ TEST_F(CallerTest, MemoryIsTouchedForNobodyWhoDoesNotHearUs) {
   Node b(network, kB, kA, 2000);
   ASSERT_EQ(put(b, std::byte{2}), Status::ok);
   pass(a, b);
-  EXPECT_EQ(memory[0], std::byte{2}) << "and for who does, it is";
+  EXPECT_EQ(memory[0], std::byte{2}) << "a confirmed session may";
   EXPECT_TRUE(b.engine.quiescent());
 }
 
-TEST_F(CallerTest, NoMoreIsTakenOfACallThanACallMayBe) {
+TEST_F(SessionAcceptorTest, AnOpeningBeyondTheFirstWindowIsRefused) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;
   network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
@@ -172,7 +172,7 @@ TEST_F(CallerTest, NoMoreIsTakenOfACallThanACallMayBe) {
   EXPECT_EQ(a.counters().refused_window, 1u);
 }
 
-TEST_F(CallerTest, WhatHasNoOrderIsNotKeptForLater) {
+TEST_F(SessionAcceptorTest, AnUnorderedFrameThatMustWaitIsRefused) {
   std::array<std::byte, 1> memory{};
   protocol::RegionTable regions;
   regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});

@@ -18,7 +18,7 @@ using test::Node;
 constexpr std::size_t kOfOne = 4;  ///< what one peer may have stored
 constexpr std::uint64_t kMessages = 300;
 
-class StoreTest : public test::EngineTest {
+class UnexpectedFullTest : public test::EngineTest {
  protected:
   static EngineSettings narrow() {
     EngineSettings settings = test::node_settings();
@@ -35,7 +35,7 @@ class StoreTest : public test::EngineTest {
   }
 };
 
-TEST_F(StoreTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
+TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
   Node a(network, kA, kB, 1000, nullptr, narrow());
   Node b(network, kB, kA, 1000);
   for (std::uint64_t i = 0; i < kMessages; ++i) b.send();
@@ -46,7 +46,7 @@ TEST_F(StoreTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
     clock.advance(1s);
     pass(a, b);
   }
-  EXPECT_EQ(b.counters().sessions_reset, 0u) << "who waits is not dead";
+  EXPECT_EQ(b.counters().sessions_reset, 0u) << "a waiting sender is not dead";
   for (std::uint64_t i = 1; i <= kMessages; ++i) {
     a.receive();
     clock.advance(10us);
@@ -58,7 +58,7 @@ TEST_F(StoreTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
   EXPECT_EQ(b.counters().refused_window + a.counters().refused_window, 0u);
 }
 
-TEST_F(StoreTest, AReceiveThatWaitsIsServedThoughTheStoreIsFull) {
+TEST_F(UnexpectedFullTest, AReceiveThatWaitsIsServedThoughTheStoreIsFull) {
   Node a(network, kA, kB, 1000, nullptr, narrow());
   Node b(network, kB, kA, 1000);
   for (std::uint64_t i = 0; i < kOfOne; ++i) b.send();
@@ -70,7 +70,7 @@ TEST_F(StoreTest, AReceiveThatWaitsIsServedThoughTheStoreIsFull) {
   EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
 }
 
-TEST_F(StoreTest, MessagesOfAPeerThatClosedWhileTheyWaitedStillCome) {
+TEST_F(UnexpectedFullTest, MessagesOfAPeerThatClosedWhileTheyWaitedStillCome) {
   Node a(network, kA, kB, 1000, nullptr, narrow());
   auto b = std::make_unique<Node>(network, kB, kA, 1000);
   for (std::uint64_t i = 0; i < 2 * kOfOne; ++i) b->send();
@@ -86,26 +86,26 @@ TEST_F(StoreTest, MessagesOfAPeerThatClosedWhileTheyWaitedStillCome) {
   EXPECT_EQ(a.counters().sessions_reset, 1u) << "then its session ends";
 }
 
-TEST_F(StoreTest, MessagesToOneselfWaitToo) {
+TEST_F(UnexpectedFullTest, MessagesToTheEndpointItselfWaitToo) {
   Node a(network, kA, kA, 1000, nullptr, narrow());
   for (std::uint64_t i = 0; i < 2 * kOfOne; ++i) a.send();
   pass(a);
   EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
   for (std::uint64_t i = 1; i <= 2 * kOfOne; ++i) {
     a.receive();
-    EXPECT_EQ(a.got, i) << "at once: whoever posts a receive may go to sleep behind it";
+    EXPECT_EQ(a.got, i) << "at once: the application may sleep after it has posted a receive";
   }
   EXPECT_GT(a.counters().unexpected_full, 0u);
 }
 
-TEST_F(StoreTest, StrangersWhoAreGoneAreForgottenUnlessAMessageNamesThem) {
+TEST_F(UnexpectedFullTest, ClosedUnknownSourcesAreForgottenUnlessAMessageRefersToThem) {
   Node a(network, kA, kB, 1000);
   std::uint16_t port = 0;
   const auto call = [&](int times) {
     for (int i = 0; i < times; ++i) {
-      Node stranger(network, kUnknownSource.with_port(++port), kA, 1000);
-      stranger.send();
-      pass(a, stranger);
+      Node unknown(network, kUnknownSource.with_port(++port), kA, 1000);
+      unknown.send();
+      pass(a, unknown);
     }
     pass(a);
     return a.counters().sessions_opened;
