@@ -63,6 +63,14 @@ bool LocalPeers::receive_self() {
 bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
   bool received = false;
   for (std::size_t i = 0; i < active_; ++i) received |= receive_ring(*rings_[i]);
+  if (rings_.size() > kAlwaysRead) [[unlikely]]
+    received |= receive_quiet(scope, turn);
+  return received;
+}
+
+/// Up to kAlwaysRead rings are all active.
+bool LocalPeers::receive_quiet(PollScope scope, std::uint32_t turn) {
+  bool received = false;
   const std::size_t quiet = rings_.size() - active_;
   const std::size_t most = scope == PollScope::all ? quiet : std::min(quiet, kQuietPerTurn);
   for (std::size_t i = 0; i < most; ++i) {
@@ -71,7 +79,7 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
     received = true;
     std::swap(rings_[next_quiet_], rings_[active_++]);
   }
-  if (turn % kTurnsPerReview == 0 && rings_.size() > kAlwaysRead) review();
+  if (turn % kTurnsPerReview == 0) review();
   return received;
 }
 

@@ -65,6 +65,7 @@ class LocalPeers {
  private:
   bool receive_self();
   bool receive_rings(PollScope scope, std::uint32_t turn);
+  bool receive_quiet(PollScope scope, std::uint32_t turn);
   bool receive_ring(Peer& peer);
   bool deliver(Peer& peer, std::size_t limit);
   bool may_deliver(Peer& peer, const wire::Segment& segment);
