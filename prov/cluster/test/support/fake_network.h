@@ -23,7 +23,7 @@ struct Conditions {
   Duration delay = 10us;
   Duration jitter = 0ns;                ///< each copy takes up to so much longer: frames overtake each other
   bool blackout = false;                ///< everything is lost
-  bool macs = false;                    ///< who receives sees by which hardware address it came
+  bool macs = false;                    ///< frames arrive with the hardware address of their sender
   std::size_t burst = link::kBurstMax;  ///< frames a link takes per call
 };
 
@@ -35,7 +35,7 @@ class FakeNetwork {
     SocketAddress from;
     std::vector<std::byte> bytes;
     bool raw = false;  ///< sent to a hardware address
-    bool shortcut = false;
+    bool ethertype = false;
     Time arrived{};
   };
 
@@ -119,7 +119,7 @@ class FakeLink final : public link::Link {
     }
     for (std::size_t i = 0; i < inbox_.size(); ++i) {
       frames[i].bytes = inbox_[i].bytes;
-      frames[i].from = {inbox_[i].from, {}, network_.conditions.macs, 0, inbox_[i].shortcut};
+      frames[i].from = {inbox_[i].from, {}, network_.conditions.macs, 0, inbox_[i].ethertype};
       frames[i].arrived = inbox_[i].arrived;
     }
     return inbox_.size();

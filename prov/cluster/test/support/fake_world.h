@@ -1,4 +1,4 @@
-// A world for tests: a clock that only moves when told, dice with a seed, a log that keeps its
+// A world for tests: a clock that moves only when it is set, dice with a seed, a log that keeps its
 // lines. Real time and real chance have no way in.
 #pragma once
 

@@ -93,7 +93,7 @@ class FlowEnd {
       Item& item = *backlog_.front();
       const std::array<ConstBytes, 1> slices{ConstBytes(item.payload)};
       if (!flow->queue().post(item.segment, {slices, 0, item.payload.size()}, item.hold, item.token)) break;
-      // Copied payloads are the caller's again; whoever still reads them is caught by the sanitizer.
+      // Copied payloads are the caller's again; a later read is caught by the sanitizer.
       if (item.hold == carrier::PayloadMode::copy) std::vector<std::byte>().swap(item.payload);
       backlog_.pop_front();
     }
@@ -141,7 +141,7 @@ class FlowEnd {
     flow->take_delivered(tokens);
     for (const carrier::Token token : tokens) {
       EXPECT_TRUE(tokens_seen.insert(token).second) << "token " << token << " reported twice";
-      held_.erase(token);  // its memory goes: nobody may read it any more
+      held_.erase(token);  // its memory goes: a later read is an error
     }
   }
   void take(const link::InFrame& frame) {

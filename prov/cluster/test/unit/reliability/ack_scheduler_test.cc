@@ -21,7 +21,7 @@ TEST(AckScheduler, CountsFramesByClass) {
   EXPECT_TRUE(acks.due(Time(9us)));
 }
 
-TEST(AckScheduler, DataThatFollowsALoneOneSoonEnoughWouldHaveTakenItAlong) {
+TEST(AckScheduler, DataSoonAfterALoneAcknowledgementCouldHaveCarriedIt) {
   for (const Duration later : {25us, 26us}) {
     AckScheduler acks(100us);
     acks.on_frame(Time(0us), Time(0us), {1}, true, AckScheduler::Urgency::soon);

@@ -1,5 +1,5 @@
-// Programs compute, and wait for processors that others have. Frames lie unread meanwhile: no reason to send
-// less, and none to be deaf to what really fills the network.
+// Programs compute, and wait for a processor. Frames lie unread meanwhile (host delay), which is no reason to
+// send less; what really fills the network still is.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -10,7 +10,7 @@
 namespace cluster::test {
 namespace {
 
-constexpr Duration kAbsence = 5ms;
+constexpr Duration kHostDelay = 5ms;
 
 struct HostDelayPair : FlowPair {
   HostDelayPair() : FlowPair(1) {
@@ -18,12 +18,12 @@ struct HostDelayPair : FlowPair {
     EXPECT_TRUE(run(1s));
   }
   multipath::PathStats rail() const { return a.flow->stats().paths.front(); }
-  /// The ends have their turns one after the other, each while the other is away; a has always much to send.
+  /// The ends run one after the other, never at the same time; a has always much to send.
   void alternate(int rounds) {
     for (int round = 0; round < rounds; ++round) {
       for (int i = 0; i < 100; ++i) a.send_bulk(a.full_bulk());
       for (FlowEnd* end : {&a, &b}) {
-        clock.advance(kAbsence);
+        clock.advance(kHostDelay);
         for (int turn = 0; turn < 20; ++turn) {
           end->turn();
           clock.advance(1us);
@@ -33,7 +33,7 @@ struct HostDelayPair : FlowPair {
   }
 };
 
-TEST(FlowHostDelay, TheWindowGrowsAsIfNobodyWereAway) {
+TEST(FlowHostDelay, TheWindowGrowsAsWithoutIt) {
   HostDelayPair pair;
   pair.alternate(60);
   EXPECT_GE(pair.rail().window, 256u);
@@ -43,24 +43,24 @@ TEST(FlowHostDelay, TheWindowGrowsAsIfNobodyWereAway) {
 TEST(FlowHostDelay, IsExpectedBeforeLong) {
   HostDelayPair pair;
   pair.alternate(40);
-  EXPECT_GT(pair.rail().reply_longest, kAbsence);
+  EXPECT_GT(pair.rail().reply_longest, kHostDelay);
   const std::uint64_t repeated = pair.a.counters.frames_retransmitted;
   pair.alternate(40);
   EXPECT_EQ(pair.a.counters.frames_retransmitted, repeated);
 }
 
-/// What a turn sends after it lost the processor left then, not when the turn began.
-TEST(FlowHostDelay, InTheMiddleOfATurnIsNotTheNetworksDoing) {
+/// A burst that a turn sends after it lost the processor is dated when it leaves, not when the turn began.
+TEST(FlowHostDelay, InTheMiddleOfATurnIsNotTakenForNetworkDelay) {
   HostDelayPair pair;
   bool fresh_turn = false;
   pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    if (cargo.from == name_of(1) && std::exchange(fresh_turn, false)) pair.clock.advance(kAbsence);
+    if (cargo.from == name_of(1) && std::exchange(fresh_turn, false)) pair.clock.advance(kHostDelay);
     return false;
   };
   for (int round = 0; round < 40; ++round) {
     for (int i = 0; i < 32; ++i) pair.a.send_bulk(pair.a.full_bulk());  // two bursts at least
     fresh_turn = true;
-    for (FlowEnd* end : {&pair.a, &pair.b, &pair.a}) {  // who is back looks first whether it was answered
+    for (FlowEnd* end : {&pair.a, &pair.b, &pair.a}) {  // the end that runs again reads first
       end->turn();
       pair.clock.advance(pair.network.conditions.delay);
     }

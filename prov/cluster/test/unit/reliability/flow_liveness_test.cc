@@ -1,4 +1,4 @@
-// The verdicts about a peer that does not answer, or of which the network complains.
+// What becomes of a peer that does not answer, or for which path errors come.
 #include <gtest/gtest.h>
 
 #include "support/flow_pair.h"
@@ -22,10 +22,10 @@ TEST(FlowLiveness, ProbesAfterHalfASecondThenEverySecondThenGivesUp) {
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.pass(1s);
   EXPECT_EQ(pair.a.flow->status(), Status::unreachable);
-  EXPECT_EQ(pair.b.probes, 0u) << "who waits for nothing asks nothing";
+  EXPECT_EQ(pair.b.probes, 0u) << "nothing is owed to b, so it does not probe";
 }
 
-TEST(FlowLiveness, AWitnessKeepsABusyPeerAlive) {
+TEST(FlowLiveness, TheProbeResponderKeepsABusyPeerAlive) {
   FlowPair pair(1);
   pair.network.conditions.blackout = true;
   pair.a.send_small(8);
@@ -50,45 +50,45 @@ TEST(FlowLiveness, APeerThatIsNotUpYetIsTriedAgain) {
   }
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.network.conditions.blackout = false;
-  ASSERT_TRUE(pair.run(50ms)) << "a complaint brings the next try forward";
+  ASSERT_TRUE(pair.run(50ms)) << "a path error brings the next retransmission forward";
   pair.b.expect_all_of(pair.a);
 }
 
-Status fault_after_complaints(FlowPair& pair, Status complaint, Duration time) {
+Status status_after_path_errors(FlowPair& pair, Status error, Duration time) {
   const Time end = pair.clock.now() + time;
   while (pair.clock.now() < end) {
     pair.pass(50ms);
-    pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), complaint});
+    pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), error});
   }
   return pair.a.flow->status();
 }
 
-TEST(FlowLiveness, VerdictsAfterComplaints) {
+TEST(FlowLiveness, StatusAfterPathErrors) {
   FlowPair never(1);
   never.network.conditions.blackout = true;
   never.a.send_small(8);
-  EXPECT_EQ(fault_after_complaints(never, Status::refused, 1200ms), Status::refused);
+  EXPECT_EQ(status_after_path_errors(never, Status::refused, 1200ms), Status::refused);
 
   FlowPair once(1);
   once.a.send_small(8);
   ASSERT_TRUE(once.run(100ms));
   once.network.conditions.blackout = true;
   once.a.send_small(8);
-  EXPECT_EQ(fault_after_complaints(once, Status::refused, 1200ms), Status::reset);
+  EXPECT_EQ(status_after_path_errors(once, Status::refused, 1200ms), Status::reset);
 
   FlowPair far(1);
   far.network.conditions.blackout = true;
   far.a.send_small(8);
-  EXPECT_EQ(fault_after_complaints(far, Status::unreachable, 2500ms), Status::ok);
-  EXPECT_EQ(fault_after_complaints(far, Status::unreachable, 1s), Status::unreachable);
+  EXPECT_EQ(status_after_path_errors(far, Status::unreachable, 2500ms), Status::ok);
+  EXPECT_EQ(status_after_path_errors(far, Status::unreachable, 1s), Status::unreachable);
 }
 
-// Read late, by a process that was stopped meanwhile, together with the call of the next life.
-TEST(FlowLiveness, OldComplaintsDoNotFallOnWhoCallsNow) {
+// They are read late, by a process that was stopped, together with the opening of the next incarnation.
+TEST(FlowLiveness, OldPathErrorsDoNotCountAgainstANewIncarnation) {
   FlowPair pair(1);
   pair.network.conditions.blackout = true;
   pair.a.send_small(8);
-  ASSERT_EQ(fault_after_complaints(pair, Status::refused, 900ms), Status::ok);
+  ASSERT_EQ(status_after_path_errors(pair, Status::refused, 900ms), Status::ok);
   pair.pass(1s);
   Notebook call;
   pair.b.send_small(8);
@@ -105,11 +105,11 @@ TEST(FlowLiveness, OldComplaintsDoNotFallOnWhoCallsNow) {
   pair.b.expect_all_of(pair.a);
 }
 
-TEST(FlowLiveness, AComplaintAboutAPeerThatOwesNothingIsIgnored) {
+TEST(FlowLiveness, APathErrorForAPeerThatOwesNothingIsIgnored) {
   FlowPair pair(1);
   pair.a.send_small(8);
   ASSERT_TRUE(pair.run(100ms));
-  EXPECT_EQ(fault_after_complaints(pair, Status::refused, 3s), Status::ok);
+  EXPECT_EQ(status_after_path_errors(pair, Status::refused, 3s), Status::ok);
 }
 
 }  // namespace

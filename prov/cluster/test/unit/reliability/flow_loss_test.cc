@@ -42,8 +42,8 @@ TEST_P(FlowLoss, TenThousandFramesThroughLossDuplicatesAndReordering) {
   EXPECT_GE(pair.a.counters.frames_sent, 10'000u);
 }
 
-// What lies behind a gap at the receiver would be lost with a sender that is killed: so nobody is told
-// that it has arrived before it can be handed on.
+// What lies behind a gap at the receiver would be lost with a sender that is killed: so no
+// token is reported before the segment can be handed on.
 TEST_P(FlowLoss, NothingIsReportedBeforeItCouldBeHandedOn) {
   FlowPair pair(GetParam() + 50);
   pair.network.conditions = {.loss = 0.1, .delay = 20us, .jitter = 50us};
@@ -73,7 +73,7 @@ TEST_P(FlowLoss, BulkBothWaysThroughLossDuplicatesAndReordering) {
   EXPECT_LE(again * 2, pair.network.lost_data * 3) << report(pair);
 }
 
-TEST_P(FlowLoss, RepairsStayInProportionWithoutReordering) {
+TEST_P(FlowLoss, RetransmissionsStayInProportionWithoutReordering) {
   FlowPair pair(GetParam() + 200);
   pair.network.conditions = {.loss = 0.02, .delay = 15us};
   send_bulks(pair.a, 5'000);
@@ -104,7 +104,7 @@ TEST_P(FlowLoss, NothingIsSentAgainWithoutLoss) {
   EXPECT_EQ(pair.a.counters.frames_retransmitted + pair.b.counters.frames_retransmitted, 0u) << report(pair);
 }
 
-TEST_P(FlowLoss, DamagedFramesAreRefusedAndRepaired) {
+TEST_P(FlowLoss, DamagedFramesAreRefusedAndSentAgain) {
   FlowPair pair(GetParam() + 500);
   pair.network.conditions = {.corrupt = 0.05, .delay = 20us, .jitter = 20us};
   send_frames(pair.a, 1'000);
@@ -178,7 +178,7 @@ TEST(FlowTail, OneLostFrameOfManyIsTheOnlyOneSentAgain) {
   EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u);
 }
 
-TEST(FlowTail, APeerThatIsAwayComputingCostsFewFrames) {
+TEST(FlowTail, APeerThatComputesForLongCostsFewFrames) {
   FlowPair pair(1);
   send_frames(pair.a, 50);
   ASSERT_TRUE(pair.run(1s));
@@ -194,7 +194,7 @@ TEST(FlowTail, APeerThatIsAwayComputingCostsFewFrames) {
   pair.clock.set(back);
   ASSERT_TRUE(pair.run(100ms));
   pair.b.expect_all_of(pair.a);
-  // All repairs turned out to be in vain, and the window is as wide as before: 30 frames at once.
+  // All retransmissions turned out to be spurious, and the window is as wide as before: 30 frames at once.
   const std::uint64_t then = pair.a.counters.frames_sent;
   send_frames(pair.a, 30);
   pair.a.turn();

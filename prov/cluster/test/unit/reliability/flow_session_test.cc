@@ -65,7 +65,7 @@ TEST(FlowSession, AtMostEightFramesBeforeThePeerAnswers) {
   EXPECT_TRUE(notebook.read(7).ack_now());
 }
 
-TEST(FlowSession, OpeningIsNotSaidAnyMoreOnceAnswered) {
+TEST(FlowSession, FramesGoWithoutTheOpeningOnceItIsAnswered) {
   FlowPair pair(1);
   pair.a.send_small(10);
   ASSERT_TRUE(pair.run(100ms));
@@ -93,7 +93,7 @@ TEST(FlowSession, SmallerPeerSettlesTheFrameSize) {
     clock.advance(20us);
   }
   EXPECT_EQ(large.full_bulk(), 1472u - 32 - 20);
-  EXPECT_EQ(large.full_bulk(), small.full_bulk() + 48) << "the other side still has to say its opening";
+  EXPECT_EQ(large.full_bulk(), small.full_bulk() + 48) << "its frames still carry the opening";
 }
 
 TEST(FlowSession, FramesOfAnotherSessionAreRefused) {
@@ -101,10 +101,10 @@ TEST(FlowSession, FramesOfAnotherSessionAreRefused) {
   pair.a.send_small(10);
   ASSERT_TRUE(pair.run(100ms));
   Notebook notebook;
-  FlowEnd stranger(pair.network, 1, 2, {}, 77);
-  stranger.send_small(10);
-  stranger.pump();
-  stranger.flow->transmit(pair.clock.now(), notebook);
+  FlowEnd other(pair.network, 1, 2, {}, 77);
+  other.send_small(10);
+  other.pump();
+  other.flow->transmit(pair.clock.now(), notebook);
   wire::FrameView view = notebook.read(0);
   EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
   view.session = pair.b.flow->handshake().session();
@@ -157,7 +157,7 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::accepted);
 }
 
-TEST(FlowSession, AResetIsGenuineIfItQuotesAFrameInFlight) {
+TEST(FlowSession, AResetIsValidIfItQuotesAFrameInFlight) {
   FlowPair pair(1);
   Notebook notebook;
   pair.a.send_small(10);
@@ -167,7 +167,7 @@ TEST(FlowSession, AResetIsGenuineIfItQuotesAFrameInFlight) {
   block.session = 0;
   block.sequence = 0;
   block.transmission = 1;
-  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "anybody could have made that up";
+  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "it can be forged without having seen a frame";
   block.session = pair.a.flow->handshake().session();
   EXPECT_TRUE(pair.a.flow->validates_reset(block));
   block.transmission = 2;
@@ -180,8 +180,8 @@ TEST(FlowSession, AResetIsGenuineIfItQuotesAFrameInFlight) {
   EXPECT_FALSE(pair.a.flow->validates_reset(block));
 }
 
-/// Of the lives of one name several may have named the same session, each with its own first frame.
-TEST(FlowSession, AStaleEpochIsTheMatterOfWhoeverHasASmallerOne) {
+/// Several incarnations of one name may have used the same session number, each with its own first frame.
+TEST(FlowSession, AResetForAStaleEpochConcernsSmallerEpochsOnly) {
   constexpr std::uint64_t own = 1;
   FlowPair pair(own);
   pair.a.send_small(100);
@@ -197,7 +197,7 @@ TEST(FlowSession, AStaleEpochIsTheMatterOfWhoeverHasASmallerOne) {
   block.transmission = view.transmission.value;
   block.reason = static_cast<std::uint8_t>(wire::ResetReason::stale_epoch);
   block.epoch = own;
-  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "the peer knows this very life";
+  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "the peer knows this incarnation";
   block.epoch = own + 1;
   EXPECT_TRUE(pair.a.flow->validates_reset(block));
   block.epoch = 0;

@@ -7,7 +7,7 @@ namespace cluster::test {
 namespace {
 
 /// Runs until both sides know each other.
-void introduce(FlowPair& pair) {
+void open_session(FlowPair& pair) {
   pair.a.send_small(1);
   pair.b.send_small(1);
   ASSERT_TRUE(pair.run(100ms));
@@ -41,20 +41,20 @@ struct Tap {
 
 TEST(FlowPacking, SmallSegmentsShareAFrame) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   Tap tap(pair.network);
   for (int i = 0; i < 40; ++i) pair.a.send_small(8);
   pair.a.turn();
   ASSERT_EQ(tap.frames.size(), 1u);
   EXPECT_TRUE(tap.frames[0].ordered());
-  EXPECT_TRUE(tap.frames[0].ack_now()) << "somebody waits for the tokens";
+  EXPECT_TRUE(tap.frames[0].ack_now()) << "an operation waits for the tokens";
   ASSERT_TRUE(pair.run(100ms));
   pair.b.expect_all_of(pair.a);
 }
 
 TEST(FlowPacking, OrderedAndUnorderedSegmentsDoNotShareAFrame) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   Tap tap(pair.network);
   pair.a.send_small(8);
   pair.a.send_bulk(100);
@@ -70,7 +70,7 @@ TEST(FlowPacking, OrderedAndUnorderedSegmentsDoNotShareAFrame) {
 
 TEST(FlowPacking, FullBulkFramesAreEquallyLong) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   Tap tap(pair.network);
   for (int i = 0; i < 20; ++i) pair.a.send_bulk(pair.a.full_bulk());
   pair.a.turn();
@@ -80,7 +80,7 @@ TEST(FlowPacking, FullBulkFramesAreEquallyLong) {
 
 TEST(FlowPacking, ReferencedPayloadInManyPiecesIsGatheredInOrder) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   const std::vector<std::byte> source = pattern(0, 900);
   for (const std::size_t piece : {900u, 300u, 113u, 60u}) {  // up to 15 pieces: more than a frame refers to
     std::vector<ConstBytes> slices;
@@ -101,7 +101,7 @@ TEST(FlowPacking, ReferencedPayloadInManyPiecesIsGatheredInOrder) {
 
 TEST(FlowOrder, BulkIsHandedOnWhileOrderedFramesWait) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   bool first = true;
   pair.network.drop = [&](const FakeNetwork::Cargo&, const SocketAddress&) {
     return std::exchange(first, false);
@@ -114,7 +114,7 @@ TEST(FlowOrder, BulkIsHandedOnWhileOrderedFramesWait) {
   pair.clock.advance(pair.network.conditions.delay);
   pair.b.turn();
   EXPECT_EQ(pair.b.bulk.size(), 2u);
-  EXPECT_EQ(pair.b.smalls.size(), 1u) << "only the introduction";
+  EXPECT_EQ(pair.b.smalls.size(), 1u) << "only the first message";
   ASSERT_TRUE(pair.run(100ms));
   pair.b.expect_all_of(pair.a);
 }
@@ -141,10 +141,10 @@ TEST(FlowWindow, NeverBeyondThePeersWindow) {
   EXPECT_EQ(tap.frames.size(), 16u);
 }
 
-/// Only who does not keep to what this side has said sends such frames: they are counted, and change nothing.
+/// Only a peer that ignores this side's window sends such frames: they are counted, and change nothing.
 TEST(FlowWindow, WhatLiesBeyondItIsRefused) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   wire::FrameView beyond;
   beyond.flags = wire::frame_flag::kSequenced;
   beyond.session = pair.b.flow->handshake().session();
@@ -203,10 +203,10 @@ class CountingLink final : public link::Link {
   link::Link& below_;
 };
 
-TEST(FlowWindow, TheFirstBurstsAreShortForThePeerHasNothingToDoYet) {
+TEST(FlowWindow, TheFirstBurstsAreShortBecauseThePeerIsIdle) {
   FlowPair pair(1);
   pair.network.conditions = {.delay = 20us};
-  introduce(pair);
+  open_session(pair);
   for (int i = 0; i < 4000; ++i) pair.a.send_bulk(pair.a.full_bulk());
   ASSERT_TRUE(pair.run(10s));  // the window has found its size
   for (int i = 0; i < 80; ++i) pair.a.send_bulk(pair.a.full_bulk());
@@ -220,7 +220,7 @@ TEST(FlowWindow, TheFirstBurstsAreShortForThePeerHasNothingToDoYet) {
 
 TEST(FlowWindow, PostRefusesWhatCannotLeave) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   pair.network.conditions.blackout = true;
   const std::vector<std::byte> payload(1000);
   const std::array<ConstBytes, 1> slices{ConstBytes(payload)};
@@ -248,9 +248,9 @@ TEST(FlowWindow, PostRefusesWhatNeverFits) {
   EXPECT_FALSE(pair.a.flow->queue().post(segment, {slices, 0, 1400}, carrier::PayloadMode::copy, 0));
 }
 
-TEST(FlowAck, RidesOnDataForNothing) {
+TEST(FlowAck, RidesOnData) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   Tap tap(pair.network);
   pair.a.send_small(8);
   pair.a.turn();
@@ -264,12 +264,12 @@ TEST(FlowAck, RidesOnDataForNothing) {
   pair.clock.advance(100us);
   pair.a.receive();
   EXPECT_TRUE(pair.a.flow->queue().drained());
-  EXPECT_EQ(pair.b.counters.acks_sent, 1u) << "only during the introduction";
+  EXPECT_EQ(pair.b.counters.acks_sent, 1u) << "only while the session opened";
 }
 
-TEST(FlowAck, ComesWithinTheDelayIfNobodyWaits) {
+TEST(FlowAck, ComesWithinTheDelayIfThePeerDoesNotWait) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   pair.a.send_small(8, false);
   pair.a.turn();
   pair.clock.advance(pair.network.conditions.delay);
@@ -291,12 +291,12 @@ void converse(FlowPair& pair) {
   }
 }
 
-TEST(FlowAck, ComesSoonIfSomebodyWaitsAndNoLaterThanForAnybody) {
+TEST(FlowAck, ComesSoonIfThePeerWaitsAndNeverLaterThanTheDelay) {
   for (const auto& [option, wait] : {std::pair{25us, 10us}, std::pair{3us, 3us}}) {
     reliability::FlowSettings settings;
     settings.ack_delay = option;
     FlowPair pair(1, settings);
-    introduce(pair);
+    open_session(pair);
     converse(pair);
     pair.a.send_small(8);
     pair.a.turn();
@@ -306,11 +306,11 @@ TEST(FlowAck, ComesSoonIfSomebodyWaitsAndNoLaterThanForAnybody) {
   }
 }
 
-/// Who computes with what it has received looks at the network when that is done: the sender shall not wait
-/// for it more than once.
-TEST(FlowAck, ComesAtOnceToWhoWaitsForOneWhoDoesNotAnswerSoon) {
+/// A receiver that computes with what it has received polls again when that is done: the sender shall not
+/// wait for it more than once.
+TEST(FlowAck, ComesAtOnceIfThePeerWaitsAndRepliesWereLate) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   converse(pair);
   const auto ask = [&] {
     const auto before = pair.b.counters.acks_sent;
@@ -329,7 +329,7 @@ TEST(FlowAck, ComesAtOnceToWhoWaitsForOneWhoDoesNotAnswerSoon) {
 
 TEST(FlowAck, AnExchangeOfMessagesNeedsNone) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   pair.a.send_bulk(1200);
   pair.a.turn();
   pair.clock.advance(1ms);
@@ -346,12 +346,13 @@ TEST(FlowAck, AnExchangeOfMessagesNeedsNone) {
       to->turn();
     }
   }
-  EXPECT_EQ(pair.a.counters.acks_sent + pair.b.counters.acks_sent, before) << "each takes the other's along";
+  EXPECT_EQ(pair.a.counters.acks_sent + pair.b.counters.acks_sent, before)
+      << "each carries the acknowledgement of the other";
 }
 
-TEST(FlowAck, GoesWithoutRidingWhereTheGapsFindNoRoom) {
+TEST(FlowAck, GoesAloneIfItsRangesDoNotFit) {
   FlowPair pair(1);
-  introduce(pair);
+  open_session(pair);
   bool first = true;
   pair.network.drop = [&](const FakeNetwork::Cargo&, const SocketAddress&) {
     return std::exchange(first, false);
@@ -373,7 +374,7 @@ TEST(FlowAck, GoesWithoutRidingWhereTheGapsFindNoRoom) {
 
 TEST(FlowAck, SequencesWrapAround) {
   // Sequences begin at 0 in each flow, so only their arithmetic can be tested at the wrap (see the
-  // rooms' own tests); what a flow can do is outlive many laps of its rings.
+  // tests of the windows); a flow can only be shown to outlive many laps of its rings.
   FlowPair pair(3);
   pair.network.conditions = {.loss = 0.01, .delay = 5us};
   for (int lap = 0; lap < 10; ++lap) {

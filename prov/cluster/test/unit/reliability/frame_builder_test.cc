@@ -1,5 +1,5 @@
-// What shares a frame: small segments, the tail of a long payload and the head of the next, but never what
-// has an order with what has none.
+// What shares a frame: small segments, the tail of a long payload and the head of the next, but never ordered
+// segments with unordered ones.
 #include "reliability/frame_builder.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace cluster::reliability {
 namespace {
 
-constexpr std::size_t kRoom = 1400;
+constexpr std::size_t kCapacity = 1400;
 using carrier::PayloadMode;
 
 struct FrameBuilderTest : testing::Test {
@@ -27,13 +27,13 @@ struct FrameBuilderTest : testing::Test {
   void add(wire::SegmentKind kind, std::size_t offset, std::size_t length,
            PayloadMode hold = PayloadMode::reference, carrier::Token token = 0) {
     const ConstBytes bytes(user.data() + offset, length);
-    builder.add(segment(kind, length, offset), {{&bytes, 1}, 0, length}, hold, token, kRoom);
+    builder.add(segment(kind, length, offset), {{&bytes, 1}, 0, length}, hold, token, kCapacity);
   }
   /// All of it as bulk, cut as the protocol cuts it.
   void add_bulk(std::size_t begin, std::size_t length) {
     for (std::size_t done = 0; done < length;) {
-      const std::size_t room = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kRoom);
-      const std::size_t part = std::min(length - done, room);
+      const std::size_t space = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kCapacity);
+      const std::size_t part = std::min(length - done, space);
       add(wire::SegmentKind::bulk, begin + done, part);
       done += part;
     }
@@ -66,10 +66,10 @@ struct FrameBuilderTest : testing::Test {
 };
 
 TEST_F(FrameBuilderTest, FullFramesReferToUserMemory) {
-  const std::size_t room = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kRoom);
-  add(wire::SegmentKind::bulk, 0, room, PayloadMode::reference, 9);
+  const std::size_t space = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kCapacity);
+  add(wire::SegmentKind::bulk, 0, space, PayloadMode::reference, 9);
   ASSERT_EQ(window.queued(), 1u);
-  EXPECT_EQ(frame(0).size(), kRoom);
+  EXPECT_EQ(frame(0).size(), kCapacity);
   ASSERT_EQ(frame(0).payload_pieces, 1u);
   EXPECT_EQ(frame(0).payload[0].data(), user.data());
   EXPECT_EQ(frame(0).tokens, std::vector<carrier::Token>{9});
@@ -83,38 +83,38 @@ TEST_F(FrameBuilderTest, TheTailOfOneAndTheHeadOfTheNextFillAFrame) {
   std::size_t payload = 0;
   for (std::uint32_t s = 0; s < window.end().value; ++s) {
     if (s + 1 < window.end().value) {
-      EXPECT_EQ(frame(s).size(), kRoom) << "frame " << s;
+      EXPECT_EQ(frame(s).size(), kCapacity) << "frame " << s;
     }
     for (const std::size_t length : contents(s)) payload += length;
   }
   EXPECT_EQ(payload, 3u * 16 * 1024);
 }
 
-TEST_F(FrameBuilderTest, ASharedFrameTellsEverybodyWhoWaitsForIt) {
+TEST_F(FrameBuilderTest, ASharedFrameHasTheTokensOfAllItsSegments) {
   add(wire::SegmentKind::bulk, 0, 500, PayloadMode::reference, 4);
-  EXPECT_TRUE(builder.open()) << "a part of a frame waits for company";
-  const std::size_t room = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kRoom);
-  add(wire::SegmentKind::bulk, 1000, room, PayloadMode::reference, 5);
+  EXPECT_TRUE(builder.open()) << "a part of a frame waits for more";
+  const std::size_t space = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kCapacity);
+  add(wire::SegmentKind::bulk, 1000, space, PayloadMode::reference, 5);
   EXPECT_FALSE(builder.open());
   ASSERT_EQ(window.queued(), 1u);
   EXPECT_EQ(frame(0).tokens, (std::vector<carrier::Token>{4, 5}));
-  EXPECT_EQ(contents(0), (std::vector<std::size_t>{500, room}));
+  EXPECT_EQ(contents(0), (std::vector<std::size_t>{500, space}));
 }
 
-TEST_F(FrameBuilderTest, AlmostNoRoomIsNotWorthASegment) {
+TEST_F(FrameBuilderTest, AlmostNoSpaceIsNotWorthASegment) {
   const wire::Segment bulk = segment(wire::SegmentKind::bulk, 0);
-  const std::size_t whole = builder.payload_space(bulk, kRoom);
+  const std::size_t whole = builder.payload_space(bulk, kCapacity);
   add(wire::SegmentKind::bulk, 0, whole - 300);
   ASSERT_TRUE(builder.open());
   add(wire::SegmentKind::bulk, 2000, 300 - 2 * wire::encoded_size(bulk) - 20);  // 20 + a header are left
   ASSERT_TRUE(builder.open());
-  EXPECT_EQ(builder.payload_space(bulk, kRoom), whole);
+  EXPECT_EQ(builder.payload_space(bulk, kCapacity), whole);
 }
 
-TEST_F(FrameBuilderTest, WhatHasAnOrderNeverSharesWithWhatHasNone) {
+TEST_F(FrameBuilderTest, OrderedAndUnorderedSegmentsNeverShare) {
   add(wire::SegmentKind::bulk, 0, 500);
-  EXPECT_EQ(builder.payload_space(segment(wire::SegmentKind::put_next, 0), kRoom),
-            kRoom - wire::encoded_size(segment(wire::SegmentKind::put_next, 0)));
+  EXPECT_EQ(builder.payload_space(segment(wire::SegmentKind::put_next, 0), kCapacity),
+            kCapacity - wire::encoded_size(segment(wire::SegmentKind::put_next, 0)));
   add(wire::SegmentKind::put_next, 0, 100, PayloadMode::copy);
   builder.close();
   ASSERT_EQ(window.queued(), 2u);

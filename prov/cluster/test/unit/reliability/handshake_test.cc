@@ -6,7 +6,7 @@
 namespace cluster::reliability {
 namespace {
 
-TEST(Handshake, JudgesLivesByEpoch) {
+TEST(Handshake, TellsIncarnationsByEpoch) {
   wire::Opening opening;
   opening.epoch = 5;
   opening.session = 50;

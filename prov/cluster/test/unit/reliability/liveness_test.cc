@@ -7,12 +7,12 @@ namespace {
 
 constexpr Time at(Duration since) { return Time{} + 1h + since; }
 
-/// As the engine does it: whenever the deadline has come, the peer is judged and asked if due.
+/// As the engine does it: at each deadline the peer is checked, and probed if that is due.
 Time silence_until_verdict(Liveness& liveness, Time now) {
   while (liveness.check(now) == Status::ok) {
     liveness.wants_probe(now);
     const Time next = liveness.deadline();
-    EXPECT_GT(next, now) << "it would be looked at for ever";
+    EXPECT_GT(next, now) << "the timer would fire for ever";
     if (next <= now) break;
     now = next;
   }
@@ -35,8 +35,8 @@ TEST(Liveness, NothingIsExpectedOfAPeerThatOwesNothing) {
   EXPECT_EQ(liveness.check(at(100s)), Status::ok);
 }
 
-/// The clock has gone on and nobody has asked: whoever was asleep asks first.
-TEST(Liveness, SilenceThatNobodyListenedToIsNoSilence) {
+/// The clock has gone on while this side was suspended: it probes first.
+TEST(Liveness, SilenceDuringASuspensionDoesNotCount) {
   for (const Duration timeout : {1s, 2s, 10s}) {
     Liveness liveness(timeout);
     liveness.set_expecting(at(0s), true);

@@ -1,4 +1,5 @@
-// The receive window alone: who is handed on when, what is kept, and what is said about gaps.
+// The receive window alone: which frame is handed on when, what is kept, and what is acknowledged beyond
+// gaps.
 #include "reliability/receive_window.h"
 
 #include <gtest/gtest.h>
@@ -121,7 +122,7 @@ TEST_F(ReceiveWindowTest, DuplicatesAreRecognisedOnBothSidesOfTheGap) {
   EXPECT_EQ(window.spurious(), 2u);
 }
 
-TEST_F(ReceiveWindowTest, CopiesMadeByTheNetworkAreNotRepairsInVain) {
+TEST_F(ReceiveWindowTest, CopiesMadeByTheNetworkAreNotSpuriousRetransmissions) {
   const std::byte content{1};
   EXPECT_EQ(window.arrive({0}, {1}, false, {&content, 1}), Arrival::fresh);
   EXPECT_EQ(window.arrive({0}, {1}, false, {&content, 1}), Arrival::duplicate);
@@ -153,7 +154,7 @@ TEST_F(ReceiveWindowTest, AsManyRangesAsABlockTakesLowestFirst) {
   EXPECT_EQ(ack.ranges[31], (wire::SequenceRange{{63}, {64}}));
 }
 
-TEST_F(ReceiveWindowTest, WidensForAGapAndForgetsNothing) {
+TEST_F(ReceiveWindowTest, GrowsForAGapAndForgetsNothing) {
   ReceiveWindow wide(1024);
   std::byte content{};
   const auto arrive_there = [&](std::uint32_t s) {

@@ -41,7 +41,7 @@ TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
   EXPECT_EQ(timer.on_timer(timer.deadline(round_trip), round_trip), Event::timeout);
 }
 
-TEST(RetransmissionTimer, HurryBringsTheNextTryForwardAndIsNoTimeout) {
+TEST(RetransmissionTimer, ExpediteBringsTheNextRetransmissionForwardAndIsNoTimeout) {
   const multipath::RttEstimator round_trip;
   RetransmissionTimer timer(25us);
   timer.on_sent(Time(0us));

@@ -1,4 +1,4 @@
-// How long a message a flow takes whose receiver has not asked for it.
+// How long a message may be that a flow carries eagerly.
 #include <gtest/gtest.h>
 
 #include "support/flow_pair.h"
@@ -6,10 +6,10 @@
 namespace cluster::test {
 namespace {
 
-TEST(FlowUnasked, MoreOnceTheWindowHasGrownAndLessAfterLosses) {
+TEST(FlowEagerLimit, MoreOnceTheWindowHasGrownAndLessAfterLosses) {
   FlowPair pair(1);
   const std::size_t first = pair.a.flow->queue().eager_limit();
-  EXPECT_LT(first, 32u * 1024) << "many who begin at once would overrun a port";
+  EXPECT_LT(first, 32u * 1024) << "many senders that begin at once would overrun a port";
   const auto stream = [&pair](int frames) {
     for (int i = 0; i < frames; ++i) pair.a.send_bulk(pair.a.full_bulk());
     ASSERT_TRUE(pair.run(10s));
