@@ -107,7 +107,7 @@ class Dissect(unittest.TestCase):
         self.assertIn("damaged, ", lines[0])
         self.assertIn("1 refused", summary)
         packet[43] = 99  # an unknown version
-        self.assertIn("garbage, ", self.dissect(capture_of([bytes(packet)]))[0][0])
+        self.assertIn("malformed, ", self.dissect(capture_of([bytes(packet)]))[0][0])
 
     def test_others_are_named_only_if_asked_for(self):
         packet = bytearray(self.ours()[0])

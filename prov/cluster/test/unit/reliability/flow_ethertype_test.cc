@@ -15,8 +15,8 @@ struct EthertypePair : FlowPair {
     b.settings = with_ethertype(peer_has_one);
     b.begin(1);
     network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-      (cargo.shortcut ? by_ethertype : by_ip) += 1;
-      if (!cargo.shortcut) return ip_blocked;
+      (cargo.ethertype ? by_ethertype : by_ip) += 1;
+      if (!cargo.ethertype) return ip_blocked;
       const bool lost = cargo.from == name_of(1) ? blocked_from_a : blocked_from_b;
       dropped += lost;
       return lost;
@@ -180,7 +180,7 @@ TEST(FlowEthertype, IsTriedEverLessOftenWhereItLosesSomeFrames) {
   pair.ping_pong(30);
   std::size_t carried = 0;
   pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    return cargo.shortcut && cargo.bytes.size() > 64 && ++carried % 4 == 0;
+    return cargo.ethertype && cargo.bytes.size() > 64 && ++carried % 4 == 0;
   };
   std::size_t lost_before = 0;
   for (int second = 0; second < 20; ++second) {
@@ -264,7 +264,7 @@ TEST(FlowEthertype, RetransmissionsTakeTheIpPath) {
     if (first) last = view.sequence.value;
     if (!first && view.sequence.value == last) {
       ++retransmissions;
-      EXPECT_FALSE(cargo.shortcut);
+      EXPECT_FALSE(cargo.ethertype);
     }
     return first;
   };
