@@ -14,12 +14,19 @@ struct alignas(std::max_align_t) Label {
   std::size_t size;
 };
 
-void* allocate(std::size_t size) {
+/// Null if there is no memory.
+void* try_allocate(std::size_t size) noexcept {
   auto* label = static_cast<Label*>(std::malloc(sizeof(Label) + size));
-  if (label == nullptr) throw std::bad_alloc();
+  if (label == nullptr) return nullptr;
   *label = {current, size};
   if (current != nullptr) current->add(size);
   return label + 1;
+}
+
+void* allocate(std::size_t size) {
+  void* memory = try_allocate(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
 }
 
 void release(void* memory) {
@@ -33,6 +40,9 @@ void release(void* memory) {
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
+// A sanitizer has these of its own, which the operator delete below could not release.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return try_allocate(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return try_allocate(size); }
 void operator delete(void* memory) noexcept { release(memory); }
 void operator delete[](void* memory) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t) noexcept { release(memory); }
