@@ -33,14 +33,28 @@ constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
 
 }  // namespace
 
+inline bool EventLoop::chores_due(std::uint64_t ticks, std::uint32_t turn) const {
+  return ticks - accepted_ > kTicksPerAccept || turn % kTurnsPerAccept == 0;
+}
+
+/// False if no remote peer can wait for this endpoint or be waited for; never for long.
+inline bool EventLoop::network_due(std::uint64_t ticks, std::uint32_t turn) const {
+  if (local_.inboxes() == 0 || ticks - network_polled_ > kTicksPerPoll || turn % kTurnsPerPoll == 0)
+    return true;
+  const bool silent = network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
+                      !messenger_.control().pending() && !tx_.tx_pending() &&
+                      (tx_.flows().empty() || !messenger_.busy());
+  return !silent;
+}
+
 bool EventLoop::run_once(PollScope scope) {
   const std::uint32_t turn = turns() + 1;
   turns_.store(turn, std::memory_order_relaxed);
   bool received = local_.receive(scope, turn);
   const bool hurry = received && scope == PollScope::due && turn % kTurnsPerPoll != 0;
   const std::uint64_t ticks = hurry ? network_polled_ : parts_.environment.clock.ticks();
-  if (parts_.host != nullptr && !hurry) run_chores(ticks);
-  if (parts_.link != nullptr && (scope == PollScope::all || network_due(ticks))) {
+  if (parts_.host != nullptr && !hurry && chores_due(ticks, turn)) run_chores(ticks);
+  if (parts_.link != nullptr && (scope == PollScope::all || network_due(ticks, turn))) {
     network_polled_ = ticks;
     received |= poll_network();
   } else if (messenger_.busy()) {
@@ -55,24 +69,13 @@ bool EventLoop::run_once(PollScope scope) {
 }
 
 void EventLoop::run_chores(std::uint64_t ticks) {
-  if (ticks - accepted_ > kTicksPerAccept || turns() % kTurnsPerAccept == 0) {
-    accepted_ = ticks;
-    paths_.accept();
-    if (messenger_.under_way()) local_.ring_unheard();
-  }
+  accepted_ = ticks;
+  paths_.accept();
+  if (messenger_.under_way()) local_.ring_unheard();
   if (ticks - deaths_checked_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
     deaths_checked_ = ticks;
     local_.check_deaths();
   }
-}
-
-/// False if no remote peer can wait for this endpoint or be waited for; never for long.
-bool EventLoop::network_due(std::uint64_t ticks) const {
-  const bool silent = network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
-                      !messenger_.control().pending() && !tx_.tx_pending() &&
-                      (tx_.flows().empty() || !messenger_.busy());
-  return !silent || local_.inboxes() == 0 || ticks - network_polled_ > kTicksPerPoll ||
-         turns() % kTurnsPerPoll == 0;
 }
 
 bool EventLoop::poll_network() {

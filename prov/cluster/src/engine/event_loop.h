@@ -71,7 +71,8 @@ class EventLoop {
 
  private:
   void run_chores(std::uint64_t ticks);
-  bool network_due(std::uint64_t ticks) const;
+  bool chores_due(std::uint64_t ticks, std::uint32_t turn) const;
+  bool network_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool poll_network();
   void deliver_held();
   void wake_by_deadline();
