@@ -2,9 +2,8 @@
 // are single-threaded, know only objects declared before them, and take no lock.
 //
 //   down   send() -> Messenger -> Outbox (this node), or Flow -> TxScheduler -> link
-//   up     poll() -> EventLoop -> LocalPeers (rings) and NetworkReceiver (link -> session -> flow) ->
-//   Messenger
-//          -> completion queues
+//   up     poll() -> EventLoop -> LocalPeers (rings) and NetworkReceiver (link -> session -> flow)
+//          -> Messenger -> completion queues
 //
 //   PeerTable         peers by name and handle          PathSelector      which carrier reaches a peer
 //   SessionTable      sessions over the network         PeerCloser        the end of a peer

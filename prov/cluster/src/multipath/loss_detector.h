@@ -4,7 +4,7 @@
 // is declared lost once it is overdue:
 //
 //   sent + reply time + reorder window                 if overtaken by more than kPacketThreshold
-//   transmissions sent + reply time + reorder window + reply time    if by fewer, which is weaker evidence
+//   sent + reply time + reorder window + reply time    if by fewer, which is weaker evidence
 //
 // The reorder window begins at a quarter of the round trip and stays between that and four round trips
 // (samples come from what arrives first, so they are short where much is reordered). It widens at once to the

@@ -3,12 +3,13 @@
 //
 // The flow composes objects that own their state, and contains no arithmetic of its own:
 //   handshake       whose session this is, and what still has to be said to open it
-//   send queue      the carrier the protocol posts to: packs segments into frames, keeps them until
-//   acknowledged frame sender    which frames leave now, on which path ack processor   what the peer's
-//   acknowledgements say: delivered segments, losses, round trips frame receiver  what has arrived, in which
-//   order it is handed on, when it is acknowledged paths           the ways to the peer (multipath/): round
-//   trip, losses, congestion, pace of each timer           what to do when nothing is acknowledged (tail loss
-//   probe, retransmission timeout) liveness        whether the peer is still there
+//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them until acked
+//   frame sender    which frames leave now, and on which path
+//   ack processor   what the peer's acknowledgements say: acked segments, losses, round trips
+//   frame receiver  what has arrived, in which order it is delivered, when it is acknowledged
+//   paths           the ways to the peer (multipath/): round trip, losses, congestion, pace of each
+//   timer           what to do when nothing is acknowledged: tail loss probe, retransmission timeout
+//   liveness        whether the peer is still there
 //
 // Down: queue().post() -> transmit(now, link). Up: receive(now, frame) -> receiver().next() until false.
 // Time is an argument everywhere; deadline() says when to call on_timer() again.
