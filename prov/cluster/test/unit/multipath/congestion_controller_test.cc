@@ -120,6 +120,23 @@ TEST_F(CongestionTest, GrowsByAFrameARoundAndDoublesAgainWhenNoQueueIsLeft) {
   EXPECT_EQ(congestion.window(), 512u);
 }
 
+TEST_F(CongestionTest, GrowsByAFrameARoundHoweverManyAcknowledgementsThereAre) {
+  grow_to(512);
+  for (int i = 0; i < 6; ++i) round(60us, 1);
+  round(30us);
+  const std::size_t least = congestion.window();
+  for (int i = 0; i < 10; ++i) {
+    const auto eighth = static_cast<std::uint32_t>(congestion.window() / 8);
+    const Sequence next{transmission + 8 * eighth + 1};
+    for (int ack = 0; ack < 8; ++ack) {
+      transmission += eighth;
+      congestion.on_ack(now, {eighth, 8 * eighth, {transmission}, next, kBase + 30us, kBase + 30us});
+    }
+  }
+  EXPECT_LE(congestion.window(), least + 10);
+  EXPECT_GE(congestion.window(), least + 8);
+}
+
 TEST_F(CongestionTest, ATimeoutLeavesTheFloorAndDoublingLeadsBack) {
   grow_to(512);
   congestion.on_persistent_timeout();
