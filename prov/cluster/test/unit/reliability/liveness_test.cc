@@ -58,5 +58,48 @@ TEST(Liveness, ASignOfLifeBeginsTheSilenceAnew) {
   EXPECT_EQ(silence_until_verdict(liveness, at(59s)), at(66s));
 }
 
+/// Kernels report an outage that lasts once a second.
+TEST(Liveness, PathErrorsThatFollowEachOtherEndTheSession) {
+  for (const auto& [error, seconds] : {std::pair{Status::refused, 1}, std::pair{Status::unreachable, 3}}) {
+    Liveness liveness(100s);
+    liveness.set_expecting(at(0s), true);
+    for (int second = 0; second < seconds; ++second) {
+      EXPECT_TRUE(liveness.on_path_error(at(1s * second), error)) << "sent again soon";
+      EXPECT_EQ(liveness.check(at(1s * second)), Status::ok) << second;
+    }
+    EXPECT_FALSE(liveness.on_path_error(at(1s * seconds), error));
+    EXPECT_EQ(liveness.check(at(1s * seconds)), error);
+  }
+}
+
+TEST(Liveness, PathErrorsFarApartAreNotOneOutage) {
+  Liveness liveness(100s);
+  liveness.set_expecting(at(0s), true);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(liveness.on_path_error(at(2600ms * i), Status::refused)) << i;
+  EXPECT_EQ(liveness.check(at(52s)), Status::ok);
+}
+
+TEST(Liveness, ASignOfLifeAnOpeningOrAnAnswerEndsAnOutage) {
+  const auto outage = [](auto&& end) {
+    Liveness liveness(100s);
+    liveness.set_expecting(at(0s), true);
+    liveness.on_path_error(at(0s), Status::refused);
+    liveness.on_path_error(at(900ms), Status::refused);
+    end(liveness);
+    liveness.on_path_error(at(1100ms), Status::refused);
+    return liveness.check(at(1100ms));
+  };
+  EXPECT_EQ(outage([](Liveness&) {}), Status::refused);
+  EXPECT_EQ(outage([](Liveness& liveness) { liveness.on_sign_of_life(at(1s), false); }), Status::ok);
+  EXPECT_EQ(outage([](Liveness& liveness) { liveness.on_sign_of_life(at(1s), true); }), Status::refused)
+      << "the EtherType path says nothing about the IP path";
+  EXPECT_EQ(outage([](Liveness& liveness) { liveness.on_opening(); }), Status::ok);
+  EXPECT_EQ(outage([](Liveness& liveness) {
+              liveness.set_expecting(at(1s), false);
+              liveness.set_expecting(at(1s), true);
+            }),
+            Status::ok);
+}
+
 }  // namespace
 }  // namespace cluster::reliability
