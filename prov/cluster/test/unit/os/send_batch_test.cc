@@ -1,10 +1,31 @@
 #include "os/send_batch.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <vector>
 
 #include "os/descriptor.h"
+
+namespace {
+
+/// What a device answers next, instead of the kernel: how often ENOBUFS for a message of several frames.
+thread_local int refusals = 0;
+
+}  // namespace
+
+/// Goes before libc's in this program: only a device past its queueing discipline refuses for lack of
+/// buffers.
+extern "C" int sendmmsg(int socket, mmsghdr* messages, unsigned count, int flags) {
+  if (refusals > 0) {
+    --refusals;
+    errno = ENOBUFS;
+    return -1;
+  }
+  return static_cast<int>(syscall(SYS_sendmmsg, socket, messages, count, flags));
+}
 
 namespace cluster::os {
 namespace {
@@ -132,6 +153,47 @@ TEST_F(Submit, GivesOffloadUpWhenARunIsRefused) {
   add(1, data_.size());
   EXPECT_EQ(batch_.submit(in_.number(), counters_).frames, 1U);
   EXPECT_TRUE(batch_.offload()) << "the frames were too long: the offload was not to blame";
+}
+
+/// Sends a run of frames that the device refuses `times` in a row and then takes.
+class Refused : public Submit {
+ protected:
+  std::size_t submit_refused(int times, std::size_t frames = 2) {
+    refusals = times;
+    std::size_t sent = 0;
+    for (int i = 0; i <= times && sent == 0; ++i) {
+      batch_.clear();
+      add(frames, 10);
+      sent = batch_.submit(in_.number(), counters_).frames;
+    }
+    std::byte taken[64];
+    while (recv(out_.number(), taken, sizeof taken, MSG_DONTWAIT) > 0) continue;
+    refusals = 0;
+    return sent;
+  }
+};
+
+TEST_F(Refused, ADeviceThatNeverTookARunIsGivenUpSoon) {
+  submit_refused(2);
+  EXPECT_TRUE(batch_.offload());
+  batch_ = SendBatch{true};
+  submit_refused(3);
+  EXPECT_FALSE(batch_.offload());
+  EXPECT_EQ(counters_.link_offload_refused, 1U);
+}
+
+TEST_F(Refused, ADeviceThatHasTakenOneIsRetriedForLong) {
+  EXPECT_EQ(submit_refused(0), 2U);
+  for (int i = 0; i < 3; ++i) submit_refused(900);
+  EXPECT_TRUE(batch_.offload()) << "each time it took one in the end";
+  submit_refused(1000);
+  EXPECT_FALSE(batch_.offload());
+}
+
+TEST_F(Refused, SingleFramesDoNotCount) {
+  submit_refused(10, 1);
+  EXPECT_TRUE(batch_.offload());
+  EXPECT_EQ(counters_.link_offload_refused, 0U);
 }
 
 }  // namespace

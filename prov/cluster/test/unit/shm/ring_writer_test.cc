@@ -195,6 +195,21 @@ TEST_F(RingWriterTest, NumbersAndPlacesWrapAround) {
   }
 }
 
+TEST_F(RingWriterTest, AStallIsReportedOnceAndTheNextOneAgain) {
+  EXPECT_FALSE(writer.newly_stalled());
+  EXPECT_FALSE(writer.newly_stalled()) << "nothing waits";
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    ASSERT_TRUE(post(number, 8));
+    if (number > 1) {
+      EXPECT_FALSE(writer.newly_stalled()) << "the reader has taken the one before";
+    }
+    EXPECT_TRUE(writer.newly_stalled());
+    EXPECT_FALSE(writer.newly_stalled());
+    ASSERT_TRUE(take(number, 8));
+    ASSERT_TRUE(empty());
+  }
+}
+
 TEST_F(RingWriterTest, ANonsenseHeadIsRefused) {
   const std::uint32_t slots = memory.geometry.slots;
   for (std::uint32_t i = 0; i < slots; ++i) ASSERT_TRUE(post(i, 8));
