@@ -242,6 +242,35 @@ PAIR_TEST(Rma, ASendIsSeenAfterTheWritesBeforeIt) {
   }
 }
 
+PAIR_TEST(Rma, AFencedReadComesBehindTheWritesBeforeIt) {
+  Options options = rma_options();
+  options.caps |= FI_FENCE;
+  Team team(side, options);
+  Shared shared(team);
+  Endpoint& e = team.endpoint;
+  int write_context = 0;
+  int read_context = 0;
+  for (const std::size_t size : {8u, 4000u, 600000u, 5u << 20}) {
+    SCOPED_TRACE(size);
+    if (side.first()) {
+      const auto data = pattern(size, size);
+      unsigned char back[8] = {};
+      const iovec target{back, sizeof back};
+      const fi_rma_iov end{size - sizeof back, sizeof back, kKey};
+      const fi_msg_rma message{&target, nullptr, 1, team.peer(), &end, 1, &read_context, 0};
+      e.must(
+          [&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kKey, &write_context); });
+      e.must([&] { return fi_readmsg(e.ep(), &message, FI_COMPLETION | FI_FENCE); });
+      e.finish(&read_context);
+      e.finish(&write_context);
+      EXPECT_EQ(std::memcmp(back, data.data() + size - sizeof back, sizeof back), 0);
+    }
+    team.meet();
+    if (!side.first()) std::fill(shared.bytes.begin(), shared.bytes.end(), 0);
+    team.meet();
+  }
+}
+
 SINGLE_TEST(Rma, KeysAreTheApplicationsAndFreeAgainAfterClose) {
   Endpoint e(rma_options());
   unsigned char memory[16];

@@ -63,6 +63,17 @@ TEST_F(AvTest, RemoveAndLookupRefuseUnknownHandles) {
   EXPECT_EQ(fi_av_remove(av, handles, 1, 0), -FI_EINVAL) << "removed already";
 }
 
+TEST_F(AvTest, RemoveGoesOnBehindAnUnknownHandle) {
+  insert(host(1, 9));
+  insert(host(2, 9));
+  fi_addr_t handles[] = {0, 5, 1};
+  EXPECT_EQ(fi_av_remove(av, handles, 3, 0), -FI_EINVAL);
+  sockaddr_in address{};
+  std::size_t size = sizeof address;
+  EXPECT_EQ(fi_av_lookup(av, 0, &address, &size), -FI_EINVAL);
+  EXPECT_EQ(fi_av_lookup(av, 1, &address, &size), -FI_EINVAL);
+}
+
 TEST_F(AvTest, LookupTruncatesAndReturnsTheSize) {
   insert(host(3, 9));
   sockaddr_in address{};
