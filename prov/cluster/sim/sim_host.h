@@ -3,7 +3,7 @@
 // deadline is due, and again as long as that led to anything. Everything it does takes time, during
 // which it does nothing else.
 //
-// A process can be absent (computing: its probe responder and its progress thread are there), stopped
+// A process can be absent (computing: its keep-alive responder and its progress thread are there), stopped
 // (nothing runs), killed, or leave in peace; a new one then begins a new incarnation on the same address.
 #pragma once
 
@@ -64,8 +64,8 @@ class SimHost final : public EventHandler, public NetworkNode {
   bool exiting() const { return exiting_; }
 
   enum class PauseKind : std::uint8_t {
-    computing,  ///< probe responder and progress_client are there
-    alone,      ///< the probe responder is there, no progress thread
+    computing,  ///< keep-alive responder and progress_client are there
+    alone,      ///< the keep-alive responder is there, no progress thread
     stopped,    ///< neither is
   };
   void pause(Duration duration, PauseKind absence);
@@ -100,7 +100,7 @@ class SimHost final : public EventHandler, public NetworkNode {
   void check_wrong_peer_refused(std::uint64_t refused_before) const;
   bool drain();
   void end_process(bool in_peace);
-  void answer_probe(const Packet& packet);
+  void answer_keep_alive(const Packet& packet);
 
   SharedParts shared_;
   HostNumber number_;

@@ -25,7 +25,7 @@ class HeldBackTest : public testing::Test {
   SimCluster cluster;
 };
 
-TEST_F(HeldBackTest, ItAsksOnceASecondAndIsProbedAsOften) {
+TEST_F(HeldBackTest, ItAsksOnceASecondAndIsSentKeepAlivesAsOften) {
   cluster.run_for(5s);
   const std::uint64_t before = cluster.network.totals().frames;
   constexpr int seconds = 12;
@@ -33,7 +33,7 @@ TEST_F(HeldBackTest, ItAsksOnceASecondAndIsProbedAsOften) {
   const std::uint64_t said = cluster.network.totals().frames - before;
   constexpr std::uint64_t with_answers = 2;
   EXPECT_GE(said, seconds - 1u) << "it has given up";
-  EXPECT_LE(said, (seconds + 1) * 2 * with_answers) << "a question and a probe";
+  EXPECT_LE(said, (seconds + 1) * 2 * with_answers) << "a question and a keep-alive";
   EXPECT_EQ(cluster.oracle.failures(), 0u);
 }
 

@@ -1,6 +1,6 @@
 // Turns taken by the progress thread (os/progress_thread.h) while the application does something else.
 //
-// With manual progress they are rare: enough that acknowledgements and probes do not wait for ever, nor
+// With manual progress they are rare: enough that acknowledgements and keep-alives do not wait for ever, nor
 // messages that wait for others to share their frame (packing_policy.h).
 //
 // With automatic progress (FI_PROGRESS_AUTO) each run chooses one of three states:

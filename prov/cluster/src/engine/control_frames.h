@@ -1,4 +1,4 @@
-// Frames that belong to no flow: probes, their answers and resets. Each is sent once and never repeated; the
+// Frames that belong to no flow: keep-alives, answers and resets. Each is sent once and never repeated; the
 // engine that needs an answer asks again by its own timers.
 #pragma once
 

@@ -25,7 +25,8 @@ Status DatagramEndpoint::send(const protocol::SendOp& order) {
 }
 
 void DatagramEndpoint::receive(Time now, const wire::FrameView& view, const link::Path& from) {
-  if (view.kind == wire::FrameKind::probe || view.kind == wire::FrameKind::alive) return;
+  const bool answered = view.kind == wire::FrameKind::alive || view.kind == wire::FrameKind::path_response;
+  if (answered || view.kind == wire::FrameKind::keep_alive) return;
   if (view.kind != wire::FrameKind::datagram) {
     ++counters_.refused_stale;
     if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, 0);

@@ -34,7 +34,7 @@ Engine::Engine(EngineParts parts)
 Engine::~Engine() {
   background_.hold(nullptr);
   loop_.drain_on_close();
-  closer_.send_farewells();
+  closer_.announce_close();
 }
 
 void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings) {

@@ -84,7 +84,7 @@ bool EventLoop::poll_network() {
   if (network_.holding()) [[unlikely]]
     network_.receive_held(now);
   if (now >= tx_.next_timer() && tx_.run_timers(now)) network_.read_path_errors(now, false);
-  if (now >= sessions_.next_probe() && sessions_.probing()) sessions_.probe_silent(now);
+  if (now >= sessions_.next_keep_alive() && sessions_.keep_alive_wanted()) sessions_.keep_alive_idle_peers(now);
   tx_.pump(now);
   if (arrivals > kArrivalsFew) now = parts_.environment.clock.now();
   tx_.transmit_control(now);
@@ -115,7 +115,7 @@ void EventLoop::drain_on_close() {
 
 Time EventLoop::next_deadline() const {
   const Time timer = std::min(tx_.next_timer(), messenger_.deadline());
-  return sessions_.probing() ? std::min(timer, sessions_.next_probe()) : timer;
+  return sessions_.keep_alive_wanted() ? std::min(timer, sessions_.next_keep_alive()) : timer;
 }
 
 bool EventLoop::arm() {

@@ -72,10 +72,11 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   }
   if (datagrams_) return datagrams_->receive(now, view, frame.from);
   switch (view.kind) {
-    case wire::FrameKind::probe: return;  // the probe responder answers
+    case wire::FrameKind::keep_alive: return;  // the keep-alive responder answers
     case wire::FrameKind::reset: return acceptor_.on_reset(view, frame.from);
     case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
-    case wire::FrameKind::trial: return sessions_.on_path_query(view, frame.from);
+    case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
+    case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
     default: return receive_in_flow(now, view, frame);
   }
@@ -88,10 +89,10 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived);
   if (result == ReceiveResult::refused)
     return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
-  // A peer that only repeats its opening is probed as if it were silent.
+  // A peer that only repeats its opening counts as idle.
   if (view.session != 0 || result == ReceiveResult::accepted) peer->heard_at = now;
   if (view.has_opening) acceptor_.compare_mtu(*peer, view.opening);
-  if (view.kind == wire::FrameKind::fin) peer->channel.farewell = true;
+  if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     deliver(*peer, {now, host_delay(now, view, frame)});
   }

@@ -5,19 +5,19 @@
 namespace cluster::engine {
 
 void PeerCloser::close(Peer& peer, Status status) {
-  // The mark must not fall on the incarnation that may begin before the turn ends.
+  // The peer's next incarnation may begin before this turn ends: it must not be marked as failed.
   peers_.clear_failed(peer);
   peer.closed_sessions.closed_at = parts_.environment.clock.now();
-  const bool announced = peer.channel.farewell;
+  const bool orderly = peer.channel.peer_closed;
   Log& log = parts_.environment.log;
-  if (announced) {
+  if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
   } else {
     log.warn("peer %s is lost: %s; operations under way with it end with an error",
              peer.name().text().c_str(), describe(status));
   }
-  peer.path_reason = announced ? "it has closed" : std::string("lost: ") + describe(status);
-  messenger_.fail(peer.channel, status, !announced);
+  peer.path_reason = orderly ? "it has closed" : std::string("lost: ") + describe(status);
+  messenger_.fail(peer.channel, status, !orderly);
   sessions_.close(peer);
   local_.remove(peer);
   sessions_.promote_pending(peer);
@@ -30,12 +30,12 @@ void PeerCloser::close_failed() {
   }
 }
 
-void PeerCloser::send_farewells() {
+void PeerCloser::announce_close() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
     if (peer->outbox != nullptr) {
-      wire::Segment farewell;
-      farewell.kind = wire::SegmentKind::farewell;
-      peer->outbox->post(farewell, {}, carrier::PayloadMode::copy, 0);
+      wire::Segment notice;
+      notice.kind = wire::SegmentKind::close;
+      peer->outbox->post(notice, {}, carrier::PayloadMode::copy, 0);
     }
     if (peer->flow != nullptr) peer->flow->close(parts_.environment.clock.now(), *parts_.link);
   }

@@ -19,8 +19,8 @@ class PeerCloser {
   /// Not while a component iterates over peers; else mark_failed() of the peer table.
   void close(Peer& peer, Status status);
   void close_failed();
-  /// This endpoint closes: every peer gets a farewell.
-  void send_farewells();
+  /// This endpoint closes: every peer is notified.
+  void announce_close();
 
  private:
   const EngineParts& parts_;

@@ -8,9 +8,9 @@
 namespace cluster::engine {
 namespace {
 
-/// How long a peer may be silent while an operation waits for it, and how often that is looked at.
-constexpr Duration kSilence = 1s;
-constexpr Duration kProbeInterval = 500ms;
+/// How long nothing may come from a peer that an operation waits for, and how often that is looked at.
+constexpr Duration kIdleBeforeKeepAlive = 1s;
+constexpr Duration kKeepAliveInterval = 500ms;
 
 }  // namespace
 
@@ -116,14 +116,14 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   Peer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
     return;
-  peer->flow->on_alive(now, from, view.session == view.sequence.value);
+  peer->flow->on_alive(now, from, view.kind == wire::FrameKind::path_response);
   for (const SocketAddress& address : peer->flow->paths().validated_addresses()) {
     if (!is_own(address)) peers_.add_alias(*peer, address);
   }
 }
 
 /// A frame that names both ids of a session comes from its peer, whatever path it takes.
-void SessionTable::on_path_query(const wire::FrameView& view, const link::Path& from) {
+void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Path& from) {
   const Peer* peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;
   const bool ours = peer != nullptr && peer->flow != nullptr &&
@@ -133,13 +133,13 @@ void SessionTable::on_path_query(const wire::FrameView& view, const link::Path& 
     ++parts_.environment.counters.refused_stale;
     return;
   }
-  send_control(*parts_.link, wire::ControlFrame::alive(asker, asker).bytes(), from);
+  send_control(*parts_.link, wire::ControlFrame::path_response(asker).bytes(), from);
 }
 
 /// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message. And a session that is
 /// not confirmed may have been opened by a forged frame: its peer is asked until it answers or times out.
-void SessionTable::probe_silent(Time now) {
-  next_probe_ = now + kProbeInterval;
+void SessionTable::keep_alive_idle_peers(Time now) {
+  next_keep_alive_ = now + kKeepAliveInterval;
   unconfirmed_ = false;
   for (Peer* peer : tx_.flows()) {
     if (peer->pending.flow != nullptr && now >= peer->pending.since + parts_.settings.peer_timeout) {
@@ -147,15 +147,16 @@ void SessionTable::probe_silent(Time now) {
     }
     const bool in_use = peer->channel.carrier == &peer->flow->queue();
     unconfirmed_ |= peer->pending.flow != nullptr || (!peer->flow->handshake().address_validated() && in_use);
-    if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated()) probe(now, *peer);
+    if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated())
+      keep_alive_if_idle(now, *peer);
   }
   messenger_.matcher().each_directed(
-      [&](protocol::Channel& channel) { probe(now, *static_cast<Peer*>(channel.owner)); });
+      [&](protocol::Channel& channel) { keep_alive_if_idle(now, *static_cast<Peer*>(channel.owner)); });
 }
 
-void SessionTable::probe(Time now, Peer& peer) {
+void SessionTable::keep_alive_if_idle(Time now, Peer& peer) {
   const bool in_use = peer.flow != nullptr && peer.channel.carrier == &peer.flow->queue();
-  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= kSilence)
+  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= kIdleBeforeKeepAlive)
     messenger_.remind(peer.channel);
 }
 

@@ -5,9 +5,10 @@
 // that was made for it is named to the peer's address only (a challenge, as in RFC 9000, 8.2); when a frame
 // comes that is addressed to it, it is confirmed and takes the place of the other.
 //
-// Timers: while an operation is under way, or a session is not confirmed, each peer that has been silent for
-// kSilence is sent something each kProbeInterval that it either acknowledges or, in a new incarnation,
-// refuses (probe_silent). A pending session that is not confirmed within the peer timeout is dropped.
+// Timers: while an operation is under way, or a session is not confirmed, each peer from which nothing has come
+// for kIdleBeforeKeepAlive is sent its credit again each kKeepAliveInterval: it either acknowledges that or, in
+// a new incarnation, refuses it (keep_alive_idle_peers). A pending session that is not confirmed within the
+// peer timeout is dropped.
 #pragma once
 
 #include <cstdint>
@@ -46,21 +47,21 @@ class SessionTable {
   link::Path reply_path(const Peer& peer, const link::Path& from) const;
   bool is_own(const SocketAddress& address) const;
 
-  /// The peer answered a probe or a path query.
+  /// The peer answered a keep-alive or a path challenge.
   void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
   /// The peer asks whether this path leads to the endpoint of its session.
-  void on_path_query(const wire::FrameView& view, const link::Path& from);
+  void on_path_challenge(const wire::FrameView& view, const link::Path& from);
 
-  /// True if peers that are silent must be probed.
-  bool probing() const { return messenger_.under_way() || unconfirmed_; }
-  Time next_probe() const { return next_probe_; }
-  void probe_silent(Time now);
+  /// True if peers that are idle must be sent a keep-alive: something is expected of one of them.
+  bool keep_alive_wanted() const { return messenger_.under_way() || unconfirmed_; }
+  Time next_keep_alive() const { return next_keep_alive_; }
+  void keep_alive_idle_peers(Time now);
 
  private:
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
   void use(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   std::uint64_t next_epoch(Time now);
-  void probe(Time now, Peer& peer);
+  void keep_alive_if_idle(Time now, Peer& peer);
 
   const EngineParts& parts_;
   PeerTable& peers_;
@@ -70,7 +71,7 @@ class SessionTable {
   const Time started_;
   std::uint64_t last_epoch_ = 0;
   bool unconfirmed_ = false;  ///< some session has not been confirmed yet
-  Time next_probe_{};
+  Time next_keep_alive_{};
 };
 
 }  // namespace cluster::engine

@@ -68,8 +68,9 @@ bool TxScheduler::run_timers(Time now) {
     flow.on_timer(now);
     expired = true;
     mark(peer);
-    if (flow.wants_probe(now)) {
-      send_control(*link_, wire::ControlFrame::probe(flow.handshake().session()).bytes(),
+    if (flow.keep_alive_due(now)) {
+      flow.on_keep_alive_sent(now);
+      send_control(*link_, wire::ControlFrame::keep_alive(flow.handshake().session()).bytes(),
                    flow.paths().scheduler().next_validated());
     }
   }

@@ -5,7 +5,7 @@
 //   transmit()          flows with something to do (tx_pending): acknowledged operations complete, queued
 //                       messages go on, frames leave
 //   transmit_control()  the same, with the peers for which the messenger has posted control segments
-//   run_timers()        flows whose deadline has passed: loss, tail-loss probe, delayed acknowledgement
+//   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
 // Invariants: a peer is listed here exactly while it has a flow. No flow has an earlier deadline than its
 // peer's timer. A flow that has failed is marked in the peer table and transmits nothing more.

@@ -98,10 +98,10 @@ FilterProgram all_but_interface(int index) {
   return conditions.decide(0, kWhole);
 }
 
-FilterProgram probes_to_second() {
+FilterProgram keep_alives_to_second() {
   Conditions conditions;  // offset 0 is the first byte behind the UDP header
   conditions.load_byte(offsetof(wire::FrameHeader, kind))
-      .must_be(static_cast<std::uint32_t>(wire::FrameKind::probe));
+      .must_be(static_cast<std::uint32_t>(wire::FrameKind::keep_alive));
   return conditions.decide(1, 0);
 }
 

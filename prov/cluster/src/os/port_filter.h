@@ -1,7 +1,7 @@
 // Classic BPF programs, with which the kernel decides before a byte is copied.
 //   frames of one port   which frames of an interface belong to an endpoint (packet link)
 //   not this interface   what the endpoint's ordinary socket leaves to the ring (packet link)
-//   probes aside         which of two sockets on one port a datagram is for (probe responder)
+//   keep-alives aside    which of two sockets on one port a datagram is for (keep-alive responder)
 // Jumps in classic BPF go forward only, so every refusal is one shared last instruction.
 #pragma once
 
@@ -23,8 +23,8 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type);
 /// For a UDP socket: everything except what came in through the interface.
 FilterProgram all_but_interface(int index);
 
-/// For a reuseport group of two: frames of kind probe to the second socket, all else to the first.
-FilterProgram probes_to_second();
+/// For a reuseport group of two: frames of kind keep_alive to the second socket, all else to the first.
+FilterProgram keep_alives_to_second();
 
 /// `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or an errno.
 int attach_filter(int socket, int option, FilterProgram& program);

@@ -1,9 +1,9 @@
 // The one background thread of the process. It runs the clients that were handed to it: every engine, so
-// that acknowledgements leave and peers are served while the application computes; every probe responder
-// (os/probe_responder.h), so that peers see a live process; every report server. A client is one function.
+// that acknowledgements leave and peers are served while the application computes; every keep-alive responder
+// (os/keep_alive_responder.h), so that peers see a live process; every report server. A client is one function.
 // Each call of it does what can be done now and returns when it wants the next one.
 //
-// The thread answers probes for the whole process, so no client may block: an engine whose lock is taken
+// The thread answers keep-alives for the whole process, so no client may block: an engine whose lock is taken
 // asks to be run again later. The thread is started with the first client, and may still run while static
 // destructors do, so nothing it touches is ever destroyed. A forked child has no such thread: handles of
 // the parent are dropped there without effect, and the first client of its own starts its own thread.

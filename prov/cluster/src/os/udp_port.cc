@@ -131,7 +131,7 @@ std::size_t UdpPort::read_path_errors(std::span<link::PathError> errors) {
   std::size_t count = 0;
   std::size_t looked_at = 0;
   // The kernel reports ICMP errors to either socket of the port: they have no payload to steer by.
-  for (const int socket : {socket_.number(), probe_socket_.number()}) {
+  for (const int socket : {socket_.number(), keep_alive_socket_.number()}) {
     while (socket >= 0 && count < errors.size() && looked_at++ < kErrorsPerCall &&
            take_report(socket, errors[count])) {
       if (errors[count].status != Status::ok) ++count;
@@ -150,7 +150,7 @@ bool UdpPort::ignore_interface(int index) {
   return attach_filter(socket_.number(), SO_ATTACH_FILTER, program) == 0;
 }
 
-int UdpPort::open_probe_socket(int& error) {
+int UdpPort::open_keep_alive_socket(int& error) {
   Descriptor socket = make_socket(name_.family(), error);
   if (!socket) return -1;
   if (!set_option(socket_.number(), SOL_SOCKET, SO_REUSEPORT, 1) ||
@@ -161,11 +161,11 @@ int UdpPort::open_probe_socket(int& error) {
   error = bind_to(socket.number(), name_);
   if (error != 0) return -1;
   if (interface_ != 0) bind_interface(socket.number(), name_.family(), interface_);
-  FilterProgram program = probes_to_second();
+  FilterProgram program = keep_alives_to_second();
   error = attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program);
   if (error != 0) return -1;  // unsteered, data would get lost in the second socket
-  probe_socket_ = std::move(socket);
-  return probe_socket_.number();
+  keep_alive_socket_ = std::move(socket);
+  return keep_alive_socket_.number();
 }
 
 }  // namespace cluster::os

@@ -2,7 +2,7 @@
 // the kernel answer "port unreachable" once the process is dead, collects ICMP errors, and carries the frames
 // that a faster link does not.
 //
-// A second socket may share the number for the probe responder: frames of kind probe go to it, all others to
+// A second socket may share the number for the keep-alive responder: frames of kind keep_alive go to it, all others to
 // the first. The first is bound without SO_REUSEPORT, so a number in use is noticed, and only then opened to
 // sharing (the kernel requires it of both sockets of a pair, and that they belong to one user).
 #pragma once
@@ -40,14 +40,14 @@ class UdpPort {
 
   /// The second socket, or -1 with an errno in `error`. Neither call may run while another thread uses a link
   /// on this port.
-  int open_probe_socket(int& error);
-  void close_probe_socket() { probe_socket_.reset(); }
+  int open_keep_alive_socket(int& error);
+  void close_keep_alive_socket() { keep_alive_socket_.reset(); }
 
  private:
   UdpPort(Descriptor socket, const SocketAddress& name) : socket_(std::move(socket)), name_(name) {}
 
   Descriptor socket_;
-  Descriptor probe_socket_;
+  Descriptor keep_alive_socket_;
   SocketAddress name_;
   int interface_ = 0;  ///< 0: as routed
 };

@@ -108,7 +108,7 @@ struct Channel {
   std::size_t eager_max = 0;      ///< option of the carrier in use
   CrossMemory* memory = nullptr;  ///< the peer's, where this process can reach it
   void* owner = nullptr;          ///< the engine's peer
-  bool farewell = false;          ///< the peer has closed in an orderly way
+  bool peer_closed = false;       ///< the peer has closed in an orderly way
 
   TxQueues tx;
   Credit credit;

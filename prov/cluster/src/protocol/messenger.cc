@@ -40,7 +40,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::atomic: return atomics_.on_request(channel, segment, payload);
     case SegmentKind::fetched: return atomics_.on_fetched(channel, segment, payload);
     case SegmentKind::padding: return;
-    case SegmentKind::farewell: channel.farewell = true; return;
+    case SegmentKind::close: channel.peer_closed = true; return;
   }  // no other kind passes wire::decode()
 }
 
@@ -99,7 +99,7 @@ void Messenger::fail(Channel& channel, Status status, bool directed) {
   channel.credit = {};
   channel.assembly = {};
   channel.incoming_write = {};
-  channel.farewell = false;
+  channel.peer_closed = false;
   channel.carrier = nullptr;
   channel.memory = nullptr;
   pulls_.reschedule();

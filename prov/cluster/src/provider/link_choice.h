@@ -19,7 +19,7 @@ struct LinkChoice {
 };
 
 /// For an endpoint bound to `port`, an address of `interface`. `sessions`: it has some (FI_EP_RDM); the
-/// EtherType path needs one, because probes on it must be acknowledged.
+/// EtherType path needs one, because challenges on it must be answered.
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "os/probe_responder.h"
+#include "os/keep_alive_responder.h"
 #include "os/process_fence.h"
 #include "os/progress_thread.h"
 #include "provider/addressing.h"
@@ -37,7 +37,7 @@ struct EngineResources {
   EngineResources(CounterPool& from, const SocketAddress& engine_name, Log& to)
       : pool(from), counters(from.acquire()), name(engine_name), log(to) {}
   ~EngineResources() {
-    probe_responders.clear();
+    keep_alive_responders.clear();
     if (log.enabled(LogLevel::info)) {
       // Not by info(), which would truncate a line of this length.
       log.write(LogLevel::info, ("endpoint " + name.text() + " closed:" + text_of(counters)).c_str());
@@ -51,7 +51,7 @@ struct EngineResources {
   Counters& counters;
   SocketAddress name;
   Log& log;
-  std::vector<std::shared_ptr<void>> probe_responders;  ///< one for each rail
+  std::vector<std::shared_ptr<void>> keep_alive_responders;  ///< one for each rail
 };
 
 /// An engine and its report server as clients of the progress thread; the client stops before its object
@@ -118,7 +118,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   }
   if (sessions) opener.add_further(places, *place, rails);
   for (const auto& each : rails.ports) {
-    resources->probe_responders.push_back(os::start_probe_responder(each, log_));
+    resources->keep_alive_responders.push_back(os::start_keep_alive_responder(each, log_));
   }
   const engine::EngineSettings settings = options_.settings();
   const std::uint64_t epoch = real_time_ns();

@@ -51,7 +51,7 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
         paths_.recovery().on_frame_acked(flight.path,
                                          {s, flight.transmission, flight.sent_at, flight.sendings == 1});
         report_tokens(s, *flight.body, view.ack);
-        if (path_mtu_.is_probe(s)) on_mtu_probe_acked();
+        if (path_mtu_.is_pmtu_probe(s)) on_pmtu_probe_acked();
         queue_.recycle(std::move(flight.body));
       });
   return acked;
@@ -76,8 +76,8 @@ void AckProcessor::release_withheld() {
   });
 }
 
-void AckProcessor::on_mtu_probe_acked() {
-  switch (path_mtu_.on_probe_acked()) {
+void AckProcessor::on_pmtu_probe_acked() {
+  switch (path_mtu_.on_pmtu_probe_acked()) {
     case multipath::PathMtu::Answer::none: return;
     case multipath::PathMtu::Answer::yes: return handshake_.set_path_frame_max(handshake_.link_frame_max());
     case multipath::PathMtu::Answer::no:

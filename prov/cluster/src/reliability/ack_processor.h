@@ -53,7 +53,7 @@ class AckProcessor {
   std::size_t acknowledge_frames(const wire::FrameView& view);
   void report_tokens(Sequence s, const FrameBody& body, Sequence complete_before);
   void release_withheld();
-  void on_mtu_probe_acked();
+  void on_pmtu_probe_acked();
   std::uint32_t new_spurious(const wire::FrameView& view);
 
   SendQueue& queue_;

@@ -39,7 +39,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       sender_(queue_, handshake_, paths_, path_mtu_, timer_, counters),
       acks_(queue_, sender_, handshake_, paths_, path_mtu_, timer_, log),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
-      prober_(paths_),
+      challenger_(paths_),
       liveness_(settings.peer_timeout) {}
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
@@ -81,14 +81,14 @@ void Flow::detect_losses(Time now) {
 /// Challenges leave beside the flow's own frames. Those of EtherType paths wait until the MTU of the path is
 /// known, because the frame that finds it out must take the IP path.
 void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link) {
-  const multipath::PathProber::Content content{handshake_.opening().session, handshake_.peer_session(),
+  const multipath::PathChallenger::Content content{handshake_.opening().session, handshake_.peer_session(),
                                                handshake_.frame_max()};
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths))
-    prober_.challenge_ip_paths(sent.now, link, content);
+    challenger_.challenge_ip_paths(sent.now, link, content);
   if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
-  const bool worthwhile = sender_.sent() >= multipath::PathProber::kFramesBeforeEthertype;
+  const bool worthwhile = sender_.sent() >= multipath::PathChallenger::kFramesBeforeEthertype;
   if (worthwhile && path_mtu_.settled(handshake_.link_frame_max())) {
-    prober_.challenge_ethertype_paths(sent.now, link, content);
+    challenger_.challenge_ethertype_paths(sent.now, link, content);
   }
 }
 
@@ -96,9 +96,9 @@ void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, lin
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
   const std::size_t longest = handshake_.link_frame_max();
-  if (path_mtu_.probe_due(longest)) {
+  if (path_mtu_.pmtu_probe_due(longest)) {
     const auto probe = queue_.push_padding(longest - sizeof(wire::FrameHeader));
-    if (probe) path_mtu_.on_probe_sent(*probe);
+    if (probe) path_mtu_.on_pmtu_probe_sent(*probe);
   }
   if (path_mtu_.settled(longest)) paths_.join(handshake_.peer_addresses());
 }
@@ -145,9 +145,9 @@ void Flow::on_timer(Time now) {
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_rtt());
   if (event == RetransmissionTimer::Event::none) return;
   if (queue_.window().outstanding() == 0) {
-    sender_.request_window_probe();  // the peer has every frame, and holds one for which it has no memory
+    sender_.request_zero_window_probe();  // the peer has every frame, and holds one for which it has no memory
   } else {
-    on_silence(now, event == RetransmissionTimer::Event::timeout);
+    on_silence(now, event == RetransmissionTimer::Event::rto);
   }
 }
 

@@ -27,7 +27,7 @@
 #include "multipath/address_pairing.h"
 #include "multipath/path_manager.h"
 #include "multipath/path_mtu.h"
-#include "multipath/path_prober.h"
+#include "multipath/path_challenger.h"
 #include "multipath/path_stats.h"
 #include "reliability/ack_processor.h"
 #include "reliability/burst_clock.h"
@@ -108,13 +108,14 @@ class Flow {
   void on_timer(Time now);
 
   // --- life ---
-  /// A probe was answered over this path: by the peer's probe responder, which says that the process lives;
-  /// or by its engine, which says that the path leads to the peer.
+  /// A keep-alive was answered over this path by the peer's responder, which says that the process lives; or a
+  /// path challenge by its engine, which says that the path leads to the peer.
   void on_alive(Time now, const link::Path& from, bool by_engine);
   /// ICMP says that nothing is at this address of the peer (port or host unreachable).
   void on_path_error(Time now, const link::PathError& error);
-  /// True if it is time to probe the peer's responder; again each second.
-  bool wants_probe(Time now) { return alive() && liveness_.wants_probe(now); }
+  /// True if it is time to send the peer a keep-alive; again each second.
+  bool keep_alive_due(Time now) const { return alive() && liveness_.keep_alive_due(now); }
+  void on_keep_alive_sent(Time now) { liveness_.on_keep_alive_sent(now); }
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.
   Status status() const { return status_; }
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
@@ -143,7 +144,7 @@ class Flow {
   FrameSender sender_;
   AckProcessor acks_;
   FrameReceiver receiver_;
-  multipath::PathProber prober_;
+  multipath::PathChallenger challenger_;
   Liveness liveness_;
   std::vector<Sequence> lost_frames_;  ///< by the last detect_losses()
   std::uint64_t lost_ = 0;             ///< frames, for stats()

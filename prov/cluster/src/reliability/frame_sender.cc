@@ -24,7 +24,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, const BurstClock& clock,
   Outcome outcome;
   const Sequence before = transmission_;
   retry_at_ = resume_at_ = kNever;
-  if (std::exchange(window_probe_due_, false)) send_window_probe(now, link, ack);
+  if (std::exchange(zero_window_probe_due_, false)) send_zero_window_probe(now, link, ack);
   paths_.scheduler().begin_turn();
   for (bool more = true; more;) {
     if (transmission_ != before) {
@@ -108,8 +108,8 @@ bool FrameSender::send_burst(Time now, link::Link& link, const Selection& select
   for (std::size_t i = 0; i < selection.count; ++i) {
     const Pick& pick = selection.picks[i];
     FrameBody& body = *window.at(pick.sequence).body;
-    if (pick.again && path_mtu_.is_probe(pick.sequence)) {
-      path_mtu_.on_probe_lost();
+    if (pick.again && path_mtu_.is_pmtu_probe(pick.sequence)) {
+      path_mtu_.on_pmtu_probe_lost();
       body.set_padding(0);
     }
     std::uint8_t flags = kSequenced;
@@ -187,7 +187,7 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
 }
 
 /// Padding in the place of the last frame: the peer has that one, and acknowledges every duplicate.
-void FrameSender::send_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
+void FrameSender::send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
   FrameBody padding{wire::kSegmentHeaderMax};
   padding.set_padding(0);
   const Sequence last = queue_.window().next() + ~std::uint32_t{0};
@@ -196,14 +196,14 @@ void FrameSender::send_window_probe(Time now, link::Link& link, const OutgoingAc
   encode_session_frame(session_header(wire::FrameKind::flow, kSequenced, last, transmission_ + 1), handshake_,
                        ack, padding, out);
   if (link.send_burst({&out, 1}) == 0) return;
-  window_probe_ = ++transmission_;
+  zero_window_probe_ = ++transmission_;
   ++counters_.frames_sent;
   ++sent_;
   timer_.on_sent(now);
 }
 
 bool FrameSender::has_in_flight(Sequence sequence, Sequence transmission) const {
-  if (window_probe_ == transmission) return true;
+  if (zero_window_probe_ == transmission) return true;
   const SendWindow& window = queue_.window();
   if (!window.is_outstanding(sequence)) return false;
   return window.at(sequence).transmission == transmission ||

@@ -7,7 +7,7 @@
 // not sent: it stays queued or lost, and the link is tried again after kRetryLink.
 //
 // Beyond the windows two frames may leave: the one that a tail loss probe or a retransmission timeout
-// repeats, and a window probe, when the peer holds back an acknowledgement for want of memory and says
+// repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory and says
 // nothing (RFC 9293 3.8.6.1).
 #pragma once
 
@@ -50,7 +50,7 @@ class FrameSender {
 
   /// The frame goes out next, whatever the windows allow.
   void repeat(Sequence frame) { repeat_ = frame; }
-  void request_window_probe() { window_probe_due_ = true; }
+  void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
   /// When the link is tried again or the pacer allows more.
   Time deadline() const { return std::min(retry_at_, resume_at_); }
@@ -84,7 +84,7 @@ class FrameSender {
   void note_sent(Time now, const Pick& pick, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,
                                        link::Link& link, const OutgoingAck& ack);
-  void send_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
+  void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
   static constexpr std::size_t kSmallWindow = 32;
   static constexpr std::size_t kShortBurst = 16;
@@ -101,8 +101,8 @@ class FrameSender {
   FrameBody empty_{0};              ///< for frames without segments
   Sequence transmission_;           ///< number of the last sending
   std::optional<Sequence> repeat_;  ///< goes out next, whatever the windows allow
-  bool window_probe_due_ = false;
-  std::optional<Sequence> window_probe_;  ///< transmission number of the last one
+  bool zero_window_probe_due_ = false;
+  std::optional<Sequence> zero_window_probe_;  ///< transmission number of the last one
   Time retry_at_ = kNever;                ///< the link was full
   Time resume_at_ = kNever;               ///< the pacer allows more
   std::uint64_t sent_ = 0;

@@ -4,26 +4,30 @@
 
 namespace cluster::reliability {
 
-void Liveness::restart_silence(Time now) {
-  silence_ = Duration{};
+void Liveness::restart_idle(Time now) {
+  idle_ = Duration{};
   counted_until_ = now;
 }
 
-void Liveness::count_silence(Time now) {
-  if (now <= counted_until_) return;
-  silence_ += std::min({now - counted_until_, kSilenceStepMax, peer_timeout_ / 2});
-  counted_until_ = now;
+Duration Liveness::idle_by(Time now) const {
+  if (now <= counted_until_) return idle_;
+  return idle_ + std::min({now - counted_until_, kIdleStepMax, peer_timeout_ / 2});
+}
+
+void Liveness::count_idle(Time now) {
+  idle_ = idle_by(now);
+  counted_until_ = std::max(counted_until_, now);
 }
 
 void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
   heard_at_ = now;
   if (by_ethertype) return;
-  restart_silence(now);
+  restart_idle(now);
   failing_ = false;
 }
 
 void Liveness::set_expecting(Time now, bool owed) {
-  if (owed && !expecting_) restart_silence(now);
+  if (owed && !expecting_) restart_idle(now);
   if (!owed) failing_ = false;
   expecting_ = owed;
 }
@@ -43,25 +47,27 @@ bool Liveness::on_path_error(Time now, Status error) {
   return verdict_ == Status::ok;
 }
 
-bool Liveness::wants_probe(Time now) {
-  count_silence(now);
-  if (!expecting_ || silence_ < kSilenceBeforeProbe || now < probe_at_) return false;
-  probe_at_ = now + kProbeEvery;
-  return true;
+bool Liveness::keep_alive_due(Time now) const {
+  return expecting_ && idle_by(now) >= kIdleBeforeKeepAlive && now >= keep_alive_at_;
+}
+
+void Liveness::on_keep_alive_sent(Time now) {
+  count_idle(now);
+  keep_alive_at_ = now + kKeepAliveInterval;
 }
 
 Status Liveness::check(Time now) {
   if (verdict_ != Status::ok) return verdict_;
-  count_silence(now);
-  if (expecting_ && silence_ >= peer_timeout_) return Status::unreachable;
+  count_idle(now);
+  if (expecting_ && idle_ >= peer_timeout_) return Status::unreachable;
   return Status::ok;
 }
 
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
-  const Time probe =
-      std::max(counted_until_ + std::max(kSilenceBeforeProbe - silence_, Duration{}), probe_at_);
-  return std::min(probe, counted_until_ + (peer_timeout_ - silence_));
+  const Time keep_alive =
+      std::max(counted_until_ + std::max(kIdleBeforeKeepAlive - idle_, Duration{}), keep_alive_at_);
+  return std::min(keep_alive, counted_until_ + (peer_timeout_ - idle_));
 }
 
 }  // namespace cluster::reliability

@@ -1,10 +1,10 @@
 // Whether the peer is still there. Asked only while it owes an acknowledgement.
 //
-// Timers: after kSilenceBeforeProbe without any frame of the peer the engine probes the peer's probe
-// responder, then every kProbeEvery (keep-alive, RFC 1122 4.2.3.6); after `peer_timeout` the peer is
-// unreachable. Only silence during which this side ran counts: after a suspend of the host, or a stop of the
-// process, the clock is far ahead and no probe was sent meanwhile, so one step counts at most
-// kSilenceStepMax. ICMP errors (port or host unreachable) end it sooner, but not at once: a peer may be
+// Timers: a peer that has been idle (no frame of it has come) for kIdleBeforeKeepAlive is sent a keep-alive,
+// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6); idle for
+// `peer_timeout` it is unreachable. Only time during which this side ran counts: after a suspend of the host,
+// or a stop of the process, the clock is far ahead and no keep-alive was sent meanwhile, so one step counts at
+// most kIdleStepMax. ICMP errors (port or host unreachable) end it sooner, but not at once: a peer may be
 // starting, or be on its way back (RFC 1122 4.2.3.9 calls them soft errors).
 #pragma once
 
@@ -17,7 +17,7 @@ class Liveness {
  public:
   explicit Liveness(Duration peer_timeout) : peer_timeout_(peer_timeout) {}
 
-  /// A frame of the peer, or of its probe responder. What came over the EtherType path proves nothing about
+  /// A frame of the peer, or of its keep-alive responder. What came over the EtherType path proves nothing about
   /// the IP path, and is not counted.
   void on_sign_of_life(Time now, bool by_ethertype);
   /// A frame with an opening bears the peer's name: path errors before it, and those still unread, may be
@@ -27,8 +27,9 @@ class Liveness {
   void set_expecting(Time now, bool owed);
   /// Returns true if a frame should be sent again kRetryAfter from now.
   bool on_path_error(Time now, Status error);
-  bool wants_probe(Time now);
-  /// `ok`, `unreachable` (silence, or host unreachable) or `refused` (port unreachable).
+  bool keep_alive_due(Time now) const;
+  void on_keep_alive_sent(Time now);
+  /// `ok`, `unreachable` (idle for too long, or host unreachable) or `refused` (port unreachable).
   Status check(Time now);
   Time deadline() const;
   /// The last sign of life over any path; Time{}: none yet.
@@ -37,24 +38,25 @@ class Liveness {
   static constexpr Duration kRetryAfter = 20ms;
 
  private:
-  static constexpr Duration kSilenceBeforeProbe = 500ms;
-  static constexpr Duration kProbeEvery = 1s;
-  /// Silence between two checks that counts at most; a running side checks at each kProbeEvery.
-  static constexpr Duration kSilenceStepMax = 2s;
+  static constexpr Duration kIdleBeforeKeepAlive = 500ms;
+  static constexpr Duration kKeepAliveInterval = 1s;
+  /// Idle time between two checks that counts at most; a running side checks at each kKeepAliveInterval.
+  static constexpr Duration kIdleStepMax = 2s;
   static constexpr Duration kRefusedTolerated = 1s;
   static constexpr Duration kUnreachableTolerated = 3s;
   /// Errors further apart do not belong to one outage (kernels send one a second).
   static constexpr Duration kErrorGapMax = 2500ms;
 
-  void count_silence(Time now);
-  void restart_silence(Time now);
+  Duration idle_by(Time now) const;
+  void count_idle(Time now);
+  void restart_idle(Time now);
 
   Duration peer_timeout_;
   bool expecting_ = false;
-  Time heard_at_{};     ///< for statistics: the verdict goes by silence_
-  Duration silence_{};  ///< counted while expecting
+  Time heard_at_{};     ///< for statistics: the verdict goes by idle_
+  Duration idle_{};     ///< counted while expecting
   Time counted_until_{};
-  Time probe_at_{};
+  Time keep_alive_at_{};
   bool failing_ = false;  ///< path errors have come since the last sign of life
   Time failing_since_{};
   Time last_error_{};

@@ -7,14 +7,14 @@ namespace cluster::reliability {
 void RetransmissionTimer::on_progress(Time now, bool outstanding) {
   running_ = outstanding;
   since_ = now;
-  probed_ = false;
+  tlp_sent_ = false;
   backoff_ = 0;
   expedited_at_ = kNever;
 }
 
 Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time) const {
-  if (probing(reply_time)) {
-    const Duration least = reply_time.established() ? kProbeMin : multipath::RttEstimator::kRtoInitial;
+  if (tlp_next(reply_time)) {
+    const Duration least = reply_time.established() ? kTlpMin : multipath::RttEstimator::kRtoInitial;
     return std::max({2 * reply_time.smoothed(), reply_time.rto_unclamped(), least}) + ack_delay_;
   }
   return std::min(reply_time.rto() * (1u << backoff_), multipath::RttEstimator::kRtoMax);
@@ -29,15 +29,15 @@ RetransmissionTimer::Event RetransmissionTimer::on_timer(Time now,
                                                          const multipath::RttEstimator& reply_time) {
   if (!running_) return Event::none;
   if (now >= since_ + interval(reply_time)) {
-    const bool probe = probing(reply_time);
-    probed_ = true;
-    if (!probe) backoff_ = std::min(backoff_ + 1, kBackoffMax);
+    const bool tlp = tlp_next(reply_time);
+    tlp_sent_ = true;
+    if (!tlp) backoff_ = std::min(backoff_ + 1, kBackoffMax);
     since_ = now;
-    return probe ? Event::probe : Event::timeout;
+    return tlp ? Event::tlp : Event::rto;
   }
   if (now < expedited_at_) return Event::none;
   expedited_at_ = kNever;
-  return Event::probe;
+  return Event::tlp;
 }
 
 }  // namespace cluster::reliability

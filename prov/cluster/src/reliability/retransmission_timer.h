@@ -17,8 +17,8 @@ class RetransmissionTimer {
  public:
   enum class Event : std::uint8_t {
     none,
-    probe,    ///< tail loss probe: repeat one frame
-    timeout,  ///< the same; if persistent(), it counts as congestion
+    tlp,  ///< tail loss probe: repeat one frame
+    rto,  ///< retransmission timeout: the same; if persistent(), it counts as congestion
   };
 
   explicit RetransmissionTimer(Duration ack_delay) : ack_delay_(ack_delay) {}
@@ -36,15 +36,15 @@ class RetransmissionTimer {
   bool persistent() const { return backoff_ > 1; }
 
  private:
-  static constexpr Duration kProbeMin = 20us;
+  static constexpr Duration kTlpMin = 20us;
   static constexpr unsigned kBackoffMax = 13;  ///< 200 us doubled so often is beyond a second
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
-  bool probing(const multipath::RttEstimator& reply_time) const { return !probed_ && reply_time.measured(); }
+  bool tlp_next(const multipath::RttEstimator& reply_time) const { return !tlp_sent_ && reply_time.measured(); }
 
   Duration ack_delay_;
   bool running_ = false;
-  bool probed_ = false;
+  bool tlp_sent_ = false;
   unsigned backoff_ = 0;
   Time since_{};
   Time expedited_at_ = kNever;

@@ -23,10 +23,11 @@ constexpr KindRule kRules[] = {
     {true, kAll},                                  // flow
     {true, 0},                                     // reset
     {true, kOpening | kAckBlock | kAcknowledges},  // fin
-    {true, 0},                                     // probe
+    {true, 0},                                     // keep_alive
     {true, 0},                                     // alive
     {true, 0},                                     // datagram
-    {true, 0},                                     // trial
+    {true, 0},                                     // path_challenge
+    {true, 0},                                     // path_response
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
@@ -99,7 +100,7 @@ Refusal admit(ConstBytes bytes, FrameView& out) {
   ConstBytes rest = whole.subspan(sizeof header);
   if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::malformed;
   if (!read_blocks(rest, out)) return Refusal::malformed;
-  const bool padded = out.kind == FrameKind::probe || out.kind == FrameKind::trial;
+  const bool padded = out.kind == FrameKind::keep_alive || out.kind == FrameKind::path_challenge;
   if (padded) return Refusal::none;
   const bool carries = out.sequenced() || out.kind == FrameKind::datagram;
   if (carries == rest.empty()) return Refusal::malformed;

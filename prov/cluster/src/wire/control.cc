@@ -29,10 +29,14 @@ ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason,
   return {FrameKind::reset, 0, 0, &block};
 }
 
-ControlFrame ControlFrame::probe(std::uint32_t nonce) { return {FrameKind::probe, 0, nonce, nullptr}; }
+ControlFrame ControlFrame::keep_alive(std::uint32_t nonce) {
+  return {FrameKind::keep_alive, 0, nonce, nullptr};
+}
 
-ControlFrame ControlFrame::alive(std::uint32_t nonce, std::uint32_t session) {
-  return {FrameKind::alive, session, nonce, nullptr};
+ControlFrame ControlFrame::alive(std::uint32_t nonce) { return {FrameKind::alive, 0, nonce, nullptr}; }
+
+ControlFrame ControlFrame::path_response(std::uint32_t session) {
+  return {FrameKind::path_response, session, session, nullptr};
 }
 
 }  // namespace cluster::wire

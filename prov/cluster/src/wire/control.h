@@ -1,5 +1,5 @@
-// Frames that belong to no flow: resets, probes and answers to probes and path challenges. Small, of fixed
-// size, complete with checksum.
+// Frames that belong to no flow: resets, keep-alives, their answers, and answers to path challenges. Small,
+// of fixed size, complete with checksum.
 #pragma once
 
 #include <array>
@@ -22,9 +22,12 @@ class ControlFrame {
   /// `epoch` is the one already seen (stale_epoch only).
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
   /// Asks whether the process is alive. The answer repeats `nonce`.
-  static ControlFrame probe(std::uint32_t nonce);
-  /// `session` is that of the receiver if an engine with that session answers; 0: a probe responder does.
-  static ControlFrame alive(std::uint32_t nonce, std::uint32_t session = 0);
+  static ControlFrame keep_alive(std::uint32_t nonce);
+  /// Says that it is.
+  static ControlFrame alive(std::uint32_t nonce);
+  /// The engine that has the session says that the path leads there. `session` is that of the receiver, which
+  /// is also the nonce of its challenge.
+  static ControlFrame path_response(std::uint32_t session);
 
  private:
   ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t sequence, const ResetBlock* block);

@@ -11,10 +11,11 @@ const char* name_of(FrameKind kind) {
     case FrameKind::flow: return "flow";
     case FrameKind::reset: return "reset";
     case FrameKind::fin: return "fin";
-    case FrameKind::probe: return "probe";
+    case FrameKind::keep_alive: return "keep_alive";
     case FrameKind::alive: return "alive";
-    case FrameKind::trial: return "trial";
     case FrameKind::datagram: return "datagram";
+    case FrameKind::path_challenge: return "path_challenge";
+    case FrameKind::path_response: return "path_response";
   }
   return "unknown";
 }
@@ -29,7 +30,7 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::bulk: return "bulk";
     case SegmentKind::done: return "done";
     case SegmentKind::credit: return "credit";
-    case SegmentKind::farewell: return "farewell";
+    case SegmentKind::close: return "close";
     case SegmentKind::put: return "put";
     case SegmentKind::put_next: return "put_next";
     case SegmentKind::put_announce: return "put_announce";
@@ -98,7 +99,8 @@ std::string print_segments(ConstBytes bytes) {
 std::string print(const FrameView& frame) {
   std::string text = name_of(frame.kind);
   if (frame.kind == FrameKind::reset) return text + print_reset(frame.reset);
-  if (frame.kind == FrameKind::probe || frame.kind == FrameKind::alive || frame.kind == FrameKind::trial) {
+  if (frame.kind == FrameKind::keep_alive || frame.kind == FrameKind::alive ||
+      frame.kind == FrameKind::path_challenge || frame.kind == FrameKind::path_response) {
     return text + number("nonce", frame.sequence.value);
   }
   text += hexadecimal("to", frame.session);

@@ -30,7 +30,7 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kPeerId | kOffset, 0, false, true},                                       // bulk
     {kId, 0, false, false},                                                    // done
     {kTotal, 0, false, false},                                                 // credit
-    {0, 0, false, false},                                                      // farewell
+    {0, 0, false, false},                                                      // close
     {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, true},   // put
     {0, 0, true, true},                                                        // put_next
     {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, false},  // put_announce

@@ -22,7 +22,7 @@ enum class SegmentKind : std::uint8_t {
   bulk,          ///< bytes at `offset` for the receiver's request `peer_id`; any order
   done,          ///< the sender's request `id` is finished: everything wanted has arrived
   credit,        ///< the peer may charge up to `total` for eager messages since the session began
-  farewell,      ///< the peer closes after everything is done: nothing more will come, and nothing is lost
+  close,         ///< the peer closes after everything is done: nothing more will come, and nothing is lost
   put,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
   put_next,      ///< its next part; parts follow each other undisturbed
   put_announce,  ///< a large one: pull it from the sender's request `id`
@@ -75,7 +75,7 @@ struct Segment {
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
 /// True for kinds whose order among themselves matters (for matching, and for the ordering of remote reads
-/// and writes); the others (answers, pulls, bulk, credit, farewell) are processed whenever they arrive and
+/// and writes); the others (answers, pulls, bulk, credit, close) are processed whenever they arrive and
 /// must never wait behind a full receiver.
 bool ordered(SegmentKind kind);
 

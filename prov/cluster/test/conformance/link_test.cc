@@ -8,7 +8,7 @@
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
 #include "os/packet_link.h"
-#include "os/probe_responder.h"
+#include "os/keep_alive_responder.h"
 #include "os/udp_link.h"
 #include "wire/admit.h"
 #include "wire/control.h"
@@ -80,7 +80,7 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
 
   std::shared_ptr<void> responder_of(int host, Station& station) {
     std::shared_ptr<void> responder;
-    on(host, [&] { responder = os::start_probe_responder(station.port, station.world.log); });
+    on(host, [&] { responder = os::start_keep_alive_responder(station.port, station.world.log); });
     EXPECT_TRUE(responder) << station.world.log.text;
     return responder;
   }
@@ -258,14 +258,14 @@ TEST_P(LinkConformance, FramesFromThisHostArriveWhileTheWireIsBusy) {
   EXPECT_TRUE(heard);
 }
 
-TEST_P(LinkConformance, ProbeResponderAnswersWhileTheLinkIsNotRead) {
+TEST_P(LinkConformance, KeepAliveResponderAnswersWhileTheLinkIsNotRead) {
   learn_paths();
   const std::shared_ptr<void> responder = responder_of(1, right);
   for (const std::uint32_t nonce : {17U, 18U}) {
-    const wire::ControlFrame probe = wire::ControlFrame::probe(nonce);
+    const wire::ControlFrame keep_alive = wire::ControlFrame::keep_alive(nonce);
     link::OutFrame out;
     out.path = &to_right;
-    out.add(probe.bytes());
+    out.add(keep_alive.bytes());
     ASSERT_EQ(left.link->send_burst({&out, 1}), 1U);
     wire::FrameView answer;
     ASSERT_TRUE(eventually([&] {
@@ -277,7 +277,7 @@ TEST_P(LinkConformance, ProbeResponderAnswersWhileTheLinkIsNotRead) {
   }
 }
 
-TEST_P(LinkConformance, ProbeResponderLeavesDataAndPathErrorsAlone) {
+TEST_P(LinkConformance, KeepAliveResponderLeavesDataAndPathErrorsAlone) {
   const std::shared_ptr<void> left_responder = responder_of(0, left);
   const std::shared_ptr<void> right_responder = responder_of(1, right);
   learn_paths();
@@ -299,7 +299,7 @@ TEST_P(LinkConformance, ProbeResponderLeavesDataAndPathErrorsAlone) {
     on(1, [&] { closed_port.to = os::UdpPort::open(address(1), error)->name(); });
     left.send(closed_port, {numbered(1, 64)});
     const std::vector<link::PathError> path_errors = left.await_path_error();
-    ASSERT_FALSE(path_errors.empty()) << "lost in the probe responder's socket";
+    ASSERT_FALSE(path_errors.empty()) << "lost in the keep-alive responder's socket";
     EXPECT_EQ(path_errors[0].peer, closed_port.to);
   }
 }

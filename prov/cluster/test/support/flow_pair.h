@@ -84,7 +84,10 @@ class FlowEnd {
     receive();
     take_tokens();
     if (flow->deadline() <= now()) flow->on_timer(now());
-    if (flow->wants_probe(now())) ++probes;
+    if (flow->keep_alive_due(now())) {
+      flow->on_keep_alive_sent(now());
+      ++keep_alives;
+    }
     pump();
     flow->transmit(now(), link, reliability::BurstClock(network_.clock()));
   }
@@ -114,7 +117,7 @@ class FlowEnd {
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
   std::size_t refused = 0;                    ///< frames the gate or the flow did not take
-  std::size_t probes = 0;                     ///< times the flow asked for a sign of life
+  std::size_t keep_alives = 0;                ///< times the flow asked for a sign of life
   std::size_t tokens_expected = 0;
   std::set<carrier::Token> tokens_seen;
 
@@ -151,15 +154,15 @@ class FlowEnd {
       return;
     }
     const std::uint32_t nonce = view.sequence.value;
-    if (view.kind == wire::FrameKind::trial) {  // as the engine does it
-      const wire::ControlFrame alive = wire::ControlFrame::alive(nonce, nonce);
+    if (view.kind == wire::FrameKind::path_challenge) {  // as the engine does it
+      const wire::ControlFrame response = wire::ControlFrame::path_response(nonce);
       link::OutFrame out;
       out.path = &frame.from;
-      out.add(alive.bytes());
+      out.add(response.bytes());
       link.send_burst({&out, 1});
       return;
     }
-    if (view.kind == wire::FrameKind::alive) return flow->on_alive(now(), frame.from, view.session == nonce);
+    if (view.kind == wire::FrameKind::path_response) return flow->on_alive(now(), frame.from, true);
     if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::ReceiveResult::refused)
       ++refused;
     ConstBytes segments;

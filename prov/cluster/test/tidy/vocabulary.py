@@ -16,7 +16,7 @@ BANNED = {
     r"doors?": "engine lock, entry point",
     r"suitors?|court(ed|ing|ship|s)?": "pending session, challenge",
     r"strangers?": "unknown source",
-    r"keepers?": "probe responder",
+    r"keepers?": "keep-alive responder",
     r"attendants?|wards?": "progress thread, client",
     r"complaints?": "path error",
     r"shortcuts?|the long way": "EtherType path, IP path",

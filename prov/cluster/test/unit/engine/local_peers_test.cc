@@ -85,20 +85,20 @@ class HostOfMany final : public test::QuietListener {
   bool came_ = false;
 };
 
-/// A peer that goes away, with a farewell or without.
+/// A peer that goes away, with a close notice or without.
 class LeavingInbox final : public test::QuietInbox {
  public:
-  explicit LeavingInbox(bool in_peace) : QuietInbox(kB), farewells_(in_peace ? 1 : 0) {}
+  explicit LeavingInbox(bool in_peace) : QuietInbox(kB), notices_(in_peace ? 1 : 0) {}
   bool peek(shm::PeekedSegment& arrival) override {
     arrival = {};
-    arrival.segment.kind = wire::SegmentKind::farewell;
-    return farewells_ > 0;
+    arrival.segment.kind = wire::SegmentKind::close;
+    return notices_ > 0;
   }
-  void pop() override { --farewells_; }
+  void pop() override { --notices_; }
   bool peer_gone() override { return true; }
 
  private:
-  int farewells_;
+  int notices_;
 };
 
 class HostOfALeaver final : public test::QuietListener {
@@ -126,8 +126,8 @@ TEST_F(LocalPeersTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   EXPECT_GT(looks, 0u);
 }
 
-/// After a farewell, receives wait for the next incarnation of that name: they do not fail.
-TEST_F(LocalPeersTest, AFarewellIsNotReportedAsALoss) {
+/// After a close notice, receives wait for the next incarnation of that name: they do not fail.
+TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
   for (const bool in_peace : {false, true}) {
     Node a(network, kA, kB, 1000, std::make_unique<HostOfALeaver>(in_peace));
     const Bytes slice = as_bytes(&a.got, sizeof a.got);

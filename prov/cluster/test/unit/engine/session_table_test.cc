@@ -199,7 +199,7 @@ TEST_F(SessionTableTest, AForgedNextIncarnationDoesNotEndASession) {
   for (std::uint64_t epoch = kLater; epoch < kLater + 10; ++epoch) {
     Node forger(network, kB, kA, epoch);
     forger.send();
-    network.conditions.blackout = true;  // its farewell is not heard
+    network.conditions.blackout = true;  // its close notice is not heard
   }
   network.conditions.blackout = false;
   for (int i = 0; i < 50; ++i) pass(a, b);

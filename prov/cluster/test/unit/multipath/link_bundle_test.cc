@@ -15,8 +15,8 @@ SocketAddress address(int last) {
 }
 
 /// A link that records calls and delivers what the test put there.
-struct Probe final : link::Link {
-  const char* name() const override { return "probe"; }
+struct FakeMember final : link::Link {
+  const char* name() const override { return "fake"; }
   std::size_t frame_max() const override { return longest; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override {
     const std::size_t taken = std::min(frames.size(), capacity);
@@ -55,10 +55,10 @@ struct BundleTest : testing::Test {
 
   std::vector<std::unique_ptr<link::Link>> links() {
     std::vector<std::unique_ptr<link::Link>> made;
-    for (Probe*& member : members) {
-      auto probe = std::make_unique<Probe>();
-      member = probe.get();
-      made.push_back(std::move(probe));
+    for (FakeMember*& member : members) {
+      auto fake = std::make_unique<FakeMember>();
+      member = fake.get();
+      made.push_back(std::move(fake));
     }
     return made;
   }
@@ -78,7 +78,7 @@ struct BundleTest : testing::Test {
     return numbers;
   }
 
-  std::array<Probe*, 3> members{};
+  std::array<FakeMember*, 3> members{};
   LinkBundle bundle;
 };
 
@@ -135,7 +135,7 @@ TEST_F(BundleTest, AQuietLinkIsAskedSeldomUntilItBringsSomething) {
 
 TEST_F(BundleTest, WhereNothingComesAnywhereAllAreAsked) {
   for (int turn = 0; turn < 1'000; ++turn) arrivals();
-  for (Probe* member : members) {
+  for (FakeMember* member : members) {
     const std::size_t before = member->polls;
     arrivals();
     EXPECT_EQ(member->polls, before + 1);
@@ -145,7 +145,7 @@ TEST_F(BundleTest, WhereNothingComesAnywhereAllAreAsked) {
 TEST_F(BundleTest, EveryLinkIsPolledBeforeSleep) {
   for (int turn = 0; turn < 1'000; ++turn) arrivals();
   bundle.before_sleep();
-  for (Probe* member : members) {
+  for (FakeMember* member : members) {
     EXPECT_EQ(member->sleeps, 1u);
     member->waiting = 1;
   }
@@ -165,7 +165,7 @@ TEST_F(BundleTest, OneLinkWithoutDescriptorsLeavesNone) {
 }
 
 TEST_F(BundleTest, ErrorsOfAllLinksAreReadAsFarAsTheyFit) {
-  for (Probe* member : members) member->has_error = true;
+  for (FakeMember* member : members) member->has_error = true;
   std::array<link::PathError, 2> errors;
   EXPECT_EQ(bundle.read_path_errors(errors), 2u);
   EXPECT_EQ(errors[1].link, 1u);

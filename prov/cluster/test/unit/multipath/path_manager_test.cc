@@ -233,7 +233,7 @@ TEST_F(PathManagerTest, APathErrorAboutTheOnlyPathConcernsThePeer) {
   EXPECT_TRUE(validated(0));
 }
 
-TEST_F(PathManagerTest, ProbesTakeThePathsThatHaveEverWorkedInTurn) {
+TEST_F(PathManagerTest, KeepAlivesTakeThePathsThatHaveEverWorkedInTurn) {
   paths.join(addresses);
   paths.on_response(Time{}, way(2, 2), true);
   const std::uint8_t first = paths.scheduler().next_validated().link;

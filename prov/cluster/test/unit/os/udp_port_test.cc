@@ -7,7 +7,7 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
-#include "os/probe_responder.h"
+#include "os/keep_alive_responder.h"
 
 namespace cluster::os {
 namespace {
@@ -46,16 +46,16 @@ TEST(UdpPort, TheNumberIsFreeTheMomentItsOwnerIsGone) {
     const auto port = UdpPort::open(name, error);
     ASSERT_TRUE(port) << i << ": " << error;
     if (i % 2 == 0) {
-      EXPECT_TRUE(start_probe_responder(port, world.log));
+      EXPECT_TRUE(start_keep_alive_responder(port, world.log));
     }
   }
 }
 
-TEST(UdpPort, SharingWithTheProbeResponderAdmitsNoOtherProcess) {
+TEST(UdpPort, SharingWithTheKeepAliveResponderAdmitsNoOtherProcess) {
   test::World world;
   int error = 0;
   const auto port = UdpPort::open(test::loopback(Family::v4), error);
-  const auto responder = start_probe_responder(port, world.log);
+  const auto responder = start_keep_alive_responder(port, world.log);
   ASSERT_TRUE(responder) << world.log.text;
   EXPECT_FALSE(UdpPort::open(port->name(), error));
   EXPECT_EQ(error, EADDRINUSE);

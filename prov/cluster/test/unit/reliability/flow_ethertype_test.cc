@@ -201,7 +201,7 @@ TEST(FlowEthertype, ABusyPeerDoesNotCauseChallenges) {
   pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
     wire::FrameView view;
     challenges +=
-        wire::admit(cargo.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::trial;
+        wire::admit(cargo.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::path_challenge;
     return false;
   };
   for (int i = 0; i < 100; ++i) {

@@ -7,25 +7,25 @@
 namespace cluster::test {
 namespace {
 
-TEST(FlowLiveness, ProbesAfterHalfASecondThenEverySecondThenGivesUp) {
+TEST(FlowLiveness, KeepAlivesAfterHalfASecondThenEverySecondThenTheEnd) {
   FlowPair pair(1);
   pair.network.conditions.blackout = true;
   pair.a.send_small(8);
   pair.pass(400ms);
-  EXPECT_EQ(pair.a.probes, 0u);
+  EXPECT_EQ(pair.a.keep_alives, 0u);
   pair.pass(200ms);
-  EXPECT_EQ(pair.a.probes, 1u);
+  EXPECT_EQ(pair.a.keep_alives, 1u);
   pair.pass(4s);
-  EXPECT_EQ(pair.a.probes, 5u);
+  EXPECT_EQ(pair.a.keep_alives, 5u);
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.pass(5s);
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.pass(1s);
   EXPECT_EQ(pair.a.flow->status(), Status::unreachable);
-  EXPECT_EQ(pair.b.probes, 0u) << "nothing is owed to b, so it does not probe";
+  EXPECT_EQ(pair.b.keep_alives, 0u) << "nothing is owed to b, so it asks nothing";
 }
 
-TEST(FlowLiveness, TheProbeResponderKeepsABusyPeerAlive) {
+TEST(FlowLiveness, TheKeepAliveResponderKeepsABusyPeerAlive) {
   FlowPair pair(1);
   pair.network.conditions.blackout = true;
   pair.a.send_small(8);

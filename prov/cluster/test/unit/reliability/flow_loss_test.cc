@@ -147,7 +147,7 @@ TEST_P(FlowLoss, LinkThatTakesLittleAtATime) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, FlowLoss, testing::Range<std::uint64_t>(1, 9));
 
-TEST(FlowTail, TheLastFrameIsProbedForWithinAFewRoundTrips) {
+TEST(FlowTail, ATailLossProbeRepeatsTheLastFrameWithinAFewRoundTrips) {
   FlowPair pair(1);
   pair.network.conditions.delay = 50us;
   send_frames(pair.a, 400);  // so many that it knows what silence means

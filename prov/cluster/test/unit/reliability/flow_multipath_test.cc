@@ -81,15 +81,16 @@ class End {
     wire::FrameView view;
     ASSERT_EQ(wire::admit(frame.bytes, view), wire::Refusal::none);
     const std::uint32_t nonce = view.sequence.value;
-    if (view.kind == wire::FrameKind::probe) return answer(wire::ControlFrame::alive(nonce), frame.from);
-    if (view.kind == wire::FrameKind::trial)
-      return answer(wire::ControlFrame::alive(nonce, nonce), frame.from);
-    if (view.kind == wire::FrameKind::alive) return flow_->on_alive(now, frame.from, view.session != 0);
+    if (view.kind == wire::FrameKind::keep_alive) return answer(wire::ControlFrame::alive(nonce), frame.from);
+    if (view.kind == wire::FrameKind::path_challenge)
+      return answer(wire::ControlFrame::path_response(nonce), frame.from);
+    if (view.kind == wire::FrameKind::alive) return flow_->on_alive(now, frame.from, false);
+    if (view.kind == wire::FrameKind::path_response) return flow_->on_alive(now, frame.from, true);
     flow_->receive(now, view, frame.from);
     ConstBytes segments;
     while (flow_->receiver().next(segments)) ++received;
   }
-  /// As probe responder and engine answer.
+  /// As keep-alive responder and engine answer.
   void answer(const wire::ControlFrame& alive, const link::Path& from) {
     link::OutFrame out;
     out.path = &from;

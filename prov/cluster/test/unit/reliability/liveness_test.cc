@@ -7,10 +7,10 @@ namespace {
 
 constexpr Time at(Duration since) { return Time{} + 1h + since; }
 
-/// As the engine does it: at each deadline the peer is checked, and probed if that is due.
-Time silence_until_verdict(Liveness& liveness, Time now) {
+/// As the engine does it: at each deadline the peer is checked, and sent a keep-alive if that is due.
+Time idle_until_verdict(Liveness& liveness, Time now) {
   while (liveness.check(now) == Status::ok) {
-    liveness.wants_probe(now);
+    if (liveness.keep_alive_due(now)) liveness.on_keep_alive_sent(now);
     const Time next = liveness.deadline();
     EXPECT_GT(next, now) << "the timer would fire for ever";
     if (next <= now) break;
@@ -19,10 +19,10 @@ Time silence_until_verdict(Liveness& liveness, Time now) {
   return now;
 }
 
-TEST(Liveness, SilenceOfThePeerTimeoutIsTheEnd) {
+TEST(Liveness, APeerThatIsIdleForThePeerTimeoutIsUnreachable) {
   Liveness liveness(10s);
   liveness.set_expecting(at(0s), true);
-  EXPECT_EQ(silence_until_verdict(liveness, at(0s)), at(10s));
+  EXPECT_EQ(idle_until_verdict(liveness, at(0s)), at(10s));
   EXPECT_EQ(liveness.check(at(10s)), Status::unreachable);
 }
 
@@ -31,31 +31,31 @@ TEST(Liveness, NothingIsExpectedOfAPeerThatOwesNothing) {
   liveness.set_expecting(at(0s), true);
   liveness.set_expecting(at(1s), false);
   EXPECT_EQ(liveness.deadline(), kNever);
-  EXPECT_FALSE(liveness.wants_probe(at(100s)));
+  EXPECT_FALSE(liveness.keep_alive_due(at(100s)));
   EXPECT_EQ(liveness.check(at(100s)), Status::ok);
 }
 
-/// The clock has gone on while this side was suspended: it probes first.
-TEST(Liveness, SilenceDuringASuspensionDoesNotCount) {
+/// The clock has gone on while this side was suspended: it sends a keep-alive first.
+TEST(Liveness, IdleTimeDuringASuspensionDoesNotCount) {
   for (const Duration timeout : {1s, 2s, 10s}) {
     Liveness liveness(timeout);
     liveness.set_expecting(at(0s), true);
     EXPECT_EQ(liveness.check(at(1h)), Status::ok) << timeout.count();
-    EXPECT_TRUE(liveness.wants_probe(at(1h)));
-    const Time end = silence_until_verdict(liveness, at(1h));
+    EXPECT_TRUE(liveness.keep_alive_due(at(1h)));
+    const Time end = idle_until_verdict(liveness, at(1h));
     EXPECT_GE(end, at(1h + timeout / 2)) << "no time to answer";
     EXPECT_LE(end, at(1h + timeout));
   }
 }
 
-TEST(Liveness, ASignOfLifeBeginsTheSilenceAnew) {
+TEST(Liveness, ASignOfLifeBeginsTheIdleTimeAnew) {
   Liveness liveness(10s);
   liveness.set_expecting(at(0s), true);
   for (int second = 1; second < 60; ++second) {
     EXPECT_EQ(liveness.check(at(1s * second)), Status::ok);
     if (second % 8 == 0) liveness.on_sign_of_life(at(1s * second), false);
   }
-  EXPECT_EQ(silence_until_verdict(liveness, at(59s)), at(66s));
+  EXPECT_EQ(idle_until_verdict(liveness, at(59s)), at(66s));
 }
 
 /// Kernels report an outage that lasts once a second.

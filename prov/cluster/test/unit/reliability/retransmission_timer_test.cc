@@ -1,4 +1,4 @@
-// Silence: tail loss probe, then timeouts that back off.
+// Nothing is acknowledged: a tail loss probe, then timeouts that back off.
 #include "reliability/retransmission_timer.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 using Event = RetransmissionTimer::Event;
 
-TEST(RetransmissionTimer, ProbesOnceThenBacksOffToASecond) {
+TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOffToASecond) {
   multipath::RttEstimator round_trip;
   for (int i = 0; i < 50; ++i) round_trip.sample(100us);
   RetransmissionTimer timer(25us);
@@ -17,7 +17,7 @@ TEST(RetransmissionTimer, ProbesOnceThenBacksOffToASecond) {
   EXPECT_EQ(timer.deadline(round_trip), Time(1ms) + 225us);
   EXPECT_EQ(timer.on_timer(Time(1ms) + 224us, round_trip), Event::none);
   Time now = timer.deadline(round_trip);
-  EXPECT_EQ(timer.on_timer(now, round_trip), Event::probe);
+  EXPECT_EQ(timer.on_timer(now, round_trip), Event::tlp);
   Duration last{0};
   for (int i = 0; i < 20; ++i) {
     timer.on_sent(now);
@@ -25,7 +25,7 @@ TEST(RetransmissionTimer, ProbesOnceThenBacksOffToASecond) {
     EXPECT_TRUE(wait == 2 * last || wait == 1s || i == 0);
     last = wait;
     now += wait;
-    EXPECT_EQ(timer.on_timer(now, round_trip), Event::timeout);
+    EXPECT_EQ(timer.on_timer(now, round_trip), Event::rto);
   }
   EXPECT_EQ(last, 1s);
   timer.on_progress(now, true);
@@ -38,7 +38,7 @@ TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
   const multipath::RttEstimator round_trip;
   RetransmissionTimer timer(25us);
   timer.on_sent(Time(0us));
-  EXPECT_EQ(timer.on_timer(timer.deadline(round_trip), round_trip), Event::timeout);
+  EXPECT_EQ(timer.on_timer(timer.deadline(round_trip), round_trip), Event::rto);
 }
 
 TEST(RetransmissionTimer, ExpediteBringsTheNextRetransmissionForwardAndIsNoTimeout) {
@@ -49,7 +49,7 @@ TEST(RetransmissionTimer, ExpediteBringsTheNextRetransmissionForwardAndIsNoTimeo
   const Time now = timer.deadline(round_trip) - 900ms;
   timer.expedite(now + 20ms);
   EXPECT_EQ(timer.deadline(round_trip), now + 20ms);
-  EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::probe);
+  EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::tlp);
   EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::none);
 }
 

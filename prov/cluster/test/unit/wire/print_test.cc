@@ -30,12 +30,13 @@ TEST(PrintFrame, AResetSaysWhichFrameItRefusesAndWhy) {
 }
 
 TEST(PrintFrame, QuestionsAndAnswersShowTheNonceTheyHaveInCommon) {
-  EXPECT_EQ(printed(ControlFrame::probe(7)), "probe nonce 7");
+  EXPECT_EQ(printed(ControlFrame::keep_alive(7)), "keep_alive nonce 7");
   EXPECT_EQ(printed(ControlFrame::alive(7)), "alive nonce 7");
-  FrameView trial;
-  trial.kind = FrameKind::trial;
-  trial.sequence = {7};
-  EXPECT_EQ(print(trial), "trial nonce 7");
+  EXPECT_EQ(printed(ControlFrame::path_response(7)), "path_response nonce 7");
+  FrameView challenge;
+  challenge.kind = FrameKind::path_challenge;
+  challenge.sequence = {7};
+  EXPECT_EQ(print(challenge), "path_challenge nonce 7");
 }
 
 TEST(PrintFrame, SegmentsThatMakeNoSenseAreToldFromThoseThatDo) {

@@ -33,7 +33,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::bulk, 0, false, true},
     {SegmentKind::done, 0, false, false},
     {SegmentKind::credit, 0, false, false},
-    {SegmentKind::farewell, 0, false, false},
+    {SegmentKind::close, 0, false, false},
     {SegmentKind::put, kRangeFlags, true, true},
     {SegmentKind::put_next, 0, true, true},
     {SegmentKind::put_announce, kRangeFlags, true, false},

@@ -1,4 +1,4 @@
-#include "multipath/path_prober.h"
+#include "multipath/path_challenger.h"
 
 #include <algorithm>
 #include <array>
@@ -8,29 +8,29 @@
 
 namespace cluster::multipath {
 
-void PathProber::challenge_ip_paths(Time now, link::Link& link, const Content& content) {
+void PathChallenger::challenge_ip_paths(Time now, link::Link& link, const Content& content) {
   while (const auto challenge = paths_.challenge_due(now)) {
-    const wire::FrameKind kind = challenge->proven ? wire::FrameKind::probe : wire::FrameKind::trial;
+    const wire::FrameKind kind = challenge->proven ? wire::FrameKind::keep_alive : wire::FrameKind::path_challenge;
     send(kind, content.frame_max, challenge->to, link, content);
     paths_.on_challenge_sent(now, challenge->path);
   }
 }
 
-void PathProber::challenge_ethertype_paths(Time now, link::Link& link, const Content& content) {
+void PathChallenger::challenge_ethertype_paths(Time now, link::Link& link, const Content& content) {
   while (const auto challenge = paths_.ethertype_challenge_due(now)) {
-    send(wire::FrameKind::trial, sizeof(wire::FrameHeader), challenge->to, link, content);
+    send(wire::FrameKind::path_challenge, sizeof(wire::FrameHeader), challenge->to, link, content);
     paths_.on_challenge_sent(now, challenge->path);
   }
 }
 
 /// A frame of `size` bytes: header and, if there is space for it, one segment of padding.
-void PathProber::send(wire::FrameKind kind, std::size_t size, const link::Path& to, link::Link& link,
+void PathChallenger::send(wire::FrameKind kind, std::size_t size, const link::Path& to, link::Link& link,
                       const Content& content) {
   static constexpr std::array<std::byte, wire::kFrameMax / 8 + 1> zeros{};
   std::array<std::byte, sizeof(wire::FrameHeader) + wire::kSegmentHeaderMax> front;
   wire::FrameHeader header{};
   header.kind = static_cast<std::uint8_t>(kind);
-  header.session = kind == wire::FrameKind::trial ? content.peer_session : 0;
+  header.session = kind == wire::FrameKind::path_challenge ? content.peer_session : 0;
   header.sequence = content.session;
   std::size_t filled = sizeof header;
   std::size_t left = 0;

@@ -1,4 +1,4 @@
-#include "os/probe_responder.h"
+#include "os/keep_alive_responder.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -15,12 +15,12 @@
 namespace cluster::os {
 namespace {
 
-constexpr int kProbesPerRun = 64;  // then the other clients of the thread have their turn
+constexpr int kAnswersPerRun = 64;  // then the other clients of the thread have their turn
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
 
 /// Answers one datagram; false if there was none.
 bool answer_one(int socket) {
-  std::array<std::byte, 64 * 1024> buffer;  // probes of paths are padded to the length of a frame
+  std::array<std::byte, 64 * 1024> buffer;  // those that challenge a path are as long as its frames
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
   auto* const address = reinterpret_cast<sockaddr*>(&peer);
@@ -28,16 +28,16 @@ bool answer_one(int socket) {
   if (got < 0) return errno != EAGAIN;  // an ICMP error about an earlier answer, for read_path_errors()
   wire::FrameView view;
   const ConstBytes bytes(buffer.data(), static_cast<std::size_t>(got));
-  if (wire::admit(bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::probe) return true;
+  if (wire::admit(bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::keep_alive) return true;
   const wire::ControlFrame alive = wire::ControlFrame::alive(view.sequence.value);
   sendto(socket, alive.bytes().data(), alive.bytes().size(), MSG_DONTWAIT, address, peer_size);
-  return true;  // the peer repeats a probe whose answer is lost
+  return true;  // the peer repeats a keep-alive whose answer is lost
 }
 
 /// ICMP errors stay queued until the engine reads them, which a computing application delays; until then
 /// they keep the socket readable, and it is looked at by time.
 NextWake answer_some(int socket) {
-  for (int i = 0; i < kProbesPerRun; ++i) {
+  for (int i = 0; i < kAnswersPerRun; ++i) {
     if (answer_one(socket)) continue;
     pollfd errors{socket, 0, 0};
     if (poll(&errors, 1, 0) > 0) return {kErrorsPending};
@@ -46,16 +46,16 @@ NextWake answer_some(int socket) {
   return {Duration::zero()};
 }
 
-class ProbeResponder {
+class KeepAliveResponder {
  public:
-  ProbeResponder(std::shared_ptr<void> client, std::shared_ptr<UdpPort> port)
+  KeepAliveResponder(std::shared_ptr<void> client, std::shared_ptr<UdpPort> port)
       : port_(std::move(port)), client_(std::move(client)) {}
-  ~ProbeResponder() {
+  ~KeepAliveResponder() {
     client_.reset();
-    port_->close_probe_socket();
+    port_->close_keep_alive_socket();
   }
-  ProbeResponder(const ProbeResponder&) = delete;
-  ProbeResponder& operator=(const ProbeResponder&) = delete;
+  KeepAliveResponder(const KeepAliveResponder&) = delete;
+  KeepAliveResponder& operator=(const KeepAliveResponder&) = delete;
 
  private:
   const std::shared_ptr<UdpPort> port_;
@@ -64,14 +64,14 @@ class ProbeResponder {
 
 }  // namespace
 
-std::shared_ptr<void> start_probe_responder(std::shared_ptr<UdpPort> port, Log& log) {
+std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, Log& log) {
   int error = 0;
-  const int socket = port->open_probe_socket(error);
+  const int socket = port->open_keep_alive_socket(error);
   std::shared_ptr<void> client;
   if (socket >= 0) client = start_progress_client([socket] { return answer_some(socket); }, error);
-  if (client != nullptr) return std::make_shared<ProbeResponder>(std::move(client), std::move(port));
-  port->close_probe_socket();
-  log.warn("%s: no %s to answer probes (%s); peers may take a busy process for dead",
+  if (client != nullptr) return std::make_shared<KeepAliveResponder>(std::move(client), std::move(port));
+  port->close_keep_alive_socket();
+  log.warn("%s: no %s to answer keep-alives (%s); peers may take a busy process for dead",
            port->name().text().c_str(), socket < 0 ? "second socket" : "background thread",
            std::strerror(error));
   return nullptr;

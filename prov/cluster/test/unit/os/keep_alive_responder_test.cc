@@ -1,4 +1,4 @@
-#include "os/probe_responder.h"
+#include "os/keep_alive_responder.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -20,7 +20,7 @@
 namespace cluster::os {
 namespace {
 
-class ProbeResponderTest : public ::testing::Test {
+class KeepAliveResponderTest : public ::testing::Test {
  protected:
   std::shared_ptr<UdpPort> open() {
     int error = 0;
@@ -53,46 +53,46 @@ class ProbeResponderTest : public ::testing::Test {
   test::World world_;
 };
 
-TEST_F(ProbeResponderTest, AnswersManyEndpoints) {
+TEST_F(KeepAliveResponderTest, AnswersManyEndpoints) {
   const auto asker = open();
   std::vector<std::shared_ptr<UdpPort>> ports;
-  std::vector<std::shared_ptr<void>> probe_responders;
+  std::vector<std::shared_ptr<void>> keep_alive_responders;
   for (std::uint32_t i = 0; i < 12; ++i) {
     ports.push_back(open());
-    probe_responders.push_back(start_probe_responder(ports.back(), world_.log));
-    ASSERT_TRUE(probe_responders.back());
+    keep_alive_responders.push_back(start_keep_alive_responder(ports.back(), world_.log));
+    ASSERT_TRUE(keep_alive_responders.back());
   }
   for (std::uint32_t i = 0; i < ports.size(); ++i) {
-    send(*asker, ports[i]->name(), wire::ControlFrame::probe(100 + i).bytes());
+    send(*asker, ports[i]->name(), wire::ControlFrame::keep_alive(100 + i).bytes());
     EXPECT_EQ(answer(*asker), 100 + i);
   }
 }
 
-TEST_F(ProbeResponderTest, AnswersMoreThanOneTurnHolds) {
+TEST_F(KeepAliveResponderTest, AnswersMoreThanOneTurnHolds) {
   const auto asker = open();
   const auto port = open();
-  const auto responder = start_probe_responder(port, world_.log);
-  for (std::uint32_t i = 1; i <= 300; ++i) send(*asker, port->name(), wire::ControlFrame::probe(i).bytes());
+  const auto responder = start_keep_alive_responder(port, world_.log);
+  for (std::uint32_t i = 1; i <= 300; ++i) send(*asker, port->name(), wire::ControlFrame::keep_alive(i).bytes());
   for (std::uint32_t i = 1; i <= 300; ++i) ASSERT_EQ(answer(*asker), i);
 }
 
-TEST_F(ProbeResponderTest, GarbageThatLooksLikeAProbeGetsNoAnswer) {
+TEST_F(KeepAliveResponderTest, GarbageThatLooksLikeAKeepAliveGetsNoAnswer) {
   const auto asker = open();
   const auto port = open();
-  const auto responder = start_probe_responder(port, world_.log);
-  const wire::ControlFrame probe = wire::ControlFrame::probe(5);
-  std::vector<std::byte> damaged(probe.bytes().begin(), probe.bytes().end());
+  const auto responder = start_keep_alive_responder(port, world_.log);
+  const wire::ControlFrame keep_alive = wire::ControlFrame::keep_alive(5);
+  std::vector<std::byte> damaged(keep_alive.bytes().begin(), keep_alive.bytes().end());
   damaged[17] ^= std::byte{1};
   send(*asker, port->name(), damaged);
   send(*asker, port->name(), ConstBytes(damaged).first(3));
-  send(*asker, port->name(), wire::ControlFrame::probe(6).bytes());
-  EXPECT_EQ(answer(*asker), 6U) << "the first answer is to the first genuine probe";
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(6).bytes());
+  EXPECT_EQ(answer(*asker), 6U) << "the first answer is to the first genuine keep-alive";
 }
 
-TEST_F(ProbeResponderTest, EverythingElseIsLeftToTheEndpoint) {
+TEST_F(KeepAliveResponderTest, EverythingElseIsLeftToTheEndpoint) {
   const auto asker = open();
   const auto port = open();
-  const auto responder = start_probe_responder(port, world_.log);
+  const auto responder = start_keep_alive_responder(port, world_.log);
   std::array<std::byte, 256> buffer;
   for (std::size_t size = 0; size < 64; ++size) {
     send(*asker, port->name(), std::vector<std::byte>(size, std::byte{1}));
@@ -100,32 +100,32 @@ TEST_F(ProbeResponderTest, EverythingElseIsLeftToTheEndpoint) {
   }
 }
 
-TEST_F(ProbeResponderTest, OnceDroppedProbesGoToTheEndpoint) {
+TEST_F(KeepAliveResponderTest, OnceDroppedKeepAlivesGoToTheEndpoint) {
   const auto asker = open();
   const auto port = open();
-  auto responder = start_probe_responder(port, world_.log);
+  auto responder = start_keep_alive_responder(port, world_.log);
   responder.reset();
-  send(*asker, port->name(), wire::ControlFrame::probe(5).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(5).bytes());
   std::array<std::byte, 256> buffer;
   EXPECT_EQ(receive(*port, buffer), 32);
-  responder = start_probe_responder(port, world_.log);
-  ASSERT_TRUE(responder) << "an endpoint may have a probe responder again";
-  send(*asker, port->name(), wire::ControlFrame::probe(6).bytes());
+  responder = start_keep_alive_responder(port, world_.log);
+  ASSERT_TRUE(responder) << "an endpoint may have a keep-alive responder again";
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(6).bytes());
   EXPECT_EQ(answer(*asker), 6U);
 }
 
-TEST_F(ProbeResponderTest, AnIcmpErrorThatIsNotReadYetDoesNotKeepTheThreadAwake) {
+TEST_F(KeepAliveResponderTest, AnIcmpErrorThatIsNotReadYetDoesNotKeepTheThreadAwake) {
   auto asker = open();
   const auto port = open();
-  const auto responder = start_probe_responder(port, world_.log);
-  send(*asker, port->name(), wire::ControlFrame::probe(1).bytes());
+  const auto responder = start_keep_alive_responder(port, world_.log);
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(1).bytes());
   ASSERT_EQ(answer(*asker), 1U);
-  // Probes whose answers find no socket: port unreachable, which only read_path_errors() takes out.
+  // Keep-alives whose answers find no socket: port unreachable, which only read_path_errors() takes out.
   for (std::uint32_t i = 0; i < 20; ++i) {
     const auto gone = open();
-    send(*gone, port->name(), wire::ControlFrame::probe(2).bytes());
+    send(*gone, port->name(), wire::ControlFrame::keep_alive(2).bytes());
   }
-  send(*asker, port->name(), wire::ControlFrame::probe(3).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(3).bytes());
   ASSERT_EQ(answer(*asker), 3U) << "and it still answers";
   const auto cpu_time = [] {
     timespec used{};
@@ -137,7 +137,7 @@ TEST_F(ProbeResponderTest, AnIcmpErrorThatIsNotReadYetDoesNotKeepTheThreadAwake)
   EXPECT_LT(cpu_time() - before, 25ms) << "the thread spins";
 }
 
-TEST_F(ProbeResponderTest, AnswersWhileAnEngineIsBusy) {
+TEST_F(KeepAliveResponderTest, AnswersWhileAnEngineIsBusy) {
   std::mutex engine;
   const std::unique_lock computing(engine);
   int error = 0;
@@ -149,12 +149,12 @@ TEST_F(ProbeResponderTest, AnswersWhileAnEngineIsBusy) {
       error);
   const auto asker = open();
   const auto port = open();
-  const auto responder = start_probe_responder(port, world_.log);
-  send(*asker, port->name(), wire::ControlFrame::probe(4).bytes());
+  const auto responder = start_keep_alive_responder(port, world_.log);
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(4).bytes());
   EXPECT_EQ(answer(*asker), 4U);
 }
 
-TEST_F(ProbeResponderTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStartItsOwn) {
+TEST_F(KeepAliveResponderTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStartItsOwn) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer allows no threads in a forked child";
 #endif
@@ -167,23 +167,23 @@ TEST_F(ProbeResponderTest, AChildWithoutTheThreadClosesWhatItInheritedAndMayStar
   const auto asker = open();
   auto port = open();
   const SocketAddress name = port->name();
-  auto responder = start_probe_responder(port, world_.log);
+  auto responder = start_keep_alive_responder(port, world_.log);
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);  // a hang fails the test
     responder.reset();
     port.reset();
     const auto own = open();
-    const auto own_responder = start_probe_responder(own, world_.log);
+    const auto own_responder = start_keep_alive_responder(own, world_.log);
     if (!own_responder) _exit(1);
     const auto child_asker = open();
-    send(*child_asker, own->name(), wire::ControlFrame::probe(9).bytes());
+    send(*child_asker, own->name(), wire::ControlFrame::keep_alive(9).bytes());
     _exit(answer(*child_asker) == 9 ? 0 : 2);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  send(*asker, name, wire::ControlFrame::probe(7).bytes());
+  send(*asker, name, wire::ControlFrame::keep_alive(7).bytes());
   EXPECT_EQ(answer(*asker), 7U) << "the parent's responder must not have noticed";
 }
 

@@ -1,7 +1,7 @@
-// Sends the challenges of path validation (RFC 9000 section 8.2). A path that has never worked is challenged
-// by a trial, which the peer's engine answers if it names the session; one that worked before by a probe,
-// which the peer's host answers even while the engine computes. An EtherType path is challenged by trials
-// alone, and the engine answers over it: so both directions are seen to work.
+// Sends the challenges of path validation (RFC 9000 section 8.2). A path that has never worked is sent a
+// path_challenge, which the peer's engine answers if it names the session; one that worked before a keep_alive
+// of the same length, which the peer's responder answers even while the engine computes. An EtherType path is
+// sent path_challenges only, and the engine answers over it: so both directions are seen to work.
 //
 // A challenge to an IP path is as long as the longest frame of the flow, because the path has to carry that.
 // Challenges have no sequence and are not retransmitted; when one is due is the matter of the path
@@ -17,9 +17,9 @@
 
 namespace cluster::multipath {
 
-class PathProber {
+class PathChallenger {
  public:
-  explicit PathProber(PathManager& paths) : paths_(paths) {}
+  explicit PathChallenger(PathManager& paths) : paths_(paths) {}
 
   /// What a challenge says and how long it is.
   struct Content {
