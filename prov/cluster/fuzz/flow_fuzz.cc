@@ -74,7 +74,7 @@ class FlowHarness {
     header.transmission = fuzz::near(input_, expected_ + 1);
     const std::uint32_t ack = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_ / 2));
     header.ack = ack;
-    header.newest = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_));
+    header.largest_acked = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_));
     std::vector<std::byte> frame;
     append(frame, header);
     if ((header.flags & wire::frame_flag::kOpening) != 0) append(frame, opening());
@@ -134,7 +134,7 @@ class FlowHarness {
 
   void check_tokens() {
     std::vector<carrier::Token> tokens;
-    flow_.take_delivered(tokens);
+    flow_.take_acked(tokens);
     for (const carrier::Token token : tokens) {
       if (token == 0 || token > posted_ || !reported_.insert(token).second) __builtin_trap();
     }

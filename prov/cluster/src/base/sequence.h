@@ -1,26 +1,34 @@
 // Serial numbers that wrap around (RFC 1982): comparisons hold while the two are less than 2^31 apart, which
-// the windows guarantee.
+// the windows guarantee. There are two kinds, which do not mix: a frame keeps its sequence for life, and each
+// sending of it has a transmission number of its own.
 #pragma once
 
 #include <cstdint>
 
 namespace cluster {
 
-struct Sequence {
+template <typename Tag>
+struct SerialNumber {
   std::uint32_t value = 0;
 
-  friend bool operator==(Sequence, Sequence) = default;
-  friend Sequence operator+(Sequence s, std::uint32_t n) { return {s.value + n}; }
+  friend bool operator==(SerialNumber, SerialNumber) = default;
+  friend SerialNumber operator+(SerialNumber s, std::uint32_t n) { return {s.value + n}; }
   /// Signed distance a - b.
-  friend std::int32_t operator-(Sequence a, Sequence b) {
+  friend std::int32_t operator-(SerialNumber a, SerialNumber b) {
     return static_cast<std::int32_t>(a.value - b.value);
   }
-  Sequence& operator++() {
+  SerialNumber& operator++() {
     ++value;
     return *this;
   }
-  bool before(Sequence other) const { return *this - other < 0; }
-  bool after(Sequence other) const { return *this - other > 0; }
+  SerialNumber previous() const { return {value - 1}; }
+  bool before(SerialNumber other) const { return *this - other < 0; }
+  bool after(SerialNumber other) const { return *this - other > 0; }
 };
+
+/// The place of a frame in its flow.
+using Sequence = SerialNumber<struct SequenceTag>;
+/// Counts every sending in a flow, retransmissions too.
+using TransmissionNumber = SerialNumber<struct TransmissionTag>;
 
 }  // namespace cluster

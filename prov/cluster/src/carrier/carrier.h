@@ -13,7 +13,7 @@
 
 namespace cluster::carrier {
 
-/// Names a segment whose delivery the caller wants reported; 0: it does not. Opaque to carriers.
+/// Names a segment whose acknowledgement the caller wants reported; 0: it does not. Opaque to carriers.
 using Token = std::uint64_t;
 
 enum class PayloadMode : std::uint8_t {
@@ -42,9 +42,9 @@ class Carrier {
   /// when the peer's library has the segment, and, if it is ordered, every ordered one before it.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
-  /// True if a segment counts as delivered when post() returns, since it lies in memory that the peer reads:
-  /// then post() ignores tokens.
-  virtual bool immediate() const = 0;
+  /// True if a segment counts as acknowledged when post() returns, since it lies in memory that the peer
+  /// reads: then post() ignores tokens.
+  virtual bool acked_on_post() const = 0;
 };
 
 /// The size of the next segment of a payload with `left` bytes left, which is cut only if it must be.

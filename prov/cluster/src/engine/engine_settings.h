@@ -26,7 +26,7 @@ struct EngineSettings {
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
   std::size_t unexpected_max = 1024 * 1024;  ///< messages that wait for their receive; then senders wait
   std::uint16_t flow_window = kFlowWindow;   ///< frames in flight in one flow
-  Duration ack_delay = kAckDelay;            ///< longest silence before an acknowledgement is sent
+  Duration ack_delay = kAckDelay;            ///< an acknowledgement is sent after so long at the latest
   Duration peer_timeout = 10s;               ///< a peer that answers nothing for so long is dead
   Duration linger = 2s;                      ///< longest wait in close for what peers are owed
 };

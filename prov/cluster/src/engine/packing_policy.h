@@ -4,10 +4,10 @@
 // reads or waits. This is Nagle's algorithm (RFC 896) without its deadlock against delayed acknowledgements:
 // an application that looks for an answer sends what waits for it.
 //
-// An application may also look for nothing, and compute for an hour or wait for its peer by other means. So
-// no message waits unless the progress thread runs often (background_runner.h), and it does so only while a
-// stream of messages would profit: kStreamMin messages that could have waited, from one of its idle runs to
-// the next, begin a stream; fewer in kRunsPerReview runs end it.
+// An application may also make no call for long, because it computes or waits for its peer by other means. So
+// no message waits unless the progress thread runs often enough to send it (background_runner.h). It runs
+// that often only while a stream of messages profits from it. A stream begins when kStreamMin messages could
+// have waited between two of its other runs, and ends when fewer than that could in kRunsPerReview runs.
 //
 // may_wait() and apply_review() need the engine lock; review_due() is for the progress thread without it.
 #pragma once

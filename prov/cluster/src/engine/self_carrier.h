@@ -12,9 +12,9 @@ namespace cluster::engine {
 class SelfCarrier final : public carrier::Carrier {
  public:
   std::size_t payload_max(const wire::Segment& segment) const override;
-  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+  bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  bool immediate() const override { return true; }
+  bool acked_on_post() const override { return true; }
 
   struct Entry {
     wire::Segment segment;

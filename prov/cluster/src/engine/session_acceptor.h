@@ -3,7 +3,7 @@
 //
 // Any process can send a frame under any name, so what an unconfirmed frame may cause is limited: a session
 // that no peer has addressed yet touches no memory (NetworkReceiver) and is forgotten when its peer stays
-// silent (SessionTable); a claim to be a peer's next incarnation opens a pending session only, one per peer
+// idle (SessionTable); a claim to be a peer's next incarnation opens a pending session only, one per peer
 // and kChallengeTimeout; a reset counts only if it quotes a frame in flight.
 #pragma once
 

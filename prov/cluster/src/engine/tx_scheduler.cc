@@ -25,9 +25,9 @@ void TxScheduler::transmit(Time now) {
     Peer& peer = *tx_pending_[i];
     peer.tx_pending = false;
     reliability::Flow& flow = *peer.flow;
-    delivered_.clear();
-    flow.take_delivered(delivered_);
-    for (const carrier::Token token : delivered_) messenger_.delivered(token);
+    acked_tokens_.clear();
+    flow.take_acked(acked_tokens_);
+    for (const carrier::Token token : acked_tokens_) messenger_.acked(token);
     if (flow.status() != Status::ok) {
       peers_.mark_failed(peer, flow.status());
       continue;

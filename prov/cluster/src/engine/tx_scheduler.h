@@ -68,7 +68,7 @@ class TxScheduler {
   std::vector<Peer*> tx_pending_;
   TimerHeap timers_;
   PackingPolicy packing_;
-  std::vector<carrier::Token> delivered_;  ///< scratch of transmit()
+  std::vector<carrier::Token> acked_tokens_;  ///< scratch of transmit()
 };
 
 }  // namespace cluster::engine

@@ -23,7 +23,7 @@ void CongestionController::on_ack(Time now, const AckSample& ack) {
   } else {
     grow(ack);
   }
-  if (ack.newest.before(round_.end)) return;
+  if (ack.largest_acked.before(round_.end)) return;
   judge();
   round_ = {};
   round_.end = ack.next;

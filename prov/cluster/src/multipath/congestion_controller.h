@@ -1,7 +1,7 @@
 // How many frames may travel at once. Two things speak of a path that is too full: frames queue, and
 // frames are lost. Ethernet loses frames for other reasons as well (bad cables, full receive rings, a
-// policer), so a loss alone proves little. Each *round*
-// (until a frame that was sent after the round's begin is acknowledged) is judged as a whole:
+// policer), so a loss alone proves little. Each *round* (until a frame that was sent after the round's begin
+// is acknowledged) is judged as a whole:
 //
 //   delay    shortest round trip of the round beyond the shortest of the last ten seconds: a queue
 //            that stood all the round, not one that came and went. What frames lie unread at either end
@@ -16,10 +16,10 @@
 //   a policer more than a fifth lost, whatever the delay: less by the share, at most half
 //
 // A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument:
-// no silence, no burst), and taken back if all retransmissions since turn out to have been spurious.
-// Otherwise the window doubles each round up to a threshold, then gains a frame a round; after a few rounds
-// without a queue the threshold is void, so free capacity is found in a few round trips wherever it
-// lies. Nothing grows on a sample that shows a queue, or if half of it was not used.
+// sending neither stops nor bursts), and taken back if all retransmissions since turn out to have been
+// spurious. Otherwise the window doubles each round up to a threshold, then gains a frame a round; after a
+// few rounds without a queue the threshold is void, so free capacity is found in a few round trips wherever
+// it lies. Nothing grows on a sample that shows a queue, or if half of it was not used.
 //
 // Sources: Swift (Kumar et al., SIGCOMM 2020) for the target and the proportional decrease, BBR (Cardwell
 // et al., 2016) for the forgetting minimum and the indifference to random loss, HyStart (RFC 9406) for
@@ -44,8 +44,8 @@ class CongestionController {
   struct AckSample {
     std::size_t arrived = 0;             ///< frames acknowledged for the first time
     std::size_t in_flight = 0;           ///< how many were under way before
-    Sequence newest;                     ///< latest transmission that has arrived
-    Sequence next;                       ///< number of the next transmission
+    TransmissionNumber largest_acked;    ///< transmission known to have arrived
+    TransmissionNumber next;             ///< number of the next transmission
     std::optional<Duration> round_trip;  ///< of the network, if it makes a sample
     std::optional<Duration> reply;  ///< the same with host delay and the peer's delay of its acknowledgement
   };
@@ -55,7 +55,8 @@ class CongestionController {
   bool in_slow_start() const { return window_ < threshold_ && falling_ == 0; }
   void on_ack(Time now, const AckSample& ack);
   void on_lost(std::size_t frames) { round_.lost += frames; }
-  /// Complete and lasting silence. Leaves the floor, from where doubling leads back.
+  /// Nothing was acknowledged for several retransmission timeouts. Leaves the floor, from where doubling
+  /// leads back.
   void on_persistent_timeout();
   void on_retransmit() { ++undo_.retransmits; }
   void on_spurious_retransmits(std::size_t frames);
@@ -71,7 +72,7 @@ class CongestionController {
   static constexpr std::size_t kLossTolerance = 5;  ///< one in so many may be lost
 
   struct Round {
-    Sequence end;  ///< over when this transmission or a later one has arrived
+    TransmissionNumber end;  ///< over when this transmission or a later one has arrived
     std::size_t arrived = 0;
     std::size_t lost = 0;
     Duration shortest = Duration::max();

@@ -4,14 +4,14 @@
 
 namespace cluster::multipath {
 
-void LossDetector::on_sent(Sequence transmission, Sequence sequence, Time now) {
+void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now) {
   const Transmission record{transmission, sequence, now};
   const std::int32_t ahead = transmission - largest_acked_;
-  if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) forget_all(transmission, sequence);
+  if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) forget_all(sequence, transmission);
   const std::size_t count = transmissions_.size();
   ++in_flight_;
   // A frame that is sent twice in a row (the only retransmission of a timeout) needs no memory of the first
-  // time: a long silence costs nothing.
+  // time: a peer that does not answer for long costs no memory.
   if (count > 0 && transmissions_[count - 1].sequence == sequence) {
     settle(transmissions_[count - 1]);
     transmissions_[count - 1] = record;
@@ -21,13 +21,13 @@ void LossDetector::on_sent(Sequence transmission, Sequence sequence, Time now) {
 }
 
 /// Other paths carried so many frames meanwhile that the numbers known here would soon lie in the future.
-void LossDetector::forget_all(Sequence transmission, Sequence sequence) {
+void LossDetector::forget_all(Sequence sequence, TransmissionNumber transmission) {
   while (!transmissions_.empty()) transmissions_.pop_front();
-  largest_acked_ = transmission + ~std::uint32_t{0};
+  largest_acked_ = transmission.previous();
   known_end_ = sequence;
 }
 
-std::optional<std::size_t> LossDetector::find(Sequence number) const {
+std::optional<std::size_t> LossDetector::find(TransmissionNumber number) const {
   if (transmissions_.empty() || number.before(transmissions_.front().number)) return std::nullopt;
   // With one path the numbers are consecutive; those of other paths are missing here, so that the record lies
   // further in front.
@@ -47,7 +47,7 @@ std::optional<std::size_t> LossDetector::find(Sequence number) const {
   return low;
 }
 
-void LossDetector::settle(Sequence number) {
+void LossDetector::settle(TransmissionNumber number) {
   if (const std::optional<std::size_t> index = find(number)) settle(transmissions_[*index]);
 }
 
@@ -56,7 +56,7 @@ void LossDetector::settle(Transmission& record) {
   record.settled = true;
 }
 
-std::optional<Time> LossDetector::on_largest_acked(Sequence largest, Sequence known_end) {
+std::optional<Time> LossDetector::on_largest_acked(TransmissionNumber largest, Sequence known_end) {
   if (any_acked_ && largest.before(largest_acked_)) return std::nullopt;
   const bool news = !any_acked_ || largest.after(largest_acked_);
   known_end_ = known_end;
@@ -69,7 +69,7 @@ std::optional<Time> LossDetector::on_largest_acked(Sequence largest, Sequence kn
   return largest_sent_at_;
 }
 
-void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_rtt) {
+void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_time) {
   settle(frame.transmission);
   // Only a frame that was sent once shows for certain which transmission arrived late, and only an
   // acknowledgement that covered it shows that it was not there before.
@@ -77,36 +77,36 @@ void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_r
   if (!frame.transmission.before(largest_acked_) || frame.sent_at >= largest_sent_at_) return;
   const Duration overtaken_by = largest_sent_at_ - frame.sent_at;
   const Duration wanted = overtaken_by + overtaken_by / 4;
-  if (wanted > reorder_window(reply_rtt)) widened_ = wanted;
+  if (wanted > reorder_window(reply_time)) widened_ = wanted;
 }
 
-void LossDetector::on_spurious_loss(Time now, const RttEstimator& reply_rtt) {
+void LossDetector::on_spurious_loss(Time now, const RttEstimator& reply_time) {
   if (now < widen_at_) return;
-  widened_ = reorder_window(reply_rtt) + reply_rtt.smoothed() / 4;
-  widen_at_ = now + reply_rtt.smoothed();
+  widened_ = reorder_window(reply_time) + reply_time.smoothed() / 4;
+  widen_at_ = now + reply_time.smoothed();
   shrink_at_ = widen_at_;
 }
 
-Duration LossDetector::reorder_window(const RttEstimator& reply_rtt) const {
-  return std::clamp(widened_, reply_rtt.smoothed() / 4, kReorderWindowMax * reply_rtt.smoothed());
+Duration LossDetector::reorder_window(const RttEstimator& reply_time) const {
+  return std::clamp(widened_, reply_time.smoothed() / 4, kReorderWindowMax * reply_time.smoothed());
 }
 
-void LossDetector::shrink(Time now, const RttEstimator& reply_rtt) {
+void LossDetector::shrink(Time now, const RttEstimator& reply_time) {
   if (now < shrink_at_) return;
-  widened_ = reorder_window(reply_rtt);
+  widened_ = reorder_window(reply_time);
   widened_ -= widened_ / kReorderWindowDecay;
-  shrink_at_ = now + reply_rtt.smoothed();
+  shrink_at_ = now + reply_time.smoothed();
 }
 
-Duration LossDetector::loss_delay(std::int32_t overtaken_by, const RttEstimator& reply_rtt) const {
-  if (!reply_rtt.measured()) return RttEstimator::kRtoInitial;
-  const Duration certain = std::max(reply_rtt.smoothed(), reply_rtt.latest()) + reorder_window(reply_rtt);
-  return overtaken_by > kPacketThreshold ? certain : certain + reply_rtt.smoothed();
+Duration LossDetector::loss_delay(std::int32_t overtaken_by, const RttEstimator& reply_time) const {
+  if (!reply_time.measured()) return RttEstimator::kRtoInitial;
+  const Duration certain = std::max(reply_time.smoothed(), reply_time.latest()) + reorder_window(reply_time);
+  return overtaken_by > kPacketThreshold ? certain : certain + reply_time.smoothed();
 }
 
-void LossDetector::detect(Time now, const RttEstimator& reply_rtt, std::vector<Sequence>& lost) {
+void LossDetector::detect(Time now, const RttEstimator& reply_time, std::vector<Sequence>& lost) {
   deadline_ = kNever;
-  shrink(now, reply_rtt);
+  shrink(now, reply_time);
   if (in_flight_ == 0 && transmissions_.size() <= 1) return;  // nothing to find nor to forget
   limit_memory();
   std::size_t i = 0;
@@ -114,7 +114,7 @@ void LossDetector::detect(Time now, const RttEstimator& reply_rtt, std::vector<S
     Transmission& record = transmissions_[i];
     if (!record.number.before(largest_acked_)) break;
     if (!record.settled && record.sequence.before(known_end_)) {
-      const Time overdue = record.sent_at + loss_delay(largest_acked_ - record.number, reply_rtt);
+      const Time overdue = record.sent_at + loss_delay(largest_acked_ - record.number, reply_time);
       if (now < overdue) {
         deadline_ = overdue;
         break;
@@ -145,7 +145,7 @@ void LossDetector::limit_memory() {
   }
 }
 
-bool LossDetector::remembers(Sequence transmission, Sequence sequence) const {
+bool LossDetector::remembers(Sequence sequence, TransmissionNumber transmission) const {
   const std::optional<std::size_t> index = find(transmission);
   return index && transmissions_[*index].sequence == sequence;
 }

@@ -1,7 +1,7 @@
-// Which frames of one path are lost, after RACK (RFC 8985). Unlike TCP the peer names the newest transmission
-// that has arrived, so a retransmission is never mistaken for the original. A frame whose latest transmission
-// on this path is older than that one, and that the same acknowledgement does not include, was overtaken. It
-// is declared lost once it is overdue:
+// Which frames of one path are lost, after RACK (RFC 8985). Unlike TCP the peer names the largest
+// transmission that has arrived, so a retransmission is never mistaken for the original. A frame whose latest
+// transmission on this path is older than that one, and that the same acknowledgement does not include, was
+// overtaken. It is declared lost once it is overdue:
 //
 //   sent + reply time + reorder window                 if overtaken by more than kPacketThreshold
 //   sent + reply time + reorder window + reply time    if by fewer, which is weaker evidence
@@ -34,45 +34,45 @@ namespace cluster::multipath {
 /// A frame that was acknowledged for the first time, and its latest transmission.
 struct AckedFrame {
   Sequence sequence;
-  Sequence transmission;
+  TransmissionNumber transmission;
   Time sent_at{};
   bool sent_once = false;  ///< so there is no doubt which transmission has arrived
 };
 
 class LossDetector {
  public:
-  void on_sent(Sequence transmission, Sequence sequence, Time now);
+  void on_sent(Sequence sequence, TransmissionNumber transmission, Time now);
   /// The frame was sent again: this transmission of it counts no more.
-  void on_superseded(Sequence transmission) { settle(transmission); }
+  void on_superseded(TransmissionNumber transmission) { settle(transmission); }
   /// Call before on_largest_acked() of the same acknowledgement.
-  void on_acked(const AckedFrame& frame, const RttEstimator& reply_rtt);
+  void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
   /// The acknowledgement says that `largest` has arrived and, of the frames before `known_end`, which have.
   /// Returns when `largest` was sent if that is news and still remembered.
-  std::optional<Time> on_largest_acked(Sequence largest, Sequence known_end);
+  std::optional<Time> on_largest_acked(TransmissionNumber largest, Sequence known_end);
   /// An acknowledgement covers the frames before `known_end` and brings nothing new of this path.
   void set_known_end(Sequence known_end) { known_end_ = known_end; }
   /// The peer reports spurious retransmissions.
-  void on_spurious_loss(Time now, const RttEstimator& reply_rtt);
+  void on_spurious_loss(Time now, const RttEstimator& reply_time);
 
   /// Appends the frames that are lost by now, and sets deadline() for those that may be soon.
-  void detect(Time now, const RttEstimator& reply_rtt, std::vector<Sequence>& lost);
+  void detect(Time now, const RttEstimator& reply_time, std::vector<Sequence>& lost);
   /// When the next frame becomes overdue; kNever if none has been overtaken.
   Time deadline() const { return deadline_; }
   /// The path has failed: appends everything that is in flight on it.
   void mark_all_lost(std::vector<Sequence>& lost);
 
   std::size_t in_flight() const { return in_flight_; }
-  Sequence largest_acked() const { return largest_acked_; }
-  bool knows(Sequence transmission) const { return find(transmission).has_value(); }
-  bool remembers(Sequence transmission, Sequence sequence) const;
-  Duration reorder_window(const RttEstimator& reply_rtt) const;
+  TransmissionNumber largest_acked() const { return largest_acked_; }
+  bool knows(TransmissionNumber transmission) const { return find(transmission).has_value(); }
+  bool remembers(Sequence sequence, TransmissionNumber transmission) const;
+  Duration reorder_window(const RttEstimator& reply_time) const;
   std::size_t remembered() const { return transmissions_.size(); }
   /// Bytes of memory it holds.
   std::size_t footprint() const { return transmissions_.footprint(); }
 
  private:
   struct Transmission {
-    Sequence number;
+    TransmissionNumber number;
     Sequence sequence;
     Time sent_at{};
     bool settled = false;
@@ -84,18 +84,18 @@ class LossDetector {
   static constexpr int kReorderWindowMax = 4;                ///< round trips
   static constexpr int kReorderWindowDecay = 32;  ///< shrinks by this fraction per quiet round trip
 
-  std::optional<std::size_t> find(Sequence number) const;
-  void settle(Sequence number);
+  std::optional<std::size_t> find(TransmissionNumber number) const;
+  void settle(TransmissionNumber number);
   void settle(Transmission& record);
-  void forget_all(Sequence transmission, Sequence sequence);
-  Duration loss_delay(std::int32_t overtaken_by, const RttEstimator& reply_rtt) const;
+  void forget_all(Sequence sequence, TransmissionNumber transmission);
+  Duration loss_delay(std::int32_t overtaken_by, const RttEstimator& reply_time) const;
   void limit_memory();
-  void shrink(Time now, const RttEstimator& reply_rtt);
+  void shrink(Time now, const RttEstimator& reply_time);
 
   RingQueue<Transmission> transmissions_;
   std::size_t in_flight_ = 0;
   bool any_acked_ = false;
-  Sequence largest_acked_;  ///< newest transmission known to have arrived
+  TransmissionNumber largest_acked_;  ///< transmission known to have arrived
   Time largest_sent_at_{};
   Sequence known_end_;   ///< the last acknowledgement covered the frames before this one
   Duration widened_{0};  ///< the reorder window, before its bounds

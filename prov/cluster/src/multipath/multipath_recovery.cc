@@ -4,20 +4,32 @@
 
 namespace cluster::multipath {
 
+void MultipathRecovery::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber) {
+  paths_[path].recovery.on_retransmit(last);
+}
+
+/// Whatever spoke against the EtherType path beside it was nothing, either.
+void MultipathRecovery::credit_spurious(Time now, std::size_t path, std::size_t frames) {
+  paths_[path].recovery.on_spurious_retransmits(now, frames);
+  const std::size_t ethertype = paths_[path].is_ethertype() ? path : paths_[path].companion;
+  if (ethertype != PathState::kNone) paths_[ethertype].validator.on_spurious_loss();
+}
+
 void MultipathRecovery::on_ack(Time now, const AckInfo& ack) {
-  const bool outdated = any_ack_ && ack.newest.before(newest_ack_);
-  if (!outdated) newest_ack_ = ack.newest;
+  const bool outdated = any_ack_ && ack.largest_acked.before(largest_acked_);
+  if (!outdated) largest_acked_ = ack.largest_acked;
   any_ack_ = true;
+  for (std::size_t i = 0; ack.spurious != 0 && i < paths_.size(); ++i) credit_spurious(now, i, ack.spurious);
   const PathRecovery::AckContext context{paths_.size() == 1, paths_.ip_paths() > 1, outdated};
-  Time latest{};
+  Time last_acked_sent_at{};
   for (const auto& path : paths_) {
     const PathRecovery::Arrival arrival = path->recovery.on_ack(now, ack, context);
-    latest = std::max(latest, arrival.latest);
-    if (arrival.news) log_.report(*path, path->validator.on_acked(now, *arrival.news));
-    if (ack.spurious != 0 && path->is_ethertype()) path->validator.on_spurious_loss();
+    last_acked_sent_at = std::max(last_acked_sent_at, arrival.last_acked_sent_at);
+    if (arrival.largest_acked_sent_at)
+      log_.report(*path, path->validator.on_acked(now, *arrival.largest_acked_sent_at));
   }
   if (context.sole) return;
-  for (const auto& path : paths_) path->recovery.on_passed(now, latest);
+  for (const auto& path : paths_) path->recovery.on_passed(now, last_acked_sent_at);
 }
 
 void MultipathRecovery::detect_losses(Time now, std::vector<Sequence>& lost) {
@@ -30,8 +42,8 @@ void MultipathRecovery::detect_losses(Time now, std::vector<Sequence>& lost) {
 
 Time MultipathRecovery::fails_at(const PathState& path) const {
   if (paths_.size() == 1) return kNever;
-  if (path.is_ethertype()) return path.recovery.silent_until(Duration::zero());
-  return paths_.ip_paths() > 1 ? path.recovery.silent_until(kPathSilenceMin) : kNever;
+  if (path.is_ethertype()) return path.recovery.fails_at(Duration::zero());
+  return paths_.ip_paths() > 1 ? path.recovery.fails_at(kPathFailureMin) : kNever;
 }
 
 void MultipathRecovery::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
@@ -65,20 +77,20 @@ void MultipathRecovery::suspect_ethertype_paths(Time now) {
   }
 }
 
-const RttEstimator& MultipathRecovery::reply_rtt() const {
+const RttEstimator& MultipathRecovery::reply_time() const {
   const RttEstimator* slowest = nullptr;
   for (const auto& path : paths_) {
     if (path->recovery.in_flight() == 0) continue;
-    const RttEstimator& other = path->recovery.reply_rtt();
-    if (!other.measured()) return other;  // nothing is known of how long silence lasts there
+    const RttEstimator& other = path->recovery.reply_time();
+    if (!other.measured()) return other;  // how long an answer takes there is not known
     if (slowest == nullptr || other.rto_unclamped() > slowest->rto_unclamped()) slowest = &other;
   }
-  return slowest != nullptr ? *slowest : paths_[0].recovery.reply_rtt();
+  return slowest != nullptr ? *slowest : paths_[0].recovery.reply_time();
 }
 
-bool MultipathRecovery::remembers(Sequence transmission, Sequence sequence) const {
+bool MultipathRecovery::remembers(Sequence sequence, TransmissionNumber transmission) const {
   return std::any_of(paths_.begin(), paths_.end(), [&](const auto& path) {
-    return path->recovery.losses().remembers(transmission, sequence);
+    return path->recovery.losses().remembers(sequence, transmission);
   });
 }
 

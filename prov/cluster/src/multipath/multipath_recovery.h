@@ -1,4 +1,4 @@
-// Loss recovery over all paths of a flow: which path a sent frame, an acknowledgement or a silence concerns.
+// Loss recovery over all paths of a flow: which path a sent frame, an acknowledgement or a timeout concerns.
 // What it means for that path is path_recovery.h.
 //
 // Overtaking counts only on one path; frames of different paths arrive in any order and prove nothing against
@@ -6,8 +6,8 @@
 // sent later on another path has, has failed: everything in flight on it is lost at once, so no frame waits
 // for a path. (An IP path that is the only one never fails.) An EtherType path fails with its first loss.
 //
-// Silence of the peer is measured by the slowest path on which something is in flight, and while one of those
-// has not been measured, as if nothing had been.
+// How long the peer may acknowledge nothing (retransmission_timer.h) is measured by the slowest path on which
+// something is in flight, and while one of those has not been measured, as if none had been.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,12 @@ class MultipathRecovery {
   MultipathRecovery(PathList& paths, const PathScheduler& scheduler, const PathLog& log)
       : paths_(paths), scheduler_(scheduler), log_(log) {}
 
-  void on_sent(Time now, std::size_t path, Sequence transmission, Sequence sequence) {
-    paths_[path].recovery.on_sent(now, transmission, sequence);
+  void on_sent(Time now, std::size_t path, Sequence sequence, TransmissionNumber transmission) {
+    paths_[path].recovery.on_sent(now, sequence, transmission);
   }
-  /// The frame with that latest transmission, which was on this path, is sent again: call before on_sent().
-  void on_retransmit(std::size_t path, Sequence transmission) {
-    paths_[path].recovery.on_retransmit(transmission);
-  }
+  /// The frame whose latest transmission, on this path, is `last` is sent again as `next`: call before
+  /// on_sent().
+  void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next);
 
   /// For each frame that is acknowledged for the first time; then on_ack().
   void on_frame_acked(std::size_t path, const AckedFrame& frame) {
@@ -47,15 +46,17 @@ class MultipathRecovery {
   void on_persistent_timeout();
   /// Something did not arrive, or its acknowledgement, and it may have been on any EtherType path.
   void suspect_ethertype_paths(Time now);
-  /// What says how long silence may last.
-  const RttEstimator& reply_rtt() const;
+  /// The reply time that the retransmission timer goes by.
+  const RttEstimator& reply_time() const;
   /// True if this transmission of the frame is remembered by its path.
-  bool remembers(Sequence transmission, Sequence sequence) const;
+  bool remembers(Sequence sequence, TransmissionNumber transmission) const;
 
-  /// Silence of one path while others speak, at least: less may be due to a scheduler.
-  static constexpr Duration kPathSilenceMin = 2ms;
+  /// Frames of other paths arrive for at least so long before a path has failed: less may be due to a
+  /// scheduler.
+  static constexpr Duration kPathFailureMin = 2ms;
 
  private:
+  void credit_spurious(Time now, std::size_t path, std::size_t frames);
   Time fails_at(const PathState& path) const;
   void fail(Time now, PathState& path, std::vector<Sequence>& lost);
 
@@ -63,7 +64,7 @@ class MultipathRecovery {
   const PathScheduler& scheduler_;
   const PathLog& log_;
   bool any_ack_ = false;
-  Sequence newest_ack_;
+  TransmissionNumber largest_acked_;
 };
 
 }  // namespace cluster::multipath

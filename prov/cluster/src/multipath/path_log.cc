@@ -11,7 +11,7 @@ void PathLog::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::works) {
     log_.info("rail %s to %s works", rail.c_str(), to.c_str());
   } else if (path.validator.proven()) {
-    log_.warn("rail %s to %s is silent; frames take the others until it answers again", rail.c_str(),
+    log_.warn("rail %s to %s does not answer; frames take the others until it answers again", rail.c_str(),
               to.c_str());
   } else {
     log_.warn(

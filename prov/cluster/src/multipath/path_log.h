@@ -1,5 +1,5 @@
-// Lines of the log about a path: once when it stays silent, once when it works (again). EtherType paths are
-// not reported: a network that does not let their frames through is no fault.
+// Lines of the log about a path: once when it does not answer, once when it works (again). EtherType paths
+// are not reported: a network that does not let their frames through is no fault.
 #pragma once
 
 #include <span>

@@ -179,7 +179,7 @@ std::vector<PathStats> PathManager::stats() const {
     stats.push_back({.link = path.address.link,
                      .to = path.address.to,
                      .round_trip = used.network_rtt().smoothed(),
-                     .reply_longest = used.reply_rtt().rto_unclamped(),
+                     .reply_longest = used.reply_time().rto_unclamped(),
                      .window = path.recovery.congestion().window(),
                      .in_flight = path.recovery.in_flight() + beside,
                      .up = path.validator.validated(),

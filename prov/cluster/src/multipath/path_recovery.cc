@@ -4,17 +4,20 @@
 
 namespace cluster::multipath {
 
-std::size_t PathRecovery::allowance(Time now) {
+std::size_t PathRecovery::allowance(Time now) const {
   const std::size_t window = congestion_.window();
   const std::size_t left = window - std::min(window, losses_.in_flight());
-  if (!network_rtt_.measured()) return left;
-  // While the window looks for its limit the pacer must not be what limits it.
-  pacer_.pace(network_rtt_.smoothed() / (congestion_.in_slow_start() ? 2 : 1), window);
-  return std::min(left, pacer_.allowance(now));
+  return network_rtt_.measured() ? std::min(left, pacer_.allowance(now)) : left;
 }
 
-void PathRecovery::on_sent(Time now, Sequence transmission, Sequence sequence) {
-  losses_.on_sent(transmission, sequence, now);
+/// While the window looks for its limit the pacer must not be what limits it.
+void PathRecovery::update_pace() {
+  if (!network_rtt_.measured()) return;
+  pacer_.pace(network_rtt_.smoothed() / (congestion_.in_slow_start() ? 2 : 1), congestion_.window());
+}
+
+void PathRecovery::on_sent(Time now, Sequence sequence, TransmissionNumber transmission) {
+  losses_.on_sent(sequence, transmission, now);
   if (losses_.in_flight() == 1) {
     heard_at_ = now;
     passed_at_ = kNever;
@@ -23,53 +26,58 @@ void PathRecovery::on_sent(Time now, Sequence transmission, Sequence sequence) {
   pacer_.on_sent(now);
 }
 
-void PathRecovery::on_retransmit(Sequence transmission) {
+void PathRecovery::on_retransmit(TransmissionNumber transmission) {
   losses_.on_superseded(transmission);
   congestion_.on_retransmit();
 }
 
 void PathRecovery::on_frame_acked(const AckedFrame& frame) {
   const std::size_t before = losses_.in_flight();
-  losses_.on_acked(frame, reply_rtt_);
+  losses_.on_acked(frame, reply_time_);
   ++acked_.frames;
   acked_.in_flight += before - losses_.in_flight();
   if (!frame.sent_once) return;  // it is not known which transmission this was
-  if (acked_.latest && !frame.transmission.after(*acked_.latest)) return;
-  acked_.latest = frame.transmission;
-  acked_.latest_sent_at = frame.sent_at;
+  if (acked_.largest && !frame.transmission.after(*acked_.largest)) return;
+  acked_.largest = frame.transmission;
+  acked_.largest_sent_at = frame.sent_at;
 }
 
 PathRecovery::Arrival PathRecovery::on_ack(Time now, const AckInfo& ack, const AckContext& context) {
   const bool sole = context.sole;
   const Acked acked = acked_;
   acked_ = {};
-  const bool idle = acked.frames == 0 && losses_.in_flight() == 0 && ack.spurious == 0;
+  const bool idle = acked.frames == 0 && losses_.in_flight() == 0;
   if (!sole && idle) return {};
-  const bool named = sole || losses_.knows(ack.newest);
-  std::optional<Sequence> newest = acked.latest;
-  if (sole || (named && (!newest || ack.newest.after(*newest)))) newest = ack.newest;
+  const bool named = sole || losses_.knows(ack.largest_acked);
+  std::optional<TransmissionNumber> largest_acked = acked.largest;
+  if (sole || (named && (!largest_acked || ack.largest_acked.after(*largest_acked))))
+    largest_acked = ack.largest_acked;
   Arrival arrival;
-  arrival.latest = acked.latest_sent_at;
-  if (newest && (sole || !context.outdated)) {
-    arrival.news = losses_.on_largest_acked(*newest, ack.known_end);
+  arrival.last_acked_sent_at = acked.largest_sent_at;
+  if (largest_acked && (sole || !context.outdated)) {
+    arrival.largest_acked_sent_at = losses_.on_largest_acked(*largest_acked, ack.known_end);
   } else if (!context.outdated) {
     losses_.set_known_end(ack.known_end);
   }
-  const Samples samples = measure(now, ack, arrival.news, named && newest == ack.newest, context.several);
-  if (arrival.news) {
+  const Samples samples = measure(now, ack, arrival.largest_acked_sent_at,
+                                  named && largest_acked == ack.largest_acked, context.several);
+  if (arrival.largest_acked_sent_at) {
     heard_at_ = now;
     passed_at_ = kNever;
-    arrival.latest = std::max(arrival.latest, *arrival.news);
+    arrival.last_acked_sent_at = std::max(arrival.last_acked_sent_at, *arrival.largest_acked_sent_at);
   }
-  if (ack.spurious != 0) {
-    congestion_.on_spurious_retransmits(ack.spurious);
-    losses_.on_spurious_loss(now, reply_rtt_);
-  }
-  if (!sole && acked.frames == 0 && !arrival.news) return arrival;
-  const Sequence upto = sole ? ack.newest : losses_.largest_acked();
-  congestion_.on_ack(now, {acked.frames, losses_.in_flight() + acked.in_flight, upto, ack.next,
+  if (!sole && acked.frames == 0 && !arrival.largest_acked_sent_at) return arrival;
+  const TransmissionNumber largest = sole ? ack.largest_acked : losses_.largest_acked();
+  congestion_.on_ack(now, {acked.frames, losses_.in_flight() + acked.in_flight, largest, ack.next,
                            samples.network, samples.reply});
+  update_pace();
   return arrival;
+}
+
+void PathRecovery::on_spurious_retransmits(Time now, std::size_t frames) {
+  congestion_.on_spurious_retransmits(frames);
+  update_pace();
+  losses_.on_spurious_loss(now, reply_time_);
 }
 
 PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::optional<Time> sent_at,
@@ -80,7 +88,7 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     samples.reply = now - *sent_at;
     if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
     measured_at_ = now;
-  } else if (now - measured_at_ > 4 * reply_rtt_.smoothed()) {
+  } else if (now - measured_at_ > 4 * reply_time_.smoothed()) {
     // What the peer took to acknowledge is in the sample: it says little of the network unless that was
     // short.
     const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
@@ -91,7 +99,7 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
   if (!samples.reply) return samples;
   // A path that was slow, and is tried again after a while, is not judged by how it was.
   const bool stale = several && now > sampled_at_ + kRttStaleAfter;
-  if (stale && *samples.reply < reply_rtt_.smoothed()) reply_rtt_.restart();
+  if (stale && *samples.reply < reply_time_.smoothed()) reply_time_.restart();
   if (stale && samples.network && *samples.network < network_rtt_.smoothed()) network_rtt_.restart();
   sample(now, *samples.reply, samples.network);
   if (samples.network) samples.network = network_rtt_.latest();
@@ -100,7 +108,7 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
 
 void PathRecovery::sample(Time now, Duration reply, std::optional<Duration> network) {
   sampled_at_ = now;
-  reply_rtt_.sample(reply);
+  reply_time_.sample(reply);
   if (!network) return;
   network_rtt_.sample(*network);
   min_rtt_.sample(now, network_rtt_.latest());
@@ -112,7 +120,7 @@ void PathRecovery::on_passed(Time now, Time sent_at) {
 
 std::size_t PathRecovery::detect_losses(Time now, std::vector<Sequence>& lost) {
   const std::size_t before = lost.size();
-  losses_.detect(now, reply_rtt_, lost);
+  losses_.detect(now, reply_time_, lost);
   const std::size_t overdue = lost.size() - before;
   if (overdue != 0) congestion_.on_lost(overdue);
   if (losses_.in_flight() == 0) passed_at_ = kNever;
@@ -121,23 +129,27 @@ std::size_t PathRecovery::detect_losses(Time now, std::vector<Sequence>& lost) {
 
 void PathRecovery::on_path_failed(std::vector<Sequence>& lost) {
   congestion_.on_persistent_timeout();
+  update_pace();
   passed_at_ = kNever;
   losses_.mark_all_lost(lost);
 }
 
 void PathRecovery::on_persistent_timeout() {
-  if (losses_.in_flight() != 0) congestion_.on_persistent_timeout();
+  if (losses_.in_flight() == 0) return;
+  congestion_.on_persistent_timeout();
+  update_pace();
 }
 
-Time PathRecovery::silent_until(Duration least) const {
+Time PathRecovery::fails_at(Duration least) const {
   if (passed_at_ == kNever) return kNever;
-  return std::max(heard_at_ + std::max(reply_rtt_.rto(), least), passed_at_ + reply_rtt_.smoothed());
+  return std::max(heard_at_ + std::max(reply_time_.rto(), least), passed_at_ + reply_time_.smoothed());
 }
 
 void PathRecovery::copy_rtt(const PathRecovery& other) {
-  if (reply_rtt_.measured()) return;
+  if (reply_time_.measured()) return;
   network_rtt_ = other.network_rtt_;
-  reply_rtt_ = other.reply_rtt_;
+  reply_time_ = other.reply_time_;
+  update_pace();
 }
 
 }  // namespace cluster::multipath

@@ -5,17 +5,16 @@
 //   network round trip   what the path takes; the time that frames lay unread at either end is not in it
 //   reply time           until it is known here that a frame has arrived, whatever that waited for
 //
-// An acknowledgement names the newest transmission that has arrived on any path. A sample is exact if that is
-// the newest of this path too; the frames of a slow path are never the newest, so they are measured by the
-// time of the acknowledgement, which includes what the peer took to send it.
+// An acknowledgement names the largest transmission that has arrived on any path. A sample is exact if that
+// is the largest of this path too; the frames of a slow path are never the newest of all, so they are
+// measured by the time of the acknowledgement, which includes what the peer took to send it.
 //
-// Silence of one path is judged only while others speak: passed_at_ is when a frame that was sent later on
-// another path is known to have arrived. silent_until() is when the path counts as failed unless something on
-// it arrives.
+// A path fails only while frames of others arrive: passed_at_ is when a frame that was sent later on another
+// path is known to have arrived. fails_at() is when the path counts as failed unless something on it arrives.
 //
 // Invariants: in_flight() counts the frames whose latest transmission is on this path and neither
 // acknowledged nor lost; on_frame_acked() comes before on_ack() of the same acknowledgement. No timers of its
-// own: deadline() and silent_until() say when to look again.
+// own: deadline() and fails_at() say when to look again.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +33,13 @@ namespace cluster::multipath {
 
 /// What one acknowledgement says beside the frames that it acknowledges.
 struct AckInfo {
-  Sequence newest;                ///< latest transmission that has arrived
-  Sequence known_end;             ///< it covers the frames before this one
-  Sequence next;                  ///< number of the next transmission
-  Time arrived;                   ///< at this node, perhaps long before it was read
-  std::optional<Duration> delay;  ///< between the arrival of newest and the acknowledgement, unless unknown
-  std::size_t spurious = 0;       ///< retransmissions, since the last acknowledgement
+  TransmissionNumber largest_acked;  ///< transmission that has arrived
+  Sequence known_end;                ///< it covers the frames before this one
+  TransmissionNumber next;           ///< number of the next transmission
+  Time arrived;                      ///< at this node, perhaps long before it was read
+  std::optional<Duration>
+      delay;                 ///< between the arrival of largest_acked and the acknowledgement, unless unknown
+  std::size_t spurious = 0;  ///< retransmissions, since the last acknowledgement
 };
 
 class PathRecovery {
@@ -47,25 +47,29 @@ class PathRecovery {
   explicit PathRecovery(std::size_t window_max) : congestion_(window_max) {}
 
   /// Frames that may leave now.
-  std::size_t allowance(Time now);
+  std::size_t allowance(Time now) const;
   /// True if the congestion window allows one more, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
-  void on_sent(Time now, Sequence transmission, Sequence sequence);
+  void on_sent(Time now, Sequence sequence, TransmissionNumber transmission);
   /// A frame whose latest transmission was on this path is sent again.
-  void on_retransmit(Sequence transmission);
+  void on_retransmit(TransmissionNumber transmission);
 
   void on_frame_acked(const AckedFrame& frame);
   /// What on_ack() has learnt of a path.
   struct Arrival {
-    std::optional<Time> news;  ///< when the frame was sent that is now known to be the newest to have arrived
-    Time latest{};             ///< when the latest frame was sent that this acknowledgement includes
+    /// When the largest acknowledged transmission of this path was sent, if there is a larger one than
+    /// before.
+    std::optional<Time> largest_acked_sent_at;
+    Time last_acked_sent_at{};  ///< when the latest of the frames was sent that this acknowledgement includes
   };
   struct AckContext {
     bool sole;      ///< there is no other path
     bool several;   ///< there are several IP paths
-    bool outdated;  ///< a newer acknowledgement came before this one
+    bool outdated;  ///< an acknowledgement with a larger largest_acked came before
   };
   Arrival on_ack(Time now, const AckInfo& ack, const AckContext& context);
+  /// So many retransmissions of frames that had been sent on this path were spurious.
+  void on_spurious_retransmits(Time now, std::size_t frames);
   /// A frame that was sent at `sent_at` on another path has arrived.
   void on_passed(Time now, Time sent_at);
 
@@ -75,15 +79,15 @@ class PathRecovery {
   void on_path_failed(std::vector<Sequence>& lost);
   void on_persistent_timeout();
   Time deadline() const { return losses_.deadline(); }
-  /// kNever while nothing speaks against the path. `least`: shorter silence means nothing.
-  Time silent_until(Duration least) const;
+  /// kNever while nothing speaks against the path. `least`: it does not fail sooner after the last arrival.
+  Time fails_at(Duration least) const;
 
   /// A path to the same peer that has never been measured starts with what is known of a similar one.
   void copy_rtt(const PathRecovery& other);
   void sample(Time now, Duration reply, std::optional<Duration> network);
 
   const RttEstimator& network_rtt() const { return network_rtt_; }
-  const RttEstimator& reply_rtt() const { return reply_rtt_; }
+  const RttEstimator& reply_time() const { return reply_time_; }
   Duration min_rtt() const { return min_rtt_.known() ? min_rtt_.get() : Duration::zero(); }
   const LossDetector& losses() const { return losses_; }
   const CongestionController& congestion() const { return congestion_; }
@@ -99,21 +103,22 @@ class PathRecovery {
   /// The frames of this path in the acknowledgement at hand.
   struct Acked {
     std::size_t frames = 0;
-    std::size_t in_flight = 0;       ///< those that were
-    std::optional<Sequence> latest;  ///< transmission that has arrived for certain
-    Time latest_sent_at{};
+    std::size_t in_flight = 0;                  ///< those that were
+    std::optional<TransmissionNumber> largest;  ///< transmission that has arrived for certain
+    Time largest_sent_at{};
   };
   struct Samples {
     std::optional<Duration> reply;
     std::optional<Duration> network;
   };
 
+  void update_pace();
   Samples measure(Time now, const AckInfo& ack, std::optional<Time> sent_at, bool exact, bool several);
 
   static constexpr Duration kMinRttMemory = 10s;
 
   RttEstimator network_rtt_;
-  RttEstimator reply_rtt_;
+  RttEstimator reply_time_;
   WindowedMin min_rtt_{kMinRttMemory};
   LossDetector losses_;
   CongestionController congestion_;

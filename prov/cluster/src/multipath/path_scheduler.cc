@@ -38,9 +38,9 @@ void PathScheduler::begin_turn() {
   for (const auto& path : paths_) path->link_full = false;
 }
 
-DeliveryEstimate PathScheduler::estimate(Time now, std::size_t ip) {
-  PathState& path = paths_[ip];
-  PathRecovery& recovery = path.recovery;
+DeliveryEstimate PathScheduler::estimate(Time now, std::size_t ip) const {
+  const PathState& path = paths_[ip];
+  const PathRecovery& recovery = path.recovery;
   DeliveryEstimate estimate;
   estimate.up = path.validator.validated() && !path.link_full;
   estimate.known =
@@ -53,7 +53,7 @@ DeliveryEstimate PathScheduler::estimate(Time now, std::size_t ip) {
   return estimate;
 }
 
-PathScheduler::Grant PathScheduler::select(Time now) {
+PathScheduler::Grant PathScheduler::select(Time now) const {
   if (paths_.ip_paths() == 1) return {0, paths_[0].recovery.allowance(now)};
   std::array<DeliveryEstimate, PathList::kMax> estimates;
   bool any_validated = false;
@@ -71,19 +71,20 @@ PathScheduler::Grant PathScheduler::select(Time now) {
   return {*best, std::min(estimates[*best].allowance, kGrantMax)};
 }
 
-PathScheduler::Grant PathScheduler::select_other(Time now, std::size_t path) {
+PathScheduler::Grant PathScheduler::select_other(Time now, std::size_t path) const {
   if (paths_.ip_paths() == 1) return select(now);
   const std::size_t other = least_recent(paths_.ip_path_of(path));
   return {other, std::min(paths_[other].recovery.allowance(now), kGrantMax)};
 }
 
+int PathScheduler::rank(std::size_t path) const {
+  const PathValidator& validator = paths_[path].validator;
+  return validator.validated() ? 2 : validator.proven() ? 1 : 0;
+}
+
 /// Of the IP paths that are validated, or else have ever been, the one that was used the longest ago;
 /// `except` itself if only worse ones are left.
 std::size_t PathScheduler::least_recent(std::size_t except) const {
-  const auto rank = [this](std::size_t i) {
-    const PathValidator& validator = paths_[i].validator;
-    return validator.validated() ? 2 : validator.proven() ? 1 : 0;
-  };
   std::size_t best = PathState::kNone;
   for (std::size_t i = 0; i < paths_.size(); ++i) {
     if (i == except || paths_[i].is_ethertype()) continue;
@@ -95,12 +96,12 @@ std::size_t PathScheduler::least_recent(std::size_t except) const {
   return best != PathState::kNone && rank(best) >= std::max(1, rank(except)) ? best : except;
 }
 
-std::size_t PathScheduler::carrier_of(std::size_t ip, bool alone) {
-  if (!alone) return ip;
+std::size_t PathScheduler::path_for(std::size_t ip, bool single_frame) {
+  if (!single_frame) return ip;
   const std::size_t ethertype = paths_.ethertype_or_ip(ip);
   if (ethertype == ip || !paths_[ethertype].recovery.has_window()) return ip;
   PathState& path = paths_[ip];
-  const Sequence arrived = path.recovery.losses().largest_acked();
+  const TransmissionNumber arrived = path.recovery.losses().largest_acked();
   if (path.last_burst_end.after(arrived)) return ip;
   path.last_burst_end = arrived;  // stays near, since numbers wrap around
   return ethertype;

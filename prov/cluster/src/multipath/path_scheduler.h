@@ -49,27 +49,31 @@ class PathScheduler {
   };
   /// A new turn begins: links that were full may take frames again.
   void begin_turn();
-  Grant select(Time now);
+  Grant select(Time now) const;
   /// For a frame that was not acknowledged in time: not the path that carried it, if another one will do.
-  Grant select_other(Time now, std::size_t path);
-  /// The path for frames that leave on this IP path. `alone`: one frame, which is no retransmission.
-  std::size_t carrier_of(std::size_t ip, bool alone);
+  Grant select_other(Time now, std::size_t path) const;
+  /// The path for frames that leave on this IP path. `single_frame`: one frame, which is no
+  /// retransmission.
+  std::size_t path_for(std::size_t ip, bool single_frame);
   /// True if the peer's acknowledgements of this path come too late unless each burst asks for one.
   bool window_below(std::size_t path, std::size_t frames) const;
   /// Frames left on this IP path that no later frame may overtake.
-  void on_burst_sent(std::size_t ip, Sequence last) { paths_[ip].last_burst_end = last; }
+  void on_burst_sent(std::size_t ip, TransmissionNumber last) { paths_[ip].last_burst_end = last; }
   void on_link_full(std::size_t ip) { paths_[ip].link_full = true; }
   /// When some pacer allows more.
   Time resume_at(Time now) const;
   /// Frames that may be in flight on all validated paths together.
   std::size_t window() const;
-  /// For frames that are sent several times or asked for repeatedly: another validated path each time.
+  /// For frames that are sent several times or asked for repeatedly: another validated path each time. If
+  /// none is validated any more, those that once were.
   const link::Path& next_validated();
   /// True if a retransmission of a frame on this path leaves on another one.
   bool has_other(std::size_t path) const { return least_recent(path) != path; }
 
  private:
-  DeliveryEstimate estimate(Time now, std::size_t ip);
+  DeliveryEstimate estimate(Time now, std::size_t ip) const;
+  /// Validated paths first, then those that have ever been.
+  int rank(std::size_t path) const;
   std::size_t least_recent(std::size_t except) const;
 
   static constexpr std::size_t kGrantMax = 8;  ///< frames to one path at once, where there are several

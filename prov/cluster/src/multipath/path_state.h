@@ -33,7 +33,7 @@ struct PathState {
   PathRecovery recovery;
   PathValidator validator;
   std::size_t companion = kNone;
-  Sequence
+  TransmissionNumber
       last_burst_end;  ///< of an IP path: the last transmission that left in a burst or was a retransmission
   bool link_full = false;  ///< its link took no more in this turn
 };

@@ -46,7 +46,7 @@ PathValidator::Event PathValidator::on_challenge_sent(Time now) {
   challenge_at_ = now + interval();
   if (++challenges_ <= kChallengesBeforeWarning || warned_) return Event::none;
   warned_ = true;
-  return Event::silent;
+  return Event::unanswered;
 }
 
 Duration PathValidator::interval() const {

@@ -29,12 +29,12 @@ namespace cluster::multipath {
 class PathValidator {
  public:
   enum class State : std::uint8_t { unvalidated, validated, failed };
-  /// What is worth a line in the log: once when a path stays silent, once when it works (again).
-  enum class Event : std::uint8_t { none, silent, works };
+  /// What is worth a line in the log: once when a path does not answer, once when it works (again).
+  enum class Event : std::uint8_t { none, unanswered, works };
 
   struct Rules {
-    unsigned
-        unanswered_max;      ///< retransmissions on other paths without an arrival on this one: it has failed
+    /// It has failed after so many retransmissions on other paths without an arrival on this one.
+    unsigned unanswered_max;
     Duration trusted_after;  ///< validated for so long, it is challenged at once after a failure
   };
   static constexpr unsigned kUnansweredMax = 3;
@@ -76,7 +76,7 @@ class PathValidator {
   Rules rules_;
   State state_;
   bool proven_;
-  bool warned_ = false;            ///< that it is silent
+  bool warned_ = false;            ///< that it does not answer
   bool challenged_since_ = false;  ///< ...the last failure
   unsigned unanswered_ = 0;
   unsigned challenges_ = 0;

@@ -22,7 +22,7 @@ class RttEstimator {
   Duration latest() const { return latest_; }
   /// Smoothed + 4 deviations: hardly any takes longer.
   Duration rto_unclamped() const { return smoothed_ + 4 * deviation_; }
-  /// After this much silence a frame counts as lost: rto_unclamped(), within bounds.
+  /// The retransmission timeout (RFC 6298): rto_unclamped(), within bounds.
   Duration rto() const;
 
   static constexpr Duration kRtoInitial = 1ms;

@@ -32,7 +32,7 @@ class ControlSender {
   }
   /// A segment was posted outside pump() and the application's operations.
   void mark_pending(Channel& channel) {
-    if (channel.tx.control_pending || channel.carrier->immediate()) return;
+    if (channel.tx.control_pending || channel.carrier->acked_on_post()) return;
     channel.tx.control_pending = true;
     pending_.push_back(&channel);
   }

@@ -9,7 +9,7 @@ namespace {
 /// is waited for, since its failure is.
 bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
   if (level == CompletionLevel::delivery) return true;
-  return (level == CompletionLevel::transmit || !report) && !carrier.immediate();
+  return (level == CompletionLevel::transmit || !report) && !carrier.acked_on_post();
 }
 
 std::uint8_t flags_of(bool tagged, bool has_data, CompletionLevel level) {
@@ -41,7 +41,7 @@ bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status)
     }
     request = &outgoing_.acquire(channel, op);
     segment.id = request->id;
-    if (!carrier.immediate()) token = OutgoingRequests::token_of(*request);
+    if (!carrier.acked_on_post()) token = OutgoingRequests::token_of(*request);
   }
   if (!carrier.post(segment, {op.slices, 0, op.length}, PayloadMode::copy, token)) {
     if (request != nullptr) outgoing_.withdraw(*request);
@@ -65,7 +65,7 @@ bool EagerProtocol::advance(SendRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   const bool wants_token =
-      !carrier.immediate() && must_remember(carrier, request.completion_level, request.report);
+      !carrier.acked_on_post() && must_remember(carrier, request.completion_level, request.report);
   bool first = request.posted == 0;
   while (first || request.posted < request.length) {
     wire::Segment segment;

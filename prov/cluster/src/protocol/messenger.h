@@ -47,7 +47,7 @@ class Messenger {
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
   /// A carrier has reported a token.
-  void delivered(Token token) { outgoing_.delivered(token); }
+  void acked(Token token) { outgoing_.acked(token); }
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.
   /// Messages that have arrived completely stay. With `directed`, receives that wait for this peer alone end
   /// too.
@@ -72,7 +72,7 @@ class Messenger {
   /// Segments that were posted outside pump() and the operations: the engine has to transmit them.
   ControlSender& control() { return control_; }
   const ControlSender& control() const { return control_; }
-  /// Advertises credit again, to make a silent peer acknowledge something.
+  /// Advertises credit again, to make an idle peer acknowledge something.
   void remind(Channel& channel) { credit_.advertise(channel); }
 
   /// True if some operation is under way.

@@ -39,7 +39,7 @@ void OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
   request.base = 0;
 }
 
-void OutgoingRequests::delivered(Token token) {
+void OutgoingRequests::acked(Token token) {
   OutgoingRequest* const request = pool_.find(static_cast<std::uint32_t>(token));
   if (request == nullptr) return;  // its channel failed meanwhile
   --request->unanswered;

@@ -99,7 +99,7 @@ class OutgoingRequests {
   // Tokens name requests; the high bit keeps them apart from 0.
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }
   /// The carrier has reported a token.
-  void delivered(Token token);
+  void acked(Token token);
   /// Completes a message or write if nothing more is to be waited for.
   void settle(PulledRequest& request);
   /// The receiver has finished with a message or write, in one way or the other.

@@ -45,7 +45,7 @@ class PullReceiver {
 
  private:
   PullBudget& budget_of(const Channel& channel) {
-    return channel.carrier != nullptr && channel.carrier->immediate() ? near_ : far_;
+    return channel.carrier != nullptr && channel.carrier->acked_on_post() ? near_ : far_;
   }
   void schedule(PullBudget& budget);
   bool store(const IncomingRequest& request, std::size_t offset, ConstBytes payload);

@@ -67,7 +67,7 @@ bool RendezvousProtocol::stream(PulledRequest& request) {
     const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.fragment_max(segment));
     if (part == 0) return false;
     segment.length = static_cast<std::uint32_t>(part);
-    const Token token = carrier.immediate() ? 0 : OutgoingRequests::token_of(request);
+    const Token token = carrier.acked_on_post() ? 0 : OutgoingRequests::token_of(request);
     const Gather payload{request.slices.all(), request.base + range.offset, part};
     if (!carrier.post(segment, payload, PayloadMode::reference, token)) return false;
     if (token != 0) ++request.unanswered;

@@ -4,27 +4,20 @@
 
 namespace cluster::reliability {
 
-AckProcessor::AckProcessor(SendQueue& queue, const FrameSender& sender, Handshake& handshake,
-                           multipath::PathManager& paths, multipath::PathMtu& path_mtu,
-                           RetransmissionTimer& timer, Log& log)
-    : queue_(queue),
-      sender_(sender),
-      handshake_(handshake),
-      paths_(paths),
-      path_mtu_(path_mtu),
-      timer_(timer),
-      log_(log) {}
+AckProcessor::AckProcessor(SendQueue& queue, const FrameSender& sender, FrameSize& frame_size,
+                           multipath::PathManager& paths, RetransmissionTimer& timer)
+    : queue_(queue), sender_(sender), frame_size_(frame_size), paths_(paths), timer_(timer) {}
 
 bool AckProcessor::valid(const wire::FrameView& view) const {
   return queue_.window().valid_ack(view.ack, view.has_ranges ? &view.ranges : nullptr) &&
-         !view.newest.after(sender_.last_transmission());
+         !view.largest_acked.after(sender_.last_transmission());
 }
 
 void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
   // A peer that only sends repeats its acknowledgement with each frame.
-  const Last said{view.ack, view.newest, !view.has_ranges};
-  if (said.plain && last_ == said) return;
-  last_ = said;
+  const Contents contents{view.ack, view.largest_acked, !view.has_ranges};
+  if (contents.without_ranges && last_ == contents) return;
+  last_ = contents;
   const SendWindow& window = queue_.window();
   const Sequence complete_before = window.first();
   const std::size_t acked = acknowledge_frames(view);
@@ -32,7 +25,7 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   // A full block may have left out what lies behind its last range.
   const bool partial = view.has_ranges && view.ranges.count == wire::kAckRangesMax;
   multipath::AckInfo ack{};
-  ack.newest = view.newest;
+  ack.largest_acked = view.largest_acked;
   ack.known_end = partial ? view.ranges.ranges[view.ranges.count - 1].end : window.next();
   ack.next = sender_.last_transmission() + 1;
   ack.arrived = arrived;
@@ -45,15 +38,15 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
 
 std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
   std::size_t acked = 0;
-  queue_.window().acknowledge(
-      view.ack, view.has_ranges ? &view.ranges : nullptr, [&](Sequence s, Flight& flight) {
-        ++acked;
-        paths_.recovery().on_frame_acked(flight.path,
-                                         {s, flight.transmission, flight.sent_at, flight.sendings == 1});
-        report_tokens(s, *flight.body, view.ack);
-        if (path_mtu_.is_pmtu_probe(s)) on_pmtu_probe_acked();
-        queue_.recycle(std::move(flight.body));
-      });
+  queue_.window().acknowledge(view.ack, view.has_ranges ? &view.ranges : nullptr,
+                              [&](Sequence s, SentFrame& frame) {
+                                ++acked;
+                                paths_.recovery().on_frame_acked(
+                                    frame.path, {s, frame.transmission, frame.sent_at, frame.sendings == 1});
+                                report_tokens(s, *frame.body, view.ack);
+                                frame_size_.on_acked(s);
+                                queue_.recycle(std::move(frame.body));
+                              });
   return acked;
 }
 
@@ -63,7 +56,7 @@ void AckProcessor::report_tokens(Sequence s, const FrameBody& body, Sequence com
     if (behind_gap) {
       withheld_.push_back({s, token});
     } else {
-      delivered_.push_back(token);
+      acked_tokens_.push_back(token);
     }
   }
 }
@@ -71,19 +64,9 @@ void AckProcessor::report_tokens(Sequence s, const FrameBody& body, Sequence com
 void AckProcessor::release_withheld() {
   std::erase_if(withheld_, [this](const Withheld& withheld) {
     const bool complete = withheld.sequence.before(queue_.window().first());
-    if (complete) delivered_.push_back(withheld.token);
+    if (complete) acked_tokens_.push_back(withheld.token);
     return complete;
   });
-}
-
-void AckProcessor::on_pmtu_probe_acked() {
-  switch (path_mtu_.on_pmtu_probe_acked()) {
-    case multipath::PathMtu::Answer::none: return;
-    case multipath::PathMtu::Answer::yes: return handshake_.set_path_frame_max(handshake_.link_frame_max());
-    case multipath::PathMtu::Answer::no:
-      log_.warn("path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
-                paths_[0].address.to.text().c_str(), handshake_.link_frame_max(), handshake_.frame_max());
-  }
 }
 
 /// Spurious retransmissions that this acknowledgement counts beyond the last one that had a block.
@@ -92,9 +75,9 @@ std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   return view.ranges.duplicates - std::exchange(spurious_, view.ranges.duplicates);
 }
 
-void AckProcessor::take_delivered(std::vector<carrier::Token>& tokens) {
-  tokens.insert(tokens.end(), delivered_.begin(), delivered_.end());
-  delivered_.clear();
+void AckProcessor::take_acked(std::vector<carrier::Token>& tokens) {
+  tokens.insert(tokens.end(), acked_tokens_.begin(), acked_tokens_.end());
+  acked_tokens_.clear();
 }
 
 }  // namespace cluster::reliability

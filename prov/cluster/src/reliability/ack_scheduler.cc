@@ -4,10 +4,11 @@
 
 namespace cluster::reliability {
 
-void AckScheduler::on_frame(Time now, Time at, Sequence transmission, bool ordered, Urgency urgency) {
-  if (!any_frame_ || transmission.after(newest_)) {
-    newest_ = transmission;
-    newest_at_ = at;
+void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered,
+                            Urgency urgency) {
+  if (!any_frame_ || transmission.after(largest_received_)) {
+    largest_received_ = transmission;
+    largest_received_at_ = at;
   }
   any_frame_ = true;
   ++(ordered ? ordered_ : unordered_);
@@ -20,11 +21,11 @@ void AckScheduler::on_frame(Time now, Time at, Sequence transmission, bool order
   due_ = std::min(due_, now + wait);
 }
 
-void AckScheduler::on_ack_sent(Time now, bool alone) {
+void AckScheduler::on_ack_sent(Time now, bool bare) {
   if (awaited_) {
-    replies_soon_ = !alone && now <= due_;
-    if (alone) reply_grace_until_ = now + kReplyGrace;
-  } else if (!alone && now <= reply_grace_until_) {
+    replies_soon_ = !bare && now <= due_;
+    if (bare) reply_grace_until_ = now + kReplyGrace;
+  } else if (!bare && now <= reply_grace_until_) {
     replies_soon_ = true;
   }
   awaited_ = false;

@@ -22,7 +22,7 @@ class AckScheduler {
   explicit AckScheduler(Duration delay) : delay_(delay) {}
 
   /// A sequenced frame, new or not, was read; `at`: when it had come to this node.
-  void on_frame(Time now, Time at, Sequence transmission, bool ordered, Urgency urgency);
+  void on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered, Urgency urgency);
   /// True once a frame of the peer has arrived: there is something to acknowledge.
   bool any_frame() const { return any_frame_; }
   bool owed() const { return due_ != kNever; }
@@ -30,31 +30,31 @@ class AckScheduler {
   Time last_sent_at() const { return last_sent_at_; }
   bool due(Time now) const { return now >= due_; }
   Time deadline() const { return due_; }
-  /// An acknowledgement of everything has left, with data or `alone`.
-  void on_ack_sent(Time now, bool alone);
+  /// An acknowledgement of everything has left, with data or `bare`.
+  void on_ack_sent(Time now, bool bare);
 
   /// The number of spurious retransmissions that the peer was last sent.
   std::uint32_t spurious_reported() const { return spurious_reported_; }
   void set_spurious_reported(std::uint32_t count) { spurious_reported_ = count; }
 
-  Sequence newest() const { return newest_; }
-  Time newest_arrived() const { return newest_at_; }
+  TransmissionNumber largest_received() const { return largest_received_; }
+  Time largest_received_at() const { return largest_received_at_; }
 
  private:
   static constexpr Duration kReplyWait = 10us;
-  static constexpr Duration kReplyGrace = 25us;  ///< more: the lone frame itself has delayed the answer
+  static constexpr Duration kReplyGrace = 25us;  ///< more: the bare frame itself has delayed the answer
   static constexpr unsigned kOrderedMax = 16;
   static constexpr unsigned kUnorderedMax = 8;
 
   Duration delay_;
   bool any_frame_ = false;
-  Sequence newest_;
-  Time newest_at_{};
+  TransmissionNumber largest_received_;
+  Time largest_received_at_{};
   Time due_ = kNever;
   Time last_sent_at_{};
   bool awaited_ = false;      ///< the peer waits for the acknowledgement that is owed
   bool replies_soon_ = true;  ///< the last awaited one left with data, or could have
-  Time reply_grace_until_{};  ///< data sent by then could have carried the last one that went alone
+  Time reply_grace_until_{};  ///< data sent by then could have carried the last bare one
   std::uint32_t spurious_reported_ = 0;
   unsigned ordered_ = 0;  ///< arrived since the last acknowledgement
   unsigned unordered_ = 0;

@@ -34,10 +34,11 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
     : counters_(counters),
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
       handshake_(opening_of(settings, identity), further_addresses(identity)),
+      frame_size_(handshake_, paths_, log),
       timer_(settings.ack_delay),
-      queue_(handshake_, paths_, bodies, status_),
-      sender_(queue_, handshake_, paths_, path_mtu_, timer_, counters),
-      acks_(queue_, sender_, handshake_, paths_, path_mtu_, timer_, log),
+      queue_(handshake_, frame_size_, paths_, bodies, status_),
+      sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
+      acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
       challenger_(paths_),
       liveness_(settings.peer_timeout) {}
@@ -65,9 +66,9 @@ void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
   const FrameSender::Outcome sent = sender_.send_bursts(now, clock, link, ack);
   send_challenges(sent, paths_.ip_paths() != paths_before, link);
   AckIncluded included = sent.ack;
-  const bool alone = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
-  if (alone) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
-  receiver_.on_ack_sent(sent.now, ack, included, alone);
+  const bool bare = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
+  if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
+  receiver_.on_ack_sent(sent.now, ack, included, bare);
   liveness_.set_expecting(sent.now, !queue_.drained());
 }
 
@@ -82,12 +83,12 @@ void Flow::detect_losses(Time now) {
 /// known, because the frame that finds it out must take the IP path.
 void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link) {
   const multipath::PathChallenger::Content content{handshake_.opening().session, handshake_.peer_session(),
-                                               handshake_.frame_max()};
+                                                   frame_size_.frame_max()};
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths))
     challenger_.challenge_ip_paths(sent.now, link, content);
   if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
   const bool worthwhile = sender_.sent() >= multipath::PathChallenger::kFramesBeforeEthertype;
-  if (worthwhile && path_mtu_.settled(handshake_.link_frame_max())) {
+  if (worthwhile && frame_size_.settled()) {
     challenger_.challenge_ethertype_paths(sent.now, link, content);
   }
 }
@@ -95,12 +96,8 @@ void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, lin
 /// Once the peer's opening is known: which further addresses it has, and how long its frames may be.
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
-  const std::size_t longest = handshake_.link_frame_max();
-  if (path_mtu_.pmtu_probe_due(longest)) {
-    const auto probe = queue_.push_padding(longest - sizeof(wire::FrameHeader));
-    if (probe) path_mtu_.on_pmtu_probe_sent(*probe);
-  }
-  if (path_mtu_.settled(longest)) paths_.join(handshake_.peer_addresses());
+  frame_size_.send_pmtu_probe(queue_);
+  if (frame_size_.settled()) paths_.join(handshake_.peer_addresses());
 }
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived) {
@@ -134,31 +131,34 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
 Time Flow::deadline() const {
   if (!alive()) return kNever;
   return std::min({receiver_.deadline(), paths_.recovery().deadline(),
-                   timer_.deadline(paths_.recovery().reply_rtt()), liveness_.deadline(), sender_.deadline()});
+                   timer_.deadline(paths_.recovery().reply_time()), liveness_.deadline(),
+                   sender_.deadline()});
 }
 
 void Flow::on_timer(Time now) {
   if (!alive()) return;
-  status_ = receiver_.fin_timed_out(now) ? Status::reset : liveness_.check(now);
+  status_.end(receiver_.fin_timed_out(now) ? Status::reset : liveness_.check(now));
   if (!alive()) return;
   detect_losses(now);
-  const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_rtt());
+  const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_time());
   if (event == RetransmissionTimer::Event::none) return;
   if (queue_.window().outstanding() == 0) {
-    sender_.request_zero_window_probe();  // the peer has every frame, and holds one for which it has no memory
+    sender_
+        .request_zero_window_probe();  // the peer has every frame, and holds one for which it has no memory
   } else {
-    on_silence(now, event == RetransmissionTimer::Event::rto);
+    on_retransmission_timer(now, event);
   }
 }
 
 /// Frames are outstanding, and no acknowledgement comes. If the peer is known to miss a frame, that one is
 /// repeated; else the last one, whose acknowledgement tells about all before it (RFC 8985 section 7).
-void Flow::on_silence(Time now, bool timeout) {
+void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   const SendWindow& window = queue_.window();
-  const bool oldest = timeout || window.has_gap();
-  const Sequence frame = oldest ? window.oldest() : window.next() + ~std::uint32_t{0};
+  const bool rto = event == RetransmissionTimer::Event::rto;
+  const bool oldest = rto || window.has_gap();
+  const Sequence frame = oldest ? window.oldest() : window.next().previous();
   sender_.repeat(frame);
-  if (timeout) {
+  if (rto) {
     ++counters_.timeouts;
     if (timer_.persistent()) paths_.recovery().on_persistent_timeout();
     if (!handshake_.peer_has_opening()) paths_.try_next_rail();
@@ -179,8 +179,7 @@ void Flow::on_path_error(Time now, const link::PathError& error) {
     return;
   }
   const Status verdict = liveness_.check(now);
-  if (verdict == Status::ok) return;
-  status_ = verdict == Status::refused && handshake_.knows_peer() ? Status::reset : verdict;
+  status_.end(verdict == Status::refused && handshake_.knows_peer() ? Status::reset : verdict);
 }
 
 void Flow::close(Time now, link::Link& link) {
@@ -188,13 +187,13 @@ void Flow::close(Time now, link::Link& link) {
   // A peer that was never addressed has no session to end.
   const bool addressed = handshake_.knows_peer() || sender_.last_transmission().value != 0;
   if (addressed) sender_.send_fin(link, receiver_.acknowledgement(now));
-  status_ = Status::canceled;
+  status_.end(Status::canceled);
 }
 
 FlowStats Flow::stats() const {
   return {
       .paths = paths_.stats(),
-      .frame_max = handshake_.frame_max(),
+      .frame_max = frame_size_.frame_max(),
       .queued = queue_.window().queued(),
       .sent = sender_.sent(),
       .retransmitted = sender_.retransmitted(),

@@ -3,8 +3,9 @@
 //
 // The flow composes objects that own their state, and contains no arithmetic of its own:
 //   handshake       whose session this is, and what still has to be said to open it
-//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them until acked
-//   frame sender    which frames leave now, and on which path
+//   frame size      how long frames may be: what both links take, and the path between has shown to carry
+//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them until
+//   acked frame sender    which frames leave now, and on which path
 //   ack processor   what the peer's acknowledgements say: acked segments, losses, round trips
 //   frame receiver  what has arrived, in which order it is delivered, when it is acknowledged
 //   paths           the ways to the peer (multipath/): round trip, losses, congestion, pace of each
@@ -25,14 +26,15 @@
 #include "carrier/carrier.h"
 #include "link/link.h"
 #include "multipath/address_pairing.h"
-#include "multipath/path_manager.h"
-#include "multipath/path_mtu.h"
 #include "multipath/path_challenger.h"
+#include "multipath/path_manager.h"
 #include "multipath/path_stats.h"
 #include "reliability/ack_processor.h"
 #include "reliability/burst_clock.h"
+#include "reliability/flow_status.h"
 #include "reliability/frame_receiver.h"
 #include "reliability/frame_sender.h"
+#include "reliability/frame_size.h"
 #include "reliability/handshake.h"
 #include "reliability/liveness.h"
 #include "reliability/retransmission_timer.h"
@@ -98,8 +100,8 @@ class Flow {
   /// this flow belongs to). Call receiver().next() until it is false before anything else. `arrived`: at this
   /// node, where the frame may have lain unread; kNever: not known.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever);
-  /// Appends the tokens of segments that the peer has by now.
-  void take_delivered(std::vector<carrier::Token>& tokens) { acks_.take_delivered(tokens); }
+  /// Appends the tokens of segments that the peer has acknowledged.
+  void take_acked(std::vector<carrier::Token>& tokens) { acks_.take_acked(tokens); }
 
   // --- time ---
   /// When on_timer() wants to be called; kNever if nothing is pending.
@@ -108,8 +110,8 @@ class Flow {
   void on_timer(Time now);
 
   // --- life ---
-  /// A keep-alive was answered over this path by the peer's responder, which says that the process lives; or a
-  /// path challenge by its engine, which says that the path leads to the peer.
+  /// A keep-alive was answered over this path by the peer's responder, which says that the process lives; or
+  /// a path challenge by its engine, which says that the path leads to the peer.
   void on_alive(Time now, const link::Path& from, bool by_engine);
   /// ICMP says that nothing is at this address of the peer (port or host unreachable).
   void on_path_error(Time now, const link::PathError& error);
@@ -117,7 +119,7 @@ class Flow {
   bool keep_alive_due(Time now) const { return alive() && liveness_.keep_alive_due(now); }
   void on_keep_alive_sent(Time now) { liveness_.on_keep_alive_sent(now); }
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.
-  Status status() const { return status_; }
+  Status status() const { return status_.cause(); }
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// Says goodbye once (a fin frame); the flow is over afterwards.
@@ -128,17 +130,17 @@ class Flow {
   bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
-  bool alive() const { return status_ == Status::ok; }
+  bool alive() const { return status_.alive(); }
   void join_paths();
   void detect_losses(Time now);
   void send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link);
-  void on_silence(Time now, bool timeout);
+  void on_retransmission_timer(Time now, RetransmissionTimer::Event event);
 
   Counters& counters_;
   multipath::PathManager paths_;
-  multipath::PathMtu path_mtu_;
   Handshake handshake_;
-  Status status_ = Status::ok;
+  FrameSize frame_size_;
+  FlowStatus status_;
   RetransmissionTimer timer_;
   SendQueue queue_;
   FrameSender sender_;

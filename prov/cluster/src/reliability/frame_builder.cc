@@ -4,9 +4,9 @@
 
 namespace cluster::reliability {
 
-void FrameBuilder::add(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+void FrameBuilder::add(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
                        carrier::Token token, std::size_t capacity) {
-  const bool refer = hold == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
+  const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
   if (refer && add_reference(segment, payload, token, capacity)) return;
   add_copy(segment, payload, token, capacity);
 }

@@ -27,7 +27,7 @@ class FrameBuilder {
   static constexpr std::size_t kFramesMax = 3;
 
   /// The segment fits into an empty frame with `capacity` bytes for segments.
-  void add(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode hold,
+  void add(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
            carrier::Token token, std::size_t capacity);
   /// Payload that fills the open frame, or a new one if little would fit.
   std::size_t payload_space(const wire::Segment& segment, std::size_t capacity) const;

@@ -5,7 +5,7 @@
 namespace cluster::reliability {
 
 FrameReceiver::FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths,
-                             Counters& counters, Status& status)
+                             Counters& counters, FlowStatus& status)
     : paths_(paths), counters_(counters), status_(status), window_(window), acks_(ack_delay) {}
 
 ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time arrived) {
@@ -45,7 +45,7 @@ void FrameReceiver::on_fin(Time now, Sequence end) {
 }
 
 void FrameReceiver::end_if_complete() {
-  if (fin_ && window_.expected() == *fin_ && window_.all_handed_on()) status_ = Status::reset;
+  if (fin_ && window_.expected() == *fin_ && window_.all_handed_on()) status_.end(Status::reset);
 }
 
 bool FrameReceiver::next(ConstBytes& segments) {
@@ -56,13 +56,13 @@ bool FrameReceiver::next(ConstBytes& segments) {
 
 /// The peer may have backed off after many repetitions of the frame: it is acknowledged at once.
 void FrameReceiver::resume(Time now) {
-  const Sequence brought_by = window_.resume();
+  const TransmissionNumber brought_by = window_.resume();
   acks_.on_frame(now, now, brought_by, true, AckScheduler::Urgency::now);
 }
 
-void FrameReceiver::on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool alone) {
+void FrameReceiver::on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare) {
   if (included == AckIncluded::none) return;
-  acks_.on_ack_sent(now, alone);
+  acks_.on_ack_sent(now, bare);
   if (included == AckIncluded::block) acks_.set_spurious_reported(ack.spurious());
 }
 

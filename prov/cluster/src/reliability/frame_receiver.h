@@ -12,10 +12,10 @@
 
 #include "base/bytes.h"
 #include "base/counters.h"
-#include "base/status.h"
 #include "base/units.h"
 #include "multipath/path_manager.h"
 #include "reliability/ack_scheduler.h"
+#include "reliability/flow_status.h"
 #include "reliability/outgoing_ack.h"
 #include "reliability/receive_window.h"
 #include "wire/admit.h"
@@ -30,9 +30,9 @@ enum class ReceiveResult : std::uint8_t {
 
 class FrameReceiver {
  public:
-  /// `status` is that of the flow, which becomes `reset` once the peer has closed and nothing is left of it.
+  /// Ends the flow (`reset`) once the peer has closed and everything that it sent has been handed on.
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
-                Status& status);
+                FlowStatus& status);
 
   /// A frame with segments; `arrived`: when it came to this node.
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived);
@@ -55,8 +55,8 @@ class FrameReceiver {
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
-  /// Frames have left that carry `ack` as far as `included` says; `alone`: a frame of its own.
-  void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool alone);
+  /// Frames have left that carry `ack` as far as `included` says; `bare`: in a frame of its own.
+  void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare);
 
   bool fin_timed_out(Time now) const { return now >= fin_deadline(); }
   Time deadline() const { return std::min(acks_.deadline(), fin_deadline()); }
@@ -72,7 +72,7 @@ class FrameReceiver {
 
   multipath::PathManager& paths_;
   Counters& counters_;
-  Status& status_;
+  FlowStatus& status_;
   ReceiveWindow window_;
   AckScheduler acks_;
   std::optional<Sequence> fin_;   ///< the peer has closed; its frames end before this one

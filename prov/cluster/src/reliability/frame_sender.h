@@ -1,17 +1,15 @@
-// Sends the frames of one flow: in each turn frames to retransmit first, then new ones, in bursts, each burst
-// on the path that delivers next. What leaves is noted where it matters later: send window, path (loss
-// detector, pacer), retransmission timer.
+// Sends the frames of one flow, in bursts, each with the frames and the path that FrameSelector names. What
+// leaves is noted where it matters later: send window, path (loss detector, pacer), retransmission timer.
 //
 // Invariants: every sending of a frame has a transmission number of its own, larger than all before (RFC
 // 9002: so acknowledgements of retransmissions are not ambiguous). A frame that the link does not take was
 // not sent: it stays queued or lost, and the link is tried again after kRetryLink.
 //
-// Beyond the windows two frames may leave: the one that a tail loss probe or a retransmission timeout
-// repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory and says
-// nothing (RFC 9293 3.8.6.1).
+// Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
+// timeout repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory
+// and says nothing (RFC 9293 3.8.6.1).
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,8 +17,9 @@
 #include "base/counters.h"
 #include "link/link.h"
 #include "multipath/path_manager.h"
-#include "multipath/path_mtu.h"
 #include "reliability/burst_clock.h"
+#include "reliability/frame_selector.h"
+#include "reliability/frame_size.h"
 #include "reliability/handshake.h"
 #include "reliability/outgoing_ack.h"
 #include "reliability/retransmission_timer.h"
@@ -30,8 +29,8 @@ namespace cluster::reliability {
 
 class FrameSender {
  public:
-  FrameSender(SendQueue& queue, const Handshake& handshake, multipath::PathManager& paths,
-              multipath::PathMtu& path_mtu, RetransmissionTimer& timer, Counters& counters);
+  FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize& frame_size,
+              multipath::PathManager& paths, RetransmissionTimer& timer, Counters& counters);
 
   struct Outcome {
     Time now;  ///< when the last burst left
@@ -49,62 +48,42 @@ class FrameSender {
   void send_fin(link::Link& link, const OutgoingAck& ack);
 
   /// The frame goes out next, whatever the windows allow.
-  void repeat(Sequence frame) { repeat_ = frame; }
+  void repeat(Sequence frame) { selector_.repeat(frame); }
   void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
   /// When the link is tried again or the pacer allows more.
   Time deadline() const { return std::min(retry_at_, resume_at_); }
-  Sequence last_transmission() const { return transmission_; }
+  TransmissionNumber last_transmission() const { return transmission_; }
   /// True if this sending of this frame may still be on its way.
-  bool has_in_flight(Sequence sequence, Sequence transmission) const;
+  bool has_in_flight(Sequence sequence, TransmissionNumber transmission) const;
 
   std::uint64_t sent() const { return sent_; }
   std::uint64_t retransmitted() const { return retransmitted_; }
 
  private:
-  struct Pick {
-    Sequence sequence;
-    bool again = false;
-  };
-  /// What leaves with one call of the link.
-  struct Selection {
-    std::array<Pick, link::kBurstMax> picks;
-    std::size_t count = 0;
-    std::size_t path = 0;
-    bool more = false;     ///< something is left that has to wait
-    bool again = false;    ///< a frame in it is retransmitted
-    bool awaited = false;  ///< a token waits for the acknowledgement of a frame in it or in flight
-  };
-
-  Selection select(Time now);
-  void select_new(Selection& selection, std::size_t limit);
-  bool wants_ack(const Selection& selection) const;
-  bool send_burst(Time now, link::Link& link, const Selection& selection, const OutgoingAck& ack,
-                  AckIncluded& included);
-  void note_sent(Time now, const Pick& pick, std::size_t path);
+  bool send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                  const OutgoingAck& ack, AckIncluded& included);
+  void note_sent(Time now, const FrameSelector::Pick& pick, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,
                                        link::Link& link, const OutgoingAck& ack);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
-  static constexpr std::size_t kSmallWindow = 32;
-  static constexpr std::size_t kShortBurst = 16;
-  static constexpr std::size_t kLead = 2 * kShortBurst;  ///< frames in flight that keep a peer busy
   static constexpr std::size_t kFinCopies = 3;
   static constexpr Duration kRetryLink = 20us;
 
   SendQueue& queue_;
   const Handshake& handshake_;
+  FrameSize& frame_size_;
   multipath::PathManager& paths_;
-  multipath::PathMtu& path_mtu_;
+  FrameSelector selector_;
   RetransmissionTimer& timer_;
   Counters& counters_;
-  FrameBody empty_{0};              ///< for frames without segments
-  Sequence transmission_;           ///< number of the last sending
-  std::optional<Sequence> repeat_;  ///< goes out next, whatever the windows allow
+  FrameBody empty_{0};               ///< for frames without segments
+  TransmissionNumber transmission_;  ///< number of the last sending
   bool zero_window_probe_due_ = false;
-  std::optional<Sequence> zero_window_probe_;  ///< transmission number of the last one
-  Time retry_at_ = kNever;                ///< the link was full
-  Time resume_at_ = kNever;               ///< the pacer allows more
+  std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
+  Time retry_at_ = kNever;                               ///< the link was full
+  Time resume_at_ = kNever;                              ///< the pacer allows more
   std::uint64_t sent_ = 0;
   std::uint64_t retransmitted_ = 0;
 };

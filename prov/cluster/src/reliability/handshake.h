@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "multipath/path_mtu.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
@@ -78,33 +77,22 @@ class Handshake {
     const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);
     return peer_has_opening_ ? both : std::min(both, kInitialFramesMax);
   }
-  /// Largest frame to send, header included: both links and the path carry it.
-  std::size_t frame_max() const {
-    return std::min(link_frame_max(), peer_ ? path_frame_max_ : kInitialFrameSize);
-  }
-  /// What both links carry; the path in between may carry less (RFC 8899).
+  /// Largest frame that both links carry, header included; what lies in between may carry less
+  /// (frame_size.h).
   std::size_t link_frame_max() const {
     return std::min(ours_.frame_max, peer_ ? peer_->frame_max : ours_.frame_max);
   }
-  /// A frame of that size has arrived.
-  void set_path_frame_max(std::size_t bytes) { path_frame_max_ = bytes; }
-  /// Bytes of a frame that are left for segments.
-  std::size_t segment_capacity() const { return frame_max() - sizeof(wire::FrameHeader) - opening_size(); }
   std::size_t opening_size() const {
     return peer_has_opening_ ? 0 : sizeof(wire::OpeningBlock) + further_.size() * sizeof(wire::RailBlock);
   }
 
  private:
-  /// Fits on every IPv6 path (1280 bytes, RFC 8200), so the first frames pass any smaller MTU.
-  static constexpr std::size_t kInitialFrameSize = 1232;
-
   wire::Opening ours_;
   std::vector<SocketAddress> further_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
   bool address_validated_ = false;
   bool peer_has_opening_ = false;
-  std::size_t path_frame_max_ = multipath::PathMtu::kBasePlpmtu;
 };
 
 }  // namespace cluster::reliability

@@ -10,14 +10,14 @@ OutgoingAck::OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow
       gap_(arrivals.has_gap()),
       spurious_news_(arrivals.spurious() != acks.spurious_reported()),
       ack_(arrivals.expected()),
-      newest_(acks.newest()),
-      newest_arrived_(acks.newest_arrived()) {
+      largest_acked_(acks.largest_received()),
+      largest_acked_at_(acks.largest_received_at()) {
   set_departure(now);
   if (gap_ || arrivals.spurious() != 0) arrivals.fill_ranges(block_.emplace());
 }
 
 void OutgoingAck::set_departure(Time now) {
-  const auto age = static_cast<std::uint64_t>(std::max(now - newest_arrived_, Duration::zero()).count());
+  const auto age = static_cast<std::uint64_t>(std::max(now - largest_acked_at_, Duration::zero()).count());
   constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
   delay_ = static_cast<std::uint16_t>(std::min(age / wire::kAckDelayUnit, limit));
 }
@@ -36,7 +36,7 @@ OutgoingAck::Fit OutgoingAck::fit(std::size_t free_bytes, bool bare) const {
 void OutgoingAck::write(wire::FrameHeader& header) const {
   header.ack_delay = delay_;
   header.ack = ack_.value;
-  header.newest = newest_.value;
+  header.largest_acked = largest_acked_.value;
 }
 
 }  // namespace cluster::reliability

@@ -48,8 +48,8 @@ class OutgoingAck {
   bool gap_;            ///< ranges must go with it
   bool spurious_news_;  ///< the peer does not know the number of spurious retransmissions yet
   Sequence ack_;
-  Sequence newest_;        ///< largest transmission that has arrived...
-  Time newest_arrived_{};  ///< ...and when
+  TransmissionNumber largest_acked_;  ///< largest transmission that has arrived...
+  Time largest_acked_at_{};           ///< ...and when
   std::uint16_t delay_ = 0;
   std::optional<wire::Ack> block_;
 };

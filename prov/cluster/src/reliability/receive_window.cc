@@ -24,7 +24,7 @@ void ReceiveWindow::grow(std::size_t slots) {
   mask_ = mask;
 }
 
-ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, Sequence transmission, bool ordered,
+ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, TransmissionNumber transmission, bool ordered,
                                              ConstBytes segments) {
   const std::int32_t ahead = s - expected_;
   if (ahead >= static_cast<std::int32_t>(size_)) return Arrival::outside;
@@ -66,7 +66,7 @@ void ReceiveWindow::hold(ConstBytes rest) {
   holding_ = true;
 }
 
-Sequence ReceiveWindow::resume() {
+TransmissionNumber ReceiveWindow::resume() {
   assert(holding_ && all_handed_on());
   holding_ = false;
   if (highest_end_ == expected_) ++highest_end_;

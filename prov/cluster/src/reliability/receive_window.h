@@ -37,7 +37,7 @@ class ReceiveWindow {
   /// Memory is taken as gaps need it.
   explicit ReceiveWindow(std::size_t size);
 
-  Arrival arrive(Sequence s, Sequence transmission, bool ordered, ConstBytes segments);
+  Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
   /// The next run of segments; valid until the next call of next() or arrive().
   bool next(ConstBytes& segments);
   /// Takes back `rest`, the end of what next() gave last out of an ordered frame. Until resume() only
@@ -48,7 +48,7 @@ class ReceiveWindow {
   /// What is held; nothing if nothing is.
   ConstBytes held() const { return holding_ ? ConstBytes(at(expected_).segments) : ConstBytes{}; }
   /// next() goes on with what was held. Returns the sending that had brought it.
-  Sequence resume();
+  TransmissionNumber resume();
 
   std::size_t size() const { return size_; }
   Sequence expected() const { return expected_; }
@@ -65,8 +65,8 @@ class ReceiveWindow {
 
  private:
   struct Slot {
-    Sequence sequence;      ///< what was here last, as long as nothing newer needs the place...
-    Sequence transmission;  ///< ...and the sending that brought it
+    Sequence sequence;                ///< what was here last, as long as nothing newer needs the place...
+    TransmissionNumber transmission;  ///< ...and the sending that brought it
     bool kept = false;
     std::vector<std::byte> segments;  ///< waiting to be handed on, if kept
   };

@@ -1,8 +1,14 @@
-// When a frame is sent again because nothing is acknowledged. First a tail loss probe (RFC 8985 section 7),
-// after two reply times (or the unclamped RTO, if that is longer) and the peer's acknowledgement delay: one
-// frame is repeated, whose acknowledgement tells the loss detector about all before it. Then retransmission
-// timeouts (RFC 6298), each twice as long as the one before, up to a second. Every sending and every progress
-// restarts the timer; progress also resets the backoff.
+// When a frame is sent again because nothing is acknowledged. First a tail loss probe (TLP, RFC 8985 section
+// 7): one frame is repeated, whose acknowledgement tells the loss detector about all before it. Then
+// retransmission timeouts (RTO, RFC 6298 section 5), each twice as long as the one before, up to a second.
+//
+//   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the acknowledgement delay:
+//         reply times contain what the peer has waited, but the last frame may be the first for which it
+//         waits in full (RFC 8985 section 7.2)
+//   RTO   smoothed + 4 deviations of the reply time, within bounds
+//
+// Every sending and every progress restarts the timer (RFC 9002 section 6.2.1); progress also resets the
+// backoff.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +38,8 @@ class RetransmissionTimer {
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// True from the second timeout without progress on (RFC 9002 7.6): one may be host delay of the peer.
+  /// True from the second timeout without progress on (RFC 9002 7.6, persistent congestion): a single one may
+  /// be host delay of the peer.
   bool persistent() const { return backoff_ > 1; }
 
  private:
@@ -40,7 +47,9 @@ class RetransmissionTimer {
   static constexpr unsigned kBackoffMax = 13;  ///< 200 us doubled so often is beyond a second
 
   Duration interval(const multipath::RttEstimator& reply_time) const;
-  bool tlp_next(const multipath::RttEstimator& reply_time) const { return !tlp_sent_ && reply_time.measured(); }
+  bool tlp_next(const multipath::RttEstimator& reply_time) const {
+    return !tlp_sent_ && reply_time.measured();
+  }
 
   Duration ack_delay_;
   bool running_ = false;

@@ -9,10 +9,11 @@
 #include <memory>
 #include <optional>
 
-#include "base/status.h"
 #include "carrier/carrier.h"
 #include "multipath/path_manager.h"
+#include "reliability/flow_status.h"
 #include "reliability/frame_builder.h"
+#include "reliability/frame_size.h"
 #include "reliability/handshake.h"
 #include "reliability/send_window.h"
 
@@ -20,9 +21,9 @@ namespace cluster::reliability {
 
 class SendQueue final : public carrier::Carrier {
  public:
-  /// `status` is that of the flow: a flow that has ended takes nothing.
-  SendQueue(const Handshake& handshake, const multipath::PathManager& paths, BodyPool& bodies,
-            const Status& status);
+  /// A flow that has ended takes nothing.
+  SendQueue(const Handshake& handshake, const FrameSize& frame_size, const multipath::PathManager& paths,
+            BodyPool& bodies, const FlowStatus& status);
 
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t fragment_max(const wire::Segment& segment) const override;
@@ -30,7 +31,7 @@ class SendQueue final : public carrier::Carrier {
   std::size_t eager_limit() const override;
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  bool immediate() const override { return false; }
+  bool acked_on_post() const override { return false; }
 
   /// True if frames are unacknowledged, none waits to be sent, and another segment like the last would fit
   /// into the open frame: then sending that frame may wait for it.
@@ -50,9 +51,10 @@ class SendQueue final : public carrier::Carrier {
   static constexpr std::size_t kQueuedMax = 88;
 
   const Handshake& handshake_;
+  const FrameSize& frame_size_;
   const multipath::PathManager& paths_;
   BodyPool& bodies_;
-  const Status& status_;
+  const FlowStatus& status_;
   SendWindow window_;
   FrameBuilder builder_;
 };

@@ -7,57 +7,59 @@ namespace cluster::reliability {
 
 SendWindow::SendWindow(std::size_t capacity)
     : capacity_(std::bit_ceil(capacity)),
-      flights_(std::min(capacity_, kInitialFrames)),
-      mask_(static_cast<std::uint32_t>(flights_.size() - 1)),
+      frames_(std::min(capacity_, kInitialFrames)),
+      mask_(static_cast<std::uint32_t>(frames_.size() - 1)),
       outstanding_(capacity_) {}
 
 void SendWindow::grow() {
-  std::vector<Flight> wider(flights_.size() * 2);
+  std::vector<SentFrame> wider(frames_.size() * 2);
   const auto mask = static_cast<std::uint32_t>(wider.size() - 1);
   for (Sequence s = first_; s != end_; ++s) wider[s.value & mask] = std::move(at(s));
-  flights_ = std::move(wider);
+  frames_ = std::move(wider);
   mask_ = mask;
 }
 
 void SendWindow::push(std::unique_ptr<FrameBody> body) {
   assert(has_space(1));
-  if (static_cast<std::size_t>(end_ - first_) == flights_.size()) grow();
-  Flight& flight = at(end_);
-  flight.body = std::move(body);
-  flight.sendings = 0;
-  flight.state = Flight::State::queued;
+  if (static_cast<std::size_t>(end_ - first_) == frames_.size()) grow();
+  SentFrame& frame = at(end_);
+  frame.body = std::move(body);
+  frame.sendings = 0;
+  frame.state = SentFrame::State::queued;
   ++end_;
 }
 
-void SendWindow::on_sent(Sequence s, Sequence transmission, Time now, std::uint8_t path) {
-  Flight& flight = at(s);
+void SendWindow::on_sent(Sequence s, TransmissionNumber transmission, Time now, std::uint8_t path) {
+  SentFrame& frame = at(s);
   if (s == next_) {
     ++next_;
     outstanding_.insert(s);
     ++outstanding_count_;
-    if (!flight.body->tokens.empty()) ++with_tokens_;
+    if (!frame.body->tokens.empty()) ++with_tokens_;
   }
-  if (flight.state != Flight::State::in_flight) ++in_flight_;
-  flight.path = path;
-  flight.state = Flight::State::in_flight;
-  flight.transmission = transmission;
-  flight.sent_at = now;
-  ++flight.sendings;
+  const bool was_lost = frame.state == SentFrame::State::lost;
+  if (frame.state != SentFrame::State::in_flight) ++in_flight_;
+  frame.path = path;
+  frame.state = SentFrame::State::in_flight;
+  frame.transmission = transmission;
+  frame.sent_at = now;
+  ++frame.sendings;
+  if (was_lost) drop_outdated_losses();
 }
 
 void SendWindow::mark_lost(Sequence s) {
-  Flight& flight = at(s);
-  assert(flight.state == Flight::State::in_flight);
+  SentFrame& frame = at(s);
+  assert(frame.state == SentFrame::State::in_flight);
   --in_flight_;
-  flight.state = Flight::State::lost;
+  frame.state = SentFrame::State::lost;
   lost_.push_back(s);
 }
 
 Sequence SendWindow::pop_lost() {
-  [[maybe_unused]] const bool any = has_lost();
-  assert(any);
+  assert(has_lost());
   const Sequence s = lost_.front();
   lost_.pop_front();
+  drop_outdated_losses();
   return s;
 }
 
@@ -73,26 +75,25 @@ bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   return true;
 }
 
-void SendWindow::remove(Sequence s, Flight& flight) {
+void SendWindow::remove(Sequence s, SentFrame& frame) {
   outstanding_.erase(s);
   --outstanding_count_;
-  if (flight.state == Flight::State::in_flight) --in_flight_;
-  if (!flight.body->tokens.empty()) --with_tokens_;
-  flight.state = Flight::State::acknowledged;
+  if (frame.state == SentFrame::State::in_flight) --in_flight_;
+  if (!frame.body->tokens.empty()) --with_tokens_;
+  frame.state = SentFrame::State::acknowledged;
 }
 
-bool SendWindow::has_lost() {
+void SendWindow::drop_outdated_losses() {
   while (!lost_.empty()) {
     const Sequence s = lost_.front();
-    if (is_outstanding(s) && at(s).state == Flight::State::lost) return true;
+    if (is_outstanding(s) && at(s).state == SentFrame::State::lost) return;
     lost_.pop_front();
   }
-  return false;
 }
 
 std::size_t SendWindow::footprint() const {
-  std::size_t bytes = flights_.capacity() * sizeof(Flight) + outstanding_.footprint() + lost_.footprint();
-  for (const Flight& flight : flights_) bytes += flight.body == nullptr ? 0 : flight.body->footprint();
+  std::size_t bytes = frames_.capacity() * sizeof(SentFrame) + outstanding_.footprint() + lost_.footprint();
+  for (const SentFrame& frame : frames_) bytes += frame.body == nullptr ? 0 : frame.body->footprint();
   return bytes;
 }
 

@@ -23,7 +23,7 @@ std::byte* write_opening(const Handshake& handshake, std::byte* at) {
 }  // namespace
 
 wire::FrameHeader session_header(wire::FrameKind kind, std::uint8_t flags, Sequence sequence,
-                                 Sequence transmission) {
+                                 TransmissionNumber transmission) {
   wire::FrameHeader header{};
   header.kind = static_cast<std::uint8_t>(kind);
   header.flags = flags;
@@ -32,12 +32,12 @@ wire::FrameHeader session_header(wire::FrameKind kind, std::uint8_t flags, Seque
   return header;
 }
 
-AckIncluded encode_session_frame(wire::FrameHeader header, const Handshake& handshake, const OutgoingAck& ack,
-                                 FrameBody& body, link::OutFrame& out) {
+AckIncluded encode_session_frame(wire::FrameHeader header, const Handshake& handshake, std::size_t frame_max,
+                                 const OutgoingAck& ack, FrameBody& body, link::OutFrame& out) {
   using namespace wire::frame_flag;
   const std::size_t opening = handshake.opening_size();
   const std::size_t used = sizeof header + opening + body.size();
-  const std::size_t free_bytes = handshake.frame_max() > used ? handshake.frame_max() - used : 0;
+  const std::size_t free_bytes = frame_max > used ? frame_max - used : 0;
   const OutgoingAck::Fit fit = ack.fit(free_bytes, body.size() == 0);
   const std::size_t front = sizeof header + opening + fit.block_bytes;
   std::byte* const start = body.segments() - front;

@@ -21,7 +21,7 @@ class Outbox final : public carrier::Carrier {
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  bool immediate() const override { return true; }
+  bool acked_on_post() const override { return true; }
 
   /// True once the peer is gone or has broken the ring's rules (a system call).
   bool peer_gone();

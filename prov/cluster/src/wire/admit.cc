@@ -55,7 +55,7 @@ void copy_header(const FrameHeader& header, FrameView& out) {
   out.sequence = {header.sequence};
   out.transmission = {header.transmission};
   out.ack = {header.ack};
-  out.newest = {header.newest};
+  out.largest_acked = {header.largest_acked};
   out.has_opening = false;
   out.has_ranges = false;
   out.segments = {};

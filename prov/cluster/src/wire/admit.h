@@ -23,9 +23,9 @@ struct FrameView {
   std::uint64_t ack_delay_ns = 0;
   std::uint32_t session = 0;
   Sequence sequence;
-  Sequence transmission;
+  TransmissionNumber transmission;
   Sequence ack;
-  Sequence newest;
+  TransmissionNumber largest_acked;
   bool has_opening = false;
   Opening opening;
   ConstBytes rails;  ///< the opening's RailBlocks, if there is one

@@ -16,7 +16,7 @@
 //   +--------+--------+--------+--------+
 //   |               ack                 |  24   every sequence before this one has arrived
 //   +--------+--------+--------+--------+
-//   |              newest               |  28   latest transmission that has arrived
+//   |          largest_acked            |  28   largest transmission that has arrived
 //   +--------+--------+--------+--------+
 //   | opening block  (if flags say so)  |  32
 //   | ack block      (if flags say so)  |
@@ -53,7 +53,7 @@ inline constexpr std::uint8_t kAckBlock = 2;       ///< an AckBlock comes next
 inline constexpr std::uint8_t kSequenced = 4;      ///< occupies `sequence` and carries segments
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
-inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `newest` are valid
+inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
 inline constexpr std::uint8_t kAll = 63;
 }  // namespace frame_flag
 
@@ -64,13 +64,13 @@ struct FrameHeader {
   std::uint8_t kind;
   std::uint8_t flags;
   Le16 length;
-  Le16 ack_delay;  ///< age of the arrival that `newest` names, in units of 1024 ns, saturating
+  Le16 ack_delay;  ///< age of the arrival that `largest_acked` names, in units of 1024 ns, saturating
   Le32 checksum;
   Le32 session;
   Le32 sequence;
   Le32 transmission;
   Le32 ack;
-  Le32 newest;
+  Le32 largest_acked;
 };
 static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
 

@@ -107,7 +107,7 @@ std::string print(const FrameView& frame) {
   if (frame.sequenced() || frame.kind == FrameKind::fin) text += number("seq", frame.sequence.value);
   if (frame.sequenced()) text += number("tx", frame.transmission.value);
   if (frame.acknowledges()) {
-    text += number("ack", frame.ack.value) + number("newest", frame.newest.value) +
+    text += number("ack", frame.ack.value) + number("largest_acked", frame.largest_acked.value) +
             number("age", frame.ack_delay_ns) + " ns";
   }
   if (frame.in_order()) text += " ordered";

@@ -95,9 +95,9 @@ class FlowEnd {
     while (!backlog_.empty()) {
       Item& item = *backlog_.front();
       const std::array<ConstBytes, 1> slices{ConstBytes(item.payload)};
-      if (!flow->queue().post(item.segment, {slices, 0, item.payload.size()}, item.hold, item.token)) break;
+      if (!flow->queue().post(item.segment, {slices, 0, item.payload.size()}, item.mode, item.token)) break;
       // Copied payloads are the caller's again; a later read is caught by the sanitizer.
-      if (item.hold == carrier::PayloadMode::copy) std::vector<std::byte>().swap(item.payload);
+      if (item.mode == carrier::PayloadMode::copy) std::vector<std::byte>().swap(item.payload);
       backlog_.pop_front();
     }
   }
@@ -125,23 +125,23 @@ class FlowEnd {
   struct Item {
     wire::Segment segment;
     std::vector<std::byte> payload;
-    carrier::PayloadMode hold;
+    carrier::PayloadMode mode;
     carrier::Token token;
   };
 
-  void enqueue(wire::Segment segment, std::vector<std::byte> payload, carrier::PayloadMode hold,
+  void enqueue(wire::Segment segment, std::vector<std::byte> payload, carrier::PayloadMode mode,
                bool with_token) {
     segment.length = static_cast<std::uint32_t>(payload.size());
     const carrier::Token token = with_token ? ++last_token_ : 0;
     if (with_token) ++tokens_expected;
-    auto item = std::make_unique<Item>(Item{segment, std::move(payload), hold, token});
+    auto item = std::make_unique<Item>(Item{segment, std::move(payload), mode, token});
     backlog_.push_back(item.get());
     if (with_token) held_.emplace(token, std::move(item));
     if (!with_token) loose_.push_back(std::move(item));
   }
   void take_tokens() {
     std::vector<carrier::Token> tokens;
-    flow->take_delivered(tokens);
+    flow->take_acked(tokens);
     for (const carrier::Token token : tokens) {
       EXPECT_TRUE(tokens_seen.insert(token).second) << "token " << token << " reported twice";
       held_.erase(token);  // its memory goes: a later read is an error

@@ -21,12 +21,12 @@ class QueueCarrier final : public carrier::Carrier {
   std::size_t capacity = 1000;         ///< segments it holds
   std::size_t segment_payload = 1000;  ///< largest payload of one
   std::size_t eager_max = std::numeric_limits<std::size_t>::max();
-  bool at_once = false;  ///< immediate(): behaves like shared memory
+  bool at_once = false;  ///< acked_on_post(): behaves like shared memory
   std::deque<Item> items;
 
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
   std::size_t eager_limit() const override { return eager_max; }
-  bool immediate() const override { return at_once; }
+  bool acked_on_post() const override { return at_once; }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
             carrier::Token token) override {
     if (items.size() >= capacity) return false;

@@ -251,7 +251,7 @@ TEST_F(SessionTableTest, AnUnconfirmedPeerTimesOutAndAConfirmedOneDoesNot) {
   EXPECT_EQ(a.counters().sessions_reset, 1u);
   a.send();
   pass(a, b);
-  EXPECT_EQ(b.counters().sessions_opened, 1u) << "b was silent, but heard";
+  EXPECT_EQ(b.counters().sessions_opened, 1u) << "b sent nothing, but was reached";
   EXPECT_EQ(b.counters().unexpected, 1u);
 }
 

@@ -127,7 +127,7 @@ TEST_F(CongestionTest, GrowsByAFrameARoundHoweverManyAcknowledgementsThereAre) {
   const std::size_t least = congestion.window();
   for (int i = 0; i < 10; ++i) {
     const auto eighth = static_cast<std::uint32_t>(congestion.window() / 8);
-    const Sequence next{transmission + 8 * eighth + 1};
+    const TransmissionNumber next{transmission + 8 * eighth + 1};
     for (int ack = 0; ack < 8; ++ack) {
       transmission += eighth;
       congestion.on_ack(now, {eighth, 8 * eighth, {transmission}, next, kBase + 30us, kBase + 30us});

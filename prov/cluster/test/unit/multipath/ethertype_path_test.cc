@@ -18,17 +18,17 @@ struct EthertypePathTest : PathManagerTest {
     from.ethertype = true;
     paths.on_response(Time(at), from, true);
   }
-  std::size_t carrier(bool alone = true) { return paths.scheduler().carrier_of(0, alone); }
+  std::size_t path_for(bool single_frame = true) { return paths.scheduler().path_for(0, single_frame); }
 
   std::size_t ethertype = 0;
 };
 
 TEST_F(EthertypePathTest, FramesThatLeaveAloneTakeItOnceItIsValidated) {
-  EXPECT_EQ(carrier(), 0u);
+  EXPECT_EQ(path_for(), 0u);
   validate_ethertype();
   EXPECT_EQ(paths.ip_paths(), 1u);
-  EXPECT_EQ(carrier(), ethertype);
-  EXPECT_EQ(carrier(false), 0u);
+  EXPECT_EQ(path_for(), ethertype);
+  EXPECT_EQ(path_for(false), 0u);
   EXPECT_EQ(paths.scheduler().select(Time(1ms)).path, 0u) << "bursts are granted to the IP path";
   EXPECT_TRUE(paths.stats().front().ethertype);
   EXPECT_EQ(paths.stats().size(), 1u);
@@ -48,22 +48,22 @@ TEST_F(EthertypePathTest, ItOvertakesNoBurst) {
   send(1ms, 0);
   send(1ms, 0);
   paths.scheduler().on_burst_sent(0, {2});
-  EXPECT_EQ(carrier(), 0u);
+  EXPECT_EQ(path_for(), 0u);
   acknowledge(2ms, {0, 1});
-  EXPECT_EQ(carrier(), ethertype);
+  EXPECT_EQ(path_for(), ethertype);
 }
 
 TEST_F(EthertypePathTest, ItHasItsOwnLossesAndFailsWithTheFirst) {
   paths[0].recovery.sample(Time{}, 20us, 20us);
   validate_ethertype();
-  EXPECT_EQ(paths[ethertype].recovery.reply_rtt().smoothed(), 20us) << "what is known of the IP path";
+  EXPECT_EQ(paths[ethertype].recovery.reply_time().smoothed(), 20us) << "what is known of the IP path";
   for (int i = 0; i < 6; ++i) send(1ms + i * 1us, ethertype);
   acknowledge(1ms + 30us, {5});
   EXPECT_EQ(detect(2ms).size(), 5u);
   EXPECT_FALSE(validated(ethertype));
   EXPECT_TRUE(validated(0));
   EXPECT_EQ(paths[0].recovery.congestion().window(), CongestionController::kInitialWindow);
-  EXPECT_EQ(carrier(), 0u);
+  EXPECT_EQ(path_for(), 0u);
 }
 
 TEST_F(EthertypePathTest, ItFailsWhenLaterFramesOfTheIpPathArriveAndItsOwnDoNot) {

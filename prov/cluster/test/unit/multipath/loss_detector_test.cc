@@ -29,7 +29,7 @@ struct LossDetectorTest : testing::Test {
     Latest& frame = frames[s.value];
     if (frame.times != 0) losses.on_superseded({frame.transmission});
     frame = {++transmission, now, frame.times + 1, false};
-    losses.on_sent({transmission}, s, now);
+    losses.on_sent(s, {transmission}, now);
   }
   Sequence next() const { return {static_cast<std::uint32_t>(frames.size())}; }
   /// Sends `count` new frames, a microsecond apart, from `begin` on.
@@ -40,9 +40,9 @@ struct LossDetectorTest : testing::Test {
     const Latest& frame = frames[s];
     losses.on_acked({{s}, {frame.transmission}, frame.at, frame.times == 1}, round_trip);
   }
-  void arrive(std::uint32_t s, std::uint32_t newest) {
+  void arrive(std::uint32_t s, std::uint32_t largest_acked) {
     acknowledge(s);
-    losses.on_largest_acked({newest}, next());
+    losses.on_largest_acked({largest_acked}, next());
   }
   std::size_t detect(Time now) {
     std::vector<Sequence> lost;
@@ -113,12 +113,12 @@ TEST_F(LossDetectorTest, RepairsInVainWidenTheWindowOncePerRoundTripUpToFour) {
   EXPECT_EQ(losses.reorder_window(round_trip), 400us);
 }
 
-TEST_F(LossDetectorTest, ASilenceOfManyTimeoutsIsRememberedOnce) {
+TEST_F(LossDetectorTest, AFrameSentAgainByManyTimeoutsIsRememberedOnce) {
   send_many(2, Time(0us));
   for (int i = 0; i < 1000; ++i) send({0}, Time(i * 1ms));
-  EXPECT_TRUE(losses.remembers({transmission}, {0}));
-  EXPECT_FALSE(losses.remembers({transmission - 1}, {0}));
-  EXPECT_TRUE(losses.remembers({2}, {1}));
+  EXPECT_TRUE(losses.remembers({0}, {transmission}));
+  EXPECT_FALSE(losses.remembers({0}, {transmission - 1}));
+  EXPECT_TRUE(losses.remembers({1}, {2}));
 }
 
 // Hostile: everything is acknowledged, but always as if nothing newer had arrived.
@@ -157,11 +157,11 @@ TEST_F(LossDetectorTest, AFailedPathLosesWhatIsInFlight) {
 
 /// Numbers of other paths are missing here.
 TEST_F(LossDetectorTest, FindsATransmissionAmongGaps) {
-  for (std::uint32_t i = 0; i < 20; ++i) losses.on_sent({3 * i + 5}, {i}, Time(i * 1us));
+  for (std::uint32_t i = 0; i < 20; ++i) losses.on_sent({i}, {3 * i + 5}, Time(i * 1us));
   for (std::uint32_t number = 0; number < 70; ++number) {
     const bool sent = number >= 5 && number < 65 && (number - 5) % 3 == 0;
     EXPECT_EQ(losses.knows({number}), sent) << number;
-    EXPECT_EQ(losses.remembers({number}, {(number - 5) / 3}), sent) << number;
+    EXPECT_EQ(losses.remembers({(number - 5) / 3}, {number}), sent) << number;
   }
 }
 

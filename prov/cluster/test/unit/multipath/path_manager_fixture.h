@@ -39,10 +39,10 @@ struct PathManagerTest : testing::Test {
   }
 
   void send(Duration at, std::size_t path) {
-    const Sequence transmission{static_cast<std::uint32_t>(sent.size() + 1)};
+    const TransmissionNumber transmission{static_cast<std::uint32_t>(sent.size() + 1)};
     const Sequence sequence{static_cast<std::uint32_t>(sent.size())};
     sent.push_back({path, Time(at), true});
-    paths.recovery().on_sent(Time(at), path, transmission, sequence);
+    paths.recovery().on_sent(Time(at), path, sequence, transmission);
   }
   /// An acknowledgement of these frames, of which the last arrived last.
   void acknowledge(Duration at, const std::vector<std::uint32_t>& frames, Duration delay = 0ns) {
@@ -53,7 +53,7 @@ struct PathManagerTest : testing::Test {
       paths.recovery().on_frame_acked(one.path, {{frame}, {frame + 1}, one.at, true});
     }
     const std::uint32_t last = frames.back();
-    paths.recovery().on_ack(Time(at), {.newest = {last + 1},
+    paths.recovery().on_ack(Time(at), {.largest_acked = {last + 1},
                                        .known_end = {last + 1},
                                        .next = {static_cast<std::uint32_t>(sent.size() + 1)},
                                        .arrived = Time(at),

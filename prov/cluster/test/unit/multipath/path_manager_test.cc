@@ -161,7 +161,7 @@ TEST_F(PathManagerTest, AnUnansweredFrameTakesNoWorsePath) {
   EXPECT_EQ(paths.scheduler().select_other(Time(3ms), 2).path, 0u);
 }
 
-/// The one that is left fails, too, when a late acknowledgement of another shows that the peer is not silent.
+/// The one that is left fails, too, when a late acknowledgement of another shows that the peer answers.
 TEST_F(PathManagerTest, WhileNoneIsValidatedEachThatHasEverBeenGetsItsTurn) {
   validate_both();
   send(1ms, 0);
@@ -189,16 +189,16 @@ TEST_F(PathManagerTest, WhileNoneIsValidatedEachThatHasEverBeenGetsItsTurn) {
 
 /// Found by the simulator (seed 1200007213): the first frames on a slow path were retransmitted at the
 /// pace of a fast one.
-TEST_F(PathManagerTest, SilenceOnAPathThatIsNotMeasuredIsNotJudgedByTheOthers) {
+TEST_F(PathManagerTest, ATimeoutOnAPathThatIsNotMeasuredIsNotJudgedByTheOthers) {
   validate_both();
   paths[0].recovery.sample(Time{}, 10us, std::nullopt);
   paths[2].recovery.sample(Time{}, 20us, std::nullopt);
   for (const std::uint8_t rail : {0, 1, 2}) {
     send(1us, rail);
   }
-  EXPECT_FALSE(paths.recovery().reply_rtt().measured());
+  EXPECT_FALSE(paths.recovery().reply_time().measured());
   paths[1].recovery.sample(Time{}, 2ms, std::nullopt);
-  EXPECT_EQ(paths.recovery().reply_rtt().smoothed(), 2ms);
+  EXPECT_EQ(paths.recovery().reply_time().smoothed(), 2ms);
 }
 
 TEST_F(PathManagerTest, APersistentTimeoutReducesTheWindowsOfPathsWithFramesInFlight) {
@@ -222,7 +222,7 @@ TEST_F(PathManagerTest, ASlowPathIsNotMeasuredByTheHostDelayOfThePeer) {
     acknowledge(begin + 300us + delay, {last - 1, last}, delay);
     EXPECT_LT(paths[1].recovery.network_rtt().smoothed(), 320us);
     EXPECT_GE(paths[1].recovery.network_rtt().smoothed(), 300us);
-    EXPECT_GE(paths[1].recovery.reply_rtt().latest(), 300us + delay);
+    EXPECT_GE(paths[1].recovery.reply_time().latest(), 300us + delay);
   }
 }
 

@@ -16,7 +16,7 @@ TEST(PathValidator, AnUnvalidatedPathIsChallengedAtGrowingIntervalsAndLoggedOnce
   unsigned warnings = 0;
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(path.challenge_due(now));
-    warnings += path.on_challenge_sent(now) == Event::silent ? 1 : 0;
+    warnings += path.on_challenge_sent(now) == Event::unanswered ? 1 : 0;
     Duration interval{0};
     while (!path.challenge_due(now + interval)) interval += 1ms;
     EXPECT_TRUE(i == 0 || interval == std::min(2 * last, PathValidator::kChallengeIntervalMax)) << i;

@@ -150,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Seeds, FlowLoss, testing::Range<std::uint64_t>(1, 9));
 TEST(FlowTail, ATailLossProbeRepeatsTheLastFrameWithinAFewRoundTrips) {
   FlowPair pair(1);
   pair.network.conditions.delay = 50us;
-  send_frames(pair.a, 400);  // so many that it knows what silence means
+  send_frames(pair.a, 400);  // so many that it knows how long an answer takes
   ASSERT_TRUE(pair.run(1s));
   int to_drop = 1;
   pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {

@@ -51,8 +51,8 @@ class End {
     if (flow_->deadline() <= now) flow_->on_timer(now);
     while (to_send > 0 && post()) --to_send;
     std::vector<carrier::Token> tokens;
-    flow_->take_delivered(tokens);
-    delivered += tokens.size();
+    flow_->take_acked(tokens);
+    acked += tokens.size();
     flow_->transmit(now, *bundle_);
   }
   Flow& flow() { return *flow_; }
@@ -66,7 +66,7 @@ class End {
   test::FakeLog log;
   Counters counters;
   std::size_t to_send = 0;
-  std::size_t delivered = 0;
+  std::size_t acked = 0;
   std::size_t received = 0;
 
  private:
@@ -119,13 +119,13 @@ struct FlowMultipath : testing::Test {
   Duration carry(std::size_t frames) {
     const Time begin = clock.now();
     a.to_send += frames;
-    const std::size_t wanted = a.delivered + frames;
-    while (a.delivered < wanted && clock.now() < begin + 10s) {
+    const std::size_t wanted = a.acked + frames;
+    while (a.acked < wanted && clock.now() < begin + 10s) {
       a.turn(clock.now());
       b.turn(clock.now());
       clock.advance(1us);
     }
-    EXPECT_EQ(a.delivered, wanted);
+    EXPECT_EQ(a.acked, wanted);
     EXPECT_EQ(a.flow().status(), Status::ok);
     return clock.now() - begin;
   }

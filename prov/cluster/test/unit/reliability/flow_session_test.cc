@@ -126,9 +126,9 @@ TEST(FlowSession, AcknowledgementsOfWhatWasNeverSentAreRefused) {
   lie.ack = {5};
   EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
   lie.ack = {1};
-  lie.newest = {100};
+  lie.largest_acked = {100};
   EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
-  lie.newest = {1};
+  lie.largest_acked = {1};
   lie.has_ranges = true;
   lie.ranges.count = 1;
   lie.ranges.ranges[0] = {{2}, {9}};

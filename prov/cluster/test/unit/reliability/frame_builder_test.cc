@@ -25,9 +25,9 @@ struct FrameBuilderTest : testing::Test {
     return made;
   }
   void add(wire::SegmentKind kind, std::size_t offset, std::size_t length,
-           PayloadMode hold = PayloadMode::reference, carrier::Token token = 0) {
+           PayloadMode mode = PayloadMode::reference, carrier::Token token = 0) {
     const ConstBytes bytes(user.data() + offset, length);
-    builder.add(segment(kind, length, offset), {{&bytes, 1}, 0, length}, hold, token, kCapacity);
+    builder.add(segment(kind, length, offset), {{&bytes, 1}, 0, length}, mode, token, kCapacity);
   }
   /// All of it as bulk, cut as the protocol cuts it.
   void add_bulk(std::size_t begin, std::size_t length) {

@@ -39,7 +39,7 @@ TEST_F(OutgoingAckTest, TheHeaderIsEnoughWithoutAGap) {
   wire::FrameHeader header{};
   ack.write(header);
   EXPECT_EQ(header.ack, 2u);
-  EXPECT_EQ(header.newest, 2u);
+  EXPECT_EQ(header.largest_acked, 2u);
 }
 
 TEST_F(OutgoingAckTest, AGapNeedsItsRanges) {

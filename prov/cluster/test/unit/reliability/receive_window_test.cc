@@ -71,7 +71,7 @@ TEST_F(ReceiveWindowTest, WhatIsHeldDoesNotCountAsArrivedNorWhatLiesBehindIt) {
   EXPECT_EQ(arrive(5, false), "5 ") << "what matters in any order is not held up";
   EXPECT_EQ(arrive(6, true), "");
   EXPECT_EQ(window.held().size(), 1u);
-  EXPECT_EQ(window.resume(), (Sequence{77}));
+  EXPECT_EQ(window.resume(), (TransmissionNumber{77}));
   std::string handed;
   while (window.next(segments))
     handed.append(reinterpret_cast<const char*>(segments.data()), segments.size());

@@ -27,10 +27,10 @@ struct SendWindowTest : testing::Test {
     wire::Ack block;
     for (const wire::SequenceRange& range : ranges) block.ranges[block.count++] = range;
     std::vector<std::uint32_t> arrived;
-    window.acknowledge({ack}, &block, [&](Sequence s, Flight& flight) {
+    window.acknowledge({ack}, &block, [&](Sequence s, SentFrame& frame) {
       arrived.push_back(s.value);
-      EXPECT_NE(flight.body, nullptr);
-      flight.body.reset();
+      EXPECT_NE(frame.body, nullptr);
+      frame.body.reset();
     });
     return arrived;
   }
@@ -46,7 +46,7 @@ TEST_F(SendWindowTest, GrowsAsItFillsAndKeepsEveryFrame) {
   window.mark_lost({12});
   EXPECT_EQ(acknowledge(10, {{{11}, {12}}, {{70}, {74}}}), (std::vector<std::uint32_t>{11, 70, 71, 72, 73}));
   EXPECT_EQ(window.pop_lost(), (Sequence{12}));
-  for (std::uint32_t s = 12; s < 70; ++s) ASSERT_EQ(window.at({s}).transmission, (Sequence{s + 1}));
+  for (std::uint32_t s = 12; s < 70; ++s) ASSERT_EQ(window.at({s}).transmission, (TransmissionNumber{s + 1}));
 }
 
 TEST_F(SendWindowTest, TellsTheMemoryThatItsFramesHold) {
@@ -112,10 +112,10 @@ TEST_F(SendWindowTest, LostFramesWaitInTheOrderOfTheirVerdicts) {
 
 TEST_F(SendWindowTest, OnlyTheLatestSendingIsInFlight) {
   send(1);
-  EXPECT_EQ(window.at({0}).transmission, (Sequence{1}));
+  EXPECT_EQ(window.at({0}).transmission, (TransmissionNumber{1}));
   window.on_sent({0}, {2}, Time(2us));
-  EXPECT_EQ(window.at({0}).transmission, (Sequence{2}));
-  EXPECT_EQ(window.at({0}).state, Flight::State::in_flight);
+  EXPECT_EQ(window.at({0}).transmission, (TransmissionNumber{2}));
+  EXPECT_EQ(window.at({0}).state, SentFrame::State::in_flight);
   EXPECT_EQ(window.in_flight(), 1u);
 }
 

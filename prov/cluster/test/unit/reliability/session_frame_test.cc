@@ -11,6 +11,7 @@
 namespace cluster::reliability {
 namespace {
 
+constexpr std::size_t kFrameMax = 1472;
 constexpr std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 
 wire::Opening opening_of(std::uint32_t session) {
@@ -18,7 +19,7 @@ wire::Opening opening_of(std::uint32_t session) {
   opening.session = session;
   opening.epoch = 3;
   opening.name = SocketAddress::v4(kIp, 7);
-  opening.frame_max = 1472;
+  opening.frame_max = kFrameMax;
   opening.window = 64;
   return opening;
 }
@@ -29,7 +30,7 @@ struct SessionFrameTest : testing::Test {
     link::OutFrame out;
     included =
         encode_session_frame(session_header(wire::FrameKind::flow, wire::frame_flag::kSequenced, {11}, {12}),
-                             handshake, ack, body, out);
+                             handshake, kFrameMax, ack, body, out);
     std::vector<std::byte> bytes;
     for (std::size_t i = 0; i < out.count; ++i) {
       bytes.insert(bytes.end(), out.pieces[i].begin(), out.pieces[i].end());
@@ -73,7 +74,7 @@ TEST_F(SessionFrameTest, CarriesTheOpeningUntilThePeerHasIt) {
   EXPECT_FALSE(view.has_opening);
   EXPECT_EQ(view.session, 2000u);
   EXPECT_EQ(view.sequence, (Sequence{11}));
-  EXPECT_EQ(view.transmission, (Sequence{12}));
+  EXPECT_EQ(view.transmission, (TransmissionNumber{12}));
   EXPECT_EQ(view.segments.size(), 200u);
 }
 
@@ -89,12 +90,12 @@ TEST_F(SessionFrameTest, CarriesTheAcknowledgementThatFits) {
   EXPECT_EQ(included, AckIncluded::block);
   ASSERT_TRUE(view.acknowledges() && view.has_ranges);
   EXPECT_EQ(view.ranges.ranges[0], (wire::SequenceRange{{4}, {5}}));
-  const auto full = padding(handshake.frame_max() - sizeof(wire::FrameHeader));
+  const auto full = padding(kFrameMax - sizeof(wire::FrameHeader));
   const std::vector<std::byte> packed = encode(*full);
   ASSERT_EQ(wire::admit(packed, view), wire::Refusal::none);
   EXPECT_EQ(included, AckIncluded::none);
   EXPECT_FALSE(view.acknowledges());
-  EXPECT_EQ(packed.size(), handshake.frame_max());
+  EXPECT_EQ(packed.size(), kFrameMax);
 }
 
 TEST_F(SessionFrameTest, PaddingIsAsLongAsAskedAndHasAHeaderAtLeast) {

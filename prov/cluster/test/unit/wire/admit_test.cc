@@ -46,7 +46,7 @@ FrameHeader header_of(FrameKind kind, std::uint8_t flags) {
   header.sequence = 17;
   header.transmission = 19;
   header.ack = 4;
-  header.newest = 3;
+  header.largest_acked = 3;
   header.ack_delay = 7;
   return header;
 }
@@ -103,7 +103,7 @@ TEST(Admit, ReadsAFullFrame) {
   EXPECT_EQ(view.sequence.value, 17u);
   EXPECT_EQ(view.transmission.value, 19u);
   EXPECT_EQ(view.ack.value, 4u);
-  EXPECT_EQ(view.newest.value, 3u);
+  EXPECT_EQ(view.largest_acked.value, 3u);
   EXPECT_EQ(view.ack_delay_ns, 7u * 1024);
   EXPECT_TRUE(view.has_opening && view.has_ranges && view.sequenced() && view.in_order() && view.ack_now());
   EXPECT_EQ(view.opening.epoch, 77u);
@@ -230,7 +230,7 @@ TEST(Print, SaysWhatIsInAFrame) {
   const Page page = full_frame();
   ASSERT_EQ(admit(page, view), Refusal::none);
   EXPECT_EQ(print(view),
-            "flow to 0xabcd seq 17 tx 19 ack 4 newest 3 age 7168 ns ordered ack-now"
+            "flow to 0xabcd seq 17 tx 19 ack 4 largest_acked 3 age 7168 ns ordered ack-now"
             " [opening 10.0.0.1:5000 epoch 0x4d session 0x9 frame 1472 window 512]"
             " [has 6-8 11-11 spurious 2] 1 segment");
   ASSERT_EQ(admit(ControlFrame::keep_alive(7).bytes(), view), Refusal::none);

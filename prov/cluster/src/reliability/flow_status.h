@@ -1,0 +1,22 @@
+// Whether a flow is alive and, once it is over, why. Shared by the objects of the flow: each may end it.
+#pragma once
+
+#include "base/status.h"
+
+namespace cluster::reliability {
+
+class FlowStatus {
+ public:
+  bool alive() const { return cause_ == Status::ok; }
+  /// `ok` while the flow is alive.
+  Status cause() const { return cause_; }
+  /// The first cause stays; `ok` is none.
+  void end(Status cause) {
+    if (alive()) cause_ = cause;
+  }
+
+ private:
+  Status cause_ = Status::ok;
+};
+
+}  // namespace cluster::reliability

@@ -1,0 +1,63 @@
+#include "reliability/frame_selector.h"
+
+#include <algorithm>
+
+namespace cluster::reliability {
+
+/// The first bursts are short: the peer takes in one while the next is encoded. Once kLead frames are in
+/// flight it is busy, and long bursts cost less.
+FrameSelector::Selection FrameSelector::select(Time now) {
+  Selection selection;
+  SendWindow& window = queue_.window();
+  const bool repeat = repeat_ && window.is_outstanding(*repeat_);
+  const multipath::PathScheduler& scheduler = paths_.scheduler();
+  const multipath::PathScheduler::Grant grant =
+      repeat ? scheduler.select_other(now, window.at(*repeat_).path) : scheduler.select(now);
+  selection.path = grant.path;
+  const std::size_t burst_max = window.in_flight() < kLead ? kShortBurst : link::kBurstMax;
+  const std::size_t limit = std::min(grant.frames, burst_max);
+  if (repeat) selection.picks[selection.count++] = {*repeat_, true};
+  while (window.has_lost() && selection.count < limit) {
+    const Sequence s = window.pop_lost();
+    if (repeat_ != s) selection.picks[selection.count++] = {s, true};
+  }
+  selection.retransmissions = selection.count != 0;
+  repeat_.reset();
+  select_new(selection, limit);
+  return selection;
+}
+
+void FrameSelector::select_new(Selection& selection, std::size_t limit) {
+  SendWindow& window = queue_.window();
+  const Sequence window_end = window.first() + static_cast<std::uint32_t>(handshake_.window());
+  Sequence s = window.next();
+  while (s.before(window_end) && selection.count < limit) {
+    if (s == window.end()) queue_.close_open_frame();
+    if (s == window.end()) break;
+    if (!window.at(s).body->tokens.empty()) selection.completion_awaited = true;
+    selection.picks[selection.count++] = {s, false};
+    ++s;
+  }
+  selection.frames_left = s != window.end() || queue_.has_open_frame() || window.has_lost();
+  selection.completion_awaited = selection.completion_awaited || window.tokens_outstanding();
+}
+
+/// With more to send, the peer acknowledges by number of frames, which is too late only if the window is
+/// small.
+bool FrameSelector::wants_ack(const Selection& selection) const {
+  if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
+  return selection.frames_left ? paths_.scheduler().window_below(selection.path, kSmallWindow)
+                               : selection.completion_awaited;
+}
+
+void FrameSelector::put_back(const Pick& pick) {
+  if (!pick.retransmission) return;  // it is still queued
+  SendWindow& window = queue_.window();
+  if (window.at(pick.sequence).state == SentFrame::State::lost) {
+    window.requeue_lost(pick.sequence);
+  } else {
+    repeat_ = pick.sequence;
+  }
+}
+
+}  // namespace cluster::reliability

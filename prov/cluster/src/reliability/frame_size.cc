@@ -1,0 +1,27 @@
+#include "reliability/frame_size.h"
+
+#include "reliability/send_queue.h"
+
+namespace cluster::reliability {
+
+void FrameSize::send_pmtu_probe(SendQueue& queue) {
+  if (settled() || pmtu_probe_ || probes_ == kProbesMax) return;
+  pmtu_probe_ = queue.push_padding(handshake_.link_frame_max() - sizeof(wire::FrameHeader));
+  if (!pmtu_probe_) return;
+  padded_ = true;
+  ++probes_;
+}
+
+void FrameSize::on_pmtu_probe_acked() {
+  pmtu_probe_.reset();
+  answered_ = padded_ || probes_ == kProbesMax;
+  const std::size_t longest = handshake_.link_frame_max();
+  if (padded_) {
+    path_max_ = longest;
+  } else if (answered_) {
+    log_.warn("path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
+              paths_[0].address.to.text().c_str(), longest, frame_max());
+  }
+}
+
+}  // namespace cluster::reliability

@@ -1,0 +1,71 @@
+// How long frames to the peer may be. Both links say what they take, but a network between may take less and
+// drop longer frames without a word: so before more than kBasePlpmtu bytes (an Ethernet of 1500) are sent, a
+// PMTU probe finds out whether they arrive (RFC 8899). It is a frame of the length that both links take,
+// which carries only padding; if it has to be sent again it goes without, so no data ever waits for the
+// result. After kProbesMax lost probes the base is used.
+//
+// Invariant: at most one PMTU probe is outstanding. It is retransmitted by the flow's own timers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "base/log.h"
+#include "base/sequence.h"
+#include "multipath/path_manager.h"
+#include "reliability/frame_body.h"
+#include "reliability/handshake.h"
+
+namespace cluster::reliability {
+
+class SendQueue;
+
+class FrameSize {
+ public:
+  FrameSize(const Handshake& handshake, const multipath::PathManager& paths, Log& log)
+      : handshake_(handshake), paths_(paths), log_(log) {}
+
+  /// Largest frame to send, header included: both links and the path carry it.
+  std::size_t frame_max() const {
+    return std::min(handshake_.link_frame_max(), handshake_.knows_peer() ? path_max_ : kInitialFrameSize);
+  }
+  /// Bytes of a frame that are left for segments.
+  std::size_t segment_capacity() const {
+    return frame_max() - sizeof(wire::FrameHeader) - handshake_.opening_size();
+  }
+  /// True if there is nothing (more) to find out.
+  bool settled() const { return handshake_.link_frame_max() <= kBasePlpmtu || answered_; }
+
+  /// Once the peer has our opening: queues a PMTU probe if one is due.
+  void send_pmtu_probe(SendQueue& queue);
+  /// The frame is lost and goes again: a PMTU probe without its padding.
+  void on_retransmit(Sequence s, FrameBody& body) {
+    if (pmtu_probe_ != s) return;
+    padded_ = false;
+    body.set_padding(0);
+  }
+  void on_acked(Sequence s) {
+    if (pmtu_probe_ == s) on_pmtu_probe_acked();
+  }
+
+ private:
+  /// Fits on every IPv6 path (1280 bytes, RFC 8200), so the first frames pass any smaller MTU.
+  static constexpr std::size_t kInitialFrameSize = 1232;
+  /// Needs no probe: an IPv4 frame on an Ethernet of 1500.
+  static constexpr std::size_t kBasePlpmtu = 1472;
+  static constexpr unsigned kProbesMax = 4;
+
+  void on_pmtu_probe_acked();
+
+  const Handshake& handshake_;
+  const multipath::PathManager& paths_;
+  Log& log_;
+  std::size_t path_max_ = kBasePlpmtu;
+  std::optional<Sequence> pmtu_probe_;
+  bool padded_ = false;  ///< the probe outstanding still has its padding
+  bool answered_ = false;
+  unsigned probes_ = 0;
+};
+
+}  // namespace cluster::reliability
