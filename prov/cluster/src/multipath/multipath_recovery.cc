@@ -4,8 +4,23 @@
 
 namespace cluster::multipath {
 
-void MultipathRecovery::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber) {
+void MultipathRecovery::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next) {
   paths_[path].recovery.on_retransmit(last);
+  if (paths_.size() == 1) return;
+  retransmissions_.push_back({next, path});
+  if (retransmissions_.size() > kRetransmissionsKept) retransmissions_.pop_front();
+}
+
+void MultipathRecovery::credit_spurious(Time now, const AckInfo& ack) {
+  if (paths_.size() == 1) return credit_spurious(now, 0, ack.spurious);
+  std::size_t left = ack.spurious;
+  for (std::size_t i = retransmissions_.size(); i-- != 0 && left != 0;) {
+    Retransmission& one = retransmissions_[i];
+    if (one.spurious || one.number.after(ack.largest_acked)) continue;
+    one.spurious = true;
+    --left;
+    credit_spurious(now, one.before, 1);
+  }
 }
 
 /// Whatever spoke against the EtherType path beside it was nothing, either.
@@ -19,7 +34,7 @@ void MultipathRecovery::on_ack(Time now, const AckInfo& ack) {
   const bool outdated = any_ack_ && ack.largest_acked.before(largest_acked_);
   if (!outdated) largest_acked_ = ack.largest_acked;
   any_ack_ = true;
-  for (std::size_t i = 0; ack.spurious != 0 && i < paths_.size(); ++i) credit_spurious(now, i, ack.spurious);
+  if (ack.spurious != 0) credit_spurious(now, ack);
   const PathRecovery::AckContext context{paths_.size() == 1, paths_.ip_paths() > 1, outdated};
   Time last_acked_sent_at{};
   for (const auto& path : paths_) {

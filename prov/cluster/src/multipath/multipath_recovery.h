@@ -6,6 +6,9 @@
 // sent later on another path has, has failed: everything in flight on it is lost at once, so no frame waits
 // for a path. (An IP path that is the only one never fails.) An EtherType path fails with its first loss.
 //
+// The peer reports how many retransmissions were spurious, not which: they are taken to be the last ones sent
+// of those that may have arrived, and credited to the paths on which those frames had been sent before.
+//
 // How long the peer may acknowledge nothing (retransmission_timer.h) is measured by the slowest path on which
 // something is in flight, and while one of those has not been measured, as if none had been.
 #pragma once
@@ -13,6 +16,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/ring_queue.h"
 #include "multipath/path_log.h"
 #include "multipath/path_scheduler.h"
 #include "multipath/path_state.h"
@@ -56,6 +60,15 @@ class MultipathRecovery {
   static constexpr Duration kPathFailureMin = 2ms;
 
  private:
+  struct Retransmission {
+    TransmissionNumber number;
+    std::size_t before = 0;  ///< the path on which the frame had been sent before
+    bool spurious = false;
+  };
+
+  static constexpr std::size_t kRetransmissionsKept = 64;
+
+  void credit_spurious(Time now, const AckInfo& ack);
   void credit_spurious(Time now, std::size_t path, std::size_t frames);
   Time fails_at(const PathState& path) const;
   void fail(Time now, PathState& path, std::vector<Sequence>& lost);
@@ -65,6 +78,7 @@ class MultipathRecovery {
   const PathLog& log_;
   bool any_ack_ = false;
   TransmissionNumber largest_acked_;
+  RingQueue<Retransmission> retransmissions_;  ///< the last ones, while there are several paths
 };
 
 }  // namespace cluster::multipath

@@ -130,10 +130,10 @@ std::size_t PathScheduler::window() const {
 }
 
 const link::Path& PathScheduler::next_validated() {
-  for (std::size_t i = 0; i < paths_.size(); ++i) {
+  const int wanted = rank(least_recent(PathState::kNone));
+  do {
     next_ = (next_ + 1) % paths_.size();
-    if (!paths_[next_].is_ethertype() && paths_[next_].validator.proven()) break;
-  }
+  } while (paths_[next_].is_ethertype() || rank(next_) < wanted);
   return paths_[next_].address;
 }
 

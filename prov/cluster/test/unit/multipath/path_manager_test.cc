@@ -1,5 +1,7 @@
 // The paths of a flow, without a flow: which there are, what is learnt of them, what a path error concerns.
 // How frames are spread over them is tested with whole flows (reliability/flow_multipath_test.cc).
+#include <algorithm>
+
 #include "unit/multipath/path_manager_fixture.h"
 
 namespace cluster::multipath {
@@ -233,7 +235,41 @@ TEST_F(PathManagerTest, APathErrorAboutTheOnlyPathConcernsThePeer) {
   EXPECT_TRUE(validated(0));
 }
 
-TEST_F(PathManagerTest, KeepAlivesTakeThePathsThatHaveEverWorkedInTurn) {
+TEST_F(PathManagerTest, ASpuriousRetransmissionConcernsThePathThatHadCarriedTheFrame) {
+  validate_both();
+  const auto reorder_window = [&](std::size_t path) {
+    return paths[path].recovery.losses().reorder_window(paths[path].recovery.reply_time());
+  };
+  for (const std::size_t path : {1u, 2u}) paths[path].recovery.sample(Time{}, 100us, 100us);
+  paths.recovery().on_sent(Time(1ms), 1, {0}, {1});
+  paths.recovery().on_sent(Time(1ms), 2, {1}, {2});
+  paths.recovery().on_retransmit(1, {1}, {3});
+  paths.recovery().on_sent(Time(2ms), 2, {0}, {3});
+  paths.recovery().on_retransmit(2, {2}, {4});
+  paths.recovery().on_sent(Time(2ms), 1, {1}, {4});
+  ASSERT_EQ(reorder_window(1), 25us);
+  paths.recovery().on_ack(Time(2ms + 100us), {.largest_acked = {3},
+                                              .known_end = {0},
+                                              .next = {5},
+                                              .arrived = Time(2ms + 100us),
+                                              .delay = 0ns,
+                                              .spurious = 1});
+  EXPECT_GT(reorder_window(1), 25us) << "the repetition of its frame was spurious";
+  EXPECT_EQ(reorder_window(2), 25us) << "that of its frame has not arrived yet";
+}
+
+TEST_F(PathManagerTest, KeepAlivesTakeNoPathThatHasFailedWhileAnotherIsValidated) {
+  validate_both();
+  ASSERT_TRUE(path_error(1ms, 1));
+  for (int i = 0; i < 6; ++i) EXPECT_NE(paths.scheduler().next_validated().link, 1u);
+  for (const std::size_t path : {0u, 2u}) paths[path].validator.fail(Time(2ms));
+  std::vector<unsigned> links;
+  for (int i = 0; i < 3; ++i) links.push_back(paths.scheduler().next_validated().link);
+  std::sort(links.begin(), links.end());
+  EXPECT_EQ(links, (std::vector<unsigned>{0, 1, 2})) << "none is validated: all that have worked";
+}
+
+TEST_F(PathManagerTest, KeepAlivesTakeTheValidatedPathsInTurn) {
   paths.join(addresses);
   paths.on_response(Time{}, way(2, 2), true);
   const std::uint8_t first = paths.scheduler().next_validated().link;
