@@ -71,7 +71,7 @@ void MultipathRecovery::fail(Time now, PathState& path, std::vector<Sequence>& l
 
 Time MultipathRecovery::deadline() const {
   Time at = kNever;
-  for (const auto& path : paths_) at = std::min({at, path->recovery.deadline(), fails_at(*path)});
+  for (const auto& path : paths_) at = std::min({at, path->recovery.losses().deadline(), fails_at(*path)});
   return at;
 }
 

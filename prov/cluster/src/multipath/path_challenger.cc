@@ -10,7 +10,8 @@ namespace cluster::multipath {
 
 void PathChallenger::challenge_ip_paths(Time now, link::Link& link, const Content& content) {
   while (const auto challenge = paths_.challenge_due(now)) {
-    const wire::FrameKind kind = challenge->proven ? wire::FrameKind::keep_alive : wire::FrameKind::path_challenge;
+    const wire::FrameKind kind =
+        challenge->proven ? wire::FrameKind::keep_alive : wire::FrameKind::path_challenge;
     send(kind, content.frame_max, challenge->to, link, content);
     paths_.on_challenge_sent(now, challenge->path);
   }
@@ -25,7 +26,7 @@ void PathChallenger::challenge_ethertype_paths(Time now, link::Link& link, const
 
 /// A frame of `size` bytes: header and, if there is space for it, one segment of padding.
 void PathChallenger::send(wire::FrameKind kind, std::size_t size, const link::Path& to, link::Link& link,
-                      const Content& content) {
+                          const Content& content) {
   static constexpr std::array<std::byte, wire::kFrameMax / 8 + 1> zeros{};
   std::array<std::byte, sizeof(wire::FrameHeader) + wire::kSegmentHeaderMax> front;
   wire::FrameHeader header{};

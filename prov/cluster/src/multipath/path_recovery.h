@@ -14,7 +14,7 @@
 //
 // Invariants: in_flight() counts the frames whose latest transmission is on this path and neither
 // acknowledged nor lost; on_frame_acked() comes before on_ack() of the same acknowledgement. No timers of its
-// own: deadline() and fails_at() say when to look again.
+// own: losses().deadline() and fails_at() say when to look again.
 #pragma once
 
 #include <cstddef>
@@ -78,7 +78,6 @@ class PathRecovery {
   /// The path has failed: appends everything that is in flight on it.
   void on_path_failed(std::vector<Sequence>& lost);
   void on_persistent_timeout();
-  Time deadline() const { return losses_.deadline(); }
   /// kNever while nothing speaks against the path. `least`: it does not fail sooner after the last arrival.
   Time fails_at(Duration least) const;
 

@@ -1,4 +1,5 @@
-// Whether a flow is alive and, once it is over, why. Shared by the objects of the flow: each may end it.
+// Whether a flow is alive and, once it is over, why. It is shared by the objects of the flow: each may end it
+// for a reason of its own, and the first reason is what the application learns.
 #pragma once
 
 #include "base/status.h"

@@ -53,8 +53,8 @@ class Liveness {
 
   Duration peer_timeout_;
   bool expecting_ = false;
-  Time heard_at_{};     ///< for statistics: the verdict goes by idle_
-  Duration idle_{};     ///< counted while expecting
+  Time heard_at_{};  ///< for statistics: the verdict goes by idle_
+  Duration idle_{};  ///< counted while expecting
   Time counted_until_{};
   Time keep_alive_at_{};
   bool failing_ = false;  ///< path errors have come since the last sign of life

@@ -11,17 +11,15 @@ SendWindow::SendWindow(std::size_t capacity)
       mask_(static_cast<std::uint32_t>(frames_.size() - 1)),
       outstanding_(capacity_) {}
 
-void SendWindow::grow() {
-  std::vector<SentFrame> wider(frames_.size() * 2);
-  const auto mask = static_cast<std::uint32_t>(wider.size() - 1);
-  for (Sequence s = first_; s != end_; ++s) wider[s.value & mask] = std::move(at(s));
-  frames_ = std::move(wider);
-  mask_ = mask;
-}
-
 void SendWindow::push(std::unique_ptr<FrameBody> body) {
   assert(has_space(1));
-  if (static_cast<std::size_t>(end_ - first_) == frames_.size()) grow();
+  if (static_cast<std::size_t>(end_ - first_) == frames_.size()) {
+    std::vector<SentFrame> wider(frames_.size() * 2);
+    const auto mask = static_cast<std::uint32_t>(wider.size() - 1);
+    for (Sequence s = first_; s != end_; ++s) wider[s.value & mask] = std::move(at(s));
+    frames_ = std::move(wider);
+    mask_ = mask;
+  }
   SentFrame& frame = at(end_);
   frame.body = std::move(body);
   frame.sendings = 0;

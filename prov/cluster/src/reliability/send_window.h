@@ -115,7 +115,6 @@ class SendWindow {
   }
   void remove(Sequence s, SentFrame& frame);
   void drop_outdated_losses();
-  void grow();
 
   static constexpr std::size_t kInitialFrames = 16;
   static constexpr std::int32_t kStaleAckMax = 65536;

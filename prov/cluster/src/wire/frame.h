@@ -38,13 +38,14 @@ inline constexpr std::uint8_t kVersion = 1;
 
 enum class FrameKind : std::uint8_t {
   flow = 1,        ///< data, acknowledgement or both
-  reset,           ///< the receiver has no such session: a ResetBlock follows
-  fin,             ///< the sender closes; `sequence` is the one after its last frame
-  keep_alive,      ///< "is this process alive?"; answered by the keep-alive responder, never by the engine
-  alive,           ///< the answer to a keep_alive, whose `sequence` it echoes
-  datagram,        ///< one message, of no session and sent once
-  path_challenge,  ///< "does this path lead to the session?" (RFC 9000 8.2)
-  path_response,   ///< the answer by the engine that has the session; echoes the `sequence` of the challenge
+  reset = 2,       ///< the receiver has no such session: a ResetBlock follows
+  fin = 3,         ///< the sender closes; `sequence` is the one after its last frame
+  keep_alive = 4,  ///< "is this process alive?"; answered by the keep-alive responder, never by the engine
+  alive = 5,       ///< the answer to a keep_alive, whose `sequence` it echoes
+  datagram = 6,    ///< one message, of no session and sent once
+  path_challenge = 7,  ///< "does this path lead to the session?" (RFC 9000 8.2)
+  path_response =
+      8,  ///< the answer by the engine that has the session; echoes the `sequence` of the challenge
 };
 
 namespace frame_flag {
