@@ -15,7 +15,7 @@ namespace {
 using namespace cluster;
 using namespace cluster::protocol;
 
-struct NoDirectory final : Directory {
+struct FixedHandle final : AddressHandles {
   std::uint64_t handle_of(const Channel&) override { return 0; }
 };
 
@@ -180,13 +180,13 @@ class MessengerHarness {
   std::deque<std::vector<std::byte>> buffers_;
   RegionTable regions_;
   Counters counters_;
-  NoDirectory directory_;
+  FixedHandle handles_;
   CompletionQueue completions_;
   test::QueueCarrier carrier_;
   Channel channel_;
   Messenger messenger_{{.send_requests_max = 64, .eager_credit = kInitialCredit, .pull_window = 512 * 1024},
                        counters_,
-                       directory_};
+                       handles_};
   std::map<void*, bool> alive_;
   std::map<void*, bool> peeks_;
   std::map<void*, bool> many_;  ///< buffers for many messages

@@ -154,7 +154,7 @@ Status RmaInitiator::put(const Operation& operation, std::span<const RmaIov> rem
   order.has_data = operation.has_data;
   order.inject = operation.length <= protocol::kInjectMax && random_.chance(env_.plan.injected);
   const AllocationMeter::Scope scope(&env_.memory);
-  const Status status = env_.engine.put(order);
+  const Status status = env_.engine.write(order);
   if (status == Status::ok && order.inject) quarantine_.take(std::move(buffer.bytes), buffer.length);
   return status;
 }
@@ -168,7 +168,7 @@ Status RmaInitiator::get(const Operation& operation, std::span<const RmaIov> rem
   fill(order, operation, remote);
   order.slices = {slices.data(), count};
   const AllocationMeter::Scope scope(&env_.memory);
-  return env_.engine.get(order);
+  return env_.engine.read(order);
 }
 
 bool RmaInitiator::order(Operation shape, const std::vector<RmaIov>& remote) {

@@ -101,7 +101,7 @@ void SimHost::start(Duration clock_set_back) {
         .name = address_of(number_),
         .epoch = kRealTimeOrigin + static_cast<std::uint64_t>(real_time.count()),
         .link = std::move(link),
-        .host = nullptr,
+        .local_listener = nullptr,
         .resources = nullptr,
         .type = shared_.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
         .rails = std::move(rails)});

@@ -267,8 +267,8 @@ void Simulation::check_credit() const {
   for (HostNumber host = 0; host < host_count_; ++host) {
     for (const engine::PeerStats& peer : seen[host].peers) {
       const std::string between = "host " + std::to_string(host) + " and " + peer.name.text();
-      if (peer.stored == 0 && peer.lent != 0) {
-        throw SafetyFailure(between + ": " + std::to_string(peer.lent) +
+      if (peer.unexpected == 0 && peer.credit_owed != 0) {
+        throw SafetyFailure(between + ": " + std::to_string(peer.credit_owed) +
                             " bytes of credit were never given back");
       }
       const HostNumber other = host_of(peer.name);
@@ -281,8 +281,8 @@ void Simulation::check_credit() const {
                                      [&](const auto& p) { return p.name == address_of(host); });
       if (back == seen[other].peers.end()) continue;
       const std::uint64_t least = profiles_[other].settings.eager_credit / 4 * 3;
-      if (peer.spare + back->lent >= std::min(least, protocol::kInitialCredit)) continue;
-      throw SafetyFailure(between + ": only " + std::to_string(peer.spare) + " bytes of credit are left");
+      if (peer.credit_left + back->credit_owed >= std::min(least, protocol::kInitialCredit)) continue;
+      throw SafetyFailure(between + ": only " + std::to_string(peer.credit_left) + " bytes of credit are left");
     }
   }
 }

@@ -194,8 +194,8 @@ ssize_t Endpoint::write(protocol::WriteOp& op, const TxFlags& flags) noexcept {
   if (op.length > (op.inject ? limits.inject_size : limits.max_size))
     return op.inject ? -FI_EINVAL : -FI_EMSGSIZE;
   try {
-    Status status = engine_->put(op);
-    if (status == Status::again) status = repeat_after_progress([&] { return engine_->put(op); });
+    Status status = engine_->write(op);
+    if (status == Status::again) status = repeat_after_progress([&] { return engine_->write(op); });
     return -fi_errno_of(status);
   } catch (...) {
     return -fi_errno_of_exception();
@@ -208,8 +208,8 @@ ssize_t Endpoint::read(protocol::ReadOp& op, const TxFlags& flags) noexcept {
   op.fence = flags.fence;
   if (op.length > options_.limits(Operation::rma).max_size) return -FI_EMSGSIZE;
   try {
-    Status status = engine_->get(op);
-    if (status == Status::again) status = repeat_after_progress([&] { return engine_->get(op); });
+    Status status = engine_->read(op);
+    if (status == Status::again) status = repeat_after_progress([&] { return engine_->read(op); });
     return -fi_errno_of(status);
   } catch (...) {
     return -fi_errno_of_exception();

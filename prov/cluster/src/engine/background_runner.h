@@ -40,7 +40,7 @@ class BackgroundRunner {
       : loop_(loop), waiter_(waiter), tx_(tx), messenger_(messenger), counters_(counters) {}
 
   /// Registration of run() with the progress thread; null ends it, which waits for a run under way.
-  void hold(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
+  void set_registration(std::shared_ptr<void> registration) { registration_ = std::move(registration); }
   void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
   /// A thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }

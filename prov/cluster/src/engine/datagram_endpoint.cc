@@ -4,23 +4,23 @@
 
 namespace cluster::engine {
 
-Status DatagramEndpoint::send(const protocol::SendOp& order) {
-  const Peer* peer = peers_.by_handle(order.to);
+Status DatagramEndpoint::send(const protocol::SendOp& op) {
+  const Peer* peer = peers_.by_handle(op.to);
   if (peer == nullptr) return Status::bad_address;
-  if (order.length + wire::kDatagramHeaderMax > link_.frame_max()) return Status::too_big;
+  if (op.length + wire::kDatagramHeaderMax > link_.frame_max()) return Status::too_big;
   wire::Segment segment;
-  segment.flags = order.has_data ? wire::segment_flag::kData : 0;
-  segment.length = static_cast<std::uint32_t>(order.length);
-  segment.data = order.data;
-  const wire::DatagramHeader head(segment, order.slices);
+  segment.flags = op.has_data ? wire::segment_flag::kData : 0;
+  segment.length = static_cast<std::uint32_t>(op.length);
+  segment.data = op.data;
+  const wire::DatagramHeader head(segment, op.slices);
   const link::Path path{.to = peer->name()};
   link::OutFrame frame;
   frame.path = &path;
   frame.add(head.bytes());
-  for (const ConstBytes slice : order.slices) frame.add(slice);
+  for (const ConstBytes slice : op.slices) frame.add(slice);
   if (link_.send_burst({&frame, 1}) == 0) return Status::again;
   ++counters_.frames_sent;
-  messenger_.datagrams().sent(order);
+  messenger_.datagrams().sent(op);
   return Status::ok;
 }
 

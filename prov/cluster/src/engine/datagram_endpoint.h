@@ -19,7 +19,7 @@ class DatagramEndpoint {
   DatagramEndpoint(link::Link& link, Counters& counters, PeerTable& peers, protocol::Messenger& messenger)
       : link_(link), counters_(counters), peers_(peers), messenger_(messenger), resets_(&link) {}
 
-  Status send(const protocol::SendOp& order);
+  Status send(const protocol::SendOp& op);
   /// Frames of flows are refused at once, or their sender would try for seconds.
   void receive(Time now, const wire::FrameView& view, const link::Path& from);
 

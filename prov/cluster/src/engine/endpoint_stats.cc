@@ -11,10 +11,11 @@ PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
   PeerStats stats;
   stats.name = peer.name();
   stats.path = path_name(parts, peer);
-  stats.why = parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.path_reason;
-  stats.stored = peer.channel.unexpected.count;
-  stats.spare = peer.channel.credit.limit - peer.channel.credit.charged;
-  stats.lent = peer.channel.credit.charged_by_peer - peer.channel.credit.released;
+  stats.path_reason =
+      parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.path_reason;
+  stats.unexpected = peer.channel.unexpected.count;
+  stats.credit_left = peer.channel.credit.limit - peer.channel.credit.charged;
+  stats.credit_owed = peer.channel.credit.charged_by_peer - peer.channel.credit.released;
   stats.footprint = sizeof peer + peer.path_reason.capacity() + peer.channel.tx.control.footprint();
   if (peer.flow != nullptr) {
     stats.flow = peer.flow->stats();

@@ -24,17 +24,17 @@ struct Peer;
 struct PeerStats {
   SocketAddress name;
   const char* path = "";  ///< the name of a link, "shm", "self", or "none"; lives for ever
-  std::string why;        ///< why this path, in words
+  std::string path_reason;
   std::optional<reliability::FlowStats> flow;
   struct Rings {
     bool single_copy = false;  ///< the peer's memory is in reach
     bool unread = false;       ///< the peer has not taken everything yet
   };
   std::optional<Rings> rings;
-  std::size_t stored = 0;     ///< messages of it that wait for their receive
-  std::uint64_t spare = 0;    ///< eager bytes, charges included, that it takes before it has to give credit
-  std::uint64_t lent = 0;     ///< the same that it has used here and not been given back
-  std::size_t footprint = 0;  ///< bytes of memory held for the peer; of rings, what is mapped
+  std::size_t unexpected = 0;     ///< messages of it that wait for their receive
+  std::uint64_t credit_left = 0;  ///< eager bytes, charges included, that may be sent to it
+  std::uint64_t credit_owed = 0;  ///< the same that it has sent here and has not been granted again
+  std::size_t footprint = 0;      ///< bytes of memory held for the peer; of rings, what is mapped
 };
 
 struct EndpointStats {

@@ -4,23 +4,13 @@
 #include <utility>
 
 namespace cluster::engine {
-namespace {
-
-protocol::MessengerSettings messenger_settings(const EngineSettings& settings) {
-  return {.send_requests_max = settings.send_requests_max,
-          .eager_credit = settings.eager_credit,
-          .unexpected_max = settings.unexpected_max,
-          .pull_window = settings.pull_window};
-}
-
-}  // namespace
 
 Engine::Engine(EngineParts parts)
     : lock_(parts.environment.fence),
       parts_(std::move(parts)),
       peers_(parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin),
-      messenger_(messenger_settings(parts_.settings), parts_.environment.counters, peers_),
-      waiter_(parts_.link.get(), parts_.host.get()),
+      messenger_(parts_.settings, parts_.environment.counters, peers_),
+      waiter_(parts_.link.get(), parts_.local_listener.get()),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
       tx_(parts_.link.get(), parts_.environment.clock, peers_, messenger_),
       local_(peers_, messenger_, waiter_, admission_),
@@ -32,7 +22,7 @@ Engine::Engine(EngineParts parts)
       background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {}
 
 Engine::~Engine() {
-  background_.hold(nullptr);
+  background_.set_registration(nullptr);
   loop_.drain_on_close();
   closer_.announce_close();
 }
@@ -43,7 +33,7 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   messenger_.attach(bindings);
 }
 
-/// What send, put, get and atomic have in common: the peer, its carrier, and that the operation leaves at
+/// What send, write, read and atomic have in common: the peer, its carrier, and that the operation leaves at
 /// once, or with those that follow.
 template <typename Act>
 Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
@@ -62,12 +52,12 @@ Status Engine::send(const protocol::SendOp& op) {
   return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 
-Status Engine::put(const protocol::WriteOp& op) {
+Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.write(channel, op); });
 }
 
-Status Engine::get(const protocol::ReadOp& op) {
+Status Engine::read(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
   return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.read(channel, op); });
 }

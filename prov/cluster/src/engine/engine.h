@@ -58,14 +58,16 @@ class Engine {
   /// repeat. Anything else: refused, no outcome will follow.
   Status send(const protocol::SendOp& op);
   Status receive(const protocol::RecvOp& op);
-  Status put(const protocol::WriteOp& op);
-  Status get(const protocol::ReadOp& op);
+  Status write(const protocol::WriteOp& op);
+  Status read(const protocol::ReadOp& op);
   Status atomic(const protocol::AtomicRmaOp& op);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
 
   /// Registration of run_in_background() with the progress thread: ends before the engine does.
-  void set_progress_client(std::shared_ptr<void> registration) { background_.hold(std::move(registration)); }
+  void set_progress_client(std::shared_ptr<void> registration) {
+    background_.set_registration(std::move(registration));
+  }
   /// For the progress thread, which never waits for the lock: takes a turn if no thread has polled since its
   /// last run, and says when to come again.
   os::NextWake run_in_background();

@@ -18,16 +18,16 @@ namespace cluster::engine {
 /// FI_EP_RDM or FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };
 
-/// `link` may be null (shared memory only), `host` may be null (no shared memory).
+/// `link` may be null (shared memory only), `local_listener` may be null (no shared memory).
 struct EngineParts {
   Environment environment;
   EngineSettings settings;
   SocketAddress name;       ///< as fi_getname returns it: routable, port bound
   std::uint64_t epoch = 0;  ///< real time in ns: orders the incarnations of one name, across restarts
   std::unique_ptr<link::Link> link;
-  std::unique_ptr<shm::LocalListener> host;
+  std::unique_ptr<shm::LocalListener> local_listener;
   std::shared_ptr<void> resources;        ///< what must live exactly as long as the engine
-  EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no host is used
+  EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no listener is used
   /// The interfaces behind `link` by number, the first being that of the name; empty: one.
   std::vector<multipath::Rail> rails = {};
 };

@@ -6,25 +6,20 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "protocol/context.h"
 
 namespace cluster::engine {
 
-inline constexpr std::size_t kEagerCredit = 2048 * 1024;
-inline constexpr std::size_t kPullWindow = 1024 * 1024;
 inline constexpr std::uint16_t kFlowWindow = 512;
 inline constexpr Duration kAckDelay = 25us;
 
-struct EngineSettings {
+struct EngineSettings : protocol::MessengerSettings {
   bool shm = true;                           ///< use shared memory for peers on this node
   std::size_t shm_eager_max = 32 * 1024;     ///< larger messages to local peers are announced
   std::size_t net_eager_max = 64 * 1024;     ///< larger messages to other nodes are announced
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
   bool single_copy = true;                   ///< large messages to local peers directly, where permitted
-  std::size_t eager_credit = kEagerCredit;   ///< eager bytes one sender may have waiting here
-  std::size_t pull_window = kPullWindow;     ///< bytes pulled and not arrived yet, over all senders
-  std::size_t send_requests_max = 4096;      ///< sends under way before -FI_EAGAIN
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
-  std::size_t unexpected_max = 1024 * 1024;  ///< messages that wait for their receive; then senders wait
   std::uint16_t flow_window = kFlowWindow;   ///< frames in flight in one flow
   Duration ack_delay = kAckDelay;            ///< an acknowledgement is sent after so long at the latest
   Duration peer_timeout = 10s;               ///< a peer that answers nothing for so long is dead

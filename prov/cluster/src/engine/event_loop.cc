@@ -12,10 +12,10 @@ namespace {
 
 /// A tick is about a nanosecond: a few microseconds, a millisecond, some ten.
 constexpr std::uint64_t kTicksPerPoll = 1 << 13;
-constexpr std::uint64_t kTicksPerAccept = 1 << 20;
+constexpr std::uint64_t kTicksPerLocalCheck = 1 << 20;
 constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
 constexpr std::uint32_t kTurnsPerPoll = 1 << 8;
-constexpr std::uint32_t kTurnsPerAccept = 1 << 12;
+constexpr std::uint32_t kTurnsPerLocalCheck = 1 << 12;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
 /// An endpoint with peers on this node that has found the network silent so many times polls it seldom (a
 /// clock reading, and a cold line or a system call).
@@ -33,13 +33,13 @@ constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
 
 }  // namespace
 
-inline bool EventLoop::chores_due(std::uint64_t ticks, std::uint32_t turn) const {
-  return ticks - accepted_ > kTicksPerAccept || turn % kTurnsPerAccept == 0;
+inline bool EventLoop::local_check_due(std::uint64_t ticks, std::uint32_t turn) const {
+  return ticks - local_checked_at_ > kTicksPerLocalCheck || turn % kTurnsPerLocalCheck == 0;
 }
 
 /// False if no remote peer can wait for this endpoint or be waited for; never for long.
 inline bool EventLoop::network_due(std::uint64_t ticks, std::uint32_t turn) const {
-  if (local_.inboxes() == 0 || ticks - network_polled_ > kTicksPerPoll || turn % kTurnsPerPoll == 0)
+  if (local_.inboxes() == 0 || ticks - network_polled_at_ > kTicksPerPoll || turn % kTurnsPerPoll == 0)
     return true;
   const bool silent = network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
                       !messenger_.control().pending() && !tx_.tx_pending() &&
@@ -51,11 +51,14 @@ bool EventLoop::run_once(PollScope scope) {
   const std::uint32_t turn = turns() + 1;
   turns_.store(turn, std::memory_order_relaxed);
   bool received = local_.receive(scope, turn);
-  const bool hurry = received && scope == PollScope::due && turn % kTurnsPerPoll != 0;
-  const std::uint64_t ticks = hurry ? network_polled_ : parts_.environment.clock.ticks();
-  if (parts_.host != nullptr && !hurry && chores_due(ticks, turn)) run_chores(ticks);
+  // What local peers brought is handed up before anything that costs a clock reading or a system call.
+  const bool only_local = received && scope == PollScope::due && turn % kTurnsPerPoll != 0;
+  const std::uint64_t ticks = only_local ? network_polled_at_ : parts_.environment.clock.ticks();
+  if (parts_.local_listener != nullptr && !only_local && local_check_due(ticks, turn)) {
+    check_local_peers(ticks);
+  }
   if (parts_.link != nullptr && (scope == PollScope::all || network_due(ticks, turn))) {
-    network_polled_ = ticks;
+    network_polled_at_ = ticks;
     received |= poll_network();
   } else if (messenger_.busy()) {
     messenger_.pump();
@@ -68,12 +71,12 @@ bool EventLoop::run_once(PollScope scope) {
   return received;
 }
 
-void EventLoop::run_chores(std::uint64_t ticks) {
-  accepted_ = ticks;
+void EventLoop::check_local_peers(std::uint64_t ticks) {
+  local_checked_at_ = ticks;
   paths_.accept();
   if (messenger_.under_way()) local_.ring_unheard();
-  if (ticks - deaths_checked_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
-    deaths_checked_ = ticks;
+  if (ticks - deaths_checked_at_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
+    deaths_checked_at_ = ticks;
     local_.check_deaths();
   }
 }
@@ -126,7 +129,7 @@ bool EventLoop::arm() {
   if (parts_.link != nullptr) parts_.link->before_sleep();
   if (run_once() || !waiter_.complete()) return false;
   Time wake = next_deadline();
-  if (parts_.host != nullptr && parts_.host->has_half_open()) {
+  if (parts_.local_listener != nullptr && parts_.local_listener->has_half_open()) {
     wake = std::min(wake, parts_.environment.clock.now() + kHelloDelay);
   }
   waiter_.set_alarm_if_other(wake);

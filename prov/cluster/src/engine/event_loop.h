@@ -70,8 +70,8 @@ class EventLoop {
   }
 
  private:
-  void run_chores(std::uint64_t ticks);
-  bool chores_due(std::uint64_t ticks, std::uint32_t turn) const;
+  void check_local_peers(std::uint64_t ticks);
+  bool local_check_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool network_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool poll_network();
   void deliver_held();
@@ -88,9 +88,10 @@ class EventLoop {
   PathSelector& paths_;
   NetworkReceiver& network_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
-  std::uint64_t network_polled_ = 0;     ///< when that happened last, in ticks
-  std::uint64_t accepted_ = 0;
-  std::uint64_t deaths_checked_ = 0;
+  /// When each of these happened last, in ticks.
+  std::uint64_t network_polled_at_ = 0;
+  std::uint64_t local_checked_at_ = 0;
+  std::uint64_t deaths_checked_at_ = 0;
 };
 
 }  // namespace cluster::engine

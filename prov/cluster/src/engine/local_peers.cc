@@ -145,14 +145,14 @@ void LocalPeers::check_death(Peer& peer) {
 }
 
 bool LocalPeers::request_doorbells() {
-  bool fresh = false;
-  for (Peer* peer : rings_) fresh |= peer->inbox->request_doorbell();
+  bool newly_requested = false;
+  for (Peer* peer : rings_) newly_requested |= peer->inbox->request_doorbell();
   if (messenger_.busy()) {
     for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-      if (peer->outbox != nullptr && peer->channel.busy()) fresh |= peer->outbox->request_doorbell();
+      if (peer->outbox != nullptr && peer->channel.busy()) newly_requested |= peer->outbox->request_doorbell();
     }
   }
-  return fresh;
+  return newly_requested;
 }
 
 void LocalPeers::ring_unheard() {

@@ -33,8 +33,8 @@ bool PathSelector::open(Peer& peer) {
 }
 
 bool PathSelector::open_ring(Peer& peer, std::string& reason) {
-  if (parts_.host == nullptr) return false;
-  shm::Connection connection = parts_.host->connect(peer.name());
+  if (parts_.local_listener == nullptr) return false;
+  shm::Connection connection = parts_.local_listener->connect(peer.name());
   if (connection.outbox == nullptr) {
     reason = std::move(connection.reason);
     return false;
@@ -45,9 +45,9 @@ bool PathSelector::open_ring(Peer& peer, std::string& reason) {
 }
 
 void PathSelector::accept() {
-  parts_.host->accept(accepted_);
-  for (std::unique_ptr<shm::Inbox>& inbox : accepted_) adopt(std::move(inbox));
-  accepted_.clear();
+  parts_.local_listener->accept(accepted_inboxes_);
+  for (std::unique_ptr<shm::Inbox>& inbox : accepted_inboxes_) adopt(std::move(inbox));
+  accepted_inboxes_.clear();
 }
 
 void PathSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {

@@ -42,7 +42,7 @@ class PathSelector {
   LocalPeers& local_;
   SessionTable& sessions_;
   PeerCloser& closer_;
-  std::vector<std::unique_ptr<shm::Inbox>> accepted_;  ///< scratch of accept()
+  std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< scratch of accept()
 };
 
 }  // namespace cluster::engine

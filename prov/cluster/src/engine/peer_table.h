@@ -56,7 +56,7 @@ struct Peer {
   const SocketAddress& name() const { return channel.name; }
 };
 
-class PeerTable final : public protocol::Directory {
+class PeerTable final : public protocol::AddressHandles {
  public:
   /// `frame_max`: of the longest frames that the peers' flows send.
   explicit PeerTable(std::size_t frame_max) : bodies_(frame_max) {}

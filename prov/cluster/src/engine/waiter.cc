@@ -6,7 +6,7 @@
 namespace cluster::engine {
 
 bool Waiter::open(const PeerTable& peers) {
-  if (watch_ != nullptr) return true;
+  if (wait_set_ != nullptr) return true;
   if (link_ != nullptr && link_->descriptors().empty()) return false;
   std::unique_ptr<os::WaitSet> set = os::WaitSet::open();
   alarm_ = os::Alarm::open();
@@ -14,9 +14,9 @@ bool Waiter::open(const PeerTable& peers) {
   if (complete && link_ != nullptr) {
     for (const int descriptor : link_->descriptors()) complete = complete && set->add(descriptor, link_);
   }
-  if (complete && host_ != nullptr) complete = set->add(host_->descriptor(), host_);
+  if (complete && listener_ != nullptr) complete = set->add(listener_->descriptor(), listener_);
   if (!complete) return false;
-  watch_ = std::move(set);
+  wait_set_ = std::move(set);
   for (const std::unique_ptr<Peer>& peer : peers.all()) {
     if (peer->outbox != nullptr) watch(peer->outbox->descriptor(), *peer);
     if (peer->inbox != nullptr) watch(peer->inbox->descriptor(), *peer);
@@ -26,26 +26,26 @@ bool Waiter::open(const PeerTable& peers) {
 
 /// Threads that sleep have not armed its doorbell: they are woken.
 void Waiter::watch(int descriptor, Peer& peer) {
-  if (watch_ == nullptr) return;
-  if (!watch_->add(descriptor, &peer)) incomplete_ = true;
+  if (wait_set_ == nullptr) return;
+  if (!wait_set_->add(descriptor, &peer)) incomplete_ = true;
   changed_ = true;
   set_alarm(Time::min());
 }
 
 void Waiter::unwatch(int descriptor) {
-  if (watch_ != nullptr) watch_->remove(descriptor);
+  if (wait_set_ != nullptr) wait_set_->remove(descriptor);
 }
 
 std::size_t Waiter::collect(std::span<Event> events) {
   std::array<os::WaitSet::Event, kEventsMax> ready;
   const std::size_t most = std::min(events.size(), ready.size());
-  const std::size_t count = watch_->collect(std::span(ready).first(most));
+  const std::size_t count = wait_set_->collect(std::span(ready).first(most));
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const auto [owner, trouble] = ready[i];
     if (owner == alarm_.get()) {
       set_alarm(kNever);
-    } else if (owner == host_) {
+    } else if (owner == listener_) {
       events[kept++] = {Source::connection, nullptr, trouble};
     } else if (owner == link_) {
       if (trouble) events[kept++] = {Source::path_error, nullptr, trouble};

@@ -34,13 +34,13 @@ class Waiter {
   };
   static constexpr std::size_t kEventsMax = 32;
 
-  /// `link` and `host` may be null.
-  Waiter(link::Link* link, shm::LocalListener* host) : link_(link), host_(host) {}
+  /// `link` and `listener` may be null.
+  Waiter(link::Link* link, shm::LocalListener* listener) : link_(link), listener_(listener) {}
 
   /// Opens the set and adds all that there is. False if descriptors or timers are not available.
   bool open(const PeerTable& peers);
   /// -1 unless it is open.
-  int descriptor() const { return watch_ != nullptr ? watch_->descriptor() : -1; }
+  int descriptor() const { return wait_set_ != nullptr ? wait_set_->descriptor() : -1; }
   void watch(int descriptor, Peer& peer);
   void unwatch(int descriptor);
 
@@ -50,7 +50,7 @@ class Waiter {
   void begin_arming() { changed_ = false; }
   bool complete() const { return !changed_ && !incomplete_; }
   /// False: a thread that sleeps here might miss something.
-  bool can_sleep() const { return watch_ != nullptr && !incomplete_; }
+  bool can_sleep() const { return wait_set_ != nullptr && !incomplete_; }
 
   /// False: the alarm has gone off or is about to, or no thread can be asleep.
   bool may_sleep() const { return alarm_at_ != Time::min(); }
@@ -66,8 +66,8 @@ class Waiter {
 
  private:
   link::Link* link_;
-  shm::LocalListener* host_;
-  std::unique_ptr<os::WaitSet> watch_;
+  shm::LocalListener* listener_;
+  std::unique_ptr<os::WaitSet> wait_set_;
   std::unique_ptr<os::Alarm> alarm_;
   Time alarm_at_ = Time::min();
   bool changed_ = false;     ///< a source was added since begin_arming()

@@ -35,7 +35,7 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
   if (status == Status::ok && receive.total > receive.capacity) status = Status::truncated;
   const bool got_message = status == Status::ok || status == Status::truncated;
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
-                                   ? context_.directory.handle_of(*receive.channel)
+                                   ? context_.handles.handle_of(*receive.channel)
                                    : kAddrNotAvail;
   if (bindings.receive_counter != nullptr) bindings.receive_counter->count(status);
   if (bindings.receives != nullptr && (receive.report || status != Status::ok)) {
@@ -87,7 +87,7 @@ void CompletionReporter::peeked(const RecvOp& op, const UnexpectedMessage* messa
     completion.tag = message->tag;
     completion.data = message->data;
     completion.length = message->total;
-    if (bindings.want_source) completion.source = context_.directory.handle_of(*message->channel);
+    if (bindings.want_source) completion.source = context_.handles.handle_of(*message->channel);
   }
   bindings.receives->push(completion);
 }
@@ -136,7 +136,7 @@ void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWri
   completion.has_data = true;
   completion.data = write.data;
   completion.length = write.write_length;
-  if (bindings.want_source) completion.source = context_.directory.handle_of(channel);
+  if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
   bindings.receives->push(completion);
 }
 

@@ -211,7 +211,7 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
                       segment.kind == SegmentKind::announce;
   if (!begins) return true;
   const MessengerSettings& settings = context_.settings;
-  const std::size_t part = context_.directory.handle_of(channel) == kAddrNotAvail ? kPartOfUnknown : 1;
+  const std::size_t part = context_.handles.handle_of(channel) == kAddrNotAvail ? kPartOfUnknown : 1;
   const bool capacity = messages_.alive() < settings.unexpected_max / part &&
                         bytes_ < settings.unexpected_bytes_max / part &&
                         channel.unexpected.count < settings.unexpected_max / kPartOfOne;

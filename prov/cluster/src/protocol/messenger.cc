@@ -2,8 +2,8 @@
 
 namespace cluster::protocol {
 
-Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Directory& directory)
-    : context_{settings, counters, directory},
+Messenger::Messenger(const MessengerSettings& settings, Counters& counters, AddressHandles& handles)
+    : context_{settings, counters, handles},
       reporter_(context_),
       control_(context_),
       outgoing_(context_, reporter_),

@@ -23,7 +23,7 @@ namespace cluster::protocol {
 
 class Messenger {
  public:
-  Messenger(const MessengerSettings& settings, Counters& counters, Directory& directory);
+  Messenger(const MessengerSettings& settings, Counters& counters, AddressHandles& handles);
 
   void attach(const EndpointBindings& bindings) { context_.bindings = bindings; }
 

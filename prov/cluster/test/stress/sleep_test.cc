@@ -37,7 +37,8 @@ class Player {
     std::string reason;
     EngineParts parts{
         environment, EngineSettings{}, port->name(), 1, os::open_udp_link(port, 1500, environment), {}, {}};
-    if (shm) parts.host = shm::open_listener(port->name(), 1, shm::ShmSettings{}, environment, reason);
+    if (shm)
+      parts.local_listener = shm::open_listener(port->name(), 1, shm::ShmSettings{}, environment, reason);
     engine_ = std::make_unique<Engine>(std::move(parts));
     protocol::EndpointBindings bindings;
     bindings.sends = &sent_;

@@ -15,21 +15,21 @@ namespace cluster::protocol {
 
 using test::QueueCarrier;
 
-struct NoDirectory final : Directory {
+struct FixedHandle final : AddressHandles {
   std::uint64_t handle = 7;
   std::uint64_t handle_of(const Channel&) override { return handle; }
 };
 
 struct Side {
   Counters counters;
-  NoDirectory directory;
+  FixedHandle handles;
   CompletionQueue completions;
   Counter sent;
   Messenger messenger;
   Channel channel;
   QueueCarrier carrier;
 
-  explicit Side(const MessengerSettings& settings) : messenger(settings, counters, directory) {
+  explicit Side(const MessengerSettings& settings) : messenger(settings, counters, handles) {
     EndpointBindings bindings;
     bindings.sends = bindings.receives = &completions;
     bindings.send_counter = &sent;

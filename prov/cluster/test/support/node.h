@@ -41,14 +41,14 @@ struct NodeKind {
 /// An endpoint that knows one peer, under handle 0.
 struct Node {
   Node(FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
-       std::unique_ptr<shm::LocalListener> host = nullptr,
+       std::unique_ptr<shm::LocalListener> listener = nullptr,
        const engine::EngineSettings& settings = node_settings(), const NodeKind& kind = {})
       : engine(engine::EngineParts{.environment = world(network, epoch).environment(),
                                    .settings = settings,
                                    .name = name,
                                    .epoch = epoch,
                                    .link = std::make_unique<FakeLink>(network, name, kind.frame_max),
-                                   .host = std::move(host),
+                                   .local_listener = std::move(listener),
                                    .resources = nullptr,
                                    .type = kind.type}) {
     book.insert(peer);
@@ -100,8 +100,8 @@ struct Node {
 class EngineTest : public ::testing::Test {
  protected:
   /// Puts a frame on its way that no engine has sent.
-  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes, bool shortcut = false) {
-    const link::Path path{to, {}, false, 0, shortcut};
+  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes bytes, bool ethertype = false) {
+    const link::Path path{to, {}, false, 0, ethertype};
     link::OutFrame frame;
     frame.path = &path;
     frame.add(bytes);

@@ -44,7 +44,7 @@ struct Node {
             .name = name,
             .epoch = 1000,
             .link = std::make_unique<test::FakeLink>(network, name, kFrameMax),
-            .host = nullptr,
+            .local_listener = nullptr,
             .resources = nullptr,
             .type = type};
   }

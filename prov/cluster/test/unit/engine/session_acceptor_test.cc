@@ -49,7 +49,7 @@ class SessionAcceptorTest : public test::EngineTest {
     order.length = 1;
     order.slices = {&slice, 1};
     order.inject = true;
-    return from.engine.put(order);
+    return from.engine.write(order);
   }
 };
 

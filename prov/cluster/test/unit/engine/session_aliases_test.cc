@@ -36,12 +36,14 @@ struct RailNode {
       links.push_back(std::make_unique<FakeLink>(network, address(rail, number)));
       own.push_back({address(rail, rail == 0 ? number : claimed), 24, "eth" + std::to_string(rail)});
     }
+    EngineSettings settings;
+    settings.linger = 0s;
     return {.environment = {world.clock, world.random, world.log, world.counters},
-            .settings = {.linger = 0s},
+            .settings = settings,
             .name = address(0, number),
             .epoch = 1000,
             .link = std::make_unique<multipath::LinkBundle>(std::move(links)),
-            .host = nullptr,
+            .local_listener = nullptr,
             .resources = nullptr,
             .rails = std::move(own)};
   }

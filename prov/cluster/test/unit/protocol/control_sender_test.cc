@@ -11,11 +11,11 @@ namespace cluster::protocol {
 namespace {
 
 struct ControlSenderTest : testing::Test {
-  struct NoDirectory final : Directory {
+  struct FixedHandle final : AddressHandles {
     std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
-  } directory;
+  } handles;
   Counters counters;
-  Context context{{.eager_credit = 1000}, counters, directory};
+  Context context{{.eager_credit = 1000}, counters, handles};
   ControlSender control{context};
   test::QueueCarrier carrier;
   Channel channel;

@@ -109,7 +109,7 @@ TEST_F(MessengerTest, UnknownSourcesGetHalfOfTheStore) {
   send(left, pattern(4000), 0);
   carry(left, narrow);
   EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
-  narrow.directory.handle = kAddrNotAvail;
+  narrow.handles.handle = kAddrNotAvail;
   EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(wire::SegmentKind::eager, 9)));
 }
 

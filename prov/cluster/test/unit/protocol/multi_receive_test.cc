@@ -159,11 +159,11 @@ TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsDirected) {
 }
 
 TEST_F(MultiReceiveTest, UnknownSourcesAreReportedWithTheirMessage) {
-  struct EmptyDirectory final : Directory {
+  struct NoHandles final : AddressHandles {
     std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
-  } directory;
+  } handles;
   Counters counters;
-  Messenger messenger(settings, counters, directory);
+  Messenger messenger(settings, counters, handles);
   CompletionQueue queue;
   EndpointBindings bindings;
   bindings.receives = &queue;

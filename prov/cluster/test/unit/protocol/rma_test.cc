@@ -107,7 +107,7 @@ TEST_F(RmaTest, DataIsReportedToTheTargetOnceTheBytesAreInPlace) {
     EXPECT_EQ(reported.kind, Completion::Kind::remote_write);
     EXPECT_EQ(reported.data, 0x123456789abcdef0u);
     EXPECT_EQ(reported.length, size);
-    EXPECT_EQ(reported.source, 7u) << "the directory's handle of the writer";
+    EXPECT_EQ(reported.source, 7u) << "the handle of the writer";
     outcome(left);
   }
 }

@@ -47,7 +47,7 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   engine::PeerStats far;
   far.name = node(2);
   far.path = "packet";
-  far.why = "no shared memory: no process of this node listens there";
+  far.path_reason = "no shared memory: no process of this node listens there";
   far.footprint = 5000;
   far.flow = reliability::FlowStats{};
   far.flow->heard_at = Time(2s);
