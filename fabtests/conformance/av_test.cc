@@ -62,7 +62,7 @@ SINGLE_TEST(AddressVector, FreedHandlesAreUsedAgainLowestFirst) {
   EXPECT_EQ(handles[2], 8u);
 }
 
-SINGLE_TEST(AddressVector, RefusesHandlesThatNameNobody) {
+SINGLE_TEST(AddressVector, RefusesHandlesWithoutAnAddress) {
   Domain domain;
   const sockaddr_in in = node(1);
   fi_addr_t handle = 0;
@@ -94,7 +94,7 @@ SINGLE_TEST(AddressVector, RefusesAddressesThatAreNone) {
   EXPECT_EQ(errors[2], 0);
 }
 
-SINGLE_TEST(AddressVector, LookupCutsToTheRoomThereIs) {
+SINGLE_TEST(AddressVector, LookupCutsToTheBufferSize) {
   Domain domain;
   const sockaddr_in in = node(1);
   ASSERT_EQ(fi_av_insert(domain.av(), &in, 1, nullptr, 0, nullptr), 1);

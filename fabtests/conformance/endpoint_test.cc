@@ -122,7 +122,7 @@ SINGLE_TEST(Endpoint, SaysItsName) {
   EXPECT_EQ(part[4], 0xEE) << "wrote behind the buffer";
 }
 
-SINGLE_TEST(Endpoint, TakesThePortItIsToldAndOnlyOnce) {
+SINGLE_TEST(Endpoint, TakesThePortItIsGivenAndOnlyOnce) {
   Endpoint any;
   Options options;
   options.service = std::to_string(ntohs(name_of(any.name()).sin_port));
@@ -171,7 +171,7 @@ SINGLE_TEST(Endpoint, RefusesOrdersThatMakeNoSense) {
   EXPECT_TRUE(e.silent(std::chrono::milliseconds(10)));
 }
 
-SINGLE_TEST(Endpoint, SendingToNobodyFailsAtOnceOrByCompletion) {
+SINGLE_TEST(Endpoint, SendingWhereNoProcessListensFailsAtOnceOrByCompletion) {
   Endpoint e;
   char byte = 0;
   int context = 0;

@@ -13,7 +13,7 @@ Options multi_options() {
   return options;
 }
 
-void set_least_room(Endpoint& e, std::size_t least) {
+void set_min_multi_recv(Endpoint& e, std::size_t least) {
   ASSERT_EQ(fi_setopt(&e.ep()->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), 0);
   std::size_t value = 0;
   std::size_t size = sizeof value;
@@ -43,7 +43,7 @@ PAIR_TEST(MultiReceive, EveryBufferTakesAsManyAsFitAndIsGivenBackOnce) {
         e.finish(&context);
       }
     } else {
-      set_least_room(e, size);
+      set_min_multi_recv(e, size);
       std::vector<std::vector<unsigned char>> buffers(4);
       for (auto& buffer : buffers) {
         buffer.assign(size * kPerBuffer + size / 2, 0);
@@ -92,7 +92,7 @@ PAIR_TEST(MultiReceive, EarlyMessagesFillItAndCancelGivesItBack) {
     team.meet();
   } else {
     team.meet();
-    set_least_room(e, 64);
+    set_min_multi_recv(e, 64);
     std::vector<unsigned char> buffer(1000);
     post(e, buffer, &buffer);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -115,7 +115,7 @@ PAIR_TEST(MultiReceive, WhatIsLongerThanWhatIsLeftIsTruncated) {
   int context = 0;
   std::vector<unsigned char> buffer(1000);
   if (!side.first()) {
-    set_least_room(e, 100);
+    set_min_multi_recv(e, 100);
     post(e, buffer, &buffer);
   }
   team.meet();
@@ -143,7 +143,7 @@ PAIR_TEST(MultiReceive, IsTheDefaultOfAnEndpointThatSaysSo) {
   int context = 0;
   std::vector<unsigned char> buffer(200);
   if (!side.first()) {
-    set_least_room(e, 100);
+    set_min_multi_recv(e, 100);
     e.must([&] { return fi_recv(e.ep(), buffer.data(), buffer.size(), nullptr, 0, &context); });
   }
   team.meet();

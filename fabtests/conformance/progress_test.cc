@@ -25,7 +25,7 @@ Options automatic() {
 }
 
 /// Computes, and does not call the library, until the other side says that it is done.
-void compute_until_told(Side& side) {
+void compute_until_message(Side& side) {
   std::atomic<bool> over{false};
   std::thread work([&] {
     for (volatile unsigned sum = 0; !over.load(std::memory_order_relaxed);) sum = sum + 1;
@@ -69,7 +69,7 @@ PAIR_TEST(Progress, AComputingTargetIsRead) {
   Endpoint& e = team.endpoint;
   Region region(team, 4096);
   if (side.first()) {
-    compute_until_told(side);
+    compute_until_message(side);
     return;
   }
   std::uint64_t value = 0;
@@ -126,7 +126,7 @@ PAIR_TEST(Progress, LargeMessagesReachAComputingReceiver) {
   if (side.first()) {
     e.must([&] { return fi_recv(e.ep(), bytes.data(), kSize, nullptr, team.peer(), &context); });
     side.send_blob(1, {1});
-    compute_until_told(side);
+    compute_until_message(side);
     e.finish(&context);
     EXPECT_TRUE(has_pattern(bytes, 5));
   } else {

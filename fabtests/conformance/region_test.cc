@@ -179,7 +179,7 @@ struct OldSide {
   Info info;
 };
 
-SINGLE_TEST(Region, OldModelsAreWhatOldCallersAreTold) {
+SINGLE_TEST(Region, OldModelsAreReportedToOldCallers) {
   EXPECT_EQ(OldSide(FI_MR_BASIC).info->domain_attr->mr_mode, FI_MR_BASIC);
   EXPECT_EQ(OldSide(FI_MR_SCALABLE).info->domain_attr->mr_mode, FI_MR_SCALABLE);
   const int unspecified = OldSide(FI_MR_UNSPEC).info->domain_attr->mr_mode;

@@ -177,7 +177,7 @@ PAIR_TEST(Wait, ALargeMessageMovesBetweenSleepers) {
   }
 }
 
-PAIR_TEST(Wait, ASenderWithoutRoomIsWokenWhenThereIs) {
+PAIR_TEST(Wait, ASenderThatLacksSpaceIsWokenWhenThereIsSome) {
   Team team(side, options_with_wait(FI_WAIT_UNSPEC));
   Endpoint& e = team.endpoint;
   constexpr int kCount = 2000;

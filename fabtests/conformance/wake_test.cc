@@ -30,7 +30,7 @@ SINGLE_TEST(Wait, ASignalEndsABlockedRead) {
   }
 }
 
-SINGLE_TEST(Wait, ASignalIsReportedOnceToWhoeverSleepsOnTheDescriptor) {
+SINGLE_TEST(Wait, ASignalIsReportedOnceToAThreadThatSleepsOnTheDescriptor) {
   Endpoint e(options_with_wait(FI_WAIT_FD));
   fid* object = &e.rx()->fid;
   const auto may_sleep = [&] { return fi_trywait(e.domain().fabric(), &object, 1); };

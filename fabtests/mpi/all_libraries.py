@@ -65,7 +65,7 @@ class Matrix:
         windows = [] if library == "openmpi4" else ["windows"]
         self.run(library, path, [program(library, "mpi_threads"), "16", "20", *windows], "PASS mpi_threads")
         script = "dynamic_processes.py" if library == "openmpi5" else "run_mpi.py"  # whose launcher fails by itself
-        # Two nodes have room for as many children; with more, hydra would start them all beside their parents.
+        # Two nodes have slots for as many children; with more, hydra would start them all beside their parents.
         slots = str(self.options.ranks * (2 if path == "inside" else 1))
         self.run(library, path, [program(library, "mpi_dynamic"), "spawn"], "PASS", ["--slots", slots], script)
         self.run(library, path, [program(library, "mpi_dynamic"), "connect"], "PASS", script=script)

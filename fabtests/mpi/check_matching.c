@@ -116,7 +116,7 @@ static void cancel(void) {
     MPI_Cancel(&request);
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &cancelled);
-    expect_equal("a receive nobody answers, taken back", cancelled, 1);
+    expect_equal("a receive without a message, taken back", cancelled, 1);
     MPI_Barrier(job.comm);
     fill(out, sizeof out, job.rank, next, serial);
     MPI_Sendrecv(out, sizeof out, MPI_BYTE, next, 99, in, sizeof in, MPI_BYTE, previous, 99, job.comm,

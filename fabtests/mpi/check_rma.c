@@ -210,12 +210,12 @@ static void many_windows(void) {
 
 // Thousands of small ones and some large ones before one flush.
 static void many_operations(void) {
-  enum { kPieces = 4000, kPiece = 24, kLarge = 3 << 20, kRoom = kPieces * kPiece + kLarge };
+  enum { kPieces = 4000, kPiece = 24, kLarge = 3 << 20, kBytes = kPieces * kPiece + kLarge };
   MPI_Win win;
-  char *memory = NULL, *out = allocate(kRoom), *in = allocate(kRoom);
-  MPI_Win_allocate(kRoom, 1, MPI_INFO_NULL, job.comm, &memory, &win);
+  char *memory = NULL, *out = allocate(kBytes), *in = allocate(kBytes);
+  MPI_Win_allocate(kBytes, 1, MPI_INFO_NULL, job.comm, &memory, &win);
   MPI_Barrier(job.comm);
-  fill(out, kRoom, job.rank, next_rank(), 1);
+  fill(out, kBytes, job.rank, next_rank(), 1);
   MPI_Win_lock_all(0, win);
   MPI_Put(out + kPieces * kPiece, kLarge, MPI_BYTE, next_rank(), kPieces * kPiece, kLarge, MPI_BYTE, win);
   for (int i = 0; i < kPieces; ++i) {
@@ -229,10 +229,10 @@ static void many_operations(void) {
     MPI_Get(in + at, kPiece, MPI_BYTE, next_rank(), at, kPiece, MPI_BYTE, win);
   }
   MPI_Win_flush_all(win);
-  expect_bytes(in, kRoom, job.rank, next_rank(), 1);
+  expect_bytes(in, kBytes, job.rank, next_rank(), 1);
   MPI_Barrier(job.comm);
   MPI_Win_sync(win);
-  expect_bytes(memory, kRoom, previous_rank(), job.rank, 1);
+  expect_bytes(memory, kBytes, previous_rank(), job.rank, 1);
   MPI_Barrier(job.comm);
   MPI_Win_unlock_all(win);
   MPI_Win_free(&win);

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-enum { kRoom = 300000, kSteps = 6 };
+enum { kBytes = 300000, kSteps = 6 };
 
 static const int kParts[kSteps] = {1, 8, 1000, 5000, 40000, 150000};
 
@@ -17,12 +17,12 @@ struct window {
 static struct window open_window(int kind) {
   struct window w = {.created = kind == 0};
   if (w.created) {
-    w.memory = allocate(kRoom);
-    MPI_Win_create(w.memory, kRoom, 1, MPI_INFO_NULL, job.comm, &w.win);
+    w.memory = allocate(kBytes);
+    MPI_Win_create(w.memory, kBytes, 1, MPI_INFO_NULL, job.comm, &w.win);
   } else {
-    MPI_Win_allocate(kRoom, 1, MPI_INFO_NULL, job.comm, &w.memory, &w.win);
+    MPI_Win_allocate(kBytes, 1, MPI_INFO_NULL, job.comm, &w.memory, &w.win);
   }
-  memset(w.memory, 0, kRoom);
+  memset(w.memory, 0, kBytes);
   MPI_Barrier(job.comm);
   return w;
 }
@@ -33,7 +33,7 @@ static void close_window(struct window* w) {
 }
 
 // The lower half of a window is written by the rank before, the upper half is read by it.
-enum { kHalf = kRoom / 2 };
+enum { kHalf = kBytes / 2 };
 
 static int next_rank(void) { return (job.rank + 1) % job.size; }
 static int previous_rank(void) { return (job.rank + job.size - 1) % job.size; }
@@ -116,7 +116,7 @@ static void exclusive_locks(void) {
 // One epoch for all; each rank owns a slot in every window.
 static void lock_all(void) {
   struct window w = open_window(1);
-  const size_t slot = kRoom / (size_t)job.size < 20000 ? kRoom / (size_t)job.size : 20000;
+  const size_t slot = kBytes / (size_t)job.size < 20000 ? kBytes / (size_t)job.size : 20000;
   char *out = allocate(slot * (size_t)job.size), *in = allocate(slot * (size_t)job.size);
   MPI_Request* requests = allocate(sizeof(MPI_Request) * (size_t)job.size);
   MPI_Win_lock_all(0, w.win);

@@ -40,7 +40,7 @@ def connected_ranks(output):
 
 
 def is_launcher_failure(output, fails_over_tcp):
-    """Whether a failed run is the launcher's fault; None if that cannot be told, because TCP happens to work."""
+    """Whether a failed run is the launcher's fault; None if that cannot be decided, because TCP happens to work."""
     if not launcher_reported(output):
         return False
     connected, finished = connected_ranks(output)

@@ -15,7 +15,7 @@ enum { kThreadsMax = 32, kLargest = 200000 };
 static const size_t kThreadSizes[] = {0, 8, 700, 5000, 17000, 40000, kLargest};
 enum { kThreadSizeCount = sizeof kThreadSizes / sizeof kThreadSizes[0] };
 
-enum { kRoom = 6000 };  // of each thread of each rank, in every window
+enum { kBytes = 6000 };  // of each thread of each rank, in every window
 
 static int threads = 8, rounds = 20;
 static MPI_Comm own[kThreadsMax];
@@ -68,16 +68,16 @@ static void claim(int thread, int round, char* out, char* in) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static MPI_Aint room_of(int rank, int thread) { return ((MPI_Aint)rank * threads + thread) * kRoom; }
+static MPI_Aint offset_of_thread(int rank, int thread) { return ((MPI_Aint)rank * threads + thread) * kBytes; }
 
 // Written to every rank, flushed and read back; the areas of two threads never overlap.
 static void write_into_windows(int thread, int round, char* out, char* in) {
-  const int bytes = kRoom >> (round % 4);
+  const int bytes = kBytes >> (round % 4);
   for (int peer = 0; peer < job.size; ++peer) {
     fill(out, (size_t)bytes, job.rank, peer, round);
-    MPI_Put(out, bytes, MPI_BYTE, peer, room_of(job.rank, thread), bytes, MPI_BYTE, window);
+    MPI_Put(out, bytes, MPI_BYTE, peer, offset_of_thread(job.rank, thread), bytes, MPI_BYTE, window);
     MPI_Win_flush(peer, window);
-    MPI_Get(in, bytes, MPI_BYTE, peer, room_of(job.rank, thread), bytes, MPI_BYTE, window);
+    MPI_Get(in, bytes, MPI_BYTE, peer, offset_of_thread(job.rank, thread), bytes, MPI_BYTE, window);
     MPI_Win_flush(peer, window);
     expect_bytes(in, (size_t)bytes, job.rank, peer, round);
   }
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   }
   for (int i = 0; i < threads; ++i) MPI_Comm_dup(job.comm, &own[i]);
   if (argc > 3 && strcmp(argv[3], "windows") == 0) {
-    MPI_Win_allocate(room_of(job.size, 0), 1, MPI_INFO_NULL, job.comm, &memory, &window);
+    MPI_Win_allocate(offset_of_thread(job.size, 0), 1, MPI_INFO_NULL, job.comm, &memory, &window);
     MPI_Win_lock_all(0, window);
   }
   pthread_t started[kThreadsMax];

@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::uint64_t kSlots = 4096;
 constexpr std::size_t kSlotBytes = 64;
-constexpr std::size_t kRoom = kSlotBytes - sizeof(std::uint64_t);
-constexpr std::uint64_t kRoomEvery = 64;  ///< how often the reader says how far it is
+constexpr std::size_t kPayloadMax = kSlotBytes - sizeof(std::uint64_t);
+constexpr std::uint64_t kReportInterval = 64;  ///< how often the reader says how far it is
 
 struct alignas(kSlotBytes) Slot {
   std::atomic<std::uint64_t> sequence;
-  char payload[kRoom];
+  char payload[kPayloadMax];
 };
 
 /// One direction.
@@ -52,22 +52,22 @@ class Ends {
   }
 
   void send() {
-    for (std::size_t done = 0; done == 0 || done < bytes_; done += kRoom) {
+    for (std::size_t done = 0; done == 0 || done < bytes_; done += kPayloadMax) {
       ++written_;
-      while (written_ > room_until_) room_until_ = out_->read.load(std::memory_order_acquire) + kSlots;
+      while (written_ > free_until_) free_until_ = out_->read.load(std::memory_order_acquire) + kSlots;
       Slot& slot = out_->slots[written_ % kSlots];
-      std::memcpy(slot.payload, buffer_, std::min(kRoom, bytes_ - done));
+      std::memcpy(slot.payload, buffer_, std::min(kPayloadMax, bytes_ - done));
       slot.sequence.store(written_, std::memory_order_release);
     }
   }
   void receive() {
-    for (std::size_t done = 0; done == 0 || done < bytes_; done += kRoom) {
+    for (std::size_t done = 0; done == 0 || done < bytes_; done += kPayloadMax) {
       ++read_;
       Slot& slot = in_->slots[read_ % kSlots];
       while (slot.sequence.load(std::memory_order_acquire) != read_) {
       }
-      std::memcpy(buffer_, slot.payload, std::min(kRoom, bytes_ - done));
-      if (read_ % kRoomEvery == 0) in_->read.store(read_, std::memory_order_release);
+      std::memcpy(buffer_, slot.payload, std::min(kPayloadMax, bytes_ - done));
+      if (read_ % kReportInterval == 0) in_->read.store(read_, std::memory_order_release);
     }
   }
 
@@ -82,8 +82,8 @@ class Ends {
   std::size_t bytes_;
   Ring* out_;
   Ring* in_;
-  std::uint64_t written_ = 0, read_ = 0, room_until_ = kSlots;
-  char buffer_[kRoom] = {};
+  std::uint64_t written_ = 0, read_ = 0, free_until_ = kSlots;
+  char buffer_[kPayloadMax] = {};
 };
 
 }  // namespace

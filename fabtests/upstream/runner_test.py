@@ -65,12 +65,12 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOSYS)), verdicts.FAILED)
         self.assertEqual(self.judge("pair", (errno.ENODATA, 0)), verdicts.FAILED)
 
-    def test_who_has_lost_the_one_that_says_so_need_not(self):
+    def test_one_side_says_so_and_the_other_loses_its_connection(self):
         self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOTCONN)), verdicts.NOT_RUN)
         self.assertEqual(self.judge("pair", (errno.ENOTCONN, 256 - errno.ENOSYS)), verdicts.NOT_RUN)
         self.assertEqual(self.judge("pair", (errno.ENOTCONN, errno.ENOTCONN)), verdicts.FAILED)
 
-    def test_who_asks_for_nobody_must_be_refused(self):
+    def test_a_refusal_is_expected(self):
         self.assertEqual(self.judge("refused", (errno.ENODATA,)), verdicts.PASSED)
         self.assertEqual(self.judge("refused", (0,)), verdicts.FAILED)
 
@@ -94,7 +94,7 @@ class Runs(unittest.TestCase):
             return run_upstream.main(["--fabtests", directory, "--on", "loopback", "--sets", "functional",
                                       "--only", "^fi_rdm$", *arguments])
 
-    def test_success_and_failure_are_told_apart(self):
+    def test_success_and_failure_are_distinguished(self):
         self.assertEqual(self.run_script("exit 0"), 0)
         self.assertEqual(self.run_script("exit 1"), 1)
 

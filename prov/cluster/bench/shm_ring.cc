@@ -3,7 +3,7 @@
 // one-way time of a bare cache line: on virtual machines the distance of two cores changes, and only
 // runs with like distances compare.
 //
-//   bench_shm_ring [payload room in KiB, default 1024 [latency|rate|bandwidth|message]]
+//   bench_shm_ring [payload capacity in KiB, default 1024 [latency|rate|bandwidth|message]]
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

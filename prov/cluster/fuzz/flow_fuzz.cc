@@ -141,7 +141,7 @@ class FlowHarness {
   }
 
   FuzzedDataProvider& input_;
-  test::FakeWorld world_;
+  test::FakeEnvironment world_;
   test::FakeNetwork network_{world_.clock, 1};
   SocketAddress name_;
   SocketAddress peer_;

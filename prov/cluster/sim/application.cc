@@ -133,7 +133,7 @@ void Application::complete(const protocol::Completion& completion) {
 void Application::complete_receive(const protocol::Completion& completion) {
   const Message* const message =
       MultiReceiver::owns(completion) ? multi_receiver_.complete(completion) : receiver_.complete(completion);
-  if (message != nullptr) env_.remote.message_came(*message, message->remote_before);
+  if (message != nullptr) env_.rma.message_came(*message, message->remote_before);
   const bool failed = completion.status != Status::ok && completion.status != Status::no_message;
   if (message != nullptr || failed) ++tokens_;
 }

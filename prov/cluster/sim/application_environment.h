@@ -24,7 +24,7 @@ struct ApplicationEnvironment {
   protocol::RegionTable& regions;  ///< what the engine's peers may touch
   AllocationMeter& memory;         ///< of the engine
   Oracle& oracle;
-  RmaOracle& remote;
+  RmaOracle& rma;
   AtomicOracle& atomics;
   Trace& trace;
   EventQueue& event_queue;

@@ -3,10 +3,12 @@
 // been executed: two bits a digit for sums (a sum that is executed twice shows), one bit for the others.
 //
 // Operations on a word are linearizable and are executed once. Seen from outside that means:
-//   chain       the sets that two operations fetched, each with the operation itself added, contain one
-//   another real time   what had ended before an operation was accepted is in the set that it fetched source
-//   so is what the same process had ordered before it final       the last value holds every set that was
-//   ever fetched and every operation that succeeded
+//
+//   chain       of the sets that two operations fetched, each with the operation itself added, one contains
+//               the other
+//   real time   what had ended before an operation was accepted is in the set that it fetched
+//   source      so is what the same process had ordered before it
+//   final       the last value holds every set that was ever fetched and every operation that succeeded
 #pragma once
 
 #include <cstdint>

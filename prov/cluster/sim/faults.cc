@@ -67,7 +67,7 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
   using Kind = Incident::Kind;
   std::vector<Kind> kinds{Kind::port_down, Kind::cut};
   if (severity >= Severity::hosts) {
-    kinds.insert(kinds.end(), {Kind::computing, Kind::alone, Kind::stopped, Kind::clock_jump});
+    kinds.insert(kinds.end(), {Kind::computing, Kind::no_progress_thread, Kind::stopped, Kind::clock_jump});
   }
   if (severity >= Severity::restarts) kinds.insert(kinds.end(), {Kind::crash, Kind::crash, Kind::leave});
   Incident incident;
@@ -80,7 +80,7 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
   switch (incident.kind) {
     case Kind::cut: incident.cut = draw_cut(hosts, random); break;
     case Kind::computing:
-    case Kind::alone:
+    case Kind::no_progress_thread:
       // An application may compute for much longer than the peer timeout.
       if (random.chance(200'000)) incident.duration = random.between(peer_timeout / 2, 3 * peer_timeout);
       break;
@@ -110,8 +110,7 @@ Incident late_last_words(const Incident& ending, SeededRandom& random) {
   return detour;
 }
 
-/// The next incarnation ends when it has hardly called anybody: nobody whom it has called hears from it
-/// again.
+/// The next incarnation ends soon after its first openings: the peers that got one hear no more of it.
 Incident early_end(const Incident& ending, SeededRandom& random) {
   Incident next = ending;
   next.kind = Incident::Kind::crash;
@@ -262,7 +261,7 @@ void FaultSchedule::begin(const Incident& incident) {
       trace_.line("the EtherType path of host %u on rail %u is blocked", incident.host, incident.rail);
       return network_.block_ethertype(incident.host, incident.rail, incident.side, true);
     case Kind::computing: return host.pause(incident.duration, SimHost::PauseKind::computing);
-    case Kind::alone: return host.pause(incident.duration, SimHost::PauseKind::alone);
+    case Kind::no_progress_thread: return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
     case Kind::stopped: return host.pause(incident.duration, SimHost::PauseKind::stopped);
     case Kind::clock_jump: return host.jump_clock(incident.duration);
     case Kind::crash:

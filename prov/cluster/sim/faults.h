@@ -30,7 +30,7 @@ struct Incident {
     detour,
     ethertype_blocked,
     computing,
-    alone,
+    no_progress_thread,
     stopped,
     clock_jump,
     crash,

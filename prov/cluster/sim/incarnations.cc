@@ -27,18 +27,18 @@ void Incarnations::session_announced(HostNumber self, HostNumber to, const wire:
 
 /// True if the session is one that an earlier incarnation of the host announced to `to`.
 bool Incarnations::is_of_earlier_incarnation(HostNumber host, HostNumber to, std::uint32_t session) const {
-  const Lane* const told = lane(host, to);
-  if (told == nullptr) return false;
-  const auto found = told->sessions.find(session);
-  return found != told->sessions.end() && found->second < hosts_[host].incarnation;
+  const Lane* const announced = lane(host, to);
+  if (announced == nullptr) return false;
+  const auto found = announced->sessions.find(session);
+  return found != announced->sessions.end() && found->second < hosts_[host].incarnation;
 }
 
 /// True if the session is the last one that the host announced to `to`, and its present incarnation did.
 bool Incarnations::is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const {
-  const Lane* const told = lane(host, to);
-  if (session == 0 || told == nullptr || told->last_session != session) return false;
-  const auto found = told->sessions.find(session);
-  return found != told->sessions.end() && found->second == hosts_[host].incarnation;
+  const Lane* const announced = lane(host, to);
+  if (session == 0 || announced == nullptr || announced->last_session != session) return false;
+  const auto found = announced->sessions.find(session);
+  return found != announced->sessions.end() && found->second == hosts_[host].incarnation;
 }
 
 bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now) {

@@ -81,7 +81,7 @@ bool MessageSender::post() {
   if (status != Status::ok) throw SafetyFailure(std::string("a send was refused: ") + describe(status));
   retry_ = 0;
   env_.oracle.accepted(message.number);
-  env_.oracle.message(message.number).remote_before = env_.remote.accepted_before(message.from, message.to);
+  env_.oracle.message(message.number).remote_before = env_.rma.accepted_before(message.from, message.to);
   if (message.injected) release(buffer);
   if (message.reported) ++under_way_;
   return true;

@@ -1,11 +1,10 @@
 // The part of an application that posts buffers for many messages (FI_MULTI_RECV) and judges how they are
 // filled:
 //
-//   packed      messages lie one behind the other from the first byte on, without gaps, in the order of
-//   matching apart       no byte of a message that has been reported is written again, none behind the last
-//   message at all released    once, after everything else about the buffer, and only if less than the least
-//   space is left or the
-//               buffer was canceled or failed
+//   packed      messages lie one behind the other from the first byte on, without gaps, in the order of matching
+//   apart       no byte of a message that has been reported is written again, none behind the last message at all
+//   released    once, after everything else about the buffer, and only if less than the least space is left or
+//               the buffer was canceled or failed
 //
 // What the messages are is the oracle's to judge, as for all receives.
 #pragma once

@@ -4,8 +4,7 @@
 //   one successor   two operations that fetched one value did not both replace it
 //   nothing stale   an operation does not fetch a value that was certainly replaced before it was accepted
 //   nothing lost    every value but the last one was replaced: by an operation that fetched it, or by one of
-//   those
-//                   that do not say what they replaced
+//                   those that do not say what they replaced
 #pragma once
 
 #include <cstdint>

@@ -50,36 +50,36 @@ void RmaInitiator::register_region() {
   shape.writing = kLongestAtATime * longest(env_) + kReadingBytes;
   shape.readable = !random_.chance(kMillion / 5);
   shape.writable = !shape.readable || !random_.chance(kMillion / 5);
-  WatchedRegion& region_watch = env_.remote.register_region(shape);
+  WatchedRegion& region_watch = env_.rma.register_region(shape);
   env_.regions.add(shape.key, region_watch.region());
 }
 
 void RmaInitiator::replace_region() {
-  const std::vector<WatchedRegion*> registered = env_.remote.registered(env_.self);
+  const std::vector<WatchedRegion*> registered = env_.rma.registered(env_.self);
   if (registered.empty() || keys_ >= kRegionsMax) return;
   WatchedRegion& closing = *registered[random_.below(registered.size())];
   env_.trace.line("host %u closes region %llu", env_.self,
                   static_cast<unsigned long long>(closing.shape().key));
   env_.regions.remove(closing.shape().key);
-  env_.remote.close(closing);
+  env_.rma.close(closing);
   register_region();
 }
 
 bool RmaInitiator::start_operation(HostNumber to) {
-  const std::vector<WatchedRegion*> registered = env_.remote.registered(to);
+  const std::vector<WatchedRegion*> registered = env_.rma.registered(to);
   if (registered.empty()) return false;
   WatchedRegion& region_watch = *registered[random_.below(registered.size())];
   const WorkloadPlan& plan = env_.plan;
   Operation shape;
   shape.from = env_.self;
   shape.to = to;
-  shape.verb = random_.chance(plan.reads) ? Verb::get : Verb::put;
+  shape.verb = random_.chance(plan.reads) ? Verb::read : Verb::write;
   shape.fenced = random_.chance(plan.fenced);
-  shape.reported = shape.verb == Verb::get || !random_.chance(plan.unreported);
-  shape.has_data = shape.verb == Verb::put && random_.chance(plan.with_data);
+  shape.reported = shape.verb == Verb::read || !random_.chance(plan.unreported);
+  shape.has_data = shape.verb == Verb::write && random_.chance(plan.with_data);
   std::vector<RmaIov> remote;
   const bool allowed =
-      shape.verb == Verb::get ? region_watch.shape().readable : region_watch.shape().writable;
+      shape.verb == Verb::read ? region_watch.shape().readable : region_watch.shape().writable;
   if (!allowed || random_.chance(plan.forbidden)) {
     RmaIov range;
     draw_forbidden(shape, region_watch, range);
@@ -99,7 +99,7 @@ bool RmaInitiator::start_operation(HostNumber to) {
 bool RmaInitiator::draw_range(Operation& operation, WatchedRegion& region_watch) {
   std::size_t length = std::min(draw_size(env_.plan.sizes, env_.thresholds, random_), kRemoteMax);
   Operation::Range range{&region_watch, 0, length};
-  if (operation.verb == Verb::get) {
+  if (operation.verb == Verb::read) {
     // Zero bytes are nothing to ask for, and what is to be read lies in the part that never changes.
     range.length = std::clamp<std::size_t>(length, 1, kReadingBytes);
     range.offset = random_.below(kReadingBytes - range.length + 1);
@@ -121,7 +121,7 @@ void RmaInitiator::draw_forbidden(Operation& operation, WatchedRegion& region_wa
   operation.length = 1 + random_.below(longest(env_));
   operation.ranges.push_back({&region_watch, 0, operation.length});
   range = {shape.start, shape.key, operation.length};
-  const bool allowed = operation.verb == Verb::get ? shape.readable : shape.writable;
+  const bool allowed = operation.verb == Verb::read ? shape.readable : shape.writable;
   if (!allowed) return;
   switch (random_.below(4)) {
     case 0: range.key ^= std::uint64_t{1} << (50 + random_.below(8)); break;
@@ -142,7 +142,7 @@ void RmaInitiator::fill(Order& order, const Operation& operation, std::span<cons
   order.more = random_.chance(env_.plan.more);
 }
 
-Status RmaInitiator::put(const Operation& operation, std::span<const RmaIov> remote, Buffer& buffer) {
+Status RmaInitiator::write(const Operation& operation, std::span<const RmaIov> remote, Buffer& buffer) {
   fill_content(kRemoteContent | operation.number, {buffer.bytes.get(), buffer.length});
   std::array<ConstBytes, protocol::kIovMax> slices;
   const std::size_t count =
@@ -159,7 +159,7 @@ Status RmaInitiator::put(const Operation& operation, std::span<const RmaIov> rem
   return status;
 }
 
-Status RmaInitiator::get(const Operation& operation, std::span<const RmaIov> remote, Buffer& buffer) {
+Status RmaInitiator::read(const Operation& operation, std::span<const RmaIov> remote, Buffer& buffer) {
   std::fill_n(buffer.bytes.get() + buffer.length, kGuardBytes, kGuard);
   std::array<Bytes, protocol::kIovMax> slices;
   const std::size_t count =
@@ -172,30 +172,30 @@ Status RmaInitiator::get(const Operation& operation, std::span<const RmaIov> rem
 }
 
 bool RmaInitiator::order(Operation shape, const std::vector<RmaIov>& remote) {
-  const MessageNumber number = env_.remote.compose(std::move(shape)).number;
-  const Operation& operation = env_.remote.operation(number);
+  const MessageNumber number = env_.rma.compose(std::move(shape)).number;
+  const Operation& operation = env_.rma.operation(number);
   Buffer& buffer = buffers_[number];
   buffer.length = operation.length;
   buffer.bytes = std::make_unique_for_overwrite<std::byte[]>(buffer.length + kGuardBytes);
-  const bool is_put = operation.verb == Verb::put;
-  const Status status = is_put ? put(operation, remote, buffer) : get(operation, remote, buffer);
+  const bool is_write = operation.verb == Verb::write;
+  const Status status = is_write ? write(operation, remote, buffer) : read(operation, remote, buffer);
   if (env_.trace.on()) {
     env_.trace.line("host %u orders remote %s %llu of host %u, %zu bytes in %zu ranges%s%s: %s", env_.self,
-                    is_put ? "write" : "read", static_cast<unsigned long long>(number), operation.to,
+                    is_write ? "write" : "read", static_cast<unsigned long long>(number), operation.to,
                     operation.length, remote.size(), operation.forbidden ? ", forbidden" : "",
                     operation.fenced ? ", fenced" : "", describe(status));
   }
   if (status == Status::again) {
-    env_.remote.not_accepted(number);
+    env_.rma.not_accepted(number);
     buffers_.erase(number);
     return false;
   }
   if (status != Status::ok) {
     throw SafetyFailure(std::string("a remote operation was refused: ") + describe(status));
   }
-  env_.remote.accepted(number);
+  env_.rma.accepted(number);
   if (operation.reported) ++under_way_;
-  const bool may_read = is_put && !operation.forbidden && operation.reported && operation.length > 0 &&
+  const bool may_read = is_write && !operation.forbidden && operation.reported && operation.length > 0 &&
                         operation.ranges.front().region_watch->shape().readable;
   if (may_read && random_.chance(env_.plan.read_back)) read_back(number);
   return true;
@@ -203,15 +203,15 @@ bool RmaInitiator::order(Operation shape, const std::vector<RmaIov>& remote) {
 
 /// Reads what a write just ordered writes, behind a fence.
 void RmaInitiator::read_back(MessageNumber number) {
-  const Operation& put = env_.remote.operation(number);
+  const Operation& write = env_.rma.operation(number);
   Operation shape;
-  shape.from = put.from;
-  shape.to = put.to;
-  shape.verb = Verb::get;
+  shape.from = write.from;
+  shape.to = write.to;
+  shape.verb = Verb::read;
   shape.fenced = true;
   shape.reads_back = number;
   std::vector<RmaIov> remote;
-  for (const Operation::Range& range : put.ranges) {
+  for (const Operation::Range& range : write.ranges) {
     if (range.length == 0) continue;
     const WatchedRegion::Shape& region = range.region_watch->shape();
     shape.ranges.push_back(range);
@@ -229,14 +229,14 @@ void RmaInitiator::complete(const protocol::Completion& completion) {
   if (found == buffers_.end()) throw SafetyFailure("a remote operation ended that is not under way here");
   Buffer buffer = std::move(found->second);
   buffers_.erase(found);
-  const Operation& operation = env_.remote.operation(number);
-  if (operation.verb == Verb::get) {
+  const Operation& operation = env_.rma.operation(number);
+  if (operation.verb == Verb::read) {
     const ConstBytes guard{buffer.bytes.get() + buffer.length, kGuardBytes};
     if (std::any_of(guard.begin(), guard.end(), [](std::byte byte) { return byte != kGuard; })) {
       throw SafetyFailure("a remote read was written beyond its buffer");
     }
   }
-  env_.remote.ended(completion, number, {buffer.bytes.get(), buffer.length});
+  env_.rma.ended(completion, number, {buffer.bytes.get(), buffer.length});
   if (operation.reported) --under_way_;
   quarantine_.take(std::move(buffer.bytes), buffer.length);
 }
@@ -244,7 +244,7 @@ void RmaInitiator::complete(const protocol::Completion& completion) {
 void RmaInitiator::remote_write_arrived(const protocol::Completion& completion) {
   env_.trace.line("host %u has the data of remote write %llu", env_.self,
                   static_cast<unsigned long long>(completion.data));
-  env_.remote.data_came(env_.self, env_.incarnation, completion);
+  env_.rma.data_came(env_.self, env_.incarnation, completion);
 }
 
 }  // namespace cluster::sim

@@ -40,8 +40,8 @@ class RmaInitiator {
   bool draw_range(Operation& operation, WatchedRegion& region_watch);
   void draw_forbidden(Operation& operation, WatchedRegion& region_watch, protocol::RmaIov& range);
   bool order(Operation shape, const std::vector<protocol::RmaIov>& remote);
-  Status put(const Operation& operation, std::span<const protocol::RmaIov> remote, Buffer& buffer);
-  Status get(const Operation& operation, std::span<const protocol::RmaIov> remote, Buffer& buffer);
+  Status write(const Operation& operation, std::span<const protocol::RmaIov> remote, Buffer& buffer);
+  Status read(const Operation& operation, std::span<const protocol::RmaIov> remote, Buffer& buffer);
   template <typename Order>
   void fill(Order& order, const Operation& operation, std::span<const protocol::RmaIov> remote);
   void read_back(MessageNumber number);

@@ -8,7 +8,7 @@ using State = RmaOperation::State;
 using Verb = RmaOperation::Verb;
 
 std::string RmaOracle::text(const RmaOperation& operation) {
-  std::string text = std::string(operation.verb == Verb::put ? "remote write " : "remote read ") +
+  std::string text = std::string(operation.verb == Verb::write ? "remote write " : "remote read ") +
                      std::to_string(operation.number) + " from host " + std::to_string(operation.from) +
                      " (incarnation " + std::to_string(operation.from_incarnation) + ") to host " +
                      std::to_string(operation.to) + ", length " + std::to_string(operation.length) +
@@ -61,7 +61,7 @@ RmaOperation& RmaOracle::compose(RmaOperation shape) {
   shape.from_incarnation = incarnations_.of(shape.from);
   std::size_t from = 0;
   for (const RmaOperation::Range& range : shape.ranges) {
-    if (shape.verb == Verb::put && !shape.forbidden) {
+    if (shape.verb == Verb::write && !shape.forbidden) {
       range.region_watch->expect(range.offset, kRemoteContent | shape.number, from);
     }
     from += range.length;
@@ -82,18 +82,18 @@ void RmaOracle::accepted(MessageNumber number) {
 /// What was not to be reported is over once it can be seen.
 void RmaOracle::look_after_silent() {
   std::erase_if(silent_, [this](MessageNumber number) {
-    RmaOperation& put = operation(number);
-    if (put.state != State::silent || put.forbidden) return true;
-    if (!landed(put) || (put.has_data && !put.data_came)) return false;
-    for (const RmaOperation::Range& range : put.ranges) range.region_watch->seal(range.offset);
-    return put.over = true;
+    RmaOperation& write = operation(number);
+    if (write.state != State::silent || write.forbidden) return true;
+    if (!landed(write) || (write.has_data && !write.data_came)) return false;
+    for (const RmaOperation::Range& range : write.ranges) range.region_watch->seal(range.offset);
+    return write.over = true;
   });
 }
 
 void RmaOracle::not_accepted(MessageNumber number) {
   RmaOperation& operation = this->operation(number);
   operation.state = State::failed;
-  if (operation.verb != Verb::put || operation.forbidden) return;
+  if (operation.verb != Verb::write || operation.forbidden) return;
   for (const RmaOperation::Range& range : operation.ranges) range.region_watch->release_slot(range.offset);
 }
 
@@ -110,7 +110,7 @@ bool RmaOracle::closed(const RmaOperation& operation) const {
 
 /// True if nothing more is to be expected of it.
 bool RmaOracle::settled(const RmaOperation& operation) const {
-  return operation.verb != Verb::put || operation.forbidden || closed(operation) ||
+  return operation.verb != Verb::write || operation.forbidden || closed(operation) ||
          (operation.state != State::under_way && operation.state != State::silent);
 }
 
@@ -122,7 +122,7 @@ void RmaOracle::ended(const protocol::Completion& completion, MessageNumber numb
   const bool expected = operation.state == State::under_way ||
                         (operation.state == State::silent && completion.status != Status::ok);
   if (!expected) fail(std::string("ended twice (") + describe(completion.status) + ")", operation);
-  if (completion.kind != (operation.verb == Verb::put ? Kind::write : Kind::read)) {
+  if (completion.kind != (operation.verb == Verb::write ? Kind::write : Kind::read)) {
     fail("ended as another", operation);
   }
   if (completion.status == Status::ok) {
@@ -130,17 +130,17 @@ void RmaOracle::ended(const protocol::Completion& completion, MessageNumber numb
     operation.state = State::succeeded;
     ++succeeded_;
     check_fence(operation);
-    return operation.verb == Verb::put ? put_ended(operation) : get_ended(operation, read);
+    return operation.verb == Verb::write ? put_ended(operation) : get_ended(operation, read);
   }
   operation.state = State::failed;
   const bool rightly = completion.status == Status::access && (operation.forbidden || closed(operation));
   if (!rightly && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
     fail(std::string("failed without cause (") + describe(completion.status) + ")", operation);
   }
-  if (operation.verb == Verb::put) return finish(operation);
+  if (operation.verb == Verb::write) return finish(operation);
   if (operation.reads_back == 0) return;
-  RmaOperation& put = this->operation(operation.reads_back);
-  if (--put.readers == 0) finish(put);
+  RmaOperation& write = this->operation(operation.reads_back);
+  if (--write.readers == 0) finish(write);
 }
 
 void RmaOracle::put_ended(RmaOperation& operation) {
@@ -149,22 +149,22 @@ void RmaOracle::put_ended(RmaOperation& operation) {
 }
 
 /// The slots of a write are not needed any more.
-void RmaOracle::finish(RmaOperation& put) {
-  if (put.forbidden || put.over || put.readers > 0) return;
-  if (put.state != State::succeeded && put.state != State::failed) return;
-  for (const RmaOperation::Range& range : put.ranges) {
-    if (put.state == State::succeeded) {
+void RmaOracle::finish(RmaOperation& write) {
+  if (write.forbidden || write.over || write.readers > 0) return;
+  if (write.state != State::succeeded && write.state != State::failed) return;
+  for (const RmaOperation::Range& range : write.ranges) {
+    if (write.state == State::succeeded) {
       range.region_watch->seal(range.offset);
     } else {
       range.region_watch->fail(range.offset);
     }
   }
-  put.over = true;
+  write.over = true;
 }
 
 void RmaOracle::get_ended(RmaOperation& operation, ConstBytes read) {
-  RmaOperation* put = operation.reads_back == 0 ? nullptr : &this->operation(operation.reads_back);
-  const bool known = put == nullptr || put->state == State::succeeded;
+  RmaOperation* write = operation.reads_back == 0 ? nullptr : &this->operation(operation.reads_back);
+  const bool known = write == nullptr || write->state == State::succeeded;
   std::size_t from = 0;
   for (const RmaOperation::Range& range : operation.ranges) {
     const ConstBytes right = range.region_watch->at(range.offset, range.length);
@@ -174,7 +174,7 @@ void RmaOracle::get_ended(RmaOperation& operation, ConstBytes read) {
     }
     from += range.length;
   }
-  if (put != nullptr && --put->readers == 0) finish(*put);
+  if (write != nullptr && --write->readers == 0) finish(*write);
 }
 
 /// A fenced operation begins when everything before it to this peer is complete.
@@ -195,7 +195,7 @@ void RmaOracle::data_came(HostNumber host, std::uint32_t incarnation,
   if (number == 0 || number > operations_.size()) throw SafetyFailure("data of a write that never was");
   RmaOperation& operation = this->operation(number);
   const WatchedRegion::Shape& shape = operation.ranges.back().region_watch->shape();
-  if (!operation.has_data || operation.verb != Verb::put || operation.forbidden) {
+  if (!operation.has_data || operation.verb != Verb::write || operation.forbidden) {
     fail("data came of a write that has none or is forbidden", operation);
   }
   if (operation.to != host || shape.incarnation != incarnation)
@@ -227,7 +227,7 @@ void RmaOracle::check_complete() {
       throw LivenessFailure("a remote operation never ended: " + text(operation));
     }
     const bool to_land = operation.state == State::silent || operation.state == State::succeeded;
-    if (!to_land || operation.verb != Verb::put || operation.forbidden || closed(operation)) continue;
+    if (!to_land || operation.verb != Verb::write || operation.forbidden || closed(operation)) continue;
     if (incarnations_.error_permitted(operation.from, operation.to, operation.started)) continue;
     if (!landed(operation)) fail("a remote write was lost", operation);
     if (operation.has_data && !operation.data_came) fail("the data of a remote write was lost", operation);

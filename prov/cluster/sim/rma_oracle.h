@@ -23,7 +23,7 @@
 namespace cluster::sim {
 
 struct RmaOperation {
-  enum class Verb : std::uint8_t { put, get };
+  enum class Verb : std::uint8_t { write, read };
   enum class State : std::uint8_t { composed, under_way, silent, succeeded, failed, abandoned };
   struct Range {
     WatchedRegion* region_watch = nullptr;
@@ -32,7 +32,7 @@ struct RmaOperation {
   };
 
   MessageNumber number = 0;
-  Verb verb = Verb::put;
+  Verb verb = Verb::write;
   State state = State::composed;
   HostNumber from = 0;
   HostNumber to = 0;
@@ -46,8 +46,8 @@ struct RmaOperation {
   bool data_came = false;
   bool over = false;  ///< its slots are not needed any more
   bool fenced = false;
-  MessageNumber reads_back = 0;  ///< get: the write whose slot it reads
-  std::uint32_t readers = 0;     ///< put: gets that are to read it back
+  MessageNumber reads_back = 0;  ///< read: the write whose slot it reads
+  std::uint32_t readers = 0;     ///< write: reads that are to read it back
 };
 
 /// What bytes a write carries: its content differs from that of every message.
@@ -70,7 +70,7 @@ class RmaOracle {
   RmaOperation& operation(MessageNumber number) { return operations_[number - 1]; }
   void accepted(MessageNumber number);
   void not_accepted(MessageNumber number);
-  /// `read`: what is in the buffer of a get.
+  /// `read`: what is in the buffer of a read.
   void ended(const protocol::Completion& completion, MessageNumber number, ConstBytes read);
   /// A write's data has come out at its target.
   void data_came(HostNumber host, std::uint32_t incarnation, const protocol::Completion& completion);
@@ -101,7 +101,7 @@ class RmaOracle {
   bool settled(const RmaOperation& operation) const;
   void put_ended(RmaOperation& operation);
   void get_ended(RmaOperation& operation, ConstBytes read);
-  void finish(RmaOperation& put);
+  void finish(RmaOperation& write);
   void look_after_silent();
   void check_fence(const RmaOperation& operation);
 

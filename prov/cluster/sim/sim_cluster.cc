@@ -7,16 +7,16 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
     : trace(event_queue),
       network(event_queue, trace, run_seed, host_count, rails),
       oracle(host_count),
-      remote(oracle.incarnations()),
+      rma(oracle.incarnations()),
       atomics(oracle.incarnations()),
       plan(workload),
       seed_(run_seed),
       size_(host_count) {
-  for (HostNumber host = 0; host < host_count; ++host) book_.insert(address_of(host));
+  for (HostNumber host = 0; host < host_count; ++host) addresses_.insert(address_of(host));
 }
 
 SimHost& SimCluster::add_host(const HostProfile& profile) {
-  const SharedParts shared{event_queue, network, oracle, remote, atomics, trace, book_, plan, size_, seed_};
+  const SharedParts shared{event_queue, network, oracle, rma, atomics, trace, addresses_, plan, size_, seed_};
   hosts.push_back(std::make_unique<SimHost>(shared, static_cast<HostNumber>(hosts.size()), profile));
   return *hosts.back();
 }

@@ -25,7 +25,7 @@ class SimCluster {
   Trace trace;
   SimNetwork network;
   Oracle oracle;
-  RmaOracle remote;
+  RmaOracle rma;
   AtomicOracle atomics;
   WorkloadPlan plan;
   std::vector<std::unique_ptr<SimHost>> hosts;
@@ -33,7 +33,7 @@ class SimCluster {
  private:
   std::uint64_t seed_;
   std::uint32_t size_;
-  engine::AddressTable book_;
+  engine::AddressTable addresses_;
 };
 
 }  // namespace cluster::sim

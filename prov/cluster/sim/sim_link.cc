@@ -67,25 +67,25 @@ void SimLink::look_at_opening(const link::OutFrame& frame) {
 
 std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   const AllocationMeter::Scope uncounted(nullptr);
-  for (std::unique_ptr<Packet>& packet : lent_) network_.recycle(std::move(packet));
-  lent_.clear();
-  while (lent_.size() < frames.size() && !ring_.empty()) {
+  for (std::unique_ptr<Packet>& packet : in_use_) network_.recycle(std::move(packet));
+  in_use_.clear();
+  while (in_use_.size() < frames.size() && !ring_.empty()) {
     const Packet& packet = *ring_.front();
     wire::FrameView view;
     if (wire::admit(packet.bytes, view) == wire::Refusal::none) {
       if (!session_peers_.read(view, network_.now())) break;
       oracle_.frame_read(host_, packet, view, network_.now());
     }
-    lent_.push_back(std::move(ring_.front()));
+    in_use_.push_back(std::move(ring_.front()));
     ring_.pop_front();
-    link::InFrame& frame = frames[lent_.size() - 1];
+    link::InFrame& frame = frames[in_use_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
     frame.from.ethertype = packet.ethertype;
     frame.arrived = packet.arrived;
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
-  return lent_.size();
+  return in_use_.size();
 }
 
 std::size_t SimLink::read_path_errors(std::span<link::PathError> path_errors) {
@@ -103,7 +103,7 @@ void SimLink::arrive(std::unique_ptr<Packet>& packet) {
   ring_.push_back(std::move(packet));
 }
 
-void SimLink::hear(const link::PathError& path_error) {
+void SimLink::add_path_error(const link::PathError& path_error) {
   if (path_errors_.size() < kPathErrorsMax) path_errors_.push_back(path_error);
 }
 

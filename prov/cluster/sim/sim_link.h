@@ -28,8 +28,8 @@ class SimLink final : public link::Link {
 
   /// From the network; leaves the packet with the caller if the ring is full.
   void arrive(std::unique_ptr<Packet>& packet);
-  void hear(const link::PathError& path_error);
-  bool anything_waits() const { return !ring_.empty(); }
+  void add_path_error(const link::PathError& path_error);
+  bool has_frames() const { return !ring_.empty(); }
   /// The process is being killed: nothing it does on its way out reaches the network.
   void disconnect() { disconnected_ = true; }
 
@@ -45,7 +45,7 @@ class SimLink final : public link::Link {
   std::size_t frame_max_;
   bool ethertype_;
   RingQueue<std::unique_ptr<Packet>> ring_;
-  std::vector<std::unique_ptr<Packet>> lent_;  ///< the engine looks at these until its next call
+  std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;
 };

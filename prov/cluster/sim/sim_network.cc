@@ -233,7 +233,7 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
 
 void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
   NetworkNode* const node = port_state(packet->to, packet->rail).node;
-  if (node != nullptr && node->take(packet)) {
+  if (node != nullptr && node->deliver(packet)) {
     if (packet != nullptr) lose("ring-full", totals_.ring_full, std::move(packet));
     return;
   }
@@ -252,14 +252,14 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   answer->to = packet.from;
   answer->rail = packet.rail;
   event_queue_.plan(now + in.port.delay + port_state(packet.from, packet.rail).port.delay, *this,
-                    keep(Hop::complaint, std::move(answer)));
+                    keep(Hop::icmp_error, std::move(answer)));
 }
 
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const PortState& from = port_state(packet->from, packet->rail);
   const PortState& to = port_state(packet->to, packet->rail);
   if (to.node != nullptr && !is_cut(*packet) && !from.down && !to.down) {
-    to.node->path_error({address_of(packet->from, packet->rail), Status::refused});
+    to.node->deliver_path_error({address_of(packet->from, packet->rail), Status::refused});
   }
   recycle(std::move(packet));
 }
@@ -277,7 +277,7 @@ void SimNetwork::handle_event(std::uint64_t note) {
   switch (static_cast<Hop>(note >> 32)) {
     case Hop::at_switch: return reach_switch(std::move(packet));
     case Hop::at_host: return reach_host(std::move(packet));
-    case Hop::complaint: return deliver_icmp_error(std::move(packet));
+    case Hop::icmp_error: return deliver_icmp_error(std::move(packet));
   }
   throw std::logic_error("a packet on no hop");
 }

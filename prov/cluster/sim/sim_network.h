@@ -49,8 +49,8 @@ class NetworkNode {
  public:
   virtual ~NetworkNode() = default;
   /// Takes a frame that arrived. False: no process listens there.
-  virtual bool take(std::unique_ptr<Packet>& packet) = 0;
-  virtual void path_error(const link::PathError& complaint) = 0;
+  virtual bool deliver(std::unique_ptr<Packet>& packet) = 0;
+  virtual void deliver_path_error(const link::PathError& error) = 0;
 };
 
 struct NetworkTotals {
@@ -128,7 +128,7 @@ class SimNetwork final : public EventHandler {
     bool ethertype_out_blocked = false;  ///< for EtherType frames
     bool ethertype_in_blocked = false;
   };
-  enum class Hop : std::uint8_t { at_switch, at_host, complaint };
+  enum class Hop : std::uint8_t { at_switch, at_host, icmp_error };
 
   PortState& port_state(HostNumber host, RailNumber rail) {
     return ports_[std::size_t{rail} * hosts_ + host];

@@ -112,7 +112,7 @@ void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*r
     if (cluster_.event_queue.empty() || cluster_.event_queue.next() > limit) {
       throw LivenessFailure(
           std::string(cluster_.event_queue.empty() ? "the world stands still before " : "too long before ") +
-          awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.remote.unfinished() + ", " +
+          awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.rma.unfinished() + ", " +
           cluster_.atomics.unfinished());
     }
     // Looking is dearer than stepping.
@@ -182,7 +182,7 @@ RunReport Simulation::run() {
   run_until(healed + 2 * kRecoveryTime, "every operation has ended", &Simulation::all_idle);
   run_until(healed + 3 * kRecoveryTime, "the network falls silent", &Simulation::silent);
   cluster_.oracle.check_complete();
-  cluster_.remote.check_complete();
+  cluster_.rma.check_complete();
   cluster_.atomics.check_complete();
   check_datagrams();
   check_memory();
@@ -262,7 +262,7 @@ bool Simulation::knows_incarnation_of(HostNumber host, HostNumber other) const {
 void Simulation::check_credit() const {
   std::vector<engine::EndpointStats> seen;
   for (const auto& host : cluster_.hosts) {
-    seen.push_back(host->running() ? host->insight() : engine::EndpointStats{});
+    seen.push_back(host->running() ? host->stats() : engine::EndpointStats{});
   }
   for (HostNumber host = 0; host < host_count_; ++host) {
     for (const engine::PeerStats& peer : seen[host].peers) {
@@ -290,8 +290,8 @@ void Simulation::check_credit() const {
 /// A host that only receives stores no more messages than its settings allow.
 void Simulation::check_store() const {
   constexpr HostNumber sink = 0;
-  if (!plan_.one_frame || cluster_.hosts[sink]->most_stored() <= plan_.unexpected_max) return;
-  throw SafetyFailure("host 0 stored " + std::to_string(cluster_.hosts[sink]->most_stored()) +
+  if (!plan_.one_frame || cluster_.hosts[sink]->most_unexpected() <= plan_.unexpected_max) return;
+  throw SafetyFailure("host 0 stored " + std::to_string(cluster_.hosts[sink]->most_unexpected()) +
                       " messages, but may store " + std::to_string(plan_.unexpected_max));
 }
 

@@ -1,4 +1,4 @@
-// What a sender says whose messages find no room: it asks on, at the pace that docs/protocol.md 3.2 allows,
+// What a sender does while its messages find no space at the receiver: it probes, at the pace that docs/protocol.md 3.2 allows,
 // for as long as it takes, and no longer.
 #include <gtest/gtest.h>
 

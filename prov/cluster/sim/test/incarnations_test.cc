@@ -19,7 +19,7 @@ class IncarnationsTest : public testing::Test {
     incarnations.begins(kCalled, Time{}, false);
   }
 
-  void tell(HostNumber self, std::uint32_t session) {
+  void announce(HostNumber self, std::uint32_t session) {
     wire::Opening opening;
     opening.session = opening.epoch = session;
     incarnations.session_announced(self, self ^ 1, opening);
@@ -40,11 +40,11 @@ class IncarnationsTest : public testing::Test {
     incarnations.ends(host);
     incarnations.begins(host, kNow, false);
   }
-  /// The second incarnation of the one who is called takes a call for its own that the first had answered.
+  /// The second incarnation of the host that is called takes a call for its own that the first had answered.
   void mislead() {
-    tell(kCaller, 1);
+    announce(kCaller, 1);
     begin_anew(kCalled);
-    read(kCalled, kNobody, 1, Time{});
+    read(kCalled, kNoSession, 1, Time{});
   }
   bool error_permitted(const OperationStart& started) const {
     return incarnations.error_permitted(kCaller, kCalled, started);
@@ -53,23 +53,23 @@ class IncarnationsTest : public testing::Test {
   Incarnations incarnations;
 };
 
-TEST_F(IncarnationsTest, NothingIsExcusedBetweenTwoWhoLive) {
+TEST_F(IncarnationsTest, NoErrorIsPermittedBetweenLivingIncarnations) {
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
-TEST_F(IncarnationsTest, AnotherLifeIsAnExcuseForWhatWasBegunWithTheLast) {
+TEST_F(IncarnationsTest, ANextIncarnationPermitsErrorsOfOperationsWithTheLast) {
   const OperationStart before = incarnations.begin(kCaller, kCalled);
   begin_anew(kCalled);
   EXPECT_TRUE(error_permitted(before));
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
-TEST_F(IncarnationsTest, ConfusionIsAnExcuseForWhatWasBegunBeforeTheyMet) {
+TEST_F(IncarnationsTest, AMisreadOpeningPermitsErrorsUntilTheTwoHaveMet) {
   mislead();
   const OperationStart before = incarnations.begin(kCaller, kCalled);
   EXPECT_TRUE(error_permitted(before));
-  tell(kCaller, 2);
-  tell(kCalled, 3);
+  announce(kCaller, 2);
+  announce(kCalled, 3);
   read(kCaller, 2, 2);
   const OperationStart half_way = incarnations.begin(kCaller, kCalled);
   read(kCalled, 3, 1);
@@ -78,19 +78,19 @@ TEST_F(IncarnationsTest, ConfusionIsAnExcuseForWhatWasBegunBeforeTheyMet) {
   EXPECT_TRUE(error_permitted(before));
 }
 
-TEST_F(IncarnationsTest, WhoNamesASessionThatWasGivenUpHasNotBeenMet) {
+TEST_F(IncarnationsTest, AFrameThatNamesAClosedSessionIsNoMeeting) {
   mislead();
-  tell(kCalled, 3);
-  tell(kCaller, 2);
+  announce(kCalled, 3);
+  announce(kCaller, 2);
   read(kCaller, 1, 2);
   read(kCalled, 3, 1);
   EXPECT_TRUE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
-TEST_F(IncarnationsTest, WhoBeginsAnewHasMetNobody) {
+TEST_F(IncarnationsTest, ANextIncarnationHasMetNoPeer) {
   mislead();
-  tell(kCaller, 2);
-  tell(kCalled, 3);
+  announce(kCaller, 2);
+  announce(kCalled, 3);
   read(kCaller, 2, 2);
   read(kCalled, 3, 1);
   const OperationStart met = incarnations.begin(kCaller, kCalled);
@@ -98,13 +98,13 @@ TEST_F(IncarnationsTest, WhoBeginsAnewHasMetNobody) {
   EXPECT_TRUE(error_permitted(met));
 }
 
-TEST_F(IncarnationsTest, NobodyIsMisledByACallThatCouldOnlyBeForItsFirstLife) {
-  read(kCalled, kNobody, 1, Time{} - 1ms);
+TEST_F(IncarnationsTest, AnOpeningForTheFirstIncarnationMisleadsNone) {
+  read(kCalled, kNoSession, 1, Time{} - 1ms);
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
-TEST_F(IncarnationsTest, AnAnswerOfALifeThatIsOverConfuses) {
-  tell(kCaller, 1);
+TEST_F(IncarnationsTest, AnAnswerOfAnEndedIncarnationPermitsErrors) {
+  announce(kCaller, 1);
   begin_anew(kCalled);
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
   read(kCaller, 1, 1);
@@ -112,13 +112,13 @@ TEST_F(IncarnationsTest, AnAnswerOfALifeThatIsOverConfuses) {
 }
 
 /// The caller calls again; the first call is answered by the second incarnation.
-TEST_F(IncarnationsTest, OnlyTheSessionToldLastProvesALife) {
-  tell(kCaller, 1);
-  tell(kCalled, 101);
+TEST_F(IncarnationsTest, OnlyTheSessionAnnouncedLastProvesAnIncarnation) {
+  announce(kCaller, 1);
+  announce(kCalled, 101);
   read(kCaller, 1, 1);
   begin_anew(kCalled);
-  tell(kCaller, 2);
-  tell(kCalled, 102);
+  announce(kCaller, 2);
+  announce(kCalled, 102);
   read(kCaller, 1, 2);
   EXPECT_NO_THROW(incarnations.introduction_sent(kCaller, kCalled, 101, kNow + 1ms))
       << "the first call has been given up";
@@ -133,8 +133,8 @@ TEST_F(IncarnationsTest, AnOutagePermitsErrorsUntilTheTwoHaveMetAgain) {
   EXPECT_TRUE(error_permitted(during));
   incarnations.connection_changed(kCaller, kCalled, true, kNow + 1s);
   EXPECT_TRUE(error_permitted(during));
-  tell(kCaller, 2);
-  tell(kCalled, 3);
+  announce(kCaller, 2);
+  announce(kCalled, 3);
   read(kCaller, 2, 1);
   read(kCalled, 3, 1);
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));

@@ -13,7 +13,7 @@
 
 namespace cluster::sim {
 
-inline constexpr std::uint32_t kNobody = 0;
+inline constexpr std::uint32_t kNoSession = 0;
 
 /// To the session `to`; without an opening if that is 0.
 inline std::vector<std::byte> opening_frame(std::uint32_t to, std::uint32_t opening, std::uint8_t flags) {
@@ -26,11 +26,11 @@ inline std::vector<std::byte> opening_frame(std::uint32_t to, std::uint32_t open
   said.window = 64;
   wire::encode(said, block);
   wire::FrameHeader header{};
-  const std::size_t size = sizeof header + (opening != kNobody ? sizeof block : 0);
+  const std::size_t size = sizeof header + (opening != kNoSession ? sizeof block : 0);
   header.magic = wire::kMagic;
   header.version = wire::kVersion;
   header.kind = static_cast<std::uint8_t>(wire::FrameKind::flow);
-  header.flags = flags | (opening != kNobody ? wire::frame_flag::kOpening : 0);
+  header.flags = flags | (opening != kNoSession ? wire::frame_flag::kOpening : 0);
   header.length = static_cast<std::uint16_t>(size);
   header.session = to;
   std::vector<std::byte> bytes(sizeof header + sizeof block);

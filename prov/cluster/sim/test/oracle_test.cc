@@ -154,7 +154,7 @@ TEST_F(OracleTest, ASendThatNeverEnds) {
   EXPECT_THROW(oracle.check_complete(), LivenessFailure);
 }
 
-TEST_F(OracleTest, AMessageNobodySent) {
+TEST_F(OracleTest, AMessageThatWasNeverSent) {
   send();
   protocol::Completion completion = got(1);
   fill_content(77, Bytes(buffer).first(100));

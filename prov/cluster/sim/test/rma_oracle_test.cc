@@ -104,13 +104,13 @@ TEST_F(RmaOracleTest, WrittenAfterItWasClosed) {
 }
 
 TEST_F(RmaOracleTest, DataBeforeTheBytesOrTwice) {
-  protocol::Completion told;
-  const MessageNumber number = told.data = write(true);
-  EXPECT_THROW(oracle.data_came(1, 1, told), SafetyFailure);
-  const MessageNumber other = told.data = write(true);
+  protocol::Completion completion;
+  const MessageNumber number = completion.data = write(true);
+  EXPECT_THROW(oracle.data_came(1, 1, completion), SafetyFailure);
+  const MessageNumber other = completion.data = write(true);
   land(other);
-  oracle.data_came(1, 1, told);
-  EXPECT_THROW(oracle.data_came(1, 1, told), SafetyFailure);
+  oracle.data_came(1, 1, completion);
+  EXPECT_THROW(oracle.data_came(1, 1, completion), SafetyFailure);
   EXPECT_NE(number, other);
 }
 

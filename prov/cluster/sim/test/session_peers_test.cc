@@ -11,8 +11,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint32_t kOurs = 1;
-constexpr std::uint32_t kEarlierLife = 2;
-constexpr std::uint32_t kLaterLife = 3;
+constexpr std::uint32_t kEarlierIncarnation = 2;
+constexpr std::uint32_t kLaterIncarnation = 3;
 constexpr std::uint32_t kOursAfterwards = 4;
 
 class SessionPeersTest : public testing::Test {
@@ -36,56 +36,56 @@ class SessionPeersTest : public testing::Test {
   Time turn{};
 };
 
-TEST_F(SessionPeersTest, WhoClaimsASessionAndIsAnsweredIsItsPartner) {
-  read(kOurs, kLaterLife);
-  send(kLaterLife, kNobody);
-  read(kOurs, kLaterLife);
+TEST_F(SessionPeersTest, ThePeerThatNamesASessionAndIsAnsweredHasIt) {
+  read(kOurs, kLaterIncarnation);
+  send(kLaterIncarnation, kNoSession);
+  read(kOurs, kLaterIncarnation);
   EXPECT_FALSE(session_peers.take_wrong_peer());
-  read(kOurs, kEarlierLife);
+  read(kOurs, kEarlierIncarnation);
   EXPECT_TRUE(session_peers.take_wrong_peer());
   EXPECT_FALSE(session_peers.take_wrong_peer());
 }
 
-TEST_F(SessionPeersTest, WhoWasCalledBackIsThePartnerBeforeItClaimsAnything) {
-  send(kEarlierLife, kOurs);
-  read(kOurs, kLaterLife);
+TEST_F(SessionPeersTest, ThePeerThatWasAnsweredHasTheSessionBeforeItNamesIt) {
+  send(kEarlierIncarnation, kOurs);
+  read(kOurs, kLaterIncarnation);
   EXPECT_TRUE(session_peers.take_wrong_peer());
-  send(kLaterLife, kNobody);
-  read(kOurs, kEarlierLife);
+  send(kLaterIncarnation, kNoSession);
+  read(kOurs, kEarlierIncarnation);
   EXPECT_FALSE(session_peers.take_wrong_peer());
 }
 
-TEST_F(SessionPeersTest, AnIntroductionShowsNoBelief) {
-  read(kOurs, kLaterLife);
-  send(kLaterLife, kOurs, 0);
-  read(kOurs, kEarlierLife);
+TEST_F(SessionPeersTest, AnOpeningAloneAcceptsNoSession) {
+  read(kOurs, kLaterIncarnation);
+  send(kLaterIncarnation, kOurs, 0);
+  read(kOurs, kEarlierIncarnation);
   EXPECT_FALSE(session_peers.take_wrong_peer());
 }
 
-TEST_F(SessionPeersTest, WhoOnlyCallsIsNoStranger) {
-  read(kOurs, kLaterLife);
-  send(kLaterLife, kNobody);
-  read(kNobody, kEarlierLife);
+TEST_F(SessionPeersTest, AnOpeningAloneIsNoWrongPeer) {
+  read(kOurs, kLaterIncarnation);
+  send(kLaterIncarnation, kNoSession);
+  read(kNoSession, kEarlierIncarnation);
   EXPECT_FALSE(session_peers.take_wrong_peer());
 }
 
-TEST_F(SessionPeersTest, NobodysSessionBeginsAgain) {
-  EXPECT_TRUE(send(kLaterLife, kOurs));
-  EXPECT_TRUE(send(kLaterLife, kOurs));
-  EXPECT_TRUE(send(kLaterLife, kOursAfterwards, 0)) << "an introduction begins nothing";
-  EXPECT_TRUE(send(kEarlierLife, kOursAfterwards));
-  EXPECT_FALSE(send(kLaterLife, kOursAfterwards));
+TEST_F(SessionPeersTest, ASessionThatIsOverDoesNotBeginAgain) {
+  EXPECT_TRUE(send(kLaterIncarnation, kOurs));
+  EXPECT_TRUE(send(kLaterIncarnation, kOurs));
+  EXPECT_TRUE(send(kLaterIncarnation, kOursAfterwards, 0)) << "an introduction begins nothing";
+  EXPECT_TRUE(send(kEarlierIncarnation, kOursAfterwards));
+  EXPECT_FALSE(send(kLaterIncarnation, kOursAfterwards));
 }
 
-TEST_F(SessionPeersTest, AStrangerIsAloneInItsTurn) {
-  send(kEarlierLife, kOurs);
-  EXPECT_TRUE(read(kOurs, kEarlierLife));
-  EXPECT_FALSE(read(kOurs, kLaterLife, true));
+TEST_F(SessionPeersTest, AFrameOfAWrongPeerIsTheOnlyOneInItsTurn) {
+  send(kEarlierIncarnation, kOurs);
+  EXPECT_TRUE(read(kOurs, kEarlierIncarnation));
+  EXPECT_FALSE(read(kOurs, kLaterIncarnation, true));
   EXPECT_FALSE(session_peers.take_wrong_peer());
-  EXPECT_TRUE(read(kOurs, kLaterLife));
-  EXPECT_FALSE(read(kOurs, kEarlierLife, true)) << "neither before it nor behind it";
+  EXPECT_TRUE(read(kOurs, kLaterIncarnation));
+  EXPECT_FALSE(read(kOurs, kEarlierIncarnation, true)) << "neither before it nor behind it";
   EXPECT_TRUE(session_peers.take_wrong_peer());
-  EXPECT_TRUE(read(kOurs, kEarlierLife));
+  EXPECT_TRUE(read(kOurs, kEarlierIncarnation));
 }
 
 }  // namespace

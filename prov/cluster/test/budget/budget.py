@@ -34,7 +34,7 @@ STEPS = {
     TOTAL: "budget_exchanges",
 }
 # What comes by the clock and not with the message is left out: it would count how slow the counting tool is.
-RHYTHMS = ["cluster::engine::EventLoop::poll_network", "cluster::engine::EventLoop::run_chores"]
+RHYTHMS = ["cluster::engine::EventLoop::poll_network", "cluster::engine::EventLoop::check_local_peers"]
 CALLERS = 9  # from those up to the step, and some more
 EVENTS = {"instructions": "Ir", "branches": "Bc", "locked": "Ge"}
 _LAYER = re.compile(r"prov/cluster/src/(\w+)/")
@@ -106,7 +106,7 @@ def judge(measured, budget):
         for name, value in figures.items():
             allowed = budget[row][name]
             cells.append(f"{name} {value:.1f} of {allowed:g}")
-            # Half a unit is what rounding in the table can hide; chores that come once in many turns are fractions.
+            # Half a unit is what rounding in the table can hide; what comes once in many turns are fractions.
             if value > allowed * (1 + SLACK) + 0.5:
                 grown.append(f"{row}: {value:.1f} {name}, the budget is {allowed:g}")
         print(f"{row:<28} {', '.join(cells)}")

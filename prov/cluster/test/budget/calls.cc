@@ -1,6 +1,6 @@
 // One thread that sends 8-byte tagged messages from one endpoint of this process to another, as two
 // processes of one node would, for the test that counts what that costs. Each step stands in a function
-// of its own, by which the counting tool knows it. Deterministic: nobody else takes part.
+// of its own, by which the counting tool knows it. Deterministic: no other process takes part.
 //
 //   budget_calls EXCHANGES
 #include <rdma/fabric.h>

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <thread>
 
-#include "support/give_way.h"
+#include "support/yield_processor.h"
 
 namespace cluster::test {
 namespace {
@@ -97,7 +97,7 @@ bool eventually(const std::function<bool()>& done) {
   for (;;) {
     if (done()) return true;
     if (std::chrono::steady_clock::now() > end) return false;
-    give_way();
+    yield_processor();
   }
 }
 

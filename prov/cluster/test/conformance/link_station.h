@@ -1,4 +1,4 @@
-// One end of a link under test, with frames that can be told apart and checked: each begins with its
+// One end of a link under test, with frames that can be distinguished and checked: each begins with its
 // length and its number, and the rest follows from the number.
 #pragma once
 
@@ -53,7 +53,7 @@ struct Station {
   SocketAddress name() const { return port->name(); }
   /// One send_burst; each frame in two pieces.
   std::size_t send_once(const link::Path& path, const std::vector<std::vector<std::byte>>& frames);
-  /// Repeats while the link has no room.
+  /// Repeats while the link has no space.
   void send(const link::Path& path, const std::vector<std::vector<std::byte>>& frames);
   /// Polls until `count` frames are there or nothing came for a while.
   std::vector<Numbered> receive(std::size_t count);

@@ -16,7 +16,7 @@
 #include "shm/ring_listener.h"
 #include "shm/ring_reader.h"
 #include "shm/ring_writer.h"
-#include "support/give_way.h"
+#include "support/yield_processor.h"
 #include "unit/shm/ring_memory.h"
 
 namespace cluster::shm {
@@ -79,7 +79,7 @@ wire::Segment segment_of(std::uint64_t number, std::size_t size) {
 class Sender {
  public:
   Sender(std::uint64_t seed, std::size_t most) : dice_(seed), most_(most), payload_(most) { draw(); }
-  /// `post` takes (segment, payload) and answers false if there is no room.
+  /// `post` takes (segment, payload) and answers false if there is no space.
   template <typename Post>
   bool send(Post&& post) {
     if (!post(segment_of(number_, size_), payload_.fill(number_, size_))) return false;
@@ -127,7 +127,7 @@ void run_threads(const Geometry& geometry, std::uint64_t count, std::uint64_t se
       const auto post = [&](const auto& segment, const auto& payload) {
         return writer.post(segment, payload);
       };
-      if (!sender.send(post)) test::give_way();
+      if (!sender.send(post)) test::yield_processor();
     }
   });
   Receiver receiver(seed, geometry.payload_max());
@@ -136,7 +136,7 @@ void run_threads(const Geometry& geometry, std::uint64_t count, std::uint64_t se
   bool right = true;
   while (receiver.number() < count && !reader.broken()) {
     if (!reader.peek(segment, payload)) {
-      test::give_way();
+      test::yield_processor();
       continue;
     }
     right = right && receiver.right(segment, payload);
@@ -185,7 +185,7 @@ class ShmProcesses : public ::testing::Test {
     std::vector<std::unique_ptr<Inbox>> inboxes;
     while (inboxes.empty()) {
       host.accept(inboxes);
-      test::give_way();
+      test::yield_processor();
     }
     return std::move(inboxes[0]);
   }
@@ -223,7 +223,7 @@ int exchange(LocalListener& host, Outbox& outbox, std::size_t most, std::uint64_
       moved = true;
     }
     if (!inboxes.empty() && inboxes[0]->broken()) return 4;
-    if (!moved) test::give_way();
+    if (!moved) test::yield_processor();
   }
   // The look that finds nothing also gives back the last segments, for which the peer waits.
   return inboxes[0]->peek(arrival) ? 5 : 0;
@@ -239,7 +239,7 @@ TEST_F(ShmProcesses, ExchangeBothWaysAtOnce) {
   });
   Connection connection;
   while (!connection.outbox) {
-    test::give_way();  // until the child listens
+    test::yield_processor();  // until the child listens
     connection = host->connect(theirs);
   }
   EXPECT_EQ(exchange(*host, *connection.outbox, most, kCount, 6, 5), 0);
@@ -254,7 +254,7 @@ TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
       const Connection connection = other->connect(mine);
       Sender sender(seed, most);
       for (;;) {
-        if (!send_some(*connection.outbox, sender)) test::give_way();
+        if (!send_some(*connection.outbox, sender)) test::yield_processor();
       }
       return 0;
     });
@@ -272,7 +272,7 @@ TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
       } else if (gone) {
         break;
       } else {
-        test::give_way();
+        test::yield_processor();
       }
       if (!killed && receiver.number() >= kill_at) {
         ::kill(child, SIGKILL);
@@ -285,7 +285,7 @@ TEST_F(ShmProcesses, AKilledWriterLeavesAnUnbrokenBeginning) {
   }
 }
 
-TEST_F(ShmProcesses, AKilledReaderIsNoticedByAWriterThatWaitsForRoom) {
+TEST_F(ShmProcesses, AKilledReaderIsNoticedByAWriterThatWaitsForSpace) {
   const std::unique_ptr<LocalListener> host = open(mine);
   const pid_t child = start([&] {
     const std::unique_ptr<LocalListener> other = open(theirs);
@@ -301,7 +301,7 @@ TEST_F(ShmProcesses, AKilledReaderIsNoticedByAWriterThatWaitsForRoom) {
   });
   Connection connection;
   while (!connection.outbox) {
-    test::give_way();
+    test::yield_processor();
     connection = host->connect(theirs);
   }
   Sender sender(1, most);
@@ -348,7 +348,7 @@ TEST_F(ShmProcesses, AScribblerHurtsOnlyItself) {
     unsigned sum = 0;
     for (int i = 0; i < 200'000 && !inbox->broken(); ++i) {
       if (!inbox->peek(arrival)) {
-        test::give_way();
+        test::yield_processor();
         continue;
       }
       ASSERT_EQ(arrival.payload.size(), arrival.segment.length);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "link/link.h"
-#include "support/fake_world.h"
+#include "support/fake_environment.h"
 #include "wire/frame.h"
 
 namespace cluster::test {
@@ -31,7 +31,7 @@ class FakeNetwork {
  public:
   FakeNetwork(FakeClock& clock, std::uint64_t seed) : clock_(clock), random_(seed) {}
 
-  struct Cargo {
+  struct Packet {
     SocketAddress from;
     std::vector<std::byte> bytes;
     bool raw = false;  ///< sent to a hardware address
@@ -46,27 +46,27 @@ class FakeNetwork {
   std::uint64_t lost_data = 0;  ///< of those: not mere acknowledgements
   std::uint64_t damaged = 0;
   /// If set, decides about each frame instead of the dice: true drops it.
-  std::function<bool(const Cargo&, const SocketAddress& to)> drop;
+  std::function<bool(const Packet&, const SocketAddress& to)> drop;
 
   void carry(const SocketAddress& from, const link::OutFrame& frame) {
     ++carried;
-    Cargo cargo{from, {}, frame.path->mac_known, frame.path->ethertype};
+    Packet packet{from, {}, frame.path->mac_known, frame.path->ethertype};
     for (std::size_t i = 0; i < frame.count; ++i) {
-      cargo.bytes.insert(cargo.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+      packet.bytes.insert(packet.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
     }
     const SocketAddress& to = frame.path->to;
-    const bool dropped = drop && drop(cargo, to);
+    const bool dropped = drop && drop(packet, to);
     if (dropped || conditions.blackout || random_.one_in(conditions.loss)) {
       ++lost;
-      if ((cargo.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) ++lost_data;
+      if ((packet.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) ++lost_data;
       return;
     }
-    if (random_.one_in(conditions.duplicate)) deliver(to, cargo);
-    deliver(to, std::move(cargo));
+    if (random_.one_in(conditions.duplicate)) deliver(to, packet);
+    deliver(to, std::move(packet));
   }
   Time next_arrival() const { return flying_.empty() ? kNever : flying_.begin()->first.first; }
   /// The next frame for `to` that has arrived by now.
-  bool arrived(const SocketAddress& to, Cargo& out) {
+  bool arrived(const SocketAddress& to, Packet& out) {
     for (auto i = flying_.begin(); i != flying_.end() && i->first.first <= clock_.now(); ++i) {
       if (!(i->second.first == to)) continue;
       out = std::move(i->second.second);
@@ -79,22 +79,22 @@ class FakeNetwork {
   FakeClock& clock() { return clock_; }
 
  private:
-  void deliver(const SocketAddress& to, Cargo cargo) {
+  void deliver(const SocketAddress& to, Packet packet) {
     if (random_.one_in(conditions.corrupt)) {
-      const std::uint64_t bit = random_.below(cargo.bytes.size() * 8);
-      cargo.bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+      const std::uint64_t bit = random_.below(packet.bytes.size() * 8);
+      packet.bytes[bit / 8] ^= std::byte{1} << (bit % 8);
       ++damaged;
     }
     Time when = clock_.now() + conditions.delay;
     if (conditions.jitter > 0ns) {
       when += Duration(random_.below(static_cast<std::uint64_t>(conditions.jitter.count())));
     }
-    flying_.emplace(std::pair{when, serial_++}, std::pair{to, std::move(cargo)});
+    flying_.emplace(std::pair{when, serial_++}, std::pair{to, std::move(packet)});
   }
 
   FakeClock& clock_;
   FakeRandom random_;
-  std::map<std::pair<Time, std::uint64_t>, std::pair<SocketAddress, Cargo>> flying_;
+  std::map<std::pair<Time, std::uint64_t>, std::pair<SocketAddress, Packet>> flying_;
   std::uint64_t serial_ = 0;
 };
 
@@ -113,9 +113,9 @@ class FakeLink final : public link::Link {
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     ++network_.looks;
     inbox_.clear();
-    FakeNetwork::Cargo cargo;
-    while (inbox_.size() < frames.size() && network_.arrived(name_, cargo)) {
-      inbox_.push_back(std::move(cargo));
+    FakeNetwork::Packet packet;
+    while (inbox_.size() < frames.size() && network_.arrived(name_, packet)) {
+      inbox_.push_back(std::move(packet));
     }
     for (std::size_t i = 0; i < inbox_.size(); ++i) {
       frames[i].bytes = inbox_[i].bytes;
@@ -130,7 +130,7 @@ class FakeLink final : public link::Link {
   FakeNetwork& network_;
   SocketAddress name_;
   std::size_t frame_max_;
-  std::vector<FakeNetwork::Cargo> inbox_;
+  std::vector<FakeNetwork::Packet> inbox_;
 };
 
 }  // namespace cluster::test

@@ -258,10 +258,10 @@ TEST_F(MessageTest, CancelEndsAPostedReceive) {
 TEST_F(MessageTest, AnUnreachablePeerIsNamedInTheError) {
   start();
   const sockaddr_in nowhere = raw(host(200, 1));
-  fi_addr_t to_nobody = 0;
+  fi_addr_t no_listener = 0;
   platform.clock().step = 100us;  // it takes seconds to be sure
-  ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &to_nobody, 0, nullptr), 1);
-  ASSERT_EQ(fi_tsend(left.endpoint, "x", 1, nullptr, to_nobody, 1, &context), 0);
+  ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &no_listener, 0, nullptr), 1);
+  ASSERT_EQ(fi_tsend(left.endpoint, "x", 1, nullptr, no_listener, 1, &context), 0);
   fi_cq_err_entry error{};
   ASSERT_EQ(await_error(left.sends, error), 1);
   EXPECT_EQ(error.err, FI_ECONNREFUSED);
@@ -274,12 +274,12 @@ TEST_F(MessageTest, AnUnreachablePeerIsNamedInTheError) {
 TEST_F(MessageTest, InjectedMessagesToAnUnreachablePeerFail) {
   start();
   const sockaddr_in nowhere = raw(host(200, 1));
-  fi_addr_t to_nobody = 0;
+  fi_addr_t no_listener = 0;
   platform.clock().step = 100us;
-  ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &to_nobody, 0, nullptr), 1);
-  ASSERT_EQ(fi_inject(left.endpoint, "u", 1, to_nobody), 0);
-  ASSERT_EQ(fi_tinject(left.endpoint, "t", 1, to_nobody, 1), 0);
-  ASSERT_EQ(fi_tinjectdata(left.endpoint, "d", 1, 3, to_nobody, 1), 0);
+  ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &no_listener, 0, nullptr), 1);
+  ASSERT_EQ(fi_inject(left.endpoint, "u", 1, no_listener), 0);
+  ASSERT_EQ(fi_tinject(left.endpoint, "t", 1, no_listener, 1), 0);
+  ASSERT_EQ(fi_tinjectdata(left.endpoint, "d", 1, 3, no_listener, 1), 0);
   for (int i = 0; i < 3; ++i) {
     fi_cq_err_entry error{};
     ASSERT_EQ(await_error(left.sends, error), 1);

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "support/give_way.h"
+#include "support/yield_processor.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -108,7 +108,7 @@ TEST_F(SharedTest, EndpointsOpenAndCloseWhileTheirQueueIsRead) {
       while (!over) {
         fi_cq_tagged_entry got{};
         if (fi_cq_read(cq, &got, 1) == 1) ++seen;
-        cluster::test::give_way();
+        cluster::test::yield_processor();
       }
     });
   }
@@ -119,7 +119,7 @@ TEST_F(SharedTest, EndpointsOpenAndCloseWhileTheirQueueIsRead) {
     EXPECT_EQ(fi_enable(endpoint), 0);
     EXPECT_EQ(fi_trecv(endpoint, buffer, sizeof buffer, nullptr, to_self, 5, 0, nullptr), 0);
     EXPECT_EQ(fi_tsend(endpoint, "self", 5, nullptr, to_self, 5, nullptr), 0);
-    while (seen < 2 * life && !HasFailure()) cluster::test::give_way();
+    while (seen < 2 * life && !HasFailure()) cluster::test::yield_processor();
     EXPECT_EQ(fi_close(&endpoint->fid), 0);
   }
   over = true;

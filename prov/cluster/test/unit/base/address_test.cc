@@ -25,7 +25,7 @@ SocketAddress round_trip(const SocketAddress& address, std::size_t expected_size
   return SocketAddress::from(reinterpret_cast<const sockaddr*>(&storage), size);
 }
 
-TEST(SocketAddress, IsEmptyUntilTold) {
+TEST(SocketAddress, IsEmptyUntilSet) {
   const SocketAddress none;
   EXPECT_TRUE(none.empty());
   EXPECT_EQ(none.family(), SocketAddress::Family::none);

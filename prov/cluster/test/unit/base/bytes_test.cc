@@ -89,14 +89,14 @@ TEST(Gather, PiecesSayZeroWhenThereAreTooMany) {
 
 TEST(Scatter, WritesEveryWindowAndNothingElse) {
   for (const auto& shape : kShapes) {
-    const std::size_t room = Scattered(shape).joined().size();
-    for (std::size_t offset = 0; offset <= room + 2; ++offset) {
-      for (std::size_t length = 0; length <= room + 2; ++length) {
+    const std::size_t size = Scattered(shape).joined().size();
+    for (std::size_t offset = 0; offset <= size + 2; ++offset) {
+      for (std::size_t length = 0; length <= size + 2; ++length) {
         Scattered scattered(shape);
         auto expected = scattered.joined();
         const std::vector<std::byte> data(length, std::byte{0xEE});
         std::size_t fits = 0;
-        for (std::size_t i = offset; i < room && fits < length; ++i, ++fits) expected[i] = data[fits];
+        for (std::size_t i = offset; i < size && fits < length; ++i, ++fits) expected[i] = data[fits];
         EXPECT_EQ(scatter(scattered.writable(), offset, data), fits);
         ASSERT_EQ(scattered.joined(), expected) << "offset " << offset << " length " << length;
       }

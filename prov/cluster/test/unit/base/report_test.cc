@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "support/fake_world.h"
+#include "support/fake_environment.h"
 
 namespace cluster {
 namespace {

@@ -37,7 +37,7 @@ TEST(RingQueue, KeepsOrderLikeADeque) {
   }
 }
 
-TEST(RingQueue, StaysInPlaceWhileThereIsRoom) {
+TEST(RingQueue, StaysInPlaceWhileThereIsSpace) {
   RingQueue<int> ring;
   ring.push_back(1);
   const int* first = &ring.front();

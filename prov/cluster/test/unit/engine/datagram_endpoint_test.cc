@@ -173,8 +173,8 @@ TEST_F(DatagramEndpointTest, NoPathIsLearntFromDatagrams) {
   ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(a);
   std::size_t raw = 0;
-  network.drop = [&](const test::FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    raw += cargo.raw ? 1 : 0;
+  network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress&) {
+    raw += packet.raw ? 1 : 0;
     return false;
   };
   ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);

@@ -73,8 +73,8 @@ TEST_F(SessionAcceptorTest, AnOpeningIsNotEndedByGuessedResets) {
 // Filters for IP do not see what comes that way.
 TEST_F(SessionAcceptorTest, AnEtherTypeFrameOpensNoSession) {
   std::vector<std::byte> call;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kA) call = cargo.bytes;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kA) call = packet.bytes;
     return to == kA;
   };
   Node b(network, kB, kA, 1000);
@@ -94,8 +94,8 @@ TEST_F(SessionAcceptorTest, AnEtherTypeFrameOpensNoSession) {
 TEST_F(SessionAcceptorTest, AnOpeningIsEndedByAResetThatQuotesIt) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kB) call = cargo.bytes;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kB) call = packet.bytes;
     return to == kB;
   };
   a.send();
@@ -160,8 +160,8 @@ TEST_F(SessionAcceptorTest, AnUnconfirmedSessionTouchesNoMemory) {
 TEST_F(SessionAcceptorTest, AnOpeningBeyondTheFirstWindowIsRefused) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kA && call.empty()) call = cargo.bytes;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kA && call.empty()) call = packet.bytes;
     return to == kA;
   };
   Node b(network, kB, kA, 1000);
@@ -179,8 +179,8 @@ TEST_F(SessionAcceptorTest, AnUnorderedFrameThatMustWaitIsRefused) {
   Node a(network, kA, kB, 1000);
   a.engine.attach(a.book, {.sends = &a.sent, .receives = &a.received, .regions = &regions});
   std::vector<std::vector<std::byte>> calls;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kA) calls.push_back(cargo.bytes);
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kA) calls.push_back(packet.bytes);
     return to == kA;
   };
   Node b(network, kB, kA, 1000);

@@ -72,8 +72,8 @@ struct RailNode {
 
 struct SessionAliasesTest : testing::Test {
   SessionAliasesTest() {
-    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-      return cargo.from.ip()[2] != to.ip()[2] || to.ip()[2] == dead;
+    network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      return packet.from.ip()[2] != to.ip()[2] || to.ip()[2] == dead;
     };
   }
   void pass(int turns = 200) {

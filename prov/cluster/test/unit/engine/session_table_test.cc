@@ -86,9 +86,9 @@ TEST_F(SessionTableTest, AFailureMarkDoesNotHitTheNextIncarnation) {
 TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgain) {
   Node a(network, kA, kB, 1000);
   std::vector<std::vector<std::byte>> first_frames;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kA && (cargo.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) {
-      first_frames.push_back(cargo.bytes);
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kA && (packet.bytes[3] & std::byte{wire::frame_flag::kSequenced}) != std::byte{0}) {
+      first_frames.push_back(packet.bytes);
     }
     return false;
   };
@@ -114,8 +114,8 @@ INSTANTIATE_TEST_SUITE_P(ClockHasGone, NextIncarnationTest, testing::Values(2000
 
 TEST_P(NextIncarnationTest, ALateCopyOfAnOpeningDoesNotBindIt) {
   std::vector<std::byte> call;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kB && call.empty()) call = cargo.bytes;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kB && call.empty()) call = packet.bytes;
     return false;
   };
   Node a(network, kA, kB, 1000);
@@ -145,8 +145,8 @@ TEST_P(NextIncarnationTest, ALateCopyOfAnOpeningDoesNotBindIt) {
 /// session, and late frames of that one were newer than it.
 TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgainAfterAnOlderOpening) {
   std::vector<std::vector<std::byte>> calls;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kA) calls.push_back(cargo.bytes);
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kA) calls.push_back(packet.bytes);
     return to == kA;
   };
   auto earlier = std::make_unique<Node>(network, kB, kA, 1500);
@@ -274,8 +274,8 @@ TEST_F(SessionTableTest, AForgedNameGoesToThePeerThatReceivesWhatIsSentThere) {
 TEST_F(SessionTableTest, AnEpochWithoutSuccessorsIsNotAdopted) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;
-  network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-    if (to == kB) call = cargo.bytes;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kB) call = packet.bytes;
     return to == kB;
   };
   a.send();

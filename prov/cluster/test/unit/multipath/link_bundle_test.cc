@@ -106,7 +106,7 @@ TEST_F(BundleTest, ArrivalsBearTheNumberOfTheirLink) {
   EXPECT_TRUE(arrivals().empty());
 }
 
-TEST_F(BundleTest, NobodyStarvesBesideOneThatAlwaysHasSomething) {
+TEST_F(BundleTest, NoLinkStarvesBesideOneThatAlwaysHasFrames) {
   members[0]->waiting = 1000;
   members[1]->waiting = members[2]->waiting = 1;
   bool came[3] = {};

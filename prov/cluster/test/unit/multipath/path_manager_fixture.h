@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "multipath/path_manager.h"
-#include "support/fake_world.h"
+#include "support/fake_environment.h"
 
 namespace cluster::multipath {
 

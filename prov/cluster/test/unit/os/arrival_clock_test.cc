@@ -1,4 +1,4 @@
-// Stamps of the kernel on the time line of an engine, though the clocks drift and somebody sets one.
+// Stamps of the kernel on the time line of an engine, though the clocks drift and one is set.
 #include "os/arrival_clock.h"
 
 #include <gtest/gtest.h>

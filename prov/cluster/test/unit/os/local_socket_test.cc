@@ -114,7 +114,7 @@ TEST_F(LocalSocketTest, BothSidesAreThisUser) {
 }
 
 TEST_F(LocalSocketTest, AnotherUserIsSeenFromBothSides) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);

@@ -106,7 +106,7 @@ TEST_F(PacketLinkRings, AnEndpointWithoutARingLearnsWhy) {
   EXPECT_EQ(third->refusal, "all 2 receive rings of " + hosts_->interface(0).name +
                                 " are in use (FI_CLUSTER_LINK=packet has no such limit)");
   EXPECT_EQ(third->station.port.use_count(), 1) << "nothing was kept";
-  EXPECT_EQ(open({})->refusal, "") << "without a limit there is one for everybody";
+  EXPECT_EQ(open({})->refusal, "") << "without a limit all endpoints get one";
   first.reset();
   EXPECT_EQ(open(2)->refusal, "") << "that of the first is free";
   EXPECT_NE(open(0)->refusal, "");

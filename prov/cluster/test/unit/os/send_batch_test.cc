@@ -102,7 +102,7 @@ TEST_F(Submit, CountsFramesNotMessages) {
   EXPECT_FALSE(outcome.buffers_full);
 }
 
-TEST_F(Submit, StopsWhereThereIsNoRoom) {
+TEST_F(Submit, StopsWhereThereIsNoSpace) {
   bool full = false;
   for (int i = 0; i < 10000 && !full; ++i) {
     batch_.clear();

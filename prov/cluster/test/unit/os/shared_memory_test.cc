@@ -38,7 +38,7 @@ TEST(SharedMemory, OutlivesItsCreatorAndItsDescriptor) {
   EXPECT_EQ(theirs.bytes()[0], std::byte{5});
 }
 
-TEST(SharedMemory, CannotBeResizedByAnybody) {
+TEST(SharedMemory, CannotBeResized) {
   std::string reason;
   Descriptor file;
   const SharedMemory mine = SharedMemory::create(kSize, file, reason);

@@ -219,7 +219,7 @@ TEST_F(AtomicTest, OperationsThatATypeDoesNotHaveAreRefusedByTheTarget) {
   EXPECT_EQ(memory, before);
 }
 
-TEST_F(AtomicTest, InjectedOnesMayQueueAndAnswersWaitForRoom) {
+TEST_F(AtomicTest, InjectedOnesMayQueueAndAnswersWaitForSpace) {
   left.carrier.capacity = right.carrier.capacity = 0;
   ASSERT_EQ(atomic(AtomicOp::cswap, true, 3, 20, true), Status::ok);
   std::fill(operands.begin(), operands.end(), 0xBAD);

@@ -80,7 +80,7 @@ TEST_F(DirectCopyTest, EverySizeAroundWhatIsDecidedByIt) {
   }
 }
 
-TEST_F(DirectCopyTest, TruncatedIsCopiedOnlyAsFarAsThereIsRoom) { exchange(300'000, 100'001); }
+TEST_F(DirectCopyTest, TruncatedIsCopiedOnlyAsFarAsThereIsSpace) { exchange(300'000, 100'001); }
 
 TEST_F(DirectCopyTest, AnEarlyAnnouncementKeepsTheOffer) {
   const std::vector<std::byte> sent = pattern(200'000);

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "os/shared_memory.h"
-#include "support/fake_world.h"
+#include "support/fake_environment.h"
 
 namespace cluster::provider {
 namespace {

@@ -14,10 +14,10 @@ struct EthertypePair : FlowPair {
   explicit EthertypePair(bool peer_has_one = true) : FlowPair(1, with_ethertype(true)) {
     b.settings = with_ethertype(peer_has_one);
     b.begin(1);
-    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-      (cargo.ethertype ? by_ethertype : by_ip) += 1;
-      if (!cargo.ethertype) return ip_blocked;
-      const bool lost = cargo.from == name_of(1) ? blocked_from_a : blocked_from_b;
+    network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress&) {
+      (packet.ethertype ? by_ethertype : by_ip) += 1;
+      if (!packet.ethertype) return ip_blocked;
+      const bool lost = packet.from == name_of(1) ? blocked_from_a : blocked_from_b;
       dropped += lost;
       return lost;
     };
@@ -179,8 +179,8 @@ TEST(FlowEthertype, IsTriedEverLessOftenWhereItLosesSomeFrames) {
   EthertypePair pair;
   pair.ping_pong(30);
   std::size_t carried = 0;
-  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    return cargo.ethertype && cargo.bytes.size() > 64 && ++carried % 4 == 0;
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.ethertype && packet.bytes.size() > 64 && ++carried % 4 == 0;
   };
   std::size_t lost_before = 0;
   for (int second = 0; second < 20; ++second) {
@@ -198,10 +198,10 @@ TEST(FlowEthertype, ABusyPeerDoesNotCauseChallenges) {
   EthertypePair pair;
   pair.ping_pong(30);
   std::size_t challenges = 0;
-  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
     wire::FrameView view;
     challenges +=
-        wire::admit(cargo.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::path_challenge;
+        wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::path_challenge;
     return false;
   };
   for (int i = 0; i < 100; ++i) {
@@ -257,14 +257,14 @@ TEST(FlowEthertype, RetransmissionsTakeTheIpPath) {
   std::size_t retransmissions = 0;
   std::size_t first_sendings = 0;
   std::uint32_t last = 0;
-  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
     wire::FrameView view;
-    if (wire::admit(cargo.bytes, view) != wire::Refusal::none || !view.sequenced()) return false;
+    if (wire::admit(packet.bytes, view) != wire::Refusal::none || !view.sequenced()) return false;
     const bool first = ++first_sendings == 1;
     if (first) last = view.sequence.value;
     if (!first && view.sequence.value == last) {
       ++retransmissions;
-      EXPECT_FALSE(cargo.ethertype);
+      EXPECT_FALSE(packet.ethertype);
     }
     return first;
   };

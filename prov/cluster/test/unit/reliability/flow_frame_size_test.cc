@@ -34,8 +34,8 @@ TEST(FlowFrameSize, LongFramesAreUsedOnceOneHasArrived) {
 
 TEST(FlowFrameSize, APathThatSwallowsLongFramesIsUsedWithShortOnesAndSaidOnce) {
   JumboPair pair(1);
-  pair.network.drop = [](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    return cargo.bytes.size() > 1472;
+  pair.network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.bytes.size() > 1472;
   };
   for (int i = 0; i < 5; ++i) pair.talk();
   EXPECT_EQ(pair.a.full_bulk(), 1472u - 32 - 20);

@@ -53,8 +53,8 @@ TEST(FlowHostDelay, IsExpectedBeforeLong) {
 TEST(FlowHostDelay, InTheMiddleOfATurnIsNotTakenForNetworkDelay) {
   HostDelayPair pair;
   bool fresh_turn = false;
-  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    if (cargo.from == name_of(1) && std::exchange(fresh_turn, false)) pair.clock.advance(kHostDelay);
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    if (packet.from == name_of(1) && std::exchange(fresh_turn, false)) pair.clock.advance(kHostDelay);
     return false;
   };
   for (int round = 0; round < 40; ++round) {

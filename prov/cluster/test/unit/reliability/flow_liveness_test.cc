@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/flow_pair.h"
-#include "support/notebook.h"
+#include "support/recording_link.h"
 
 namespace cluster::test {
 namespace {
@@ -90,13 +90,13 @@ TEST(FlowLiveness, OldPathErrorsDoNotCountAgainstANewIncarnation) {
   pair.a.send_small(8);
   ASSERT_EQ(status_after_path_errors(pair, Status::refused, 900ms), Status::ok);
   pair.pass(1s);
-  Notebook call;
+  RecordingLink call;
   pair.b.send_small(8);
   pair.b.pump();
   pair.b.flow->transmit(pair.clock.now(), call);
-  Notebook answers;
+  RecordingLink answers;
   pair.a.flow->answer_opening(call.read(0), {name_of(2), {}, false}, answers);
-  ASSERT_EQ(answers.pages.size(), 1u);
+  ASSERT_EQ(answers.frames.size(), 1u);
   pair.a.flow->on_path_error(pair.clock.now(), {name_of(2), Status::refused});
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.network.conditions.blackout = false;

@@ -153,8 +153,8 @@ TEST(FlowTail, ATailLossProbeRepeatsTheLastFrameWithinAFewRoundTrips) {
   send_frames(pair.a, 400);  // so many that it knows how long an answer takes
   ASSERT_TRUE(pair.run(1s));
   int to_drop = 1;
-  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    return cargo.bytes.size() > 500 && to_drop-- > 0;
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.bytes.size() > 500 && to_drop-- > 0;
   };
   const Time begin = pair.clock.now();
   pair.a.send_small(1000);
@@ -169,8 +169,8 @@ TEST(FlowTail, OneLostFrameOfManyIsTheOnlyOneSentAgain) {
   send_frames(pair.a, 50);
   ASSERT_TRUE(pair.run(1s));
   int countdown = 20;
-  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    return cargo.bytes.size() > 500 && --countdown == 0;
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.bytes.size() > 500 && --countdown == 0;
   };
   send_frames(pair.a, 200);
   ASSERT_TRUE(pair.run(1s));
@@ -186,8 +186,8 @@ TEST(FlowTail, FramesBehindTheLastRangeOfAnAcknowledgementAreNotTakenForLost) {
   ASSERT_EQ(pair.a.counters.frames_retransmitted, 0u);
   std::uint64_t dropped = 0;
   int countdown = 200;
-  pair.network.drop = [&](const FakeNetwork::Cargo& cargo, const SocketAddress&) {
-    const bool lost = cargo.bytes.size() > 500 && countdown > 0 && --countdown % 2 == 0;
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    const bool lost = packet.bytes.size() > 500 && countdown > 0 && --countdown % 2 == 0;
     dropped += lost;
     return lost;
   };

@@ -108,10 +108,10 @@ class End {
 
 struct FlowMultipath : testing::Test {
   FlowMultipath() {
-    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
-      const std::size_t rail = rail_of(cargo.from);
+    network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      const std::size_t rail = rail_of(packet.from);
       if (rail != rail_of(to) || cut[rail]) return true;
-      if (cargo.from == address(rail, 1)) ++carried[rail];
+      if (packet.from == address(rail, 1)) ++carried[rail];
       return false;
     };
   }
@@ -164,8 +164,8 @@ TEST_F(FlowMultipath, ACutRailCostsAShortDipAndReturns) {
 TEST_F(FlowMultipath, APathErrorCostsAPathAndNotThePeer) {
   carry(2000);
   ASSERT_EQ(a.rails_up(), kRails);
-  for (const Status complaint : {Status::refused, Status::unreachable}) {
-    a.flow().on_path_error(clock.now(), {address(1, 2), complaint, 1});
+  for (const Status status : {Status::refused, Status::unreachable}) {
+    a.flow().on_path_error(clock.now(), {address(1, 2), status, 1});
     EXPECT_EQ(a.rails_up(), 1u);
     EXPECT_EQ(a.flow().status(), Status::ok);
     for (int i = 0; i < 10 && a.rails_up() < kRails; ++i) carry(200);

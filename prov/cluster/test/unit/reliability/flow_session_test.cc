@@ -3,7 +3,7 @@
 
 #include "reliability/handshake.h"
 #include "support/flow_pair.h"
-#include "support/notebook.h"
+#include "support/recording_link.h"
 
 namespace cluster::test {
 namespace {
@@ -49,33 +49,33 @@ TEST(FlowSession, OpensFromBothSidesAtOnceOverALossyNetwork) {
 
 TEST(FlowSession, AtMostEightFramesBeforeThePeerAnswers) {
   FlowPair pair(1);
-  Notebook notebook;
+  RecordingLink recorded;
   for (int i = 0; i < 40; ++i) pair.a.send_small(1000);
   pair.a.pump();
-  pair.a.flow->transmit(pair.clock.now(), notebook);
-  ASSERT_EQ(notebook.pages.size(), 8u);
+  pair.a.flow->transmit(pair.clock.now(), recorded);
+  ASSERT_EQ(recorded.frames.size(), 8u);
   for (std::size_t i = 0; i < 8; ++i) {
-    const wire::FrameView view = notebook.read(i);
+    const wire::FrameView view = recorded.read(i);
     EXPECT_TRUE(view.has_opening);
     EXPECT_EQ(view.session, 0u);
     EXPECT_LE(view.length, 1232u);
     EXPECT_EQ(view.sequence.value, i);
     EXPECT_EQ(view.transmission.value, i + 1);
   }
-  EXPECT_TRUE(notebook.read(7).ack_now());
+  EXPECT_TRUE(recorded.read(7).ack_now());
 }
 
 TEST(FlowSession, FramesGoWithoutTheOpeningOnceItIsAnswered) {
   FlowPair pair(1);
   pair.a.send_small(10);
   ASSERT_TRUE(pair.run(100ms));
-  Notebook notebook;
+  RecordingLink recorded;
   pair.a.send_small(10);
   pair.a.pump();
-  pair.a.flow->transmit(pair.clock.now(), notebook);
-  ASSERT_EQ(notebook.pages.size(), 1u);
-  EXPECT_FALSE(notebook.read(0).has_opening);
-  EXPECT_EQ(notebook.read(0).session, pair.b.flow->handshake().session());
+  pair.a.flow->transmit(pair.clock.now(), recorded);
+  ASSERT_EQ(recorded.frames.size(), 1u);
+  EXPECT_FALSE(recorded.read(0).has_opening);
+  EXPECT_EQ(recorded.read(0).session, pair.b.flow->handshake().session());
 }
 
 TEST(FlowSession, SmallerPeerSettlesTheFrameSize) {
@@ -100,12 +100,12 @@ TEST(FlowSession, FramesOfAnotherSessionAreRefused) {
   FlowPair pair(1);
   pair.a.send_small(10);
   ASSERT_TRUE(pair.run(100ms));
-  Notebook notebook;
+  RecordingLink recorded;
   FlowEnd other(pair.network, 1, 2, {}, 77);
   other.send_small(10);
   other.pump();
-  other.flow->transmit(pair.clock.now(), notebook);
-  wire::FrameView view = notebook.read(0);
+  other.flow->transmit(pair.clock.now(), recorded);
+  wire::FrameView view = recorded.read(0);
   EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
   view.session = pair.b.flow->handshake().session();
   EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
@@ -146,9 +146,9 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   pair.b.begin(2);
   pair.b.send_small(10);
   pair.b.pump();
-  Notebook notebook;
-  pair.b.flow->transmit(pair.clock.now(), notebook);
-  const wire::FrameView view = notebook.read(0);
+  RecordingLink recorded;
+  pair.b.flow->transmit(pair.clock.now(), recorded);
+  const wire::FrameView view = recorded.read(0);
   const reliability::PeerSession known{pair.a.flow->handshake().peer_epoch(),
                                        pair.a.flow->handshake().peer_session()};
   EXPECT_EQ(reliability::classify_opening(known, view.opening), reliability::OpeningClass::newer);
@@ -159,10 +159,10 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
 
 TEST(FlowSession, AResetIsValidIfItQuotesAFrameInFlight) {
   FlowPair pair(1);
-  Notebook notebook;
+  RecordingLink recorded;
   pair.a.send_small(10);
   pair.a.pump();
-  pair.a.flow->transmit(pair.clock.now(), notebook);
+  pair.a.flow->transmit(pair.clock.now(), recorded);
   wire::ResetBlock block{};
   block.session = 0;
   block.sequence = 0;
@@ -186,11 +186,11 @@ TEST(FlowSession, AResetForAStaleEpochConcernsSmallerEpochsOnly) {
   FlowPair pair(own);
   pair.a.send_small(100);
   ASSERT_TRUE(pair.run(100ms));
-  Notebook notebook;
+  RecordingLink recorded;
   pair.a.send_small(10);
   pair.a.pump();
-  pair.a.flow->transmit(pair.clock.now(), notebook);
-  const wire::FrameView view = notebook.read(0);
+  pair.a.flow->transmit(pair.clock.now(), recorded);
+  const wire::FrameView view = recorded.read(0);
   wire::ResetBlock block{};
   block.session = view.session;
   block.sequence = view.sequence.value;
@@ -227,15 +227,15 @@ TEST(FlowSession, FinThatOvertakesDataWaitsForIt) {
   FlowPair pair(1);
   pair.a.send_small(8);
   ASSERT_TRUE(pair.run(100ms));
-  Notebook notebook;
+  RecordingLink recorded;
   pair.a.send_small(9);
   pair.a.pump();
-  pair.a.flow->transmit(pair.clock.now(), notebook);
-  pair.a.flow->close(pair.clock.now(), notebook);
-  ASSERT_GE(notebook.pages.size(), 2u);
-  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA), ReceiveResult::nothing_new);
+  pair.a.flow->transmit(pair.clock.now(), recorded);
+  pair.a.flow->close(pair.clock.now(), recorded);
+  ASSERT_GE(recorded.frames.size(), 2u);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), recorded.read(1), kFromA), ReceiveResult::nothing_new);
   EXPECT_EQ(pair.b.flow->status(), Status::ok);
-  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), notebook.read(0), kFromA), ReceiveResult::accepted);
+  EXPECT_EQ(pair.b.flow->receive(pair.clock.now(), recorded.read(0), kFromA), ReceiveResult::accepted);
   EXPECT_EQ(pair.b.flow->status(), Status::ok) << "it has not been handed on yet";
   ConstBytes segments;
   EXPECT_TRUE(pair.b.flow->receiver().next(segments));
@@ -247,12 +247,12 @@ TEST(FlowSession, FinWhoseDataNeverComesEndsTheFlowAllTheSame) {
   FlowPair pair(1);
   pair.a.send_small(8);
   ASSERT_TRUE(pair.run(100ms));
-  Notebook notebook;
+  RecordingLink recorded;
   pair.a.send_small(9);
   pair.a.pump();
-  pair.a.flow->transmit(pair.clock.now(), notebook);
-  pair.a.flow->close(pair.clock.now(), notebook);
-  pair.b.flow->receive(pair.clock.now(), notebook.read(1), kFromA);
+  pair.a.flow->transmit(pair.clock.now(), recorded);
+  pair.a.flow->close(pair.clock.now(), recorded);
+  pair.b.flow->receive(pair.clock.now(), recorded.read(1), kFromA);
   pair.clock.set(pair.b.flow->deadline());
   pair.b.flow->on_timer(pair.clock.now());
   EXPECT_EQ(pair.b.flow->status(), Status::reset);
@@ -263,10 +263,10 @@ TEST(FlowSession, ADeadFlowTakesAndSendsNothing) {
   pair.a.send_small(8);
   ASSERT_TRUE(pair.run(100ms));
   pair.a.flow->close(pair.clock.now(), pair.a.link);
-  Notebook notebook;
-  pair.a.flow->close(pair.clock.now(), notebook);
-  pair.a.flow->transmit(pair.clock.now(), notebook);
-  EXPECT_TRUE(notebook.pages.empty());
+  RecordingLink recorded;
+  pair.a.flow->close(pair.clock.now(), recorded);
+  pair.a.flow->transmit(pair.clock.now(), recorded);
+  EXPECT_TRUE(recorded.frames.empty());
   wire::Segment segment;
   EXPECT_FALSE(pair.a.flow->queue().post(segment, {}, carrier::PayloadMode::copy, 1));
   EXPECT_EQ(pair.a.flow->deadline(), kNever);

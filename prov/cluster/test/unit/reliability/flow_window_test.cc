@@ -27,9 +27,9 @@ struct Tap {
   };
 
   explicit Tap(FakeNetwork& network) {
-    network.drop = [this](const FakeNetwork::Cargo& cargo, const SocketAddress& to) {
+    network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
-      EXPECT_EQ(wire::admit(cargo.bytes, view), wire::Refusal::none);
+      EXPECT_EQ(wire::admit(packet.bytes, view), wire::Refusal::none);
       frames.push_back({view.flags, view.length, view.sequence.value, to});
       return drop_all;
     };
@@ -103,7 +103,7 @@ TEST(FlowOrder, BulkIsHandedOnWhileOrderedFramesWait) {
   FlowPair pair(1);
   open_session(pair);
   bool first = true;
-  pair.network.drop = [&](const FakeNetwork::Cargo&, const SocketAddress&) {
+  pair.network.drop = [&](const FakeNetwork::Packet&, const SocketAddress&) {
     return std::exchange(first, false);
   };
   pair.a.send_small(500);  // lost
@@ -354,7 +354,7 @@ TEST(FlowAck, GoesAloneIfItsRangesDoNotFit) {
   FlowPair pair(1);
   open_session(pair);
   bool first = true;
-  pair.network.drop = [&](const FakeNetwork::Cargo&, const SocketAddress&) {
+  pair.network.drop = [&](const FakeNetwork::Packet&, const SocketAddress&) {
     return std::exchange(first, false);
   };
   pair.a.send_bulk(1000);  // lost

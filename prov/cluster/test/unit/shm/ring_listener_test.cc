@@ -292,7 +292,7 @@ TEST_F(RingListenerTest, AReaderThatGivesBackTooMuchIsGone) {
 }
 
 TEST_F(RingListenerTest, AnotherUserIsRefusedByBothSides) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become another user";
   const pid_t child = ::fork();
   if (child == 0) {
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);

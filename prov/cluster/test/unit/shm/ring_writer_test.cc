@@ -39,7 +39,7 @@ class RingWriterTest : public ::testing::Test {
 };
 
 TEST_F(RingWriterTest, SmallPayloadTravelsInTheSlotAndTouchesNothingElse) {
-  ASSERT_TRUE(post(7, 32));  // 16 bytes of header and 32 of payload: exactly the room
+  ASSERT_TRUE(post(7, 32));  // 16 bytes of header and 32 of payload: exactly what fits
   EXPECT_EQ(memory.slot(0).offset, Slot::kInline);
   EXPECT_EQ(memory.slot(0).sequence, kFirstNumber + 1);
   EXPECT_EQ(memory.slot(1).sequence, 0u);
@@ -150,8 +150,8 @@ TEST_F(RingWriterTest, ABlockThatEndsExactlyAtTheEndStaysThere) {
   }
 }
 
-// The sender learns of room only through the head, which the reader writes lazily. Whatever the two do,
-// a refused sender must get room after the reader has taken what there was and looked once more.
+// The sender learns of free space only through the head, which the reader writes lazily. Whatever the two do,
+// a refused sender must get space after the reader has taken what there was and looked once more.
 TEST_F(RingWriterTest, NeverStarvesHoweverFullAndHoweverTheSizesFall) {
   std::uint64_t state = 1;
   const auto random = [&state] {

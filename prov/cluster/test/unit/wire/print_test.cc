@@ -39,7 +39,7 @@ TEST(PrintFrame, QuestionsAndAnswersShowTheNonceTheyHaveInCommon) {
   EXPECT_EQ(print(challenge), "path_challenge nonce 7");
 }
 
-TEST(PrintFrame, SegmentsThatMakeNoSenseAreToldFromThoseThatDo) {
+TEST(PrintFrame, InvalidSegmentsAreMarkedAsSuch) {
   std::byte bytes[2 * kSegmentHeaderMax];
   Segment padding;
   padding.kind = SegmentKind::padding;

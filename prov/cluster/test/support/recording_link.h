@@ -1,4 +1,4 @@
-// A link that keeps what it is given, for tests that read what a flow says or hand it to another one
+// A link that keeps the frames it is given, for tests that read what a flow sends or hand it to another flow
 // themselves. Nothing ever comes by it.
 #pragma once
 
@@ -11,28 +11,28 @@
 
 namespace cluster::test {
 
-class Notebook final : public link::Link {
+class RecordingLink final : public link::Link {
  public:
-  const char* name() const override { return "notebook"; }
+  const char* name() const override { return "recording"; }
   std::size_t frame_max() const override { return 1472; }
-  std::size_t send_burst(std::span<const link::OutFrame> frames) override {
-    for (const link::OutFrame& frame : frames) {
-      std::vector<std::byte>& bytes = pages.emplace_back();
+  std::size_t send_burst(std::span<const link::OutFrame> burst) override {
+    for (const link::OutFrame& frame : burst) {
+      std::vector<std::byte>& bytes = frames.emplace_back();
       for (std::size_t i = 0; i < frame.count; ++i) {
         bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
       }
     }
-    return frames.size();
+    return burst.size();
   }
   std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
   std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
-  wire::FrameView read(std::size_t page) const {
+  wire::FrameView read(std::size_t number) const {
     wire::FrameView view;
-    EXPECT_EQ(wire::admit(pages.at(page), view), wire::Refusal::none);
+    EXPECT_EQ(wire::admit(frames.at(number), view), wire::Refusal::none);
     return view;
   }
 
-  std::vector<std::vector<std::byte>> pages;
+  std::vector<std::vector<std::byte>> frames;
 };
 
 }  // namespace cluster::test

@@ -51,7 +51,7 @@ class FakeLog final : public Log {
   std::vector<std::string> lines;
 };
 
-struct FakeWorld {
+struct FakeEnvironment {
   FakeClock clock;
   FakeRandom random;
   FakeLog log;

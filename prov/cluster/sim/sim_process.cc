@@ -1,0 +1,140 @@
+#include "sim/sim_process.h"
+
+#include <algorithm>
+#include <string>
+
+#include "multipath/link_bundle.h"
+#include "shm/local_listener.h"
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::uint64_t kStreamApplication = 4;
+
+}  // namespace
+
+/// What an engine logs is part of the trace.
+void SimProcess::TraceLog::write(LogLevel, const char* line) {
+  const AllocationMeter::Scope uncounted(nullptr);
+  trace_.line("host %u says: %s", host_, line);
+}
+
+SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, HostNumber host,
+                       std::uint64_t epoch, SimClock& clock, SeededRandom& engine_random,
+                       AllocationMeter& memory)
+    : host_(host), memory_(memory), log_(shared.trace, host) {
+  const std::uint32_t incarnation = shared.oracle.incarnations().of(host);
+  {
+    const AllocationMeter::Scope scope(&memory_);
+    std::vector<multipath::Rail> rails;
+    std::unique_ptr<link::Link> link = make_link(shared, profile, incarnation, rails);
+    engine_ = std::make_unique<engine::Engine>(engine::EngineParts{
+        .environment = {clock, engine_random, log_, counters_},
+        .settings = profile.settings,
+        .name = address_of(host),
+        .epoch = epoch,
+        .link = std::move(link),
+        .local_listener = nullptr,
+        .resources = nullptr,
+        .type = shared.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
+        .rails = std::move(rails)});
+    engine_->attach(
+        shared.addresses,
+        {.sends = &sends_, .receives = &receives_, .regions = &regions_, .want_source = true});
+  }
+  application_ = std::make_unique<Application>(
+      ApplicationEnvironment{*engine_,
+                             regions_,
+                             memory_,
+                             shared.oracle,
+                             shared.rma,
+                             shared.atomics,
+                             shared.trace,
+                             shared.event_queue,
+                             shared.plan,
+                             {profile.frame_max, profile.settings.net_eager_max},
+                             host,
+                             shared.hosts,
+                             incarnation},
+      SeededRandom::stream(shared.seed, kStreamApplication, std::uint64_t{incarnation} << 32 | host));
+}
+
+/// As for an endpoint: several interfaces make a bundle. Datagram endpoints use one.
+std::unique_ptr<link::Link> SimProcess::make_link(const SharedParts& shared, const HostProfile& profile,
+                                                  std::uint32_t incarnation,
+                                                  std::vector<multipath::Rail>& rails) {
+  std::vector<std::unique_ptr<link::Link>> links;
+  const RailNumber used = shared.plan.datagrams ? 1 : shared.network.rails();
+  for (RailNumber rail = 0; rail < used; ++rail) {
+    auto link = std::make_unique<SimLink>(shared.network, shared.oracle, session_peers_, host_, rail,
+                                          incarnation, profile.frame_max, profile.ethertype);
+    links_.push_back(link.get());
+    links.push_back(std::move(link));
+    rails.push_back({address_of(host_, rail), kNetworkBits, "rail" + std::to_string(rail)});
+  }
+  if (shared.plan.datagrams) rails.clear();
+  if (links.size() == 1) return std::move(links.front());
+  return std::make_unique<multipath::LinkBundle>(std::move(links));
+}
+
+void SimProcess::poll() {
+  const std::uint64_t refused_before = counters_.refused_stale;
+  {
+    const AllocationMeter::Scope scope(&memory_);
+    engine_->poll();
+  }
+  check_wrong_peer_refused(refused_before);
+}
+
+/// Completions stay in their queues as far as the application goes; the oracle looks at them as they come.
+void SimProcess::run_progress_thread() {
+  const std::uint64_t refused_before = counters_.refused_stale;
+  {
+    const AllocationMeter::Scope scope(&memory_);
+    engine_->run_in_background();
+  }
+  check_wrong_peer_refused(refused_before);
+  read_completions();
+}
+
+/// Nothing else was read in that turn.
+void SimProcess::check_wrong_peer_refused(std::uint64_t refused_before) {
+  if (!session_peers_.take_wrong_peer() || counters_.refused_stale > refused_before) return;
+  throw SafetyFailure(
+      "host " + std::to_string(host_) +
+      " believes a frame for a session of its own that is from another incarnation than its partner's");
+}
+
+bool SimProcess::read_completions() {
+  const auto all = [](const protocol::Completion&) { return true; };
+  std::vector<protocol::Completion> sends;
+  std::vector<protocol::Completion> receives;
+  constexpr std::size_t everything = ~std::size_t{0};
+  sends_.drain(everything, all, [&](const protocol::Completion& c) { sends.push_back(c); });
+  receives_.drain(everything, all, [&](const protocol::Completion& c) { receives.push_back(c); });
+  if (sends.empty() && receives.empty()) return false;
+  succeeded_ = succeeded_ || std::any_of(sends.begin(), sends.end(), [](const protocol::Completion& c) {
+                 return c.status == Status::ok;
+               });
+  for (const protocol::Completion& completion : receives) application_->complete(completion);
+  for (const protocol::Completion& completion : sends) application_->complete(completion);
+  return true;
+}
+
+bool SimProcess::has_frames() const {
+  return std::any_of(links_.begin(), links_.end(), [](const SimLink* link) { return link->has_frames(); });
+}
+
+void SimProcess::disconnect() {
+  for (SimLink* link : links_) link->disconnect();
+}
+
+void SimProcess::close() {
+  {
+    const AllocationMeter::Scope scope(&memory_);
+    engine_.reset();
+  }
+  application_->check_returned_buffers();
+}
+
+}  // namespace cluster::sim
