@@ -7,9 +7,6 @@ namespace {
 
 constexpr std::uint64_t kStreamRma = 6;
 constexpr std::uint64_t kStreamAtomics = 9;
-/// An application without any completion for so long posts a receive that takes every message: its peers may
-/// wait for that.
-constexpr Duration kStallTime = 2ms;
 
 }  // namespace
 
@@ -44,14 +41,9 @@ bool Application::turn() {
     multi_receiver_.cancel_random();
   }
   const Time now = env_.event_queue.now();
-  if (ended_ != ended_before_ || wildcard_at_ == Time{}) {
-    ended_before_ = ended_;
-    wildcard_at_ = now + kStallTime;
-  } else if (now >= wildcard_at_) {
-    wildcard_at_ = now + kStallTime;
-    acted = receiver_.post_wildcard(random_.chance(kMillion / 2)) || acted;
-  }
-  wake_by(wildcard_at_);
+  // Peers may wait for a receive that takes every message.
+  if (stall_.stalled(now)) acted = receiver_.post_wildcard(random_.chance(kMillion / 2)) || acted;
+  wake_by(stall_.stalled_at());
   if (is_sender() && started_ < env_.plan.messages && next_start_ > now) wake_by(next_start_);
   return acted;
 }
@@ -102,7 +94,7 @@ bool Application::start_operation() {
   }
   if (!started) {
     // What stands in the way may be gone a little later.
-    wake_by(env_.event_queue.now() + kStallTime);
+    wake_by(env_.event_queue.now() + StallWatch::kStallTime);
     return false;
   }
   ++started_;
@@ -127,7 +119,7 @@ void Application::complete(const protocol::Completion& completion) {
     case Kind::receive:
     case Kind::buffer_released: complete_receive(completion); break;
   }
-  ++ended_;
+  stall_.operation_ended();
 }
 
 void Application::complete_receive(const protocol::Completion& completion) {

@@ -12,6 +12,28 @@
 
 namespace cluster::sim {
 
+/// Notices that operations are under way, and none has ended for a while.
+class StallWatch {
+ public:
+  static constexpr Duration kStallTime = 2ms;
+
+  void operation_ended() { ++ended_; }
+  /// True if none has ended for kStallTime; begins anew then.
+  bool stalled(Time now) {
+    const bool waited = ended_ == ended_before_ && stalled_at_ != Time{};
+    if (waited && now < stalled_at_) return false;
+    ended_before_ = ended_;
+    stalled_at_ = now + kStallTime;
+    return waited;
+  }
+  Time stalled_at() const { return stalled_at_; }
+
+ private:
+  std::uint64_t ended_ = 0;
+  std::uint64_t ended_before_ = 0;  ///< when it was last looked at
+  Time stalled_at_{};
+};
+
 class Application {
  public:
   Application(const ApplicationEnvironment& environment, SeededRandom random);
@@ -55,10 +77,8 @@ class Application {
   AtomicInitiator atomics_;
   std::uint32_t started_ = 0;  ///< operations that are not receives
   std::uint32_t tokens_ = 0;   ///< ping-pong: messages it may send
-  std::uint64_t ended_ = 0;
-  std::uint64_t ended_before_ = 0;  ///< when it last looked whether anything had
   Time next_start_{};
-  Time wildcard_at_{};
+  StallWatch stall_;
   Time wake_at_ = kNever;
   bool finishing_ = false;
   bool receives_canceled_ = false;

@@ -261,7 +261,8 @@ void FaultSchedule::begin(const Incident& incident) {
       trace_.line("the EtherType path of host %u on rail %u is blocked", incident.host, incident.rail);
       return network_.block_ethertype(incident.host, incident.rail, incident.side, true);
     case Kind::computing: return host.pause(incident.duration, SimHost::PauseKind::computing);
-    case Kind::no_progress_thread: return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
+    case Kind::no_progress_thread:
+      return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
     case Kind::stopped: return host.pause(incident.duration, SimHost::PauseKind::stopped);
     case Kind::clock_jump: return host.jump_clock(incident.duration);
     case Kind::crash:

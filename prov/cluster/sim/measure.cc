@@ -47,7 +47,7 @@ Measured measure(const Scenario& scenario) {
   }
   for (const auto& host : cluster.hosts) host->start();
   const std::uint64_t expected = std::uint64_t{scenario.plan.messages} * senders(scenario);
-  while (cluster.oracle.delivered() < expected) {
+  while (cluster.oracle.totals().delivered < expected) {
     if (cluster.event_queue.empty() || cluster.event_queue.now() > Time{} + scenario.limit) {
       throw LivenessFailure("the measurement does not end: " + cluster.oracle.unfinished());
     }
@@ -56,7 +56,7 @@ Measured measure(const Scenario& scenario) {
   }
   Measured measured;
   measured.duration = cluster.event_queue.now().time_since_epoch();
-  measured.bytes = cluster.oracle.delivered_bytes();
+  measured.bytes = cluster.oracle.totals().delivered_bytes;
   measured.frames = cluster.network.totals().frames;
   measured.lost = cluster.network.totals().lost + cluster.network.totals().tail_dropped +
                   cluster.network.totals().ring_full;

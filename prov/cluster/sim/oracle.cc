@@ -17,15 +17,7 @@ std::string text_of(const Completion& completion) {
 
 std::uint32_t serial_of(std::uint64_t tag) { return static_cast<std::uint32_t>(tag); }
 
-}  // namespace
-
-std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial) {
-  return std::uint64_t{from} << 48 | std::uint64_t{to} << 32 | serial;
-}
-
-Oracle::Oracle(std::size_t hosts) : incarnations_(hosts), open_(hosts) {}
-
-std::string Oracle::text(const Message& message) {
+std::string text(const Message& message) {
   return "message " + std::to_string(message.number) + " from host " + std::to_string(message.from) +
          " (incarnation " + std::to_string(message.from_incarnation) + ") to host " +
          std::to_string(message.to) + ", length " + std::to_string(message.length) +
@@ -35,9 +27,17 @@ std::string Oracle::text(const Message& message) {
          ", received in incarnation " + std::to_string(message.received_incarnation);
 }
 
-void Oracle::fail(const std::string& what, const Message& message) {
+[[noreturn]] void fail(const std::string& what, const Message& message) {
   throw SafetyFailure(what + ": " + text(message));
 }
+
+}  // namespace
+
+std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial) {
+  return std::uint64_t{from} << 48 | std::uint64_t{to} << 32 | serial;
+}
+
+Oracle::Oracle(std::size_t hosts) : incarnations_(hosts), open_(hosts) {}
 
 Message& Oracle::compose(Message shape) {
   shape.number = messages_.size() + 1;
@@ -74,7 +74,7 @@ void Oracle::send_ended(const Completion& completion) {
     fail("a send completed as another", message);
   }
   if (completion.status != Status::ok) {
-    ++failures_;
+    ++totals_.failures;
     message.state = State::failed;
     if (message.datagram || !incarnations_.error_permitted(message.from, message.to, message.started)) {
       fail("a send failed without cause (" + text_of(completion) + ")", message);
@@ -159,11 +159,11 @@ const Message& Oracle::received(const Receive& receive, const Completion& comple
   if (!receive.claimed && !message.datagram) match(receive, message);
   if (message.datagram) {
     ++message.deliveries;
-    ++datagram_deliveries_;
+    ++totals_.datagram_deliveries;
   }
   message.received_incarnation = receive.incarnation;
-  ++delivered_;
-  delivered_bytes_ += length;
+  ++totals_.delivered;
+  totals_.delivered_bytes += length;
   return message;
 }
 
@@ -177,7 +177,7 @@ const Message& Oracle::peeked(const Receive& peek, const Completion& completion,
 
 void Oracle::dropped(Message& message) {
   message.discarded_incarnation = incarnations_.of(message.to);
-  ++delivered_;
+  ++totals_.delivered;
 }
 
 void Oracle::claimed_message_missing(HostNumber host, MessageNumber number, std::uint64_t claimed) const {
@@ -188,7 +188,7 @@ void Oracle::claimed_message_missing(HostNumber host, MessageNumber number, std:
 
 void Oracle::receive_failed(const Receive& receive, const Completion& completion) {
   if (completion.status == Status::canceled && receive.cancelled) return;
-  ++failures_;
+  ++totals_.failures;
   const bool peer_known = !completion.peer.empty();
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
   const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
@@ -235,7 +235,7 @@ void Oracle::datagram_read(HostNumber at, const wire::FrameView& view) {
     Message* message = find(segment.has_data(), segment.data, false, 0, payload);
     if (message == nullptr || message->to != at) return;
     ++message->arrivals;
-    ++datagram_arrivals_;
+    ++totals_.datagram_arrivals;
   });
 }
 

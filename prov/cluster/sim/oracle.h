@@ -75,6 +75,14 @@ struct Receive {
   std::uint64_t started = 0;   ///< the moment when it was posted
 };
 
+struct OracleTotals {
+  std::uint64_t delivered = 0;  ///< messages
+  std::uint64_t delivered_bytes = 0;
+  std::uint64_t failures = 0;             ///< sends and receives that ended with an error
+  std::uint64_t datagram_arrivals = 0;    ///< frames with datagrams that engines have read
+  std::uint64_t datagram_deliveries = 0;  ///< receives that got one
+};
+
 /// Tags of a pair count up from 0.
 std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial);
 
@@ -121,12 +129,7 @@ class Oracle {
   std::string unfinished() const;
 
   std::uint64_t messages() const { return messages_.size(); }
-  std::uint64_t delivered() const { return delivered_; }
-  std::uint64_t delivered_bytes() const { return delivered_bytes_; }
-  std::uint64_t failures() const { return failures_; }
-  /// Frames with datagrams that engines have read, and receives that got one.
-  std::uint64_t datagram_arrivals() const { return datagram_arrivals_; }
-  std::uint64_t datagram_deliveries() const { return datagram_deliveries_; }
+  const OracleTotals& totals() const { return totals_; }
 
  private:
   /// Messages from one host to another.
@@ -136,8 +139,6 @@ class Oracle {
     std::unordered_map<std::uint32_t, MessageNumber> by_tag;
   };
 
-  static std::string text(const Message& message);
-  [[noreturn]] static void fail(const std::string& what, const Message& message);
   Message* find(bool has_data, std::uint64_t data, bool tagged, std::uint64_t tag, ConstBytes content);
   Message& identify(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void match(const Receive& receive, const Message& message);
@@ -150,11 +151,7 @@ class Oracle {
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   MatchOrder order_;
   std::uint64_t positions_ = 0;
-  std::uint64_t delivered_ = 0;
-  std::uint64_t delivered_bytes_ = 0;
-  std::uint64_t failures_ = 0;
-  std::uint64_t datagram_arrivals_ = 0;
-  std::uint64_t datagram_deliveries_ = 0;
+  OracleTotals totals_;
 };
 
 }  // namespace cluster::sim

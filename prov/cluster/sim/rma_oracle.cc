@@ -3,11 +3,12 @@
 #include <algorithm>
 
 namespace cluster::sim {
+namespace {
 
 using State = RmaOperation::State;
 using Verb = RmaOperation::Verb;
 
-std::string RmaOracle::text(const RmaOperation& operation) {
+std::string text(const RmaOperation& operation) {
   std::string text = std::string(operation.verb == Verb::write ? "remote write " : "remote read ") +
                      std::to_string(operation.number) + " from host " + std::to_string(operation.from) +
                      " (incarnation " + std::to_string(operation.from_incarnation) + ") to host " +
@@ -21,9 +22,11 @@ std::string RmaOracle::text(const RmaOperation& operation) {
   return text;
 }
 
-void RmaOracle::fail(const std::string& what, const RmaOperation& operation) {
+[[noreturn]] void fail(const std::string& what, const RmaOperation& operation) {
   throw SafetyFailure(what + ": " + text(operation));
 }
+
+}  // namespace
 
 WatchedRegion& RmaOracle::register_region(const WatchedRegion::Shape& shape) {
   return regions_.emplace_back(shape);
@@ -75,7 +78,7 @@ void RmaOracle::accepted(MessageNumber number) {
   look_after_silent();
   operation.state = operation.reported ? State::under_way : State::silent;
   if (!operation.reported) silent_.push_back(number);
-  lanes_[lane(operation.from, operation.to)].order.push_back(number);
+  lanes_[{operation.from, operation.to}].order.push_back(number);
   if (operation.reads_back != 0) ++this->operation(operation.reads_back).readers;
 }
 
@@ -130,7 +133,7 @@ void RmaOracle::ended(const protocol::Completion& completion, MessageNumber numb
     operation.state = State::succeeded;
     ++succeeded_;
     check_fence(operation);
-    return operation.verb == Verb::write ? put_ended(operation) : get_ended(operation, read);
+    return operation.verb == Verb::write ? write_ended(operation) : read_ended(operation, read);
   }
   operation.state = State::failed;
   const bool rightly = completion.status == Status::access && (operation.forbidden || closed(operation));
@@ -143,7 +146,7 @@ void RmaOracle::ended(const protocol::Completion& completion, MessageNumber numb
   if (--write.readers == 0) finish(write);
 }
 
-void RmaOracle::put_ended(RmaOperation& operation) {
+void RmaOracle::write_ended(RmaOperation& operation) {
   if (!landed(operation)) fail("complete before its bytes were there", operation);
   finish(operation);
 }
@@ -162,7 +165,7 @@ void RmaOracle::finish(RmaOperation& write) {
   write.over = true;
 }
 
-void RmaOracle::get_ended(RmaOperation& operation, ConstBytes read) {
+void RmaOracle::read_ended(RmaOperation& operation, ConstBytes read) {
   RmaOperation* write = operation.reads_back == 0 ? nullptr : &this->operation(operation.reads_back);
   const bool known = write == nullptr || write->state == State::succeeded;
   std::size_t from = 0;
@@ -180,7 +183,7 @@ void RmaOracle::get_ended(RmaOperation& operation, ConstBytes read) {
 /// A fenced operation begins when everything before it to this peer is complete.
 void RmaOracle::check_fence(const RmaOperation& operation) {
   if (!operation.fenced) return;
-  for (const MessageNumber number : lanes_[lane(operation.from, operation.to)].order) {
+  for (const MessageNumber number : lanes_[{operation.from, operation.to}].order) {
     if (number == operation.number) return;
     const RmaOperation& before = this->operation(number);
     if (before.from_incarnation == operation.from_incarnation && before.state == State::under_way) {
@@ -209,7 +212,7 @@ void RmaOracle::data_came(HostNumber host, std::uint32_t incarnation,
 }
 
 void RmaOracle::message_came(const Message& message, std::size_t accepted_before) {
-  Lane& lane = lanes_[RmaOracle::lane(message.from, message.to)];
+  Lane& lane = lanes_[{message.from, message.to}];
   for (; lane.judged < accepted_before; ++lane.judged) {
     const RmaOperation& operation = this->operation(lane.order[lane.judged]);
     const bool same_incarnations =

@@ -77,7 +77,7 @@ class RmaOracle {
 
   // --- order against messages ---
   /// How many operations of this pair were accepted so far.
-  std::size_t accepted_before(HostNumber from, HostNumber to) { return lanes_[lane(from, to)].order.size(); }
+  std::size_t accepted_before(HostNumber from, HostNumber to) { return lanes_[{from, to}].order.size(); }
   /// A message came before which so many had been accepted.
   void message_came(const Message& message, std::size_t accepted_before);
 
@@ -93,14 +93,11 @@ class RmaOracle {
     std::size_t judged = 0;  ///< everything before this one has landed or is over
   };
 
-  static std::uint64_t lane(HostNumber from, HostNumber to) { return std::uint64_t{from} << 32 | to; }
-  static std::string text(const RmaOperation& operation);
-  [[noreturn]] static void fail(const std::string& what, const RmaOperation& operation);
   bool landed(const RmaOperation& operation) const;
   bool closed(const RmaOperation& operation) const;
   bool settled(const RmaOperation& operation) const;
-  void put_ended(RmaOperation& operation);
-  void get_ended(RmaOperation& operation, ConstBytes read);
+  void write_ended(RmaOperation& operation);
+  void read_ended(RmaOperation& operation, ConstBytes read);
   void finish(RmaOperation& write);
   void look_after_silent();
   void check_fence(const RmaOperation& operation);
@@ -108,7 +105,7 @@ class RmaOracle {
   const Incarnations& incarnations_;
   std::deque<WatchedRegion> regions_;
   std::deque<RmaOperation> operations_;
-  std::unordered_map<std::uint64_t, Lane> lanes_;
+  std::unordered_map<Pair, Lane, PairHash> lanes_;
   std::vector<MessageNumber> silent_;  ///< writes that are not reported; their slots are to be used again
   std::uint64_t succeeded_ = 0;
 };

@@ -91,8 +91,8 @@ class SimHost final : public EventHandler, public NetworkNode {
   Record record_;
   NextPoll next_poll_;
   Pause pause_;
-  Time progress_at_{};                  ///< when the progress thread runs next
-  std::optional<Time> exit_deadline_;   ///< while the process leaves
+  Time progress_at_{};                 ///< when the progress thread runs next
+  std::optional<Time> exit_deadline_;  ///< while the process leaves
   bool crash_after_success_ = false;
 };
 

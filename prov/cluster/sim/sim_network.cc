@@ -25,6 +25,19 @@ std::size_t bytes_within(Duration time, std::uint64_t bits_per_second) {
          8'000;
 }
 
+/// A few bits flip, or the end is cut off. False: there was nothing to damage.
+bool damage(Packet& packet, SeededRandom& random) {
+  if (packet.bytes.empty()) return false;
+  if (random.below(8) == 0) {
+    packet.bytes.resize(random.below(packet.bytes.size() + 1));
+    return true;
+  }
+  for (std::uint64_t flips = random.between(1, 4); flips-- > 0;) {
+    packet.bytes[random.below(packet.bytes.size())] ^= std::byte{1} << static_cast<int>(random.below(8));
+  }
+  return true;
+}
+
 }  // namespace
 
 SocketAddress address_of(HostNumber host, RailNumber rail) {
@@ -57,25 +70,10 @@ void SimNetwork::connect(HostNumber host, NetworkNode& node) {
   for (RailNumber rail = 0; rail < rails(); ++rail) port_state(host, rail).node = &node;
 }
 
-std::unique_ptr<Packet> SimNetwork::new_packet() {
-  if (spare_packets_.empty()) return std::make_unique<Packet>();
-  std::unique_ptr<Packet> packet = std::move(spare_packets_.back());
-  spare_packets_.pop_back();
-  packet->bytes.clear();
-  return packet;
-}
-
-void SimNetwork::recycle(std::unique_ptr<Packet> packet) { spare_packets_.push_back(std::move(packet)); }
-
-std::uint64_t SimNetwork::keep(Hop hop, std::unique_ptr<Packet> packet) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(in_transit_.size()));
-    in_transit_.emplace_back();
-  }
-  const std::uint32_t slot = free_.back();
-  free_.pop_back();
-  in_transit_[slot] = std::move(packet);
-  return std::uint64_t{static_cast<std::uint8_t>(hop)} << 32 | slot;
+/// The packet reaches the hop at that time.
+void SimNetwork::plan(Time at, Hop hop, std::unique_ptr<Packet> packet) {
+  const std::uint64_t slot = packets_.keep(std::move(packet));
+  event_queue_.plan(at, *this, std::uint64_t{static_cast<std::uint8_t>(hop)} << 32 | slot);
 }
 
 bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnation,
@@ -84,7 +82,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   const Time now = event_queue_.now();
   const std::size_t waiting = bytes_within(out.sends_until - now, out.port.bits_per_second);
   if (waiting > out.port.send_queue_bytes) return false;
-  std::unique_ptr<Packet> packet = new_packet();
+  std::unique_ptr<Packet> packet = packets_.make();
   packet->from = from;
   packet->rail = rail;
   packet->incarnation = incarnation;
@@ -118,7 +116,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
       ++totals_.reordered;
     }
     send_copies(out, out.port.out, twice, there, Hop::at_switch, *packet);
-    event_queue_.plan(there + late, *this, keep(Hop::at_switch, std::move(packet)));
+    plan(there + late, Hop::at_switch, std::move(packet));
   }
   return true;
 }
@@ -145,7 +143,7 @@ bool SimNetwork::pass(PortState& on, const Impairment& impairment, Time& burst, 
     burst = in_burst ? now : now + kBurstMost;
   if (now < burst && random.chance(impairment.burst_loss)) return false;
   if (random.chance(impairment.loss)) return false;
-  if (random.chance(impairment.corrupt)) damage(on, packet);
+  if (random.chance(impairment.corrupt) && damage(packet, random)) ++totals_.corrupted;
   if (random.chance(impairment.reorder)) {
     late = random.between(Duration{0}, impairment.reorder_by);
     ++totals_.reordered;
@@ -159,28 +157,14 @@ bool SimNetwork::pass(PortState& on, const Impairment& impairment, Time& burst, 
 void SimNetwork::send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                              const Packet& packet) {
   const auto copy_within = [&](Duration longest) {
-    std::unique_ptr<Packet> copy = new_packet();
+    std::unique_ptr<Packet> copy = packets_.make();
     *copy = packet;
-    event_queue_.plan(there + on.random.between(Duration{0}, longest), *this, keep(hop, std::move(copy)));
+    plan(there + on.random.between(Duration{0}, longest), hop, std::move(copy));
   };
   if (twice) copy_within(impairment.reorder_by);
   if (!on.random.chance(impairment.late_copy)) return;
   ++totals_.duplicated;
   copy_within(impairment.late_copy_by);
-}
-
-/// A few bits flip, or the end is cut off.
-void SimNetwork::damage(PortState& on, Packet& packet) {
-  if (packet.bytes.empty()) return;
-  ++totals_.corrupted;
-  SeededRandom& random = on.random;
-  if (random.below(8) == 0) {
-    packet.bytes.resize(random.below(packet.bytes.size() + 1));
-    return;
-  }
-  for (std::uint64_t flips = random.between(1, 4); flips-- > 0;) {
-    packet.bytes[random.below(packet.bytes.size())] ^= std::byte{1} << static_cast<int>(random.below(8));
-  }
 }
 
 bool SimNetwork::connects(HostNumber from, HostNumber to) const {
@@ -228,7 +212,7 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
     in.delivered_until = there;
   }
   send_copies(in, impairment, twice, there, Hop::at_host, *packet);
-  event_queue_.plan(there + late, *this, keep(Hop::at_host, std::move(packet)));
+  plan(there + late, Hop::at_host, std::move(packet));
 }
 
 void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
@@ -247,12 +231,12 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   const Time now = event_queue_.now();
   if (in.icmp_sent_at != Time{} && now < in.icmp_sent_at + kIcmpInterval) return;
   in.icmp_sent_at = now;
-  std::unique_ptr<Packet> answer = new_packet();
+  std::unique_ptr<Packet> answer = packets_.make();
   answer->from = packet.to;
   answer->to = packet.from;
   answer->rail = packet.rail;
-  event_queue_.plan(now + in.port.delay + port_state(packet.from, packet.rail).port.delay, *this,
-                    keep(Hop::icmp_error, std::move(answer)));
+  const Duration way = in.port.delay + port_state(packet.from, packet.rail).port.delay;
+  plan(now + way, Hop::icmp_error, std::move(answer));
 }
 
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
@@ -266,8 +250,7 @@ void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
 
 void SimNetwork::handle_event(std::uint64_t note) {
   const auto slot = static_cast<std::uint32_t>(note);
-  std::unique_ptr<Packet> packet = std::move(in_transit_[slot]);
-  free_.push_back(slot);
+  std::unique_ptr<Packet> packet = packets_.take(slot);
   std::uint64_t word = packet->bytes.size();
   if (packet->bytes.size() >= 12) {
     // Length and checksum of the frame: they stand for all of it.

@@ -17,32 +17,18 @@
 #include "base/address.h"
 #include "link/link.h"
 #include "sim/event_queue.h"
+#include "sim/packet.h"
 #include "sim/port.h"
 #include "sim/seeded_random.h"
 #include "sim/trace.h"
 
 namespace cluster::sim {
 
-using HostNumber = std::uint32_t;
-using RailNumber = std::uint32_t;
-
 inline constexpr unsigned kNetworkBits = 8;  ///< of an address say which rail it belongs to
 
 SocketAddress address_of(HostNumber host, RailNumber rail = 0);
 HostNumber host_of(const SocketAddress& address);
 RailNumber rail_of(const SocketAddress& address);
-
-/// A frame between hosts.
-struct Packet {
-  std::vector<std::byte> bytes;
-  HostNumber from = 0;
-  HostNumber to = 0;
-  RailNumber rail = 0;
-  std::uint32_t incarnation = 0;  ///< of the sender's process
-  Time sent_at{};
-  Time arrived{};          ///< at the receiving process
-  bool ethertype = false;  ///< an EtherType frame
-};
 
 /// The receiving end of a port.
 class NetworkNode {
@@ -108,7 +94,8 @@ class SimNetwork final : public EventHandler {
   }
 
   void handle_event(std::uint64_t note) override;
-  void recycle(std::unique_ptr<Packet> packet);
+  /// Takes a packet back that was delivered.
+  void recycle(std::unique_ptr<Packet> packet) { packets_.recycle(std::move(packet)); }
 
  private:
   struct PortState {
@@ -133,14 +120,12 @@ class SimNetwork final : public EventHandler {
   PortState& port_state(HostNumber host, RailNumber rail) {
     return ports_[std::size_t{rail} * hosts_ + host];
   }
-  std::unique_ptr<Packet> new_packet();
-  std::uint64_t keep(Hop hop, std::unique_ptr<Packet> packet);
+  void plan(Time at, Hop hop, std::unique_ptr<Packet> packet);
   /// True if the frame survives; may damage it. `late` is how much later than its turn it comes.
   bool pass(PortState& on, const Impairment& impairment, Time& burst, Packet& packet, Duration& late,
             bool& twice);
   void send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                    const Packet& packet);
-  void damage(PortState& on, Packet& packet);
   bool is_cut(const Packet& packet) const;
   void reach_switch(std::unique_ptr<Packet> packet);
   void reach_host(std::unique_ptr<Packet> packet);
@@ -153,9 +138,7 @@ class SimNetwork final : public EventHandler {
   std::uint32_t hosts_;
   std::vector<PortState> ports_;  ///< rail by rail
   std::vector<Cut> cuts_;
-  std::vector<std::unique_ptr<Packet>> in_transit_;
-  std::vector<std::uint32_t> free_;
-  std::vector<std::unique_ptr<Packet>> spare_packets_;
+  PacketPool packets_;
   NetworkTotals totals_;
 };
 

@@ -204,8 +204,8 @@ RunReport Simulation::run() {
 void Simulation::check_datagrams() const {
   if (severity_ >= Severity::restarts) return;
   const std::uint64_t dropped = cluster_.counters().datagrams_dropped;
-  const std::uint64_t arrivals = cluster_.oracle.datagram_arrivals();
-  const std::uint64_t deliveries = cluster_.oracle.datagram_deliveries();
+  const std::uint64_t arrivals = cluster_.oracle.totals().datagram_arrivals;
+  const std::uint64_t deliveries = cluster_.oracle.totals().datagram_deliveries;
   if (arrivals == deliveries + dropped) return;
   throw SafetyFailure("engines read " + std::to_string(arrivals) + " datagrams, of which " +
                       std::to_string(deliveries) + " were received and " + std::to_string(dropped) +
@@ -282,7 +282,8 @@ void Simulation::check_credit() const {
       if (back == seen[other].peers.end()) continue;
       const std::uint64_t least = profiles_[other].settings.eager_credit / 4 * 3;
       if (peer.credit_left + back->credit_owed >= std::min(least, protocol::kInitialCredit)) continue;
-      throw SafetyFailure(between + ": only " + std::to_string(peer.credit_left) + " bytes of credit are left");
+      throw SafetyFailure(between + ": only " + std::to_string(peer.credit_left) +
+                          " bytes of credit are left");
     }
   }
 }
@@ -300,9 +301,9 @@ RunReport Simulation::report() const {
   report.description = description_;
   report.digest = cluster_.event_queue.digest();
   report.messages = cluster_.oracle.messages();
-  report.delivered = cluster_.oracle.delivered();
-  report.bytes = cluster_.oracle.delivered_bytes();
-  report.failures = cluster_.oracle.failures();
+  report.delivered = cluster_.oracle.totals().delivered;
+  report.bytes = cluster_.oracle.totals().delivered_bytes;
+  report.failures = cluster_.oracle.totals().failures;
   report.steps = cluster_.event_queue.steps();
   report.duration = cluster_.event_queue.now().time_since_epoch();
   report.network = cluster_.network.totals();

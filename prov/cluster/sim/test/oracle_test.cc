@@ -61,7 +61,7 @@ TEST_F(OracleTest, AHonestRunIsFine) {
   oracle.received(receive, got(number), buffer);
   oracle.send_ended(sent(number));
   oracle.check_complete();
-  EXPECT_EQ(oracle.delivered(), 1u);
+  EXPECT_EQ(oracle.totals().delivered, 1u);
 }
 
 TEST_F(OracleTest, ReceivedTwice) {
@@ -138,7 +138,7 @@ TEST_F(OracleTest, AnErrorWithCause) {
   completion.status = Status::reset;
   oracle.send_ended(completion);
   oracle.check_complete();
-  EXPECT_EQ(oracle.failures(), 1u);
+  EXPECT_EQ(oracle.totals().failures, 1u);
 }
 
 TEST_F(OracleTest, AMessageThatNeverArrives) {

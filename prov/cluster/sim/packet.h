@@ -1,0 +1,63 @@
+// A frame between hosts, and the memory of all of them: packets in transit are known to events by their slot,
+// and what has arrived or was lost is used again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+
+namespace cluster::sim {
+
+using HostNumber = std::uint32_t;
+using RailNumber = std::uint32_t;
+
+struct Packet {
+  std::vector<std::byte> bytes;
+  HostNumber from = 0;
+  HostNumber to = 0;
+  RailNumber rail = 0;
+  std::uint32_t incarnation = 0;  ///< of the sender's process
+  Time sent_at{};
+  Time arrived{};          ///< at the receiving process
+  bool ethertype = false;  ///< an EtherType frame
+};
+
+class PacketPool {
+ public:
+  /// One without bytes.
+  std::unique_ptr<Packet> make() {
+    if (spare_.empty()) return std::make_unique<Packet>();
+    std::unique_ptr<Packet> packet = std::move(spare_.back());
+    spare_.pop_back();
+    packet->bytes.clear();
+    return packet;
+  }
+  void recycle(std::unique_ptr<Packet> packet) { spare_.push_back(std::move(packet)); }
+
+  /// Keeps a packet in transit; returns its slot.
+  std::uint32_t keep(std::unique_ptr<Packet> packet) {
+    if (free_slots_.empty()) {
+      free_slots_.push_back(static_cast<std::uint32_t>(in_transit_.size()));
+      in_transit_.emplace_back();
+    }
+    const std::uint32_t slot = free_slots_.back();
+    free_slots_.pop_back();
+    in_transit_[slot] = std::move(packet);
+    return slot;
+  }
+  std::unique_ptr<Packet> take(std::uint32_t slot) {
+    free_slots_.push_back(slot);
+    return std::move(in_transit_[slot]);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Packet>> in_transit_;
+  std::vector<std::uint32_t> free_slots_;
+  std::vector<std::unique_ptr<Packet>> spare_;
+};
+
+}  // namespace cluster::sim
