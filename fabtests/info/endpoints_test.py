@@ -63,7 +63,7 @@ class Endpoints(unittest.TestCase):
                 self.assertLess(peer["silent_ns"], 60e9)
                 back = self.peer(self.endpoint(2, other)[0], one)
                 self.assertEqual(back["path"], link)
-                self.assertIn("called first", back["why"])
+                self.assertIn("the peer opened the session", back["why"])
                 # Reading a report changes no counter.
                 again, _ = self.endpoint(1, one)
                 self.assertEqual(again["counters"]["bytes_sent"], 8 * MESSAGES)
@@ -74,7 +74,7 @@ class Endpoints(unittest.TestCase):
         connect(one, other)
         transfer(one, other, MESSAGES)
         peer = self.peer(self.endpoint(1, one)[0], other)
-        self.assertEqual((peer["path"], peer["why"]), ("shm", "it lives on this node"))
+        self.assertEqual((peer["path"], peer["why"]), ("shm", "the peer is on this node"))
         self.assertNotIn("rails", peer)
         seen, _ = self.endpoint(1, other)
         self.assertEqual(seen["counters"]["shm_received"], MESSAGES)
@@ -156,7 +156,7 @@ class Endpoints(unittest.TestCase):
             transfer(one, peer, MESSAGES)
         text = endpoint_program.run("--all", before=self.cluster.command(1)).stdout
         self.assertEqual([line for line in text.splitlines() if len(line) > 100], [])
-        for word in (other.address, third.address, "why packet: no shared memory", "why shm: it lives on this node"):
+        for word in (other.address, third.address, "why packet: no shared memory", "why shm: the peer is on this node"):
             self.assertIn(word, text)
         self.assertEqual(sum(" eth0 " in line for line in text.splitlines()), 1, "one rail to one peer is one line")
 

@@ -23,7 +23,7 @@ struct Peer;
 
 struct PeerStats {
   SocketAddress name;
-  const char* path = "";  ///< the name of a link, "shm", "self", or "none"; lives for ever
+  const char* path = "";  ///< the name of a link, "shm", "self", or "none": a literal
   std::string path_reason;
   std::optional<reliability::FlowStats> flow;
   struct Rings {

@@ -149,7 +149,8 @@ bool LocalPeers::request_doorbells() {
   for (Peer* peer : rings_) newly_requested |= peer->inbox->request_doorbell();
   if (messenger_.busy()) {
     for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-      if (peer->outbox != nullptr && peer->channel.busy()) newly_requested |= peer->outbox->request_doorbell();
+      if (peer->outbox != nullptr && peer->channel.busy())
+        newly_requested |= peer->outbox->request_doorbell();
     }
   }
   return newly_requested;

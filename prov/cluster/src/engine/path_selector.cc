@@ -9,13 +9,13 @@ bool PathSelector::open(Peer& peer) {
   if (sessions_.is_own(peer.name())) {
     local_.use_self(peer, peers_.find_or_add(parts_.name));
     peer.channel.eager_max = parts_.settings.shm_eager_max;
-    peer.path_reason = "it is this endpoint";
+    peer.path_reason = "the peer is this endpoint";
     return true;
   }
   std::string reason = "switched off";
   if (open_ring(peer, reason)) {
-    peer.path_reason = "it lives on this node";
-    log.info("path to %s: shared memory (it lives on this node)", peer.name().text().c_str());
+    peer.path_reason = "the peer is on this node";
+    log.info("path to %s: shared memory (the peer is on this node)", peer.name().text().c_str());
     return true;
   }
   if (parts_.link == nullptr) {

@@ -82,7 +82,7 @@ Peer* SessionAcceptor::refuse(Time now, const Peer& peer, const wire::FrameView&
 Peer* SessionAcceptor::accept(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
   if (peer.flow == nullptr) {
     sessions_.accept(now, peer, sessions_.reply_path(peer, from));
-    peer.path_reason = "it called first";
+    peer.path_reason = "the peer opened the session";
     parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
                                 peer.path_reason.c_str());
     return &peer;

@@ -57,7 +57,7 @@ void SessionTable::promote_pending(Peer& peer) {
   if (peer.pending.flow == nullptr) return;
   if (peer.closed_sessions.contains(peer.pending.flow->handshake().peer())) return drop_pending(peer);
   use(peer, std::move(peer.pending.flow));
-  peer.path_reason = "it began anew, and called";
+  peer.path_reason = "the peer has restarted and opened a new session";
 }
 
 /// An epoch that leaves no larger ones would be the last of this endpoint.

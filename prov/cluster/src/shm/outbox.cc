@@ -26,8 +26,10 @@ bool Outbox::peer_gone() {
   if (!violation_reported_) {
     violation_reported_ = true;
     ++environment_.counters.refused_malformed;
-    environment_.log.warn("shared memory to %s dropped: the peer acknowledged segments that were never sent",
-                          peer_.text().c_str());
+    environment_.log.warn(
+        "shared memory to %s closed: the peer acknowledged segments that were never sent (its memory is "
+        "corrupt)",
+        peer_.text().c_str());
   }
   return true;
 }

@@ -36,8 +36,9 @@ void RingInbox::report_violation() {
   if (violation_reported_) return;
   violation_reported_ = true;
   ++environment_.counters.refused_malformed;
-  environment_.log.warn("shared memory from %s dropped: the ring holds an invalid segment",
-                        hello_.writer.text().c_str());
+  environment_.log.warn(
+      "shared memory from %s closed: the ring holds an invalid segment (the peer's memory is corrupt)",
+      hello_.writer.text().c_str());
 }
 
 }  // namespace cluster::shm

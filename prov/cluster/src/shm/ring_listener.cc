@@ -85,7 +85,8 @@ void RingListener::accept_connections() {
   }
   // For example out of descriptors: the connection waits in the kernel; one line of log is enough.
   if (!reason.empty() && !accept_failed_)
-    environment_.log.warn("shared memory: cannot accept: %s", reason.c_str());
+    environment_.log.warn("shared memory: a peer on this node waits, its connection cannot be accepted: %s",
+                          reason.c_str());
   accept_failed_ = !reason.empty();
 }
 
@@ -96,13 +97,14 @@ std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiti
     case os::LocalSocket::Receipt::nothing: waiting = true; return nullptr;
     case os::LocalSocket::Receipt::end: return nullptr;
     case os::LocalSocket::Receipt::misfit:
-      refuse("a process of this node", "its first message is no hello");
+      refuse("a process of this node", "its first message is none of this provider");
       return nullptr;
     case os::LocalSocket::Receipt::message: break;
   }
   const std::optional<Hello> hello = decode(message);
   if (!hello) {
-    refuse("a process of this node", "its hello is invalid");
+    refuse("a process of this node",
+           "its first message is invalid; do all processes use one version of the provider?");
     return nullptr;
   }
   std::string reason;

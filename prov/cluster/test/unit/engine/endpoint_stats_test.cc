@@ -59,7 +59,7 @@ TEST_F(EndpointStatsTest, APeerOverTheNetwork) {
   EXPECT_GE(seen.flow->paths[0].window, 32u);
   EXPECT_EQ(seen.flow->paths[0].in_flight, 0u);
   EXPECT_GT(seen.footprint, 1000u);
-  EXPECT_EQ(b.peer().path_reason, "it called first");
+  EXPECT_EQ(b.peer().path_reason, "the peer opened the session");
   clock.advance(5s);
   EXPECT_GE(clock.now() - a.peer().flow->heard_at, 5s);
 }
@@ -92,7 +92,7 @@ TEST_F(EndpointStatsTest, APeerThatHasGone) {
   pass(100, a);
   const PeerStats seen = a.peer();
   EXPECT_STREQ(seen.path, "none");
-  EXPECT_EQ(seen.path_reason, "it has closed");
+  EXPECT_EQ(seen.path_reason, "the peer has closed");
   EXPECT_FALSE(seen.flow);
 }
 
@@ -100,7 +100,7 @@ TEST_F(EndpointStatsTest, SelfAndDatagrams) {
   Node a(network, node_name(1), node_name(1), 1000);
   a.send();
   EXPECT_STREQ(a.peer().path, "self");
-  EXPECT_EQ(a.peer().path_reason, "it is this endpoint");
+  EXPECT_EQ(a.peer().path_reason, "the peer is this endpoint");
   Node d(network, node_name(3), node_name(1), 1000, nullptr, test::node_settings(),
          {.type = EndpointType::dgram});
   d.send();

@@ -241,7 +241,7 @@ TEST_F(RingListenerTest, RefusesAMessageThatIsNoHello) {
   const os::LocalSocket socket = raw_connection();
   const std::byte bytes[3] = {};
   ASSERT_TRUE(socket.send(bytes, memory_file(4096, 0), reason));
-  expect_refused("no hello");
+  expect_refused("none of this provider");
 }
 
 TEST_F(RingListenerTest, RefusesMemoryThatCouldShrink) {
