@@ -133,8 +133,8 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
 /// unknown source, but it touches no memory.
 bool NetworkReceiver::may_act(const Peer& peer, const wire::Segment& segment) {
   using wire::SegmentKind;
-  const bool remote = segment.kind == SegmentKind::put || segment.kind == SegmentKind::put_announce ||
-                      segment.kind == SegmentKind::get || segment.kind == SegmentKind::atomic;
+  const bool remote = segment.kind == SegmentKind::write || segment.kind == SegmentKind::write_announce ||
+                      segment.kind == SegmentKind::read || segment.kind == SegmentKind::atomic;
   return !remote || peer.flow->handshake().address_validated();
 }
 

@@ -32,11 +32,11 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::done: return on_done(channel, segment);
     case SegmentKind::failed: return on_denied(channel, segment);
     case SegmentKind::credit: return CreditManager::on_credit(channel, segment);
-    case SegmentKind::put: return writes_.on_first(channel, segment, payload);
-    case SegmentKind::put_next: return writes_.on_next(channel, payload);
-    case SegmentKind::put_announce: return writes_.on_announce(channel, segment);
-    case SegmentKind::get: return reads_.on_request(channel, segment);
-    case SegmentKind::get_failed: return pulls_.on_read_denied(channel, segment);
+    case SegmentKind::write: return writes_.on_first(channel, segment, payload);
+    case SegmentKind::write_next: return writes_.on_next(channel, payload);
+    case SegmentKind::write_announce: return writes_.on_announce(channel, segment);
+    case SegmentKind::read: return reads_.on_request(channel, segment);
+    case SegmentKind::read_failed: return pulls_.on_read_denied(channel, segment);
     case SegmentKind::atomic: return atomics_.on_request(channel, segment, payload);
     case SegmentKind::fetched: return atomics_.on_fetched(channel, segment, payload);
     case SegmentKind::padding: return;

@@ -26,7 +26,7 @@ wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
     const auto& read = static_cast<const ReadRequest&>(request);
     const bool last = request.pull.requested + piece == request.pull.end &&
                       (read.group == nullptr || --read.group->unrequested == 0);
-    pull.kind = wire::SegmentKind::get;
+    pull.kind = wire::SegmentKind::read;
     pull.flags =
         static_cast<std::uint8_t>(wire::segment_flag::kData | (last ? 0 : wire::segment_flag::kMore));
     pull.key = read.remote.key;

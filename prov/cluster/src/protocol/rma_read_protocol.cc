@@ -116,7 +116,7 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
 
 void RmaReadProtocol::deny(Channel& channel, std::uint32_t receiver_id) {
   wire::Segment segment;
-  segment.kind = wire::SegmentKind::get_failed;
+  segment.kind = wire::SegmentKind::read_failed;
   segment.peer_id = receiver_id;
   segment.total = static_cast<std::uint64_t>(Status::access);
   control_.send(channel, segment);

@@ -73,17 +73,17 @@ bool RmaWriteProtocol::advance(WriteRequest& request) {
   segment.total = request.length;
   segment.data = request.data;
   if (request.posted == 0 && !channel.allows_eager(request.length)) {
-    segment.kind = wire::SegmentKind::put_announce;
+    segment.kind = wire::SegmentKind::write_announce;
     if (!carrier.post(segment, {}, PayloadMode::copy, 0)) return false;
     ++channel.rma.writes_announced;
     OutgoingRequests::leave_queue(request, OutgoingRequest::State::announced);
     return true;
   }
-  segment.kind = wire::SegmentKind::put;
+  segment.kind = wire::SegmentKind::write;
   for (bool first = request.posted == 0; first || request.posted < request.length; first = false) {
     if (!first) {
       segment = {};
-      segment.kind = wire::SegmentKind::put_next;
+      segment.kind = wire::SegmentKind::write_next;
     }
     const std::size_t left = request.length - request.posted;
     const std::size_t part = next_fragment(left, carrier, segment);

@@ -31,12 +31,12 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::done: return "done";
     case SegmentKind::credit: return "credit";
     case SegmentKind::close: return "close";
-    case SegmentKind::put: return "put";
-    case SegmentKind::put_next: return "put_next";
-    case SegmentKind::put_announce: return "put_announce";
-    case SegmentKind::get: return "get";
+    case SegmentKind::write: return "write";
+    case SegmentKind::write_next: return "write_next";
+    case SegmentKind::write_announce: return "write_announce";
+    case SegmentKind::read: return "read";
     case SegmentKind::failed: return "failed";
-    case SegmentKind::get_failed: return "get_failed";
+    case SegmentKind::read_failed: return "read_failed";
     case SegmentKind::padding: return "padding";
     case SegmentKind::placed: return "placed";
     case SegmentKind::atomic: return "atomic";

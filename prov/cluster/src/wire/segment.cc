@@ -31,12 +31,12 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId, 0, false, false},                                                    // done
     {kTotal, 0, false, false},                                                 // credit
     {0, 0, false, false},                                                      // close
-    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, true},   // put
-    {0, 0, true, true},                                                        // put_next
-    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, false},  // put_announce
-    {kPeerId | kOffset | kTotal | kKey, kData | kMore, true, false},           // get
+    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, true},   // write
+    {0, 0, true, true},                                                        // write_next
+    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, false},  // write_announce
+    {kPeerId | kOffset | kTotal | kKey, kData | kMore, true, false},           // read
     {kId | kTotal, 0, false, false},                                           // failed
-    {kPeerId | kTotal, 0, false, false},                                       // get_failed
+    {kPeerId | kTotal, 0, false, false},                                       // read_failed
     {kPeerId | kOffset | kTotal, 0, false, false},                             // placed
     {kId | kOffset | kTotal | kKey, kMore, true, true},                        // atomic
     {kId | kOffset, 0, false, true},                                           // fetched

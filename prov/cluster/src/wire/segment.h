@@ -14,23 +14,23 @@
 namespace cluster::wire {
 
 enum class SegmentKind : std::uint8_t {
-  eager = 1,     ///< a whole message
-  eager_first,   ///< the first part of a message of `total` bytes that needs several segments
-  eager_next,    ///< its next part; parts of one message follow each other undisturbed
-  announce,      ///< rendezvous: a message of `total` bytes waits as the sender's request `id`
-  pull,          ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
-  bulk,          ///< bytes at `offset` for the receiver's request `peer_id`; any order
-  done,          ///< the sender's request `id` is finished: everything wanted has arrived
-  credit,        ///< the peer may charge up to `total` for eager messages since the session began
-  close,         ///< the peer closes after everything is done: nothing more will come, and nothing is lost
-  put,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
-  put_next,      ///< its next part; parts follow each other undisturbed
-  put_announce,  ///< a large one: pull it from the sender's request `id`
-  get,           ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
-                 ///< `peer_id`, where they begin at offset `data`
-  failed,        ///< the sender's request `id` failed: `total` says why
-  get_failed,    ///< the same for a get; `peer_id` is the reader's
-  placed,        ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
+  eager = 1,       ///< a whole message
+  eager_first,     ///< the first part of a message of `total` bytes that needs several segments
+  eager_next,      ///< its next part; parts of one message follow each other undisturbed
+  announce,        ///< rendezvous: a message of `total` bytes waits as the sender's request `id`
+  pull,            ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
+  bulk,            ///< bytes at `offset` for the receiver's request `peer_id`; any order
+  done,            ///< the sender's request `id` is finished: everything wanted has arrived
+  credit,          ///< the peer may charge up to `total` for eager messages since the session began
+  close,           ///< the peer closes after everything is done: nothing more will come, and nothing is lost
+  write,           ///< remote write of `total` bytes to `offset` of region `key`: its first or only part
+  write_next,      ///< its next part; parts follow each other undisturbed
+  write_announce,  ///< a large one: pull it from the sender's request `id`
+  read,            ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
+                   ///< `peer_id`, where they begin at offset `data`
+  failed,          ///< the sender's request `id` failed: `total` says why
+  read_failed,     ///< the same for a read; `peer_id` is the reader's
+  placed,          ///< bulk without the bytes: `total` of them lie where the pull said they belong (one node)
   atomic,   ///< `detail` (wire/atomic.h) upon the next part of `total` bytes from `offset` of region `key`
   fetched,  ///< the previous values at `offset` of a part of atomic `id`
   padding,  ///< without effect: makes a frame as long as it is to be

@@ -52,7 +52,7 @@ TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnounced) {
   std::size_t sent = 0;
   for (int turn = 0; turn < 10 && sent < kLong; ++turn) {
     for (const QueueCarrier::Item& item : left.carrier.items) {
-      EXPECT_NE(item.segment.kind, wire::SegmentKind::put_announce);
+      EXPECT_NE(item.segment.kind, wire::SegmentKind::write_announce);
       sent += item.payload.size();
     }
     left.carrier.items.clear();

@@ -66,7 +66,7 @@ TEST_F(MessengerTest, APeerThatHasFilledItsPartOfTheStoreIsHeldBack) {
     EXPECT_FALSE(narrow.messenger.matcher().ready(narrow.channel, beginning(kind, 9)));
     EXPECT_TRUE(narrow.messenger.matcher().ready(other, beginning(kind, 9))) << "others have capacity";
   }
-  for (const SegmentKind kind : {SegmentKind::eager_next, SegmentKind::pull, SegmentKind::put}) {
+  for (const SegmentKind kind : {SegmentKind::eager_next, SegmentKind::pull, SegmentKind::write}) {
     EXPECT_TRUE(narrow.messenger.matcher().ready(narrow.channel, beginning(kind, 0)));
   }
   std::byte target[8];

@@ -113,9 +113,9 @@ TEST_F(FrameBuilderTest, AlmostNoSpaceIsNotWorthASegment) {
 
 TEST_F(FrameBuilderTest, OrderedAndUnorderedSegmentsNeverShare) {
   add(wire::SegmentKind::bulk, 0, 500);
-  EXPECT_EQ(builder.payload_space(segment(wire::SegmentKind::put_next, 0), kCapacity),
-            kCapacity - wire::encoded_size(segment(wire::SegmentKind::put_next, 0)));
-  add(wire::SegmentKind::put_next, 0, 100, PayloadMode::copy);
+  EXPECT_EQ(builder.payload_space(segment(wire::SegmentKind::write_next, 0), kCapacity),
+            kCapacity - wire::encoded_size(segment(wire::SegmentKind::write_next, 0)));
+  add(wire::SegmentKind::write_next, 0, 100, PayloadMode::copy);
   builder.close();
   ASSERT_EQ(window.queued(), 2u);
   EXPECT_FALSE(frame(0).ordered);

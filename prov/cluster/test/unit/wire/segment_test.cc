@@ -34,12 +34,12 @@ constexpr Rule kRules[] = {
     {SegmentKind::done, 0, false, false},
     {SegmentKind::credit, 0, false, false},
     {SegmentKind::close, 0, false, false},
-    {SegmentKind::put, kRangeFlags, true, true},
-    {SegmentKind::put_next, 0, true, true},
-    {SegmentKind::put_announce, kRangeFlags, true, false},
-    {SegmentKind::get, segment_flag::kData | segment_flag::kMore, true, false},
+    {SegmentKind::write, kRangeFlags, true, true},
+    {SegmentKind::write_next, 0, true, true},
+    {SegmentKind::write_announce, kRangeFlags, true, false},
+    {SegmentKind::read, segment_flag::kData | segment_flag::kMore, true, false},
     {SegmentKind::failed, 0, false, false},
-    {SegmentKind::get_failed, 0, false, false},
+    {SegmentKind::read_failed, 0, false, false},
     {SegmentKind::placed, 0, false, false},
     {SegmentKind::atomic, segment_flag::kMore, true, true},
     {SegmentKind::fetched, 0, false, true},
@@ -56,16 +56,18 @@ Segment filled(const Rule& rule, std::uint8_t flags) {
   const auto is_one_of = [&](std::initializer_list<SegmentKind> kinds) {
     return std::find(kinds.begin(), kinds.end(), rule.kind) != kinds.end();
   };
-  if (is_one_of({announce, pull, done, put, put_announce, failed, atomic, fetched}) || segment.confirm()) {
+  if (is_one_of({announce, pull, done, write, write_announce, failed, atomic, fetched}) ||
+      segment.confirm()) {
     segment.id = 0xB1B2B3B4;
   }
-  if (is_one_of({pull, bulk, get, get_failed, placed})) segment.peer_id = 0xC1C2C3C4;
-  if (is_one_of({pull, bulk, put, put_announce, get, placed, atomic, fetched}))
+  if (is_one_of({pull, bulk, read, read_failed, placed})) segment.peer_id = 0xC1C2C3C4;
+  if (is_one_of({pull, bulk, write, write_announce, read, placed, atomic, fetched}))
     segment.offset = 0xD1D2D3D4D5D6D7D8;
-  if (is_one_of({eager_first, announce, pull, credit, put, put_announce, get, failed, get_failed, placed})) {
+  if (is_one_of(
+          {eager_first, announce, pull, credit, write, write_announce, read, failed, read_failed, placed})) {
     segment.total = 0xE1E2E3E4E5E6E7E8;
   }
-  if (is_one_of({put, put_announce, get, atomic})) segment.key = 0x1112131415161718;
+  if (is_one_of({write, write_announce, read, atomic})) segment.key = 0x1112131415161718;
   if (rule.kind == atomic) {  // its lengths have to fit together
     segment.detail = AtomicCode{AtomicOp::cswap, AtomicType::uint64, true}.packed();
     segment.total = 40;
