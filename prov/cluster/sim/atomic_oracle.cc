@@ -78,9 +78,9 @@ void AtomicOracle::ended(const protocol::Completion& completion, MessageNumber n
     fail("ended as another", operation);
   if (completion.status != Status::ok) {
     operation.state = State::failed;
-    const bool rightly =
+    const bool access_refused =
         completion.status == Status::access && (operation.forbidden || region_gone(operation));
-    if (!rightly && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
+    if (!access_refused && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
       fail(std::string("failed without cause (") + describe(completion.status) + ")", operation);
     }
     return;

@@ -4,7 +4,7 @@
 //   linearizable     what operations fetched and the final values agree with one order for every word
 //   fence            a fenced operation succeeds after every earlier one to the same peer has ended
 //   access           what is not allowed ends with that error and changes nothing
-//   honest errors    anything else fails only if something happened to one of the two processes
+//   errors           anything else fails only if something happened to one of the two processes
 //
 // Several processes operate on the same words. Times are counted in events of this oracle.
 #pragma once

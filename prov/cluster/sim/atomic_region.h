@@ -61,7 +61,7 @@ class AtomicRegion {
   /// The operation has completed. `results`: what it fetched, an element for each word; empty if it fetches
   /// nothing. Returns what is wrong with that, or nothing. `reader` describes an operation without records.
   std::string ended(const AtomicAccess& access, AtomicRecord reader, ConstBytes results);
-  /// Nothing excuses that this operation was not executed.
+  /// This operation must have been executed.
   void expect(const AtomicAccess& access);
   /// Judges the memory when no operation is under way any more.
   std::string check_final() const;

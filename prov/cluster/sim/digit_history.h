@@ -25,7 +25,7 @@ struct AtomicRecord {
   std::uint64_t accepted_at = 0;  ///< 0: the engine has not accepted it
   std::uint64_t ended_at = 0;     ///< 0: no completion yet
   bool succeeded = false;
-  bool must_execute = false;                  ///< known at the end: nothing excuses its absence
+  bool must_execute = false;                  ///< known at the end
   std::optional<std::uint64_t> fetched = {};  ///< the value of the word before it
 };
 

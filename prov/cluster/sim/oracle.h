@@ -5,7 +5,7 @@
 //   intact            bytes, tag, data, length and sender are the message's own
 //   promises          a send that completed "transmitted" has arrived at the peer's library; what has
 //                     arrived there is delivered whatever becomes of the sender
-//   honest errors     an operation fails only if something happened to one of its two processes, or
+//   errors            an operation fails only if something happened to one of its two processes, or
 //                     the network was gone for longer than the peer timeout
 //   nothing is lost   in the end every message that must arrive has
 //

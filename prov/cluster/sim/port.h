@@ -31,7 +31,7 @@ struct Impairment {
 };
 
 /// What lasts longer is a cut, which the oracle has to know of: a peer that repeats once a second what is
-/// lost would take dozens of frames in a burst for death, and rightly.
+/// lost would take dozens of frames in a burst for death, as it should.
 inline constexpr Duration kBurstMost = 100ms;
 
 struct Port {

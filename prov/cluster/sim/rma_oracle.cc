@@ -136,8 +136,9 @@ void RmaOracle::ended(const protocol::Completion& completion, MessageNumber numb
     return operation.verb == Verb::write ? write_ended(operation) : read_ended(operation, read);
   }
   operation.state = State::failed;
-  const bool rightly = completion.status == Status::access && (operation.forbidden || closed(operation));
-  if (!rightly && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
+  const bool access_refused =
+      completion.status == Status::access && (operation.forbidden || closed(operation));
+  if (!access_refused && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
     fail(std::string("failed without cause (") + describe(completion.status) + ")", operation);
   }
   if (operation.verb == Verb::write) return finish(operation);

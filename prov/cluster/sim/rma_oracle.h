@@ -6,7 +6,7 @@
 //                     and a fenced read sees the writes before it; a write's data comes once, after it
 //   access            what is not allowed ends with that error and changes nothing; what is closed is
 //                     left alone
-//   honest errors     anything else fails only if something happened to one of the two processes
+//   errors            anything else fails only if something happened to one of the two processes
 //
 // Another kind of remote operation is a Verb more, with what it claims and what its end must show.
 #pragma once

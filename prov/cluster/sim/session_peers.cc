@@ -24,8 +24,8 @@ std::uint32_t own_session(const link::OutFrame& frame) {
 }  // namespace
 
 bool SessionPeers::is_wrong_peer(const wire::FrameView& frame) const {
-  const auto partner = session_peers_.find(frame.session);
-  return partner != session_peers_.end() && partner->second != frame.opening.session;
+  const auto peer = session_peers_.find(frame.session);
+  return peer != session_peers_.end() && peer->second != frame.opening.session;
 }
 
 bool SessionPeers::read(const wire::FrameView& frame, Time turn) {
@@ -47,12 +47,12 @@ bool SessionPeers::sent(const link::OutFrame& frame) {
   wire::FrameHeader header;
   if (frame.pieces[0].size() < sizeof header) return true;
   std::memcpy(&header, frame.pieces[0].data(), sizeof header);
-  constexpr std::uint8_t of_a_partner = wire::frame_flag::kSequenced | wire::frame_flag::kAcknowledges;
+  constexpr std::uint8_t of_the_peer = wire::frame_flag::kSequenced | wire::frame_flag::kAcknowledges;
   const std::uint32_t to = header.session;
   const bool of_a_flow = header.kind == static_cast<std::uint8_t>(wire::FrameKind::flow);
   // A frame without either of these flags only opens a session: it does not show that the engine accepts the
   // peer.
-  if (!of_a_flow || to == 0 || (header.flags & of_a_partner) == 0) return true;
+  if (!of_a_flow || to == 0 || (header.flags & of_the_peer) == 0) return true;
   if ((header.flags & wire::frame_flag::kOpening) != 0) {
     const std::uint32_t own = own_session(frame);
     session_peers_.emplace(own, to);

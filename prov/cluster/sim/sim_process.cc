@@ -38,9 +38,8 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
         .resources = nullptr,
         .type = shared.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
         .rails = std::move(rails)});
-    engine_->attach(
-        shared.addresses,
-        {.sends = &sends_, .receives = &receives_, .regions = &regions_, .want_source = true});
+    engine_->attach(shared.addresses,
+                    {.sends = &sends_, .receives = &receives_, .regions = &regions_, .want_source = true});
   }
   application_ = std::make_unique<Application>(
       ApplicationEnvironment{*engine_,
@@ -102,7 +101,7 @@ void SimProcess::check_wrong_peer_refused(std::uint64_t refused_before) {
   if (!session_peers_.take_wrong_peer() || counters_.refused_stale > refused_before) return;
   throw SafetyFailure(
       "host " + std::to_string(host_) +
-      " believes a frame for a session of its own that is from another incarnation than its partner's");
+      " accepts a frame for a session of its own that is from another incarnation than the session's peer");
 }
 
 bool SimProcess::read_completions() {

@@ -16,7 +16,7 @@ constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
 /// way at the slowest rate.
 constexpr Duration kRecoveryTime = 40s;
-/// More than this happens in no honest run: something goes round in circles.
+/// More than this happens in no correct run: something repeats without end.
 constexpr std::uint64_t kStepsMax = 40'000'000;
 
 std::uint32_t draw_hosts(std::uint32_t asked, SeededRandom& random) {
@@ -110,10 +110,10 @@ HostProfile Simulation::draw_profile() {
 void Simulation::run_until(Time limit, const char* awaited, bool (Simulation::*reached)()) {
   while (!(this->*reached)()) {
     if (cluster_.event_queue.empty() || cluster_.event_queue.next() > limit) {
-      throw LivenessFailure(
-          std::string(cluster_.event_queue.empty() ? "the world stands still before " : "too long before ") +
-          awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.rma.unfinished() + ", " +
-          cluster_.atomics.unfinished());
+      throw LivenessFailure(std::string(cluster_.event_queue.empty() ? "no event is left before "
+                                                                     : "too much time has passed before ") +
+                            awaited + ": " + cluster_.oracle.unfinished() + ", " + cluster_.rma.unfinished() +
+                            ", " + cluster_.atomics.unfinished());
     }
     // Looking is dearer than stepping.
     for (int i = 0; i < 64 && !cluster_.event_queue.empty() && cluster_.event_queue.next() <= limit; ++i)
@@ -161,7 +161,7 @@ void Simulation::run_workload() {
 RunReport Simulation::run() {
   const bool staggered = random_.chance(300'000);
   for (const auto& host : cluster_.hosts) {
-    // Some begin to talk before others are there to listen.
+    // Some send before others have an endpoint.
     if (staggered) cluster_.run_for(random_.between(0us, 3ms));
     host->start();
   }
@@ -228,7 +228,7 @@ void Simulation::check_memory() const {
   }
 }
 
-/// Honest peers keep within each other's windows, and acknowledge only what was sent.
+/// Peers keep within each other's windows, and acknowledge only what was sent.
 void Simulation::check_windows() const {
   const std::uint64_t refused = cluster_.counters().refused_window;
   if (refused == 0) return;

@@ -56,7 +56,7 @@ class OracleTest : public testing::Test {
   std::array<std::byte, 256> buffer{};
 };
 
-TEST_F(OracleTest, AHonestRunIsFine) {
+TEST_F(OracleTest, ACorrectRunPasses) {
   const MessageNumber number = send();
   oracle.received(receive, got(number), buffer);
   oracle.send_ended(sent(number));

@@ -52,7 +52,7 @@ class RmaOracleTest : public testing::Test {
   protocol::MemoryRegion region;
 };
 
-TEST_F(RmaOracleTest, AnHonestRunIsFine) {
+TEST_F(RmaOracleTest, ACorrectRunPasses) {
   const MessageNumber number = write();
   land(number);
   end(number);

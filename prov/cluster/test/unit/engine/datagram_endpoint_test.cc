@@ -181,7 +181,7 @@ TEST_F(DatagramEndpointTest, NoPathIsLearntFromDatagrams) {
   EXPECT_EQ(raw, 0u);
 }
 
-TEST_F(DatagramEndpointTest, TheTwoKindsOfEndpointsDoNotTalk) {
+TEST_F(DatagramEndpointTest, TheTwoKindsOfEndpointsRefuseEachOther) {
   Node a(network, kA, kB);
   Node b(network, kB, kA, EndpointType::rdm);
   ASSERT_EQ(b.receive(target), Status::ok);

@@ -20,32 +20,32 @@ using test::Node;
 /// A peer of this node that writes on and on, alive or reported dead.
 class EndlessInbox final : public test::QuietInbox {
  public:
-  EndlessInbox(std::size_t& looks, bool dead, bool talks)
-      : QuietInbox(kB), looks_(looks), dead_(dead), talks_(talks) {}
+  EndlessInbox(std::size_t& looks, bool dead, bool sends)
+      : QuietInbox(kB), looks_(looks), dead_(dead), sends_(sends) {}
   bool peek(shm::PeekedSegment& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::done;
-    return ++looks_ < 10'000'000 && talks_;
+    return ++looks_ < 10'000'000 && sends_;
   }
   bool peer_gone() override { return dead_; }
 
  private:
   std::size_t& looks_;
-  bool dead_, talks_;
+  bool dead_, sends_;
 };
 
-class HostOfOne final : public test::QuietListener {
+class ListenerOfOne final : public test::QuietListener {
  public:
-  explicit HostOfOne(std::size_t& looks, bool dead = true, bool talks = true)
-      : looks_(looks), dead_(dead), talks_(talks) {}
+  explicit ListenerOfOne(std::size_t& looks, bool dead = true, bool sends = true)
+      : looks_(looks), dead_(dead), sends_(sends) {}
   void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
     if (!std::exchange(came_, true))
-      arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, talks_));
+      arrivals.push_back(std::make_unique<EndlessInbox>(looks_, dead_, sends_));
   }
 
  private:
   std::size_t& looks_;
-  bool dead_, talks_;
+  bool dead_, sends_;
   bool came_ = false;
 };
 
@@ -54,13 +54,13 @@ class CountedInbox final : public test::QuietInbox {
  public:
   struct Account {
     std::size_t looks = 0;
-    bool talks = false;
+    bool sends = false;
   };
   CountedInbox(const SocketAddress& peer, Account& account) : QuietInbox(peer), account_(account) {}
   bool peek(shm::PeekedSegment& arrival) override {
     arrival = {};
     arrival.segment.kind = wire::SegmentKind::padding;
-    shown_ = account_.talks && !shown_;
+    shown_ = account_.sends && !shown_;
     account_.looks += !shown_;
     return shown_;
   }
@@ -120,7 +120,7 @@ class LocalPeersTest : public ::testing::Test {
 
 TEST_F(LocalPeersTest, APeerThatWritesOnAfterItsDeathDoesNotHoldTheEngine) {
   std::size_t looks = 0;
-  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks));
+  Node a(network, kA, kB, 1000, std::make_unique<ListenerOfOne>(looks));
   for (int turn = 0; turn < 20'000; ++turn) a.engine.poll();
   EXPECT_LT(looks, 9'000'000u);
   EXPECT_GT(looks, 0u);
@@ -153,9 +153,9 @@ TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
 
 TEST_F(LocalPeersTest, ASilentNetworkIsPolledSeldomBesideLocalPeers) {
   constexpr std::size_t kTurns = 20'000, kFew = kTurns / 10;
-  const auto looks_at_network = [&](bool talks, Duration between_turns, bool wait) {
+  const auto looks_at_network = [&](bool sends, Duration between_turns, bool wait) {
     std::size_t looks = 0;
-    Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, talks));
+    Node a(network, kA, kB, 1000, std::make_unique<ListenerOfOne>(looks, false, sends));
     network.looks = 0;
     for (std::size_t turn = 0; turn < kTurns; ++turn) {
       a.engine.poll(wait);
@@ -176,7 +176,7 @@ TEST_F(LocalPeersTest, ASilentNetworkIsPolledSeldomBesideLocalPeers) {
 
 TEST_F(LocalPeersTest, AFrameFromTheNetworkRestoresItsPolling) {
   std::size_t looks = 0;
-  Node a(network, kA, kB, 1000, std::make_unique<HostOfOne>(looks, false, true));
+  Node a(network, kA, kB, 1000, std::make_unique<ListenerOfOne>(looks, false, true));
   Node b(network, kB, kA, 2000);
   for (int turn = 0; turn < 5'000; ++turn) a.engine.poll(false);
   b.send();
@@ -193,7 +193,7 @@ TEST_F(LocalPeersTest, QuietRingsTakeTurns) {
   settings.flows_max = kPeers;
   Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(accounts), settings);
   a.engine.poll();
-  accounts[3].talks = true;
+  accounts[3].sends = true;
   for (std::size_t turn = 0; turn < kTurns; ++turn) a.engine.poll(false);
   const auto looks_at = [&](std::size_t peer, std::size_t turns, bool wait) {
     const std::size_t before = accounts[peer].looks;
@@ -203,7 +203,7 @@ TEST_F(LocalPeersTest, QuietRingsTakeTurns) {
   EXPECT_GE(looks_at(3, 100, false), 100u) << "it talks";
   EXPECT_LT(looks_at(4, 1000, false), 100u) << "it does not";
   EXPECT_GT(looks_at(4, 1000, false), 10u) << "but may begin to";
-  accounts[4].talks = true;
+  accounts[4].sends = true;
   EXPECT_GT(looks_at(4, 200, false), 100u) << "and is heard soon, and often from then on";
   EXPECT_EQ(looks_at(5, 10, true), 10u) << "a turn of scope all reads everything";
 }

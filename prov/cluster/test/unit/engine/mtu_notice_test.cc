@@ -11,7 +11,7 @@ using test::node_name;
 
 class MtuNoticeTest : public ::testing::Test {
  protected:
-  void talk(Node& a, Node& b) {
+  void exchange(Node& a, Node& b) {
     for (int i = 0; i < 5; ++i) {
       a.send();
       b.send();
@@ -36,7 +36,7 @@ class MtuNoticeTest : public ::testing::Test {
 TEST_F(MtuNoticeTest, DifferentMtusAreSaidOnceAndTheSmallerIsUsed) {
   Node a(network, node_name(1), node_name(2), 1000, nullptr, test::node_settings(), {.frame_max = 8972});
   Node b(network, node_name(2), node_name(1), 1000, nullptr, test::node_settings(), {.frame_max = 1472});
-  talk(a, b);
+  exchange(a, b);
   EXPECT_EQ(a.peer().flow->frame_max, 1472u);
   EXPECT_EQ(b.peer().flow->frame_max, 1472u);
   for (const Node* node : {&a, &b}) {
@@ -45,7 +45,7 @@ TEST_F(MtuNoticeTest, DifferentMtusAreSaidOnceAndTheSmallerIsUsed) {
     EXPECT_NE(node->log().lines.back().find("9000"), std::string::npos) << node->log().lines.back();
   }
   Node c(network, node_name(3), node_name(1), 1000, nullptr, test::node_settings(), {.frame_max = 1472});
-  talk(c, a);
+  exchange(c, a);
   EXPECT_EQ(warnings(a), 1u) << "not once per peer";
 }
 
@@ -55,7 +55,7 @@ TEST_F(MtuNoticeTest, EqualMtusAreNoNews) {
            {.frame_max = frame_max});
     Node b(network, node_name(2), node_name(1), 1000, nullptr, test::node_settings(),
            {.frame_max = frame_max});
-    talk(a, b);
+    exchange(a, b);
     EXPECT_EQ(warnings(a) + warnings(b), 0u);
   }
 }

@@ -13,7 +13,7 @@ struct JumboPair : FlowPair {
     settings.frame_max = 8972;
     return settings;
   }
-  void talk() {
+  void exchange() {
     for (int i = 0; i < 40; ++i) a.send_small(1000);
     for (int i = 0; i < 40; ++i) b.send_small(1000);
     ASSERT_TRUE(run(1s));
@@ -25,11 +25,11 @@ struct JumboPair : FlowPair {
 TEST(FlowFrameSize, LongFramesAreUsedOnceOneHasArrived) {
   JumboPair pair(1);
   EXPECT_LE(pair.a.full_bulk(), 1472u);
-  pair.talk();
+  pair.exchange();
   EXPECT_EQ(pair.a.full_bulk(), 8972u - 32 - 20);
   EXPECT_EQ(pair.b.full_bulk(), 8972u - 32 - 20);
   pair.a.send_bulk(pair.a.full_bulk());
-  pair.talk();
+  pair.exchange();
 }
 
 TEST(FlowFrameSize, APathThatSwallowsLongFramesIsUsedWithShortOnesAndSaidOnce) {
@@ -37,7 +37,7 @@ TEST(FlowFrameSize, APathThatSwallowsLongFramesIsUsedWithShortOnesAndSaidOnce) {
   pair.network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress&) {
     return packet.bytes.size() > 1472;
   };
-  for (int i = 0; i < 5; ++i) pair.talk();
+  for (int i = 0; i < 5; ++i) pair.exchange();
   EXPECT_EQ(pair.a.full_bulk(), 1472u - 32 - 20);
   ASSERT_EQ(pair.a.log.lines.size(), 1u);
   EXPECT_NE(pair.a.log.lines[0].find("8972"), std::string::npos);
@@ -48,8 +48,8 @@ TEST(FlowFrameSize, RandomLossDoesNotMakeAPathShort) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     JumboPair pair(seed);
     pair.network.conditions.loss = 0.1;
-    pair.talk();
-    pair.talk();
+    pair.exchange();
+    pair.exchange();
     EXPECT_GT(pair.a.full_bulk(), 8000u) << "seed " << seed;
   }
 }
