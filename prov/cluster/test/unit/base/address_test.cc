@@ -91,6 +91,17 @@ TEST(SocketAddress, KnowsWildcards) {
   EXPECT_FALSE(parse("::1", 0).wildcard());
 }
 
+/// fe80::/10 (RFC 4291 2.4); IPv4's 169.254/16 is not meant.
+TEST(SocketAddress, KnowsLinkLocalAddresses) {
+  for (const char* ip : {"fe80::", "fe80::1", "fe8f::1", "fe90::1", "febf:ffff::1"}) {
+    EXPECT_TRUE(parse(ip, 1).link_local()) << ip;
+  }
+  for (const char* ip : {"fe7f::1", "fec0::1", "ff80::1", "fd80::1", "::1", "169.254.1.1", "254.128.0.1"}) {
+    EXPECT_FALSE(parse(ip, 1).link_local()) << ip;
+  }
+  EXPECT_FALSE(SocketAddress{}.link_local());
+}
+
 TEST(SocketAddress, ComparesHostAndPort) {
   const SocketAddress a = parse("10.0.0.1", 1);
   EXPECT_EQ(a.with_port(2).port(), 2);

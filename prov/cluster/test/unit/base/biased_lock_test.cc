@@ -74,6 +74,28 @@ TEST_F(BiasedLockTest, AThreadThatWaitsForTheOwnerGetsIn) {
   EXPECT_TRUE(entered);
 }
 
+std::atomic<bool> fencing{false};
+std::atomic<bool> owner_tried{false};
+
+/// Lets the owner try the lock while another thread is in its fence.
+void fence_while_the_owner_tries() {
+  fencing = true;
+  while (!owner_tried) std::this_thread::yield();
+}
+
+/// What the owner does behind the fence must show it that it owns nothing any more.
+TEST(BiasedLock, ItsOwnershipHasEndedBeforeTheFence) {
+  BiasedLock lock(fence_while_the_owner_tries);
+  take_often(lock, 2 * BiasedLock::kEntriesToBias);
+  std::thread guest([&] { take_often(lock, 1); });
+  while (!fencing) std::this_thread::yield();
+  const bool entered = lock.try_lock();
+  if (entered) lock.unlock();
+  EXPECT_FALSE(entered) << "the other thread has taken it";
+  owner_tried = true;
+  guest.join();
+}
+
 /// One thread comes all the time, others now and then: ownership is won and lost again and again.
 void contend(ThreadFence fence, int guests, unsigned visits) {
   BiasedLock lock(fence);
