@@ -153,6 +153,25 @@ TEST_F(MessengerTest, InvalidSegmentsAreCountedAndChangeNothing) {
   EXPECT_GT(left.counters.refused_segment, 10u);
 }
 
+/// A piece that came before must not stand for another one: the message would end without its last bytes.
+TEST_F(MessengerTest, PiecesBeyondWhatIsInFlightAreRefused) {
+  std::vector<std::byte> target(10'000);
+  send(left, pattern(target.size()), 1);
+  receive(right, target, 1);
+  carry(left, right);
+  ASSERT_EQ(right.carrier.items.size(), 1u);
+  ASSERT_EQ(right.carrier.items.front().segment.kind, wire::SegmentKind::pull);
+  wire::Segment piece{.kind = wire::SegmentKind::bulk};
+  piece.peer_id = right.carrier.items.front().segment.peer_id;
+  piece.length = 6'000;
+  const auto payload = pattern(piece.length);
+  right.messenger.arrive(right.channel, piece, payload);
+  EXPECT_EQ(right.counters.refused_segment, 0u);
+  right.messenger.arrive(right.channel, piece, payload);
+  EXPECT_EQ(right.counters.refused_segment, 1u);
+  EXPECT_TRUE(right.take().empty());
+}
+
 TEST_F(MessengerTest, ScatteredOnBothSides) {
   const auto data = pattern(5000);
   const ConstBytes out[] = {

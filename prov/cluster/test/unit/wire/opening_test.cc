@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -77,6 +78,23 @@ TEST(Opening, CarriesFurtherAddresses) {
   EXPECT_EQ(wire::decode(ConstBytes(bytes).first(bytes.size() - 1), out, rails), 0u);
   bytes[sizeof(OpeningBlock)] = std::byte{5};  // of no known family
   EXPECT_EQ(wire::decode(bytes, out, rails), 0u);
+}
+
+/// Together with the name there are never more than kRailsMax: arrays of paths have that size.
+TEST(Opening, FurtherAddressesBeyondTheMostAreIgnored) {
+  std::vector<SocketAddress> listed;
+  std::vector<RailBlock> blocks;
+  for (int host = 1; host <= 2 * static_cast<int>(kRailsMax); ++host) {
+    const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{1}, static_cast<std::byte>(host)};
+    listed.push_back(SocketAddress::v4(ip, 7));
+    blocks.push_back(rail_block(listed.back()));
+  }
+  for (std::size_t count = 0; count <= blocks.size(); ++count) {
+    const std::size_t kept = std::min(count, kRailsMax - 1);
+    EXPECT_EQ(read_rails(as_bytes(static_cast<const void*>(blocks.data()), count * sizeof(RailBlock))),
+              std::vector(listed.begin(), listed.begin() + static_cast<std::ptrdiff_t>(kept)))
+        << count;
+  }
 }
 
 TEST(Opening, SkipsWhatANewerVersionAppended) {
