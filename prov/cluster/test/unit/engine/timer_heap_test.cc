@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <random>
 
 namespace cluster::engine {
 namespace {
@@ -64,6 +65,26 @@ TEST(TimerHeap, ACancelledTimerDoesNotComeAndTheOthersDo) {
       ++came;
     }
     EXPECT_EQ(came, all.size() - 1);
+  }
+}
+
+TEST(TimerHeap, TheOrderSurvivesAnySequenceOfChanges) {
+  TimerHeap timers;
+  std::array<Timer, 40> all;
+  std::mt19937 random(1);
+  const auto earliest = [&all] {
+    Time next = kNever;
+    for (const Timer& timer : all) next = std::min(next, timer.at);
+    return next;
+  };
+  for (int step = 0; step < 20'000; ++step) {
+    Timer& timer = all[random() % all.size()];
+    switch (random() % 4) {
+      case 0: timers.cancel(timer); break;
+      case 1: timers.pop_due(earliest()); break;
+      default: timers.schedule(timer, at(static_cast<int>(random() % 1'000))); break;
+    }
+    ASSERT_EQ(timers.next(), earliest()) << step;
   }
 }
 
