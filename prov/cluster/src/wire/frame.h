@@ -44,8 +44,8 @@ enum class FrameKind : std::uint8_t {
   alive = 5,       ///< the answer to a keep_alive, whose `sequence` it echoes
   datagram = 6,    ///< one message, of no session and sent once
   path_challenge = 7,  ///< "does this path lead to the session?" (RFC 9000 8.2)
-  path_response =
-      8,  ///< the answer by the engine that has the session; echoes the `sequence` of the challenge
+  /// The answer to a path_challenge by the engine that has the session; echoes its `sequence`.
+  path_response = 8,
 };
 
 namespace frame_flag {
