@@ -57,7 +57,7 @@ MUTATIONS = [
      "if (!share.stalled) in_flight_ -= bytes;",
      "if (!share.stalled) in_flight_ -= bytes / 2;"),
     ("confirms forbidden writes", "protocol/rma_write_protocol.cc",
-     "if (!write.allowed) return control_.deny(channel, write.first.id);",
+     "if (!write.allowed) return control_.deny(channel, write.sender_id);",
      "if (!write.allowed) return control_.confirm(channel, write.first.id);"),
     ("ignores fences", "protocol/outgoing_requests.cc",
      "if (request.fence && (channel.outgoing.front() != &request || channel.rma.reads > 0)) return true;",

@@ -52,11 +52,11 @@ struct AtomicArguments {
   Form form;
   fi_datatype type;
   fi_op op;
-  std::span<const fi_ioc> operands;
-  std::span<const fi_ioc> compares;
-  std::span<const fi_ioc> results;
-  std::span<const fi_rma_ioc> remote;  ///< empty: one range of the length of the local buffers
-  std::uint64_t address = 0;           ///< of that range
+  std::span<const fi_ioc> operands{};
+  std::span<const fi_ioc> compares{};
+  std::span<const fi_ioc> results{};
+  std::span<const fi_rma_ioc> remote{};  ///< empty: one range of the length of the local buffers
+  std::uint64_t address = 0;             ///< of that range
   std::uint64_t key = 0;
 };
 
@@ -98,50 +98,64 @@ ssize_t post(Endpoint& endpoint, const TxFlags& flags, const AtomicArguments& ca
   op.remote = {ranges.data(), range_count};
   op.to = to;
   op.context = context;
-  return endpoint.atomic_access(op, flags);
+  return endpoint.access(op, flags);
 }
 
-ssize_t act(fid_ep* handle, const AtomicArguments& call, fi_addr_t to, void* context) noexcept {
+ssize_t post(fid_ep* handle, const AtomicArguments& call, fi_addr_t to, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   return post(endpoint, endpoint.options().tx_flags(), call, to, context);
 }
 
 fi_ioc elements(const void* buffer, std::size_t count) { return {const_cast<void*>(buffer), count}; }
 
+ssize_t writev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_addr_t to,
+               std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) noexcept {
+  return post(endpoint, {Form::base, type, op, {vector, count}, {}, {}, {}, address, key}, to, context);
+}
+
 ssize_t write(fid_ep* endpoint, const void* buffer, std::size_t count, void*, fi_addr_t to,
               std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) noexcept {
   const fi_ioc operand = elements(buffer, count);
-  return act(endpoint, {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to, context);
+  return writev(endpoint, &operand, nullptr, 1, to, address, key, type, op, context);
 }
 
-ssize_t writev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_addr_t to,
-               std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) noexcept {
-  return act(endpoint, {Form::base, type, op, {vector, count}, {}, {}, {}, address, key}, to, context);
-}
-
-ssize_t inject(fid_ep* endpoint, const void* buffer, std::size_t count, fi_addr_t to, std::uint64_t address,
+ssize_t inject(fid_ep* handle, const void* buffer, std::size_t count, fi_addr_t to, std::uint64_t address,
                std::uint64_t key, fi_datatype type, fi_op op) noexcept {
-  Endpoint& object = endpoint_of(endpoint);
+  Endpoint& endpoint = endpoint_of(handle);
   const fi_ioc operand = elements(buffer, count);
-  return post(object, object.options().inject_flags(),
+  return post(endpoint, endpoint.options().inject_flags(),
               {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to, nullptr);
+}
+
+ssize_t readwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_ioc* results, void**,
+                   std::size_t result_count, fi_addr_t to, std::uint64_t address, std::uint64_t key,
+                   fi_datatype type, fi_op op, void* context) noexcept {
+  return post(endpoint,
+              {Form::fetch, type, op, {vector, count}, {}, {results, result_count}, {}, address, key}, to,
+              context);
 }
 
 ssize_t readwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
                   fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
                   void* context) noexcept {
   const fi_ioc operand = elements(buffer, count);
-  const fi_ioc before = elements(result, count);
-  return act(endpoint, {Form::fetch, type, op, {&operand, 1}, {}, {&before, 1}, {}, address, key}, to,
-             context);
+  fi_ioc before = elements(result, count);
+  return readwritev(endpoint, &operand, nullptr, 1, &before, nullptr, 1, to, address, key, type, op, context);
 }
 
-ssize_t readwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_ioc* results, void**,
-                   std::size_t result_count, fi_addr_t to, std::uint64_t address, std::uint64_t key,
-                   fi_datatype type, fi_op op, void* context) noexcept {
-  return act(endpoint,
-             {Form::fetch, type, op, {vector, count}, {}, {results, result_count}, {}, address, key}, to,
-             context);
+ssize_t compwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, const fi_ioc* compares,
+                   void**, std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
+                   fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
+                   void* context) noexcept {
+  const AtomicArguments call{.form = Form::compare,
+                             .type = type,
+                             .op = op,
+                             .operands = {vector, count},
+                             .compares = {compares, compare_count},
+                             .results = {results, result_count},
+                             .address = address,
+                             .key = key};
+  return post(endpoint, call, to, context);
 }
 
 ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*, const void* compare, void*,
@@ -149,60 +163,42 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
                   fi_datatype type, fi_op op, void* context) noexcept {
   const fi_ioc operand = elements(buffer, count);
   const fi_ioc comparand = elements(compare, count);
-  const fi_ioc before = elements(result, count);
-  return act(endpoint,
-             {Form::compare, type, op, {&operand, 1}, {&comparand, 1}, {&before, 1}, {}, address, key}, to,
-             context);
-}
-
-ssize_t compwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, const fi_ioc* compares,
-                   void**, std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
-                   fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
-                   void* context) noexcept {
-  return act(endpoint,
-             {Form::compare,
-              type,
-              op,
-              {vector, count},
-              {compares, compare_count},
-              {results, result_count},
-              {},
-              address,
-              key},
-             to, context);
+  fi_ioc before = elements(result, count);
+  return compwritev(endpoint, &operand, nullptr, 1, &comparand, nullptr, 1, &before, nullptr, 1, to, address,
+                    key, type, op, context);
 }
 
 /// The three calls with flags: those of the call replace the endpoint's.
-ssize_t act_message(fid_ep* endpoint, Form form, const fi_msg_atomic* message,
-                    std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
-                    std::uint64_t flags) noexcept {
+ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
+                     std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
+                     std::uint64_t flags) noexcept {
   if (flags & (kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED)) return -FI_EBADFLAGS;
   if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
-  const AtomicArguments call{form,
-                             message->datatype,
-                             message->op,
-                             {message->msg_iov, message->iov_count},
-                             compares,
-                             results,
-                             {message->rma_iov, message->rma_iov_count}};
-  Endpoint& object = endpoint_of(endpoint);
-  return post(object, object.options().tx_flags(flags), call, message->addr, message->context);
+  const AtomicArguments call{.form = form,
+                             .type = message->datatype,
+                             .op = message->op,
+                             .operands = {message->msg_iov, message->iov_count},
+                             .compares = compares,
+                             .results = results,
+                             .remote = {message->rma_iov, message->rma_iov_count}};
+  Endpoint& endpoint = endpoint_of(handle);
+  return post(endpoint, endpoint.options().tx_flags(flags), call, message->addr, message->context);
 }
 
 ssize_t writemsg(fid_ep* endpoint, const fi_msg_atomic* message, std::uint64_t flags) noexcept {
-  return act_message(endpoint, Form::base, message, {}, {}, flags);
+  return post_message(endpoint, Form::base, message, {}, {}, flags);
 }
 
 ssize_t readwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, fi_ioc* results, void**,
                      std::size_t result_count, std::uint64_t flags) noexcept {
-  return act_message(endpoint, Form::fetch, message, {}, {results, result_count}, flags);
+  return post_message(endpoint, Form::fetch, message, {}, {results, result_count}, flags);
 }
 
 ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_ioc* compares, void**,
                      std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
                      std::uint64_t flags) noexcept {
-  return act_message(endpoint, Form::compare, message, {compares, compare_count}, {results, result_count},
-                     flags);
+  return post_message(endpoint, Form::compare, message, {compares, compare_count}, {results, result_count},
+                      flags);
 }
 
 /// fi_atomicvalid, fi_fetch_atomicvalid, fi_compare_atomicvalid: how many elements one call takes.
@@ -216,29 +212,9 @@ int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noex
   return 0;
 }
 
-template <typename Answer>
-constexpr fi_ops_atomic stub_ops(Answer answer) {
-  return {
-      .size = sizeof(fi_ops_atomic),
-      .write = answer,
-      .writev = answer,
-      .writemsg = answer,
-      .inject = answer,
-      .readwrite = answer,
-      .readwritev = answer,
-      .readwritemsg = answer,
-      .compwrite = answer,
-      .compwritev = answer,
-      .compwritemsg = answer,
-      .writevalid = answer,
-      .readwritevalid = answer,
-      .compwritevalid = answer,
-  };
-}
-
 /// The queries work before fi_enable.
 constexpr fi_ops_atomic disabled_ops() {
-  fi_ops_atomic ops = stub_ops(kEopbadstate);
+  auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);
   ops.writevalid = valid<Form::base>;
   ops.readwritevalid = valid<Form::fetch>;
   ops.compwritevalid = valid<Form::compare>;
@@ -280,6 +256,6 @@ constinit fi_ops_atomic atomic_ops = {
     .compwritevalid = valid<Form::compare>,
 };
 constinit fi_ops_atomic atomic_ops_disabled = disabled_ops();
-constinit fi_ops_atomic atomic_ops_unsupported = stub_ops(kEnosys);
+constinit fi_ops_atomic atomic_ops_unsupported = stub_ops<fi_ops_atomic>(kEnosys);
 
 }  // namespace cluster::api

@@ -71,15 +71,7 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
   return result == 0 ? buffer : nullptr;
 }
 
-constinit fi_ops av_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close_object<Av>,
-    .bind = kEnosys,
-    .control = kEnosys,
-    .ops_open = kEnosys,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
 constinit fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
@@ -115,6 +107,12 @@ struct Countable {
   }
 };
 
+/// An element of an array that may be null.
+template <typename Value>
+Value* element(Value* array, std::size_t index) {
+  return array != nullptr ? array + index : nullptr;
+}
+
 /// True if a peer can have this address: it has host and port.
 bool usable(const SocketAddress& address) {
   return !address.empty() && !address.wildcard() && address.port() != 0;
@@ -142,7 +140,7 @@ int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* cont
 
 bool Av::insert_one(const SocketAddress& address, fi_addr_t* handle, int* error) {
   const bool good = usable(address);
-  const fi_addr_t inserted = good ? book_.insert(address) : FI_ADDR_NOTAVAIL;
+  const fi_addr_t inserted = good ? address_table_.insert(address) : FI_ADDR_NOTAVAIL;
   if (handle != nullptr) *handle = inserted;
   if (error != nullptr) *error = good ? 0 : FI_EINVAL;
   return good;
@@ -154,8 +152,7 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int
   for (std::size_t i = 0; i < count; ++i) {
     const ParsedSockaddr raw = parse_sockaddr(bytes, domain_->address_format());
     bytes += raw.stride;
-    inserted += insert_one(raw.address, handles != nullptr ? handles + i : nullptr,
-                           errors != nullptr ? errors + i : nullptr);
+    inserted += insert_one(raw.address, element(handles, i), element(errors, i));
   }
   return inserted;
 }
@@ -176,9 +173,8 @@ int Av::insert_names(const char* node, std::size_t nodes, const char* service, s
   std::size_t slot = 0;
   for (std::size_t host = 0; host < nodes; ++host) {
     for (std::size_t port = 0; port < services; ++port, ++slot) {
-      inserted += insert_name(hosts.name(host).c_str(), ports.name(port).c_str(),
-                              handles != nullptr ? handles + slot : nullptr,
-                              errors != nullptr ? errors + slot : nullptr);
+      inserted += insert_name(hosts.name(host).c_str(), ports.name(port).c_str(), element(handles, slot),
+                              element(errors, slot));
     }
   }
   return inserted;
@@ -186,12 +182,12 @@ int Av::insert_names(const char* node, std::size_t nodes, const char* service, s
 
 int Av::remove(const fi_addr_t* handles, std::size_t count) {
   bool all = true;
-  for (std::size_t i = 0; i < count; ++i) all = book_.remove(handles[i]) && all;
+  for (std::size_t i = 0; i < count; ++i) all = address_table_.remove(handles[i]) && all;
   return all ? 0 : -FI_EINVAL;
 }
 
 int Av::lookup(fi_addr_t handle, void* address, std::size_t* size) const {
-  const SocketAddress found = book_.lookup(handle);
+  const SocketAddress found = address_table_.lookup(handle);
   if (found.empty()) return -FI_EINVAL;
   write_sockaddr(found, address, *size);
   return 0;

@@ -9,7 +9,7 @@
 
 namespace cluster::api {
 
-class Av : public fid_av {
+class Av : public fid_av, public RefCounted {
  public:
   using Handle = fid_av;
 
@@ -26,18 +26,16 @@ class Av : public fid_av {
   int remove(const fi_addr_t* handles, std::size_t count);
   int lookup(fi_addr_t handle, void* address, std::size_t* size) const;
 
-  engine::AddressTable& book() { return book_; }
+  engine::AddressTable& address_table() { return address_table_; }
   Domain& domain() { return *domain_; }
-  RefCount& ref_count() { return ref_count_; }
 
  private:
   Av(Domain& domain, void* context);
 
   bool insert_one(const SocketAddress& address, fi_addr_t* handle, int* error);
 
-  engine::AddressTable book_;
+  engine::AddressTable address_table_;
   Ref<Domain> domain_;
-  RefCount ref_count_;
 };
 
 }  // namespace cluster::api

@@ -119,16 +119,19 @@ protocol::EndpointBindings BoundFids::engine_bindings(const EpOptions& options) 
   return bindings;
 }
 
+template <typename Visit>
+void BoundFids::each_progress(Visit&& visit) const {
+  if (tx_cq_) visit(tx_cq_->progress());
+  if (rx_cq_) visit(rx_cq_->progress());
+  for (const auto& cntr : cntrs_) visit((*cntr)->progress());
+}
+
 void BoundFids::add_engine(engine::Engine& engine) const {
-  if (tx_cq_) tx_cq_->progress().add(engine);
-  if (rx_cq_) rx_cq_->progress().add(engine);
-  for (const auto& cntr : cntrs_) (*cntr)->progress().add(engine);
+  each_progress([&](Progress& progress) { progress.add(engine); });
 }
 
 void BoundFids::remove_engine(engine::Engine& engine) const {
-  if (tx_cq_) tx_cq_->progress().remove(engine);
-  if (rx_cq_) rx_cq_->progress().remove(engine);
-  for (const auto& cntr : cntrs_) (*cntr)->progress().remove(engine);
+  each_progress([&](Progress& progress) { progress.remove(engine); });
 }
 
 }  // namespace cluster::api

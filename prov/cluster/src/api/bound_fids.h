@@ -36,6 +36,8 @@ class BoundFids {
   int bind_cq(Cq& cq, std::uint64_t flags);
   int bind_cntr(Cntr& cntr, std::uint64_t flags);
   protocol::Counter* counter_of(Event event) const;
+  template <typename Visit>
+  void each_progress(Visit&& visit) const;
 
   Domain& domain_;
   Ref<Av> av_;

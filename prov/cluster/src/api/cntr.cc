@@ -11,22 +11,10 @@ std::uint64_t read_errors(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*
 /// How long a second waiting thread of one counter sleeps at a time.
 constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 
-protocol::Counter& counter_of(fid_cntr* cntr) { return static_cast<Cntr&>(*cntr).counter(); }
-
-int add(fid_cntr* cntr, std::uint64_t value) noexcept {
-  counter_of(cntr).add(value);
-  return 0;
-}
-int set(fid_cntr* cntr, std::uint64_t value) noexcept {
-  counter_of(cntr).set(value);
-  return 0;
-}
-int add_errors(fid_cntr* cntr, std::uint64_t value) noexcept {
-  counter_of(cntr).add_errors(value);
-  return 0;
-}
-int set_errors(fid_cntr* cntr, std::uint64_t value) noexcept {
-  counter_of(cntr).set_errors(value);
+/// fi_cntr_add, fi_cntr_set and the like.
+template <void (protocol::Counter::*change)(std::uint64_t)>
+int change_value(fid_cntr* cntr, std::uint64_t value) noexcept {
+  (static_cast<Cntr&>(*cntr).counter().*change)(value);
   return 0;
 }
 
@@ -34,32 +22,17 @@ int wait(fid_cntr* cntr, std::uint64_t threshold, int timeout) noexcept {
   return guarded([&] { return static_cast<Cntr&>(*cntr).wait(threshold, timeout); });
 }
 
-int control(fid* cntr, int command, void* argument) noexcept {
-  Cntr& object = object_of<Cntr>(cntr);
-  return guarded([&] {
-    return control_wait(command, argument, object.wait_object(), [&] { return object.progress().sleeper(); });
-  });
-}
-
-constinit fi_ops cntr_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close_object<Cntr>,
-    .bind = kEnosys,
-    .control = control,
-    .ops_open = kEnosys,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops cntr_fid_ops = fid_ops({.close = close_object<Cntr>, .control = control_wait<Cntr>});
 
 constinit fi_ops_cntr cntr_ops = {
     .size = sizeof(fi_ops_cntr),
     .read = read,
     .readerr = read_errors,
-    .add = add,
-    .set = set,
+    .add = change_value<&protocol::Counter::add>,
+    .set = change_value<&protocol::Counter::set>,
     .wait = wait,
-    .adderr = add_errors,
-    .seterr = set_errors,
+    .adderr = change_value<&protocol::Counter::add_errors>,
+    .seterr = change_value<&protocol::Counter::set_errors>,
 };
 
 /// A thread in Cntr::wait.
@@ -129,12 +102,6 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
   // A change wakes only the counter's own sleeper. A second waiting thread has a sleeper of its own and
   // polls.
   std::unique_ptr<engine::Sleeper> own;
-  const auto sleeper = [&]() -> engine::Sleeper* {
-    if (!may_sleep()) return nullptr;
-    if (waiting.first) return progress_.sleeper();
-    own = domain_->platform().open_sleeper();
-    return own.get();
-  };
   const ssize_t result = wait_until(
       domain_->platform(), timeout,
       [&]() -> ssize_t {
@@ -143,7 +110,11 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
         progress_.poll();
         return verdict();
       },
-      sleeper,
+      [&] {
+        if (waiting.first || wait_object_ == FI_WAIT_YIELD) return sleeper();
+        own = domain_->platform().open_sleeper();
+        return own.get();
+      },
       [&](engine::Sleeper& sleep_on) {
         if (!waiting.first) return kSharedWaitInterval;
         counter_.wake_at_next(sleep_on);
@@ -155,13 +126,13 @@ int Cntr::wait(std::uint64_t threshold, int timeout) {
 
 int Cntr::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  engine::Sleeper* const sleeper = may_sleep() ? progress_.sleeper() : nullptr;
-  if (sleeper == nullptr) return -FI_EAGAIN;
+  engine::Sleeper* const sleep_on = sleeper();
+  if (sleep_on == nullptr) return -FI_EAGAIN;
   const auto unchanged = [&] {
     return counter_.value() == value_read_.load(std::memory_order_relaxed) &&
            counter_.errors() == errors_read_.load(std::memory_order_relaxed);
   };
-  counter_.wake_at_next(*sleeper);
+  counter_.wake_at_next(*sleep_on);
   return unchanged() && progress_.arm() && unchanged() ? 0 : -FI_EAGAIN;
 }
 

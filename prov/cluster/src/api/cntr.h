@@ -11,7 +11,7 @@
 
 namespace cluster::api {
 
-class Cntr : public fid_cntr {
+class Cntr : public fid_cntr, public RefCounted {
  public:
   using Handle = fid_cntr;
 
@@ -29,14 +29,14 @@ class Cntr : public fid_cntr {
   protocol::Counter& counter() { return counter_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
-  RefCount& ref_count() { return ref_count_; }
   fi_wait_obj wait_object() const { return wait_object_; }
+  /// Null if waiting threads poll instead of sleeping.
+  engine::Sleeper* sleeper() { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); }
 
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
   void progress_endpoints() noexcept;
   std::uint64_t record_read(std::uint64_t value, std::atomic<std::uint64_t>& last_read);
-  bool may_sleep() const { return wait_object_ != FI_WAIT_YIELD; }
 
   protocol::Counter counter_;
   Progress progress_;
@@ -45,7 +45,6 @@ class Cntr : public fid_cntr {
   PollBackoff backoff_;
   std::atomic<int> waiting_{0};  ///< threads in wait()
   Ref<Domain> domain_;
-  RefCount ref_count_;
   fi_wait_obj wait_object_;
 };
 

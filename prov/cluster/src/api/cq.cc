@@ -30,18 +30,16 @@ ssize_t read_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* source
 }
 
 template <typename Entry>
-ssize_t wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) noexcept {
-  Cq& object = static_cast<Cq&>(*cq);
-  return guarded(
-      [&] { return object.wait<Entry>(buffer, count, nullptr, object.threshold(condition), timeout); });
-}
-
-template <typename Entry>
 ssize_t wait_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* sources, const void* condition,
                   int timeout) noexcept {
   Cq& object = static_cast<Cq&>(*cq);
   return guarded(
       [&] { return object.wait<Entry>(buffer, count, sources, object.threshold(condition), timeout); });
+}
+
+template <typename Entry>
+ssize_t wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) noexcept {
+  return wait_from<Entry>(cq, buffer, count, nullptr, condition, timeout);
 }
 
 ssize_t read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t) noexcept {
@@ -55,22 +53,7 @@ const char* error_text(fid_cq* cq, int provider_error, const void*, char* buffer
   return static_cast<Cq&>(*cq).error_text(provider_error, buffer, size);
 }
 
-int control(fid* cq, int command, void* argument) noexcept {
-  Cq& object = object_of<Cq>(cq);
-  return guarded([&] {
-    return control_wait(command, argument, object.wait_object(), [&] { return object.progress().sleeper(); });
-  });
-}
-
-constinit fi_ops cq_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close_object<Cq>,
-    .bind = kEnosys,
-    .control = control,
-    .ops_open = kEnosys,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops cq_fid_ops = fid_ops({.close = close_object<Cq>, .control = control_wait<Cq>});
 
 template <typename Entry>
 constinit fi_ops_cq cq_ops = {
@@ -137,7 +120,7 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_
         signaled = signaled_.exchange(false);
         return signaled ? 0 : -FI_EAGAIN;
       },
-      [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); },
+      [&] { return sleeper(); },
       [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper, enough) ? kForever : 0ms; });
   if (result != -FI_EAGAIN && result != -FI_EINTR && !signaled) return result;
   return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
@@ -153,8 +136,8 @@ bool Cq::prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold) {
 int Cq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
   if (signaled_.exchange(false)) return -FI_EAGAIN;  // the signal is consumed here
-  engine::Sleeper* const sleeper = wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper();
-  return sleeper != nullptr && prepare_sleep(*sleeper, 1) ? 0 : -FI_EAGAIN;
+  engine::Sleeper* const sleep_on = sleeper();
+  return sleep_on != nullptr && prepare_sleep(*sleep_on, 1) ? 0 : -FI_EAGAIN;
 }
 
 int Cq::signal() {
@@ -165,7 +148,7 @@ int Cq::signal() {
 }
 
 ssize_t Cq::read_error(fi_cq_err_entry* entry) {
-  if (queue_.empty() || progress_is_due()) progress_.poll();
+  if (queue_.empty() || count_read()) progress_.poll();
   protocol::Completion failed;
   const std::size_t taken = queue_.drain(
       1, [](const protocol::Completion& completion) { return completion.status != Status::ok; },
@@ -173,12 +156,7 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry) {
   if (taken == 0) return -FI_EAGAIN;
 
   const std::uint32_t version = domain_->fabric().api_version;
-  entry->op_context = failed.context;
-  entry->flags = flags_with_data(failed);
-  entry->len = failed.length;
-  entry->buf = failed.buffer;
-  entry->data = failed.data;
-  entry->tag = failed.tag;
+  write_entry(*entry, failed);
   entry->olen = failed.lost;
   entry->err = fi_errno_of(failed.status);
   entry->prov_errno = static_cast<int>(failed.status);

@@ -19,7 +19,7 @@
 
 namespace cluster::api {
 
-class Cq : public fid_cq {
+class Cq : public fid_cq, public RefCounted {
  public:
   using Handle = fid_cq;
 
@@ -40,8 +40,9 @@ class Cq : public fid_cq {
   protocol::CompletionQueue& queue() { return queue_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
-  RefCount& ref_count() { return ref_count_; }
   fi_wait_obj wait_object() const { return wait_object_; }
+  /// Null if waiting threads poll instead of sleeping.
+  engine::Sleeper* sleeper() { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); }
   std::size_t threshold(const void* condition) const {
     return threshold_wanted_ && condition != nullptr ? *static_cast<const std::size_t*>(condition) : 1;
   }
@@ -52,7 +53,8 @@ class Cq : public fid_cq {
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
   bool prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold);
 
-  bool progress_is_due() {
+  /// Counts a read. True if it makes progress although the queue is not empty.
+  bool count_read() {
     const std::uint32_t reads = reads_.load(std::memory_order_relaxed) + 1;
     reads_.store(reads, std::memory_order_relaxed);
     return reads % kReadsPerProgress == 0;
@@ -67,7 +69,6 @@ class Cq : public fid_cq {
   fi_wait_obj wait_object_;
   bool threshold_wanted_;
   Ref<Domain> domain_;
-  RefCount ref_count_;
 
   // The error read last, for fi_cq_strerror and err_data; guarded by error_lock_.
   SpinLock error_lock_;
@@ -79,7 +80,7 @@ class Cq : public fid_cq {
 
 template <typename Entry>
 ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
-  if (queue_.empty() || count == 0 || progress_is_due()) progress_.poll();
+  if (queue_.empty() || count == 0 || count_read()) progress_.poll();
   if (queue_.empty()) {
     backoff_.record_idle();
     return -FI_EAGAIN;

@@ -25,36 +25,20 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-/// With FI_REMOTE_CQ_DATA, for entry formats that have a data field.
-inline std::uint64_t flags_with_data(const protocol::Completion& completion) {
-  return flags_of(completion) | (completion.has_data ? FI_REMOTE_CQ_DATA : 0);
-}
-
-inline void write_entry(fi_cq_entry& entry, const protocol::Completion& completion) {
+/// Fills the fields that the entry format has. The formats with a data field report FI_REMOTE_CQ_DATA.
+template <typename Entry>
+void write_entry(Entry& entry, const protocol::Completion& completion) {
   entry.op_context = completion.context;
-}
-
-inline void write_entry(fi_cq_msg_entry& entry, const protocol::Completion& completion) {
-  entry.op_context = completion.context;
-  entry.flags = flags_of(completion);
-  entry.len = completion.length;
-}
-
-inline void write_entry(fi_cq_data_entry& entry, const protocol::Completion& completion) {
-  entry.op_context = completion.context;
-  entry.flags = flags_with_data(completion);
-  entry.len = completion.length;
-  entry.buf = completion.buffer;
-  entry.data = completion.data;
-}
-
-inline void write_entry(fi_cq_tagged_entry& entry, const protocol::Completion& completion) {
-  entry.op_context = completion.context;
-  entry.flags = flags_with_data(completion);
-  entry.len = completion.length;
-  entry.buf = completion.buffer;
-  entry.data = completion.data;
-  entry.tag = completion.tag;
+  if constexpr (requires { entry.flags; }) {
+    constexpr bool kHasData = requires { entry.data; };
+    entry.flags = flags_of(completion) | (kHasData && completion.has_data ? FI_REMOTE_CQ_DATA : 0);
+    entry.len = completion.length;
+  }
+  if constexpr (requires { entry.data; }) {
+    entry.buf = completion.buffer;
+    entry.data = completion.data;
+  }
+  if constexpr (requires { entry.tag; }) entry.tag = completion.tag;
 }
 
 }  // namespace cluster::api

@@ -15,25 +15,9 @@ int bind(fid* domain, fid* object, std::uint64_t flags) noexcept {
   return object_of<Domain>(domain).bind(object, flags);
 }
 
-int open_av(fid_domain* domain, fi_av_attr* attributes, fid_av** handle, void* context) noexcept {
-  return guarded([&] { return Av::open(static_cast<Domain&>(*domain), attributes, handle, context); });
-}
-
-int open_cq(fid_domain* domain, fi_cq_attr* attributes, fid_cq** handle, void* context) noexcept {
-  return guarded([&] { return Cq::open(static_cast<Domain&>(*domain), attributes, handle, context); });
-}
-
-int open_cntr(fid_domain* domain, fi_cntr_attr* attributes, fid_cntr** handle, void* context) noexcept {
-  return guarded([&] { return Cntr::open(static_cast<Domain&>(*domain), attributes, handle, context); });
-}
-
-int open_endpoint(fid_domain* domain, fi_info* info, fid_ep** handle, void* context) noexcept {
-  return guarded([&] { return Endpoint::open(static_cast<Domain&>(*domain), info, handle, context); });
-}
-
 int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** handle, std::uint64_t flags,
                    void* context) noexcept {
-  return flags == 0 ? open_endpoint(domain, info, handle, context) : -FI_ENOSYS;
+  return flags == 0 ? open_object<Endpoint, Domain>(domain, info, handle, context) : -FI_ENOSYS;
 }
 
 /// A raw key has the same eight bytes as the key.
@@ -52,23 +36,15 @@ int control(fid*, int command, void* argument) noexcept {
   }
 }
 
-constinit fi_ops domain_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close_object<Domain>,
-    .bind = bind,
-    .control = control,
-    .ops_open = kEnosys,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops domain_fid_ops = fid_ops({.close = close_object<Domain>, .bind = bind, .control = control});
 
 constinit fi_ops_domain domain_ops = {
     .size = sizeof(fi_ops_domain),
-    .av_open = open_av,
-    .cq_open = open_cq,
-    .endpoint = open_endpoint,
+    .av_open = open_object<Av, Domain>,
+    .cq_open = open_object<Cq, Domain>,
+    .endpoint = open_object<Endpoint, Domain>,
     .scalable_ep = kEnosys,
-    .cntr_open = open_cntr,
+    .cntr_open = open_object<Cntr, Domain>,
     .poll_open = kEnosys,
     .stx_ctx = kEnosys,
     .srx_ctx = kEnosys,

@@ -11,7 +11,7 @@
 
 namespace cluster::api {
 
-class Domain : public fid_domain {
+class Domain : public fid_domain, public RefCounted {
  public:
   using Handle = fid_domain;
 
@@ -22,7 +22,6 @@ class Domain : public fid_domain {
 
   Fabric& fabric() { return *fabric_; }
   Platform& platform() { return fabric_->platform(); }
-  RefCount& ref_count() { return ref_count_; }
   /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or another value: the family of each address decides.
   std::uint32_t address_format() const { return address_format_; }
   SocketAddress::Family address_family() const {
@@ -44,7 +43,6 @@ class Domain : public fid_domain {
 
   Ref<Fabric> fabric_;
   Ref<Eq> eq_;
-  RefCount ref_count_;
   std::uint32_t address_format_;
   protocol::RegionTable regions_;
   bool basic_registration_;

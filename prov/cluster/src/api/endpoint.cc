@@ -1,5 +1,8 @@
 #include "api/endpoint.h"
 
+#include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
+
 #include "api/ops_tables.h"
 #include "api/sockaddr_io.h"
 #include "base/enumeration.h"
@@ -45,21 +48,23 @@ ssize_t tx_size_left(fid_ep* handle) noexcept {
   return endpoint.enabled() ? static_cast<ssize_t>(endpoint.tx_size_left()) : -FI_EOPBADSTATE;
 }
 
+int set_name(fid* endpoint, void* address, std::size_t size) noexcept {
+  return object_of<Endpoint>(endpoint).original().set_name(address, size);
+}
+
+int get_name(fid* endpoint, void* address, std::size_t* size) noexcept {
+  if (size == nullptr) return -FI_EINVAL;
+  return guarded([&] { return object_of<Endpoint>(endpoint).original().get_name(address, size); });
+}
+
 /// The number of posted receives is limited by memory only.
 ssize_t rx_size_left(fid_ep* handle) noexcept {
   const Endpoint& endpoint = endpoint_of(handle);
   return endpoint.enabled() ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
 }
 
-constinit fi_ops endpoint_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close_object<Endpoint>,
-    .bind = bind,
-    .control = control,
-    .ops_open = open_ops,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops endpoint_fid_ops =
+    fid_ops({.close = close_object<Endpoint>, .bind = bind, .control = control, .ops_open = open_ops});
 
 constinit fi_ops_ep endpoint_ops = {
     .size = sizeof(fi_ops_ep),
@@ -71,6 +76,16 @@ constinit fi_ops_ep endpoint_ops = {
     .rx_size_left = rx_size_left,
     .tx_size_left = tx_size_left,
 };
+
+/// Endpoints without connections have a name and no peer.
+constinit fi_ops_cm cm_ops = [] {
+  auto ops = stub_ops<fi_ops_cm>(kEnosys);
+  ops.setname = set_name;
+  ops.getname = get_name;
+  return ops;
+}();
+
+constinit fi_ops_collective collective_ops = stub_ops<fi_ops_collective>(kEnosys);
 
 engine::EndpointType type_of(const fi_info& info) {
   const bool dgram = info.ep_attr != nullptr && info.ep_attr->type == FI_EP_DGRAM;
@@ -87,7 +102,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              info.caps & FI_RMA ? &rma_ops_disabled : &rma_ops_unsupported,
              info.caps & FI_TAGGED ? &tagged_ops_disabled : &tagged_ops_unsupported,
              info.caps & FI_ATOMIC ? &atomic_ops_disabled : &atomic_ops_unsupported,
-             &collective_ops_unsupported},
+             &collective_ops},
       options_(info),
       type_(type_of(info)),
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
@@ -157,7 +172,7 @@ int Endpoint::enable() {
   if (const int error = bound_.check_complete(options_.caps())) return error;
   if (const int error = ensure_engine()) return error;
   const protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
-  owned_engine_->attach(bound_.av().book(), bindings);
+  owned_engine_->attach(bound_.av().address_table(), bindings);
   bound_.add_engine(*owned_engine_);
   if (bindings.regions != nullptr) domain_->mr_progress().add_engine(*owned_engine_);
   const CompletionMode mode = bound_.completion_mode();
@@ -185,52 +200,27 @@ ssize_t Endpoint::cancel(void* context) {
   return 0;
 }
 
-ssize_t Endpoint::write(protocol::WriteOp& op, const TxFlags& flags) noexcept {
-  op.report = flags.report;
-  op.inject = flags.inject;
-  op.more = flags.more;
-  op.fence = flags.fence;
+ssize_t Endpoint::access(protocol::WriteOp& op, const TxFlags& flags) noexcept {
+  apply(flags, op);
   const EpOptions::Limits& limits = options_.limits(Operation::rma);
-  if (op.length > (op.inject ? limits.inject_size : limits.max_size))
-    return op.inject ? -FI_EINVAL : -FI_EMSGSIZE;
-  try {
-    Status status = engine_->write(op);
-    if (status == Status::again) status = repeat_after_progress([&] { return engine_->write(op); });
-    return -fi_errno_of(status);
-  } catch (...) {
-    return -fi_errno_of_exception();
-  }
+  if (const ssize_t error = check_size(limits, op.length, op.inject)) return error;
+  return post<&engine::Engine::write>(op);
 }
 
-ssize_t Endpoint::read(protocol::ReadOp& op, const TxFlags& flags) noexcept {
-  op.report = flags.report;
-  op.more = flags.more;
-  op.fence = flags.fence;
-  if (op.length > options_.limits(Operation::rma).max_size) return -FI_EMSGSIZE;
-  try {
-    Status status = engine_->read(op);
-    if (status == Status::again) status = repeat_after_progress([&] { return engine_->read(op); });
-    return -fi_errno_of(status);
-  } catch (...) {
-    return -fi_errno_of_exception();
-  }
+/// FI_INJECT says nothing about buffers that are read into.
+ssize_t Endpoint::access(protocol::ReadOp& op, const TxFlags& flags) noexcept {
+  apply(flags, op);
+  if (const ssize_t error = check_size(options_.limits(Operation::rma), op.length, false)) return error;
+  return post<&engine::Engine::read>(op);
 }
 
-ssize_t Endpoint::atomic_access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept {
-  op.report = flags.report;
-  op.inject = flags.inject;
-  op.more = flags.more;
-  op.fence = flags.fence;
+ssize_t Endpoint::access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept {
+  apply(flags, op);
   const EpOptions::Limits& limits = options_.limits(Operation::atomic);
-  if (op.length > limits.max_size) return -FI_EMSGSIZE;
-  if (op.inject && op.length * op.code.operands() > limits.inject_size) return -FI_EINVAL;
-  try {
-    Status status = engine_->atomic(op);
-    if (status == Status::again) status = repeat_after_progress([&] { return engine_->atomic(op); });
-    return -fi_errno_of(status);
-  } catch (...) {
-    return -fi_errno_of_exception();
-  }
+  if (const ssize_t error = check_size(limits, op.length, false)) return error;
+  const std::size_t injected = op.inject ? op.length * op.code.operands() : 0;
+  if (const ssize_t error = check_size(limits, injected, true)) return error;
+  return post<&engine::Engine::atomic>(op);
 }
 
 int Endpoint::get_name(void* address, std::size_t* size) {

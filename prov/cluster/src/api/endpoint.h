@@ -22,7 +22,7 @@
 
 namespace cluster::api {
 
-class Endpoint : public fid_ep {
+class Endpoint : public fid_ep, public RefCounted {
  public:
   using Handle = fid_ep;
   using Operation = EpOptions::Operation;
@@ -33,15 +33,14 @@ class Endpoint : public fid_ep {
   // Data operations, of enabled endpoints only. `flags` are those of the call, or the endpoint's.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
-  ssize_t write(protocol::WriteOp& op, const TxFlags& flags) noexcept;
-  ssize_t read(protocol::ReadOp& op, const TxFlags& flags) noexcept;
-  ssize_t atomic_access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;
+  ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
+  ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
+  ssize_t access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;
 
   EpOptions& options() { return options_; }
   const EpOptions& options() const { return options_; }
   /// The endpoint that an alias belongs to, or itself.
   Endpoint& original() { return original_ ? *original_ : *this; }
-  RefCount& ref_count() { return ref_count_; }
 
   // Control operations; all but open_alias() are called on originals.
   int open_alias(fid_t* handle, std::uint64_t flags);
@@ -62,10 +61,13 @@ class Endpoint : public fid_ep {
 
   int ensure_engine();
   void go_live(engine::Engine& engine, const CompletionMode& mode);
-  /// The engine had no capacity: repeats `call` after one turn of progress, for callers that only repeat
-  /// theirs.
-  template <typename Call>
-  Status repeat_after_progress(Call&& call);
+  template <typename Op>
+  static void apply(const TxFlags& flags, Op& op);
+  static ssize_t check_size(const EpOptions::Limits& limits, std::size_t length, bool inject);
+  template <auto engine_call, typename Op>
+  ssize_t post(const Op& op) noexcept;
+  template <auto engine_call, typename Op>
+  Status repeat_after_progress(const Op& op);
 
   engine::Engine* engine_ = nullptr;  ///< null until fi_enable
   EpOptions options_;
@@ -73,7 +75,6 @@ class Endpoint : public fid_ep {
   SocketAddress requested_name_;
   Ref<Domain> domain_;
   BoundFids bound_;
-  RefCount ref_count_;
   Ref<Endpoint> original_;          ///< of an alias
   std::vector<Endpoint*> aliases_;  ///< of an original; guarded by aliases_lock_
   std::mutex aliases_lock_;
@@ -82,29 +83,46 @@ class Endpoint : public fid_ep {
 
 inline Endpoint& endpoint_of(fid_ep* handle) { return static_cast<Endpoint&>(*handle); }
 
-template <typename Call>
-[[gnu::noinline]] Status Endpoint::repeat_after_progress(Call&& call) {
-  engine_->poll(false);
-  return call();
-}
-
-inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexcept {
-  op.completion_level = flags.completion_level;
-  op.report = flags.report;
+template <typename Op>
+void Endpoint::apply(const TxFlags& flags, Op& op) {
   op.inject = flags.inject;
+  op.report = flags.report;
   op.more = flags.more;
   op.fence = flags.fence;
-  const EpOptions::Limits& limits = options_.limits(op.tagged ? Operation::tagged : Operation::msg);
-  if (op.length > (op.inject ? limits.inject_size : limits.max_size)) [[unlikely]] {
-    return op.inject ? -FI_EINVAL : -FI_EMSGSIZE;
-  }
+}
+
+/// 0, or a negative libfabric error: the operation is too long, or its data too long to be injected.
+inline ssize_t Endpoint::check_size(const EpOptions::Limits& limits, std::size_t length, bool inject) {
+  if (length <= (inject ? limits.inject_size : limits.max_size)) [[likely]]
+    return 0;
+  return inject ? -FI_EINVAL : -FI_EMSGSIZE;
+}
+
+/// If the engine has no capacity, the call is repeated after one turn of progress, for applications that do
+/// nothing but repeat theirs.
+template <auto engine_call, typename Op>
+ssize_t Endpoint::post(const Op& op) noexcept {
   try {
-    Status status = engine_->send(op);
-    if (status == Status::again) status = repeat_after_progress([&] { return engine_->send(op); });
+    Status status = (engine_->*engine_call)(op);
+    if (status == Status::again) status = repeat_after_progress<engine_call>(op);
     return status == Status::ok ? 0 : -fi_errno_of(status);
   } catch (...) {
     return -fi_errno_of_exception();
   }
+}
+
+template <auto engine_call, typename Op>
+[[gnu::noinline]] Status Endpoint::repeat_after_progress(const Op& op) {
+  engine_->poll(false);
+  return (engine_->*engine_call)(op);
+}
+
+inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexcept {
+  apply(flags, op);
+  op.completion_level = flags.completion_level;
+  const EpOptions::Limits& limits = options_.limits(op.tagged ? Operation::tagged : Operation::msg);
+  if (const ssize_t error = check_size(limits, op.length, op.inject)) return error;
+  return post<&engine::Engine::send>(op);
 }
 
 inline ssize_t Endpoint::receive(const protocol::RecvOp& op) noexcept {

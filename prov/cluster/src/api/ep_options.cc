@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info has no size
 
+/// The attributes that fi_info points to; all zero if there are none.
+template <typename Attributes>
+Attributes attributes_at(const Attributes* attributes) {
+  return attributes != nullptr ? *attributes : Attributes{};
+}
+
 /// Zero in fi_info stands for the default.
 std::size_t value_or(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }
 
@@ -34,32 +40,29 @@ std::uint64_t direction_of(std::uint64_t flags) {
 }  // namespace
 
 int EpOptions::check(const fi_info& info) {
-  if (const fi_ep_attr* attributes = info.ep_attr) {
-    const int type = number_of(attributes->type);
-    if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
-    if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
-    if (attributes->tx_ctx_cnt == FI_SHARED_CONTEXT || attributes->rx_ctx_cnt == FI_SHARED_CONTEXT) {
-      return -FI_EINVAL;
-    }
-  }
-  if (info.tx_attr != nullptr && (info.tx_attr->op_flags & kTxFlagsUnsupported)) return -FI_EBADFLAGS;
-  if (info.rx_attr != nullptr && (info.rx_attr->op_flags & kRxFlagsUnsupported)) return -FI_EBADFLAGS;
+  const fi_ep_attr ep = attributes_at(info.ep_attr);
+  const int type = number_of(ep.type);
+  if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
+  if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
+  if (ep.tx_ctx_cnt == FI_SHARED_CONTEXT || ep.rx_ctx_cnt == FI_SHARED_CONTEXT) return -FI_EINVAL;
+  if (attributes_at(info.tx_attr).op_flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
+  if (attributes_at(info.rx_attr).op_flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
   return 0;
 }
 
 EpOptions::EpOptions(const fi_info& info)
     : source_mask_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAddrUnspec),
       caps_(info.caps),
-      ordering_(ordering_for(info.tx_attr != nullptr ? info.tx_attr->msg_order : 0)),
-      tx_op_flags_(info.tx_attr != nullptr ? info.tx_attr->op_flags : 0),
-      rx_op_flags_(info.rx_attr != nullptr ? info.rx_attr->op_flags : 0),
-      tx_size_(value_or(info.tx_attr != nullptr ? info.tx_attr->size : 0, kSizeDefault)),
-      rx_size_(value_or(info.rx_attr != nullptr ? info.rx_attr->size : 0, kSizeDefault)) {
-  const std::size_t message = value_or(info.ep_attr != nullptr ? info.ep_attr->max_msg_size : 0,
-                                       std::numeric_limits<std::size_t>::max());
+      ordering_(ordering_for(attributes_at(info.tx_attr).msg_order)),
+      tx_op_flags_(attributes_at(info.tx_attr).op_flags),
+      rx_op_flags_(attributes_at(info.rx_attr).op_flags),
+      tx_size_(value_or(attributes_at(info.tx_attr).size, kSizeDefault)),
+      rx_size_(value_or(attributes_at(info.rx_attr).size, kSizeDefault)) {
+  const std::size_t message =
+      value_or(attributes_at(info.ep_attr).max_msg_size, std::numeric_limits<std::size_t>::max());
   const std::size_t inject =
-      std::min({value_or(info.tx_attr != nullptr ? info.tx_attr->inject_size : 0, protocol::kInjectMax),
-                protocol::kInjectMax, message});
+      std::min({value_or(attributes_at(info.tx_attr).inject_size, protocol::kInjectMax), protocol::kInjectMax,
+                message});
   for (Limits& limits : limits_) limits = {message, inject};
   limits_[static_cast<std::size_t>(Operation::atomic)].max_size = std::min(message, protocol::kAtomicMax);
   translate_flags();

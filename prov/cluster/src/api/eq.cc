@@ -35,22 +35,7 @@ const char* error_text(fid_eq*, int, const void*, char* buffer, std::size_t size
   return buffer;
 }
 
-int control(fid* eq, int command, void* argument) noexcept {
-  Eq& object = object_of<Eq>(eq);
-  return guarded([&] {
-    return control_wait(command, argument, object.wait_object(), [&] { return object.sleeper(); });
-  });
-}
-
-constinit fi_ops eq_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close_object<Eq>,
-    .bind = kEnosys,
-    .control = control,
-    .ops_open = kEnosys,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops eq_fid_ops = fid_ops({.close = close_object<Eq>, .control = control_wait<Eq>});
 
 constinit fi_ops_eq eq_ops = {
     .size = sizeof(fi_ops_eq),
@@ -106,12 +91,12 @@ ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeo
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
   const ssize_t result = wait_until(
       fabric_->platform(), timeout, [&] { return read(event, buffer, size, flags); },
-      [&] { return wait_object_ == FI_WAIT_YIELD ? nullptr : sleeper(); },
-      [](engine::Sleeper&) { return kForever; });
+      [&] { return sleeper(); }, [](engine::Sleeper&) { return kForever; });
   return result == -FI_EINTR ? -FI_EAGAIN : result;
 }
 
 engine::Sleeper* Eq::sleeper() {
+  if (wait_object_ == FI_WAIT_YIELD) return nullptr;
   const std::lock_guard guard(lock_);
   if (sleeper_ == nullptr) {
     sleeper_ = fabric_->platform().open_sleeper();
@@ -122,7 +107,7 @@ engine::Sleeper* Eq::sleeper() {
 
 int Eq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  if (wait_object_ == FI_WAIT_YIELD || sleeper() == nullptr) return -FI_EAGAIN;
+  if (sleeper() == nullptr) return -FI_EAGAIN;
   const std::lock_guard guard(lock_);
   return events_.empty() ? 0 : -FI_EAGAIN;
 }

@@ -17,7 +17,7 @@
 
 namespace cluster::api {
 
-class Eq : public fid_eq {
+class Eq : public fid_eq, public RefCounted {
  public:
   using Handle = fid_eq;
 
@@ -27,12 +27,11 @@ class Eq : public fid_eq {
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
-  /// Opened on first use; null if no descriptors are left.
+  /// Opened on first use; null if waiting threads poll instead of sleeping, or no descriptors are left.
   engine::Sleeper* sleeper();
   /// fi_trywait: 0 if there is no event.
   int arm();
 
-  RefCount& ref_count() { return ref_count_; }
   fi_wait_obj wait_object() const { return wait_object_; }
 
  private:
@@ -44,7 +43,6 @@ class Eq : public fid_eq {
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
 
   Ref<Fabric> fabric_;
-  RefCount ref_count_;
   SpinLock lock_;
   std::deque<Event> events_;
   std::size_t events_max_;

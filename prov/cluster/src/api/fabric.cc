@@ -10,17 +10,9 @@
 namespace cluster::api {
 namespace {
 
-int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** handle, void* context) noexcept {
-  return guarded([&] { return Domain::open(static_cast<Fabric&>(*fabric), info, handle, context); });
-}
-
 int open_domain2(fid_fabric* fabric, fi_info* info, fid_domain** handle, std::uint64_t flags,
                  void* context) noexcept {
-  return flags == 0 ? open_domain(fabric, info, handle, context) : -FI_ENOSYS;
-}
-
-int open_eq(fid_fabric* fabric, fi_eq_attr* attributes, fid_eq** handle, void* context) noexcept {
-  return guarded([&] { return Eq::open(static_cast<Fabric&>(*fabric), attributes, handle, context); });
+  return flags == 0 ? open_object<Domain, Fabric>(fabric, info, handle, context) : -FI_ENOSYS;
 }
 
 int arm(fid* object) {
@@ -43,21 +35,13 @@ int trywait(fid_fabric*, fid** objects, int count) noexcept {
   });
 }
 
-constinit fi_ops fabric_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close_object<Fabric>,
-    .bind = kEnosys,
-    .control = kEnosys,
-    .ops_open = kEnosys,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops fabric_fid_ops = fid_ops({.close = close_object<Fabric>});
 
 constinit fi_ops_fabric fabric_ops = {
     .size = sizeof(fi_ops_fabric),
-    .domain = open_domain,
+    .domain = open_object<Domain, Fabric>,
     .passive_ep = kEnosys,
-    .eq_open = open_eq,
+    .eq_open = open_object<Eq, Fabric>,
     .wait_open = kEnosys,
     .trywait = trywait,
     .domain2 = open_domain2,

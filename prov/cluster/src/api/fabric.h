@@ -7,7 +7,7 @@
 //
 //   fabric domain av cq cntr eq mr           one libfabric object each
 //   endpoint ep_options bound_fids           the endpoint; its options; the objects bound to it
-//   *_ops.cc recvmsg                         one ops table each; receives with flags
+//   *_ops.cc                                 the ops tables of an endpoint
 //   progress mr_progress poll_backoff wait   progress on engines; when a reader yields; blocking waits
 //
 // Sources: the manual pages of libfabric 1.17 to 2.x.
@@ -23,18 +23,16 @@ namespace cluster::api {
 /// The provider's fi_fabric. `platform` outlives the fabric.
 int open_fabric(fi_fabric_attr* attributes, fid_fabric** handle, void* context, Platform& platform);
 
-class Fabric : public fid_fabric {
+class Fabric : public fid_fabric, public RefCounted {
  public:
   using Handle = fid_fabric;
 
   Fabric(Platform& platform, std::uint32_t version, void* context);
 
   Platform& platform() { return platform_; }
-  RefCount& ref_count() { return ref_count_; }
 
  private:
   Platform& platform_;
-  RefCount ref_count_;
 };
 
 }  // namespace cluster::api

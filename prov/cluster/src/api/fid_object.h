@@ -10,6 +10,8 @@
 #include <rdma/fi_errno.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "api/errno_map.h"
@@ -31,6 +33,27 @@ struct ErrorStub {
 inline constexpr ErrorStub<FI_ENOSYS> kEnosys;
 inline constexpr ErrorStub<FI_EOPBADSTATE> kEopbadstate;
 
+/// An ops table in which every entry is `stub`. All of libfabric's tables are a size and function pointers.
+template <typename Table, typename Stub>
+constexpr Table stub_ops(Stub stub) {
+  constexpr std::size_t kEntries = (sizeof(Table) - sizeof(std::size_t)) / sizeof(void (*)());
+  return [stub]<std::size_t... entry>(std::index_sequence<entry...>) {
+    return Table{sizeof(Table), (static_cast<void>(entry), stub)...};
+  }
+  (std::make_index_sequence<kEntries>());
+}
+
+/// The entries of fi_ops that objects of this provider have; the others are not implemented.
+struct FidOps {
+  int (*close)(fid*);
+  int (*bind)(fid*, fid*, std::uint64_t) = kEnosys;
+  int (*control)(fid*, int, void*) = kEnosys;
+  int (*ops_open)(fid*, const char*, std::uint64_t, void**, void*) = kEnosys;
+};
+constexpr fi_ops fid_ops(const FidOps& ops) {
+  return {sizeof(fi_ops), ops.close, ops.bind, ops.control, ops.ops_open, kEnosys, kEnosys};
+}
+
 /// Calls what may throw; an exception becomes a negative libfabric error.
 template <typename Call>
 auto guarded(Call&& call) noexcept -> decltype(call()) {
@@ -41,24 +64,31 @@ auto guarded(Call&& call) noexcept -> decltype(call()) {
   }
 }
 
+/// fi_domain, fi_cq_open and the like: the table entry of a parent that opens an Object.
+template <typename Object, typename Parent, typename Attributes>
+int open_object(typename Parent::Handle* parent, Attributes* attributes, typename Object::Handle** handle,
+                void* context) noexcept {
+  return guarded([&] { return Object::open(static_cast<Parent&>(*parent), attributes, handle, context); });
+}
+
 /// The object behind a plain fid; Object::Handle is the libfabric handle it derives from.
 template <typename Object>
 Object& object_of(fid* plain) {
   return *static_cast<Object*>(reinterpret_cast<typename Object::Handle*>(plain));
 }
 
-/// How many other objects hold this one.
-class RefCount {
+/// Base of objects that others hold: counts them.
+class RefCounted {
  public:
-  bool any() const { return count_.load(std::memory_order_acquire) != 0; }
-  void enter() { count_.fetch_add(1, std::memory_order_relaxed); }
-  void leave() { count_.fetch_sub(1, std::memory_order_release); }
+  bool has_refs() const { return count_.load(std::memory_order_acquire) != 0; }
+  void add_ref() { count_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_ref() { count_.fetch_sub(1, std::memory_order_release); }
 
  private:
   std::atomic<int> count_{0};
 };
 
-/// A pointer that counts in the RefCount of its object; may be null.
+/// A pointer that counts at its object, which is RefCounted; may be null.
 template <typename Object>
 class Ref {
  public:
@@ -69,12 +99,12 @@ class Ref {
   Ref& operator=(const Ref&) = delete;
 
   void set(Object& object) {
-    object.ref_count().enter();
+    object.add_ref();
     reset();
     object_ = &object;
   }
   void reset() {
-    if (object_ != nullptr) object_->ref_count().leave();
+    if (object_ != nullptr) object_->drop_ref();
     object_ = nullptr;
   }
   explicit operator bool() const { return object_ != nullptr; }
@@ -90,7 +120,7 @@ class Ref {
 template <typename Object>
 int close_object(fid* plain) noexcept {
   Object& object = object_of<Object>(plain);
-  if (object.ref_count().any()) return -FI_EBUSY;
+  if (object.has_refs()) return -FI_EBUSY;
   delete &object;
   return 0;
 }

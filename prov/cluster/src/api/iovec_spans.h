@@ -1,41 +1,32 @@
-// The buffers of an iovec as spans, at most protocol::kIovMax of them. Unused elements are not initialized,
-// because every fi_sendv would pay for it.
+// The buffers of an iovec as spans, at most protocol::kIovMax of them, and their length together: what every
+// call with a vector passes on.
 #pragma once
 
 #include <rdma/fabric.h>
 
-#include <array>
-#include <span>
-
-#include "base/bytes.h"
-#include "protocol/ops.h"
+#include "protocol/iov_array.h"
 
 namespace cluster::api {
 
 template <typename Bytes>
 class IovecSpans {
  public:
-  IovecSpans() {}
-
   /// False if there are more than kIovMax.
   bool read(const iovec* vector, std::size_t count) {
-    if (count > spans_.size() || (count > 0 && vector == nullptr)) return false;
+    if (count > protocol::kIovMax || (count > 0 && vector == nullptr)) return false;
     for (std::size_t i = 0; i < count; ++i) add(as_bytes(vector[i].iov_base, vector[i].iov_len));
     return true;
   }
   /// There are fewer than kIovMax.
   void add(Bytes bytes) {
-    spans_[count_++] = bytes;
+    spans_.add(bytes);
     length_ += bytes.size();
   }
-  std::span<const Bytes> spans() const { return {spans_.data(), count_}; }
+  std::span<const Bytes> spans() const { return spans_.all(); }
   std::size_t length() const { return length_; }
 
  private:
-  union {
-    std::array<Bytes, protocol::kIovMax> spans_;  ///< only the first count_ are ever written
-  };
-  std::size_t count_ = 0;
+  protocol::IovArray<Bytes> spans_;
   std::size_t length_ = 0;
 };
 

@@ -43,15 +43,7 @@ int control(fid* plain, int command, void* argument) noexcept {
   }
 }
 
-constinit fi_ops mr_fid_ops = {
-    .size = sizeof(fi_ops),
-    .close = close,
-    .bind = bind,
-    .control = control,
-    .ops_open = kEnosys,
-    .tostr = kEnosys,
-    .ops_set = kEnosys,
-};
+constinit fi_ops mr_fid_ops = fid_ops({.close = close, .bind = bind, .control = control});
 
 int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
                         fid_mr** handle) noexcept {

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <rdma/fi_atomic.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
@@ -26,9 +24,7 @@ extern fi_ops_atomic atomic_ops_disabled;
 extern fi_ops_atomic atomic_ops_unsupported;
 int query_atomic(fid_domain* domain, fi_datatype type, fi_op op, fi_atomic_attr* attributes,
                  std::uint64_t flags) noexcept;
-extern fi_ops_collective collective_ops_unsupported;
 extern fi_ops_mr mr_ops;
-extern fi_ops_cm cm_ops;
 
 /// fi_open_ops of an endpoint (endpoint_stats_ops.cc).
 int open_ops(fid* endpoint, const char* name, std::uint64_t flags, void** ops, void* context) noexcept;

@@ -33,10 +33,7 @@ class Platform {
   virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
   /// The address of node and service (null: none, or part of `node`) in this family (none: any); empty if the
   /// name cannot be resolved.
-  virtual SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) {
-    static_cast<void>(node);
-    static_cast<void>(service);
-    static_cast<void>(family);
+  virtual SocketAddress resolve(const char* /*node*/, const char* /*service*/, SocketAddress::Family) {
     return {};
   }
 };

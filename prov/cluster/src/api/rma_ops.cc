@@ -1,5 +1,6 @@
 // Remote reads and writes (fi_rma).
 #include <array>
+#include <type_traits>
 
 #include "api/endpoint.h"
 #include "api/iovec_spans.h"
@@ -30,129 +31,103 @@ struct RemoteRanges {
   std::span<const RmaIov> span() const { return {ranges.data(), count}; }
 };
 
-template <typename Op, typename Bytes>
-Op make_op(std::span<const Bytes> local, std::span<const RmaIov> remote, std::size_t length, fi_addr_t peer,
-           void* context) {
-  Op op;
-  op.slices = local;
+// In all of these `op` is a ReadOp or a WriteOp that lacks buffers and ranges.
+
+template <typename Op>
+ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typename Op::Buffer> buffers,
+               std::span<const RmaIov> remote, std::size_t length, Op& op) noexcept {
+  op.slices = buffers;
   op.remote = remote;
   op.length = length;
-  op.to = peer;
-  op.context = context;
-  return op;
+  return endpoint.access(op, flags);
+}
+
+template <typename Op>
+ssize_t access_buffer(Endpoint& endpoint, const TxFlags& flags, typename Op::Buffer bytes,
+                      std::uint64_t address, std::uint64_t key, Op op) noexcept {
+  const RmaIov range{address, key, bytes.size()};
+  return access(endpoint, flags, {&bytes, 1}, {&range, 1}, range.length, op);
+}
+
+template <typename Op>
+ssize_t access_vector(fid_ep* handle, const iovec* vector, std::size_t count, std::uint64_t address,
+                      std::uint64_t key, Op op) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  IovecSpans<typename Op::Buffer> buffers;
+  if (!buffers.read(vector, count)) return -FI_EINVAL;
+  const RmaIov range{address, key, buffers.length()};
+  return access(endpoint, endpoint.options().tx_flags(), buffers.spans(), {&range, 1}, range.length, op);
+}
+
+/// The flags of the call replace the endpoint's.
+template <typename Op>
+ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t flags) noexcept {
+  if (flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
+  Endpoint& endpoint = endpoint_of(handle);
+  const TxFlags tx_flags = endpoint.options().tx_flags(flags);
+  IovecSpans<typename Op::Buffer> buffers;
+  RemoteRanges remote;
+  if (!buffers.read(message->msg_iov, message->iov_count)) return -FI_EINVAL;
+  if (!remote.read(message->rma_iov, message->rma_iov_count)) return -FI_EINVAL;
+  if (buffers.length() != remote.length) return -FI_EINVAL;
+  Op op{{.to = message->addr, .context = message->context}};
+  if constexpr (std::is_same_v<Op, WriteOp>) {
+    op.data = message->data;
+    op.has_data = tx_flags.has_data;
+  }
+  return access(endpoint, tx_flags, buffers.spans(), remote.span(), remote.length, op);
+}
+
+WriteOp write_op(fi_addr_t peer, void* context) { return {{.to = peer, .context = context}}; }
+
+WriteOp write_op(fi_addr_t peer, void* context, std::uint64_t data) {
+  return {{.to = peer, .context = context}, {}, data, true};
 }
 
 ssize_t read(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t peer, std::uint64_t address,
              std::uint64_t key, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  const Bytes bytes = as_bytes(buffer, size);
-  const RmaIov range{address, key, size};
-  auto op = make_op<ReadOp, Bytes>({&bytes, 1}, {&range, 1}, size, peer, context);
-  return endpoint.read(op, endpoint.options().tx_flags());
+  return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
+                       ReadOp{{.to = peer, .context = context}});
 }
 
 ssize_t readv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
               std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  IovecSpans<Bytes> buffers;
-  if (!buffers.read(vector, count)) return -FI_EINVAL;
-  const RmaIov range{address, key, buffers.length()};
-  auto op = make_op<ReadOp>(buffers.spans(), {&range, 1}, range.length, peer, context);
-  return endpoint.read(op, endpoint.options().tx_flags());
-}
-
-ssize_t readmsg(fid_ep* handle, const fi_msg_rma* message, std::uint64_t flags) noexcept {
-  if (flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
-  Endpoint& endpoint = endpoint_of(handle);
-  IovecSpans<Bytes> buffers;
-  RemoteRanges remote;
-  if (!buffers.read(message->msg_iov, message->iov_count)) return -FI_EINVAL;
-  if (!remote.read(message->rma_iov, message->rma_iov_count)) return -FI_EINVAL;
-  if (buffers.length() != remote.length) return -FI_EINVAL;
-  auto op = make_op<ReadOp>(buffers.spans(), remote.span(), remote.length, message->addr, message->context);
-  return endpoint.read(op, endpoint.options().tx_flags(flags));
+  return access_vector(handle, vector, count, address, key, ReadOp{{.to = peer, .context = context}});
 }
 
 ssize_t write(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t peer,
               std::uint64_t address, std::uint64_t key, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  const ConstBytes bytes = as_bytes(buffer, size);
-  const RmaIov range{address, key, size};
-  auto op = make_op<WriteOp, ConstBytes>({&bytes, 1}, {&range, 1}, size, peer, context);
-  return endpoint.write(op, endpoint.options().tx_flags());
+  return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
+                       write_op(peer, context));
 }
 
 ssize_t writev(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
                std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  IovecSpans<ConstBytes> buffers;
-  if (!buffers.read(vector, count)) return -FI_EINVAL;
-  const RmaIov range{address, key, buffers.length()};
-  auto op = make_op<WriteOp>(buffers.spans(), {&range, 1}, range.length, peer, context);
-  return endpoint.write(op, endpoint.options().tx_flags());
-}
-
-ssize_t writemsg(fid_ep* handle, const fi_msg_rma* message, std::uint64_t flags) noexcept {
-  if (flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
-  Endpoint& endpoint = endpoint_of(handle);
-  IovecSpans<ConstBytes> buffers;
-  RemoteRanges remote;
-  if (!buffers.read(message->msg_iov, message->iov_count)) return -FI_EINVAL;
-  if (!remote.read(message->rma_iov, message->rma_iov_count)) return -FI_EINVAL;
-  if (buffers.length() != remote.length) return -FI_EINVAL;
-  const TxFlags tx_flags = endpoint.options().tx_flags(flags);
-  auto op = make_op<WriteOp>(buffers.spans(), remote.span(), remote.length, message->addr, message->context);
-  op.data = message->data;
-  op.has_data = tx_flags.has_data;
-  return endpoint.write(op, tx_flags);
+  return access_vector(handle, vector, count, address, key, write_op(peer, context));
 }
 
 /// No completion reports the success of an injected write; a failure is reported.
 ssize_t inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t peer, std::uint64_t address,
                std::uint64_t key) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  const ConstBytes bytes = as_bytes(buffer, size);
-  const RmaIov range{address, key, size};
-  auto op = make_op<WriteOp, ConstBytes>({&bytes, 1}, {&range, 1}, size, peer, nullptr);
-  return endpoint.write(op, endpoint.options().inject_flags());
+  return access_buffer(endpoint, endpoint.options().inject_flags(), as_bytes(buffer, size), address, key,
+                       write_op(peer, nullptr));
 }
 
 ssize_t writedata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
                   fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  const ConstBytes bytes = as_bytes(buffer, size);
-  const RmaIov range{address, key, size};
-  auto op = make_op<WriteOp, ConstBytes>({&bytes, 1}, {&range, 1}, size, peer, context);
-  op.data = data;
-  op.has_data = true;
-  return endpoint.write(op, endpoint.options().tx_flags());
+  return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
+                       write_op(peer, context, data));
 }
 
 ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  const ConstBytes bytes = as_bytes(buffer, size);
-  const RmaIov range{address, key, size};
-  auto op = make_op<WriteOp, ConstBytes>({&bytes, 1}, {&range, 1}, size, peer, nullptr);
-  op.data = data;
-  op.has_data = true;
-  return endpoint.write(op, endpoint.options().inject_flags());
-}
-
-template <typename Answer>
-constexpr fi_ops_rma stub_ops(Answer answer) {
-  return {
-      .size = sizeof(fi_ops_rma),
-      .read = answer,
-      .readv = answer,
-      .readmsg = answer,
-      .write = answer,
-      .writev = answer,
-      .writemsg = answer,
-      .inject = answer,
-      .writedata = answer,
-      .injectdata = answer,
-  };
+  return access_buffer(endpoint, endpoint.options().inject_flags(), as_bytes(buffer, size), address, key,
+                       write_op(peer, nullptr, data));
 }
 
 }  // namespace
@@ -161,15 +136,15 @@ constinit fi_ops_rma rma_ops = {
     .size = sizeof(fi_ops_rma),
     .read = read,
     .readv = readv,
-    .readmsg = readmsg,
+    .readmsg = access_message<ReadOp>,
     .write = write,
     .writev = writev,
-    .writemsg = writemsg,
+    .writemsg = access_message<WriteOp>,
     .inject = inject,
     .writedata = writedata,
     .injectdata = injectdata,
 };
-constinit fi_ops_rma rma_ops_disabled = stub_ops(kEopbadstate);
-constinit fi_ops_rma rma_ops_unsupported = stub_ops(kEnosys);
+constinit fi_ops_rma rma_ops_disabled = stub_ops<fi_ops_rma>(kEopbadstate);
+constinit fi_ops_rma rma_ops_unsupported = stub_ops<fi_ops_rma>(kEnosys);
 
 }  // namespace cluster::api

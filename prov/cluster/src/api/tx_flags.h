@@ -9,12 +9,13 @@
 namespace cluster::api {
 
 struct TxFlags {
-  protocol::CompletionLevel completion_level = protocol::CompletionLevel::transmit;
-  bool report = true;
+  // In the order of protocol::SendOp, so that they are copied at once.
   bool inject = false;
-  bool has_data = false;
+  bool report = true;
   bool more = false;
   bool fence = false;
+  protocol::CompletionLevel completion_level = protocol::CompletionLevel::transmit;
+  bool has_data = false;
 };
 
 /// Flags that are refused because ignoring them would break what they ask for.

@@ -28,20 +28,24 @@ inline int check_wait_object(const fi_wait_obj& object) {
   }
 }
 
-/// fi_control of queues and counters. `sleeper()` returns null if no descriptors are left.
-template <typename MakeSleeper>
-int control_wait(int command, void* argument, fi_wait_obj object, MakeSleeper&& sleeper) {
+/// fi_control of queues and counters.
+template <typename Object>
+int control_wait(fid* plain, int command, void* argument) noexcept {
   if (command != FI_GETWAITOBJ && command != FI_GETWAIT) return -FI_ENOSYS;
   if (argument == nullptr) return -FI_EINVAL;
+  Object& object = object_of<Object>(plain);
+  const fi_wait_obj wait_object = object.wait_object();
   if (command == FI_GETWAITOBJ) {
-    *static_cast<fi_wait_obj*>(argument) = object == FI_WAIT_UNSPEC ? FI_WAIT_FD : object;
+    *static_cast<fi_wait_obj*>(argument) = wait_object == FI_WAIT_UNSPEC ? FI_WAIT_FD : wait_object;
     return 0;
   }
-  if (object == FI_WAIT_NONE || object == FI_WAIT_YIELD) return -FI_ENODATA;
-  engine::Sleeper* const found = sleeper();
-  if (found == nullptr) return -FI_EMFILE;
-  *static_cast<int*>(argument) = found->descriptor();
-  return 0;
+  if (wait_object == FI_WAIT_NONE || wait_object == FI_WAIT_YIELD) return -FI_ENODATA;
+  return guarded([&] {
+    engine::Sleeper* const sleeper = object.sleeper();
+    if (sleeper == nullptr) return -FI_EMFILE;
+    *static_cast<int*>(argument) = sleeper->descriptor();
+    return 0;
+  });
 }
 
 /// How long a thread polls before it sleeps: about what a sleep costs.

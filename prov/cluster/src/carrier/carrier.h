@@ -47,6 +47,12 @@ class Carrier {
   virtual bool acked_on_post() const = 0;
 };
 
+/// Posts a segment with a payload in one piece, which is copied, and of which no acknowledgement is reported.
+inline bool post_copy(Carrier& carrier, wire::Segment segment, ConstBytes payload) {
+  segment.length = static_cast<std::uint32_t>(payload.size());
+  return carrier.post(segment, {{&payload, 1}, 0, payload.size()}, PayloadMode::copy, 0);
+}
+
 /// The size of the next segment of a payload with `left` bytes left, which is cut only if it must be.
 inline std::size_t next_fragment(std::size_t left, const Carrier& carrier, const wire::Segment& segment) {
   return left <= carrier.payload_max(segment) ? left : std::min(left, carrier.fragment_max(segment));

@@ -44,119 +44,48 @@ Value truth(bool value) {
 
 // What is there, the operand and the comparand make what will be there. The constraint says which
 // types have the operation.
-struct Min {
-  template <Ordered V>
-  V operator()(V there, V operand, V) const {
-    return operand < there ? operand : there;
-  }
+constexpr auto kMin = []<Ordered V>(V there, V operand, V) { return operand < there ? operand : there; };
+constexpr auto kMax = []<Ordered V>(V there, V operand, V) { return operand > there ? operand : there; };
+constexpr auto kSum = []<typename V>(V there, V operand, V) {
+  return static_cast<V>(modular(there) + modular(operand));
 };
-struct Max {
-  template <Ordered V>
-  V operator()(V there, V operand, V) const {
-    return operand > there ? operand : there;
-  }
+constexpr auto kProd = []<typename V>(V there, V operand, V) {
+  return static_cast<V>(modular(there) * modular(operand));
 };
-struct Sum {
-  template <typename V>
-  V operator()(V there, V operand, V) const {
-    return static_cast<V>(modular(there) + modular(operand));
-  }
+constexpr auto kLogicalOr = []<typename V>(V there, V operand, V) {
+  return truth<V>(holds(there) || holds(operand));
 };
-struct Prod {
-  template <typename V>
-  V operator()(V there, V operand, V) const {
-    return static_cast<V>(modular(there) * modular(operand));
-  }
+constexpr auto kLogicalAnd = []<typename V>(V there, V operand, V) {
+  return truth<V>(holds(there) && holds(operand));
 };
-struct LogicalOr {
-  template <typename V>
-  V operator()(V there, V operand, V) const {
-    return truth<V>(holds(there) || holds(operand));
-  }
+constexpr auto kLogicalXor = []<typename V>(V there, V operand, V) {
+  return truth<V>(holds(there) != holds(operand));
 };
-struct LogicalAnd {
-  template <typename V>
-  V operator()(V there, V operand, V) const {
-    return truth<V>(holds(there) && holds(operand));
-  }
+constexpr auto kBitOr = []<Integer V>(V there, V operand, V) { return static_cast<V>(there | operand); };
+constexpr auto kBitAnd = []<Integer V>(V there, V operand, V) { return static_cast<V>(there & operand); };
+constexpr auto kBitXor = []<Integer V>(V there, V operand, V) { return static_cast<V>(there ^ operand); };
+constexpr auto kRead = []<typename V>(V there, V, V) { return there; };
+constexpr auto kWrite = []<typename V>(V, V operand, V) { return operand; };
+constexpr auto kSwapEqual = []<typename V>(V there, V operand, V comparand) {
+  return comparand == there ? operand : there;
 };
-struct LogicalXor {
-  template <typename V>
-  V operator()(V there, V operand, V) const {
-    return truth<V>(holds(there) != holds(operand));
-  }
+constexpr auto kSwapNotEqual = []<typename V>(V there, V operand, V comparand) {
+  return comparand != there ? operand : there;
 };
-struct BitOr {
-  template <Integer V>
-  V operator()(V there, V operand, V) const {
-    return static_cast<V>(there | operand);
-  }
+constexpr auto kSwapLessEqual = []<Ordered V>(V there, V operand, V comparand) {
+  return comparand <= there ? operand : there;
 };
-struct BitAnd {
-  template <Integer V>
-  V operator()(V there, V operand, V) const {
-    return static_cast<V>(there & operand);
-  }
+constexpr auto kSwapLess = []<Ordered V>(V there, V operand, V comparand) {
+  return comparand < there ? operand : there;
 };
-struct BitXor {
-  template <Integer V>
-  V operator()(V there, V operand, V) const {
-    return static_cast<V>(there ^ operand);
-  }
+constexpr auto kSwapGreaterEqual = []<Ordered V>(V there, V operand, V comparand) {
+  return comparand >= there ? operand : there;
 };
-struct Read {
-  template <typename V>
-  V operator()(V there, V, V) const {
-    return there;
-  }
+constexpr auto kSwapGreater = []<Ordered V>(V there, V operand, V comparand) {
+  return comparand > there ? operand : there;
 };
-struct Write {
-  template <typename V>
-  V operator()(V, V operand, V) const {
-    return operand;
-  }
-};
-struct SwapEqual {
-  template <typename V>
-  V operator()(V there, V operand, V comparand) const {
-    return comparand == there ? operand : there;
-  }
-};
-struct SwapNotEqual {
-  template <typename V>
-  V operator()(V there, V operand, V comparand) const {
-    return comparand != there ? operand : there;
-  }
-};
-struct SwapLessEqual {
-  template <Ordered V>
-  V operator()(V there, V operand, V comparand) const {
-    return comparand <= there ? operand : there;
-  }
-};
-struct SwapLess {
-  template <Ordered V>
-  V operator()(V there, V operand, V comparand) const {
-    return comparand < there ? operand : there;
-  }
-};
-struct SwapGreaterEqual {
-  template <Ordered V>
-  V operator()(V there, V operand, V comparand) const {
-    return comparand >= there ? operand : there;
-  }
-};
-struct SwapGreater {
-  template <Ordered V>
-  V operator()(V there, V operand, V comparand) const {
-    return comparand > there ? operand : there;
-  }
-};
-struct SwapMasked {
-  template <Integer V>
-  V operator()(V there, V operand, V mask) const {
-    return static_cast<V>((operand & mask) | (there & ~mask));
-  }
+constexpr auto kSwapMasked = []<Integer V>(V there, V operand, V mask) {
+  return static_cast<V>((operand & mask) | (there & ~mask));
 };
 
 template <typename Value>
@@ -168,30 +97,17 @@ Value load(const std::byte* from) {
 
 /// The unsigned integer of that size, for which the processor has atomic instructions; void: none.
 template <std::size_t size>
-struct BitsOf {
-  using Type = void;
-};
-template <>
-struct BitsOf<1> {
-  using Type = std::uint8_t;
-};
-template <>
-struct BitsOf<2> {
-  using Type = std::uint16_t;
-};
-template <>
-struct BitsOf<4> {
-  using Type = std::uint32_t;
-};
-template <>
-struct BitsOf<8> {
-  using Type = std::uint64_t;
-};
+auto bits_of() {
+  if constexpr (size == 1) return std::uint8_t{};
+  if constexpr (size == 2) return std::uint16_t{};
+  if constexpr (size == 4) return std::uint32_t{};
+  if constexpr (size == 8) return std::uint64_t{};
+}
 
 /// Replaces the value by change(value), and returns the previous one.
 template <typename Value, bool changes, typename Change>
 Value exchange(std::byte* place, Change&& change) {
-  using Bits = typename BitsOf<sizeof(Value)>::Type;
+  using Bits = decltype(bits_of<sizeof(Value)>());
   if constexpr (!std::is_void_v<Bits>) {
     if (reinterpret_cast<std::uintptr_t>(place) % sizeof(Bits) == 0) {
       const std::atomic_ref bits(*reinterpret_cast<Bits*>(place));
@@ -213,7 +129,7 @@ Value exchange(std::byte* place, Change&& change) {
 
 template <typename Operation, typename Value>
 void each_element(const AtomicPart& part) {
-  constexpr bool changes = !std::same_as<Operation, Read>;
+  constexpr bool changes = !std::same_as<const Operation, decltype(kRead)>;
   for (std::size_t at = 0; at < part.bytes; at += sizeof(Value)) {
     const Value operand = part.operands != nullptr ? load<Value>(part.operands + at) : Value{};
     const Value comparand = part.comparands != nullptr ? load<Value>(part.comparands + at) : Value{};
@@ -242,7 +158,7 @@ consteval Row row_of() {
 
 /// In the order of wire::AtomicType.
 template <typename Operation>
-consteval Row row() {
+consteval Row row(Operation) {
   return row_of<Operation, std::int8_t, std::uint8_t, std::int16_t, std::uint16_t, std::int32_t,
                 std::uint32_t, std::int64_t, std::uint64_t, float, double, std::complex<float>,
                 std::complex<double>, long double, std::complex<long double>, Int128, UInt128>();
@@ -252,25 +168,25 @@ static_assert(std::numeric_limits<float>::is_iec559 && sizeof(std::complex<long 
 
 /// In the order of wire::AtomicOp.
 constexpr std::array<Row, wire::kAtomicOps> kTable = {
-    row<Min>(),
-    row<Max>(),
-    row<Sum>(),
-    row<Prod>(),
-    row<LogicalOr>(),
-    row<LogicalAnd>(),
-    row<BitOr>(),
-    row<BitAnd>(),
-    row<LogicalXor>(),
-    row<BitXor>(),
-    row<Read>(),
-    row<Write>(),
-    row<SwapEqual>(),
-    row<SwapNotEqual>(),
-    row<SwapLessEqual>(),
-    row<SwapLess>(),
-    row<SwapGreaterEqual>(),
-    row<SwapGreater>(),
-    row<SwapMasked>(),
+    row(kMin),
+    row(kMax),
+    row(kSum),
+    row(kProd),
+    row(kLogicalOr),
+    row(kLogicalAnd),
+    row(kBitOr),
+    row(kBitAnd),
+    row(kLogicalXor),
+    row(kBitXor),
+    row(kRead),
+    row(kWrite),
+    row(kSwapEqual),
+    row(kSwapNotEqual),
+    row(kSwapLessEqual),
+    row(kSwapLess),
+    row(kSwapGreaterEqual),
+    row(kSwapGreater),
+    row(kSwapMasked),
 };
 
 Function entry(wire::AtomicOp op, wire::AtomicType type) {

@@ -13,45 +13,29 @@ Access access_for(const wire::AtomicCode& code) {
   return code.fetch ? Access::update : Access::write;
 }
 
-/// The previous values of the part at `address` of the peer's request.
-wire::Segment fetched_segment(std::uint32_t sender_id, std::uint64_t address, std::size_t length) {
-  wire::Segment segment;
-  segment.kind = wire::SegmentKind::fetched;
-  segment.id = sender_id;
-  segment.offset = address;
-  segment.length = static_cast<std::uint32_t>(length);
-  return segment;
+/// Posts the previous values of the part at `address` of the peer's request.
+bool post_fetched(Carrier& carrier, std::uint32_t sender_id, std::uint64_t address, ConstBytes before) {
+  return post_copy(carrier, {.kind = wire::SegmentKind::fetched, .id = sender_id, .offset = address}, before);
 }
 
 }  // namespace
 
 Status AtomicProtocol::post(Channel& channel, const AtomicRmaOp& op) {
   if (outgoing_.left() < op.remote.size()) return Status::again;
-  RmaGroup* const group = reporter_.group_for(op);
-  std::size_t base = 0;
-  for (const RmaIov& remote : op.remote) {
-    begin(channel, op, remote, base, group);
-    base += remote.length;
-  }
+  outgoing_.each_range(op, [&](const RmaRange& range) { begin(channel, op, range); });
   if (!channel.tx.empty()) control_.mark_busy(channel);
   return Status::ok;
 }
 
-void AtomicProtocol::begin(Channel& channel, const AtomicRmaOp& op, const RmaIov& remote, std::size_t base,
-                           RmaGroup* group) {
-  AtomicRequest& request = outgoing_.acquire<AtomicRequest>(channel);
-  request.context = op.context;
+void AtomicProtocol::begin(Channel& channel, const AtomicRmaOp& op, const RmaRange& range) {
+  auto& request = outgoing_.acquire<AtomicRequest>(channel, op);
   request.code = op.code;
   request.operands.add(op.slices);
   request.compares.add(op.compares);
   request.results.add(op.results);
-  request.base = request.result_base = base;
-  request.length = remote.length;
-  request.remote = remote;
-  request.more = &remote != &op.remote.back();
-  request.report = op.report;
-  request.fence = op.fence;
-  request.group = group;
+  request.base = range.base;
+  request.length = range.remote.length;
+  request.range = range;
   if (outgoing_.enqueue(request)) advance(request);
   // Nothing has completed it yet: that takes an answer.
   if (op.inject && request.state == OutgoingRequest::State::queued) keep_copy(request, op);
@@ -75,23 +59,19 @@ bool AtomicProtocol::advance(AtomicRequest& request) {
   std::array<std::byte, 2 * wire::kAtomicPart> bytes;
   while (request.posted < request.length) {
     if (channel.rma.atomic_parts >= kPartsMax) return false;
-    wire::Segment segment;
-    segment.kind = wire::SegmentKind::atomic;
-    segment.flags = request.more ? wire::segment_flag::kMore : 0;
-    segment.detail = request.code.packed();
-    segment.id = request.id;
-    segment.offset = request.remote.address + request.posted;
-    segment.key = request.remote.key;
-    segment.total = request.length - request.posted;
+    const wire::Segment segment{.kind = wire::SegmentKind::atomic,
+                                .flags = request.range.last ? std::uint8_t{0} : wire::segment_flag::kMore,
+                                .detail = request.code.packed(),
+                                .id = request.id,
+                                .offset = request.range.remote.address + request.posted,
+                                .total = request.length - request.posted,
+                                .key = request.range.remote.key};
     const std::size_t part = wire::atomic_part(segment.total);
     const std::size_t from = request.base + request.posted;
     const std::size_t arrays = request.code.operands();
     if (arrays > 0) Gather{request.operands.all(), from, part}.copy_to(bytes.data());
     if (arrays > 1) Gather{request.compares.all(), from, part}.copy_to(bytes.data() + part);
-    const ConstBytes payload(bytes.data(), arrays * part);
-    segment.length = static_cast<std::uint32_t>(payload.size());
-    const Gather gather{{&payload, 1}, 0, payload.size()};
-    if (!channel.carrier->post(segment, gather, PayloadMode::copy, 0)) return false;
+    if (!post_copy(*channel.carrier, segment, {bytes.data(), arrays * part})) return false;
     ++request.unanswered;
     ++channel.rma.atomic_parts;
     request.posted += part;
@@ -115,7 +95,9 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   RegionTable* const regions = context_.bindings.regions;
   const bool allowed = regions != nullptr && regions->with(rest, access_for(code), change);
   if (!allowed) return control_.deny(channel, segment.id);
-  if (part == segment.total && !segment.more()) reporter_.atomic_by_peer(rest, code.fetch);
+  if (part == segment.total && !segment.more()) {
+    reporter_.accessed_by_peer(rest, code.fetch ? Access::read : Access::write);
+  }
   if (!code.fetch) return control_.confirm(channel, segment.id);
   respond(channel, segment, {before.data(), part});
 }
@@ -123,10 +105,7 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
 /// Sends the previous values, or keeps them if the carrier has no free bytes.
 void AtomicProtocol::respond(Channel& channel, const wire::Segment& part, ConstBytes before) {
   if (channel.carrier == nullptr) return;
-  const wire::Segment segment = fetched_segment(part.id, part.offset, before.size());
-  if (channel.carrier->post(segment, {{&before, 1}, 0, before.size()}, PayloadMode::copy, 0)) {
-    return control_.mark_pending(channel);
-  }
+  if (post_fetched(*channel.carrier, part.id, part.offset, before)) return control_.mark_pending(channel);
   AtomicResponse* const response = outgoing_.acquire_response<AtomicResponse>(channel);
   if (response == nullptr) return control_.deny(channel, part.id);
   response->sender_id = part.id;
@@ -139,9 +118,7 @@ void AtomicProtocol::respond(Channel& channel, const wire::Segment& part, ConstB
 
 bool AtomicProtocol::stream(AtomicResponse& response) {
   const ConstBytes before(response.copy.get(), response.length);
-  const wire::Segment segment = fetched_segment(response.sender_id, response.address, before.size());
-  const Gather payload{{&before, 1}, 0, before.size()};
-  if (!response.channel->carrier->post(segment, payload, PayloadMode::copy, 0)) return false;
+  if (!post_fetched(*response.channel->carrier, response.sender_id, response.address, before)) return false;
   outgoing_.complete(response, Status::ok);
   return true;
 }
@@ -150,11 +127,11 @@ void AtomicProtocol::on_fetched(Channel& channel, const wire::Segment& segment, 
   OutgoingRequest* const found = outgoing_.find(channel, segment.id);
   if (found == nullptr || found->kind != OutgoingRequest::Kind::atomic) return context_.refuse_segment();
   auto& request = static_cast<AtomicRequest&>(*found);
-  const std::uint64_t at = segment.offset - request.remote.address;
+  const std::uint64_t at = segment.offset - request.range.remote.address;
   const bool valid = request.unanswered > 0 && request.code.fetch && at < request.posted &&
                      payload.size() <= request.posted - at;
   if (!valid) return context_.refuse_segment();
-  scatter(request.results.all(), request.result_base + at, payload);
+  scatter(request.results.all(), request.range.base + at, payload);
   answered(request, Status::ok);
 }
 

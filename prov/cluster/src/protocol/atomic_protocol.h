@@ -33,8 +33,7 @@ class AtomicProtocol {
   bool stream(AtomicResponse& response);
 
  private:
-  void begin(Channel& channel, const AtomicRmaOp& op, const RmaIov& remote, std::size_t base,
-             RmaGroup* group);
+  void begin(Channel& channel, const AtomicRmaOp& op, const RmaRange& range);
   static void keep_copy(AtomicRequest& request, const AtomicRmaOp& op);
   void respond(Channel& channel, const wire::Segment& part, ConstBytes before);
 

@@ -18,6 +18,7 @@ namespace cluster::protocol {
 using carrier::Carrier;
 using carrier::CrossMemory;
 using carrier::PayloadMode;
+using carrier::post_copy;
 using carrier::Token;
 
 /// Eager credit at the beginning of a session. Part of the protocol.
@@ -69,9 +70,9 @@ struct Assembly {
 
 /// The peer's remote write whose parts are arriving. (RmaWriteProtocol)
 struct IncomingWrite {
-  wire::Segment first;  ///< its first segment, whose fields hold for all parts
+  RemoteWrite range;
+  std::uint32_t sender_id = 0;
   std::uint64_t arrived = 0;
-  std::uint64_t write_length = 0;   ///< of the write up to here, all ranges
   std::uint64_t ranges_length = 0;  ///< of the ranges so far, if another one follows
   bool open = false;
   bool allowed = false;

@@ -4,7 +4,7 @@ namespace cluster::protocol {
 
 Status ChannelSender::enqueue(Channel& channel, const SendOp& op) {
   if (outgoing_.left() == 0) return Status::again;
-  SendRequest& request = outgoing_.acquire(channel, op);
+  SendRequest& request = outgoing_.acquire_message(channel, op);
   if (op.inject) {
     OutgoingRequests::keep_copy(request, {op.slices, 0, op.length});
   } else {
@@ -56,7 +56,7 @@ bool ChannelSender::advance(OutgoingRequest& request) {
     case Kind::message: return advance_message(static_cast<SendRequest&>(request));
     case Kind::write: return writes_.advance(static_cast<WriteRequest&>(request));
     case Kind::atomic: return atomics_.advance(static_cast<AtomicRequest&>(request));
-    case Kind::read_turn: reads_.start(static_cast<ReadTurn&>(request)); return true;
+    case Kind::queued_read: reads_.start(static_cast<QueuedRead&>(request)); return true;
     case Kind::read_response:
     case Kind::atomic_response: break;  // bulk
   }

@@ -42,7 +42,7 @@ struct Completion {
   std::size_t length = 0;                ///< bytes received (sends: 0)
   std::size_t lost = 0;                  ///< truncated: bytes that did not fit
   std::uint64_t source = kAddrNotAvail;  ///< receives: the sender, if the endpoint wants it
-  SocketAddress peer;                    ///< failures: the peer concerned
+  SocketAddress peer{};                  ///< failures: the peer concerned
 };
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
@@ -78,14 +78,6 @@ class CompletionQueue {
   /// already, or one that failed: then the caller need not sleep. The waker is reset only if the call returns
   /// true, so that another thread that sleeps on it does not miss its event.
   bool wake_at_next(Waker& waker, std::size_t enough);
-  /// Calls visit(front) under the lock; returns false if there is none.
-  template <typename Visit>
-  bool peek(Visit&& visit) {
-    const std::lock_guard guard(lock_);
-    if (entries_.empty()) return false;
-    visit(entries_.front());
-    return true;
-  }
 
  private:
   BiasedLock lock_;

@@ -2,30 +2,28 @@
 
 #include <algorithm>
 
-#include "protocol/region_table.h"
-
 namespace cluster::protocol {
+namespace {
+
+void count(Counter* counter, Status status) {
+  if (counter != nullptr) counter->count(status);
+}
+
+}  // namespace
 
 void CompletionReporter::sent(const SendOp& op) {
   const EndpointBindings& bindings = context_.bindings;
-  if (bindings.send_counter != nullptr) bindings.send_counter->count(Status::ok);
+  count(bindings.send_counter, Status::ok);
   if (!op.report || bindings.sends == nullptr) return;
-  Completion completion;
-  completion.context = op.context;
-  completion.tagged = op.tagged;
-  completion.tag = op.tag;
-  bindings.sends->push(completion);
+  bindings.sends->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
 }
 
 void CompletionReporter::sent(const SendRequest& request, Status status) {
   const EndpointBindings& bindings = context_.bindings;
-  if (bindings.send_counter != nullptr) bindings.send_counter->count(status);
+  count(bindings.send_counter, status);
   if (bindings.sends == nullptr || (!request.report && status == Status::ok)) return;
-  Completion completion;
-  completion.context = request.context;
-  completion.tagged = request.tagged;
-  completion.status = status;
-  completion.tag = request.tag;
+  Completion completion{
+      .context = request.context, .tagged = request.tagged, .status = status, .tag = request.tag};
   if (status != Status::ok) completion.peer = request.channel->name;
   bindings.sends->push(completion);
 }
@@ -37,20 +35,19 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
                                    ? context_.handles.handle_of(*receive.channel)
                                    : kAddrNotAvail;
-  if (bindings.receive_counter != nullptr) bindings.receive_counter->count(status);
+  count(bindings.receive_counter, status);
   if (bindings.receives != nullptr && (receive.report || status != Status::ok)) {
-    Completion completion;
-    completion.context = receive.context;
-    completion.kind = Completion::Kind::receive;
-    completion.tagged = receive.tagged;
-    completion.has_data = receive.has_data;
     const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail;
-    completion.status = unknown ? Status::unknown_source : status;
-    completion.releases_buffer = receive.last;
-    completion.source = source;
-    completion.tag = receive.tag;
-    completion.data = receive.data;
-    completion.buffer = receive.first_byte();
+    Completion completion{.context = receive.context,
+                          .kind = Completion::Kind::receive,
+                          .tagged = receive.tagged,
+                          .has_data = receive.has_data,
+                          .releases_buffer = receive.last,
+                          .status = unknown ? Status::unknown_source : status,
+                          .tag = receive.tag,
+                          .data = receive.data,
+                          .buffer = receive.first_byte(),
+                          .source = source};
     if (got_message) {
       completion.length = std::min(receive.total, receive.capacity);
       completion.lost = receive.total - completion.length;
@@ -64,22 +61,17 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
 
 void CompletionReporter::buffer_released(const MultiRecvBuffer& buffer) {
   if (context_.bindings.receives == nullptr) return;
-  Completion completion;
-  completion.context = buffer.context;
-  completion.kind = Completion::Kind::buffer_released;
-  completion.releases_buffer = true;
-  completion.buffer = buffer.first_byte();
-  context_.bindings.receives->push(completion);
+  context_.bindings.receives->push({.context = buffer.context,
+                                    .kind = Completion::Kind::buffer_released,
+                                    .releases_buffer = true,
+                                    .buffer = buffer.first_byte()});
 }
 
 void CompletionReporter::peeked(const RecvOp& op, const UnexpectedMessage* message) {
   const EndpointBindings& bindings = context_.bindings;
   if (bindings.receives == nullptr || (!op.report && message != nullptr)) return;
-  Completion completion;
-  completion.context = op.context;
-  completion.kind = Completion::Kind::receive;
-  completion.tagged = op.tagged;
-  completion.tag = op.tag;
+  Completion completion{
+      .context = op.context, .kind = Completion::Kind::receive, .tagged = op.tagged, .tag = op.tag};
   if (message == nullptr) {
     completion.status = Status::no_message;
   } else {
@@ -114,45 +106,33 @@ void CompletionReporter::rma_completed(Completion::Kind kind, RmaGroup* group, v
   }
   const EndpointBindings& bindings = context_.bindings;
   const bool reads = kind == Completion::Kind::read || kind == Completion::Kind::fetch;
-  Counter* counter = reads ? bindings.read_counter : bindings.write_counter;
-  if (counter != nullptr) counter->count(status);
+  count(reads ? bindings.read_counter : bindings.write_counter, status);
   if (bindings.sends == nullptr || (!report && status == Status::ok)) return;
-  Completion completion;
-  completion.context = context;
-  completion.kind = kind;
-  completion.status = status;
+  Completion completion{.context = context, .kind = kind, .status = status};
   if (status != Status::ok) completion.peer = channel.name;
   bindings.sends->push(completion);
 }
 
 void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWrite& write) {
   context_.counters.bytes_received += write.iov.length;
-  if (write.more) return;
-  count_write(write.iov);
+  if (!write.last) return;
+  accessed_by_peer(write.iov, Access::write);
   const EndpointBindings& bindings = context_.bindings;
   if (!write.has_data || bindings.receives == nullptr) return;
-  Completion completion;
-  completion.kind = Completion::Kind::remote_write;
-  completion.has_data = true;
-  completion.data = write.data;
-  completion.length = write.write_length;
+  Completion completion{.kind = Completion::Kind::remote_write,
+                        .has_data = true,
+                        .data = write.data,
+                        .length = write.length_so_far};
   if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
   bindings.receives->push(completion);
 }
 
-void CompletionReporter::count_write(const RmaIov& iov) {
+void CompletionReporter::accessed_by_peer(const RmaIov& iov, Access access) {
   const EndpointBindings& bindings = context_.bindings;
-  if (bindings.remote_write_counter != nullptr) bindings.remote_write_counter->count(Status::ok);
-  bindings.regions->with(iov, Access::write, [](std::byte*, const MemoryRegion& region) {
-    if (region.writes != nullptr) region.writes->count(Status::ok);
-  });
-}
-
-void CompletionReporter::read_by_peer(const RmaIov& iov) {
-  const EndpointBindings& bindings = context_.bindings;
-  if (bindings.remote_read_counter != nullptr) bindings.remote_read_counter->count(Status::ok);
-  bindings.regions->with(iov, Access::read, [](std::byte*, const MemoryRegion& region) {
-    if (region.reads != nullptr) region.reads->count(Status::ok);
+  const bool write = access == Access::write;
+  count(write ? bindings.remote_write_counter : bindings.remote_read_counter, Status::ok);
+  bindings.regions->with(iov, access, [write](std::byte*, const MemoryRegion& region) {
+    count(write ? region.writes : region.reads, Status::ok);
   });
 }
 

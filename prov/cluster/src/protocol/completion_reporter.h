@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "protocol/channel.h"
 #include "protocol/context.h"
+#include "protocol/region_table.h"
 
 namespace cluster::protocol {
 
@@ -31,21 +32,12 @@ class CompletionReporter {
                      const Channel& channel);
 
   // --- RMA and atomics of peers ---
-  /// A range of a peer's write has arrived: `iov` its place, `write_length` the length of all ranges.
-  struct RemoteWrite {
-    RmaIov iov;
-    bool more = false;
-    bool has_data = false;
-    std::uint64_t data = 0;
-    std::uint64_t write_length = 0;
-  };
+  /// A range of a peer's write has arrived.
   void written_by_peer(const Channel& channel, const RemoteWrite& write);
-  void read_by_peer(const RmaIov& iov);
-  void atomic_by_peer(const RmaIov& iov, bool fetch) { fetch ? read_by_peer(iov) : count_write(iov); }
+  /// A peer has read a range, or changed it by an atomic operation.
+  void accessed_by_peer(const RmaIov& iov, Access access);
 
  private:
-  void count_write(const RmaIov& iov);
-
   const Context& context_;
   Pool<RmaGroup> groups_{std::numeric_limits<std::size_t>::max()};
 };

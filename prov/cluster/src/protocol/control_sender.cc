@@ -6,31 +6,25 @@ void ControlSender::send(Channel& channel, const wire::Segment& segment) {
   if (channel.carrier == nullptr) return;  // the peer is lost, and with it whatever this would answer
   mark_pending(channel);
   RingQueue<wire::Segment>& kept = channel.tx.control;
-  if (kept.empty() && channel.carrier->post(segment, {}, PayloadMode::copy, 0)) return;
+  if (kept.empty() && post_copy(*channel.carrier, segment, {})) return;
   if (kept.size() >= kControlMax) return context_.refuse_segment();  // no correct peer causes so many answers
   kept.push_back(segment);
   mark_busy(channel);
 }
 
 void ControlSender::confirm(Channel& channel, std::uint32_t id) {
-  wire::Segment segment;
-  segment.kind = wire::SegmentKind::done;
-  segment.id = id;
-  send(channel, segment);
+  send(channel, {.kind = wire::SegmentKind::done, .id = id});
 }
 
 void ControlSender::deny(Channel& channel, std::uint32_t id) {
-  wire::Segment segment;
-  segment.kind = wire::SegmentKind::failed;
-  segment.id = id;
-  segment.total = static_cast<std::uint64_t>(Status::access);
-  send(channel, segment);
+  send(channel,
+       {.kind = wire::SegmentKind::failed, .id = id, .total = static_cast<std::uint64_t>(Status::access)});
 }
 
 bool ControlSender::flush(Channel& channel) {
   RingQueue<wire::Segment>& kept = channel.tx.control;
   while (!kept.empty()) {
-    if (!channel.carrier->post(kept.front(), {}, PayloadMode::copy, 0)) return false;
+    if (!post_copy(*channel.carrier, kept.front(), {})) return false;
     kept.pop_front();
   }
   return true;

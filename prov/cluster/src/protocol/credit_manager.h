@@ -43,10 +43,7 @@ class CreditManager {
     advertise(channel);
   }
   void advertise(Channel& channel) {
-    wire::Segment segment;
-    segment.kind = wire::SegmentKind::credit;
-    segment.total = channel.credit.granted;
-    control_.send(channel, segment);
+    control_.send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});
   }
 
  private:

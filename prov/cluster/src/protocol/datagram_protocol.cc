@@ -18,16 +18,14 @@ void DatagramProtocol::arrived(Channel& channel, const wire::Segment& segment, C
   if (segment.kind != wire::SegmentKind::eager || segment.tagged() || segment.confirm()) {
     return context_.refuse_segment();
   }
-  if (RecvRequest* receive = matcher_.match(channel, false, 0, payload.size())) {
-    receive->channel = &channel;
-    receive->data = segment.data;
-    receive->has_data = segment.has_data();
-    receive->total = payload.size();
+  const MessageHeader header = header_of(segment, payload.size());
+  if (RecvRequest* receive = matcher_.match(channel, false, 0, header.total)) {
+    receive->matched(channel, header);
     scatter(receive->buffers(), 0, payload);
     return pulls_.complete(*receive, Status::ok);
   }
   UnexpectedMessage* const message =
-      matcher_.stored() < kStoredMax ? matcher_.store(channel, segment, payload.size()) : nullptr;
+      matcher_.stored() < kStoredMax ? matcher_.store(channel, header) : nullptr;
   if (message == nullptr) {
     ++context_.counters.datagrams_dropped;
     return;

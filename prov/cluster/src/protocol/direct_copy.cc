@@ -73,12 +73,10 @@ bool DirectCopy::place(ControlSender& control, const PulledRequest& request, con
     channel.memory = nullptr;
     return false;
   }
-  wire::Segment segment;
-  segment.kind = wire::SegmentKind::placed;
-  segment.peer_id = request.receiver_id;
-  segment.offset = range.offset;
-  segment.total = length;
-  control.send(channel, segment);
+  control.send(channel, {.kind = wire::SegmentKind::placed,
+                         .peer_id = request.receiver_id,
+                         .offset = range.offset,
+                         .total = length});
   return true;
 }
 

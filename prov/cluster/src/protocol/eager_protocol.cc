@@ -39,7 +39,7 @@ bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status)
       status = Status::again;
       return true;
     }
-    request = &outgoing_.acquire(channel, op);
+    request = &outgoing_.acquire_message(channel, op);
     segment.id = request->id;
     if (!carrier.acked_on_post()) token = OutgoingRequests::token_of(*request);
   }
@@ -68,8 +68,7 @@ bool EagerProtocol::advance(SendRequest& request) {
       !carrier.acked_on_post() && must_remember(carrier, request.completion_level, request.report);
   bool first = request.posted == 0;
   while (first || request.posted < request.length) {
-    wire::Segment segment;
-    segment.kind = first ? wire::SegmentKind::eager_first : wire::SegmentKind::eager_next;
+    wire::Segment segment{.kind = first ? wire::SegmentKind::eager_first : wire::SegmentKind::eager_next};
     if (first) {
       segment.flags = flags_of(request.tagged, request.has_data, request.completion_level);
       segment.id = request.id;
@@ -109,13 +108,7 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
     return context_.refuse_segment();
   }
   if (RecvRequest* receive = matcher_.match(channel, segment.tagged(), segment.tag, total)) {
-    receive->channel = &channel;
-    receive->tag = segment.tag;
-    receive->data = segment.data;
-    receive->has_data = segment.has_data();
-    receive->confirm = segment.confirm();
-    receive->sender_id = segment.id;
-    receive->total = total;
+    receive->matched(channel, header_of(segment, total));
     receive->pull.arrived = payload.size();
     scatter_short(receive->buffers(), payload);
     if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
@@ -125,7 +118,7 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
     }
     channel.assembly.receive = receive;
   } else {
-    UnexpectedMessage* message = matcher_.store(channel, segment, total);
+    UnexpectedMessage* message = matcher_.store(channel, header_of(segment, total));
     if (message == nullptr) return context_.refuse_segment();
     message->charge = CreditManager::charge_of(total);
     matcher_.keep_bytes(*message, payload);

@@ -1,5 +1,5 @@
-// The slices of a buffer, copied out of an operation that has to be remembered. Only those in use are ever
-// written: a request is made for every message, and clearing all eight would cost more than the rest of it.
+// The slices of a buffer. Only those in use are ever written: one of these is made for every message, and
+// clearing all eight would cost more than the rest of it.
 #pragma once
 
 #include <array>

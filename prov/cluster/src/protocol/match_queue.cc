@@ -5,6 +5,14 @@
 namespace cluster::protocol {
 namespace {
 
+/// The first element of a list that `fits`, or null.
+template <typename List, typename Fits>
+auto* first_of(const List& list, Fits&& fits) {
+  auto* element = list.front();
+  while (element != nullptr && !fits(*element)) element = list.after(*element);
+  return element;
+}
+
 /// A walk of this many steps costs about as much as the indices do.
 constexpr std::size_t kWalkMax = 32;
 
@@ -45,15 +53,11 @@ RecvRequest* MatchQueue::match(const Channel* channel, std::uint64_t tag) {
 }
 
 RecvRequest* MatchQueue::find_context(const void* context) const {
-  RecvRequest* receive = posted_.front();
-  while (receive != nullptr && receive->context != context) receive = posted_.after(*receive);
-  return receive;
+  return first_of(posted_, [&](const RecvRequest& receive) { return receive.context == context; });
 }
 
 RecvRequest* MatchQueue::find_directed(const Channel* channel) const {
-  RecvRequest* receive = posted_.front();
-  while (receive != nullptr && receive->from != channel) receive = posted_.after(*receive);
-  return receive;
+  return first_of(posted_, [&](const RecvRequest& receive) { return receive.from == channel; });
 }
 
 void MatchQueue::store(UnexpectedMessage& message) {
@@ -80,11 +84,9 @@ UnexpectedMessage* MatchQueue::search(const Channel* from, std::uint64_t tag, st
 }
 
 UnexpectedMessage* MatchQueue::find_claimed(const void* context) const {
-  UnexpectedMessage* message = stored_.front();
-  while (message != nullptr && !(message->claimed && message->claimed_by == context)) {
-    message = stored_.after(*message);
-  }
-  return message;
+  return first_of(stored_, [&](const UnexpectedMessage& message) {
+    return message.claimed && message.claimed_by == context;
+  });
 }
 
 }  // namespace cluster::protocol

@@ -43,8 +43,6 @@ class MatchQueue {
   }
   UnexpectedMessage* find_claimed(const void* context) const;
 
-  RecvRequest* first_posted() const { return posted_.front(); }
-
  private:
   RecvRequest* first_fit(const Channel* channel, std::uint64_t tag);
   void index_posted();

@@ -88,13 +88,7 @@ RecvRequest* Matcher::cut(MultiRecvBuffer& buffer, std::size_t total) {
 
 /// Gives a stored message to a receive; what has not arrived yet follows.
 void Matcher::take(RecvRequest& receive, UnexpectedMessage& message) {
-  receive.channel = message.channel;
-  receive.tag = message.tag;
-  receive.data = message.data;
-  receive.has_data = message.has_data;
-  receive.sender_id = message.sender_id;
-  receive.pull.source = message.source;
-  receive.total = message.total;
+  receive.matched(*message.channel, message);
   if (message.announced) {
     drop(message);
     pulls_.start(receive);
@@ -107,28 +101,22 @@ void Matcher::take(RecvRequest& receive, UnexpectedMessage& message) {
 }
 
 void Matcher::hand_over(RecvRequest& receive, UnexpectedMessage& message) {
-  Channel& channel = *message.channel;
   const std::size_t length = std::min(message.total, receive.capacity);
   if (length > 0) scatter(receive.buffers(), 0, {message.bytes.get(), length});
-  const std::uint64_t charge = message.charge;
-  drop(message);
-  if (charge > 0) credit_.release(channel, charge);
+  drop_and_release(message);
   pulls_.complete(receive, Status::ok);
 }
 
 /// Throws a message away; its sender completes it as usual.
 void Matcher::discard(UnexpectedMessage& message) {
-  Channel& channel = *message.channel;
   if (message.announced) {
-    control_.confirm(channel, message.sender_id);
+    control_.confirm(*message.channel, message.sender_id);
     return drop(message);
   }
   message.claimed = false;
   message.discarded = true;
   if (message.arrived < message.total) return;  // completed() comes back here
-  const std::uint64_t charge = message.charge;
-  drop(message);
-  if (charge > 0) credit_.release(channel, charge);
+  drop_and_release(message);
 }
 
 void Matcher::peek(Channel* from, const RecvOp& op) {
@@ -154,17 +142,11 @@ bool Matcher::cancel(const void* context) {
   return false;
 }
 
-UnexpectedMessage* Matcher::store(Channel& channel, const wire::Segment& segment, std::size_t total) {
+UnexpectedMessage* Matcher::store(Channel& channel, const MessageHeader& header) {
   UnexpectedMessage* message = messages_.acquire();
   if (message == nullptr) return nullptr;
+  static_cast<MessageHeader&>(*message) = header;
   message->channel = &channel;
-  message->tag = segment.tag;
-  message->data = segment.data;
-  message->tagged = segment.tagged();
-  message->has_data = segment.has_data();
-  message->confirm = segment.confirm();
-  message->sender_id = segment.id;
-  message->total = total;
   queue(message->tagged).store(*message);
   channel.unexpected.messages.push_back(*message);
   ++channel.unexpected.count;
@@ -197,6 +179,14 @@ void Matcher::drop(UnexpectedMessage& message) {
   message.bytes.reset();
   messages_.release(message);
   update_scarce();
+}
+
+/// Drops a message that has arrived completely: its sender may use its credit again.
+void Matcher::drop_and_release(UnexpectedMessage& message) {
+  Channel& channel = *message.channel;
+  const std::uint64_t charge = message.charge;
+  drop(message);
+  if (charge > 0) credit_.release(channel, charge);
 }
 
 /// The store has lost or got a message. Below the smallest part of it no peer can have too much.

@@ -40,7 +40,7 @@ class Matcher {
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
   /// Keeps a message that no receive matches; null if the store is full.
-  UnexpectedMessage* store(Channel& channel, const wire::Segment& segment, std::size_t total);
+  UnexpectedMessage* store(Channel& channel, const MessageHeader& header);
   /// Memory for the bytes of a stored message, and the first of them.
   void keep_bytes(UnexpectedMessage& message, ConstBytes payload);
   /// The last part of a stored message has arrived.
@@ -71,6 +71,7 @@ class Matcher {
   void discard(UnexpectedMessage& message);
   void peek(Channel* from, const RecvOp& op);
   void drop(UnexpectedMessage& message);
+  void drop_and_release(UnexpectedMessage& message);
   bool ready_when_scarce(const Channel& channel, const wire::Segment& segment);
   void update_scarce();
 

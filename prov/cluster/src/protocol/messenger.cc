@@ -29,8 +29,8 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::pull: return rendezvous_.on_pull(channel, segment);
     case SegmentKind::bulk: return pulls_.on_bulk(channel, segment, payload, info);
     case SegmentKind::placed: return pulls_.on_placed(channel, segment, info);
-    case SegmentKind::done: return on_done(channel, segment);
-    case SegmentKind::failed: return on_denied(channel, segment);
+    case SegmentKind::done: return on_answer(channel, segment, Status::ok);
+    case SegmentKind::failed: return on_answer(channel, segment, Status::access);
     case SegmentKind::credit: return CreditManager::on_credit(channel, segment);
     case SegmentKind::write: return writes_.on_first(channel, segment, payload);
     case SegmentKind::write_next: return writes_.on_next(channel, payload);
@@ -44,32 +44,21 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
   }  // no other kind passes wire::decode()
 }
 
-void Messenger::on_done(Channel& channel, const wire::Segment& segment) {
+/// The peer has finished with a request of this side, or denies it access to its memory.
+void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status status) {
   using Kind = OutgoingRequest::Kind;
   OutgoingRequest* const request = outgoing_.find(channel, segment.id);
   if (request == nullptr) return context_.refuse_segment();
   if (request->kind == Kind::atomic && request->unanswered > 0) {
-    return atomics_.answered(static_cast<AtomicRequest&>(*request), Status::ok);
+    return atomics_.answered(static_cast<AtomicRequest&>(*request), status);
   }
-  const bool pulled = request->kind == Kind::message || request->kind == Kind::write;
-  const bool valid = pulled && request->state != OutgoingRequest::State::queued &&
+  const bool answerable =
+      request->kind == Kind::write || (request->kind == Kind::message && status == Status::ok);
+  const bool valid = answerable && request->state != OutgoingRequest::State::queued &&
                      !static_cast<PulledRequest&>(*request).done;
   if (!valid) return context_.refuse_segment();
+  request->status = status;
   outgoing_.finish(static_cast<PulledRequest&>(*request));
-}
-
-void Messenger::on_denied(Channel& channel, const wire::Segment& segment) {
-  using Kind = OutgoingRequest::Kind;
-  OutgoingRequest* const request = outgoing_.find(channel, segment.id);
-  if (request == nullptr) return context_.refuse_segment();
-  if (request->kind == Kind::atomic && request->unanswered > 0) {
-    return atomics_.answered(static_cast<AtomicRequest&>(*request), Status::access);
-  }
-  const bool valid = request->kind == Kind::write && request->state != OutgoingRequest::State::queued &&
-                     !static_cast<WriteRequest&>(*request).done;
-  if (!valid) return context_.refuse_segment();
-  request->status = Status::access;
-  outgoing_.finish(static_cast<WriteRequest&>(*request));
 }
 
 void Messenger::pump() {
@@ -85,8 +74,9 @@ bool Messenger::references(const Channel& channel) const {
 
 void Messenger::fail(Channel& channel, Status status, bool directed) {
   while (OutgoingRequest* request = channel.outgoing.front()) {
-    ReadRequest* const read =
-        request->kind == OutgoingRequest::Kind::read_turn ? static_cast<ReadTurn*>(request)->read : nullptr;
+    ReadRequest* const read = request->kind == OutgoingRequest::Kind::queued_read
+                                  ? static_cast<QueuedRead*>(request)->read
+                                  : nullptr;
     outgoing_.complete(*request, status);
     if (read != nullptr) pulls_.complete(*read, status);
   }

@@ -81,8 +81,7 @@ class Messenger {
   bool references(const Channel& channel) const;
 
  private:
-  void on_done(Channel& channel, const wire::Segment& segment);
-  void on_denied(Channel& channel, const wire::Segment& segment);
+  void on_answer(Channel& channel, const wire::Segment& segment, Status status);
 
   Context context_;
   CompletionReporter reporter_;

@@ -75,27 +75,31 @@ struct RmaIov {
   std::size_t length = 0;
 };
 
-/// What remote writes and reads have in common.
+/// What remote writes, reads and atomics have in common.
 struct RmaOp {
-  std::span<const RmaIov> remote;  ///< at most kRmaIovMax; their lengths sum up to `length`
+  std::span<const RmaIov> remote{};  ///< at most kRmaIovMax; their lengths sum up to `length`
   std::size_t length = 0;
   std::uint64_t to = 0;  ///< address handle
   void* context = nullptr;
+  bool inject = false;  ///< the caller may change its data on return; without meaning for a read
   bool report = true;
+  bool more = false;   ///< FI_MORE
   bool fence = false;  ///< begin after everything before it, to this peer, is complete
-  bool more = false;
 };
 
 /// Complete when the bytes are in the peer's memory, whatever completion level was requested.
 struct WriteOp : RmaOp {
-  std::span<const ConstBytes> slices;
+  using Buffer = ConstBytes;
+
+  std::span<const ConstBytes> slices{};
   std::uint64_t data = 0;
   bool has_data = false;
-  bool inject = false;
 };
 
 struct ReadOp : RmaOp {
-  std::span<const Bytes> slices;
+  using Buffer = Bytes;
+
+  std::span<const Bytes> slices{};
 };
 
 /// Most target bytes of one atomic operation.
@@ -107,7 +111,6 @@ struct AtomicRmaOp : RmaOp {
   std::span<const ConstBytes> slices;    ///< operands; none if the code has none
   std::span<const ConstBytes> compares;  ///< comparands or masks, likewise
   std::span<const Bytes> results;        ///< where it goes if the code fetches
-  bool inject = false;
 };
 
 }  // namespace cluster::protocol

@@ -4,7 +4,7 @@ namespace cluster::protocol {
 
 bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
   const Ordering& order = context_.bindings.ordering;
-  const bool reads = kind == Kind::read_turn || kind == Kind::atomic;
+  const bool reads = kind == Kind::queued_read || kind == Kind::atomic;
   const bool writes = kind == Kind::write || kind == Kind::atomic;
   if (channel.rma.writes_announced > 0) {
     if (kind == Kind::message) return true;
@@ -23,12 +23,12 @@ bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.kind == Kind::write) {
     const auto& write = static_cast<const WriteRequest&>(request);
-    const bool last_of_several = write.continues && !write.more;
-    if (last_of_several && (write.has_data ? write.group->left > 1 : channel.rma.writes_announced > 0))
+    const bool last_of_several = write.range.last && !write.range.first;
+    if (last_of_several && (write.has_data ? write.range.group->left > 1 : channel.rma.writes_announced > 0))
       return true;
   }
   if (request.fence && (channel.outgoing.front() != &request || channel.rma.reads > 0)) return true;
-  if (request.kind == Kind::read_turn && channel.rma.reads >= kReadsMax) return true;
+  if (request.kind == Kind::queued_read && channel.rma.reads >= kReadsMax) return true;
   return blocked(channel, request.kind);
 }
 
@@ -81,13 +81,13 @@ void OutgoingRequests::complete(OutgoingRequest& request, Status status) {
     reporter_.sent(static_cast<const SendRequest&>(request), status);
   } else if (request.kind == Kind::write) {
     if (request.state == OutgoingRequest::State::announced) --channel.rma.writes_announced;
-    reporter_.rma_completed(Completion::Kind::write, static_cast<const WriteRequest&>(request).group,
+    reporter_.rma_completed(Completion::Kind::write, static_cast<const WriteRequest&>(request).range.group,
                             request.context, request.report, status, channel);
   } else if (request.kind == Kind::atomic) {
     const auto& atomic = static_cast<const AtomicRequest&>(request);
     channel.rma.atomic_parts -= request.unanswered;
     reporter_.rma_completed(atomic.code.fetch ? Completion::Kind::fetch : Completion::Kind::atomic,
-                            atomic.group, request.context, request.report, status, channel);
+                            atomic.range.group, request.context, request.report, status, channel);
   }
   pool_.release(request);
 }

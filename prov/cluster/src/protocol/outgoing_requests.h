@@ -27,26 +27,38 @@ class OutgoingRequests {
   std::size_t alive() const { return pool_.alive(); }
 
   /// An operation of the application; the caller has asked left().
-  template <typename Type>
-  Type& acquire(Channel& channel) {
+  template <typename Type, typename Op>
+  Type& acquire(Channel& channel, const Op& op) {
     Type& request = *pool_.acquire<Type>();
     request.channel = &channel;
+    request.context = op.context;
+    request.report = op.report;
+    request.fence = op.fence;
     channel.outgoing.push_back(request);
     return request;
   }
   /// The same for a message.
-  SendRequest& acquire(Channel& channel, const SendOp& op) {
-    SendRequest& request = acquire<SendRequest>(channel);
-    request.context = op.context;
+  SendRequest& acquire_message(Channel& channel, const SendOp& op) {
+    auto& request = acquire<SendRequest>(channel, op);
     request.length = op.length;
     request.tag = op.tag;
     request.data = op.data;
     request.completion_level = op.completion_level;
     request.tagged = op.tagged;
     request.has_data = op.has_data;
-    request.report = op.report;
-    request.fence = op.fence;
     return request;
+  }
+  /// Calls begin(range) for each remote range of an operation.
+  template <typename Begin>
+  void each_range(const RmaOp& op, Begin&& begin) {
+    RmaRange range{.group = reporter_.group_for(op)};
+    for (const RmaIov& remote : op.remote) {
+      range.remote = remote;
+      range.first = &remote == &op.remote.front();
+      range.last = &remote == &op.remote.back();
+      begin(range);
+      range.base += remote.length;
+    }
   }
   /// A response, to be posted after the bulk that waits already; null if there can be no more requests.
   template <typename Type>
@@ -111,7 +123,7 @@ class OutgoingRequests {
 
   const Context& context_;
   CompletionReporter& reporter_;
-  RequestPool<OutgoingRequest, SendRequest, WriteRequest, AtomicRequest, ReadTurn, ReadResponse,
+  RequestPool<OutgoingRequest, SendRequest, WriteRequest, AtomicRequest, QueuedRead, ReadResponse,
               AtomicResponse>
       pool_;
   std::size_t responses_ = 0;

@@ -27,7 +27,7 @@ void PullBudget::arrived(IncomingRequest& request, std::size_t offset, std::size
     }
   }
   share.arrived += bytes;
-  if (share.stalled && moves(share)) {
+  if (share.stalled && sends_enough(share)) {
     share.stalled = false;
     in_flight_ += share.in_flight;
   }
@@ -60,12 +60,12 @@ void PullBudget::sample(Time now, Duration taken) {
     quick_ = 0;
     const auto part = static_cast<std::size_t>(std::max<std::int64_t>(limit * 100 / taken, 50));
     limit_ = std::max(least_, limit_ * part / 100);
-  } else if (short_) {
+  } else if (limited_) {
     quick_ = taken < base_delay_.get() + kTarget / 4 ? quick_ + 1 : 0;
     exploring_ = exploring_ || quick_ >= kQuickSamples;
     limit_ = std::min(most_, exploring_ ? limit_ * 2 : limit_ + limit_ / 8);
   }
-  short_ = false;
+  limited_ = false;
 }
 
 bool PullBudget::check_stalls(Time now) {
@@ -73,7 +73,7 @@ bool PullBudget::check_stalls(Time now) {
   check_at_ = now + std::max(kStallTimeout, 4 * last_taken_);
   bool lent = false;
   for (PullShare* share = requested_.front(); share != nullptr; share = requested_.after(*share)) {
-    if (!share->requested && !share->stalled && !moves(*share)) {
+    if (!share->requested && !share->stalled && !sends_enough(*share)) {
       share->stalled = lent = true;
       in_flight_ -= share->in_flight;
     }

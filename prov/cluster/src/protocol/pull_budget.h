@@ -53,7 +53,7 @@ class PullBudget {
   /// True if another piece fits into the budget.
   bool available() const { return in_flight_ + piece() <= limit_ || in_flight_ == 0; }
   /// A request waits because nothing is available: the budget may grow.
-  void mark_short() { short_ = true; }
+  void mark_limited() { limited_ = true; }
   std::size_t limit() const { return limit_; }
 
   /// `bytes` behind those requested so far are requested.
@@ -84,8 +84,10 @@ class PullBudget {
   static constexpr std::size_t kStallDivisor = 8;  ///< of what is in flight, within kStallTimeout
   static constexpr Duration kBaseDelayWindow = 10s;
 
-  /// True if what the peer sends is more than crumbs that keep its share.
-  static bool moves(const PullShare& share) { return share.arrived * kStallDivisor >= share.in_flight; }
+  /// True if the peer has sent enough of what is in flight to keep its share.
+  static bool sends_enough(const PullShare& share) {
+    return share.arrived * kStallDivisor >= share.in_flight;
+  }
   void sample(Time now, Duration taken);
   void take_back(PullShare& share, std::size_t bytes);
 
@@ -94,7 +96,7 @@ class PullBudget {
   std::size_t limit_;
   std::size_t in_flight_ = 0;  ///< pulled and not arrived, without the shares of stalled peers
   List<PullShare, &PullShare::hook> requested_;  ///< peers with something in flight
-  bool short_ = false;                           ///< a request has waited for the budget
+  bool limited_ = false;                         ///< a request has waited for the budget
   bool exploring_ = true;                        ///< the budget doubles
   unsigned quick_ = 0;                           ///< timed pulls in a row with hardly any queueing
   /// The pull that is timed.

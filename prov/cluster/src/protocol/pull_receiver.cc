@@ -16,28 +16,29 @@ std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) 
   return std::min(budget.piece(), request.pull.end - request.pull.requested);
 }
 
-/// The segment that requests the next piece. The target counts a read when it gets the pull with which all of
-/// the read has been requested: that one has no `more`.
+/// The segment that requests the next piece of a message or of a peer's write.
 wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
-  wire::Segment pull;
-  pull.peer_id = request.id;
-  pull.total = piece;
-  if (request.kind == Kind::read) {
-    const auto& read = static_cast<const ReadRequest&>(request);
-    const bool last = request.pull.requested + piece == request.pull.end &&
-                      (read.group == nullptr || --read.group->unrequested == 0);
-    pull.kind = wire::SegmentKind::read;
-    pull.flags =
-        static_cast<std::uint8_t>(wire::segment_flag::kData | (last ? 0 : wire::segment_flag::kMore));
-    pull.key = read.remote.key;
-    pull.offset = read.remote.address + request.pull.requested;
-    pull.data = request.pull.requested;
-  } else {
-    pull.kind = wire::SegmentKind::pull;
-    pull.id = request.sender_id;
-    pull.offset = request.pull.requested;
-  }
-  return pull;
+  return {.kind = wire::SegmentKind::pull,
+          .id = request.sender_id,
+          .peer_id = request.id,
+          .offset = request.pull.requested,
+          .total = piece};
+}
+
+/// Counts the next piece of a read as requested, and returns the segment that requests it. The target counts
+/// a read when it gets the segment with which all of it has been requested: that one has no kMore.
+wire::Segment request_read(ReadRequest& read, std::size_t piece) {
+  const RmaRange& range = read.range;
+  const bool range_requested = read.pull.requested + piece == read.pull.end;
+  const bool all = range_requested && (range.group == nullptr || --range.group->unrequested == 0);
+  return {
+      .kind = wire::SegmentKind::read,
+      .flags = static_cast<std::uint8_t>(wire::segment_flag::kData | (all ? 0 : wire::segment_flag::kMore)),
+      .peer_id = read.id,
+      .offset = range.remote.address + read.pull.requested,
+      .total = piece,
+      .key = range.remote.key,
+      .data = read.pull.requested};
 }
 
 }  // namespace
@@ -47,8 +48,8 @@ PullReceiver::PullReceiver(const Context& context, ControlSender& control, Compl
       control_(control),
       reporter_(reporter),
       multi_(context, pool_, reporter),
-      far_(context.settings.pull_window, PullBudget::Size::found),
-      near_(context.settings.pull_window, PullBudget::Size::fixed) {}
+      network_budget_(context.settings.pull_window, PullBudget::Size::found),
+      node_budget_(context.settings.pull_window, PullBudget::Size::fixed) {}
 
 void PullReceiver::start(IncomingRequest& request) {
   Channel& channel = *request.channel;
@@ -71,7 +72,9 @@ void PullReceiver::schedule(PullBudget& budget) {
   while (request != nullptr && budget.available()) {
     IncomingRequest* next = budget.waiting.after(*request);
     if (const std::size_t piece = next_pull(*request, budget)) {
-      wire::Segment pull = pull_segment(*request, piece);
+      wire::Segment pull = request->kind == Kind::read
+                               ? request_read(static_cast<ReadRequest&>(*request), piece)
+                               : pull_segment(*request, piece);
       if (request->pull.source != 0) DirectCopy::offer_target(*request, pull);
       budget.pulled(*request, piece);
       budget.waiting.remove(*request);
@@ -83,17 +86,23 @@ void PullReceiver::schedule(PullBudget& budget) {
     }
     request = next;
   }
-  if (request != nullptr) budget.mark_short();
+  if (request != nullptr) budget.mark_limited();
+}
+
+/// The request for which these `bytes` come, if they have been requested and have not all arrived; else null.
+IncomingRequest* PullReceiver::find_requested(const Channel& channel, const wire::Segment& segment,
+                                              std::size_t bytes) {
+  IncomingRequest* const request = pool_.find(segment.peer_id);
+  if (request == nullptr || request->channel != &channel || bytes == 0) return nullptr;
+  const PullProgress& pull = request->pull;
+  const bool inside = segment.offset <= pull.requested && bytes <= pull.requested - segment.offset;
+  return inside && bytes <= pull.in_flight() ? request : nullptr;
 }
 
 void PullReceiver::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload,
                            const ArrivalInfo& info) {
-  IncomingRequest* const request = pool_.find(segment.peer_id);
-  const bool known = request != nullptr && request->channel == &channel && request->pull.requested > 0;
-  const bool valid = known && !payload.empty() && segment.offset <= request->pull.requested &&
-                     payload.size() <= request->pull.requested - segment.offset &&
-                     payload.size() <= request->pull.in_flight();
-  if (!valid) return context_.refuse_segment();
+  IncomingRequest* const request = find_requested(channel, segment, payload.size());
+  if (request == nullptr) return context_.refuse_segment();
   if (store(*request, segment.offset, payload))
     return account(*request, segment.offset, payload.size(), info);
   control_.deny(channel, request->sender_id);
@@ -107,19 +116,15 @@ bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, Con
     scatter(request.buffers(), request.base + offset, payload);
     return true;
   }
-  const auto& write = static_cast<const WriteTarget&>(request);
+  const RmaIov& range = static_cast<const WriteTarget&>(request).write.iov;
   return context_.bindings.regions->with(
-      {write.address + offset, write.key, payload.size()}, Access::write,
+      {range.address + offset, range.key, payload.size()}, Access::write,
       [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
 }
 
 void PullReceiver::on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info) {
-  IncomingRequest* const request = pool_.find(segment.peer_id);
-  const bool known = request != nullptr && request->channel == &channel && DirectCopy::active(*request);
-  const bool valid = known && segment.total > 0 && segment.offset <= request->pull.requested &&
-                     segment.total <= request->pull.requested - segment.offset &&
-                     segment.total <= request->pull.in_flight();
-  if (!valid) return context_.refuse_segment();
+  IncomingRequest* const request = find_requested(channel, segment, segment.total);
+  if (request == nullptr || !DirectCopy::active(*request)) return context_.refuse_segment();
   account(*request, segment.offset, segment.total, info);
 }
 
@@ -143,10 +148,10 @@ void PullReceiver::account(IncomingRequest& request, std::size_t offset, std::si
 
 void PullReceiver::fetch() {
   direct_.each_fetchable([this](IncomingRequest& request) {
-    auto& waiting = near_.waiting;
+    auto& waiting = node_budget_.waiting;
     if (!DirectCopy::fetch(request)) {
       if (!waiting.contains(request)) waiting.push_back(request);
-      return schedule(near_);
+      return schedule(node_budget_);
     }
     if (request.pull.requested == request.pull.end && waiting.contains(request)) waiting.remove(request);
     if (request.pull.complete()) finish(request);
@@ -156,14 +161,8 @@ void PullReceiver::fetch() {
 /// All wanted bytes are in place.
 void PullReceiver::finish(IncomingRequest& request) {
   Channel& channel = *request.channel;
-  if (request.kind == Kind::write_target) {
-    const auto& write = static_cast<const WriteTarget&>(request);
-    reporter_.written_by_peer(channel, {.iov = {write.address, write.key, write.total},
-                                        .more = !write.last,
-                                        .has_data = write.has_data,
-                                        .data = write.data,
-                                        .write_length = write.write_length});
-  }
+  if (request.kind == Kind::write_target)
+    reporter_.written_by_peer(channel, static_cast<const WriteTarget&>(request).write);
   if (request.kind != Kind::read) control_.confirm(channel, request.sender_id);
   complete(request, Status::ok);
 }
@@ -189,15 +188,15 @@ void PullReceiver::complete(IncomingRequest& request, Status status) {
     if (receive.buffer != nullptr) return multi_.complete_piece(receive, status);
     reporter_.received(receive, status);
   } else if (request.kind == Kind::read) {
-    reporter_.rma_completed(Completion::Kind::read, static_cast<const ReadRequest&>(request).group,
+    reporter_.rma_completed(Completion::Kind::read, static_cast<const ReadRequest&>(request).range.group,
                             request.context, request.report, status, *request.channel);
   }
   pool_.release(request);
 }
 
 void PullReceiver::reschedule() {
-  schedule(far_);
-  schedule(near_);
+  schedule(network_budget_);
+  schedule(node_budget_);
 }
 
 }  // namespace cluster::protocol

@@ -38,16 +38,17 @@ class PullReceiver {
   /// A peer is lost: what it was asked for may be requested from others.
   void reschedule();
   void check_stalls(Time now) {
-    if (far_.deadline() <= now && far_.check_stalls(now)) schedule(far_);
+    if (network_budget_.deadline() <= now && network_budget_.check_stalls(now)) schedule(network_budget_);
   }
-  Time deadline() const { return far_.deadline(); }
-  void on_transmit(Time now) { far_.on_transmit(now); }
+  Time deadline() const { return network_budget_.deadline(); }
+  void on_transmit(Time now) { network_budget_.on_transmit(now); }
 
  private:
   PullBudget& budget_of(const Channel& channel) {
-    return channel.carrier != nullptr && channel.carrier->acked_on_post() ? near_ : far_;
+    return channel.carrier != nullptr && channel.carrier->acked_on_post() ? node_budget_ : network_budget_;
   }
   void schedule(PullBudget& budget);
+  IncomingRequest* find_requested(const Channel& channel, const wire::Segment& segment, std::size_t bytes);
   bool store(const IncomingRequest& request, std::size_t offset, ConstBytes payload);
   void account(IncomingRequest& request, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
   void finish(IncomingRequest& request);
@@ -58,8 +59,8 @@ class PullReceiver {
   IncomingPool pool_;
   MultiReceive multi_;
   DirectCopy direct_;
-  PullBudget far_;   ///< of what is pulled across the network
-  PullBudget near_;  ///< of what is pulled from this node
+  PullBudget network_budget_;  ///< of what is pulled across the network
+  PullBudget node_budget_;     ///< of what is pulled from this node
 };
 
 }  // namespace cluster::protocol

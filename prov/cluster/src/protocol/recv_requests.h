@@ -15,6 +15,7 @@
 #include "protocol/ops.h"
 #include "protocol/request_pool.h"
 #include "protocol/send_requests.h"
+#include "wire/segment.h"
 
 namespace cluster::protocol {
 
@@ -30,6 +31,28 @@ struct PullProgress {
   bool complete() const { return arrived + fetched == wanted; }
   std::size_t in_flight() const { return requested - arrived; }
 };
+
+/// What the first segment of a message says.
+struct MessageHeader {
+  std::uint32_t sender_id = 0;  ///< the peer's request
+  bool tagged = false;
+  bool has_data = false;
+  bool confirm = false;  ///< the sender waits for `done`
+  std::uint64_t tag = 0;
+  std::uint64_t data = 0;    ///< remote completion data
+  std::uint64_t source = 0;  ///< announced: address of the bytes in the sender's memory, if offered
+  std::size_t total = 0;
+};
+inline MessageHeader header_of(const wire::Segment& first, std::size_t total) {
+  return {.sender_id = first.id,
+          .tagged = first.tagged(),
+          .has_data = first.has_data(),
+          .confirm = first.confirm(),
+          .tag = first.tag,
+          .data = first.data,
+          .source = first.address,
+          .total = total};
+}
 
 struct IncomingRequest {
   enum class Kind : std::uint8_t {
@@ -81,6 +104,17 @@ struct RecvRequest : IncomingRequest {
   std::uint64_t data = 0;             ///< remote completion data
   MultiRecvBuffer* buffer = nullptr;  ///< that it is a piece of
 
+  void matched(Channel& sender, const MessageHeader& header) {
+    channel = &sender;
+    tag = header.tag;
+    data = header.data;
+    has_data = header.has_data;
+    confirm = header.confirm;
+    sender_id = header.sender_id;
+    pull.source = header.source;
+    total = header.total;
+  }
+
  protected:
   explicit RecvRequest(Kind of) : IncomingRequest(of) {}
 };
@@ -100,35 +134,26 @@ struct MultiRecvBuffer : RecvRequest {
 struct ReadRequest : IncomingRequest {
   ReadRequest() : IncomingRequest(Kind::read) {}
 
-  RmaIov remote;
-  RmaGroup* group = nullptr;
+  RmaRange range;
+};
+
+/// What the first segment of a range of a peer's write says.
+struct RemoteWrite {
+  RmaIov iov{};
+  std::uint64_t length_so_far = 0;  ///< of this range and those of the write before it
+  std::uint64_t data = 0;
+  bool has_data = false;
+  bool last = true;  ///< range of the write
 };
 
 /// One remote range of a peer's large write, pulled into a memory region.
 struct WriteTarget : IncomingRequest {
   WriteTarget() : IncomingRequest(Kind::write_target) {}
 
-  std::uint64_t key = 0;
-  std::uint64_t address = 0;
-  std::uint64_t write_length = 0;  ///< of the write up to here, all ranges
-  std::uint64_t data = 0;
-  bool has_data = false;
-  bool last = false;  ///< the last range of the write
+  RemoteWrite write;
 };
 
 using IncomingPool = RequestPool<IncomingRequest, RecvRequest, MultiRecvBuffer, ReadRequest, WriteTarget>;
-
-/// The fields of a message's first segment.
-struct MessageHeader {
-  std::uint32_t sender_id = 0;  ///< the peer's request
-  bool tagged = false;
-  bool has_data = false;
-  bool confirm = false;
-  std::uint64_t tag = 0;
-  std::uint64_t data = 0;
-  std::uint64_t source = 0;  ///< announced: address of the bytes in the sender's memory, if offered
-  std::size_t total = 0;
-};
 
 /// A message that came before its receive, or the announcement of one.
 struct UnexpectedMessage : MessageHeader {

@@ -5,38 +5,30 @@
 namespace cluster::protocol {
 
 bool RendezvousProtocol::announce(SendRequest& request) {
-  wire::Segment segment;
-  segment.kind = wire::SegmentKind::announce;
-  segment.flags = static_cast<std::uint8_t>((request.tagged ? wire::segment_flag::kTagged : 0) |
-                                            (request.has_data ? wire::segment_flag::kData : 0));
-  segment.id = request.id;
-  segment.total = request.length;
-  segment.tag = request.tag;
-  segment.data = request.data;
+  wire::Segment segment{
+      .kind = wire::SegmentKind::announce,
+      .flags = static_cast<std::uint8_t>((request.tagged ? wire::segment_flag::kTagged : 0) |
+                                         (request.has_data ? wire::segment_flag::kData : 0)),
+      .id = request.id,
+      .total = request.length,
+      .tag = request.tag,
+      .data = request.data};
   DirectCopy::offer_source(request, segment);
-  if (!request.channel->carrier->post(segment, {}, PayloadMode::copy, 0)) return false;
+  if (!post_copy(*request.channel->carrier, segment, {})) return false;
   ++context_.counters.rendezvous_sent;
   OutgoingRequests::leave_queue(request, OutgoingRequest::State::announced);
   return true;
 }
 
 void RendezvousProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
-  RecvRequest* receive = matcher_.match(channel, segment.tagged(), segment.tag, segment.total);
-  if (receive == nullptr) {
-    UnexpectedMessage* message = matcher_.store(channel, segment, segment.total);
-    if (message == nullptr) return context_.refuse_segment();
-    message->announced = true;
-    message->source = segment.address;
-    return;
+  const MessageHeader header = header_of(segment, segment.total);
+  if (RecvRequest* receive = matcher_.match(channel, header.tagged, header.tag, header.total)) {
+    receive->matched(channel, header);
+    return pulls_.start(*receive);
   }
-  receive->channel = &channel;
-  receive->tag = segment.tag;
-  receive->data = segment.data;
-  receive->has_data = segment.has_data();
-  receive->sender_id = segment.id;
-  receive->total = segment.total;
-  receive->pull.source = segment.address;
-  pulls_.start(*receive);
+  UnexpectedMessage* message = matcher_.store(channel, header);
+  if (message == nullptr) return context_.refuse_segment();
+  message->announced = true;
 }
 
 void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment) {
@@ -60,10 +52,8 @@ bool RendezvousProtocol::stream(PulledRequest& request) {
   if (range.address != 0 && DirectCopy::place(control_, request, range)) range.offset = range.end;
   range.address = 0;
   while (range.offset < range.end) {
-    wire::Segment segment;
-    segment.kind = wire::SegmentKind::bulk;
-    segment.peer_id = request.receiver_id;
-    segment.offset = range.offset;
+    wire::Segment segment{
+        .kind = wire::SegmentKind::bulk, .peer_id = request.receiver_id, .offset = range.offset};
     const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.fragment_max(segment));
     if (part == 0) return false;
     segment.length = static_cast<std::uint32_t>(part);

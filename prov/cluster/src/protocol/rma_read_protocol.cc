@@ -11,56 +11,43 @@ Status RmaReadProtocol::read(Channel& channel, const ReadOp& op) {
       !pulls_.pool().can_acquire(op.remote.size())) {
     return Status::again;
   }
-  RmaGroup* const group = reporter_.group_for(op);
-  std::size_t base = 0;
-  for (const RmaIov& remote : op.remote) {
-    begin(channel, op, remote, base, group);
-    base += remote.length;
-  }
+  outgoing_.each_range(op, [&](const RmaRange& range) { begin(channel, op, range); });
   if (!channel.tx.empty()) control_.mark_busy(channel);
   return Status::ok;
 }
 
-void RmaReadProtocol::begin(Channel& channel, const ReadOp& op, const RmaIov& remote, std::size_t base,
-                            RmaGroup* group) {
+void RmaReadProtocol::begin(Channel& channel, const ReadOp& op, const RmaRange& range) {
   ReadRequest& request = *pulls_.pool().acquire<ReadRequest>();
   request.channel = &channel;
   request.context = op.context;
   request.slices.add(op.slices);
-  request.base = base;
-  request.remote = remote;
-  request.group = group;
+  request.base = range.base;
+  request.range = range;
   request.report = op.report;
-  request.total = request.capacity = remote.length;
+  request.total = request.capacity = range.remote.length;
   const bool at_once = channel.tx.ordered.empty() && !op.fence &&
-                       !outgoing_.blocked(channel, OutgoingRequest::Kind::read_turn);
+                       !outgoing_.blocked(channel, OutgoingRequest::Kind::queued_read);
   if (at_once) return pulls_.start(request);
   // Operations posted before go first, so that a read behind a write sees what that wrote.
-  ReadTurn& turn = outgoing_.acquire<ReadTurn>(channel);
-  turn.read = &request;
-  turn.fence = op.fence;
-  if (outgoing_.enqueue(turn)) start(turn);
+  auto& queued = outgoing_.acquire<QueuedRead>(channel, op);
+  queued.read = &request;
+  if (outgoing_.enqueue(queued)) start(queued);
 }
 
-void RmaReadProtocol::start(ReadTurn& turn) {
-  ReadRequest& request = *turn.read;
-  outgoing_.complete(turn, Status::ok);
+void RmaReadProtocol::start(QueuedRead& queued) {
+  ReadRequest& request = *queued.read;
+  outgoing_.complete(queued, Status::ok);
   pulls_.start(request);
 }
 
 void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment) {
   bool posted = false;
-  wire::Segment answer;
-  answer.kind = wire::SegmentKind::bulk;
-  answer.peer_id = segment.peer_id;
-  answer.offset = segment.data;
+  const wire::Segment answer{
+      .kind = wire::SegmentKind::bulk, .peer_id = segment.peer_id, .offset = segment.data};
   const bool at_once = channel.carrier != nullptr && channel.tx.empty() &&
                        segment.total <= channel.carrier->payload_max(answer);
-  if (at_once) answer.length = static_cast<std::uint32_t>(segment.total);
   const auto post = [&](std::byte* source, const MemoryRegion&) {
-    if (!at_once) return;
-    const ConstBytes slice(source, segment.total);
-    posted = channel.carrier->post(answer, {{&slice, 1}, 0, slice.size()}, PayloadMode::copy, 0);
+    posted = at_once && post_copy(*channel.carrier, answer, {source, segment.total});
   };
   const RmaIov range{segment.offset, segment.key, segment.total};
   RegionTable* const regions = context_.bindings.regions;
@@ -69,7 +56,7 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
   if (!allowed) return deny(channel, segment.peer_id);
   if (posted) {
     control_.mark_pending(channel);
-    if (!segment.more()) reporter_.read_by_peer(range);
+    if (!segment.more()) reporter_.accessed_by_peer(range, Access::read);
     return;
   }
   ReadResponse* const response = outgoing_.acquire_response<ReadResponse>(channel);
@@ -78,7 +65,7 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
   response->remote = range;
   response->offset = segment.data;
   response->length = segment.total;
-  response->more = segment.more();
+  response->last = !segment.more();
   control_.mark_busy(channel);
 }
 
@@ -86,19 +73,16 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
   Channel& channel = *response.channel;
   Carrier& carrier = *channel.carrier;
   while (response.posted < response.length) {
-    wire::Segment segment;
-    segment.kind = wire::SegmentKind::bulk;
-    segment.peer_id = response.receiver_id;
-    segment.offset = response.offset + response.posted;
+    const wire::Segment segment{.kind = wire::SegmentKind::bulk,
+                                .peer_id = response.receiver_id,
+                                .offset = response.offset + response.posted};
     const std::size_t part = std::min(response.length - response.posted, carrier.fragment_max(segment));
     if (part == 0) return false;
-    segment.length = static_cast<std::uint32_t>(part);
     bool posted = false;
     const RmaIov range{response.remote.address + response.posted, response.remote.key, part};
     const bool allowed =
         context_.bindings.regions->with(range, Access::read, [&](std::byte* source, const MemoryRegion&) {
-          const ConstBytes slice(source, part);
-          posted = carrier.post(segment, {{&slice, 1}, 0, part}, PayloadMode::copy, 0);
+          posted = post_copy(carrier, segment, {source, part});
         });
     if (!allowed) {
       deny(channel, response.receiver_id);
@@ -109,17 +93,15 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
     response.posted += part;
     channel.tx.bulk_bytes += part;
   }
-  if (!response.more) reporter_.read_by_peer(response.remote);
+  if (response.last) reporter_.accessed_by_peer(response.remote, Access::read);
   outgoing_.complete(response, Status::ok);
   return true;
 }
 
 void RmaReadProtocol::deny(Channel& channel, std::uint32_t receiver_id) {
-  wire::Segment segment;
-  segment.kind = wire::SegmentKind::read_failed;
-  segment.peer_id = receiver_id;
-  segment.total = static_cast<std::uint64_t>(Status::access);
-  control_.send(channel, segment);
+  control_.send(channel, {.kind = wire::SegmentKind::read_failed,
+                          .peer_id = receiver_id,
+                          .total = static_cast<std::uint64_t>(Status::access)});
 }
 
 }  // namespace cluster::protocol

@@ -17,7 +17,7 @@ class RmaReadProtocol {
   // --- initiator ---
   Status read(Channel& channel, const ReadOp& op);
   /// The turn of a read has come.
-  void start(ReadTurn& turn);
+  void start(QueuedRead& queued);
 
   // --- target ---
   void on_request(Channel& channel, const wire::Segment& segment);
@@ -25,7 +25,7 @@ class RmaReadProtocol {
   bool stream(ReadResponse& response);
 
  private:
-  void begin(Channel& channel, const ReadOp& op, const RmaIov& remote, std::size_t base, RmaGroup* group);
+  void begin(Channel& channel, const ReadOp& op, const RmaRange& range);
   void deny(Channel& channel, std::uint32_t receiver_id);
 
   const Context& context_;

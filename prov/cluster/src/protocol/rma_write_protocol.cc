@@ -5,86 +5,74 @@
 namespace cluster::protocol {
 namespace {
 
-/// How long a peer's write is up to this range of it, which follows the others.
-std::uint64_t write_length(IncomingWrite& write, const wire::Segment& range) {
-  const std::uint64_t length = (range.continues() ? write.ranges_length : 0) + range.total;
-  write.ranges_length = range.more() ? length : 0;
-  return length;
+/// Adds a range, of which this is the first segment, to a peer's write.
+RemoteWrite add_range(IncomingWrite& write, const wire::Segment& first) {
+  const std::uint64_t length = (first.continues() ? write.ranges_length : 0) + first.total;
+  write.ranges_length = first.more() ? length : 0;
+  return {.iov = {first.offset, first.key, first.total},
+          .length_so_far = length,
+          .data = first.data,
+          .has_data = first.has_data(),
+          .last = !first.more()};
 }
-
-RmaIov range_of(const wire::Segment& segment) { return {segment.offset, segment.key, segment.total}; }
 
 }  // namespace
 
 Status RmaWriteProtocol::write(Channel& channel, const WriteOp& op) {
   if (outgoing_.left() < op.remote.size()) return Status::again;
-  RmaGroup* const group = reporter_.group_for(op);
-  std::size_t base = 0;
-  for (const RmaIov& remote : op.remote) {
-    begin(channel, op, remote, base, group);
-    base += remote.length;
-  }
+  outgoing_.each_range(op, [&](const RmaRange& range) { begin(channel, op, range); });
   context_.counters.bytes_sent += op.length;
   if (!channel.tx.empty()) control_.mark_busy(channel);
   return Status::ok;
 }
 
-void RmaWriteProtocol::begin(Channel& channel, const WriteOp& op, const RmaIov& remote, std::size_t base,
-                             RmaGroup* group) {
-  WriteRequest& request = outgoing_.acquire<WriteRequest>(channel);
-  request.context = op.context;
+void RmaWriteProtocol::begin(Channel& channel, const WriteOp& op, const RmaRange& range) {
+  auto& request = outgoing_.acquire<WriteRequest>(channel, op);
   request.slices.add(op.slices);
-  request.base = base;
-  request.length = remote.length;
-  request.remote = remote;
+  request.base = range.base;
+  request.length = range.remote.length;
+  request.range = range;
   request.data = op.data;
-  request.more = &remote != &op.remote.back();
-  request.continues = &remote != &op.remote.front();
-  request.has_data = op.has_data && !request.more;
-  request.report = op.report;
-  request.fence = op.fence;
-  request.group = group;
+  request.has_data = op.has_data && range.last;
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
   // Queued or announced: its bytes go out later. It may also have failed already.
   if (op.inject && outgoing_.find(channel, id) == &request &&
       request.state != OutgoingRequest::State::posted) {
-    OutgoingRequests::keep_copy(request, {op.slices, base, remote.length});
+    OutgoingRequests::keep_copy(request, {op.slices, range.base, range.remote.length});
   }
 }
 
 bool RmaWriteProtocol::advance(WriteRequest& request) {
   Channel& channel = *request.channel;
-  const bool failed_before = request.group != nullptr && request.group->status != Status::ok;
-  if (failed_before && !request.more && request.posted == 0) {
+  const RmaRange& range = request.range;
+  const bool failed_before = range.group != nullptr && range.group->status != Status::ok;
+  if (failed_before && range.last && request.posted == 0) {
     // With the last range the target reports the whole write: it must not arrive. If it has begun, the target
     // waits for the rest.
-    outgoing_.complete(request, request.group->status);
+    outgoing_.complete(request, range.group->status);
     return true;
   }
   Carrier& carrier = *channel.carrier;
-  wire::Segment segment;
-  segment.flags = static_cast<std::uint8_t>((request.has_data ? wire::segment_flag::kData : 0) |
-                                            (request.more ? wire::segment_flag::kMore : 0) |
-                                            (request.continues ? wire::segment_flag::kContinues : 0));
-  segment.id = request.id;
-  segment.offset = request.remote.address;
-  segment.key = request.remote.key;
-  segment.total = request.length;
-  segment.data = request.data;
+  wire::Segment segment{
+      .kind = wire::SegmentKind::write,
+      .flags = static_cast<std::uint8_t>((request.has_data ? wire::segment_flag::kData : 0) |
+                                         (range.last ? 0 : wire::segment_flag::kMore) |
+                                         (range.first ? 0 : wire::segment_flag::kContinues)),
+      .id = request.id,
+      .offset = range.remote.address,
+      .total = request.length,
+      .key = range.remote.key,
+      .data = request.data};
   if (request.posted == 0 && !channel.allows_eager(request.length)) {
     segment.kind = wire::SegmentKind::write_announce;
-    if (!carrier.post(segment, {}, PayloadMode::copy, 0)) return false;
+    if (!post_copy(carrier, segment, {})) return false;
     ++channel.rma.writes_announced;
     OutgoingRequests::leave_queue(request, OutgoingRequest::State::announced);
     return true;
   }
-  segment.kind = wire::SegmentKind::write;
   for (bool first = request.posted == 0; first || request.posted < request.length; first = false) {
-    if (!first) {
-      segment = {};
-      segment.kind = wire::SegmentKind::write_next;
-    }
+    if (!first) segment = {.kind = wire::SegmentKind::write_next};
     const std::size_t left = request.length - request.posted;
     const std::size_t part = next_fragment(left, carrier, segment);
     if (part == 0 && left > 0) return false;
@@ -100,18 +88,19 @@ bool RmaWriteProtocol::advance(WriteRequest& request) {
 void RmaWriteProtocol::on_first(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
   if (write.open || payload.size() > segment.total) return context_.refuse_segment();
-  write.first = segment;
+  write.range = add_range(write, segment);
+  write.sender_id = segment.id;
   write.arrived = 0;
-  write.write_length = write_length(write, segment);
   write.open = true;
   RegionTable* const regions = context_.bindings.regions;
-  write.allowed = regions != nullptr && regions->allows(range_of(segment), Access::write);
+  write.allowed = regions != nullptr && regions->allows(write.range.iov, Access::write);
   store(channel, payload);
 }
 
 void RmaWriteProtocol::on_next(Channel& channel, ConstBytes payload) {
   const IncomingWrite& write = channel.incoming_write;
-  if (!write.open || payload.size() > write.first.total - write.arrived) return context_.refuse_segment();
+  if (!write.open || payload.size() > write.range.iov.length - write.arrived)
+    return context_.refuse_segment();
   store(channel, payload);
 }
 
@@ -119,38 +108,29 @@ void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
   if (write.allowed && !payload.empty()) {
     // Checked again for every part: the region may have been closed meanwhile.
-    const RmaIov part{write.first.offset + write.arrived, write.first.key, payload.size()};
+    const RmaIov part{write.range.iov.address + write.arrived, write.range.iov.key, payload.size()};
     write.allowed = context_.bindings.regions->with(
         part, Access::write,
         [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
   }
   write.arrived += payload.size();
-  if (write.arrived < write.first.total) return;
+  if (write.arrived < write.range.iov.length) return;
   write.open = false;
-  if (!write.allowed) return control_.deny(channel, write.first.id);
-  reporter_.written_by_peer(channel, {.iov = range_of(write.first),
-                                      .more = write.first.more(),
-                                      .has_data = write.first.has_data(),
-                                      .data = write.first.data,
-                                      .write_length = write.write_length});
-  control_.confirm(channel, write.first.id);
+  if (!write.allowed) return control_.deny(channel, write.sender_id);
+  reporter_.written_by_peer(channel, write.range);
+  control_.confirm(channel, write.sender_id);
 }
 
 void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
-  const std::uint64_t length = write_length(channel.incoming_write, segment);
+  const RemoteWrite write = add_range(channel.incoming_write, segment);
   RegionTable* const regions = context_.bindings.regions;
-  const bool allowed = regions != nullptr && regions->allows(range_of(segment), Access::write) &&
-                       segment.total > 0 && channel.rma.write_targets < kResponsesMax;
+  const bool allowed = regions != nullptr && regions->allows(write.iov, Access::write) && segment.total > 0 &&
+                       channel.rma.write_targets < kResponsesMax;
   WriteTarget* const target = allowed ? pulls_.pool().acquire<WriteTarget>() : nullptr;
   if (target == nullptr) return control_.deny(channel, segment.id);
   ++channel.rma.write_targets;
   target->channel = &channel;
-  target->key = segment.key;
-  target->address = segment.offset;
-  target->write_length = length;
-  target->last = !segment.more();
-  target->data = segment.data;
-  target->has_data = segment.has_data();
+  target->write = write;
   target->sender_id = segment.id;
   target->total = target->capacity = segment.total;
   pulls_.start(*target);

@@ -28,7 +28,7 @@ class RmaWriteProtocol {
   void on_announce(Channel& channel, const wire::Segment& segment);
 
  private:
-  void begin(Channel& channel, const WriteOp& op, const RmaIov& remote, std::size_t base, RmaGroup* group);
+  void begin(Channel& channel, const WriteOp& op, const RmaRange& range);
   void store(Channel& channel, ConstBytes payload);
 
   const Context& context_;

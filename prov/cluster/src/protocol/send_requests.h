@@ -30,12 +30,21 @@ struct RmaGroup {
   bool report = true;
 };
 
+/// One remote range of an RMA operation.
+struct RmaRange {
+  RmaIov remote{};
+  std::size_t base = 0;       ///< where in the local buffers it begins
+  RmaGroup* group = nullptr;  ///< null if it is the only range
+  bool first = true;          ///< of the operation
+  bool last = true;
+};
+
 struct OutgoingRequest {
   enum class Kind : std::uint8_t {
     message,          ///< SendRequest
     write,            ///< WriteRequest
     atomic,           ///< AtomicRequest
-    read_turn,        ///< ReadTurn
+    queued_read,      ///< QueuedRead
     read_response,    ///< ReadResponse
     atomic_response,  ///< AtomicResponse
   };
@@ -135,30 +144,24 @@ struct SendRequest : PulledRequest {
 struct WriteRequest : PulledRequest {
   WriteRequest() : PulledRequest(Kind::write) {}
 
-  RmaIov remote;
-  RmaGroup* group = nullptr;  ///< null if it is the only range
-  bool more = false;          ///< another range of the write follows
-  bool continues = false;     ///< another range of the write came before
+  RmaRange range;
 };
 
 /// One remote range of an atomic operation. `posted` counts target bytes.
 struct AtomicRequest : OutgoingRequest {
   AtomicRequest() : OutgoingRequest(Kind::atomic) {}
 
-  RmaIov remote;
-  RmaGroup* group = nullptr;
+  RmaRange range;
   wire::AtomicCode code;
-  bool more = false;  ///< another range of the operation follows
   IovArray<ConstBytes> operands;
   IovArray<ConstBytes> compares;
   IovArray<Bytes> results;
-  std::size_t base = 0;         ///< where in operands and compares it begins
-  std::size_t result_base = 0;  ///< where in the results it begins
+  std::size_t base = 0;  ///< where in operands and compares it begins; in the results: range.base
 };
 
 /// Keeps the place of a remote read in the ordered queue: the read begins when its turn comes.
-struct ReadTurn : OutgoingRequest {
-  ReadTurn() : OutgoingRequest(Kind::read_turn) {}
+struct QueuedRead : OutgoingRequest {
+  QueuedRead() : OutgoingRequest(Kind::queued_read) {}
 
   ReadRequest* read = nullptr;
 };
@@ -170,7 +173,7 @@ struct ReadResponse : OutgoingRequest {
   RmaIov remote;                  ///< what is read
   std::uint64_t offset = 0;       ///< where it belongs in the peer's buffer
   std::uint32_t receiver_id = 0;  ///< the peer's request
-  bool more = false;              ///< the read has another part
+  bool last = true;               ///< no other part of the read follows
 };
 
 /// The previous values of a peer's fetching atomic; they lie in `copy`.

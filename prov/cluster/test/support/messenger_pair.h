@@ -84,6 +84,26 @@ class MessengerTest : public testing::Test {
     FAIL() << "the two never come to rest";
   }
 
+  /// Until `seen()`: what the right side answers then stays on its way.
+  template <typename Seen>
+  void run_until(Seen&& seen) {
+    for (int turn = 0; turn < 10000; ++turn) {
+      left.messenger.pump();
+      right.messenger.pump();
+      carry(left, right);
+      if (seen()) return;
+      carry(right, left);
+    }
+    FAIL() << "it never comes";
+  }
+
+  /// The one completion that there is.
+  static Completion outcome(Side& side) {
+    const auto taken = side.take();
+    EXPECT_EQ(taken.size(), 1u);
+    return taken.empty() ? Completion{} : taken[0];
+  }
+
   static std::vector<std::byte> pattern(std::size_t size, unsigned seed = 1) {
     std::vector<std::byte> bytes(size);
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + seed * 7 + (i >> 8));
@@ -112,6 +132,23 @@ class MessengerTest : public testing::Test {
     const Bytes slices[] = {bytes};
     RecvOp order{.slices = slices, .context = context, .tag = tag, .ignore = ignore, .tagged = true};
     return side.messenger.matcher().receive(directed ? &side.channel : nullptr, order);
+  }
+
+  /// A write of this side; `op` lacks the bytes and the ranges.
+  Status write(ConstBytes bytes, std::span<const RmaIov> remote, WriteOp op = {}) {
+    const ConstBytes slices[] = {bytes};
+    op.slices = slices;
+    op.remote = remote;
+    op.length = bytes.size();
+    return left.messenger.write(left.channel, op);
+  }
+
+  Status read(std::span<const Bytes> slices, std::span<const RmaIov> remote) {
+    ReadOp op;
+    op.slices = slices;
+    op.remote = remote;
+    for (const Bytes& slice : slices) op.length += slice.size();
+    return left.messenger.read(left.channel, op);
   }
 
   void peek(Side& side, std::uint64_t tag, Peek kind, void* context) {

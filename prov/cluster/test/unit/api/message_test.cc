@@ -9,6 +9,15 @@ namespace {
 
 class MessageTest : public PairTest {
  protected:
+  /// The handle of a peer that does not exist. It takes seconds to be sure of that.
+  fi_addr_t insert_unreachable() {
+    const sockaddr_in nowhere = raw(host(200, 1));
+    fi_addr_t handle = FI_ADDR_NOTAVAIL;
+    platform.clock().step = 100us;
+    EXPECT_EQ(fi_av_insert(left.av, &nowhere, 1, &handle, 0, nullptr), 1);
+    return handle;
+  }
+
   fi_cq_tagged_entry entry{};
   int context = 0;
   int other = 0;
@@ -257,11 +266,8 @@ TEST_F(MessageTest, CancelEndsAPostedReceive) {
 
 TEST_F(MessageTest, AnUnreachablePeerIsNamedInTheError) {
   start();
-  const sockaddr_in nowhere = raw(host(200, 1));
-  fi_addr_t no_listener = 0;
-  platform.clock().step = 100us;  // it takes seconds to be sure
-  ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &no_listener, 0, nullptr), 1);
-  ASSERT_EQ(fi_tsend(left.endpoint, "x", 1, nullptr, no_listener, 1, &context), 0);
+  const fi_addr_t nowhere = insert_unreachable();
+  ASSERT_EQ(fi_tsend(left.endpoint, "x", 1, nullptr, nowhere, 1, &context), 0);
   fi_cq_err_entry error{};
   ASSERT_EQ(await_error(left.sends, error), 1);
   EXPECT_EQ(error.err, FI_ECONNREFUSED);
@@ -273,13 +279,10 @@ TEST_F(MessageTest, AnUnreachablePeerIsNamedInTheError) {
 
 TEST_F(MessageTest, InjectedMessagesToAnUnreachablePeerFail) {
   start();
-  const sockaddr_in nowhere = raw(host(200, 1));
-  fi_addr_t no_listener = 0;
-  platform.clock().step = 100us;
-  ASSERT_EQ(fi_av_insert(left.av, &nowhere, 1, &no_listener, 0, nullptr), 1);
-  ASSERT_EQ(fi_inject(left.endpoint, "u", 1, no_listener), 0);
-  ASSERT_EQ(fi_tinject(left.endpoint, "t", 1, no_listener, 1), 0);
-  ASSERT_EQ(fi_tinjectdata(left.endpoint, "d", 1, 3, no_listener, 1), 0);
+  const fi_addr_t nowhere = insert_unreachable();
+  ASSERT_EQ(fi_inject(left.endpoint, "u", 1, nowhere), 0);
+  ASSERT_EQ(fi_tinject(left.endpoint, "t", 1, nowhere, 1), 0);
+  ASSERT_EQ(fi_tinjectdata(left.endpoint, "d", 1, 3, nowhere, 1), 0);
   for (int i = 0; i < 3; ++i) {
     fi_cq_err_entry error{};
     ASSERT_EQ(await_error(left.sends, error), 1);

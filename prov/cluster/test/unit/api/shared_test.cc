@@ -10,6 +10,20 @@ namespace {
 
 class SharedTest : public ApiTest {
  protected:
+  /// An endpoint that is enabled and in the address vector.
+  void open_bound(fid_av* av, fid_cq* cq, fid_ep*& endpoint, fi_addr_t& handle,
+                  std::initializer_list<std::pair<fid_cntr*, std::uint64_t>> counters = {}) {
+    endpoint = open_endpoint();
+    ASSERT_EQ(fi_ep_bind(endpoint, &av->fid, 0), 0);
+    ASSERT_EQ(fi_ep_bind(endpoint, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    for (const auto& [cntr, flags] : counters) ASSERT_EQ(fi_ep_bind(endpoint, &cntr->fid, flags), 0);
+    ASSERT_EQ(fi_enable(endpoint), 0);
+    sockaddr_in name{};
+    std::size_t size = sizeof name;
+    ASSERT_EQ(fi_getname(&endpoint->fid, &name, &size), 0);
+    ASSERT_EQ(fi_av_insert(av, &name, 1, &handle, 0, nullptr), 1);
+  }
+
   fi_cq_tagged_entry entry{};
   char buffer[32] = {};
 };
@@ -21,14 +35,7 @@ TEST_F(SharedTest, OneQueueServesManyEndpointsAndOutlivesThem) {
   fid_ep* endpoints[kEndpoints];
   fi_addr_t handles[kEndpoints];
   for (int i = 0; i < kEndpoints; ++i) {
-    endpoints[i] = open_endpoint();
-    ASSERT_EQ(fi_ep_bind(endpoints[i], &av->fid, 0), 0);
-    ASSERT_EQ(fi_ep_bind(endpoints[i], &cq->fid, FI_TRANSMIT | FI_RECV), 0);
-    ASSERT_EQ(fi_enable(endpoints[i]), 0);
-    sockaddr_in name{};
-    std::size_t size = sizeof name;
-    ASSERT_EQ(fi_getname(&endpoints[i]->fid, &name, &size), 0);
-    ASSERT_EQ(fi_av_insert(av, &name, 1, &handles[i], 0, nullptr), 1);
+    ASSERT_NO_FATAL_FAILURE(open_bound(av, cq, endpoints[i], handles[i]));
   }
   for (int i = 0; i < kEndpoints; ++i) {
     ASSERT_EQ(fi_trecv(endpoints[i], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, 0, ~0ull, &endpoints[i]),
@@ -60,16 +67,8 @@ TEST_F(SharedTest, CountersMakeProgressAndCountInjectedMessages) {
   fid_ep* endpoints[2];
   fi_addr_t handles[2];
   for (int i = 0; i < 2; ++i) {
-    endpoints[i] = open_endpoint();
-    ASSERT_EQ(fi_ep_bind(endpoints[i], &av->fid, 0), 0);
-    ASSERT_EQ(fi_ep_bind(endpoints[i], &cq->fid, FI_TRANSMIT | FI_RECV), 0);
-    ASSERT_EQ(fi_ep_bind(endpoints[i], &sends->fid, FI_SEND), 0);
-    ASSERT_EQ(fi_ep_bind(endpoints[i], &receives->fid, FI_RECV), 0);
-    ASSERT_EQ(fi_enable(endpoints[i]), 0);
-    sockaddr_in name{};
-    std::size_t size = sizeof name;
-    ASSERT_EQ(fi_getname(&endpoints[i]->fid, &name, &size), 0);
-    ASSERT_EQ(fi_av_insert(av, &name, 1, &handles[i], 0, nullptr), 1);
+    ASSERT_NO_FATAL_FAILURE(
+        open_bound(av, cq, endpoints[i], handles[i], {{sends, FI_SEND}, {receives, FI_RECV}}));
   }
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(fi_recv(endpoints[1], buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, &entry), 0);

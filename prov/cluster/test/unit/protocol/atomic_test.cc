@@ -63,11 +63,7 @@ class AtomicTest : public MessengerTest {
     return left.messenger.atomic(left.channel, order);
   }
 
-  Completion outcome() {
-    const auto taken = left.take();
-    EXPECT_EQ(taken.size(), 1u);
-    return taken.empty() ? Completion{} : taken[0];
-  }
+  Completion outcome() { return MessengerTest::outcome(left); }
 
   static constexpr std::uint64_t kKey = 5;
   static constexpr std::size_t kElements = 1024;
@@ -283,13 +279,8 @@ TEST_F(AtomicTest, RequestedOrderIsKept) {
     ordering.write_after_write = requested;
     attach(ordering);
     std::vector<std::uint64_t> fresh(kElements, 50);
-    const ConstBytes slices[] = {keep({bytes_of(fresh), kBytes})};
     const RmaIov remote[] = {{0, kKey, kBytes}};
-    WriteOp order;
-    order.slices = slices;
-    order.remote = remote;
-    order.length = kBytes;
-    ASSERT_EQ(left.messenger.write(left.channel, order), Status::ok);
+    ASSERT_EQ(write(keep({bytes_of(fresh), kBytes}), remote), Status::ok);
     ASSERT_EQ(atomic(AtomicOp::sum, false, kElements - 1, 1), Status::ok);
     run();
     EXPECT_EQ(left.take().size(), 2u);
@@ -304,12 +295,8 @@ TEST_F(AtomicTest, AWriteWaitsForEarlierReadsIfThatOrderWasRequested) {
   std::vector<std::byte> back(kBytes);
   const Bytes into[] = {back};
   const RmaIov remote[] = {{0, kKey, kBytes}};
-  ReadOp get;
-  get.slices = into;
-  get.remote = remote;
-  get.length = kBytes;
   const auto before = memory;
-  ASSERT_EQ(left.messenger.read(left.channel, get), Status::ok);
+  ASSERT_EQ(MessengerTest::read(into, remote), Status::ok);
   ASSERT_EQ(atomic(AtomicOp::write, false, 0, 1), Status::ok);
   EXPECT_EQ(left.carrier.items.size(), 1u);
   run();

@@ -41,13 +41,8 @@ TEST_F(EagerLimitTest, IsTheOptionOfTheEndpoint) {
 TEST_F(EagerLimitTest, AWriteThatHasBegunIsNotAnnounced) {
   left.carrier.capacity = 5;
   const std::vector<std::byte> bytes = pattern(kLong);
-  const ConstBytes slices[] = {bytes};
   const RmaIov remote[] = {{0, 1, kLong}};
-  WriteOp order;
-  order.slices = slices;
-  order.remote = remote;
-  order.length = kLong;
-  ASSERT_EQ(left.messenger.write(left.channel, order), Status::ok);
+  ASSERT_EQ(write(bytes, remote), Status::ok);
   left.carrier.eager_max = 0;
   std::size_t sent = 0;
   for (int turn = 0; turn < 10 && sent < kLong; ++turn) {

@@ -94,7 +94,9 @@ TEST_P(MatchQueueTest, ReceivesAreTakenInTheOrderOfPosting) {
       }
     }
     while (!posted.empty() && !HasFatalFailure()) cancel();
-    EXPECT_EQ(queue.first_posted(), nullptr);
+    EXPECT_EQ(queue.find_directed(nullptr), nullptr);
+    const auto left = [](const Channel&) { ADD_FAILURE() << "a receive is still posted"; };
+    queue.each_directed(left);
   }
 }
 

@@ -27,7 +27,7 @@ struct PullBudgetTest : testing::Test {
   /// the hosts took.
   void round(RecvRequest& receive, Duration taken, std::optional<Duration> host_delay = 0us) {
     while (budget.available() && budget.may_pull(receive)) budget.pulled(receive, budget.piece());
-    budget.mark_short();
+    budget.mark_limited();
     budget.on_transmit(now);
     now += taken;
     budget.arrived(receive, receive.pull.arrived, receive.pull.requested - receive.pull.arrived,

@@ -24,43 +24,25 @@ class RmaTest : public MessengerTest {
     EndpointBindings mine;
     mine.sends = mine.receives = &left.completions;
     mine.write_counter = &written;
-    mine.read_counter = &read;
+    mine.read_counter = &read_here;
     left.messenger.attach(mine);
   }
 
   Status put(ConstBytes bytes, std::uint64_t address, std::uint64_t key = kKey, bool data = false) {
-    const ConstBytes slices[] = {keep(bytes)};
     const RmaIov remote[] = {{address, key, bytes.size()}};
-    WriteOp order;
-    order.slices = slices;
-    order.remote = remote;
-    order.length = bytes.size();
-    order.context = this;
-    order.has_data = data;
-    order.data = 0x123456789abcdef0;
-    return left.messenger.write(left.channel, order);
+    return write(keep(bytes), remote, {{.context = this}, {}, 0x123456789abcdef0, data});
   }
 
   Status get(Bytes bytes, std::uint64_t address, std::uint64_t key = kKey) {
     const Bytes slices[] = {bytes};
     const RmaIov remote[] = {{address, key, bytes.size()}};
-    ReadOp order;
-    order.slices = slices;
-    order.remote = remote;
-    order.length = bytes.size();
-    return left.messenger.read(left.channel, order);
-  }
-
-  Completion outcome(Side& side) {
-    const auto taken = side.take();
-    EXPECT_EQ(taken.size(), 1u);
-    return taken.empty() ? Completion{} : taken[0];
+    return read(slices, remote);
   }
 
   static constexpr std::uint64_t kKey = 0x8000000000000007;
   static constexpr std::size_t kMemory = 1 << 20;
   RegionTable regions;
-  Counter reads, writes, remote_writes, remote_reads, written, read;
+  Counter reads, writes, remote_writes, remote_reads, written, read_here;
   std::vector<std::byte> memory, expected;
 };
 
@@ -87,7 +69,7 @@ TEST_P(RmaSizes, WritesAndReadsBackIntact) {
   EXPECT_EQ(back, data);
   done = outcome(left);
   EXPECT_EQ(done.kind, Completion::Kind::read);
-  EXPECT_EQ(read.value(), 1u);
+  EXPECT_EQ(read_here.value(), 1u);
   EXPECT_EQ(written.value(), 1u);
   EXPECT_EQ(reads.value(), size > 0 ? 1u : 0u) << "however many pieces were pulled";
   EXPECT_EQ(remote_reads.value(), reads.value());
@@ -135,7 +117,7 @@ TEST_F(RmaTest, DeniedAccessFailsAtTheInitiatorAndTouchesNothing) {
   EXPECT_EQ(memory, expected);
   EXPECT_TRUE(right.take().empty());
   EXPECT_EQ(written.errors(), 12u);
-  EXPECT_EQ(read.errors(), 12u);
+  EXPECT_EQ(read_here.errors(), 12u);
 }
 
 TEST_F(RmaTest, ARegionClosedMidwayIsNotTouchedAgain) {
@@ -168,13 +150,7 @@ TEST_F(RmaTest, ASendIsSeenAfterTheWriteBeforeIt) {
     receive(right, note, 1);
     put(data, 0);
     send(left, pattern(8), 1);
-    for (int turn = 0; turn < 10000; ++turn) {
-      left.messenger.pump();
-      right.messenger.pump();
-      carry(left, right);
-      if (!right.completions.empty()) break;
-      carry(right, left);
-    }
+    run_until([&] { return !right.completions.empty(); });
     ASSERT_EQ(right.take().size(), 1u);
     EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.begin())) << size;
     run();
@@ -198,11 +174,7 @@ TEST_F(RmaTest, SeveralRangesAreOneOperation) {
   EXPECT_EQ(remote_writes.value(), 1u);
   std::vector<std::byte> back(10000);
   const Bytes in[] = {Bytes(back).first(7000), Bytes(back).subspan(7000)};
-  ReadOp read_order;
-  read_order.slices = in;
-  read_order.remote = ranges;
-  read_order.length = 10000;
-  left.messenger.read(left.channel, read_order);
+  read(in, ranges);
   run();
   EXPECT_EQ(outcome(left).status, Status::ok);
   EXPECT_EQ(back, data);
@@ -212,19 +184,9 @@ TEST_F(RmaTest, SeveralRangesAreOneOperation) {
 
 TEST_F(RmaTest, TheTargetCountsAWriteWhenAllItsRangesAreThere) {
   const auto data = pattern(300008);
-  const ConstBytes slice[] = {keep(data)};
   const RmaIov ranges[] = {{8, kKey, 300000}, {0, kKey, 8}};
-  WriteOp order;
-  order.slices = slice;
-  order.remote = ranges;
-  order.length = data.size();
-  left.messenger.write(left.channel, order);
-  for (int turn = 0; turn < 10000 && writes.value() == 0; ++turn) {
-    left.messenger.pump();
-    right.messenger.pump();
-    carry(left, right);
-    if (writes.value() == 0) carry(right, left);
-  }
+  write(keep(data), ranges);
+  run_until([&] { return writes.value() != 0; });
   EXPECT_TRUE(std::equal(data.begin(), data.begin() + 300000, memory.begin() + 8));
   run();
   EXPECT_EQ(writes.value(), 1u);
@@ -233,20 +195,8 @@ TEST_F(RmaTest, TheTargetCountsAWriteWhenAllItsRangesAreThere) {
 TEST_F(RmaTest, DataOfSeveralRangesComesBehindTheLastOfThem) {
   const auto data = pattern(300010);
   const RmaIov ranges[] = {{8, kKey, 300000}, {0, kKey, 8}, {700000, kKey, 2}};
-  const ConstBytes slice[] = {keep(data)};
-  WriteOp order;
-  order.slices = slice;
-  order.remote = ranges;
-  order.length = data.size();
-  order.has_data = true;
-  order.data = 7;
-  left.messenger.write(left.channel, order);
-  for (int turn = 0; turn < 10000 && right.completions.empty(); ++turn) {
-    left.messenger.pump();
-    right.messenger.pump();
-    carry(left, right);
-    if (right.completions.empty()) carry(right, left);
-  }
+  write(keep(data), ranges, {{}, {}, 7, true});
+  run_until([&] { return !right.completions.empty(); });
   const Completion reported = outcome(right);
   ASSERT_EQ(reported.data, 7u);
   EXPECT_EQ(reported.length, data.size());
@@ -260,13 +210,7 @@ TEST_F(RmaTest, DataOfSeveralRangesComesBehindTheLastOfThem) {
 TEST_F(RmaTest, DataOfAWriteThatFailsInPartDoesNotCome) {
   const auto data = pattern(20);
   const RmaIov ranges[] = {{0, 99, 12}, {0, kKey, 8}};
-  const ConstBytes slice[] = {keep(data)};
-  WriteOp order;
-  order.slices = slice;
-  order.remote = ranges;
-  order.length = data.size();
-  order.has_data = true;
-  left.messenger.write(left.channel, order);
+  write(keep(data), ranges, {{}, {}, 0, true});
   run();
   EXPECT_EQ(outcome(left).status, Status::access);
   EXPECT_TRUE(right.take().empty());
@@ -281,13 +225,8 @@ TEST_F(RmaTest, DataOfAWriteThatFailsInPartDoesNotCome) {
 TEST_F(RmaTest, ARangeThatIsUnderWayGoesOnWhenOneBeforeItFails) {
   const auto data = pattern(3512);
   const RmaIov ranges[] = {{0, 99, 12}, {0, kKey, 3500}};
-  const ConstBytes slice[] = {keep(data)};
-  WriteOp order;
-  order.slices = slice;
-  order.remote = ranges;
-  order.length = data.size();
   left.carrier.capacity = 3;  // the first range and half of the second
-  left.messenger.write(left.channel, order);
+  write(keep(data), ranges);
   ASSERT_EQ(left.carrier.items.size(), 3u);
   run();
   EXPECT_EQ(outcome(left).status, Status::access);
@@ -301,14 +240,8 @@ TEST_F(RmaTest, ARangeThatIsUnderWayGoesOnWhenOneBeforeItFails) {
 TEST_F(RmaTest, AnInjectedWriteKeepsItsBytesWhenItIsAnnounced) {
   left.channel.eager_max = 4;
   auto data = pattern(100);
-  const ConstBytes slice[] = {data};
   const RmaIov remote[] = {{0, kKey, 100}};
-  WriteOp order;
-  order.slices = slice;
-  order.remote = remote;
-  order.length = data.size();
-  order.inject = true;
-  left.messenger.write(left.channel, order);
+  write(data, remote, {{.inject = true}});
   std::fill(data.begin(), data.end(), std::byte{0xEE});
   run();
   const auto right_bytes = pattern(100);
@@ -333,14 +266,8 @@ TEST_F(RmaTest, AFencedWriteWaitsForWhatWasBefore) {
   const auto first = pattern(300000, 1);
   const auto second = pattern(8, 2);
   put(first, 0);
-  const ConstBytes slices[] = {second};
   const RmaIov remote[] = {{0, kKey, 8}};
-  WriteOp order;
-  order.slices = slices;
-  order.remote = remote;
-  order.length = 8;
-  order.fence = true;
-  left.messenger.write(left.channel, order);
+  write(second, remote, {{.fence = true}});
   run();
   EXPECT_TRUE(std::equal(second.begin(), second.end(), memory.begin()));
   EXPECT_EQ(left.take().size(), 2u);

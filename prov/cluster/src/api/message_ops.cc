@@ -1,0 +1,242 @@
+// Messages: the ops tables of fi_msg and fi_tagged. Untagged and tagged messages are matched apart; apart
+// from the tag their calls are the same.
+#include <type_traits>
+
+#include "api/endpoint.h"
+#include "api/iovec_spans.h"
+#include "api/ops_tables.h"
+
+namespace cluster::api {
+namespace {
+
+using protocol::RecvOp;
+using protocol::SendOp;
+
+constexpr std::uint64_t kPeekFlags = FI_PEEK | FI_CLAIM | FI_DISCARD;
+
+/// The arguments that fi_msg and fi_msg_tagged have and the others have not.
+template <typename Op, typename Message>
+void take_tag(const Message& message, Op& op) {
+  if constexpr (std::is_same_v<Message, fi_msg_tagged>) {
+    op.tag = message.tag;
+    if constexpr (std::is_same_v<Op, RecvOp>) op.ignore = message.ignore;
+    op.tagged = true;
+  }
+}
+
+// --- sending: `op` lacks the buffers ---
+
+[[gnu::always_inline]] inline ssize_t send_buffer(Endpoint& endpoint, const TxFlags& flags,
+                                                  const void* buffer, std::size_t size,
+                                                  SendOp&& op) noexcept {
+  const ConstBytes bytes = as_bytes(buffer, size);
+  op.slices = {&bytes, 1};
+  op.length = size;
+  return endpoint.send(op, flags);
+}
+
+[[gnu::always_inline]] inline ssize_t send_buffer(fid_ep* handle, const void* buffer, std::size_t size,
+                                                  SendOp&& op) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));
+}
+
+/// No completion reports the success of an injected message; a failure is reported.
+ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, SendOp&& op) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, std::move(op));
+}
+
+ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vector, std::size_t count,
+                    SendOp&& op) noexcept {
+  IovecSpans<ConstBytes> buffers;
+  if (!buffers.read(vector, count)) return -FI_EINVAL;
+  op.slices = buffers.spans();
+  op.length = buffers.length();
+  return endpoint.send(op, flags);
+}
+
+ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
+             void* context) noexcept {
+  return send_buffer(handle, buffer, size, {.to = to, .context = context});
+}
+
+ssize_t tagged_send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
+                    std::uint64_t tag, void* context) noexcept {
+  return send_buffer(handle, buffer, size, {.to = to, .context = context, .tag = tag, .tagged = true});
+}
+
+ssize_t sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t to,
+              void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  return send_vector(endpoint, endpoint.options().tx_flags(), vector, count, {.to = to, .context = context});
+}
+
+ssize_t tagged_sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t to,
+                     std::uint64_t tag, void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  return send_vector(endpoint, endpoint.options().tx_flags(), vector, count,
+                     {.to = to, .context = context, .tag = tag, .tagged = true});
+}
+
+/// The flags of the call replace the endpoint's.
+template <typename Message>
+ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
+  if (flags & kTxFlagsUnsupported) [[unlikely]]
+    return -FI_EBADFLAGS;
+  Endpoint& endpoint = endpoint_of(handle);
+  const TxFlags tx_flags = endpoint.options().tx_flags(flags);
+  SendOp op{
+      .to = message->addr, .context = message->context, .data = message->data, .has_data = tx_flags.has_data};
+  take_tag(*message, op);
+  return send_vector(endpoint, tx_flags, message->msg_iov, message->iov_count, std::move(op));
+}
+
+ssize_t inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to) noexcept {
+  return inject_buffer(handle, buffer, size, {.to = to});
+}
+
+ssize_t tagged_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to,
+                      std::uint64_t tag) noexcept {
+  return inject_buffer(handle, buffer, size, {.to = to, .tag = tag, .tagged = true});
+}
+
+ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
+                 fi_addr_t to, void* context) noexcept {
+  return send_buffer(handle, buffer, size, {.to = to, .context = context, .data = data, .has_data = true});
+}
+
+ssize_t tagged_senddata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
+                        fi_addr_t to, std::uint64_t tag, void* context) noexcept {
+  return send_buffer(
+      handle, buffer, size,
+      {.to = to, .context = context, .tag = tag, .data = data, .tagged = true, .has_data = true});
+}
+
+ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data,
+                   fi_addr_t to) noexcept {
+  return inject_buffer(handle, buffer, size, {.to = to, .data = data, .has_data = true});
+}
+
+ssize_t tagged_injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data,
+                          fi_addr_t to, std::uint64_t tag) noexcept {
+  return inject_buffer(handle, buffer, size,
+                       {.to = to, .tag = tag, .data = data, .tagged = true, .has_data = true});
+}
+
+// --- receiving: `op` lacks the source, and what the endpoint's flags say ---
+
+[[gnu::always_inline]] inline ssize_t receive(Endpoint& endpoint, fi_addr_t from, RecvOp&& op) noexcept {
+  op.from = endpoint.options().source(from);
+  op.report = endpoint.options().report_receives();
+  return endpoint.receive(op);
+}
+
+ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  const Bytes bytes = as_bytes(buffer, size);
+  return receive(endpoint, from,
+                 {.slices = {&bytes, 1},
+                  .context = context,
+                  .min_multi_recv = endpoint.options().default_min_multi_recv()});
+}
+
+ssize_t tagged_recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, std::uint64_t tag,
+                    std::uint64_t ignore, void* context) noexcept {
+  const Bytes bytes = as_bytes(buffer, size);
+  return receive(endpoint_of(handle), from,
+                 {.slices = {&bytes, 1}, .context = context, .tag = tag, .ignore = ignore, .tagged = true});
+}
+
+ssize_t recvv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t from,
+              void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  const std::size_t min_multi_recv = endpoint.options().default_min_multi_recv();
+  IovecSpans<Bytes> buffers;
+  if (!buffers.read(vector, count) || (min_multi_recv != 0 && count != 1)) return -FI_EINVAL;
+  return receive(endpoint, from,
+                 {.slices = buffers.spans(), .context = context, .min_multi_recv = min_multi_recv});
+}
+
+ssize_t tagged_recvv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t from,
+                     std::uint64_t tag, std::uint64_t ignore, void* context) noexcept {
+  IovecSpans<Bytes> buffers;
+  if (!buffers.read(vector, count)) return -FI_EINVAL;
+  return receive(
+      endpoint_of(handle), from,
+      {.slices = buffers.spans(), .context = context, .tag = tag, .ignore = ignore, .tagged = true});
+}
+
+/// Makes a receive a peek or a claim. False if the flags contradict each other.
+bool apply_peek_flags(std::uint64_t flags, RecvOp& op) {
+  const bool claim = flags & FI_CLAIM;
+  const bool discard = flags & FI_DISCARD;
+  if (flags & FI_PEEK) {
+    if (claim && discard) return false;
+    op.peek = claim ? protocol::Peek::claim : discard ? protocol::Peek::discard : protocol::Peek::look;
+    op.report = true;  // the completion is the only result of a peek
+    return true;
+  }
+  if (!claim || op.min_multi_recv != 0) return false;
+  op.recv_claimed = !discard;
+  op.discard_claimed = discard;
+  op.from = protocol::kAddrUnspec;  // the context identifies the message
+  return true;
+}
+
+/// The flags of the call replace the endpoint's.
+template <typename Message>
+ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
+  if (flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
+  Endpoint& endpoint = endpoint_of(handle);
+  const EpOptions& options = endpoint.options();
+  RecvOp op{.from = options.source(message->addr),
+            .context = message->context,
+            .report = options.report_receive(flags),
+            .min_multi_recv = options.min_multi_recv(flags)};
+  take_tag(*message, op);
+  if (op.tagged && op.min_multi_recv != 0) return -FI_EBADFLAGS;
+  if (flags & kPeekFlags) {
+    if (!apply_peek_flags(flags, op)) return -FI_EINVAL;
+    if (op.peek != protocol::Peek::none || op.discard_claimed) return endpoint.receive(op);
+  }
+  IovecSpans<Bytes> buffers;
+  if (!buffers.read(message->msg_iov, message->iov_count)) return -FI_EINVAL;
+  if (op.min_multi_recv != 0 && message->iov_count != 1) return -FI_EINVAL;
+  op.slices = buffers.spans();
+  return endpoint.receive(op);
+}
+
+}  // namespace
+
+constinit fi_ops_msg msg_ops = {
+    .size = sizeof(fi_ops_msg),
+    .recv = recv,
+    .recvv = recvv,
+    .recvmsg = recvmsg,
+    .send = send,
+    .sendv = sendv,
+    .sendmsg = sendmsg,
+    .inject = inject,
+    .senddata = senddata,
+    .injectdata = injectdata,
+};
+constinit fi_ops_msg msg_ops_disabled = stub_ops<fi_ops_msg>(kEopbadstate);
+constinit fi_ops_msg msg_ops_unsupported = stub_ops<fi_ops_msg>(kEnosys);
+
+constinit fi_ops_tagged tagged_ops = {
+    .size = sizeof(fi_ops_tagged),
+    .recv = tagged_recv,
+    .recvv = tagged_recvv,
+    .recvmsg = recvmsg,
+    .send = tagged_send,
+    .sendv = tagged_sendv,
+    .sendmsg = sendmsg,
+    .inject = tagged_inject,
+    .senddata = tagged_senddata,
+    .injectdata = tagged_injectdata,
+};
+constinit fi_ops_tagged tagged_ops_disabled = stub_ops<fi_ops_tagged>(kEopbadstate);
+constinit fi_ops_tagged tagged_ops_unsupported = stub_ops<fi_ops_tagged>(kEnosys);
+
+}  // namespace cluster::api
