@@ -12,6 +12,8 @@ namespace {
 constexpr std::uint64_t kMultiContext = std::uint64_t{1} << 51;
 constexpr std::byte kUnused{0xA6};
 constexpr std::byte kTaken{0xA7};
+/// Some buffers are released once so much of them is used: a few small messages come to the very limit.
+constexpr std::size_t kFewBytes = 256;
 /// Of a buffer that is released, so much is watched afterwards.
 constexpr std::size_t kWatchedMax = 16 * 1024;
 
@@ -43,6 +45,7 @@ bool MultiReceiver::post_buffers(std::size_t largest_message) {
     receive.capacity = largest_message / 2 + random_.below(4 * largest_message) + kNumberedFrom;
     // Enough for every message that is cut off to say which one it is.
     buffer.min_multi_recv = kNumberedFrom + random_.below(receive.capacity / 2);
+    if (random_.chance(kMillion / 4)) buffer.min_multi_recv = receive.capacity - random_.below(kFewBytes);
     receive.position = env_.oracle.next_position();
     receive.started = env_.oracle.incarnations().moment();
     buffer.bytes = std::make_unique_for_overwrite<std::byte[]>(receive.capacity);
