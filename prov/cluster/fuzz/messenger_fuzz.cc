@@ -25,7 +25,7 @@ class MessengerHarness {
     regions_.add(1, {region_.data(), 0, region_.size(), true, true, nullptr, nullptr});
     regions_.add(2, {region_.data(), 0, region_.size(), true, false, nullptr, nullptr});
     EndpointBindings bindings;
-    bindings.sends = bindings.receives = &completions_;
+    bindings.tx_queue = bindings.rx_queue = &completions_;
     bindings.regions = &regions_;
     bindings.want_source = true;
     messenger_.attach(bindings);
@@ -184,7 +184,7 @@ class MessengerHarness {
   CompletionQueue completions_;
   test::QueueCarrier carrier_;
   Channel channel_;
-  Messenger messenger_{{.send_requests_max = 64, .eager_credit = kInitialCredit, .pull_window = 512 * 1024},
+  Messenger messenger_{{.tx_requests_max = 64, .eager_credit = kInitialCredit, .pull_window = 512 * 1024},
                        counters_,
                        handles_};
   std::map<void*, bool> alive_;

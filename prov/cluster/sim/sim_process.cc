@@ -39,7 +39,7 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
         .type = shared.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
         .rails = std::move(rails)});
     engine_->attach(shared.addresses,
-                    {.sends = &sends_, .receives = &receives_, .regions = &regions_, .want_source = true});
+                    {.tx_queue = &sends_, .rx_queue = &receives_, .regions = &regions_, .want_source = true});
   }
   application_ = std::make_unique<Application>(
       ApplicationEnvironment{*engine_,

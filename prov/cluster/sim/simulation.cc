@@ -98,7 +98,7 @@ HostProfile Simulation::draw_profile() {
       random_.pick(std::array<std::size_t, 4>{64 * 1024, 256 * 1024, 2048 * 1024, 2048 * 1024});
   settings.pull_window = random_.pick(std::array<std::size_t, 3>{64 * 1024, 256 * 1024, 1024 * 1024});
   settings.unexpected_max = random_.pick(std::array<std::size_t, 4>{16, 256, 1 << 20, 1 << 20});
-  settings.send_requests_max = random_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
+  settings.tx_requests_max = random_.pick(std::array<std::size_t, 4>{4, 64, 4096, 4096});
   if (plan_.unexpected_max != 0) settings.unexpected_max = plan_.unexpected_max;
   if (plan_.one_frame) settings.net_eager_max = 16384;
   settings.flow_window = random_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
@@ -220,7 +220,7 @@ void Simulation::check_memory() const {
     // Each rail remembers what travels on it.
     const std::size_t rails = cluster_.network.rails() * (64 * settings.flow_window + 8 * 1024);
     const std::size_t peer = 2 * window + 2 * settings.eager_credit + rails + 64 * 1024;
-    const std::size_t bound = host_count_ * peer + settings.send_requests_max * 1024 + 4 * 1024 * 1024;
+    const std::size_t bound = host_count_ * peer + settings.tx_requests_max * 1024 + 4 * 1024 * 1024;
     if (cluster_.hosts[host]->memory().peak() <= bound) continue;
     throw SafetyFailure("host " + std::to_string(host) + " used " +
                         std::to_string(cluster_.hosts[host]->memory().peak()) +
@@ -273,7 +273,7 @@ void Simulation::check_credit() const {
       }
       const HostNumber other = host_of(peer.name);
       const bool undisturbed =
-          seen[host].counters.sessions_reset + seen[other].counters.sessions_reset == 0 &&
+          seen[host].counters.sessions_closed + seen[other].counters.sessions_closed == 0 &&
           cluster_.hosts[other]->running() && peer.flow && other != host &&
           knows_incarnation_of(host, other) && knows_incarnation_of(other, host);
       if (!undisturbed) continue;

@@ -104,8 +104,8 @@ protocol::Counter* BoundFids::counter_of(Event event) const {
 protocol::EndpointBindings BoundFids::engine_bindings(const EpOptions& options) const {
   const std::uint64_t caps = options.caps();
   protocol::EndpointBindings bindings;
-  if (tx_cq_) bindings.sends = &tx_cq_->queue();
-  if (rx_cq_) bindings.receives = &rx_cq_->queue();
+  if (tx_cq_) bindings.tx_queue = &tx_cq_->queue();
+  if (rx_cq_) bindings.rx_queue = &rx_cq_->queue();
   bindings.send_counter = counter_of(send);
   bindings.receive_counter = counter_of(receive);
   bindings.write_counter = counter_of(write);

@@ -242,10 +242,10 @@ int Endpoint::read_counters(Counters& counters) const {
   return 0;
 }
 
-int Endpoint::path_to(fi_addr_t peer, const char*& path) const {
+int Endpoint::carrier_name_of(fi_addr_t peer, const char*& carrier) const {
   if (!enabled()) return -FI_EOPBADSTATE;
-  path = engine_->path_to(peer);
-  return path == nullptr ? -FI_EINVAL : 0;
+  carrier = engine_->carrier_name_of(peer);
+  return carrier == nullptr ? -FI_EINVAL : 0;
 }
 
 }  // namespace cluster::api

@@ -50,7 +50,7 @@ class Endpoint : public fid_ep, public RefCounted {
   int get_name(void* address, std::size_t* size);
   int set_name(const void* address, std::size_t size);
   int read_counters(Counters& counters) const;
-  int path_to(fi_addr_t peer, const char*& path) const;
+  int carrier_name_of(fi_addr_t peer, const char*& carrier) const;
 
   bool enabled() const { return engine_ != nullptr; }
   std::size_t tx_size_left() const { return std::min(options_.tx_size(), engine_->tx_size_left()); }
@@ -113,7 +113,7 @@ ssize_t Endpoint::post(const Op& op) noexcept {
 
 template <auto engine_call, typename Op>
 [[gnu::noinline]] Status Endpoint::repeat_after_progress(const Op& op) {
-  engine_->poll(false);
+  engine_->try_poll();
   return (engine_->*engine_call)(op);
 }
 

@@ -24,7 +24,7 @@ ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noe
 
 int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
   if (out == nullptr) return -FI_EINVAL;
-  return guarded([&] { return endpoint_of(handle).original().path_to(peer, *out); });
+  return guarded([&] { return endpoint_of(handle).original().carrier_name_of(peer, *out); });
 }
 
 constinit fi_cluster_ops_stats stats_ops = {

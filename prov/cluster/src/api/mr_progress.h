@@ -18,8 +18,8 @@ class MrProgress {
 
   /// The progress of a counter that is bound to a region; may be added more than once, and takes as many
   /// removals.
-  void add_counter(Progress& counter);
-  void remove_counter(Progress& counter);
+  void add_counter(Progress& counter_progress);
+  void remove_counter(Progress& counter_progress);
 
  private:
   std::mutex mutex_;

@@ -29,7 +29,7 @@ class Progress {
   void poll() {
     const std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard.owns_lock()) return;
-    for (const Member& member : members_) member.engine->poll(false);
+    for (const Member& member : members_) member.engine->try_poll();
   }
 
   /// Opened on first use; null if no descriptors are left.

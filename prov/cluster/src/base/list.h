@@ -20,7 +20,8 @@ class List {
   bool empty() const { return head_ == nullptr; }
   Item* front() const { return head_; }
   static Item* after(const Item& item) { return (item.*hook).next; }
-  static bool contains(const Item& item) { return (item.*hook).linked; }
+  /// True if the item is in this list or in any other that uses the same hook.
+  static bool linked(const Item& item) { return (item.*hook).linked; }
 
   void push_back(Item& item) {
     Hook<Item>& links = item.*hook;

@@ -20,7 +20,7 @@ os::NextWake BackgroundRunner::run() {
   if (!automatic_) return run_manual();
   const bool polled = loop_.turns() != turns_seen_;
   const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;
-  os::NextWake next = kLockBusy;
+  os::NextWake next = kAway;
   if (!polled) {
     // If it cannot be armed, something has come in, or sleeping is impossible.
     const bool armed = loop_.arm();

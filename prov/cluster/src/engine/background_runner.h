@@ -13,7 +13,7 @@
 //   away         the application polls while frames come in, or sleeps and wakes by itself: a short sleep
 //                without the descriptor, or each frame would wake both.
 //
-// Held by the engine lock, except where the comment says otherwise.
+// Called under the engine lock, except where the comment says otherwise.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ namespace cluster::engine {
 
 class BackgroundRunner {
  public:
-  static constexpr os::NextWake kLockBusy{200us};  ///< another thread is inside
+  static constexpr os::NextWake kAway{200us};  ///< state `away`, or another thread is inside
   static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
   static constexpr os::NextWake kIdle{10ms};
 

@@ -14,19 +14,19 @@ namespace cluster::engine {
 
 class ClosedSessions {
  public:
-  /// A confirmed session closes all earlier epochs with it. An unconfirmed peer may have invented its epoch:
-  /// then that session alone is refused.
-  void add(const reliability::PeerSession& session, bool confirmed) {
-    if (confirmed) {
+  /// A validated session closes all earlier epochs with it. One that is not validated may name an invented
+  /// epoch: then that session alone is refused.
+  void add(const reliability::PeerSession& session, bool validated) {
+    if (validated) {
       until_ = std::max(until_, session.epoch);
     } else {
-      unconfirmed_[next_++ % unconfirmed_.size()] = session;
+      unvalidated_[next_++ % unvalidated_.size()] = session;
     }
     last_ = session.epoch;
   }
   bool contains(const reliability::PeerSession& other) const {
     return other.epoch <= until_ ||
-           std::any_of(unconfirmed_.begin(), unconfirmed_.end(),
+           std::any_of(unvalidated_.begin(), unvalidated_.end(),
                        [&](const reliability::PeerSession& session) {
                          return other.epoch == session.epoch && other.session == session.session;
                        });
@@ -43,7 +43,7 @@ class ClosedSessions {
  private:
   std::uint64_t until_ = 0;
   std::uint64_t last_ = 0;
-  std::array<reliability::PeerSession, 8> unconfirmed_{};  ///< the last ones
+  std::array<reliability::PeerSession, 8> unvalidated_{};  ///< the last ones
   std::size_t next_ = 0;
 };
 

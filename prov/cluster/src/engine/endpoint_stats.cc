@@ -10,13 +10,13 @@ namespace {
 PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
   PeerStats stats;
   stats.name = peer.name();
-  stats.path = path_name(parts, peer);
-  stats.path_reason =
-      parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.path_reason;
+  stats.carrier = carrier_name(parts, peer);
+  stats.carrier_reason =
+      parts.type == EndpointType::dgram ? "datagrams always go by the link" : peer.carrier_reason;
   stats.unexpected = peer.channel.unexpected.count;
   stats.credit_left = peer.channel.credit.limit - peer.channel.credit.charged;
   stats.credit_owed = peer.channel.credit.charged_by_peer - peer.channel.credit.released;
-  stats.footprint = sizeof peer + peer.path_reason.capacity() + peer.channel.tx.control.footprint();
+  stats.footprint = sizeof peer + peer.carrier_reason.capacity() + peer.channel.tx.control.footprint();
   if (peer.flow != nullptr) {
     stats.flow = peer.flow->stats();
     stats.footprint += stats.flow->footprint;
@@ -33,7 +33,7 @@ PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
 
 }  // namespace
 
-const char* path_name(const EngineParts& parts, const Peer& peer) {
+const char* carrier_name(const EngineParts& parts, const Peer& peer) {
   if (parts.type == EndpointType::dgram) return parts.link->name();
   if (peer.channel.carrier == nullptr) return "none";
   if (peer.self) return "self";

@@ -23,8 +23,8 @@ struct Peer;
 
 struct PeerStats {
   SocketAddress name;
-  const char* path = "";  ///< the name of a link, "shm", "self", or "none": a literal
-  std::string path_reason;
+  const char* carrier = "";  ///< the name of a link, "shm", "self", or "none": a literal
+  std::string carrier_reason;
   std::optional<reliability::FlowStats> flow;
   struct Rings {
     bool single_copy = false;  ///< the peer's memory is in reach
@@ -45,8 +45,8 @@ struct EndpointStats {
   std::vector<PeerStats> peers;
 };
 
-/// As PeerStats::path.
-const char* path_name(const EngineParts& parts, const Peer& peer);
+/// As PeerStats::carrier.
+const char* carrier_name(const EngineParts& parts, const Peer& peer);
 EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
                             const protocol::Messenger& messenger, Time since);
 

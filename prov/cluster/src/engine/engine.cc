@@ -16,9 +16,9 @@ Engine::Engine(EngineParts parts)
       local_(peers_, messenger_, waiter_, admission_),
       sessions_(parts_, peers_, messenger_, tx_),
       closer_(parts_, peers_, messenger_, local_, sessions_),
-      paths_(parts_, peers_, admission_, local_, sessions_, closer_),
+      carriers_(parts_, peers_, admission_, local_, sessions_, closer_),
       network_(parts_, peers_, messenger_, admission_, tx_, sessions_, closer_),
-      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, paths_, network_),
+      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, carriers_, network_),
       background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {}
 
 Engine::~Engine() {
@@ -39,7 +39,7 @@ template <typename Act>
 Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
   Peer* const peer = peers_.by_handle(handle);
   if (peer == nullptr) return Status::bad_address;
-  if (peer->channel.carrier == nullptr && !paths_.open(*peer)) return Status::unreachable;
+  if (peer->channel.carrier == nullptr && !carriers_.open(*peer)) return Status::unreachable;
   const Status status = act(peer->channel);
   if (peer->flow != nullptr) tx_.posted(*peer, more);
   loop_.wake_sleepers();
@@ -90,7 +90,7 @@ bool Engine::cancel(void* context) {
 os::NextWake Engine::run_in_background() {
   if (background_.application_polls()) return background_.next_check();
   const std::unique_lock lock(lock_, std::try_to_lock);
-  return lock.owns_lock() ? background_.run() : BackgroundRunner::kLockBusy;
+  return lock.owns_lock() ? background_.run() : BackgroundRunner::kAway;
 }
 
 void Engine::enable_auto_progress() {
@@ -118,10 +118,10 @@ std::size_t Engine::unexpected_messages() const {
   return messenger_.matcher().stored();
 }
 
-const char* Engine::path_to(std::uint64_t handle) const {
+const char* Engine::carrier_name_of(std::uint64_t handle) const {
   const std::lock_guard lock(lock_);
   const Peer* const peer = peers_.by_handle(handle);
-  return peer == nullptr ? nullptr : path_name(parts_, *peer);
+  return peer == nullptr ? nullptr : carrier_name(parts_, *peer);
 }
 
 std::optional<EndpointStats> Engine::stats() const {
@@ -135,11 +135,14 @@ bool Engine::quiescent() const {
   return loop_.quiescent();
 }
 
-void Engine::poll(bool wait) {
-  std::unique_lock lock(lock_, std::defer_lock);
-  if (!wait && !lock.try_lock()) return;
-  if (wait) lock.lock();
-  loop_.run_once(wait ? PollScope::all : PollScope::due);
+void Engine::poll() {
+  const std::lock_guard lock(lock_);
+  loop_.run_once(PollScope::all);
+}
+
+void Engine::try_poll() {
+  const std::unique_lock lock(lock_, std::try_to_lock);
+  if (lock.owns_lock()) loop_.run_once(PollScope::due);
 }
 
 int Engine::descriptor() {

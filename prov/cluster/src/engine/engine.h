@@ -5,7 +5,7 @@
 //   up     poll() -> EventLoop -> LocalPeers (rings) and NetworkReceiver (link -> session -> flow)
 //          -> Messenger -> completion queues
 //
-//   PeerTable         peers by name and handle          PathSelector      which carrier reaches a peer
+//   PeerTable         peers by name and handle          CarrierSelector      which carrier reaches a peer
 //   SessionTable      sessions over the network         PeerCloser        the end of a peer
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
 //   TxScheduler       what leaves, and when             EventLoop         one turn; when the next is due
@@ -23,13 +23,13 @@
 #include "engine/address_table.h"
 #include "engine/admission_control.h"
 #include "engine/background_runner.h"
+#include "engine/carrier_selector.h"
 #include "engine/datagram_endpoint.h"
 #include "engine/endpoint_stats.h"
 #include "engine/engine_parts.h"
 #include "engine/event_loop.h"
 #include "engine/local_peers.h"
 #include "engine/network_receiver.h"
-#include "engine/path_selector.h"
 #include "engine/peer_closer.h"
 #include "engine/peer_table.h"
 #include "engine/session_table.h"
@@ -84,14 +84,17 @@ class Engine {
   std::size_t unexpected_messages() const;
   /// How the peer is reached: the name of a link, "shm", "self", or "none" (yet); null if the handle is not
   /// in the address vector.
-  const char* path_to(std::uint64_t handle) const;
+  const char* carrier_name_of(std::uint64_t handle) const;
   /// What can be read of it now; nothing if another thread is inside.
   std::optional<EndpointStats> stats() const;
   /// True once nothing is owed to any peer: what was promised has left, and what came was acknowledged.
   bool quiescent() const;
 
-  /// One turn of the event loop. With `wait` false, returns at once if another thread is inside.
-  void poll(bool wait = true);
+  /// One turn of the event loop that looks at everything; waits for the engine lock.
+  void poll();
+  /// A turn for callers that come again soon: none if another thread is inside, and what costs a system call
+  /// only when it is due (PollScope::due).
+  void try_poll();
   /// Becomes readable when poll() has something to do, if arm() has returned true; -1 if there is none.
   int descriptor();
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is
@@ -112,7 +115,7 @@ class Engine {
   LocalPeers local_;
   SessionTable sessions_;
   PeerCloser closer_;
-  PathSelector paths_;
+  CarrierSelector carriers_;
   NetworkReceiver network_;
   EventLoop loop_;
   BackgroundRunner background_;

@@ -73,7 +73,7 @@ bool EventLoop::run_once(PollScope scope) {
 
 void EventLoop::check_local_peers(std::uint64_t ticks) {
   local_checked_at_ = ticks;
-  paths_.accept();
+  carriers_.accept();
   if (messenger_.under_way()) local_.ring_unheard();
   if (ticks - deaths_checked_at_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
     deaths_checked_at_ = ticks;
@@ -87,7 +87,7 @@ bool EventLoop::poll_network() {
   if (network_.holding()) [[unlikely]]
     network_.receive_held(now);
   if (now >= tx_.next_timer() && tx_.run_timers(now)) network_.read_path_errors(now, false);
-  if (now >= sessions_.next_keep_alive() && sessions_.keep_alive_wanted()) sessions_.keep_alive_idle_peers(now);
+  if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) sessions_.remind_idle_peers(now);
   tx_.pump(now);
   if (arrivals > kArrivalsFew) now = parts_.environment.clock.now();
   tx_.transmit_control(now);
@@ -118,7 +118,7 @@ void EventLoop::drain_on_close() {
 
 Time EventLoop::next_deadline() const {
   const Time timer = std::min(tx_.next_timer(), messenger_.deadline());
-  return sessions_.keep_alive_wanted() ? std::min(timer, sessions_.next_keep_alive()) : timer;
+  return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
 }
 
 bool EventLoop::arm() {
@@ -141,7 +141,7 @@ void EventLoop::handle_events() {
   const std::size_t count = waiter_.collect(events);
   for (const Waiter::Event& event : std::span(events).first(count)) {
     switch (event.source) {
-      case Waiter::Source::connection: paths_.accept(); break;
+      case Waiter::Source::connection: carriers_.accept(); break;
       case Waiter::Source::path_error: network_.read_path_errors(parts_.environment.clock.now(), true); break;
       case Waiter::Source::peer:
         if (event.peer->inbox != nullptr) event.peer->inbox->clear_doorbell();

@@ -12,10 +12,10 @@
 #include <atomic>
 #include <cstdint>
 
+#include "engine/carrier_selector.h"
 #include "engine/engine_parts.h"
 #include "engine/local_peers.h"
 #include "engine/network_receiver.h"
-#include "engine/path_selector.h"
 #include "engine/peer_closer.h"
 #include "engine/peer_table.h"
 #include "engine/session_table.h"
@@ -29,7 +29,7 @@ class EventLoop {
  public:
   EventLoop(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter,
             TxScheduler& tx, LocalPeers& local, SessionTable& sessions, PeerCloser& closer,
-            PathSelector& paths, NetworkReceiver& network)
+            CarrierSelector& carriers, NetworkReceiver& network)
       : parts_(parts),
         peers_(peers),
         messenger_(messenger),
@@ -38,7 +38,7 @@ class EventLoop {
         local_(local),
         sessions_(sessions),
         closer_(closer),
-        paths_(paths),
+        carriers_(carriers),
         network_(network) {}
 
   /// One turn; true if something came in.
@@ -85,7 +85,7 @@ class EventLoop {
   LocalPeers& local_;
   SessionTable& sessions_;
   PeerCloser& closer_;
-  PathSelector& paths_;
+  CarrierSelector& carriers_;
   NetworkReceiver& network_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   /// When each of these happened last, in ticks.

@@ -84,7 +84,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
 
 void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   using reliability::ReceiveResult;
-  Peer* const peer = acceptor_.find(now, view, frame.from);
+  Peer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
   if (peer == nullptr) return;
   const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived);
   if (result == ReceiveResult::refused)
@@ -129,7 +129,7 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
   }
 }
 
-/// An unconfirmed session may have been opened under a forged name. Its messages are stored like those of any
+/// A session that is not validated may have been opened under a forged name. Its messages are stored like those of any
 /// unknown source, but it touches no memory.
 bool NetworkReceiver::may_act(const Peer& peer, const wire::Segment& segment) {
   using wire::SegmentKind;

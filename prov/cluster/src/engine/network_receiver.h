@@ -3,7 +3,7 @@
 // A segment that begins a message for which the unexpected store has no space is held in its flow, and the
 // flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
 // as soon as there may be space. Segments that touch memory (remote writes, reads, atomics) are held likewise
-// until their session is confirmed.
+// until their session is validated.
 #pragma once
 
 #include <array>

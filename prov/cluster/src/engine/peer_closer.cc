@@ -16,7 +16,7 @@ void PeerCloser::close(Peer& peer, Status status) {
     log.warn("peer %s is lost: %s; operations under way with it end with an error",
              peer.name().text().c_str(), describe(status));
   }
-  peer.path_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
+  peer.carrier_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
   messenger_.fail(peer.channel, status, !orderly);
   sessions_.close(peer);
   local_.remove(peer);

@@ -39,12 +39,12 @@ struct Peer {
   } pending;
   std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;    ///< and from it
-  std::string path_reason;              ///< why it is reached the way it is
+  std::string carrier_reason;           ///< why it is reached the way it is
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
     std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table when it was looked up
   } handle;
-  Time heard_at{};  ///< last frame over the network that confirms or opens its session
+  Time heard_at{};  ///< last frame over the network of its session, or that opens it
   Timer timer;      ///< of its flow
   ClosedSessions closed_sessions;
   bool self = false;         ///< this endpoint itself

@@ -26,7 +26,7 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
       closer_(closer),
       resets_(parts.link.get()) {}
 
-Peer* SessionAcceptor::find(Time now, const wire::FrameView& view, const link::Path& from) {
+Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.session == 0) return open(now, view, from);
   Peer* peer = sessions_.find(view.session);
   const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
@@ -62,7 +62,7 @@ Peer* SessionAcceptor::open(Time now, const wire::FrameView& view, const link::P
   if (contact == reliability::OpeningClass::same) return &peer;
   // A session that is over does not begin again, whatever is in use now.
   if (peer.closed_sessions.contains(view.opening)) return refuse(now, peer, view, from);
-  // A session that is not confirmed has no claim to the name: a stale one may take its place.
+  // A session that is not validated has no claim to the name: a stale one may take its place.
   const bool claimed = known && peer.flow->handshake().address_validated();
   if (contact == reliability::OpeningClass::stale && claimed) return refuse(now, peer, view, from);
   return accept(now, peer, view, from);
@@ -82,9 +82,9 @@ Peer* SessionAcceptor::refuse(Time now, const Peer& peer, const wire::FrameView&
 Peer* SessionAcceptor::accept(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
   if (peer.flow == nullptr) {
     sessions_.accept(now, peer, sessions_.reply_path(peer, from));
-    peer.path_reason = "the peer opened the session";
-    parts_.environment.log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
-                                peer.path_reason.c_str());
+    peer.carrier_reason = "the peer opened the session";
+    parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
+                                parts_.link->name(), peer.carrier_reason.c_str());
     return &peer;
   }
   if (peer.flow->handshake().knows_peer()) {

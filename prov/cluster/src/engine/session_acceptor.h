@@ -1,7 +1,7 @@
 // Which peer a frame of a flow belongs to, and what frames may do that no open session protects: open one,
 // replace one, end one.
 //
-// Any process can send a frame under any name, so what an unconfirmed frame may cause is limited: a session
+// Any process can send a frame under any name, so what a frame of no validated session may cause is limited: a session
 // that no peer has addressed yet touches no memory (NetworkReceiver) and is forgotten when its peer stays
 // idle (SessionTable); a claim to be a peer's next incarnation opens a pending session only, one per peer
 // and kChallengeTimeout; a reset counts only if it quotes a frame in flight.
@@ -23,8 +23,10 @@ class SessionAcceptor {
   SessionAcceptor(const EngineParts& parts, PeerTable& peers, AdmissionControl& admission, TxScheduler& tx,
                   SessionTable& sessions, PeerCloser& closer);
 
-  /// The peer whose flow takes the frame; null if none does (then it has been answered and counted).
-  Peer* find(Time now, const wire::FrameView& view, const link::Path& from);
+  /// The peer whose flow takes the frame. A frame of session 0 may open a session for its sender. One of a
+  /// pending session validates it: the session in use is closed, and its operations fail. Null if no flow
+  /// takes the frame, which then has been counted, and answered with a reset or a challenge if one is due.
+  Peer* peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from);
   /// The peer's flow has refused the frame as not of its session.
   void refuse_other_incarnation(Time now, const Peer& peer, const wire::FrameView& view,
                                 const link::Path& from);

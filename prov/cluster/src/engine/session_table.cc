@@ -9,8 +9,8 @@ namespace cluster::engine {
 namespace {
 
 /// How long nothing may come from a peer that an operation waits for, and how often that is looked at.
-constexpr Duration kIdleBeforeKeepAlive = 1s;
-constexpr Duration kKeepAliveInterval = 500ms;
+constexpr Duration kIdleBeforeReminder = 1s;
+constexpr Duration kReminderInterval = 500ms;
 
 }  // namespace
 
@@ -27,14 +27,14 @@ void SessionTable::open(Peer& peer, const link::Path& path) { use(peer, make_flo
 
 void SessionTable::accept(Time now, Peer& peer, const link::Path& path) {
   open(peer, path);
-  unconfirmed_ = true;
+  unvalidated_ = true;
   peer.heard_at = now;
 }
 
 void SessionTable::add_pending(Time now, Peer& peer, const link::Path& path) {
   peer.pending.flow = make_flow(peer, path);
   peer.pending.since = now;
-  unconfirmed_ = true;
+  unvalidated_ = true;
 }
 
 void SessionTable::drop_pending(Peer& peer) {
@@ -44,7 +44,7 @@ void SessionTable::drop_pending(Peer& peer) {
 
 void SessionTable::close(Peer& peer) {
   if (peer.flow == nullptr) return;
-  ++parts_.environment.counters.sessions_reset;
+  ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
   if (handshake.knows_peer()) peer.closed_sessions.add(handshake.peer(), handshake.address_validated());
   sessions_.erase(handshake.session());
@@ -57,7 +57,7 @@ void SessionTable::promote_pending(Peer& peer) {
   if (peer.pending.flow == nullptr) return;
   if (peer.closed_sessions.contains(peer.pending.flow->handshake().peer())) return drop_pending(peer);
   use(peer, std::move(peer.pending.flow));
-  peer.path_reason = "the peer has restarted and opened a new session";
+  peer.carrier_reason = "the peer has restarted and opened a new session";
 }
 
 /// An epoch that leaves no larger ones would be the last of this endpoint.
@@ -137,26 +137,26 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
 }
 
 /// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message. And a session that is
-/// not confirmed may have been opened by a forged frame: its peer is asked until it answers or times out.
-void SessionTable::keep_alive_idle_peers(Time now) {
-  next_keep_alive_ = now + kKeepAliveInterval;
-  unconfirmed_ = false;
+/// not validated may have been opened by a forged frame: its peer is asked until it answers or times out.
+void SessionTable::remind_idle_peers(Time now) {
+  next_reminder_ = now + kReminderInterval;
+  unvalidated_ = false;
   for (Peer* peer : tx_.flows()) {
     if (peer->pending.flow != nullptr && now >= peer->pending.since + parts_.settings.peer_timeout) {
       drop_pending(*peer);
     }
     const bool in_use = peer->channel.carrier == &peer->flow->queue();
-    unconfirmed_ |= peer->pending.flow != nullptr || (!peer->flow->handshake().address_validated() && in_use);
+    unvalidated_ |= peer->pending.flow != nullptr || (!peer->flow->handshake().address_validated() && in_use);
     if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated())
-      keep_alive_if_idle(now, *peer);
+      remind_if_idle(now, *peer);
   }
   messenger_.matcher().each_directed(
-      [&](protocol::Channel& channel) { keep_alive_if_idle(now, *static_cast<Peer*>(channel.owner)); });
+      [&](protocol::Channel& channel) { remind_if_idle(now, *static_cast<Peer*>(channel.owner)); });
 }
 
-void SessionTable::keep_alive_if_idle(Time now, Peer& peer) {
+void SessionTable::remind_if_idle(Time now, Peer& peer) {
   const bool in_use = peer.flow != nullptr && peer.channel.carrier == &peer.flow->queue();
-  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= kIdleBeforeKeepAlive)
+  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= kIdleBeforeReminder)
     messenger_.remind(peer.channel);
 }
 

@@ -3,11 +3,11 @@
 // A session belongs to one incarnation of a peer. Beside the session in use (`Peer::flow`) a peer may have a
 // pending one: a frame said that the peer has begun anew, which any process could have written. The session
 // that was made for it is named to the peer's address only (a challenge, as in RFC 9000, 8.2); when a frame
-// comes that is addressed to it, it is confirmed and takes the place of the other.
+// comes that is addressed to it, it is validated and takes the place of the other.
 //
-// Timers: while an operation is under way, or a session is not confirmed, each peer from which nothing has come
-// for kIdleBeforeKeepAlive is sent its credit again each kKeepAliveInterval: it either acknowledges that or, in
-// a new incarnation, refuses it (keep_alive_idle_peers). A pending session that is not confirmed within the
+// Timers: while an operation is under way, or a session is not validated, each peer from which nothing has come
+// for kIdleBeforeReminder is sent its credit again each kReminderInterval: it either acknowledges that or, in
+// a new incarnation, refuses it (remind_idle_peers). A pending session that is not validated within the
 // peer timeout is dropped.
 #pragma once
 
@@ -30,7 +30,7 @@ class SessionTable {
   Peer* find(std::uint32_t session);
   /// Opens a session to the peer, which becomes its carrier unless it has one.
   void open(Peer& peer, const link::Path& path);
-  /// The peer called: its session is not confirmed before a frame is addressed to it.
+  /// The peer called: its session is not validated before a frame is addressed to it.
   void accept(Time now, Peer& peer, const link::Path& path);
   void add_pending(Time now, Peer& peer, const link::Path& path);
   void drop_pending(Peer& peer);
@@ -47,21 +47,22 @@ class SessionTable {
   link::Path reply_path(const Peer& peer, const link::Path& from) const;
   bool is_own(const SocketAddress& address) const;
 
-  /// The peer answered a keep-alive or a path challenge.
+  /// The peer answered a keep-alive frame or a path challenge.
   void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
   /// The peer asks whether this path leads to the endpoint of its session.
   void on_path_challenge(const wire::FrameView& view, const link::Path& from);
 
-  /// True if peers that are idle must be sent a keep-alive: something is expected of one of them.
-  bool keep_alive_wanted() const { return messenger_.under_way() || unconfirmed_; }
-  Time next_keep_alive() const { return next_keep_alive_; }
-  void keep_alive_idle_peers(Time now);
+  /// True if peers that are idle must be reminded: an operation of this side is under way, or a session is not
+  /// validated.
+  bool reminder_wanted() const { return messenger_.under_way() || unvalidated_; }
+  Time next_reminder() const { return next_reminder_; }
+  void remind_idle_peers(Time now);
 
  private:
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
   void use(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   std::uint64_t next_epoch(Time now);
-  void keep_alive_if_idle(Time now, Peer& peer);
+  void remind_if_idle(Time now, Peer& peer);
 
   const EngineParts& parts_;
   PeerTable& peers_;
@@ -70,8 +71,8 @@ class SessionTable {
   std::unordered_map<std::uint32_t, Peer*> sessions_;
   const Time started_;
   std::uint64_t last_epoch_ = 0;
-  bool unconfirmed_ = false;  ///< some session has not been confirmed yet
-  Time next_keep_alive_{};
+  bool unvalidated_ = false;  ///< some session has not been validated yet
+  Time next_reminder_{};
 };
 
 }  // namespace cluster::engine

@@ -84,7 +84,7 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   wire::AtomicCode code;
   const bool valid = wire::AtomicCode::unpack(segment.detail, code) && supported(code.op, code.type) &&
                      payload.size() == segment.length && channel.rma.response_count < kResponsesMax;
-  if (!valid) return control_.deny(channel, segment.id);
+  if (!valid) return control_.send_failed(channel, segment.id);
   std::array<std::byte, wire::kAtomicPart> before;
   const std::size_t part = wire::atomic_part(segment.total);
   const auto change = [&](std::byte* target, const MemoryRegion&) {
@@ -94,11 +94,11 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   const RmaIov rest{segment.offset, segment.key, segment.total};
   RegionTable* const regions = context_.bindings.regions;
   const bool allowed = regions != nullptr && regions->with(rest, access_for(code), change);
-  if (!allowed) return control_.deny(channel, segment.id);
+  if (!allowed) return control_.send_failed(channel, segment.id);
   if (part == segment.total && !segment.more()) {
     reporter_.accessed_by_peer(rest, code.fetch ? Access::read : Access::write);
   }
-  if (!code.fetch) return control_.confirm(channel, segment.id);
+  if (!code.fetch) return control_.send_done(channel, segment.id);
   respond(channel, segment, {before.data(), part});
 }
 
@@ -107,7 +107,7 @@ void AtomicProtocol::respond(Channel& channel, const wire::Segment& part, ConstB
   if (channel.carrier == nullptr) return;
   if (post_fetched(*channel.carrier, part.id, part.offset, before)) return control_.mark_pending(channel);
   AtomicResponse* const response = outgoing_.acquire_response<AtomicResponse>(channel);
-  if (response == nullptr) return control_.deny(channel, part.id);
+  if (response == nullptr) return control_.send_failed(channel, part.id);
   response->sender_id = part.id;
   response->address = part.offset;
   response->length = before.size();

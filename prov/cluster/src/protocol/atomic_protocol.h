@@ -4,7 +4,7 @@
 //
 // An operation travels in parts of whole elements (wire/atomic.h); each is answered, with the previous values
 // if the operation fetches. Every part carries the length of what is left of the operation, so that the first
-// one is denied if the last one would be, and then nothing is changed at all. At most kPartsMax parts of one
+// one fails if the last one would, and then nothing is changed at all. At most kPartsMax parts of one
 // side are unanswered: that bounds what the other must keep while its carrier has no free bytes.
 #pragma once
 
@@ -24,7 +24,7 @@ class AtomicProtocol {
   /// Posts what the carrier takes of the request at the head of the queue. True if that is all.
   bool advance(AtomicRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// One part is complete. After a denial the other parts need not be sent.
+  /// One part is complete. After a failed one the other parts need not be sent.
   void answered(AtomicRequest& request, Status status);
 
   // --- target ---

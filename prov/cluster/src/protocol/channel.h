@@ -10,8 +10,8 @@
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "carrier/cross_memory.h"
-#include "protocol/recv_requests.h"
-#include "protocol/send_requests.h"
+#include "protocol/incoming_request.h"
+#include "protocol/outgoing_request.h"
 
 namespace cluster::protocol {
 
@@ -40,12 +40,12 @@ inline constexpr std::size_t kControlMax = 4 * kResponsesMax;
 
 /// Segments that the carrier has not taken yet. (OutgoingRequests, ControlSender)
 struct TxQueues {
-  List<OutgoingRequest, &OutgoingRequest::turn> ordered;  ///< operations, in the order they were posted
-  List<OutgoingRequest, &OutgoingRequest::turn> bulk;     ///< requested by the peer: ranges, responses
-  RingQueue<wire::Segment> control;                       ///< pulls, confirmations, credit
-  std::size_t bulk_bytes = 0;                             ///< posted out of `bulk` so far
-  bool bulk_next = false;                                 ///< some bulk goes before the next long message
-  bool busy = false;                                      ///< in the list of channels with segments to post
+  List<OutgoingRequest, &OutgoingRequest::queue_hook> ordered;  ///< operations, in the order they were posted
+  List<OutgoingRequest, &OutgoingRequest::queue_hook> bulk;     ///< requested by the peer: ranges, responses
+  RingQueue<wire::Segment> control;                             ///< pulls, confirmations, credit
+  std::size_t bulk_bytes = 0;                                   ///< posted out of `bulk` so far
+  bool bulk_next = false;        ///< some bulk goes before the next long message
+  bool busy = false;             ///< in the list of channels with segments to post
   bool control_pending = false;  ///< in the list of channels whose carrier got a control segment
 
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
@@ -105,7 +105,7 @@ struct PullShare {
 
 struct Channel {
   SocketAddress name;
-  Carrier* carrier = nullptr;     ///< null while there is no path to the peer
+  Carrier* carrier = nullptr;     ///< null while the peer has none
   std::size_t eager_max = 0;      ///< option of the carrier in use
   CrossMemory* memory = nullptr;  ///< the peer's, where this process can reach it
   void* owner = nullptr;          ///< the engine's peer

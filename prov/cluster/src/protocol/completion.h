@@ -136,8 +136,8 @@ class RegionTable;
 
 /// What is bound to an endpoint (fi_ep_bind), null where nothing is, and what it was opened for.
 struct EndpointBindings {
-  CompletionQueue* sends = nullptr;
-  CompletionQueue* receives = nullptr;
+  CompletionQueue* tx_queue = nullptr;
+  CompletionQueue* rx_queue = nullptr;
   Counter* send_counter = nullptr;
   Counter* receive_counter = nullptr;
   Counter* write_counter = nullptr;         ///< remote writes and atomics of this side

@@ -14,18 +14,18 @@ void count(Counter* counter, Status status) {
 void CompletionReporter::sent(const SendOp& op) {
   const EndpointBindings& bindings = context_.bindings;
   count(bindings.send_counter, Status::ok);
-  if (!op.report || bindings.sends == nullptr) return;
-  bindings.sends->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
+  if (!op.report || bindings.tx_queue == nullptr) return;
+  bindings.tx_queue->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
 }
 
 void CompletionReporter::sent(const SendRequest& request, Status status) {
   const EndpointBindings& bindings = context_.bindings;
   count(bindings.send_counter, status);
-  if (bindings.sends == nullptr || (!request.report && status == Status::ok)) return;
+  if (bindings.tx_queue == nullptr || (!request.report && status == Status::ok)) return;
   Completion completion{
       .context = request.context, .tagged = request.tagged, .status = status, .tag = request.tag};
   if (status != Status::ok) completion.peer = request.channel->name;
-  bindings.sends->push(completion);
+  bindings.tx_queue->push(completion);
 }
 
 void CompletionReporter::received(const RecvRequest& receive, Status status) {
@@ -36,7 +36,7 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
                                    ? context_.handles.handle_of(*receive.channel)
                                    : kAddrNotAvail;
   count(bindings.receive_counter, status);
-  if (bindings.receives != nullptr && (receive.report || status != Status::ok)) {
+  if (bindings.rx_queue != nullptr && (receive.report || status != Status::ok)) {
     const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail;
     Completion completion{.context = receive.context,
                           .kind = Completion::Kind::receive,
@@ -54,14 +54,14 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
     }
     const Channel* channel = receive.channel != nullptr ? receive.channel : receive.from;
     if (completion.status != Status::ok && channel != nullptr) completion.peer = channel->name;
-    bindings.receives->push(completion);
+    bindings.rx_queue->push(completion);
   }
   if (got_message) context_.counters.bytes_received += receive.total;
 }
 
 void CompletionReporter::buffer_released(const MultiRecvBuffer& buffer) {
-  if (context_.bindings.receives == nullptr) return;
-  context_.bindings.receives->push({.context = buffer.context,
+  if (context_.bindings.rx_queue == nullptr) return;
+  context_.bindings.rx_queue->push({.context = buffer.context,
                                     .kind = Completion::Kind::buffer_released,
                                     .releases_buffer = true,
                                     .buffer = buffer.first_byte()});
@@ -69,7 +69,7 @@ void CompletionReporter::buffer_released(const MultiRecvBuffer& buffer) {
 
 void CompletionReporter::peeked(const RecvOp& op, const UnexpectedMessage* message) {
   const EndpointBindings& bindings = context_.bindings;
-  if (bindings.receives == nullptr || (!op.report && message != nullptr)) return;
+  if (bindings.rx_queue == nullptr || (!op.report && message != nullptr)) return;
   Completion completion{
       .context = op.context, .kind = Completion::Kind::receive, .tagged = op.tagged, .tag = op.tag};
   if (message == nullptr) {
@@ -81,7 +81,7 @@ void CompletionReporter::peeked(const RecvOp& op, const UnexpectedMessage* messa
     completion.length = message->total;
     if (bindings.want_source) completion.source = context_.handles.handle_of(*message->channel);
   }
-  bindings.receives->push(completion);
+  bindings.rx_queue->push(completion);
 }
 
 RmaGroup* CompletionReporter::group_for(const RmaOp& op) {
@@ -107,10 +107,10 @@ void CompletionReporter::rma_completed(Completion::Kind kind, RmaGroup* group, v
   const EndpointBindings& bindings = context_.bindings;
   const bool reads = kind == Completion::Kind::read || kind == Completion::Kind::fetch;
   count(reads ? bindings.read_counter : bindings.write_counter, status);
-  if (bindings.sends == nullptr || (!report && status == Status::ok)) return;
+  if (bindings.tx_queue == nullptr || (!report && status == Status::ok)) return;
   Completion completion{.context = context, .kind = kind, .status = status};
   if (status != Status::ok) completion.peer = channel.name;
-  bindings.sends->push(completion);
+  bindings.tx_queue->push(completion);
 }
 
 void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWrite& write) {
@@ -118,13 +118,13 @@ void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWri
   if (!write.last) return;
   accessed_by_peer(write.iov, Access::write);
   const EndpointBindings& bindings = context_.bindings;
-  if (!write.has_data || bindings.receives == nullptr) return;
+  if (!write.has_data || bindings.rx_queue == nullptr) return;
   Completion completion{.kind = Completion::Kind::remote_write,
                         .has_data = true,
                         .data = write.data,
                         .length = write.length_so_far};
   if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
-  bindings.receives->push(completion);
+  bindings.rx_queue->push(completion);
 }
 
 void CompletionReporter::accessed_by_peer(const RmaIov& iov, Access access) {

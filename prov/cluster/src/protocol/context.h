@@ -21,7 +21,7 @@ inline constexpr std::size_t kEagerCredit = 2048 * 1024;
 inline constexpr std::size_t kPullWindow = 1024 * 1024;
 
 struct MessengerSettings {
-  std::size_t send_requests_max = 4096;      ///< sends under way before -FI_EAGAIN
+  std::size_t tx_requests_max = 4096;        ///< operations under way before -FI_EAGAIN
   std::size_t eager_credit = kEagerCredit;   ///< eager bytes, charges included, that one sender may have here
   std::size_t unexpected_max = 1024 * 1024;  ///< messages that wait for their receive; then senders wait
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;  ///< messages, with those of peers that are waited for

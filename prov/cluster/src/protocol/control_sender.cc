@@ -12,11 +12,11 @@ void ControlSender::send(Channel& channel, const wire::Segment& segment) {
   mark_busy(channel);
 }
 
-void ControlSender::confirm(Channel& channel, std::uint32_t id) {
+void ControlSender::send_done(Channel& channel, std::uint32_t id) {
   send(channel, {.kind = wire::SegmentKind::done, .id = id});
 }
 
-void ControlSender::deny(Channel& channel, std::uint32_t id) {
+void ControlSender::send_failed(Channel& channel, std::uint32_t id) {
   send(channel,
        {.kind = wire::SegmentKind::failed, .id = id, .total = static_cast<std::uint64_t>(Status::access)});
 }

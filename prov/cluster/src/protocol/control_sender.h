@@ -19,9 +19,9 @@ class ControlSender {
 
   void send(Channel& channel, const wire::Segment& segment);
   /// The peer's request is finished: everything wanted has arrived, or has been executed.
-  void confirm(Channel& channel, std::uint32_t id);
+  void send_done(Channel& channel, std::uint32_t id);
   /// The peer's request accesses memory that it must not.
-  void deny(Channel& channel, std::uint32_t id);
+  void send_failed(Channel& channel, std::uint32_t id);
   /// Posts what was kept. False if the carrier has not enough free bytes for all.
   static bool flush(Channel& channel);
 

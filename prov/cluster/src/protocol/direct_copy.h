@@ -2,7 +2,7 @@
 //
 // Where the kernel lets two processes reach each other's memory (Channel::memory), an announcement carries
 // the address of the message, and a pull the address where its bytes belong. The sender answers such a pull
-// by writing them there (`placed` confirms it), beginning at the front; the receiver meanwhile fetches from
+// by writing them there (`placed` confirms it), beginning at the front; the receiver meanwhile copies from
 // the back, a piece at a time, until the two meet. So either process copies what it has time for, and a
 // sender that is not in the library delays the message by no more than the piece it was asked for. (The
 // single copy by the receiver is known from KNEM and the MPI libraries.)
@@ -36,19 +36,19 @@ class DirectCopy {
     if (request.pull.source != 0) requests_.push_back(request);
   }
   void end(IncomingRequest& request) {
-    if (requests_.contains(request)) requests_.remove(request);
+    if (requests_.linked(request)) requests_.remove(request);
   }
-  static bool active(const IncomingRequest& request) { return Requests::contains(request); }
+  static bool active(const IncomingRequest& request) { return Requests::linked(request); }
   bool idle() const { return requests_.empty(); }
   /// How many bytes the sender is asked to write next; 0: enough are under way.
   static std::size_t next_pull(const PullProgress& pull);
   /// Adds the address where the bytes of a pull belong.
   static void offer_target(const IncomingRequest& request, wire::Segment& pull);
   /// Copies one piece from the back. False if the source cannot be read (any more).
-  static bool fetch(IncomingRequest& request);
-  /// Calls visit(request) for each that has bytes left to fetch; visit may end the request.
+  static bool copy_in(IncomingRequest& request);
+  /// Calls visit(request) for each that has bytes left to copy; visit may end the request.
   template <typename Visit>
-  void each_fetchable(Visit&& visit) {
+  void each_copyable(Visit&& visit) {
     for (IncomingRequest* request = requests_.front(); request != nullptr;) {
       IncomingRequest* const next = requests_.after(*request);
       if (request->pull.end > request->pull.requested && request->pull.source != 0) visit(*request);

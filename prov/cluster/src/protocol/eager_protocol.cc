@@ -149,7 +149,7 @@ void EagerProtocol::on_next(Channel& channel, ConstBytes payload) {
 void EagerProtocol::assembled(Channel& channel) {
   if (RecvRequest* receive = channel.assembly.receive) {
     channel.assembly.receive = nullptr;
-    if (receive->confirm) control_.confirm(channel, receive->sender_id);
+    if (receive->confirm) control_.send_done(channel, receive->sender_id);
     credit_.release(channel, CreditManager::charge_of(receive->total));
     return pulls_.complete(*receive, Status::ok);
   }

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
+#include "protocol/incoming_request.h"
 #include "protocol/posted_index.h"
-#include "protocol/recv_requests.h"
 #include "protocol/unexpected_index.h"
 
 namespace cluster::protocol {

@@ -110,7 +110,7 @@ void Matcher::hand_over(RecvRequest& receive, UnexpectedMessage& message) {
 /// Throws a message away; its sender completes it as usual.
 void Matcher::discard(UnexpectedMessage& message) {
   if (message.announced) {
-    control_.confirm(*message.channel, message.sender_id);
+    control_.send_done(*message.channel, message.sender_id);
     return drop(message);
   }
   message.claimed = false;
@@ -165,7 +165,7 @@ void Matcher::keep_bytes(UnexpectedMessage& message, ConstBytes payload) {
 }
 
 void Matcher::completed(UnexpectedMessage& message) {
-  if (message.confirm) control_.confirm(*message.channel, message.sender_id);
+  if (message.confirm) control_.send_done(*message.channel, message.sender_id);
   message.confirm = false;
   if (message.receive != nullptr) return hand_over(*message.receive, message);
   if (message.discarded) discard(message);

@@ -36,7 +36,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::write_next: return writes_.on_next(channel, payload);
     case SegmentKind::write_announce: return writes_.on_announce(channel, segment);
     case SegmentKind::read: return reads_.on_request(channel, segment);
-    case SegmentKind::read_failed: return pulls_.on_read_denied(channel, segment);
+    case SegmentKind::read_failed: return pulls_.on_read_failed(channel, segment);
     case SegmentKind::atomic: return atomics_.on_request(channel, segment, payload);
     case SegmentKind::fetched: return atomics_.on_fetched(channel, segment, payload);
     case SegmentKind::padding: return;
@@ -44,7 +44,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
   }  // no other kind passes wire::decode()
 }
 
-/// The peer has finished with a request of this side, or denies it access to its memory.
+/// The peer has finished with a request of this side, or it has failed there.
 void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status status) {
   using Kind = OutgoingRequest::Kind;
   OutgoingRequest* const request = outgoing_.find(channel, segment.id);
@@ -63,7 +63,7 @@ void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status
 
 void Messenger::pump() {
   control_.pump_busy([this](Channel& channel) { return sender_.pump(channel); });
-  if (!pulls_.idle()) pulls_.fetch();
+  if (!pulls_.idle()) pulls_.copy_in();
 }
 
 bool Messenger::references(const Channel& channel) const {

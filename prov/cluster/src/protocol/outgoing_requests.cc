@@ -57,7 +57,7 @@ void OutgoingRequests::settle(PulledRequest& request) {
 
 void OutgoingRequests::finish(PulledRequest& request) {
   request.done = true;
-  if (request.state == OutgoingRequest::State::announced && request.channel->tx.bulk.contains(request)) {
+  if (request.state == OutgoingRequest::State::announced && request.queue_hook.linked) {
     request.channel->tx.bulk.remove(request);
     request.pulls.clear();
   }
@@ -66,7 +66,7 @@ void OutgoingRequests::finish(PulledRequest& request) {
 
 void OutgoingRequests::complete(OutgoingRequest& request, Status status) {
   Channel& channel = *request.channel;
-  if (channel.tx.ordered.contains(request)) {
+  if (request.queue_hook.linked) {
     const bool ordered = request.state == OutgoingRequest::State::queued && !request.response();
     (ordered ? channel.tx.ordered : channel.tx.bulk).remove(request);
   }

@@ -21,7 +21,7 @@ class OutgoingRequests {
 
   /// Operations that the application may still begin. Responses do not count.
   std::size_t left() const {
-    const std::size_t max = context_.settings.send_requests_max;
+    const std::size_t max = context_.settings.tx_requests_max;
     return max - std::min(pool_.alive() - responses_, max);
   }
   std::size_t alive() const { return pool_.alive(); }

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/hashed_lists.h"
+#include "protocol/incoming_request.h"
 #include "protocol/match_key.h"
-#include "protocol/recv_requests.h"
 
 namespace cluster::protocol {
 

@@ -55,7 +55,7 @@ void PullReceiver::start(IncomingRequest& request) {
   Channel& channel = *request.channel;
   request.pull.wanted = request.pull.end = std::min(request.total, request.capacity);
   if (request.pull.wanted == 0) {
-    if (request.kind == Kind::receive) control_.confirm(channel, request.sender_id);
+    if (request.kind == Kind::receive) control_.send_done(channel, request.sender_id);
     return complete(request, Status::ok);
   }
   channel.incoming.push_back(request);
@@ -105,7 +105,7 @@ void PullReceiver::on_bulk(Channel& channel, const wire::Segment& segment, Const
   if (request == nullptr) return context_.refuse_segment();
   if (store(*request, segment.offset, payload))
     return account(*request, segment.offset, payload.size(), info);
-  control_.deny(channel, request->sender_id);
+  control_.send_failed(channel, request->sender_id);
   abandon(*request, Status::access);
   schedule(budget_of(channel));
 }
@@ -128,7 +128,7 @@ void PullReceiver::on_placed(Channel& channel, const wire::Segment& segment, con
   account(*request, segment.offset, segment.total, info);
 }
 
-void PullReceiver::on_read_denied(Channel& channel, const wire::Segment& segment) {
+void PullReceiver::on_read_failed(Channel& channel, const wire::Segment& segment) {
   IncomingRequest* const request = pool_.find(segment.peer_id);
   const bool known = request != nullptr && request->channel == &channel && request->kind == Kind::read &&
                      request->pull.requested > 0;
@@ -146,14 +146,14 @@ void PullReceiver::account(IncomingRequest& request, std::size_t offset, std::si
   if (!budget.waiting.empty()) schedule(budget);
 }
 
-void PullReceiver::fetch() {
-  direct_.each_fetchable([this](IncomingRequest& request) {
+void PullReceiver::copy_in() {
+  direct_.each_copyable([this](IncomingRequest& request) {
     auto& waiting = node_budget_.waiting;
-    if (!DirectCopy::fetch(request)) {
-      if (!waiting.contains(request)) waiting.push_back(request);
+    if (!DirectCopy::copy_in(request)) {
+      if (!waiting.linked(request)) waiting.push_back(request);
       return schedule(node_budget_);
     }
-    if (request.pull.requested == request.pull.end && waiting.contains(request)) waiting.remove(request);
+    if (request.pull.requested == request.pull.end && waiting.linked(request)) waiting.remove(request);
     if (request.pull.complete()) finish(request);
   });
 }
@@ -163,21 +163,21 @@ void PullReceiver::finish(IncomingRequest& request) {
   Channel& channel = *request.channel;
   if (request.kind == Kind::write_target)
     reporter_.written_by_peer(channel, static_cast<const WriteTarget&>(request).write);
-  if (request.kind != Kind::read) control_.confirm(channel, request.sender_id);
+  if (request.kind != Kind::read) control_.send_done(channel, request.sender_id);
   complete(request, Status::ok);
 }
 
 void PullReceiver::abandon(IncomingRequest& request, Status status) {
   PullBudget& budget = budget_of(*request.channel);
   budget.given_up(*request.channel, request.pull.in_flight());
-  if (budget.waiting.contains(request)) budget.waiting.remove(request);
+  if (budget.waiting.linked(request)) budget.waiting.remove(request);
   complete(request, status);
 }
 
 void PullReceiver::complete(IncomingRequest& request, Status status) {
   if (request.kind == Kind::multi_recv_buffer)
     return multi_.close(static_cast<MultiRecvBuffer&>(request), status);
-  if (request.channel != nullptr && request.channel->incoming.contains(request)) {
+  if (request.channel != nullptr && request.channel->incoming.linked(request)) {
     request.channel->incoming.remove(request);
     if (request.kind == Kind::read) --request.channel->rma.reads;
     if (request.kind == Kind::write_target) --request.channel->rma.write_targets;

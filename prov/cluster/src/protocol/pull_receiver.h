@@ -23,18 +23,18 @@ class PullReceiver {
   void start(IncomingRequest& request);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
-  /// The target denies a read.
-  void on_read_denied(Channel& channel, const wire::Segment& segment);
+  /// A read of this side has failed at the target.
+  void on_read_failed(Channel& channel, const wire::Segment& segment);
 
   /// Ends a request whose bytes will not come.
   void abandon(IncomingRequest& request, Status status);
   /// Reports a request and releases it.
   void complete(IncomingRequest& request, Status status);
 
-  /// True if nothing is left for fetch().
+  /// True if nothing is left for copy_in().
   bool idle() const { return direct_.idle(); }
   /// Copies one piece for each request whose sender's memory is in reach.
-  void fetch();
+  void copy_in();
   /// A peer is lost: what it was asked for may be requested from others.
   void reschedule();
   void check_stalls(Time now) {

@@ -41,7 +41,7 @@ void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment)
   const PullRange range{segment.offset, segment.offset + segment.total, segment.address};
   if (!valid || !request.pulls.add(range)) return context_.refuse_segment();
   request.receiver_id = segment.peer_id;
-  if (!channel.tx.bulk.contains(request)) channel.tx.bulk.push_back(request);
+  if (!channel.tx.bulk.linked(request)) channel.tx.bulk.push_back(request);
   control_.mark_busy(channel);
 }
 

@@ -53,14 +53,14 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
   RegionTable* const regions = context_.bindings.regions;
   const bool allowed = regions != nullptr && segment.total > 0 &&
                        channel.rma.response_count < kResponsesMax && regions->with(range, Access::read, post);
-  if (!allowed) return deny(channel, segment.peer_id);
+  if (!allowed) return send_read_failed(channel, segment.peer_id);
   if (posted) {
     control_.mark_pending(channel);
     if (!segment.more()) reporter_.accessed_by_peer(range, Access::read);
     return;
   }
   ReadResponse* const response = outgoing_.acquire_response<ReadResponse>(channel);
-  if (response == nullptr) return deny(channel, segment.peer_id);
+  if (response == nullptr) return send_read_failed(channel, segment.peer_id);
   response->receiver_id = segment.peer_id;
   response->remote = range;
   response->offset = segment.data;
@@ -85,7 +85,7 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
           posted = post_copy(carrier, segment, {source, part});
         });
     if (!allowed) {
-      deny(channel, response.receiver_id);
+      send_read_failed(channel, response.receiver_id);
       outgoing_.complete(response, Status::access);
       return true;
     }
@@ -98,7 +98,7 @@ bool RmaReadProtocol::stream(ReadResponse& response) {
   return true;
 }
 
-void RmaReadProtocol::deny(Channel& channel, std::uint32_t receiver_id) {
+void RmaReadProtocol::send_read_failed(Channel& channel, std::uint32_t receiver_id) {
   control_.send(channel, {.kind = wire::SegmentKind::read_failed,
                           .peer_id = receiver_id,
                           .total = static_cast<std::uint64_t>(Status::access)});

@@ -26,7 +26,7 @@ class RmaReadProtocol {
 
  private:
   void begin(Channel& channel, const ReadOp& op, const RmaRange& range);
-  void deny(Channel& channel, std::uint32_t receiver_id);
+  void send_read_failed(Channel& channel, std::uint32_t receiver_id);
 
   const Context& context_;
   OutgoingRequests& outgoing_;

@@ -116,9 +116,9 @@ void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
   write.arrived += payload.size();
   if (write.arrived < write.range.iov.length) return;
   write.open = false;
-  if (!write.allowed) return control_.deny(channel, write.sender_id);
+  if (!write.allowed) return control_.send_failed(channel, write.sender_id);
   reporter_.written_by_peer(channel, write.range);
-  control_.confirm(channel, write.sender_id);
+  control_.send_done(channel, write.sender_id);
 }
 
 void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
@@ -127,7 +127,7 @@ void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segmen
   const bool allowed = regions != nullptr && regions->allows(write.iov, Access::write) && segment.total > 0 &&
                        channel.rma.write_targets < kResponsesMax;
   WriteTarget* const target = allowed ? pulls_.pool().acquire<WriteTarget>() : nullptr;
-  if (target == nullptr) return control_.deny(channel, segment.id);
+  if (target == nullptr) return control_.send_failed(channel, segment.id);
   ++channel.rma.write_targets;
   target->channel = &channel;
   target->write = write;

@@ -39,7 +39,7 @@ void report_rail(const multipath::PathStats& rail, const EndpointSetup& setup, R
 
 void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time now, Report& report) {
   Record& record = report.emplace_back("peer");
-  record.text("peer", peer.name.text()).text("path", peer.path).text("why", peer.path_reason);
+  record.text("peer", peer.name.text()).text("path", peer.carrier).text("why", peer.carrier_reason);
   record.number("state_bytes", peer.footprint);
   if (peer.rings) record.flag("single_copy", peer.rings->single_copy).flag("unread", peer.rings->unread);
   if (!peer.flow) return;

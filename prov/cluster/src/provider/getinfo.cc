@@ -112,7 +112,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   *list = nullptr;
   // A layering provider (rxm, rxd) looks for one to build on; this one is reliable already.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
-  const GetinfoCaller caller{version, core_version_, options_.settings().send_requests_max};
+  const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max};
   std::string reason;
   if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) {
     log_.info("not offered: %s", reason.c_str());

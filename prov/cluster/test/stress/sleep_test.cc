@@ -41,8 +41,8 @@ class Player {
       parts.local_listener = shm::open_listener(port->name(), 1, shm::ShmSettings{}, environment, reason);
     engine_ = std::make_unique<Engine>(std::move(parts));
     protocol::EndpointBindings bindings;
-    bindings.sends = &sent_;
-    bindings.receives = &received_;
+    bindings.tx_queue = &sent_;
+    bindings.rx_queue = &received_;
     engine_->attach(book_, bindings);
     sleeper_ = Sleeper::open();
     sleeper_->add(*engine_);

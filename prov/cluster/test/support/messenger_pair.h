@@ -31,7 +31,7 @@ struct Side {
 
   explicit Side(const MessengerSettings& settings) : messenger(settings, counters, handles) {
     EndpointBindings bindings;
-    bindings.sends = bindings.receives = &completions;
+    bindings.tx_queue = bindings.rx_queue = &completions;
     bindings.send_counter = &sent;
     bindings.want_source = true;
     messenger.attach(bindings);
@@ -51,7 +51,7 @@ struct Side {
 class MessengerTest : public testing::Test {
  protected:
   MessengerSettings settings{
-      .send_requests_max = 64, .eager_credit = kInitialCredit, .pull_window = 512 * 1024};
+      .tx_requests_max = 64, .eager_credit = kInitialCredit, .pull_window = 512 * 1024};
   Side left{settings};
   Side right{settings};
   bool shuffle = false;

@@ -52,7 +52,7 @@ struct Node {
                                    .resources = nullptr,
                                    .type = kind.type}) {
     book.insert(peer);
-    engine.attach(book, {.sends = &sent, .receives = &received});
+    engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
   }
   void send() {
     ++word;

@@ -292,7 +292,7 @@ TEST_F(MessageTest, InjectedMessagesToAnUnreachablePeerFail) {
 }
 
 TEST_F(MessageTest, SendsReturnEagainUntilProgress) {
-  platform.settings.send_requests_max = 8;
+  platform.settings.tx_requests_max = 8;
   start();
   int taken = 0;
   ssize_t result = 0;

@@ -32,7 +32,7 @@ struct Node {
        EndpointType type = EndpointType::dgram)
       : clock(network.clock()), engine(parts(network, name, type)) {
     book.insert(peer);
-    protocol::EndpointBindings bindings{.sends = &sent, .receives = &received};
+    protocol::EndpointBindings bindings{.tx_queue = &sent, .rx_queue = &received};
     bindings.want_source = true;
     engine.attach(book, bindings);
   }

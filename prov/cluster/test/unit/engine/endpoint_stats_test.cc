@@ -1,4 +1,4 @@
-// What can be seen of an endpoint from outside: every peer with its path and why, before and after it is
+// What can be seen of an endpoint from outside: every peer with its carrier and why, before and after it is
 // lost, and that looking changes nothing.
 #include "engine/endpoint_stats.h"
 
@@ -46,8 +46,8 @@ TEST_F(EndpointStatsTest, APeerOverTheNetwork) {
   }
   const PeerStats seen = a.peer();
   EXPECT_EQ(seen.name, node_name(2));
-  EXPECT_STREQ(seen.path, "fake");
-  EXPECT_EQ(seen.path_reason, "no shared memory: switched off");
+  EXPECT_STREQ(seen.carrier, "fake");
+  EXPECT_EQ(seen.carrier_reason, "no shared memory: switched off");
   EXPECT_FALSE(seen.rings);
   ASSERT_TRUE(seen.flow && seen.flow->paths.size() == 1);
   EXPECT_EQ(seen.flow->sent, a.counters().frames_sent);
@@ -59,7 +59,7 @@ TEST_F(EndpointStatsTest, APeerOverTheNetwork) {
   EXPECT_GE(seen.flow->paths[0].window, 32u);
   EXPECT_EQ(seen.flow->paths[0].in_flight, 0u);
   EXPECT_GT(seen.footprint, 1000u);
-  EXPECT_EQ(b.peer().path_reason, "the peer opened the session");
+  EXPECT_EQ(b.peer().carrier_reason, "the peer opened the session");
   clock.advance(5s);
   EXPECT_GE(clock.now() - a.peer().flow->heard_at, 5s);
 }
@@ -91,20 +91,20 @@ TEST_F(EndpointStatsTest, APeerThatHasGone) {
   }
   pass(100, a);
   const PeerStats seen = a.peer();
-  EXPECT_STREQ(seen.path, "none");
-  EXPECT_EQ(seen.path_reason, "the peer has closed");
+  EXPECT_STREQ(seen.carrier, "none");
+  EXPECT_EQ(seen.carrier_reason, "the peer has closed");
   EXPECT_FALSE(seen.flow);
 }
 
 TEST_F(EndpointStatsTest, SelfAndDatagrams) {
   Node a(network, node_name(1), node_name(1), 1000);
   a.send();
-  EXPECT_STREQ(a.peer().path, "self");
-  EXPECT_EQ(a.peer().path_reason, "the peer is this endpoint");
+  EXPECT_STREQ(a.peer().carrier, "self");
+  EXPECT_EQ(a.peer().carrier_reason, "the peer is this endpoint");
   Node d(network, node_name(3), node_name(1), 1000, nullptr, test::node_settings(),
          {.type = EndpointType::dgram});
   d.send();
-  EXPECT_STREQ(d.peer().path, "fake");
+  EXPECT_STREQ(d.peer().carrier, "fake");
   EXPECT_FALSE(d.peer().flow);
 }
 

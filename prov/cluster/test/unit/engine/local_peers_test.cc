@@ -153,24 +153,24 @@ TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
 
 TEST_F(LocalPeersTest, ASilentNetworkIsPolledSeldomBesideLocalPeers) {
   constexpr std::size_t kTurns = 20'000, kFew = kTurns / 10;
-  const auto looks_at_network = [&](bool sends, Duration between_turns, bool wait) {
+  const auto looks_at_network = [&](bool sends, Duration between_turns, PollScope scope) {
     std::size_t looks = 0;
     Node a(network, kA, kB, 1000, std::make_unique<ListenerOfOne>(looks, false, sends));
     network.looks = 0;
     for (std::size_t turn = 0; turn < kTurns; ++turn) {
-      a.engine.poll(wait);
+      scope == PollScope::all ? a.engine.poll() : a.engine.try_poll();
       network.clock().advance(between_turns);
     }
     return network.looks;
   };
-  EXPECT_LT(looks_at_network(true, 20ns, false), kFew);
-  EXPECT_LT(looks_at_network(false, 20ns, false), kFew);
-  EXPECT_GT(looks_at_network(false, 1us, false), kFew) << "time decides";
-  EXPECT_EQ(looks_at_network(false, 1ms, false), kTurns) << "a turn now and then misses nothing";
-  EXPECT_EQ(looks_at_network(true, 20ns, true), kTurns) << "a turn of scope all reads everything";
+  EXPECT_LT(looks_at_network(true, 20ns, PollScope::due), kFew);
+  EXPECT_LT(looks_at_network(false, 20ns, PollScope::due), kFew);
+  EXPECT_GT(looks_at_network(false, 1us, PollScope::due), kFew) << "time decides";
+  EXPECT_EQ(looks_at_network(false, 1ms, PollScope::due), kTurns) << "a turn now and then misses nothing";
+  EXPECT_EQ(looks_at_network(true, 20ns, PollScope::all), kTurns) << "a turn of scope all reads everything";
   Node alone(network, kA, kB, 1000);
   network.looks = 0;
-  for (std::size_t turn = 0; turn < kTurns; ++turn) alone.engine.poll(false);
+  for (std::size_t turn = 0; turn < kTurns; ++turn) alone.engine.try_poll();
   EXPECT_EQ(network.looks, kTurns) << "there is nothing else to look at";
 }
 
@@ -178,11 +178,11 @@ TEST_F(LocalPeersTest, AFrameFromTheNetworkRestoresItsPolling) {
   std::size_t looks = 0;
   Node a(network, kA, kB, 1000, std::make_unique<ListenerOfOne>(looks, false, true));
   Node b(network, kB, kA, 2000);
-  for (int turn = 0; turn < 5'000; ++turn) a.engine.poll(false);
+  for (int turn = 0; turn < 5'000; ++turn) a.engine.try_poll();
   b.send();
   network.clock().advance(1ms);
   network.looks = 0;
-  for (int turn = 0; turn < 500; ++turn) a.engine.poll(false);
+  for (int turn = 0; turn < 500; ++turn) a.engine.try_poll();
   EXPECT_GT(network.looks, 240U);
 }
 
@@ -194,18 +194,19 @@ TEST_F(LocalPeersTest, QuietRingsTakeTurns) {
   Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(accounts), settings);
   a.engine.poll();
   accounts[3].sends = true;
-  for (std::size_t turn = 0; turn < kTurns; ++turn) a.engine.poll(false);
-  const auto looks_at = [&](std::size_t peer, std::size_t turns, bool wait) {
+  for (std::size_t turn = 0; turn < kTurns; ++turn) a.engine.try_poll();
+  const auto looks_at = [&](std::size_t peer, std::size_t turns, PollScope scope = PollScope::due) {
     const std::size_t before = accounts[peer].looks;
-    for (std::size_t turn = 0; turn < turns; ++turn) a.engine.poll(wait);
+    for (std::size_t turn = 0; turn < turns; ++turn)
+      scope == PollScope::all ? a.engine.poll() : a.engine.try_poll();
     return accounts[peer].looks - before;
   };
-  EXPECT_GE(looks_at(3, 100, false), 100u) << "it talks";
-  EXPECT_LT(looks_at(4, 1000, false), 100u) << "it does not";
-  EXPECT_GT(looks_at(4, 1000, false), 10u) << "but may begin to";
+  EXPECT_GE(looks_at(3, 100), 100u) << "it talks";
+  EXPECT_LT(looks_at(4, 1000), 100u) << "it does not";
+  EXPECT_GT(looks_at(4, 1000), 10u) << "but may begin to";
   accounts[4].sends = true;
-  EXPECT_GT(looks_at(4, 200, false), 100u) << "and is heard soon, and often from then on";
-  EXPECT_EQ(looks_at(5, 10, true), 10u) << "a turn of scope all reads everything";
+  EXPECT_GT(looks_at(4, 200), 100u) << "and is heard soon, and often from then on";
+  EXPECT_EQ(looks_at(5, 10, PollScope::all), 10u) << "a turn of scope all reads everything";
 }
 
 }  // namespace

@@ -82,12 +82,12 @@ TEST_F(PeerTableTest, TheFirstStatusOfAFailedPeerCounts) {
 }
 
 TEST_F(PeerTableTest, AForgottenPeerIsAddedAnew) {
-  peers.find_or_add(node_name(1)).path_reason = "old";
+  peers.find_or_add(node_name(1)).carrier_reason = "old";
   peers.find_or_add(node_name(2));
   peers.forget([](const Peer& peer) { return peer.name() == node_name(1); });
   EXPECT_EQ(peers.all().size(), 1u);
   EXPECT_EQ(peers.find(node_name(1)), nullptr);
-  EXPECT_EQ(peers.find_or_add(node_name(1)).path_reason, "");
+  EXPECT_EQ(peers.find_or_add(node_name(1)).carrier_reason, "");
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ TEST_F(SessionAcceptorTest, AnOpeningIsNotEndedByGuessedResets) {
     inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session).bytes());
   }
   pass(a);
-  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().sessions_closed, 0u);
   Node b(network, kB, kA, 1000);
   pass(a, b);
   EXPECT_EQ(b.counters().unexpected, 1u);
@@ -103,7 +103,7 @@ TEST_F(SessionAcceptorTest, AnOpeningIsEndedByAResetThatQuotesIt) {
   ASSERT_EQ(wire::admit(call, quoted), wire::Refusal::none);
   inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session).bytes());
   pass(a);
-  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  EXPECT_EQ(a.counters().sessions_closed, 1u);
 }
 
 TEST_F(SessionAcceptorTest, AForgedOpeningDoesNotDisturbOurs) {
@@ -119,7 +119,7 @@ TEST_F(SessionAcceptorTest, AForgedOpeningDoesNotDisturbOurs) {
   pass(a, b);
   EXPECT_EQ(a.counters().unexpected, 1u);
   EXPECT_EQ(b.counters().unexpected, 1u);
-  EXPECT_EQ(a.counters().sessions_reset + b.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().sessions_closed + b.counters().sessions_closed, 0u);
 }
 
 TEST_F(SessionAcceptorTest, SimultaneousOpeningsBothSucceed) {
@@ -141,7 +141,7 @@ TEST_F(SessionAcceptorTest, AnUnconfirmedSessionTouchesNoMemory) {
   protocol::RegionTable regions;
   regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});
   Node a(network, kA, kB, 1000);
-  a.engine.attach(a.book, {.sends = &a.sent, .receives = &a.received, .regions = &regions});
+  a.engine.attach(a.book, {.tx_queue = &a.sent, .rx_queue = &a.received, .regions = &regions});
   {
     Node forger(network, kB, kA, 1000);
     ASSERT_EQ(put(forger, std::byte{1}), Status::ok);
@@ -153,7 +153,7 @@ TEST_F(SessionAcceptorTest, AnUnconfirmedSessionTouchesNoMemory) {
   Node b(network, kB, kA, 2000);
   ASSERT_EQ(put(b, std::byte{2}), Status::ok);
   pass(a, b);
-  EXPECT_EQ(memory[0], std::byte{2}) << "a confirmed session may";
+  EXPECT_EQ(memory[0], std::byte{2}) << "a validated session may";
   EXPECT_TRUE(b.engine.quiescent());
 }
 
@@ -177,7 +177,7 @@ TEST_F(SessionAcceptorTest, AnUnorderedFrameThatMustWaitIsRefused) {
   protocol::RegionTable regions;
   regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});
   Node a(network, kA, kB, 1000);
-  a.engine.attach(a.book, {.sends = &a.sent, .receives = &a.received, .regions = &regions});
+  a.engine.attach(a.book, {.tx_queue = &a.sent, .rx_queue = &a.received, .regions = &regions});
   std::vector<std::vector<std::byte>> calls;
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
     if (to == kA) calls.push_back(packet.bytes);

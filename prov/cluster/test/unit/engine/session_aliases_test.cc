@@ -26,7 +26,7 @@ struct RailNode {
   RailNode(FakeNetwork& network, int number, int claimed)
       : world{.clock = network.clock(), .random = test::FakeRandom(static_cast<std::uint64_t>(number))},
         engine(parts(network, number, claimed)) {
-    engine.attach(book, {.sends = &sent, .receives = &received});
+    engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
   }
   RailNode(FakeNetwork& network, int number) : RailNode(network, number, number) {}
   EngineParts parts(FakeNetwork& network, int number, int claimed) {
@@ -86,7 +86,7 @@ struct SessionAliasesTest : testing::Test {
   void expect_one_session() {
     for (RailNode* node : {&a, &b}) {
       EXPECT_EQ(node->world.counters.sessions_opened, 1u);
-      EXPECT_EQ(node->world.counters.sessions_reset, 0u);
+      EXPECT_EQ(node->world.counters.sessions_closed, 0u);
       EXPECT_EQ(node->peers().size(), 1u);
     }
   }

@@ -41,7 +41,7 @@ TEST_F(SessionTableTest, AResetCountsOnlyFromTheAddressee) {
   a.send();
   inject_guessed_resets(kUnknownSource, 0);
   pass(a);
-  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().sessions_closed, 0u);
   EXPECT_TRUE(a.sent.empty());
 }
 
@@ -55,7 +55,7 @@ TEST_F(SessionTableTest, AnOpenSessionIsNotEndedByAResetWithoutSession) {
   network.conditions.blackout = false;
   inject_guessed_resets(kB, 0);
   pass(a, b);
-  EXPECT_EQ(a.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().sessions_closed, 0u);
 }
 
 TEST_F(SessionTableTest, AFailureMarkDoesNotHitTheNextIncarnation) {
@@ -75,12 +75,12 @@ TEST_F(SessionTableTest, AFailureMarkDoesNotHitTheNextIncarnation) {
   clock.advance(20us);
   a.engine.poll();
   EXPECT_EQ(a.counters().sessions_opened, 2u);
-  EXPECT_EQ(a.counters().sessions_reset, 1u) << "the new session was ended by the old one's reset";
+  EXPECT_EQ(a.counters().sessions_closed, 1u) << "the new session was ended by the old one's reset";
   pass(a, restarted);
   a.send();
   pass(a, restarted);
-  EXPECT_EQ(a.counters().sessions_reset, 1u);
-  EXPECT_EQ(restarted.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().sessions_closed, 1u);
+  EXPECT_EQ(restarted.counters().sessions_closed, 0u);
 }
 
 TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgain) {
@@ -98,7 +98,7 @@ TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgain) {
     pass(a, b);
   }
   pass(a);
-  ASSERT_EQ(a.counters().sessions_reset, 1u) << "b has closed";
+  ASSERT_EQ(a.counters().sessions_closed, 1u) << "b has closed";
   ASSERT_FALSE(first_frames.empty());
   inject(kB, kA, first_frames.front());  // a copy that the network had kept
   pass(a);
@@ -132,7 +132,7 @@ TEST_P(NextIncarnationTest, ALateCopyOfAnOpeningDoesNotBindIt) {
   ASSERT_EQ(restarted.counters().sessions_opened, 1u);
   restarted.send();
   for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
-  EXPECT_EQ(restarted.counters().sessions_reset, 1u) << "it answers a session that is not for it";
+  EXPECT_EQ(restarted.counters().sessions_closed, 1u) << "it answers a session that is not for it";
   const std::uint64_t carried = network.carried;
   for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
   EXPECT_EQ(network.carried, carried) << "they go on and on";
@@ -171,7 +171,7 @@ TEST_F(SessionTableTest, ASessionThatIsOverDoesNotBeginAgainAfterAnOlderOpening)
     clock.advance(1s);
   }
   EXPECT_EQ(a.counters().unexpected, 1u);
-  EXPECT_EQ(a.counters().sessions_reset, 1u) << "another session has taken the place of the closed one";
+  EXPECT_EQ(a.counters().sessions_closed, 1u) << "another session has taken the place of the closed one";
 }
 
 TEST_F(SessionTableTest, UnknownSourcesFindALimitThatKnownPeersDoNot) {
@@ -206,8 +206,8 @@ TEST_F(SessionTableTest, AForgedNextIncarnationDoesNotEndASession) {
   a.send();
   b.send();
   pass(a, b);
-  EXPECT_EQ(a.counters().sessions_reset, 0u);
-  EXPECT_EQ(b.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().sessions_closed, 0u);
+  EXPECT_EQ(b.counters().sessions_closed, 0u);
   EXPECT_EQ(a.counters().eager_sent + b.counters().eager_sent, 3u);
   EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
 }
@@ -225,8 +225,8 @@ TEST_F(SessionTableTest, AGenuineNextIncarnationReplacesAnIdleOneWithoutLoss) {
   restarted.send();
   pass(a, restarted);
   EXPECT_EQ(a.counters().unexpected, 1u) << "its first message has come, once";
-  EXPECT_EQ(a.counters().sessions_reset, 1u);
-  EXPECT_EQ(restarted.counters().sessions_reset, 0u);
+  EXPECT_EQ(a.counters().sessions_closed, 1u);
+  EXPECT_EQ(restarted.counters().sessions_closed, 0u);
   EXPECT_EQ(restarted.counters().timeouts, 0u) << "it had to send again at once";
   a.send();
   pass(a, restarted);
@@ -248,7 +248,7 @@ TEST_F(SessionTableTest, AnUnconfirmedPeerTimesOutAndAConfirmedOneDoesNot) {
     clock.advance(50ms);
   }
   EXPECT_EQ(a.counters().sessions_opened, 2u);
-  EXPECT_EQ(a.counters().sessions_reset, 1u);
+  EXPECT_EQ(a.counters().sessions_closed, 1u);
   a.send();
   pass(a, b);
   EXPECT_EQ(b.counters().sessions_opened, 1u) << "b sent nothing, but was reached";
@@ -268,7 +268,7 @@ TEST_F(SessionTableTest, AForgedNameGoesToThePeerThatReceivesWhatIsSentThere) {
   b.send();
   pass(a, b);
   EXPECT_EQ(a.counters().unexpected, 2u);
-  EXPECT_EQ(b.counters().sessions_reset, 0u);
+  EXPECT_EQ(b.counters().sessions_closed, 0u);
 }
 
 TEST_F(SessionTableTest, AnEpochWithoutSuccessorsIsNotAdopted) {
@@ -285,7 +285,7 @@ TEST_F(SessionTableTest, AnEpochWithoutSuccessorsIsNotAdopted) {
   const std::uint64_t last = wire::kEpochEnd - 1;
   inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::stale_epoch, last).bytes());
   pass(a);
-  ASSERT_EQ(a.counters().sessions_reset, 1u);
+  ASSERT_EQ(a.counters().sessions_closed, 1u);
   Node b(network, kB, kA, 1000);
   a.send();
   pass(a, b);

@@ -46,7 +46,7 @@ TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
     clock.advance(1s);
     pass(a, b);
   }
-  EXPECT_EQ(b.counters().sessions_reset, 0u) << "a waiting sender is not dead";
+  EXPECT_EQ(b.counters().sessions_closed, 0u) << "a waiting sender is not dead";
   for (std::uint64_t i = 1; i <= kMessages; ++i) {
     a.receive();
     clock.advance(10us);
@@ -83,7 +83,7 @@ TEST_F(UnexpectedFullTest, MessagesOfAPeerThatClosedWhileTheyWaitedStillCome) {
     pass(a);
     EXPECT_EQ(a.got, i);
   }
-  EXPECT_EQ(a.counters().sessions_reset, 1u) << "then its session ends";
+  EXPECT_EQ(a.counters().sessions_closed, 1u) << "then its session ends";
 }
 
 TEST_F(UnexpectedFullTest, MessagesToTheEndpointItselfWaitToo) {

@@ -21,7 +21,7 @@ class AtomicTest : public MessengerTest {
     std::iota(memory.begin(), memory.end(), 1000u);
     regions.add(kKey, {bytes_of(memory), 0, kBytes, true, true, &reads, &writes});
     EndpointBindings bindings;
-    bindings.sends = bindings.receives = &right.completions;
+    bindings.tx_queue = bindings.rx_queue = &right.completions;
     bindings.regions = &regions;
     bindings.remote_write_counter = &remote_writes;
     bindings.remote_read_counter = &remote_reads;
@@ -31,7 +31,7 @@ class AtomicTest : public MessengerTest {
 
   void attach(const Ordering& ordering) {
     EndpointBindings mine;
-    mine.sends = mine.receives = &left.completions;
+    mine.tx_queue = mine.rx_queue = &left.completions;
     mine.write_counter = &written;
     mine.read_counter = &read;
     mine.ordering = ordering;
@@ -234,7 +234,7 @@ TEST_F(AtomicTest, InjectedOnesMayQueueAndAnswersWaitForSpace) {
 }
 
 TEST_F(AtomicTest, EachOfManyIsExecutedOnce) {
-  settings.send_requests_max = 100000;
+  settings.tx_requests_max = 100000;
   for (int i = 0; i < 60; ++i) ASSERT_EQ(atomic(AtomicOp::sum, true, 0, kMost), Status::ok);
   run();
   EXPECT_EQ(left.take().size(), 60u);

@@ -30,7 +30,7 @@ struct ControlSenderTest : testing::Test {
 
 TEST_F(ControlSenderTest, KeepsWhatTheCarrierDoesNotTakeInOrder) {
   carrier.capacity = 1;
-  for (std::uint32_t id = 1; id <= 3; ++id) control.confirm(channel, id);
+  for (std::uint32_t id = 1; id <= 3; ++id) control.send_done(channel, id);
   EXPECT_TRUE(channel.busy());
   EXPECT_EQ(pending(), 1u) << "once per channel";
   for (std::uint32_t id = 1; id <= 3; ++id) {
@@ -45,18 +45,18 @@ TEST_F(ControlSenderTest, KeepsWhatTheCarrierDoesNotTakeInOrder) {
 
 TEST_F(ControlSenderTest, SendsNothingToALostPeerAndKeepsABoundedNumber) {
   channel.carrier = nullptr;
-  control.confirm(channel, 1);
+  control.send_done(channel, 1);
   EXPECT_FALSE(control.busy() || control.pending());
   channel.carrier = &carrier;
   carrier.capacity = 0;
-  for (std::uint32_t id = 0; id < kControlMax + 5; ++id) control.deny(channel, id);
+  for (std::uint32_t id = 0; id < kControlMax + 5; ++id) control.send_failed(channel, id);
   EXPECT_EQ(channel.tx.control.size(), kControlMax);
   EXPECT_EQ(counters.refused_segment, 5u);
 }
 
 TEST_F(ControlSenderTest, AnImmediateCarrierNeedsNoTransmission) {
   carrier.at_once = true;
-  control.confirm(channel, 1);
+  control.send_done(channel, 1);
   EXPECT_FALSE(control.pending());
 }
 

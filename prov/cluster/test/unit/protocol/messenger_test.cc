@@ -206,7 +206,7 @@ TEST_F(MessengerTest, CreditBoundsWhatIsStoredAndNothingIsLost) {
   }
   EXPECT_LT(left.counters.eager_sent, 260u);  // 256 KiB of credit at 1064 a message
   EXPECT_GT(left.counters.eager_sent, 200u);
-  EXPECT_EQ(posted, left.counters.eager_sent + settings.send_requests_max);  // the rest waits here
+  EXPECT_EQ(posted, left.counters.eager_sent + settings.tx_requests_max);  // the rest waits here
   std::vector<std::byte> target(1000);
   for (std::size_t i = 0; i < posted; ++i) {
     std::fill(target.begin(), target.end(), std::byte{0});
@@ -218,7 +218,7 @@ TEST_F(MessengerTest, CreditBoundsWhatIsStoredAndNothingIsLost) {
   EXPECT_EQ(left.take().size(), posted);
   ASSERT_EQ(send(left, data, 1), Status::ok);  // credit has come back
   run();
-  EXPECT_EQ(left.counters.rendezvous_sent, settings.send_requests_max);
+  EXPECT_EQ(left.counters.rendezvous_sent, settings.tx_requests_max);
 }
 
 TEST_F(MessengerTest, InjectedBytesAreCopiedWhenTheCarrierIsFull) {

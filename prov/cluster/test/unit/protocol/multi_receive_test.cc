@@ -166,7 +166,7 @@ TEST_F(MultiReceiveTest, UnknownSourcesAreReportedWithTheirMessage) {
   Messenger messenger(settings, counters, handles);
   CompletionQueue queue;
   EndpointBindings bindings;
-  bindings.receives = &queue;
+  bindings.rx_queue = &queue;
   bindings.want_source = bindings.report_unknown_source = true;
   messenger.attach(bindings);
   const Bytes slices[] = {{memory.data(), 100}};

@@ -55,7 +55,7 @@ TEST_F(MessengerTest, DiscardedMessagesStillCompleteAtTheSender) {
 
 TEST_F(MessengerTest, AClaimedMessageThatIsDiscardedHasASenderToo) {
   EndpointBindings bindings;
-  bindings.receives = &right.completions;
+  bindings.rx_queue = &right.completions;
   bindings.want_source = bindings.report_unknown_source = true;
   right.messenger.attach(bindings);
   int context;

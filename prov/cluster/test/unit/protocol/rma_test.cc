@@ -15,14 +15,14 @@ class RmaTest : public MessengerTest {
   RmaTest() : memory(kMemory), expected(kMemory) {
     regions.add(kKey, {memory.data(), 0, memory.size(), true, true, &reads, &writes});
     EndpointBindings bindings;
-    bindings.sends = bindings.receives = &right.completions;
+    bindings.tx_queue = bindings.rx_queue = &right.completions;
     bindings.regions = &regions;
     bindings.remote_write_counter = &remote_writes;
     bindings.remote_read_counter = &remote_reads;
     bindings.want_source = true;
     right.messenger.attach(bindings);
     EndpointBindings mine;
-    mine.sends = mine.receives = &left.completions;
+    mine.tx_queue = mine.rx_queue = &left.completions;
     mine.write_counter = &written;
     mine.read_counter = &read_here;
     left.messenger.attach(mine);
@@ -296,16 +296,16 @@ TEST_F(RmaTest, ReadsBeyondTheLimitAreRepeatedByTheCaller) {
 
 /// What is kept to answer a peer is not taken from what the application may have under way.
 TEST_F(RmaTest, KeptResponsesDoNotCountAgainstTheApplication) {
-  std::vector<std::byte> words(8 * 2 * settings.send_requests_max);
+  std::vector<std::byte> words(8 * 2 * settings.tx_requests_max);
   right.carrier.capacity = 0;
-  for (std::size_t i = 0; i < 2 * settings.send_requests_max; ++i) {
+  for (std::size_t i = 0; i < 2 * settings.tx_requests_max; ++i) {
     ASSERT_EQ(get({words.data() + 8 * i, 8}, 0), Status::ok);
   }
   run();
-  EXPECT_EQ(right.messenger.tx_size_left(), settings.send_requests_max);
+  EXPECT_EQ(right.messenger.tx_size_left(), settings.tx_requests_max);
   right.carrier.capacity = 1000;
   run();
-  EXPECT_EQ(left.take().size(), 2 * settings.send_requests_max);
+  EXPECT_EQ(left.take().size(), 2 * settings.tx_requests_max);
 }
 
 /// An empty piece would make a stalled peer look as if it moved.

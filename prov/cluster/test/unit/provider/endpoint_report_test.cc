@@ -46,8 +46,8 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   seen.counters.frames_sent = 7;
   engine::PeerStats far;
   far.name = node(2);
-  far.path = "packet";
-  far.path_reason = "no shared memory: no process of this node listens there";
+  far.carrier = "packet";
+  far.carrier_reason = "no shared memory: no process of this node listens there";
   far.footprint = 5000;
   far.flow = reliability::FlowStats{};
   far.flow->heard_at = Time(2s);
@@ -55,7 +55,7 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   far.flow->paths[1] = {.link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false};
   engine::PeerStats near;
   near.name = node(1).with_port(1);
-  near.path = "shm";
+  near.carrier = "shm";
   near.rings = engine::PeerStats::Rings{.single_copy = true, .unread = false};
   seen.peers = {far, near};
 

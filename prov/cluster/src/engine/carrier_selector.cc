@@ -1,38 +1,38 @@
-#include "engine/path_selector.h"
+#include "engine/carrier_selector.h"
 
 #include <utility>
 
 namespace cluster::engine {
 
-bool PathSelector::open(Peer& peer) {
+bool CarrierSelector::open(Peer& peer) {
   Log& log = parts_.environment.log;
   if (sessions_.is_own(peer.name())) {
     local_.use_self(peer, peers_.find_or_add(parts_.name));
     peer.channel.eager_max = parts_.settings.shm_eager_max;
-    peer.path_reason = "the peer is this endpoint";
+    peer.carrier_reason = "the peer is this endpoint";
     return true;
   }
   std::string reason = "switched off";
   if (open_ring(peer, reason)) {
-    peer.path_reason = "the peer is on this node";
-    log.info("path to %s: shared memory (the peer is on this node)", peer.name().text().c_str());
+    peer.carrier_reason = "the peer is on this node";
+    log.info("peer %s is reached by shared memory: it is on this node", peer.name().text().c_str());
     return true;
   }
   if (parts_.link == nullptr) {
     log.warn(
-        "no path to %s: no shared memory (%s), and this endpoint has no network link; "
+        "peer %s cannot be reached: no shared memory (%s), and this endpoint has no network link; "
         "see FI_CLUSTER_LINK and FI_CLUSTER_IFACE",
         peer.name().text().c_str(), reason.c_str());
     return false;
   }
   sessions_.open(peer, {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())});
-  peer.path_reason = "no shared memory: " + reason;
-  log.info("path to %s: %s link (%s)", peer.name().text().c_str(), parts_.link->name(),
-           peer.path_reason.c_str());
+  peer.carrier_reason = "no shared memory: " + reason;
+  log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), parts_.link->name(),
+           peer.carrier_reason.c_str());
   return true;
 }
 
-bool PathSelector::open_ring(Peer& peer, std::string& reason) {
+bool CarrierSelector::open_ring(Peer& peer, std::string& reason) {
   if (parts_.local_listener == nullptr) return false;
   shm::Connection connection = parts_.local_listener->connect(peer.name());
   if (connection.outbox == nullptr) {
@@ -44,13 +44,13 @@ bool PathSelector::open_ring(Peer& peer, std::string& reason) {
   return true;
 }
 
-void PathSelector::accept() {
+void CarrierSelector::accept() {
   parts_.local_listener->accept(accepted_inboxes_);
   for (std::unique_ptr<shm::Inbox>& inbox : accepted_inboxes_) adopt(std::move(inbox));
   accepted_inboxes_.clear();
 }
 
-void PathSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
+void CarrierSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
   const Time now = parts_.environment.clock.now();
   const bool admitted = admission_.admits(now, inbox->peer(), local_.inboxes());
   Peer* const peer = admitted ? &peers_.find_or_add(inbox->peer()) : nullptr;
@@ -64,7 +64,7 @@ void PathSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
 
 /// A second ring of the same name is the peer's next incarnation, if the present one has ended: while its
 /// socket is open, another process that uses the name is an impostor. False: the ring is refused.
-bool PathSelector::close_earlier(Peer& peer, const shm::Inbox& next) {
+bool CarrierSelector::close_earlier(Peer& peer, const shm::Inbox& next) {
   if (peer.inbox == nullptr) return true;
   if (!peer.inbox->peer_gone() || next.peer_epoch() <= peer.inbox->peer_epoch()) return false;
   if (!local_.drain(peer)) return false;

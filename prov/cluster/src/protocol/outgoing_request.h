@@ -66,7 +66,7 @@ struct OutgoingRequest {
   std::size_t length = 0;
   std::size_t posted = 0;             ///< bytes of it that the carrier has taken
   std::unique_ptr<std::byte[]> copy;  ///< bytes of an injected operation that had to queue, or of a response
-  Hook<OutgoingRequest> turn;         ///< TxQueues::ordered or TxQueues::bulk
+  Hook<OutgoingRequest> queue_hook;   ///< TxQueues::ordered or TxQueues::bulk
   Hook<OutgoingRequest> member;       ///< Channel::outgoing or RmaState::responses
 
   /// True for the answers to operations of the peer.

@@ -13,22 +13,22 @@
 #include "base/status.h"
 #include "protocol/iov_array.h"
 #include "protocol/ops.h"
+#include "protocol/outgoing_request.h"
 #include "protocol/request_pool.h"
-#include "protocol/send_requests.h"
 #include "wire/segment.h"
 
 namespace cluster::protocol {
 
-/// How far a request is with the bytes that it wants: the front is pulled, the back may be fetched.
+/// How far a request is with the bytes that it wants: the front is pulled, the back may be copied by this side.
 struct PullProgress {
   std::size_t wanted = 0;     ///< bytes in all
   std::size_t requested = 0;  ///< pulled so far, from the front
-  std::size_t end = 0;        ///< the bytes from here on are not pulled but fetched
+  std::size_t end = 0;        ///< the bytes from here on are not pulled but copied
   std::size_t arrived = 0;    ///< of those pulled
-  std::size_t fetched = 0;    ///< copied by this side out of the sender's memory
+  std::size_t copied = 0;     ///< copied by this side out of the sender's memory
   std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: not reachable
 
-  bool complete() const { return arrived + fetched == wanted; }
+  bool complete() const { return arrived + copied == wanted; }
   std::size_t in_flight() const { return requested - arrived; }
 };
 

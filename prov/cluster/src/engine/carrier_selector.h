@@ -15,10 +15,10 @@
 
 namespace cluster::engine {
 
-class PathSelector {
+class CarrierSelector {
  public:
-  PathSelector(const EngineParts& parts, PeerTable& peers, AdmissionControl& admission, LocalPeers& local,
-               SessionTable& sessions, PeerCloser& closer)
+  CarrierSelector(const EngineParts& parts, PeerTable& peers, AdmissionControl& admission, LocalPeers& local,
+                  SessionTable& sessions, PeerCloser& closer)
       : parts_(parts),
         peers_(peers),
         admission_(admission),
@@ -26,7 +26,7 @@ class PathSelector {
         sessions_(sessions),
         closer_(closer) {}
 
-  /// Gives the peer a carrier; false if no path leads to it (the log says why).
+  /// Gives the peer a carrier; false if none reaches it (the log says why).
   bool open(Peer& peer);
   /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
   void accept();
