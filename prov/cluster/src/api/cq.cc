@@ -13,11 +13,16 @@ namespace cluster::api {
 namespace {
 
 /// fi_cq_err_entry belongs to the application and has grown twice; what is written depends on the version
-/// that the fabric was opened for.
+/// that the fabric was opened for. Headers older than kSourceVersion declare it without src_addr, so that is
+/// written by its offset.
 constexpr std::uint32_t kSizedDataVersion = FI_VERSION(1, 5);  ///< err_data_size exists
 constexpr std::uint32_t kSourceVersion = FI_VERSION(1, 20);    ///< src_addr exists, at the end
 
+constexpr std::size_t kSourceOffset = 80;
+
 static_assert(offsetof(fi_cq_err_entry, err_data_size) == 72);
+static_assert(sizeof(fi_cq_err_entry) == kSourceOffset ||
+              sizeof(fi_cq_err_entry) == kSourceOffset + sizeof(fi_addr_t));
 
 template <typename Entry>
 ssize_t read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
@@ -165,8 +170,7 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry) {
   error_peer_ = failed.peer;
   fill_error_data(failed.peer, *entry, version >= kSizedDataVersion);
   if (version >= kSourceVersion) {
-    std::memcpy(reinterpret_cast<std::byte*>(entry) + sizeof(fi_cq_err_entry), &failed.source,
-                sizeof failed.source);
+    std::memcpy(reinterpret_cast<std::byte*>(entry) + kSourceOffset, &failed.source, sizeof failed.source);
   }
   return 1;
 }

@@ -69,7 +69,7 @@ class Endpoint : public fid_ep, public RefCounted {
   template <auto engine_call, typename Op>
   Status repeat_after_progress(const Op& op);
 
-  engine::Engine* engine_ = nullptr;  ///< null until fi_enable
+  engine::Engine* engine_ = nullptr;  ///< the original's; null until fi_enable
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
@@ -78,7 +78,8 @@ class Endpoint : public fid_ep, public RefCounted {
   Ref<Endpoint> original_;          ///< of an alias
   std::vector<Endpoint*> aliases_;  ///< of an original; guarded by aliases_lock_
   std::mutex aliases_lock_;
-  std::unique_ptr<engine::Engine> owned_engine_;  ///< of an original, once its name is needed
+  /// Of an original: from fi_enable, or when its name is asked for.
+  std::unique_ptr<engine::Engine> owned_engine_;
 };
 
 inline Endpoint& endpoint_of(fid_ep* handle) { return static_cast<Endpoint&>(*handle); }
@@ -98,8 +99,8 @@ inline ssize_t Endpoint::check_size(const EpOptions::Limits& limits, std::size_t
   return inject ? -FI_EINVAL : -FI_EMSGSIZE;
 }
 
-/// If the engine has no capacity, the call is repeated after one turn of progress, for applications that do
-/// nothing but repeat theirs.
+/// If the engine has no capacity, the call is repeated after a turn of progress (of another thread, if one is
+/// inside), for applications that do nothing but repeat theirs.
 template <auto engine_call, typename Op>
 ssize_t Endpoint::post(const Op& op) noexcept {
   try {

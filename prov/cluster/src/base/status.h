@@ -12,7 +12,7 @@ enum class Status {
   truncated,       ///< the message was longer than the receive
   canceled,        ///< by the application
   no_message,      ///< a peek found nothing
-  unreachable,     ///< no answer from the address within the timeout
+  unreachable,     ///< no carrier leads there, no answer within the timeout, or an ICMP error
   refused,         ///< the host answers, but no endpoint has that port
   reset,           ///< the peer closed or restarted
   unknown_source,  ///< a message arrived whose sender is not in the address vector

@@ -38,12 +38,13 @@ class Carrier {
 
   /// Takes a segment with its payload (`segment.length` == payload.length). False: not enough free bytes, try
   /// again after progress. Ordered segments (wire::ordered) are delivered in the order they were posted, the
-  /// others when they arrive. A token is reported exactly once, by the engine, and never from inside post():
-  /// when the peer's library has the segment, and, if it is ordered, every ordered one before it.
+  /// others when they arrive. Unless acked_on_post(), a token is reported once, by the engine and never from
+  /// inside post(): when the peer's library has the segment and, if it is ordered, every ordered one before
+  /// it. If the carrier ends before, it is not reported.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
-  /// True if a segment counts as acknowledged when post() returns, since it lies in memory that the peer
-  /// reads: then post() ignores tokens.
+  /// True if a segment counts as acknowledged when post() returns, since it lies in memory that its receiver
+  /// reads: then post() copies every payload and ignores tokens.
   virtual bool acked_on_post() const = 0;
 };
 

@@ -51,25 +51,35 @@ void CarrierSelector::accept() {
 }
 
 void CarrierSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
-  const Time now = parts_.environment.clock.now();
-  const bool admitted = admission_.admits(now, inbox->peer(), local_.inboxes());
-  Peer* const peer = admitted ? &peers_.find_or_add(inbox->peer()) : nullptr;
-  if (peer == nullptr || !close_earlier(*peer, *inbox)) {
+  if (const char* const reason = why_refused(parts_.environment.clock.now(), *inbox)) {
     ++parts_.environment.counters.shm_refused;
+    if (!std::exchange(logged_refusal_, true)) {
+      parts_.environment.log.warn("shared memory refused to %s: %s (further refusals are only counted)",
+                                  inbox->peer().text().c_str(), reason);
+    }
     return;
   }
-  local_.add_inbox(*peer, std::move(inbox));
-  if (peer->channel.carrier == nullptr) open(*peer);  // answers need a carrier
+  Peer& peer = peers_.find_or_add(inbox->peer());
+  local_.add_inbox(peer, std::move(inbox));
+  if (peer.channel.carrier == nullptr) open(peer);  // answers need a carrier
+}
+
+/// Null if the ring is taken; an earlier one of the same name has then been closed.
+const char* CarrierSelector::why_refused(Time now, const shm::Inbox& inbox) {
+  if (!admission_.admits(now, inbox.peer(), local_.inboxes()))
+    return "too many peers that are not in the address vector";
+  return close_earlier(peers_.find_or_add(inbox.peer()), inbox);
 }
 
 /// A second ring of the same name is the peer's next incarnation, if the present one has ended: while its
-/// socket is open, another process that uses the name is an impostor. False: the ring is refused.
-bool CarrierSelector::close_earlier(Peer& peer, const shm::Inbox& next) {
-  if (peer.inbox == nullptr) return true;
-  if (!peer.inbox->peer_gone() || next.peer_epoch() <= peer.inbox->peer_epoch()) return false;
-  if (!local_.drain(peer)) return false;
+/// socket is open, another process that uses the name is an impostor. Null, or why the ring is refused.
+const char* CarrierSelector::close_earlier(Peer& peer, const shm::Inbox& next) {
+  if (peer.inbox == nullptr) return nullptr;
+  if (!peer.inbox->peer_gone()) return "another process uses its address, and is still there";
+  if (next.peer_epoch() <= peer.inbox->peer_epoch()) return "its clock is behind that of its predecessor";
+  if (!local_.drain(peer)) return "messages of its predecessor wait for space in the unexpected store";
   closer_.close(peer, Status::reset);
-  return true;
+  return nullptr;
 }
 
 }  // namespace cluster::engine

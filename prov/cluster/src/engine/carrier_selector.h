@@ -34,7 +34,8 @@ class CarrierSelector {
  private:
   bool open_ring(Peer& peer, std::string& reason);
   void adopt(std::unique_ptr<shm::Inbox> inbox);
-  bool close_earlier(Peer& peer, const shm::Inbox& next);
+  const char* why_refused(Time now, const shm::Inbox& inbox);
+  const char* close_earlier(Peer& peer, const shm::Inbox& next);
 
   const EngineParts& parts_;
   PeerTable& peers_;
@@ -43,6 +44,7 @@ class CarrierSelector {
   SessionTable& sessions_;
   PeerCloser& closer_;
   std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< scratch of accept()
+  bool logged_refusal_ = false;
 };
 
 }  // namespace cluster::engine

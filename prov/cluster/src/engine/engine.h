@@ -1,17 +1,18 @@
 // One endpoint, entered only here: each method takes the engine lock and calls the objects behind it. Those
-// are single-threaded, know only objects declared before them, and take no lock.
+// are single-threaded, know only objects declared before them, and take no lock. Without the lock only the
+// progress thread reads, and only what run_in_background() needs to find that the application polls.
 //
-//   down   send() -> Messenger -> Outbox (this node), or Flow -> TxScheduler -> link
+//   down   send() -> Messenger -> Outbox (this node), or SendQueue -> TxScheduler -> Flow -> link
 //   up     poll() -> EventLoop -> LocalPeers (rings) and NetworkReceiver (link -> session -> flow)
 //          -> Messenger -> completion queues
 //
-//   PeerTable         peers by name and handle          CarrierSelector      which carrier reaches a peer
+//   PeerTable         peers by name and handle          CarrierSelector   which carrier reaches a peer
 //   SessionTable      sessions over the network         PeerCloser        the end of a peer
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
 //   TxScheduler       what leaves, and when             EventLoop         one turn; when the next is due
 //   LocalPeers        rings of peers on this node       BackgroundRunner  turns of the progress thread
 //
-// Progress happens in poll(), which api/ calls from whatever reads or waits.
+// Progress happens in poll() and try_poll(), which api/ calls from whatever reads or waits.
 #pragma once
 
 #include <cstdint>

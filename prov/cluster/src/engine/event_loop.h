@@ -1,9 +1,10 @@
 // One turn of the engine, and when the next one is due. A turn takes in what has arrived, goes on with what
 // waited, and sends what that made ready, so a peer's answer leaves in the turn in which its question came.
 //
-// A turn of scope `due` that brought something from this node returns at once. What costs a system call (the
-// network of an endpoint that has found it silent, connections, deaths of local peers) is looked at once in
-// so many ticks, and however busy the loop is once in so many turns.
+// What costs a system call (the network of an endpoint that has found it silent, connections, deaths of local
+// peers) is looked at once in so many ticks, and however busy the loop is once in so many turns. A turn of
+// scope `due` that took in something from this node does not even read the clock for that: it polls a network
+// that is not silent, and leaves out the rest.
 //
 // Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). wake_sleepers() comes after
 // everything that may concern a thread asleep.

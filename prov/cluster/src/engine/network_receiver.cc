@@ -129,8 +129,8 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
   }
 }
 
-/// A session that is not validated may have been opened under a forged name. Its messages are stored like those of any
-/// unknown source, but it touches no memory.
+/// A session that is not validated may have been opened under a forged name. Its messages are stored like
+/// those of any unknown source, but it touches no memory.
 bool NetworkReceiver::may_act(const Peer& peer, const wire::Segment& segment) {
   using wire::SegmentKind;
   const bool remote = segment.kind == SegmentKind::write || segment.kind == SegmentKind::write_announce ||

@@ -10,7 +10,10 @@ void PeerCloser::close(Peer& peer, Status status) {
   peer.closed_sessions.closed_at = parts_.environment.clock.now();
   const bool orderly = peer.channel.peer_closed;
   Log& log = parts_.environment.log;
-  if (orderly) {
+  if (orderly && peer.channel.waits_for_peer()) {
+    log.warn("peer %s has closed before operations with it were complete: they end with an error",
+             peer.name().text().c_str());
+  } else if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
   } else {
     log.warn("peer %s is lost: %s; operations under way with it end with an error",

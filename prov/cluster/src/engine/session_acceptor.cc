@@ -13,6 +13,8 @@ namespace {
 /// After so long another claim to be the peer's next incarnation is challenged: the first may have been
 /// forged.
 constexpr Duration kChallengeTimeout = 1s;
+/// Between two warnings of openings from a wrong address, which any process can send.
+constexpr Duration kSourceWarningInterval = 60s;
 
 }  // namespace
 
@@ -46,8 +48,10 @@ Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, con
 /// A frame that opens a session: the first of the peer, a repeated one, or one of an earlier incarnation.
 Peer* SessionAcceptor::open(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
-  if (!view.has_opening || view.opening.name == parts_.name || !sent_from_own_address(view, from)) {
+  const bool valid = view.has_opening && view.opening.name != parts_.name;
+  if (!valid || !sent_from_own_address(view, from)) {
     ++counters.refused_malformed;
+    if (valid) warn_of_source(now, view.opening.name, from.to);
     return nullptr;
   }
   const SocketAddress name = name_of(view);
@@ -150,6 +154,15 @@ bool SessionAcceptor::sent_from_own_address(const wire::FrameView& view, const l
   if (view.rails.empty()) return false;
   const std::vector<SocketAddress> further = wire::read_rails(view.rails);
   return std::find(further.begin(), further.end(), from.to) != further.end();
+}
+
+void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source) {
+  if (now < next_source_warning_) return;
+  next_source_warning_ = now + kSourceWarningInterval;
+  parts_.environment.log.warn(
+      "peer %s is refused: its opening came from %s, which is none of its addresses (is there address "
+      "translation on the way?)",
+      name.text().c_str(), source.text().c_str());
 }
 
 /// The name under which the application knows the sender: its own, or another address of it.

@@ -1,10 +1,10 @@
 // Which peer a frame of a flow belongs to, and what frames may do that no open session protects: open one,
 // replace one, end one.
 //
-// Any process can send a frame under any name, so what a frame of no validated session may cause is limited: a session
-// that no peer has addressed yet touches no memory (NetworkReceiver) and is forgotten when its peer stays
-// idle (SessionTable); a claim to be a peer's next incarnation opens a pending session only, one per peer
-// and kChallengeTimeout; a reset counts only if it quotes a frame in flight.
+// Any process can send a frame under any name, so what one outside validated sessions may cause is limited: a
+// session that no peer has addressed yet touches no memory (NetworkReceiver) and is forgotten when its peer
+// stays idle (SessionTable); a claim to be a peer's next incarnation opens a pending session only, one per
+// peer and kChallengeTimeout; a reset counts only if it quotes a frame in flight.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,7 @@ class SessionAcceptor {
   void challenge(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   static bool superseded(const Peer& peer);
   static bool sent_from_own_address(const wire::FrameView& view, const link::Path& from);
+  void warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source);
   SocketAddress name_of(const wire::FrameView& view);
 
   const EngineParts& parts_;
@@ -51,6 +52,7 @@ class SessionAcceptor {
   PeerCloser& closer_;
   ResetSender resets_;
   bool logged_mtu_ = false;
+  Time next_source_warning_{};
 };
 
 }  // namespace cluster::engine

@@ -5,9 +5,9 @@
 // that was made for it is named to the peer's address only (a challenge, as in RFC 9000, 8.2); when a frame
 // comes that is addressed to it, it is validated and takes the place of the other.
 //
-// Timers: while an operation is under way, or a session is not validated, each peer from which nothing has come
-// for kIdleBeforeReminder is sent its credit again each kReminderInterval: it either acknowledges that or, in
-// a new incarnation, refuses it (remind_idle_peers). A pending session that is not validated within the
+// Timers: while an operation is under way, or a session is not validated, each peer from which nothing has
+// come for kIdleBeforeReminder is sent its credit again each kReminderInterval: it either acknowledges that
+// or, in a new incarnation, refuses it (remind_idle_peers). A pending session that is not validated within the
 // peer timeout is dropped.
 #pragma once
 
@@ -52,8 +52,8 @@ class SessionTable {
   /// The peer asks whether this path leads to the endpoint of its session.
   void on_path_challenge(const wire::FrameView& view, const link::Path& from);
 
-  /// True if peers that are idle must be reminded: an operation of this side is under way, or a session is not
-  /// validated.
+  /// True if idle peers may have to be reminded: some request is under way (a posted receive is one), or
+  /// some session is not validated. remind_idle_peers() looks which peers are waited for.
   bool reminder_wanted() const { return messenger_.under_way() || unvalidated_; }
   Time next_reminder() const { return next_reminder_; }
   void remind_idle_peers(Time now);

@@ -19,7 +19,7 @@
 
 namespace cluster::protocol {
 
-/// How far a request is with the bytes that it wants: the front is pulled, the back may be copied by this side.
+/// How far a request is with the bytes that it wants: the front is pulled, this side may copy the back.
 struct PullProgress {
   std::size_t wanted = 0;     ///< bytes in all
   std::size_t requested = 0;  ///< pulled so far, from the front

@@ -1,5 +1,6 @@
-// What the application asks for, one struct per direction: every variant of fi_send and fi_recv
-// folds into these in api/ and nothing below looks at libfabric's types.
+// What the application asks for, one struct per kind of operation: messages, receives, remote writes, reads
+// and atomics. Every variant of a libfabric call becomes one of these in api/; nothing below looks at
+// libfabric's types.
 #pragma once
 
 #include <cstddef>

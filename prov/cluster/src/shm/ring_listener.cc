@@ -12,6 +12,12 @@ namespace {
 constexpr std::size_t kHalfOpenMax = 64;
 constexpr std::size_t kAcceptsPerCall = 16;
 
+/// The process on the other side, in words for the log.
+std::string process_of(const os::LocalSocket& socket) {
+  const int process = socket.peer_process();
+  return process != 0 ? "process " + std::to_string(process) : "a process of this node";
+}
+
 bool complete(const SocketAddress& name) { return !name.empty() && !name.wildcard() && name.port() != 0; }
 
 }  // namespace
@@ -80,7 +86,7 @@ void RingListener::accept_connections() {
     if (socket.same_user()) {
       half_open_.push_back(std::move(socket));
     } else {
-      refuse("a process of this node", "it runs as another user");
+      refuse(process_of(socket), "it runs as another user");
     }
   }
   // For example out of descriptors: the connection waits in the kernel; one line of log is enough.
@@ -97,20 +103,20 @@ std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiti
     case os::LocalSocket::Receipt::nothing: waiting = true; return nullptr;
     case os::LocalSocket::Receipt::end: return nullptr;
     case os::LocalSocket::Receipt::misfit:
-      refuse("a process of this node", "its first message is none of this provider");
+      refuse(process_of(socket), "its first message is none of this provider");
       return nullptr;
     case os::LocalSocket::Receipt::message: break;
   }
   const std::optional<Hello> hello = decode(message);
   if (!hello) {
-    refuse("a process of this node",
+    refuse(process_of(socket),
            "its first message is invalid; do all processes use one version of the provider?");
     return nullptr;
   }
   std::string reason;
   os::SharedMemory memory = os::SharedMemory::map(file, hello->geometry.total_bytes(), reason);
   if (!memory) {
-    refuse(hello->writer.text(), reason);
+    refuse(hello->writer.text() + " (" + process_of(socket) + ")", reason);
     return nullptr;
   }
   ++environment_.counters.shm_attached;

@@ -6,6 +6,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/engine.h"
@@ -87,6 +89,12 @@ struct Node {
   }
   Counters& counters() { return world_->counters; }
   const FakeLog& log() const { return world_->log; }
+  /// How many lines of the log contain the words.
+  std::size_t logged(std::string_view words) const {
+    std::size_t count = 0;
+    for (const std::string& line : log().lines) count += line.find(words) != std::string::npos ? 1 : 0;
+    return count;
+  }
 
   std::unique_ptr<World> world_;
   engine::AddressTable book;

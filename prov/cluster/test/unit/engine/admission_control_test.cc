@@ -59,12 +59,17 @@ TEST_F(AdmissionControlTest, ASecondRingOfALivingLocalPeerIsRefused) {
   pass(a);
   EXPECT_EQ(SilentInbox::alive, 1);
   EXPECT_EQ(a.counters().shm_refused, 1u);
+  EXPECT_EQ(a.logged("another process uses its address"), 1u);
+  callers.push_back(std::make_unique<SilentInbox>(kB, 2, gone));
+  pass(a);
+  EXPECT_EQ(a.counters().shm_refused, 2u);
+  EXPECT_EQ(a.logged("refused"), 1u) << "once";
   gone = true;
   bool present = false;
   callers.push_back(std::make_unique<SilentInbox>(kB, 3, present));
   pass(a);
   EXPECT_EQ(SilentInbox::alive, 1) << "the next incarnation is accepted once the one before has ended";
-  EXPECT_EQ(a.counters().shm_refused, 1u);
+  EXPECT_EQ(a.counters().shm_refused, 2u);
 }
 
 TEST_F(AdmissionControlTest, UnknownLocalSourcesFindALimitThatKnownPeersDoNot) {
@@ -78,6 +83,7 @@ TEST_F(AdmissionControlTest, UnknownLocalSourcesFindALimitThatKnownPeersDoNot) {
   pass(a);
   EXPECT_EQ(SilentInbox::alive, static_cast<int>(kFlowsMax) + 1);
   EXPECT_EQ(a.counters().shm_refused, 2u);
+  EXPECT_EQ(a.logged("too many peers"), 1u);
 }
 
 }  // namespace

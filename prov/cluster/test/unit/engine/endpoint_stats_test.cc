@@ -96,6 +96,20 @@ TEST_F(EndpointStatsTest, APeerThatHasGone) {
   EXPECT_FALSE(seen.flow);
 }
 
+TEST_F(EndpointStatsTest, APeerThatGoesInTheMiddleOfAnOperation) {
+  EngineSettings settings = test::node_settings();
+  settings.net_eager_max = 0;  // the message waits for its receive
+  Node a(network, node_name(1), node_name(2), 1000, nullptr, settings);
+  {
+    Node b(network, node_name(2), node_name(1), 1000);
+    a.send();
+    pass(100, a, b);
+    EXPECT_EQ(a.logged("has closed"), 0u);
+  }
+  pass(100, a);
+  EXPECT_EQ(a.logged("has closed before operations with it were complete"), 1u);
+}
+
 TEST_F(EndpointStatsTest, SelfAndDatagrams) {
   Node a(network, node_name(1), node_name(1), 1000);
   a.send();

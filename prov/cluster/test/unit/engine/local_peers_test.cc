@@ -136,13 +136,8 @@ TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
       network.clock().advance(1ms);
       a.engine.poll();
     }
-    const auto said = [&](const char* words) {
-      const auto& lines = a.log().lines;
-      return std::count_if(lines.begin(), lines.end(),
-                           [&](const std::string& line) { return line.find(words) != std::string::npos; });
-    };
-    EXPECT_EQ(said("has closed"), in_peace ? 1 : 0);
-    EXPECT_EQ(said("is lost"), in_peace ? 0 : 1);
+    EXPECT_EQ(a.logged("has closed"), in_peace ? 1u : 0u);
+    EXPECT_EQ(a.logged("is lost"), in_peace ? 0u : 1u);
     std::vector<Status> faults;
     a.received.drain(
         9, [](const protocol::Completion&) { return true; },

@@ -91,6 +91,26 @@ TEST_F(SessionAcceptorTest, AnEtherTypeFrameOpensNoSession) {
   EXPECT_EQ(a.counters().sessions_opened, 1u);
 }
 
+TEST_F(SessionAcceptorTest, AnOpeningFromAnotherAddressIsReportedOnce) {
+  std::vector<std::byte> call;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kA) call = packet.bytes;
+    return to == kA;
+  };
+  Node b(network, kB, kA, 1000);
+  b.send();
+  network.drop = nullptr;
+  Node a(network, kA, kB, 1000);
+  for (int i = 0; i < 3; ++i) inject(test::kUnknownSource, kA, call);
+  pass(a);
+  EXPECT_EQ(a.counters().refused_malformed, 3u);
+  EXPECT_EQ(a.logged(kB.text() + " is refused: its opening came from " + test::kUnknownSource.text()), 1u);
+  clock.advance(61s);
+  inject(test::kUnknownSource, kA, call);
+  pass(a);
+  EXPECT_EQ(a.logged("is refused"), 2u) << "once a minute";
+}
+
 TEST_F(SessionAcceptorTest, AnOpeningIsEndedByAResetThatQuotesIt) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;
@@ -136,7 +156,7 @@ TEST_F(SessionAcceptorTest, SimultaneousOpeningsBothSucceed) {
   EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
 }
 
-TEST_F(SessionAcceptorTest, AnUnconfirmedSessionTouchesNoMemory) {
+TEST_F(SessionAcceptorTest, ASessionThatIsNotValidatedTouchesNoMemory) {
   std::array<std::byte, 1> memory{};
   protocol::RegionTable regions;
   regions.add(1, {memory.data(), 0, memory.size(), true, true, nullptr, nullptr});

@@ -65,7 +65,7 @@ class RingListenerTest : public ::testing::Test {
     }
     return file;
   }
-  void expect_refused(const char* because) {
+  void expect_refused(const std::string& because) {
     bob->accept(inboxes);
     EXPECT_TRUE(inboxes.empty());
     EXPECT_EQ(surroundings.counters.shm_refused, 1u);
@@ -241,7 +241,7 @@ TEST_F(RingListenerTest, RefusesAMessageThatIsNoHello) {
   const os::LocalSocket socket = raw_connection();
   const std::byte bytes[3] = {};
   ASSERT_TRUE(socket.send(bytes, memory_file(4096, 0), reason));
-  expect_refused("none of this provider");
+  expect_refused("process " + std::to_string(::getpid()) + ": its first message is none of this provider");
 }
 
 TEST_F(RingListenerTest, RefusesMemoryThatCouldShrink) {
