@@ -47,6 +47,8 @@ class FakeNetwork {
   std::uint64_t damaged = 0;
   /// If set, decides about each frame instead of the dice: true drops it.
   std::function<bool(const Packet&, const SocketAddress& to)> drop;
+  /// If set: true if the link of this address takes nothing now.
+  std::function<bool(const SocketAddress& from)> link_full;
 
   void carry(const SocketAddress& from, const link::OutFrame& frame) {
     ++carried;
@@ -106,7 +108,8 @@ class FakeLink final : public link::Link {
   const char* name() const override { return "fake"; }
   std::size_t frame_max() const override { return frame_max_; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override {
-    const std::size_t taken = std::min(frames.size(), network_.conditions.burst);
+    const bool full = network_.link_full && network_.link_full(name_);
+    const std::size_t taken = full ? 0 : std::min(frames.size(), network_.conditions.burst);
     for (const link::OutFrame& frame : frames.first(taken)) network_.carry(name_, frame);
     return taken;
   }

@@ -119,19 +119,29 @@ struct FlowMultipath : testing::Test {
   Duration carry(std::size_t frames) {
     const Time begin = clock.now();
     a.to_send += frames;
-    const std::size_t wanted = a.acked + frames;
-    while (a.acked < wanted && clock.now() < begin + 10s) {
+    sent += frames;
+    while (a.acked < sent && clock.now() < begin + 10s) {
       a.turn(clock.now());
       b.turn(clock.now());
       clock.advance(1us);
     }
-    EXPECT_EQ(a.acked, wanted);
+    EXPECT_EQ(a.acked, sent);
     EXPECT_EQ(a.flow().status(), Status::ok);
     return clock.now() - begin;
   }
 
+  /// What leaves in one turn of the sender, by rail.
+  std::array<std::size_t, kRails> send_in_one_turn(std::size_t frames) {
+    carried = {};
+    a.to_send += frames;
+    sent += frames;
+    a.turn(clock.now());
+    return carried;
+  }
+
   test::FakeClock clock;
   FakeNetwork network{clock, 1};
+  std::size_t sent = 0;
   std::array<bool, kRails> cut{};
   std::array<std::size_t, kRails> carried{};
   End a{network, 1, 2};
@@ -159,6 +169,29 @@ TEST_F(FlowMultipath, ACutRailCostsAShortDipAndReturns) {
     }
     EXPECT_EQ(a.rails_up(), kRails) << "rail " << rail;
   }
+}
+
+TEST_F(FlowMultipath, WhatALinkDoesNotTakeLeavesByTheOtherInTheSameTurn) {
+  carry(500);
+  ASSERT_EQ(a.rails_up(), kRails);
+  for (const std::size_t full : {0u, 1u}) {
+    network.link_full = [full](const SocketAddress& from) { return from == address(full, 1); };
+    EXPECT_EQ(send_in_one_turn(8)[1 - full], 8u) << full;
+    network.link_full = nullptr;
+    carry(100);
+  }
+  EXPECT_EQ(a.counters.frames_retransmitted, 0u);
+  EXPECT_EQ(a.rails_up(), kRails);
+}
+
+TEST_F(FlowMultipath, NothingIsLostWhileBothLinksAreFull) {
+  carry(500);
+  network.link_full = [](const SocketAddress&) { return true; };
+  const auto carried_when_full = send_in_one_turn(8);
+  EXPECT_EQ(carried_when_full[0] + carried_when_full[1], 0u);
+  network.link_full = nullptr;
+  carry(100);
+  EXPECT_EQ(a.counters.frames_retransmitted, 0u);
 }
 
 TEST_F(FlowMultipath, APathErrorCostsAPathAndNotThePeer) {
