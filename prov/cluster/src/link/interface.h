@@ -31,7 +31,7 @@ struct Interface {
   unsigned mtu = 0;
   std::array<std::byte, 6> mac{};
   bool up = false;
-  bool running = false;  ///< has a carrier
+  bool running = false;  ///< has a link partner (IFF_RUNNING)
   bool loopback = false;
   bool has_ethernet = false;
   bool shaped = false;         ///< a queueing discipline limits what leaves it

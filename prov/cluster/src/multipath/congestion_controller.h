@@ -9,11 +9,11 @@
 //            no queue
 //   share    of the round's frames that were lost
 //
-//   a queue   delay beyond target (kTargetDelay, or half the shortest round trip if that is longer) in two
-//             rounds running: less in proportion to the excess, at most half; not below the first
-//             window, since some of it may be others'
-//   overflow  losses while a queue stands, be it short, or frames lie unread in a ring: seven tenths
-//   a policer more than a fifth lost, whatever the delay: less by the share, at most half
+//   a queue    delay beyond target (kTargetDelay, or half the shortest round trip if that is longer) in two
+//              rounds running: less in proportion to the excess, at most half; not below the first
+//              window, since some of it may be others'
+//   overflow   losses while a queue stands, be it short, or frames lie unread in a ring: seven tenths
+//   a policer  more than a fifth lost, whatever the delay: less by the share, at most half
 //
 // A reduction is carried out over the next round, in proportion to what arrives (RFC 6937's argument:
 // sending neither stops nor bursts), and taken back if all retransmissions since turn out to have been
@@ -22,7 +22,7 @@
 // it lies. Nothing grows on a sample that shows a queue, or if half of it was not used.
 //
 // Sources: Swift (Kumar et al., SIGCOMM 2020) for the target and the proportional decrease, BBR (Cardwell
-// et al., 2016) for the forgetting minimum and the indifference to random loss, HyStart (RFC 9406) for
+// et al., 2016) for the forgetting minimum and the indifference to random loss, HyStart++ (RFC 9406) for
 // leaving slow start by delay.
 #pragma once
 

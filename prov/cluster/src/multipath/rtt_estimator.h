@@ -1,7 +1,7 @@
 // A time that is measured again and again, in nanoseconds, smoothed as RFC 6298 says. Each path has two
 // (path_recovery.h): the round trip of the network, and the time until it is known here that a frame has
 // arrived. Samples are never ambiguous, because the peer names the transmission that arrived; but a peer that
-// did not run for a while makes long ones, so one sample counts at most kOutlierFactor times the estimate.
+// did not run for a while makes long ones, so in the smoothed time one sample counts at most kOutlierFactor times the estimate.
 #pragma once
 
 #include "base/units.h"
@@ -19,6 +19,7 @@ class RttEstimator {
   bool established() const { return samples_ >= kSamplesMin; }
   /// Zero until measured.
   Duration smoothed() const { return smoothed_; }
+  /// As measured: a path that has just become slow must not have its frames held for lost (RFC 9002 6.1.2).
   Duration latest() const { return latest_; }
   /// Smoothed + 4 deviations: hardly any takes longer.
   Duration rto_unclamped() const { return smoothed_ + 4 * deviation_; }

@@ -4,8 +4,8 @@
 // The flow composes objects that own their state, and contains no arithmetic of its own:
 //   handshake       whose session this is, and what still has to be said to open it
 //   frame size      how long frames may be: what both links take, and the path between has shown to carry
-//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them until
-//   acked frame sender    which frames leave now, and on which path
+//   send queue      the carrier that the protocol posts to: packs segments into frames, keeps them until acked
+//   frame sender    which frames leave now, and on which path
 //   ack processor   what the peer's acknowledgements say: acked segments, losses, round trips
 //   frame receiver  what has arrived, in which order it is delivered, when it is acknowledged
 //   paths           the ways to the peer (multipath/): round trip, losses, congestion, pace of each
@@ -47,7 +47,7 @@ struct FlowSettings {
   std::uint16_t window = 512;    ///< frames in flight, and frames kept beyond a gap
   std::size_t frame_max = 1472;  ///< largest frame this side sends or receives, header included
   bool ethertype = false;        ///< the link receives frames of our EtherType
-  Duration ack_delay = 25us;
+  Duration ack_delay = 25us;     ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
   Duration peer_timeout = 10s;
 };
 

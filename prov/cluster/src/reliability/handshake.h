@@ -34,8 +34,8 @@ struct PeerSession {
 enum class OpeningClass : std::uint8_t {
   fresh,  ///< no session is open: this opens one
   same,   ///< of the session that is open
-  newer,  ///< of a new incarnation: the old session is over
-  stale,  ///< of an incarnation that is over: refused, and the newer epoch named
+  newer,  ///< claims to be of a new incarnation: challenged, since it may be forged
+  stale,  ///< older, or another session of the same epoch: refused, or challenged if the known one is not validated
 };
 
 OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening);

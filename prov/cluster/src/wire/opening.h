@@ -25,7 +25,7 @@ struct OpeningBlock {
   Le32 session;                           ///< put this into frames to the sender; never 0
   Le64 epoch;                             ///< later incarnations and sessions of one address have larger ones
   std::uint8_t family;                    ///< of the sender's name: 4 or 6
-  std::uint8_t rails;                     ///< how many RailBlocks follow these fields
+  std::uint8_t rails;  ///< RailBlocks that follow these fields: rails without that of the name
   Le16 port;
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
@@ -52,7 +52,7 @@ struct Opening {
   std::uint32_t session = 0;
   std::uint64_t epoch = 0;
   SocketAddress name;
-  std::uint8_t rails = 0;  ///< RailBlocks that follow
+  std::uint8_t rails = 0;  ///< RailBlocks that follow: rails without that of the name
   std::uint32_t features = 0;
   std::uint16_t frame_max = 0;
   std::uint16_t window = 0;
