@@ -98,7 +98,7 @@ class FlowHarness {
   }
   void append_ranges(std::vector<std::byte>& frame, std::uint32_t ack) {
     wire::Ack block;
-    block.duplicates = fuzz::near<std::uint32_t>(input_, 0);
+    block.spurious = fuzz::near<std::uint32_t>(input_, 0);
     block.count = input_.ConsumeIntegralInRange<std::size_t>(0, wire::kAckRangesMax);
     std::uint32_t at = ack;
     for (std::size_t i = 0; i < block.count; ++i) {

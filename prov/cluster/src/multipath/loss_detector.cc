@@ -27,8 +27,8 @@ void LossDetector::forget_all(Sequence sequence, TransmissionNumber transmission
   known_end_ = sequence;
 }
 
-std::optional<std::size_t> LossDetector::find(TransmissionNumber number) const {
-  if (transmissions_.empty() || number.before(transmissions_.front().number)) return std::nullopt;
+std::size_t LossDetector::position(TransmissionNumber number) const {
+  if (transmissions_.empty() || !transmissions_.front().number.before(number)) return 0;
   // With one path the numbers are consecutive; those of other paths are missing here, so that the record lies
   // further in front.
   const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
@@ -43,8 +43,13 @@ std::optional<std::size_t> LossDetector::find(TransmissionNumber number) const {
       high = middle;
     }
   }
-  if (low == transmissions_.size() || transmissions_[low].number != number) return std::nullopt;
   return low;
+}
+
+std::optional<std::size_t> LossDetector::find(TransmissionNumber number) const {
+  const std::size_t index = position(number);
+  if (index == transmissions_.size() || transmissions_[index].number != number) return std::nullopt;
+  return index;
 }
 
 void LossDetector::settle(TransmissionNumber number) {
@@ -98,7 +103,7 @@ void LossDetector::shrink(Time now, const RttEstimator& reply_time) {
   shrink_at_ = now + reply_time.smoothed();
 }
 
-Duration LossDetector::loss_delay(std::int32_t overtaken_by, const RttEstimator& reply_time) const {
+Duration LossDetector::loss_delay(std::size_t overtaken_by, const RttEstimator& reply_time) const {
   if (!reply_time.measured()) return RttEstimator::kRtoInitial;
   const Duration certain = std::max(reply_time.smoothed(), reply_time.latest()) + reorder_window(reply_time);
   return overtaken_by > kPacketThreshold ? certain : certain + reply_time.smoothed();
@@ -109,12 +114,11 @@ void LossDetector::detect(Time now, const RttEstimator& reply_time, std::vector<
   shrink(now, reply_time);
   if (in_flight_ == 0 && transmissions_.size() <= 1) return;  // nothing to find nor to forget
   limit_memory();
-  std::size_t i = 0;
-  while (any_acked_ && i < transmissions_.size()) {
+  std::size_t older = any_acked_ ? position(largest_acked_) : 0;  // than the largest acknowledged one
+  for (std::size_t i = 0; i < older;) {
     Transmission& record = transmissions_[i];
-    if (!record.number.before(largest_acked_)) break;
     if (!record.settled && record.sequence.before(known_end_)) {
-      const Time overdue = record.sent_at + loss_delay(largest_acked_ - record.number, reply_time);
+      const Time overdue = record.sent_at + loss_delay(older - i, reply_time);
       if (now < overdue) {
         deadline_ = overdue;
         break;
@@ -124,6 +128,7 @@ void LossDetector::detect(Time now, const RttEstimator& reply_time, std::vector<
     }
     if (record.settled && i == 0) {
       transmissions_.pop_front();
+      --older;
     } else {
       ++i;
     }

@@ -1,10 +1,12 @@
-// Which frames of one path are lost, after RACK (RFC 8985). Unlike TCP the peer names the largest
-// transmission that has arrived, so a retransmission is never mistaken for the original. A frame whose latest
+// Which frames of one path are lost, after RACK (RFC 8985). As in RFC 9002 the peer names the
+// largest transmission that has arrived, so a retransmission is never mistaken for the original. A frame whose latest
 // transmission on this path is older than that one, and that the same acknowledgement does not include, was
 // overtaken. It is declared lost once it is overdue:
 //
 //   sent + reply time + reorder window                 if overtaken by more than kPacketThreshold
 //   sent + reply time + reorder window + reply time    if by fewer, which is weaker evidence
+//
+// Reply time: the smoothed or the latest one, whichever is longer (RFC 9002 6.1.2). The second line is in neither RFC.
 //
 // The reorder window begins at a quarter of the round trip and stays between that and four round trips
 // (samples come from what arrives first, so they are short where much is reordered). It widens at once to the
@@ -13,7 +15,8 @@
 //
 // Transmissions are kept in the order they were sent. One is settled when its frame was acknowledged,
 // declared lost or sent again on another path; until then it counts as in flight. Settled ones older than the
-// newest arrival leave at the front, so each is looked at a constant number of times.
+// newest arrival leave at the front, so each is looked at a constant number of times. By how many a frame was
+// overtaken is counted in this list: what other paths carried meanwhile is no evidence.
 //
 // Invariants: in_flight() is the number of transmissions that are not settled; numbers ascend; a frame has at
 // most one transmission in flight, over all paths.
@@ -79,16 +82,20 @@ class LossDetector {
   };
 
   static constexpr std::size_t kTransmissionsKept = 64;  ///< settled ones, beside two for each in flight
-  static constexpr std::int32_t kPacketThreshold = 3;
+  /// Transmissions of this path. RFC 9002 6.1.1 has a frame lost when it was overtaken by so many, RFC 8985 6.2
+  /// gives up its reorder window; here one that was overtaken by no more waits one reply time longer.
+  static constexpr std::size_t kPacketThreshold = 3;
   static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< numbers wrap around at twice this distance
   static constexpr int kReorderWindowMax = 4;                ///< round trips
   static constexpr int kReorderWindowDecay = 32;  ///< shrinks by this fraction per quiet round trip
 
+  /// Index of the first record that is not older than this transmission.
+  std::size_t position(TransmissionNumber number) const;
   std::optional<std::size_t> find(TransmissionNumber number) const;
   void settle(TransmissionNumber number);
   void settle(Transmission& record);
   void forget_all(Sequence sequence, TransmissionNumber transmission);
-  Duration loss_delay(std::int32_t overtaken_by, const RttEstimator& reply_time) const;
+  Duration loss_delay(std::size_t overtaken_by, const RttEstimator& reply_time) const;
   void limit_memory();
   void shrink(Time now, const RttEstimator& reply_time);
 

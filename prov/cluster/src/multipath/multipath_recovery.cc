@@ -4,28 +4,32 @@
 
 namespace cluster::multipath {
 
-void MultipathRecovery::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next) {
+void MultipathRecovery::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next,
+                                      bool probe) {
   paths_[path].recovery.on_retransmit(last);
-  if (paths_.size() == 1) return;
-  retransmissions_.push_back({next, path});
-  if (retransmissions_.size() > kRetransmissionsKept) retransmissions_.pop_front();
+  remember({next, static_cast<std::uint8_t>(path), probe});
+}
+
+void MultipathRecovery::remember(const Retransmission& one) {
+  retransmissions_.push_back(one);
+  if (retransmissions_.size() > kRetransmissionsKept) retransmissions_.erase(retransmissions_.begin());
 }
 
 void MultipathRecovery::credit_spurious(Time now, const AckInfo& ack) {
-  if (paths_.size() == 1) return credit_spurious(now, 0, ack.spurious);
   std::size_t left = ack.spurious;
   for (std::size_t i = retransmissions_.size(); i-- != 0 && left != 0;) {
     Retransmission& one = retransmissions_[i];
     if (one.spurious || one.number.after(ack.largest_acked)) continue;
     one.spurious = true;
     --left;
-    credit_spurious(now, one.before, 1);
+    if (one.before != kNoPath) credit_spurious(now, one.before, 1, one.probe);
   }
+  if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);  // older than is remembered
 }
 
 /// Whatever spoke against the EtherType path beside it was nothing, either.
-void MultipathRecovery::credit_spurious(Time now, std::size_t path, std::size_t frames) {
-  paths_[path].recovery.on_spurious_retransmits(now, frames);
+void MultipathRecovery::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
+  paths_[path].recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path].is_ethertype() ? path : paths_[path].companion;
   if (ethertype != PathState::kNone) paths_[ethertype].validator.on_spurious_loss();
 }
@@ -47,9 +51,10 @@ void MultipathRecovery::on_ack(Time now, const AckInfo& ack) {
   for (const auto& path : paths_) path->recovery.on_passed(now, last_acked_sent_at);
 }
 
-void MultipathRecovery::detect_losses(Time now, std::vector<Sequence>& lost) {
+void MultipathRecovery::detect_losses(Time now, std::vector<Sequence>& lost,
+                                      std::optional<Sequence> pmtu_probe) {
   for (const auto& path : paths_) {
-    const std::size_t overdue = path->recovery.detect_losses(now, lost);
+    const std::size_t overdue = path->recovery.detect_losses(now, lost, pmtu_probe);
     if (overdue != 0 && path->is_ethertype()) path->validator.fail(now);
     if (fails_at(*path) <= now) fail(now, *path, lost);
   }
@@ -77,7 +82,7 @@ Time MultipathRecovery::deadline() const {
 
 void MultipathRecovery::on_unanswered(Time now, std::size_t number, Time sent_at) {
   PathState& path = paths_[number];
-  if (path.recovery.heard_at() > sent_at) return;
+  if (path.recovery.arrived_at() > sent_at) return;
   const bool elsewhere = path.is_ethertype() || (paths_.ip_paths() > 1 && scheduler_.has_other(number));
   if (elsewhere) path.validator.on_unanswered(now);
 }

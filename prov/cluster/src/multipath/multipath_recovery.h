@@ -7,16 +7,21 @@
 // for a path. (An IP path that is the only one never fails.) An EtherType path fails with its first loss.
 //
 // The peer reports how many retransmissions were spurious, not which: they are taken to be the last ones sent
-// of those that may have arrived, and credited to the paths on which those frames had been sent before.
+// of those that may have arrived, and credited to the paths on which those frames had been sent before. What a
+// tail loss probe or a timeout repeated had not been held for lost, so it does not widen the reorder window (as
+// Linux leaves the DSACK of a tail loss probe out).
 //
 // How long the peer may acknowledge nothing (retransmission_timer.h) is measured by the slowest path on which
 // something is in flight, and while one of those has not been measured, as if none had been.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
-#include "base/ring_queue.h"
+#include "base/sequence.h"
+#include "base/units.h"
 #include "multipath/path_log.h"
 #include "multipath/path_scheduler.h"
 #include "multipath/path_state.h"
@@ -32,8 +37,10 @@ class MultipathRecovery {
     paths_[path].recovery.on_sent(now, sequence, transmission);
   }
   /// The frame whose latest transmission, on this path, is `last` is sent again as `next`: call before
-  /// on_sent().
-  void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next);
+  /// on_sent(). `probe`: it was not found lost, but repeated by a tail loss probe or timeout.
+  void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next, bool probe);
+  /// The peer will report a spurious retransmission, which it was not.
+  void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
 
   /// For each frame that is acknowledged for the first time; then on_ack().
   void on_frame_acked(std::size_t path, const AckedFrame& frame) {
@@ -41,8 +48,8 @@ class MultipathRecovery {
   }
   void on_ack(Time now, const AckInfo& ack);
 
-  /// Appends the frames that are lost by now.
-  void detect_losses(Time now, std::vector<Sequence>& lost);
+  /// Appends the frames that are lost by now. Losing the PMTU probe says nothing of congestion (RFC 8899 3).
+  void detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe = {});
   Time deadline() const;
   /// A frame that was sent on this path at `sent_at` was not acknowledged in time, and goes again.
   void on_unanswered(Time now, std::size_t path, Time sent_at);
@@ -60,16 +67,20 @@ class MultipathRecovery {
   static constexpr Duration kPathFailureMin = 2ms;
 
  private:
+  static constexpr std::uint8_t kNoPath = 0xff;
+
   struct Retransmission {
     TransmissionNumber number;
-    std::size_t before = 0;  ///< the path on which the frame had been sent before
+    std::uint8_t before = 0;  ///< path on which the frame had been sent before; kNoPath: a zero window probe
+    bool probe = false;
     bool spurious = false;
   };
 
   static constexpr std::size_t kRetransmissionsKept = 64;
 
   void credit_spurious(Time now, const AckInfo& ack);
-  void credit_spurious(Time now, std::size_t path, std::size_t frames);
+  void credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes);
+  void remember(const Retransmission& one);
   Time fails_at(const PathState& path) const;
   void fail(Time now, PathState& path, std::vector<Sequence>& lost);
 
@@ -78,7 +89,7 @@ class MultipathRecovery {
   const PathLog& log_;
   bool any_ack_ = false;
   TransmissionNumber largest_acked_;
-  RingQueue<Retransmission> retransmissions_;  ///< the last ones, while there are several paths
+  std::vector<Retransmission> retransmissions_;  ///< the last ones; few, so that an idle flow stays small
 };
 
 }  // namespace cluster::multipath

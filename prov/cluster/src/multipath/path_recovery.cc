@@ -19,7 +19,7 @@ void PathRecovery::update_pace() {
 void PathRecovery::on_sent(Time now, Sequence sequence, TransmissionNumber transmission) {
   losses_.on_sent(sequence, transmission, now);
   if (losses_.in_flight() == 1) {
-    heard_at_ = now;
+    arrived_at_ = now;
     passed_at_ = kNever;
   }
   sent_at_ = now;
@@ -62,7 +62,7 @@ PathRecovery::Arrival PathRecovery::on_ack(Time now, const AckInfo& ack, const A
   const Samples samples = measure(now, ack, arrival.largest_acked_sent_at,
                                   named && largest_acked == ack.largest_acked, context.several);
   if (arrival.largest_acked_sent_at) {
-    heard_at_ = now;
+    arrived_at_ = now;
     passed_at_ = kNever;
     arrival.last_acked_sent_at = std::max(arrival.last_acked_sent_at, *arrival.largest_acked_sent_at);
   }
@@ -74,10 +74,10 @@ PathRecovery::Arrival PathRecovery::on_ack(Time now, const AckInfo& ack, const A
   return arrival;
 }
 
-void PathRecovery::on_spurious_retransmits(Time now, std::size_t frames) {
+void PathRecovery::on_spurious_retransmits(Time now, std::size_t frames, bool probes) {
   congestion_.on_spurious_retransmits(frames);
   update_pace();
-  losses_.on_spurious_loss(now, reply_time_);
+  if (!probes) losses_.on_spurious_loss(now, reply_time_);
 }
 
 PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::optional<Time> sent_at,
@@ -115,14 +115,19 @@ void PathRecovery::sample(Time now, Duration reply, std::optional<Duration> netw
 }
 
 void PathRecovery::on_passed(Time now, Time sent_at) {
-  if (losses_.in_flight() != 0 && passed_at_ == kNever && sent_at > heard_at_) passed_at_ = now;
+  if (losses_.in_flight() != 0 && passed_at_ == kNever && sent_at > arrived_at_) passed_at_ = now;
 }
 
-std::size_t PathRecovery::detect_losses(Time now, std::vector<Sequence>& lost) {
+std::size_t PathRecovery::detect_losses(Time now, std::vector<Sequence>& lost,
+                                        std::optional<Sequence> pmtu_probe) {
   const std::size_t before = lost.size();
   losses_.detect(now, reply_time_, lost);
   const std::size_t overdue = lost.size() - before;
-  if (overdue != 0) congestion_.on_lost(overdue);
+  if (overdue != 0) {
+    const auto first = lost.end() - static_cast<std::ptrdiff_t>(overdue);
+    const bool with_probe = pmtu_probe && std::find(first, lost.end(), *pmtu_probe) != lost.end();
+    congestion_.on_lost(overdue - (with_probe ? 1 : 0));
+  }
   if (losses_.in_flight() == 0) passed_at_ = kNever;
   return overdue;
 }
@@ -142,7 +147,7 @@ void PathRecovery::on_persistent_timeout() {
 
 Time PathRecovery::fails_at(Duration least) const {
   if (passed_at_ == kNever) return kNever;
-  return std::max(heard_at_ + std::max(reply_time_.rto(), least), passed_at_ + reply_time_.smoothed());
+  return std::max(arrived_at_ + std::max(reply_time_.rto(), least), passed_at_ + reply_time_.smoothed());
 }
 
 void PathRecovery::copy_rtt(const PathRecovery& other) {

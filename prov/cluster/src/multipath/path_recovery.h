@@ -57,10 +57,9 @@ class PathRecovery {
   void on_frame_acked(const AckedFrame& frame);
   /// What on_ack() has learnt of a path.
   struct Arrival {
-    /// When the largest acknowledged transmission of this path was sent, if there is a larger one than
-    /// before.
+    /// If a newer transmission of this path than ever before has arrived: when it was sent.
     std::optional<Time> largest_acked_sent_at;
-    Time last_acked_sent_at{};  ///< when the latest of the frames was sent that this acknowledgement includes
+    Time last_acked_sent_at{};  ///< of the frames newly acknowledged, when the one sent last had left
   };
   struct AckContext {
     bool sole;      ///< there is no other path
@@ -68,13 +67,14 @@ class PathRecovery {
     bool outdated;  ///< an acknowledgement with a larger largest_acked came before
   };
   Arrival on_ack(Time now, const AckInfo& ack, const AckContext& context);
-  /// So many retransmissions of frames that had been sent on this path were spurious.
-  void on_spurious_retransmits(Time now, std::size_t frames);
+  /// So many retransmissions of frames that had been sent on this path were spurious. `probes`: the frames had
+  /// not been found lost.
+  void on_spurious_retransmits(Time now, std::size_t frames, bool probes);
   /// A frame that was sent at `sent_at` on another path has arrived.
   void on_passed(Time now, Time sent_at);
 
-  /// Appends the frames that are lost by now; returns how many.
-  std::size_t detect_losses(Time now, std::vector<Sequence>& lost);
+  /// Appends the frames that are lost by now; returns how many. The PMTU probe does not count as congestion.
+  std::size_t detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe);
   /// The path has failed: appends everything that is in flight on it.
   void on_path_failed(std::vector<Sequence>& lost);
   void on_persistent_timeout();
@@ -93,7 +93,7 @@ class PathRecovery {
   const Pacer& pacer() const { return pacer_; }
   std::size_t in_flight() const { return losses_.in_flight(); }
   Time sent_at() const { return sent_at_; }
-  Time heard_at() const { return heard_at_; }
+  Time arrived_at() const { return arrived_at_; }
 
   /// What was measured so long ago is measured again.
   static constexpr Duration kRttStaleAfter = 100ms;
@@ -126,7 +126,7 @@ class PathRecovery {
   Time sent_at_{};      ///< the last frame that left on it
   Time sampled_at_{};   ///< the last sample of its reply time...
   Time measured_at_{};  ///< ...and the last exact one
-  Time heard_at_{};     ///< something on it arrived, or was the first to be in flight on it
+  Time arrived_at_{};   ///< when something on it was last known to have arrived, or began to be awaited
   Time passed_at_ =
       kNever;  ///< since when a frame that was sent later on another path is known to have arrived
 };

@@ -6,7 +6,7 @@
 namespace cluster::multipath {
 namespace {
 
-/// A path is passed over for a better one that may not send now only if it delivers this many times later.
+/// If the best path may not send now another one does, unless it delivers more than so many times later.
 constexpr int kWaitFactor = 2;
 
 }  // namespace
@@ -96,8 +96,7 @@ std::size_t PathScheduler::least_recent(std::size_t except) const {
   return best != PathState::kNone && rank(best) >= std::max(1, rank(except)) ? best : except;
 }
 
-std::size_t PathScheduler::path_for(std::size_t ip, bool single_frame) {
-  if (!single_frame) return ip;
+std::size_t PathScheduler::path_for_lone_frame(std::size_t ip) {
   const std::size_t ethertype = paths_.ethertype_or_ip(ip);
   if (ethertype == ip || !paths_[ethertype].recovery.has_window()) return ip;
   PathState& path = paths_[ip];

@@ -52,9 +52,9 @@ class PathScheduler {
   Grant select(Time now) const;
   /// For a frame that was not acknowledged in time: not the path that carried it, if another one will do.
   Grant select_other(Time now, std::size_t path) const;
-  /// The path for frames that leave on this IP path. `single_frame`: one frame, which is no
-  /// retransmission.
-  std::size_t path_for(std::size_t ip, bool single_frame);
+  /// The path for one frame that leaves alone, is no retransmission and not longer than kEthertypeFrameMax: this
+  /// IP path or the EtherType path beside it.
+  std::size_t path_for_lone_frame(std::size_t ip);
   /// True if the peer's acknowledgements of this path come too late unless each burst asks for one.
   bool window_below(std::size_t path, std::size_t frames) const;
   /// Frames left on this IP path that no later frame may overtake.

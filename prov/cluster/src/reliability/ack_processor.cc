@@ -17,6 +17,7 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   // A peer that only sends repeats its acknowledgement with each frame.
   const Contents contents{view.ack, view.largest_acked, !view.has_ranges};
   if (contents.without_ranges && last_ == contents) return;
+  if (last_ && view.largest_acked.after(last_->largest_acked)) timer_.on_answer();
   last_ = contents;
   const SendWindow& window = queue_.window();
   const Sequence complete_before = window.first();
@@ -71,8 +72,8 @@ void AckProcessor::release_withheld() {
 
 /// Spurious retransmissions that this acknowledgement counts beyond the last one that had a block.
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
-  if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.duplicates - spurious_) <= 0) return 0;
-  return view.ranges.duplicates - std::exchange(spurious_, view.ranges.duplicates);
+  if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;
+  return view.ranges.spurious - std::exchange(spurious_, view.ranges.spurious);
 }
 
 void AckProcessor::take_acked(std::vector<carrier::Token>& tokens) {

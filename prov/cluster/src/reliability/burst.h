@@ -15,6 +15,7 @@ class Burst {
  public:
   /// A new empty frame behind the others; at most link::kBurstMax.
   link::OutFrame& add() { return *new (storage_ + sizeof(link::OutFrame) * count_++) link::OutFrame; }
+  link::OutFrame& front() { return *std::launder(reinterpret_cast<link::OutFrame*>(storage_)); }
   std::span<const link::OutFrame> frames() const {
     return {std::launder(reinterpret_cast<const link::OutFrame*>(storage_)), count_};
   }

@@ -74,7 +74,7 @@ void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
 
 void Flow::detect_losses(Time now) {
   lost_frames_.clear();
-  paths_.recovery().detect_losses(now, lost_frames_);
+  paths_.recovery().detect_losses(now, lost_frames_, frame_size_.pmtu_probe());
   for (const Sequence frame : lost_frames_) queue_.window().mark_lost(frame);
   lost_ += lost_frames_.size();
 }
@@ -88,7 +88,7 @@ void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, lin
     challenger_.challenge_ip_paths(sent.now, link, content);
   if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
   const bool worthwhile = sender_.sent() >= multipath::PathChallenger::kFramesBeforeEthertype;
-  if (worthwhile && frame_size_.settled()) {
+  if (worthwhile && frame_size_.search_complete()) {
     challenger_.challenge_ethertype_paths(sent.now, link, content);
   }
 }
@@ -97,7 +97,7 @@ void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, lin
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
   frame_size_.send_pmtu_probe(queue_);
-  if (frame_size_.settled()) paths_.join(handshake_.peer_addresses());
+  if (frame_size_.search_complete()) paths_.join(handshake_.peer_addresses());
 }
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived) {
@@ -116,7 +116,11 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     return ReceiveResult::refused;
   }
   if (view.acknowledges()) acks_.process(now, view, arrived);
-  liveness_.on_sign_of_life(now, from.ethertype);
+  if (view.session != 0) {
+    liveness_.on_sign_of_life(now, from.ethertype);
+  } else {
+    liveness_.on_opening();
+  }
   // A bare opening: what was sent before was dropped by the peer, which takes it now.
   if (!knew_peer && !view.sequenced() && queue_.window().first().value == 0) timer_.expedite(now);
   const ReceiveResult result =

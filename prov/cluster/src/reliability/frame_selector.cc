@@ -16,10 +16,14 @@ FrameSelector::Selection FrameSelector::select(Time now) {
   selection.path = grant.path;
   const std::size_t burst_max = window.in_flight() < kLead ? kShortBurst : link::kBurstMax;
   const std::size_t limit = std::min(grant.frames, burst_max);
-  if (repeat) selection.picks[selection.count++] = {*repeat_, true};
+  if (repeat) selection.picks[selection.count++] = {*repeat_, true, false};
   while (window.has_lost() && selection.count < limit) {
     const Sequence s = window.pop_lost();
-    if (repeat_ != s) selection.picks[selection.count++] = {s, true};
+    if (repeat && *repeat_ == s) {
+      selection.picks[0].from_lost = true;
+    } else {
+      selection.picks[selection.count++] = {s, false, true};
+    }
   }
   selection.retransmissions = selection.count != 0;
   repeat_.reset();
@@ -35,7 +39,7 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
     if (s == window.end()) queue_.close_open_frame();
     if (s == window.end()) break;
     if (!window.at(s).body->tokens.empty()) selection.completion_awaited = true;
-    selection.picks[selection.count++] = {s, false};
+    selection.picks[selection.count++] = {s, false, false};
     ++s;
   }
   selection.frames_left = s != window.end() || queue_.has_open_frame() || window.has_lost();
@@ -51,13 +55,8 @@ bool FrameSelector::wants_ack(const Selection& selection) const {
 }
 
 void FrameSelector::put_back(const Pick& pick) {
-  if (!pick.retransmission) return;  // it is still queued
-  SendWindow& window = queue_.window();
-  if (window.at(pick.sequence).state == SentFrame::State::lost) {
-    window.requeue_lost(pick.sequence);
-  } else {
-    repeat_ = pick.sequence;
-  }
+  if (pick.from_lost) queue_.window().requeue_lost(pick.sequence);
+  if (pick.repeat) repeat_ = pick.sequence;
 }
 
 }  // namespace cluster::reliability

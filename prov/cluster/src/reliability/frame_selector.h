@@ -23,7 +23,10 @@ class FrameSelector {
 
   struct Pick {
     Sequence sequence;
-    bool retransmission = false;
+    bool repeat = false;     ///< repeat() asked for it
+    bool from_lost = false;  ///< it was taken out of the queue of lost frames
+
+    bool retransmission() const { return repeat || from_lost; }
   };
   /// What leaves with one call of the link.
   struct Selection {

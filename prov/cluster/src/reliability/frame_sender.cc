@@ -55,26 +55,26 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, const BurstClock& clock,
 bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                              const OutgoingAck& ack, AckIncluded& included) {
   SendWindow& window = queue_.window();
-  const bool single = selection.single_new_frame();
-  const std::size_t path = paths_.scheduler().path_for(selection.path, single);
-  const link::Path& out_path = paths_[path].address;
   const std::size_t frame_max = frame_size_.frame_max();
   Burst burst;
   std::array<AckIncluded, link::kBurstMax> carried;
   for (std::size_t i = 0; i < selection.count; ++i) {
     const FrameSelector::Pick& pick = selection.picks[i];
     FrameBody& body = *window.at(pick.sequence).body;
-    if (pick.retransmission) frame_size_.on_retransmit(pick.sequence, body);
+    if (pick.retransmission()) frame_size_.on_retransmit(pick.sequence, body);
     std::uint8_t flags = kSequenced;
     if (body.ordered) flags |= kOrdered;
     if (i + 1 == selection.count && selector_.wants_ack(selection)) flags |= kAckNow;
     link::OutFrame& out = burst.add();
-    out.path = &out_path;
+    out.path = &paths_[selection.path].address;
     const TransmissionNumber transmission = transmission_ + static_cast<std::uint32_t>(i + 1);
     carried[i] =
         encode_session_frame(session_header(wire::FrameKind::flow, flags, pick.sequence, transmission),
                              handshake_, frame_max, ack, body, out);
   }
+  const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
+  const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
+  if (alone) burst.front().path = &paths_[path].address;
   const std::size_t taken = link.send_burst(burst.frames());
   for (std::size_t i = 0; i < selection.count; ++i) {
     const FrameSelector::Pick& pick = selection.picks[i];
@@ -85,7 +85,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
       selector_.put_back(pick);
     }
   }
-  if (!single) paths_.scheduler().on_burst_sent(selection.path, transmission_);
+  if (!alone) paths_.scheduler().on_burst_sent(selection.path, transmission_);
   counters_.frames_sent += taken;
   sent_ += taken;
   return taken == selection.count;
@@ -94,11 +94,12 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
 void FrameSender::note_sent(Time now, const FrameSelector::Pick& pick, std::size_t path) {
   SendWindow& window = queue_.window();
   ++transmission_;
-  if (pick.retransmission) {
+  if (pick.retransmission()) {
     ++counters_.frames_retransmitted;
     ++retransmitted_;
     const SentFrame& frame = window.at(pick.sequence);
-    paths_.recovery().on_retransmit(frame.path, frame.transmission, transmission_);
+    paths_.recovery().on_retransmit(frame.path, frame.transmission, transmission_,
+                                    frame.state == SentFrame::State::in_flight);
   }
   window.on_sent(pick.sequence, transmission_, now, static_cast<std::uint8_t>(path));
   paths_.recovery().on_sent(now, path, pick.sequence, transmission_);
@@ -148,6 +149,7 @@ void FrameSender::send_zero_window_probe(Time now, link::Link& link, const Outgo
                        frame_size_.frame_max(), ack, padding, out);
   if (link.send_burst({&out, 1}) == 0) return;
   zero_window_probe_ = ++transmission_;
+  paths_.recovery().on_zero_window_probe(transmission_);
   ++counters_.frames_sent;
   ++sent_;
   timer_.on_sent(now);

@@ -5,7 +5,7 @@
 namespace cluster::reliability {
 
 void FrameSize::send_pmtu_probe(SendQueue& queue) {
-  if (settled() || pmtu_probe_ || probes_ == kProbesMax) return;
+  if (search_complete() || pmtu_probe_ || probes_ == kProbesMax) return;
   pmtu_probe_ = queue.push_padding(handshake_.link_frame_max() - sizeof(wire::FrameHeader));
   if (!pmtu_probe_) return;
   padded_ = true;
@@ -19,8 +19,10 @@ void FrameSize::on_pmtu_probe_acked() {
   if (padded_) {
     path_max_ = longest;
   } else if (answered_) {
-    log_.warn("path to %s: frames of %zu bytes do not arrive though both links take them; using %zu",
-              paths_[0].address.to.text().c_str(), longest, frame_max());
+    log_.warn(
+        "path to %s: frames of %zu bytes do not arrive though both links take them; using %zu "
+        "(check the MTU of the switches between)",
+        paths_[0].address.to.text().c_str(), longest, frame_max());
   }
 }
 

@@ -1,8 +1,12 @@
 // How long frames to the peer may be. Both links say what they take, but a network between may take less and
 // drop longer frames without a word: so before more than kBasePlpmtu bytes (an Ethernet of 1500) are sent, a
 // PMTU probe finds out whether they arrive (RFC 8899). It is a frame of the length that both links take,
-// which carries only padding; if it has to be sent again it goes without, so no data ever waits for the
-// result. After kProbesMax lost probes the base is used.
+// which carries only padding; if it has to be sent again it goes without. So a lost probe holds up ordered frames
+// behind it as any lost frame does, and is no sign of congestion (RFC 8899 3); nothing waits for the result. After
+// kProbesMax lost probes the base is used.
+//
+// The base itself is not probed, unlike in RFC 8899 5.1.2 (docs/protocol.md, section 7): where a tunnel carries less,
+// hosts behind it need the smaller MTU at their interfaces.
 //
 // Invariant: at most one PMTU probe is outstanding. It is retransmitted by the flow's own timers.
 #pragma once
@@ -34,8 +38,8 @@ class FrameSize {
   std::size_t segment_capacity() const {
     return frame_max() - sizeof(wire::FrameHeader) - handshake_.opening_size();
   }
-  /// True if there is nothing (more) to find out.
-  bool settled() const { return handshake_.link_frame_max() <= kBasePlpmtu || answered_; }
+  /// True if there is nothing (more) to find out (RFC 8899 5.2).
+  bool search_complete() const { return handshake_.link_frame_max() <= kBasePlpmtu || answered_; }
 
   /// Once the peer has our opening: queues a PMTU probe if one is due.
   void send_pmtu_probe(SendQueue& queue);
@@ -45,6 +49,8 @@ class FrameSize {
     padded_ = false;
     body.set_padding(0);
   }
+  /// The PMTU probe, while it has its padding.
+  std::optional<Sequence> pmtu_probe() const { return padded_ ? pmtu_probe_ : std::nullopt; }
   void on_acked(Sequence s) {
     if (pmtu_probe_ == s) on_pmtu_probe_acked();
   }

@@ -5,7 +5,8 @@
 // `peer_timeout` it is unreachable. Only time during which this side ran counts: after a suspend of the host,
 // or a stop of the process, the clock is far ahead and no keep-alive was sent meanwhile, so one step counts at
 // most kIdleStepMax. ICMP errors (port or host unreachable) end it sooner, but not at once: a peer may be
-// starting, or be on its way back (RFC 1122 4.2.3.9 calls them soft errors).
+// starting, or be on its way back. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port unreachable, a
+// hard error there, would end the session at once.
 #pragma once
 
 #include "base/status.h"
@@ -17,7 +18,7 @@ class Liveness {
  public:
   explicit Liveness(Duration peer_timeout) : peer_timeout_(peer_timeout) {}
 
-  /// A frame of the peer, or of its keep-alive responder. What came over the EtherType path proves nothing about
+  /// A frame of the peer to our session, or of its keep-alive responder. What came over the EtherType path proves nothing about
   /// the IP path, and is not counted.
   void on_sign_of_life(Time now, bool by_ethertype);
   /// A frame with an opening bears the peer's name: path errors before it, and those still unread, may be

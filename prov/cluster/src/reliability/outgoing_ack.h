@@ -41,7 +41,7 @@ class OutgoingAck {
   /// Only if fit() says that the block is included.
   std::size_t write_block(std::byte* out) const { return wire::encode(*block_, out); }
   /// Frames of the peer that arrived although they were here, in the block.
-  std::uint32_t spurious() const { return block_ ? block_->duplicates : 0; }
+  std::uint32_t spurious() const { return block_ ? block_->spurious : 0; }
 
  private:
   bool any_;            ///< a frame has arrived that can be acknowledged

@@ -111,7 +111,7 @@ bool ReceiveWindow::next(ConstBytes& segments) {
 }
 
 void ReceiveWindow::fill_ranges(wire::Ack& ack) const {
-  ack.duplicates = spurious_;
+  ack.spurious = spurious_;
   ack.count = 0;
   Sequence from = arrived_.next_member(expected_, highest_end_);
   while (from != highest_end_ && ack.count < wire::kAckRangesMax) {

@@ -9,6 +9,7 @@ void RetransmissionTimer::on_progress(Time now, bool outstanding) {
   since_ = now;
   tlp_sent_ = false;
   backoff_ = 0;
+  unanswered_ = 0;
   expedited_at_ = kNever;
 }
 
@@ -31,7 +32,10 @@ RetransmissionTimer::Event RetransmissionTimer::on_timer(Time now,
   if (now >= since_ + interval(reply_time)) {
     const bool tlp = tlp_next(reply_time);
     tlp_sent_ = true;
-    if (!tlp) backoff_ = std::min(backoff_ + 1, kBackoffMax);
+    if (!tlp) {
+      backoff_ = std::min(backoff_ + 1, kBackoffMax);
+      ++unanswered_;
+    }
     since_ = now;
     return tlp ? Event::tlp : Event::rto;
   }

@@ -38,9 +38,12 @@ class RetransmissionTimer {
   /// kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// True from the second timeout without progress on (RFC 9002 7.6, persistent congestion): a single one may
-  /// be host delay of the peer.
-  bool persistent() const { return backoff_ > 1; }
+  /// The peer has named a newer transmission. It may be without progress: the peer has no memory for a frame.
+  void on_answer() { unanswered_ = 0; }
+  /// True from the second timeout in a row without an answer. RFC 5681 3.1 has the first one take the window to its
+  /// floor, but it may be host delay of the peer; RFC 9002 7.6 asks for losses that last as long as several timeouts
+  /// (persistent congestion).
+  bool persistent() const { return unanswered_ > 1; }
 
  private:
   static constexpr Duration kTlpMin = 20us;
@@ -55,6 +58,7 @@ class RetransmissionTimer {
   bool running_ = false;
   bool tlp_sent_ = false;
   unsigned backoff_ = 0;
+  unsigned unanswered_ = 0;  ///< timeouts
   Time since_{};
   Time expedited_at_ = kNever;
 };

@@ -4,7 +4,7 @@ namespace cluster::wire {
 
 std::size_t encode(const Ack& ack, std::byte* out) {
   AckBlock block;
-  block.duplicates = ack.duplicates;
+  block.spurious = ack.spurious;
   block.count = static_cast<std::uint16_t>(ack.count);
   block.reserved = 0;
   std::memcpy(out, &block, sizeof block);
@@ -24,7 +24,7 @@ std::size_t decode(ConstBytes in, Sequence base, Ack& out) {
   const std::size_t count = block.count;
   const std::size_t size = ack_block_size(count);
   if (count > kAckRangesMax || size > in.size()) return 0;
-  out.duplicates = block.duplicates;
+  out.spurious = block.spurious;
   out.count = count;
   Sequence last = base;
   for (std::size_t i = 0; i < count; ++i) {

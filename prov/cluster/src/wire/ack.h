@@ -23,14 +23,14 @@ inline constexpr std::size_t kAckRangesMax = 32;
 /// As it lies on the wire, followed by `count` pairs of Le32 (first, end), ascending, disjoint and
 /// all beyond the header's `ack`.
 struct AckBlock {
-  Le32 duplicates;  ///< frames this flow has received twice so far: spurious retransmissions
+  Le32 spurious;  ///< spurious retransmissions that have come in this flow so far
   Le16 count;
   Le16 reserved;
 };
 static_assert(sizeof(AckBlock) == 8);
 
 struct Ack {
-  std::uint32_t duplicates = 0;
+  std::uint32_t spurious = 0;
   std::size_t count = 0;
   SequenceRange ranges[kAckRangesMax];
 };

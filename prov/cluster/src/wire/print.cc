@@ -67,7 +67,7 @@ std::string print_ranges(const Ack& ack) {
     text +=
         " " + std::to_string(ack.ranges[i].first.value) + "-" + std::to_string((ack.ranges[i].end).value - 1);
   }
-  return text + number("spurious", ack.duplicates) + "]";
+  return text + number("spurious", ack.spurious) + "]";
 }
 
 std::string print_reset(const ResetBlock& reset) {

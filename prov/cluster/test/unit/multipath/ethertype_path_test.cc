@@ -18,17 +18,16 @@ struct EthertypePathTest : PathManagerTest {
     from.ethertype = true;
     paths.on_response(Time(at), from, true);
   }
-  std::size_t path_for(bool single_frame = true) { return paths.scheduler().path_for(0, single_frame); }
+  std::size_t path_for_lone_frame() { return paths.scheduler().path_for_lone_frame(0); }
 
   std::size_t ethertype = 0;
 };
 
 TEST_F(EthertypePathTest, FramesThatLeaveAloneTakeItOnceItIsValidated) {
-  EXPECT_EQ(path_for(), 0u);
+  EXPECT_EQ(path_for_lone_frame(), 0u);
   validate_ethertype();
   EXPECT_EQ(paths.ip_paths(), 1u);
-  EXPECT_EQ(path_for(), ethertype);
-  EXPECT_EQ(path_for(false), 0u);
+  EXPECT_EQ(path_for_lone_frame(), ethertype);
   EXPECT_EQ(paths.scheduler().select(Time(1ms)).path, 0u) << "bursts are granted to the IP path";
   EXPECT_TRUE(paths.stats().front().ethertype);
   EXPECT_EQ(paths.stats().size(), 1u);
@@ -48,9 +47,9 @@ TEST_F(EthertypePathTest, ItOvertakesNoBurst) {
   send(1ms, 0);
   send(1ms, 0);
   paths.scheduler().on_burst_sent(0, {2});
-  EXPECT_EQ(path_for(), 0u);
+  EXPECT_EQ(path_for_lone_frame(), 0u);
   acknowledge(2ms, {0, 1});
-  EXPECT_EQ(path_for(), ethertype);
+  EXPECT_EQ(path_for_lone_frame(), ethertype);
 }
 
 TEST_F(EthertypePathTest, ItHasItsOwnLossesAndFailsWithTheFirst) {
@@ -63,7 +62,7 @@ TEST_F(EthertypePathTest, ItHasItsOwnLossesAndFailsWithTheFirst) {
   EXPECT_FALSE(validated(ethertype));
   EXPECT_TRUE(validated(0));
   EXPECT_EQ(paths[0].recovery.congestion().window(), CongestionController::kInitialWindow);
-  EXPECT_EQ(path_for(), 0u);
+  EXPECT_EQ(path_for_lone_frame(), 0u);
 }
 
 TEST_F(EthertypePathTest, ItFailsWhenLaterFramesOfTheIpPathArriveAndItsOwnDoNot) {

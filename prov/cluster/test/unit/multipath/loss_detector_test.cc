@@ -165,6 +165,17 @@ TEST_F(LossDetectorTest, FindsATransmissionAmongGaps) {
   }
 }
 
+TEST_F(LossDetectorTest, WhatOtherPathsCarriedDoesNotCountAsOvertaking) {
+  for (std::uint32_t i = 0; i < 6; ++i) losses.on_sent({i}, {10 * i + 5}, Time(i * 1us));
+  losses.on_acked({{5}, {55}, Time(5us), true}, round_trip);
+  losses.on_largest_acked({55}, {6});
+  std::vector<Sequence> lost;
+  losses.detect(Time(150us), round_trip, lost);
+  EXPECT_EQ(lost, (std::vector<Sequence>{{0}, {1}})) << "five and four of this path have overtaken them";
+  losses.detect(Time(300us), round_trip, lost);
+  EXPECT_EQ(lost.size(), 5u);
+}
+
 /// Numbers wrap around: an idle path must not take what others sent meanwhile for the past.
 TEST_F(LossDetectorTest, APathThatWasIdleForLongWorksAsBefore) {
   send_many(1, Time(0us));

@@ -243,9 +243,9 @@ TEST_F(PathManagerTest, ASpuriousRetransmissionConcernsThePathThatHadCarriedTheF
   for (const std::size_t path : {1u, 2u}) paths[path].recovery.sample(Time{}, 100us, 100us);
   paths.recovery().on_sent(Time(1ms), 1, {0}, {1});
   paths.recovery().on_sent(Time(1ms), 2, {1}, {2});
-  paths.recovery().on_retransmit(1, {1}, {3});
+  paths.recovery().on_retransmit(1, {1}, {3}, false);
   paths.recovery().on_sent(Time(2ms), 2, {0}, {3});
-  paths.recovery().on_retransmit(2, {2}, {4});
+  paths.recovery().on_retransmit(2, {2}, {4}, false);
   paths.recovery().on_sent(Time(2ms), 1, {1}, {4});
   ASSERT_EQ(reorder_window(1), 25us);
   paths.recovery().on_ack(Time(2ms + 100us), {.largest_acked = {3},
@@ -256,6 +256,66 @@ TEST_F(PathManagerTest, ASpuriousRetransmissionConcernsThePathThatHadCarriedTheF
                                               .spurious = 1});
   EXPECT_GT(reorder_window(1), 25us) << "the repetition of its frame was spurious";
   EXPECT_EQ(reorder_window(2), 25us) << "that of its frame has not arrived yet";
+}
+
+TEST_F(PathManagerTest, WhatWasNotFoundLostDoesNotWidenTheReorderWindow) {
+  const PathRecovery& path = paths[0].recovery;
+  paths[0].recovery.sample(Time{}, 100us, 100us);
+  std::uint32_t largest = 1;
+  const auto report_spurious = [&] {
+    const Time now = Time(largest * 1ms);
+    paths.recovery().on_ack(now, {.largest_acked = {largest},
+                                  .known_end = {0},
+                                  .next = {largest + 1},
+                                  .arrived = now,
+                                  .delay = 0ns,
+                                  .spurious = 1});
+    ++largest;
+    return path.losses().reorder_window(path.reply_time()) > path.reply_time().smoothed() / 4;
+  };
+  paths.recovery().on_zero_window_probe({1});
+  EXPECT_FALSE(report_spurious());
+  paths.recovery().on_retransmit(0, {1}, {2}, true);
+  EXPECT_FALSE(report_spurious());
+  paths.recovery().on_retransmit(0, {2}, {3}, false);
+  EXPECT_TRUE(report_spurious());
+}
+
+/// One of four is more than a policer may take.
+TEST(PathRecoveryTest, ALostPmtuProbeDoesNotNarrowTheWindow) {
+  for (const std::uint32_t pmtu_probe : {1u, 99u}) {
+    PathRecovery path(64);
+    const std::size_t before = path.congestion().window();
+    Time now(1ms);
+    std::uint32_t sent = 0;
+    const auto send = [&] { path.on_sent(now, {sent}, {sent + 1}), ++sent; };
+    const auto acknowledge = [&](std::uint32_t frame) {
+      path.on_frame_acked({{frame}, {frame + 1}, now, true});
+      now += 100us;
+      path.on_ack(now,
+                  {.largest_acked = {frame + 1},
+                   .known_end = {frame},
+                   .next = {sent + 1},
+                   .arrived = now,
+                   .delay = 0ns},
+                  {true, false, false});
+    };
+    send();
+    acknowledge(0);
+    for (int i = 0; i < 4; ++i) send();
+    acknowledge(2);
+    std::vector<Sequence> lost;
+    now += 10ms;
+    path.detect_losses(now, lost, Sequence{pmtu_probe});
+    ASSERT_EQ(lost, std::vector<Sequence>{{1}});
+    for (const std::uint32_t frame : {3u, 4u}) acknowledge(frame);
+    for (const std::uint32_t frame : {5u, 6u}) send(), acknowledge(frame);
+    if (pmtu_probe == 1) {
+      EXPECT_EQ(path.congestion().window(), before);
+    } else {
+      EXPECT_LT(path.congestion().window(), before);
+    }
+  }
 }
 
 TEST_F(PathManagerTest, KeepAlivesTakeNoPathThatHasFailedWhileAnotherIsValidated) {

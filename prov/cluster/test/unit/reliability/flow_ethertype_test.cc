@@ -200,8 +200,8 @@ TEST(FlowEthertype, ABusyPeerDoesNotCauseChallenges) {
   std::size_t challenges = 0;
   pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
     wire::FrameView view;
-    challenges +=
-        wire::admit(packet.bytes, view) == wire::Refusal::none && view.kind == wire::FrameKind::path_challenge;
+    challenges += wire::admit(packet.bytes, view) == wire::Refusal::none &&
+                  view.kind == wire::FrameKind::path_challenge;
     return false;
   };
   for (int i = 0; i < 100; ++i) {
@@ -271,6 +271,19 @@ TEST(FlowEthertype, RetransmissionsTakeTheIpPath) {
   pair.a.send_small(40);
   ASSERT_TRUE(pair.run(1s));
   EXPECT_GE(retransmissions, 1u);
+}
+
+TEST(FlowEthertype, ALongFrameThatLeavesAloneTakesTheIpPathAndIsNotOvertaken) {
+  EthertypePair pair;
+  pair.ping_pong(30);
+  pair.count_from_here();
+  pair.a.send_small(link::kEthertypeFrameMax);
+  pair.a.turn();
+  EXPECT_EQ(pair.by_ip, 1u);
+  pair.a.send_small(40);
+  pair.a.turn();
+  EXPECT_EQ(pair.by_ethertype, 0u);
+  ASSERT_TRUE(pair.run(1s));
 }
 
 TEST(FlowEthertype, NothingOvertakesABurst) {

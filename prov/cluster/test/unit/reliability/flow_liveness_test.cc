@@ -54,6 +54,20 @@ TEST(FlowLiveness, APeerThatIsNotUpYetIsTriedAgain) {
   pair.b.expect_all_of(pair.a);
 }
 
+TEST(FlowLiveness, AnOpeningIsNoSignOfLife) {
+  FlowPair pair(1);
+  pair.network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.from == name_of(2);
+  };
+  pair.a.send_small(8);
+  pair.b.send_small(8);
+  pair.pass(5s);
+  EXPECT_GE(pair.b.smalls.size(), 1u);
+  EXPECT_EQ(pair.b.flow->stats().heard_at, Time{});
+  pair.pass(5500ms);
+  EXPECT_EQ(pair.b.flow->status(), Status::unreachable) << "though the peer has called once a second";
+}
+
 Status status_after_path_errors(FlowPair& pair, Status error, Duration time) {
   const Time end = pair.clock.now() + time;
   while (pair.clock.now() < end) {

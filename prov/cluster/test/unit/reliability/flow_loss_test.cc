@@ -198,6 +198,29 @@ TEST(FlowTail, FramesBehindTheLastRangeOfAnAcknowledgementAreNotTakenForLost) {
   EXPECT_LE(pair.a.counters.frames_retransmitted, dropped + 2);
 }
 
+TEST(FlowTail, AFrameThatThePeerHoldsCostsRepetitionsAndNotTheWindow) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(1s));
+  const std::size_t window = pair.a.flow->stats().paths[0].window;
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  std::array<link::InFrame, 4> frames;
+  ASSERT_EQ(pair.b.link.receive_burst(frames), 1u);
+  wire::FrameView view;
+  ASSERT_EQ(wire::admit(frames[0].bytes, view), wire::Refusal::none);
+  pair.b.flow->receive(pair.clock.now(), view, frames[0].from);
+  ConstBytes segments;
+  ASSERT_TRUE(pair.b.flow->receiver().next(segments));
+  pair.b.flow->receiver().hold(segments);
+  pair.pass(100ms);
+  EXPECT_GE(pair.a.counters.timeouts, 4u);
+  EXPECT_EQ(pair.a.flow->stats().paths[0].window, window);
+  pair.b.flow->receiver().resume(pair.clock.now());
+  ASSERT_TRUE(pair.run(1s));
+}
+
 TEST(FlowTail, APeerThatComputesForLongCostsFewFrames) {
   FlowPair pair(1);
   send_frames(pair.a, 50);

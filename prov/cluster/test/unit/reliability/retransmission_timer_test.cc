@@ -34,6 +34,22 @@ TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOffToASecond) {
   EXPECT_EQ(timer.deadline(round_trip), kNever);
 }
 
+TEST(RetransmissionTimer, ItIsPersistentAfterTwoTimeoutsInARowWithoutAnAnswer) {
+  const multipath::RttEstimator round_trip;
+  RetransmissionTimer timer(25us);
+  timer.on_sent(Time(0us));
+  const auto time_out = [&] { timer.on_timer(timer.deadline(round_trip), round_trip); };
+  for (int i = 0; i < 5; ++i) {
+    time_out();
+    EXPECT_FALSE(timer.persistent());
+    timer.on_answer();
+  }
+  time_out();
+  EXPECT_FALSE(timer.persistent());
+  time_out();
+  EXPECT_TRUE(timer.persistent());
+}
+
 TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
   const multipath::RttEstimator round_trip;
   RetransmissionTimer timer(25us);

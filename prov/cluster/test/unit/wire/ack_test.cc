@@ -14,7 +14,7 @@ constexpr std::uint32_t kBases[] = {0, 1000, 0x7ffffff0, 0xfffffff0, 0xffffffff}
 
 Ack sample(Sequence base, std::size_t count) {
   Ack ack;
-  ack.duplicates = 0xD1D2D3D4;
+  ack.spurious = 0xD1D2D3D4;
   ack.count = count;
   Sequence at = base;
   for (std::size_t i = 0; i < count; ++i) {
@@ -32,7 +32,7 @@ std::vector<std::byte> encoded(const Ack& ack) {
 }
 
 void expect_equal(const Ack& a, const Ack& b) {
-  EXPECT_EQ(a.duplicates, b.duplicates);
+  EXPECT_EQ(a.spurious, b.spurious);
   ASSERT_EQ(a.count, b.count);
   for (std::size_t i = 0; i < a.count; ++i) EXPECT_EQ(a.ranges[i], b.ranges[i]);
 }

@@ -68,7 +68,7 @@ Page opening_block() {
 
 Page ack_block() {
   Ack ack;
-  ack.duplicates = 2;
+  ack.spurious = 2;
   ack.count = 2;
   ack.ranges[0] = {{6}, {9}};
   ack.ranges[1] = {{11}, {12}};
