@@ -27,6 +27,11 @@ class RingQueue {
     if (size() == capacity_) grow();
     items_[tail_++ & mask()] = std::forward<Value>(item);
   }
+  /// Appends an item that holds what an earlier one left there: the caller overwrites it in place, member by member.
+  Item& push_back() {
+    if (size() == capacity_) grow();
+    return items_[tail_++ & mask()];
+  }
   /// What an item owns is released at once; one that owns nothing may keep its bytes.
   void pop_front() {
     if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};

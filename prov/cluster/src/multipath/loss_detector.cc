@@ -5,19 +5,16 @@
 namespace cluster::multipath {
 
 void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now) {
-  const Transmission record{transmission, sequence, now};
   const std::int32_t ahead = transmission - largest_acked_;
   if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) forget_all(sequence, transmission);
   const std::size_t count = transmissions_.size();
   ++in_flight_;
   // A frame that is sent twice in a row (the only retransmission of a timeout) needs no memory of the first
   // time: a peer that does not answer for long costs no memory.
-  if (count > 0 && transmissions_[count - 1].sequence == sequence) {
-    settle(transmissions_[count - 1]);
-    transmissions_[count - 1] = record;
-  } else {
-    transmissions_.push_back(record);
-  }
+  const bool repeated = count > 0 && transmissions_[count - 1].sequence == sequence;
+  if (repeated) settle(transmissions_[count - 1]);
+  Transmission& record = repeated ? transmissions_[count - 1] : transmissions_.push_back();
+  record = {transmission, sequence, now};
 }
 
 /// Other paths carried so many frames meanwhile that the numbers known here would soon lie in the future.

@@ -29,7 +29,7 @@ void PathChallenger::send(wire::FrameKind kind, std::size_t size, const link::Pa
                           const Content& content) {
   static constexpr std::array<std::byte, wire::kFrameMax / 8 + 1> zeros{};
   std::array<std::byte, sizeof(wire::FrameHeader) + wire::kSegmentHeaderMax> front;
-  wire::FrameHeader header{};
+  wire::FrameHeader& header = wire::header_at(front.data());
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = kind == wire::FrameKind::path_challenge ? content.peer_session : 0;
   header.sequence = content.session;
@@ -49,7 +49,7 @@ void PathChallenger::send(wire::FrameKind kind, std::size_t size, const link::Pa
   for (; left != 0; left -= out.pieces[out.count - 1].size()) {
     out.add(ConstBytes(zeros).first(std::min(left, zeros.size())));
   }
-  wire::encode_frame(header, front.data(), {out.pieces.data(), out.count});
+  wire::encode_frame(header, {out.pieces.data(), out.count});
   link.send_burst({&out, 1});
 }
 

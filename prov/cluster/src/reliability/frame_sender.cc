@@ -68,9 +68,8 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
     link::OutFrame& out = burst.add();
     out.path = &paths_[selection.path].address;
     const TransmissionNumber transmission = transmission_ + static_cast<std::uint32_t>(i + 1);
-    carried[i] =
-        encode_session_frame(session_header(wire::FrameKind::flow, flags, pick.sequence, transmission),
-                             handshake_, frame_max, ack, body, out);
+    carried[i] = encode_session_frame({wire::FrameKind::flow, flags, pick.sequence, transmission}, handshake_,
+                                      frame_max, ack, body, out);
   }
   const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
   const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
@@ -112,8 +111,8 @@ std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Ha
   link::OutFrame out;
   out.path = &path;
   const Sequence next = queue_.window().next();
-  const AckIncluded carried = encode_session_frame(session_header(kind, 0, next, transmission_), to,
-                                                   frame_size_.frame_max(), ack, empty_, out);
+  const AckIncluded carried =
+      encode_session_frame({kind, 0, next, transmission_}, to, frame_size_.frame_max(), ack, empty_, out);
   if (link.send_burst({&out, 1}) == 0) return std::nullopt;
   ++counters_.frames_sent;
   ++sent_;
@@ -145,7 +144,7 @@ void FrameSender::send_zero_window_probe(Time now, link::Link& link, const Outgo
   const Sequence last = queue_.window().next().previous();
   link::OutFrame out;
   out.path = &paths_.scheduler().next_validated();
-  encode_session_frame(session_header(wire::FrameKind::flow, kSequenced, last, transmission_ + 1), handshake_,
+  encode_session_frame({wire::FrameKind::flow, kSequenced, last, transmission_ + 1}, handshake_,
                        frame_size_.frame_max(), ack, padding, out);
   if (link.send_burst({&out, 1}) == 0) return;
   zero_window_probe_ = ++transmission_;

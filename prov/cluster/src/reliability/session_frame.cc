@@ -22,43 +22,40 @@ std::byte* write_opening(const Handshake& handshake, std::byte* at) {
 
 }  // namespace
 
-wire::FrameHeader session_header(wire::FrameKind kind, std::uint8_t flags, Sequence sequence,
-                                 TransmissionNumber transmission) {
-  wire::FrameHeader header{};
-  header.kind = static_cast<std::uint8_t>(kind);
-  header.flags = flags;
-  header.sequence = sequence.value;
-  header.transmission = transmission.value;
-  return header;
-}
-
-AckIncluded encode_session_frame(wire::FrameHeader header, const Handshake& handshake, std::size_t frame_max,
-                                 const OutgoingAck& ack, FrameBody& body, link::OutFrame& out) {
+AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
+                                 std::size_t frame_max, const OutgoingAck& ack, FrameBody& body,
+                                 link::OutFrame& out) {
   using namespace wire::frame_flag;
   const std::size_t opening = handshake.opening_size();
-  const std::size_t used = sizeof header + opening + body.size();
+  const std::size_t used = sizeof(wire::FrameHeader) + opening + body.size();
   const std::size_t free_bytes = frame_max > used ? frame_max - used : 0;
   const OutgoingAck::Fit fit = ack.fit(free_bytes, body.size() == 0);
-  const std::size_t front = sizeof header + opening + fit.block_bytes;
+  const std::size_t front = sizeof(wire::FrameHeader) + opening + fit.block_bytes;
   std::byte* const start = body.segments() - front;
 
+  wire::FrameHeader& header = wire::header_at(start);
+  header.kind = static_cast<std::uint8_t>(identity.kind);
   header.session = handshake.peer_session();
+  header.sequence = identity.sequence.value;
+  header.transmission = identity.transmission.value;
+  std::uint8_t flags = identity.flags;
   std::byte* at = start + sizeof header;
   if (opening != 0) {
-    header.flags |= kOpening;
+    flags |= kOpening;
     at = write_opening(handshake, at);
   }
   if (fit.included != AckIncluded::none) {
-    header.flags |= kAcknowledges;
+    flags |= kAcknowledges;
     ack.write(header);
   }
   if (fit.included == AckIncluded::block) {
-    header.flags |= kAckBlock;
+    flags |= kAckBlock;
     ack.write_block(at);
   }
   out.add({start, front + body.filled});
   for (std::size_t i = 0; i < body.payload_pieces; ++i) out.add(body.payload[i]);
-  wire::encode_frame(header, start, {out.pieces.data(), out.count});
+  header.flags = flags;
+  wire::encode_frame(header, {out.pieces.data(), out.count});
   return fit.included;
 }
 

@@ -11,13 +11,18 @@
 
 namespace cluster::reliability {
 
-/// A header that says what the frame is; encode_session_frame() adds the rest.
-wire::FrameHeader session_header(wire::FrameKind kind, std::uint8_t flags, Sequence sequence,
-                                 TransmissionNumber transmission);
+/// What the sender says of a frame; the rest of its header follows from the session.
+struct FrameIdentity {
+  wire::FrameKind kind = wire::FrameKind::flow;
+  std::uint8_t flags = 0;
+  Sequence sequence;
+  TransmissionNumber transmission;
+};
 
 /// Writes everything in front of the body's segments and makes `out` refer to the whole. Returns how much of
 /// `ack` the frame carries, which is at most `frame_max` bytes long.
-AckIncluded encode_session_frame(wire::FrameHeader header, const Handshake& handshake, std::size_t frame_max,
-                                 const OutgoingAck& ack, FrameBody& body, link::OutFrame& out);
+AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
+                                 std::size_t frame_max, const OutgoingAck& ack, FrameBody& body,
+                                 link::OutFrame& out);
 
 }  // namespace cluster::reliability

@@ -10,12 +10,12 @@ ControlFrame::ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t 
                            const ResetBlock* block)
     : size_(sizeof(FrameHeader) + (block != nullptr ? sizeof *block : 0)) {
   if (block != nullptr) std::memcpy(storage_.data() + sizeof(FrameHeader), block, sizeof *block);
-  FrameHeader header{};
+  FrameHeader& header = header_at(storage_.data());
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = session;
   header.sequence = sequence;
   const ConstBytes whole = bytes();
-  encode_frame(header, storage_.data(), {&whole, 1});
+  encode_frame(header, {&whole, 1});
 }
 
 ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch) {

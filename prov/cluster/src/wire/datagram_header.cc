@@ -11,9 +11,9 @@ DatagramHeader::DatagramHeader(const Segment& segment, std::span<const ConstByte
   std::array<ConstBytes, 1 + kPiecesMax> pieces;
   pieces[0] = bytes();
   std::copy(payload.begin(), payload.end(), pieces.begin() + 1);
-  FrameHeader header{};
+  FrameHeader& header = header_at(storage_.data());
   header.kind = static_cast<std::uint8_t>(FrameKind::datagram);
-  encode_frame(header, storage_.data(), std::span(pieces).first(1 + payload.size()));
+  encode_frame(header, std::span(pieces).first(1 + payload.size()));
 }
 
 }  // namespace cluster::wire

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 #include <span>
 
 #include "base/bytes.h"
@@ -10,8 +11,12 @@
 
 namespace cluster::wire {
 
-/// Sets magic, version, length and checksum of `header` and writes it to `start`, where pieces[0] begins. The
-/// pieces are the whole frame, header included; everything behind the header is there already.
-void encode_frame(FrameHeader header, std::byte* start, std::span<const ConstBytes> pieces);
+/// A new header where a frame begins. It is filled in place, since a copy of what was just written byte by byte
+/// would wait for the processor's store buffer, once a frame.
+inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeader{}; }
+
+/// Sets magic, version, length and checksum. The pieces are the whole frame and begin with the header;
+/// everything else is there already.
+void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces);
 
 }  // namespace cluster::wire

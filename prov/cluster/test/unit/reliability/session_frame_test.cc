@@ -28,9 +28,8 @@ struct SessionFrameTest : testing::Test {
   std::vector<std::byte> encode(FrameBody& body) {
     const OutgoingAck ack(Time(1us), acks, window);
     link::OutFrame out;
-    included =
-        encode_session_frame(session_header(wire::FrameKind::flow, wire::frame_flag::kSequenced, {11}, {12}),
-                             handshake, kFrameMax, ack, body, out);
+    included = encode_session_frame({wire::FrameKind::flow, wire::frame_flag::kSequenced, {11}, {12}},
+                                    handshake, kFrameMax, ack, body, out);
     std::vector<std::byte> bytes;
     for (std::size_t i = 0; i < out.count; ++i) {
       bytes.insert(bytes.end(), out.pieces[i].begin(), out.pieces[i].end());
