@@ -28,6 +28,23 @@ bool SessionPeers::is_wrong_peer(const wire::FrameView& frame) const {
   return peer != session_peers_.end() && peer->second != frame.opening.session;
 }
 
+/// `refused`: the session of the frame that the reset quotes.
+void SessionPeers::on_reset(std::uint32_t refused) {
+  const auto had = had_.find(refused);
+  if (had == had_.end()) return;
+  session_peers_.erase(had->second);
+  claimed_by_.erase(had->second);
+}
+
+/// A frame of our session that names none of the peer: the engine looks for a peer (again).
+void SessionPeers::on_opening_sent(std::uint32_t own) {
+  session_peers_.erase(own);
+  claimed_by_.erase(own);
+  for (auto& [peer, with] : had_) {
+    if (with == own) with = 0;
+  }
+}
+
 bool SessionPeers::read(const wire::FrameView& frame, Time turn) {
   if (turn_ != turn) some_read_ = wrong_peer_read_ = false;
   turn_ = turn;
@@ -37,6 +54,7 @@ bool SessionPeers::read(const wire::FrameView& frame, Time turn) {
   if (wrong_peer_read_ || (wrong_peer && some_read_)) return false;
   some_read_ = true;
   wrong_peer_read_ = wrong_peer_ = wrong_peer;
+  if (frame.kind == wire::FrameKind::reset) on_reset(frame.reset.session);
   if (claims && claimed_by_.emplace(frame.session, frame.opening.session).second) {
     claims_.emplace(frame.opening.session, frame.session);
   }
@@ -52,12 +70,17 @@ bool SessionPeers::sent(const link::OutFrame& frame) {
   const bool of_a_flow = header.kind == static_cast<std::uint8_t>(wire::FrameKind::flow);
   // A frame without either of these flags only opens a session: it does not show that the engine accepts the
   // peer.
-  if (!of_a_flow || to == 0 || (header.flags & of_the_peer) == 0) return true;
+  if (!of_a_flow || (header.flags & of_the_peer) == 0) return true;
   if ((header.flags & wire::frame_flag::kOpening) != 0) {
     const std::uint32_t own = own_session(frame);
+    if (to == 0) {
+      on_opening_sent(own);
+      return true;
+    }
     session_peers_.emplace(own, to);
     return had_.emplace(to, own).first->second == own;
   }
+  if (to == 0) return true;
   if (const auto claim = claims_.find(to); claim != claims_.end()) session_peers_.emplace(claim->second, to);
   return true;
 }

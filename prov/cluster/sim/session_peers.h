@@ -5,6 +5,10 @@
 // not accepted. The engine must refuse it. To know which frame was refused, the engine is given such a frame
 // alone in its turn, on any rail.
 //
+// A reset may say that the peer's session has ended before it was used; ours then goes on with another one (the
+// engine decides whether it believes that, so until it sends again every peer may be the right one), and never
+// returns to the one that has ended.
+//
 // A session of a peer is used once: an engine that answers a late copy of an opening after the session has
 // ended would deliver its messages again.
 #pragma once
@@ -29,6 +33,8 @@ class SessionPeers {
 
  private:
   bool is_wrong_peer(const wire::FrameView& frame) const;
+  void on_reset(std::uint32_t refused);
+  void on_opening_sent(std::uint32_t own);
 
   /// Of each session of ours: the first session of a peer that named it.
   std::unordered_map<std::uint32_t, std::uint32_t> claimed_by_;
@@ -36,7 +42,7 @@ class SessionPeers {
   std::unordered_map<std::uint32_t, std::uint32_t> claims_;
   /// Of each session of ours: the peer's session that the engine accepts.
   std::unordered_map<std::uint32_t, std::uint32_t> session_peers_;
-  /// Of each session of a peer: ours that was with it.
+  /// Of each session of a peer: ours that was with it; 0: it has ended.
   std::unordered_map<std::uint32_t, std::uint32_t> had_;
   Time turn_{};
   bool some_read_ = false;  ///< in that turn

@@ -27,7 +27,7 @@ class ResetSender {
   /// `link` may be null: then no frames come, either.
   explicit ResetSender(link::Link* link) : link_(link) {}
 
-  /// `epoch`: that of a later incarnation which is known here; 0: none is.
+  /// `epoch`: see wire::ResetReason.
   void send(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
             std::uint64_t epoch) {
     if (now < next_) return;

@@ -73,7 +73,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
   if (datagrams_) return datagrams_->receive(now, view, frame.from);
   switch (view.kind) {
     case wire::FrameKind::keep_alive: return;  // the keep-alive responder answers
-    case wire::FrameKind::reset: return acceptor_.on_reset(view, frame.from);
+    case wire::FrameKind::reset: return acceptor_.on_reset(now, view, frame.from);
     case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);

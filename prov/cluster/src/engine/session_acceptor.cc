@@ -41,7 +41,7 @@ Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, con
   }
   if (peer != nullptr) return peer;
   ++parts_.environment.counters.refused_stale;
-  if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, 0);
+  if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
   return nullptr;
 }
 
@@ -132,20 +132,37 @@ void SessionAcceptor::refuse_other_incarnation(Time now, const Peer& peer, const
   if (view.session == 0 || !view.has_opening || !view.sequenced()) return;
   const reliability::PeerSession known = peer.flow->handshake().peer();
   const OpeningClass contact = reliability::classify_opening(known, view.opening);
-  if (contact == OpeningClass::newer) resets_.send(now, view, from, wire::ResetReason::unknown_session, 0);
+  if (contact == OpeningClass::newer)
+    resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
   if (contact == OpeningClass::stale)
     resets_.send(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
 /// Only the endpoint that a frame was sent to can refuse it, and only by quoting it.
-void SessionAcceptor::on_reset(const wire::FrameView& view, const link::Path& from) {
+void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link::Path& from) {
   Peer* peer = peers_.find(from.to);
   if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {
     ++parts_.environment.counters.refused_stale;
     return;
   }
-  sessions_.skip_epoch(view.reset.epoch);
+  if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::unknown_session)) {
+    if (reopen(now, *peer, view.reset.epoch)) return;
+  } else {
+    sessions_.skip_epoch(view.reset.epoch);
+  }
   peers_.mark_failed(*peer, Status::reset);
+}
+
+/// The session that the peer named in its opening has ended before it was used: the peer gave it up because it
+/// belonged to an earlier incarnation of this side. An incarnation of the peer that has ended may have taken
+/// what we sent, which then must not be sent again; the present one knows what it has taken.
+bool SessionAcceptor::reopen(Time now, Peer& peer, std::uint64_t peer_begins) {
+  const reliability::PeerSession ended = peer.flow->handshake().peer();
+  const bool validated = peer.flow->handshake().address_validated();
+  if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;
+  peer.closed_sessions.add(ended, validated);
+  tx_.mark(peer);
+  return true;
 }
 
 /// An endpoint with several addresses may send from any of them.

@@ -30,7 +30,7 @@ class SessionAcceptor {
   /// The peer's flow has refused the frame as not of its session.
   void refuse_other_incarnation(Time now, const Peer& peer, const wire::FrameView& view,
                                 const link::Path& from);
-  void on_reset(const wire::FrameView& view, const link::Path& from);
+  void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
   /// Logs once if the MTU in the peer's opening is not that of this node.
   void compare_mtu(const Peer& peer, const wire::Opening& opening);
 
@@ -39,6 +39,7 @@ class SessionAcceptor {
   Peer* accept(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   void challenge(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
+  bool reopen(Time now, Peer& peer, std::uint64_t peer_begins);
   static bool superseded(const Peer& peer);
   static bool sent_from_own_address(const wire::FrameView& view, const link::Path& from);
   void warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source);

@@ -52,13 +52,13 @@ void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
   Handshake towards_caller(handshake_.opening(),
                            {handshake_.further_addresses().begin(), handshake_.further_addresses().end()});
-  if (!alive() || !towards_caller.accept(opening)) return;
+  if (!status_.alive() || !towards_caller.accept(opening)) return;
   liveness_.on_opening();
   sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
 }
 
 void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
-  if (!alive()) return;
+  if (!status_.alive()) return;
   detect_losses(now);
   const std::size_t paths_before = paths_.ip_paths();
   join_paths();
@@ -104,7 +104,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake_.knows_peer();
-  if (!alive() || !session_kind || !handshake_.accept(view)) {
+  if (!status_.alive() || !session_kind || !handshake_.accept(view)) {
     ++counters_.refused_stale;
     return ReceiveResult::refused;
   }
@@ -133,16 +133,16 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
 }
 
 Time Flow::deadline() const {
-  if (!alive()) return kNever;
+  if (!status_.alive()) return kNever;
   return std::min({receiver_.deadline(), paths_.recovery().deadline(),
                    timer_.deadline(paths_.recovery().reply_time()), liveness_.deadline(),
                    sender_.deadline()});
 }
 
 void Flow::on_timer(Time now) {
-  if (!alive()) return;
+  if (!status_.alive()) return;
   status_.end(receiver_.fin_timed_out(now) ? Status::reset : liveness_.check(now));
-  if (!alive()) return;
+  if (!status_.alive()) return;
   detect_losses(now);
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_time());
   if (event == RetransmissionTimer::Event::none) return;
@@ -177,7 +177,7 @@ void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
 }
 
 void Flow::on_path_error(Time now, const link::PathError& error) {
-  if (!alive() || paths_.on_path_error(now, error)) return;
+  if (!status_.alive() || paths_.on_path_error(now, error)) return;
   if (liveness_.on_path_error(now, error.status)) {
     timer_.expedite(now + Liveness::kRetryAfter);
     return;
@@ -186,8 +186,16 @@ void Flow::on_path_error(Time now, const link::PathError& error) {
   status_.end(verdict == Status::refused && handshake_.knows_peer() ? Status::reset : verdict);
 }
 
+bool Flow::reopen(Time now) {
+  if (!status_.alive() || !handshake_.knows_peer() || handshake_.peer_has_opening()) return false;
+  if (!receiver_.untouched()) return false;
+  handshake_.forget_peer();
+  timer_.expedite(now);
+  return true;
+}
+
 void Flow::close(Time now, link::Link& link) {
-  if (!alive()) return;
+  if (!status_.alive()) return;
   // A peer that was never addressed has no session to end.
   const bool addressed = handshake_.knows_peer() || sender_.last_transmission().value != 0;
   if (addressed) sender_.send_fin(link, receiver_.acknowledgement(now));

@@ -116,12 +116,16 @@ class Flow {
   /// ICMP says that nothing is at this address of the peer (port or host unreachable).
   void on_path_error(Time now, const link::PathError& error);
   /// True if it is time to send the peer a keep-alive; again each second.
-  bool keep_alive_due(Time now) const { return alive() && liveness_.keep_alive_due(now); }
+  bool keep_alive_due(Time now) const { return status_.alive() && liveness_.keep_alive_due(now); }
   void on_keep_alive_sent(Time now) { liveness_.on_keep_alive_sent(now); }
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.
   Status status() const { return status_.cause(); }
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
+  /// The peer does not have the session that it named in its opening (any more). If it has sent nothing in that
+  /// session and acknowledged nothing of ours, this one goes on as if that opening had never come: what it has
+  /// to say goes to the peer's next session. False: it is too late for that.
+  bool reopen(Time now);
   /// Says goodbye once (a fin frame); the flow is over afterwards.
   void close(Time now, link::Link& link);
 
@@ -130,7 +134,6 @@ class Flow {
   bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
-  bool alive() const { return status_.alive(); }
   void join_paths();
   void detect_losses(Time now);
   void send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link);

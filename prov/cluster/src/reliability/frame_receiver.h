@@ -58,6 +58,8 @@ class FrameReceiver {
   /// Frames have left that carry `ack` as far as `included` says; `bare`: in a frame of its own.
   void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare);
 
+  /// True if the peer has sent nothing yet that has a number, and not closed.
+  bool untouched() const { return !acks_.any_frame() && !fin_; }
   bool fin_timed_out(Time now) const { return now >= fin_deadline(); }
   Time deadline() const { return std::min(acks_.deadline(), fin_deadline()); }
   std::size_t footprint() const { return window_.footprint(); }

@@ -28,4 +28,10 @@ bool Handshake::accept(const wire::FrameView& view) {
   return true;
 }
 
+void Handshake::forget_peer() {
+  peer_.reset();
+  peer_addresses_.clear();
+  address_validated_ = false;
+}
+
 }  // namespace cluster::reliability

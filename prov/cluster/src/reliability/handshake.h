@@ -6,7 +6,8 @@
 // for the other. Epochs decide which incarnation of a peer a frame belongs to: later sessions of one name
 // have larger epochs.
 //
-// Invariants: the peer's opening is taken once and never changes; until the peer's address is validated (it
+// Invariants: the peer's opening is taken once and never changes, unless its session ends before it has said
+// that it has ours (forget_peer); until the peer's address is validated (it
 // has used the session number that was sent there) nothing it says moves data to another address.
 #pragma once
 
@@ -57,6 +58,8 @@ class Handshake {
   std::span<const SocketAddress> further_addresses() const { return further_; }
   /// Checks that the frame belongs to this session and learns from it. False: not of this session.
   bool accept(const wire::FrameView& view);
+  /// The peer's session has ended before it said that it has ours: the next opening is taken for the first.
+  void forget_peer();
   /// True once the peer's opening was seen.
   bool knows_peer() const { return peer_.has_value(); }
   /// True once the peer has addressed our session: it receives what is sent to its address.

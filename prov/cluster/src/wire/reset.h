@@ -9,7 +9,8 @@
 namespace cluster::wire {
 
 enum class ResetReason : std::uint8_t {
-  unknown_session = 1,  ///< the refused frame's session is closed or unknown
+  unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where this
+                        ///< incarnation's sessions begin
   stale_epoch = 2,      ///< the refused opening is older than one already seen; `epoch` is that one
 };
 

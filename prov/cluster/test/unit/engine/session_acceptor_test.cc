@@ -142,6 +142,66 @@ TEST_F(SessionAcceptorTest, AForgedOpeningDoesNotDisturbOurs) {
   EXPECT_EQ(a.counters().sessions_closed + b.counters().sessions_closed, 0u);
 }
 
+/// Both sides open at once, and b has begun anew: b's second incarnation has a message for the session that a
+/// opened to the first, and that a gives up when it learns that the first is no more.
+class AbandonedOpening : public SessionAcceptorTest {
+ protected:
+  AbandonedOpening() {
+    std::vector<std::byte> answer;
+    a->send();
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameView view;
+      const bool admitted = wire::admit(packet.bytes, view) == wire::Refusal::none;
+      if (to == kA && admitted && view.session != 0) answer = packet.bytes;
+      return to == kA;
+    };
+    {
+      Node first(network, kB, kA, 1000);
+      first.send();
+      pass(first);
+      network.conditions.blackout = true;
+    }
+    network.conditions.blackout = false;
+    network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameView view;
+      return to == kA && wire::admit(packet.bytes, view) == wire::Refusal::none && view.session != 0;
+    };
+    second.emplace(network, kB, kA, 2000);
+    second->send();
+    pass(*a, *second);
+    network.drop = nullptr;
+    EXPECT_FALSE(answer.empty());
+    late_answer = std::move(answer);
+  }
+
+  std::optional<Node> a{std::in_place, network, kA, kB, 1000};
+  std::optional<Node> second;
+  std::vector<std::byte> late_answer;  ///< of b's first incarnation
+};
+
+TEST_F(AbandonedOpening, CostsNoMessage) {
+  inject(kB, kA, late_answer);
+  pass(*a);
+  pass(*second);
+  pass(*a);
+  ASSERT_EQ(a->counters().sessions_closed, 1u) << "that with the first incarnation";
+  for (int i = 0; i < 20; ++i) pass(*a, *second);
+  EXPECT_EQ(a->counters().unexpected, 1u);
+  EXPECT_EQ(second->counters().sessions_closed, 0u);
+  EXPECT_TRUE(second->engine.quiescent());
+}
+
+// What the one that has ended had taken must not be delivered to the next.
+TEST_F(AbandonedOpening, OfAPeerThatHasBegunAnewIsOver) {
+  network.conditions.blackout = true;
+  a.reset();
+  network.conditions.blackout = false;
+  a.emplace(network, kA, kB, 3000);
+  for (int i = 0; i < 20; ++i) pass(*a, *second);
+  EXPECT_EQ(a->counters().unexpected, 0u);
+  EXPECT_EQ(second->counters().sessions_closed, 1u);
+}
+
 TEST_F(SessionAcceptorTest, SimultaneousOpeningsBothSucceed) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
