@@ -13,6 +13,7 @@ bool Handshake::accept(const wire::FrameView& view) {
   const bool addressed = view.session == ours_.session;
   if (!addressed && (view.session != 0 || !view.has_opening)) return false;
   if (view.has_opening) {
+    if (forgotten_ && classify_opening(forgotten_, view.opening) == OpeningClass::same) return false;
     if (!peer_) {
       peer_ = view.opening;
       peer_addresses_ = wire::read_rails(view.rails);
@@ -29,6 +30,7 @@ bool Handshake::accept(const wire::FrameView& view) {
 }
 
 void Handshake::forget_peer() {
+  forgotten_ = peer();
   peer_.reset();
   peer_addresses_.clear();
   address_validated_ = false;

@@ -58,7 +58,8 @@ class Handshake {
   std::span<const SocketAddress> further_addresses() const { return further_; }
   /// Checks that the frame belongs to this session and learns from it. False: not of this session.
   bool accept(const wire::FrameView& view);
-  /// The peer's session has ended before it said that it has ours: the next opening is taken for the first.
+  /// The peer's session has ended before it said that it has ours: the next opening but that of the same session
+  /// is taken for the first.
   void forget_peer();
   /// True once the peer's opening was seen.
   bool knows_peer() const { return peer_.has_value(); }
@@ -94,6 +95,7 @@ class Handshake {
   std::vector<SocketAddress> further_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
+  std::optional<PeerSession> forgotten_;  ///< its late frames must not bring it back
   bool address_validated_ = false;
   bool peer_has_opening_ = false;
 };

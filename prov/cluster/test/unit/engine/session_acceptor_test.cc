@@ -162,9 +162,11 @@ class AbandonedOpening : public SessionAcceptorTest {
       network.conditions.blackout = true;
     }
     network.conditions.blackout = false;
-    network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
-      return to == kA && wire::admit(packet.bytes, view) == wire::Refusal::none && view.session != 0;
+      const bool addressed = wire::admit(packet.bytes, view) == wire::Refusal::none && view.session != 0;
+      if (to == kB && addressed && view.has_opening) offer = packet.bytes;
+      return to == kA && addressed;
     };
     second.emplace(network, kB, kA, 2000);
     second->send();
@@ -177,6 +179,7 @@ class AbandonedOpening : public SessionAcceptorTest {
   std::optional<Node> a{std::in_place, network, kA, kB, 1000};
   std::optional<Node> second;
   std::vector<std::byte> late_answer;  ///< of b's first incarnation
+  std::vector<std::byte> offer;        ///< of a's session to b's second incarnation
 };
 
 TEST_F(AbandonedOpening, CostsNoMessage) {
@@ -189,6 +192,25 @@ TEST_F(AbandonedOpening, CostsNoMessage) {
   EXPECT_EQ(a->counters().unexpected, 1u);
   EXPECT_EQ(second->counters().sessions_closed, 0u);
   EXPECT_TRUE(second->engine.quiescent());
+}
+
+TEST_F(AbandonedOpening, IsNotBroughtBackByALateFrame) {
+  inject(kB, kA, late_answer);
+  pass(*a);
+  pass(*second);
+  bool late = false;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    const bool reopening = to == kA && wire::admit(packet.bytes, view) == wire::Refusal::none &&
+                           view.session == 0 && view.sequenced() && !late;
+    if (reopening) inject(kA, kB, offer);
+    late |= reopening;
+    return reopening;
+  };
+  for (int i = 0; i < 40; ++i) pass(*a, *second);
+  EXPECT_TRUE(late);
+  EXPECT_EQ(a->counters().unexpected, 1u);
+  EXPECT_EQ(second->counters().sessions_opened, 2u) << "that which ended, and the one after it";
 }
 
 // What the one that has ended had taken must not be delivered to the next.
