@@ -75,21 +75,27 @@ PAIR_TEST(Counter, EachKindCountsItsOwnOperationsOnce) {
       return fi_compare_atomic(e.ep(), &one, 1, nullptr, &one, nullptr, &before, nullptr, to, 0, kKey,
                                FI_UINT64, FI_CSWAP, nullptr);
     });
+    e.must([&] {
+      return fi_fetch_atomic(e.ep(), nullptr, 1, nullptr, &before, nullptr, to, 0, kKey, FI_UINT64,
+                             FI_ATOMIC_READ, nullptr);
+    });
     e.must([&] { return fi_send(e.ep(), &one, 8, nullptr, to, nullptr); });
     e.must([&] { return fi_inject(e.ep(), &one, 8, to); });
     reaches(e.counter(FI_WRITE), 3 + 1 + 2);
-    reaches(e.counter(FI_READ), 3 + 2);
+    reaches(e.counter(FI_READ), 3 + 3);
     reaches(e.counter(FI_SEND), 2);
     for (const std::uint64_t kind : {FI_RECV, FI_REMOTE_READ, FI_REMOTE_WRITE}) reaches(e.counter(kind), 0);
   } else {
     for (int i = 0; i < 2; ++i) {
       e.must([&] { return fi_recv(e.ep(), &before, 8, nullptr, team.peer(), nullptr); });
     }
-    reaches(e.counter(FI_REMOTE_WRITE), 3 + 1 + 2);
-    reaches(e.counter(FI_REMOTE_READ), 3 + 2);
+    // An atomic counts as a write if it changes memory, whatever it fetches: a target that waits for that looks
+    // at the counter of writes.
+    reaches(e.counter(FI_REMOTE_WRITE), 3 + 1 + 2 + 2);
+    reaches(e.counter(FI_REMOTE_READ), 3 + 1);
     reaches(e.counter(FI_RECV), 2);
-    reaches(watched.writes.get(), 3 + 1 + 2);
-    reaches(watched.reads.get(), 3 + 2);
+    reaches(watched.writes.get(), 3 + 1 + 2 + 2);
+    reaches(watched.reads.get(), 3 + 1);
     for (const std::uint64_t kind : {FI_SEND, FI_READ, FI_WRITE}) reaches(e.counter(kind), 0);
   }
   EXPECT_TRUE(e.silent(std::chrono::milliseconds(10))) << "no completion was requested";

@@ -96,7 +96,7 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   const bool allowed = regions != nullptr && regions->with(rest, access_for(code), change);
   if (!allowed) return control_.send_failed(channel, segment.id);
   if (part == segment.total && !segment.more()) {
-    reporter_.accessed_by_peer(rest, code.fetch ? Access::read : Access::write);
+    reporter_.accessed_by_peer(rest, code.op == wire::AtomicOp::read ? Access::read : Access::write);
   }
   if (!code.fetch) return control_.send_done(channel, segment.id);
   respond(channel, segment, {before.data(), part});
