@@ -127,7 +127,7 @@ ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_
       },
       [&] { return sleeper(); },
       [&](engine::Sleeper& sleeper) { return prepare_sleep(sleeper, enough) ? kForever : 0ms; });
-  if (result != -FI_EAGAIN && result != -FI_EINTR && !signaled) return result;
+  if (result != -FI_EAGAIN && !signaled) return result;
   return enough > 1 ? read<Entry>(buffer, count, sources) : -FI_EAGAIN;
 }
 

@@ -92,7 +92,7 @@ ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeo
   const ssize_t result = wait_until(
       fabric_->platform(), timeout, [&] { return read(event, buffer, size, flags); },
       [&] { return sleeper(); }, [](engine::Sleeper&) { return kForever; });
-  return result == -FI_EINTR ? -FI_EAGAIN : result;
+  return result;
 }
 
 engine::Sleeper* Eq::sleeper() {

@@ -55,10 +55,11 @@ inline constexpr unsigned kSpinsPerSleep = 1024;
 
 inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
-/// Repeats `attempt` until it answers anything but -FI_EAGAIN, until `timeout` milliseconds have passed
-/// (negative: never; 0: one attempt), or until a signal interrupts its sleep (-FI_EINTR). `sleeper()` is what
-/// to sleep on, or null; `arm(sleeper)` says for how long that is safe: kForever if it wakes as soon as
-/// another attempt may succeed.
+/// Repeats `attempt` until it answers anything but -FI_EAGAIN, or until `timeout` milliseconds have passed
+/// (negative: never; 0: one attempt). A signal to the process is no reason to return: applications take that
+/// for a failure, and a debugger or a job that is continued sends one. `sleeper()` is what to sleep on, or
+/// null; `arm(sleeper)` says for how long that is safe: kForever if it wakes as soon as another attempt may
+/// succeed.
 template <typename Attempt, typename MakeSleeper, typename Arm>
 ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleeper&& sleeper, Arm&& arm) {
   ssize_t result = attempt();
@@ -73,7 +74,7 @@ ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleep
     const std::chrono::milliseconds safe = sleep_on != nullptr ? arm(*sleep_on) : 0ms;
     if (safe > 0ms) {
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
-      if (sleep_on->wait(std::min(safe, left)) == engine::Sleeper::Wake::interrupted) return -FI_EINTR;
+      sleep_on->wait(std::min(safe, left));
     } else if (spins % kSpinsPerSleep == 0) {
       platform.sleep_shortest();
     } else if (spins > kSpinsBeforeYield) {

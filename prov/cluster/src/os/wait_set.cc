@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -55,9 +54,7 @@ WaitSet::Wake WaitSet::sleep(std::optional<std::chrono::milliseconds> limit) con
   constexpr auto kLongest = std::chrono::milliseconds(std::numeric_limits<int>::max());
   const int timeout = limit ? static_cast<int>(std::clamp(*limit, 0ms, kLongest).count()) : -1;
   epoll_event ready;
-  const int count = epoll_wait(set_.number(), &ready, 1, timeout);
-  if (count == 0) return Wake::timeout;
-  return count < 0 && errno == EINTR ? Wake::interrupted : Wake::event;
+  return epoll_wait(set_.number(), &ready, 1, timeout) == 0 ? Wake::timeout : Wake::event;
 }
 
 std::unique_ptr<Alarm> Alarm::open() {
