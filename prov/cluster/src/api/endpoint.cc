@@ -153,8 +153,13 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
 
 int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
-  if (enabled()) return -FI_EOPBADSTATE;
-  return bound_.bind(object, flags);
+  if (!enabled()) return bound_.bind(object, flags);
+  if (object->fclass != FI_CLASS_CNTR || owned_engine_ == nullptr) return -FI_EOPBADSTATE;
+  bound_.remove_engine(*owned_engine_);
+  const int error = bound_.bind(object, flags);
+  bound_.add_engine(*owned_engine_);
+  if (error == 0) connect_bound();
+  return error;
 }
 
 /// The engine is built when the endpoint's name is asked for, at the latest by enable().
@@ -171,15 +176,19 @@ int Endpoint::enable() {
   if (enabled()) return 0;
   if (const int error = bound_.check_complete(options_.caps())) return error;
   if (const int error = ensure_engine()) return error;
-  const protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
-  owned_engine_->attach(bound_.av().address_table(), bindings);
   bound_.add_engine(*owned_engine_);
-  if (bindings.regions != nullptr) domain_->mr_progress().add_engine(*owned_engine_);
+  if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
+  connect_bound();
+  return 0;
+}
+
+/// From now on the engine completes to what is bound, and so do the aliases' operations.
+void Endpoint::connect_bound() {
+  owned_engine_->attach(bound_.av().address_table(), bound_.engine_bindings(options_));
   const CompletionMode mode = bound_.completion_mode();
   go_live(*owned_engine_, mode);
   const std::lock_guard guard(aliases_lock_);
   for (Endpoint* alias : aliases_) alias->go_live(*owned_engine_, mode);
-  return 0;
 }
 
 /// From now on data operations lead to the engine.

@@ -5,6 +5,9 @@
 // bindings and the name of its original, which it holds. An alias of an alias is one of the original. An
 // alias made before fi_enable becomes live with the original.
 //
+// Counters may also be bound later: OpenSHMEM libraries enable the endpoint of the process first and bind a
+// counter for each context that they open on it.
+//
 // libfabric forbids fi_ep_bind, fi_enable, fi_setopt and fi_close while other threads use the endpoint, so
 // only the list of aliases is locked here. The engine has its own lock.
 #pragma once
@@ -60,9 +63,8 @@ class Endpoint : public fid_ep, public RefCounted {
   explicit Endpoint(Endpoint& original);
 
   int ensure_engine();
+  void connect_bound();
   void go_live(engine::Engine& engine, const CompletionMode& mode);
-  template <typename Op>
-  static void apply(const TxFlags& flags, Op& op);
   static ssize_t check_size(const EpOptions::Limits& limits, std::size_t length, bool inject);
   template <auto engine_call, typename Op>
   ssize_t post(const Op& op) noexcept;
@@ -85,7 +87,7 @@ class Endpoint : public fid_ep, public RefCounted {
 inline Endpoint& endpoint_of(fid_ep* handle) { return static_cast<Endpoint&>(*handle); }
 
 template <typename Op>
-void Endpoint::apply(const TxFlags& flags, Op& op) {
+void apply(const TxFlags& flags, Op& op) {
   op.inject = flags.inject;
   op.report = flags.report;
   op.more = flags.more;

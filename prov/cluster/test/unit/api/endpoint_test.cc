@@ -82,13 +82,37 @@ TEST_F(EndpointTest, BindsOneQueueAndOneCounterPerEvent) {
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, FI_REMOTE_WRITE), -FI_EINVAL);
   EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, 0), 0);
   ASSERT_EQ(fi_enable(endpoint), 0);
-  EXPECT_EQ(fi_ep_bind(endpoint, &cntr->fid, 0), -FI_EOPBADSTATE);
+  EXPECT_EQ(fi_ep_bind(endpoint, &other->fid, FI_TRANSMIT), -FI_EOPBADSTATE);
   EXPECT_EQ(fi_close(&cntr->fid), -FI_EBUSY);
   EXPECT_EQ(fi_close(&av->fid), -FI_EBUSY);
   EXPECT_EQ(fi_close(&cq->fid), -FI_EBUSY);
   reopen();
   EXPECT_EQ(fi_close(&cntr->fid), 0);
   EXPECT_EQ(fi_close(&other->fid), 0);
+}
+
+TEST_F(EndpointTest, CountsFromWhenACounterIsBoundToTheEnabledEndpoint) {
+  bind_all();
+  ASSERT_EQ(fi_enable(endpoint), 0);
+  fid_cntr* sends = open_cntr();
+  fid_cntr* more = open_cntr();
+  EXPECT_EQ(fi_ep_bind(endpoint, &sends->fid, FI_SEND), 0);
+  EXPECT_EQ(fi_ep_bind(endpoint, &more->fid, FI_SEND), -FI_EINVAL) << "one per event, as before";
+  sockaddr_in self{};
+  std::size_t size = sizeof self;
+  ASSERT_EQ(fi_getname(&endpoint->fid, &self, &size), 0);
+  fi_addr_t to = FI_ADDR_UNSPEC;
+  ASSERT_EQ(fi_av_insert(av, &self, 1, &to, 0, nullptr), 1);
+  const std::uint64_t word = 1;
+  std::uint64_t got = 0;
+  ASSERT_EQ(fi_recv(endpoint, &got, sizeof got, nullptr, FI_ADDR_UNSPEC, nullptr), 0);
+  ASSERT_EQ(fi_send(endpoint, &word, sizeof word, nullptr, to, nullptr), 0);
+  for (int i = 0; i < 1000 && fi_cntr_read(sends) == 0; ++i) continue;
+  EXPECT_EQ(fi_cntr_read(sends), 1u) << "reading it makes the progress, too";
+  EXPECT_EQ(fi_close(&sends->fid), -FI_EBUSY);
+  reopen();
+  EXPECT_EQ(fi_close(&sends->fid), 0);
+  EXPECT_EQ(fi_close(&more->fid), 0);
 }
 
 TEST_F(EndpointTest, HasANameBeforeItIsEnabled) {
