@@ -5,9 +5,11 @@
  * appears in the completion queue of rank 0 when the payload is in its memory. So the consumer polls no
  * slots and posts no receives; the data says whose ring has a new item and which.
  *
- * Credits come back by a put: after each half ring the consumer writes how many items it has taken into the
- * memory of the producer, which looks there before it writes on. So a slot is never overwritten before it
- * was read, however slow the consumer is, and no item needs an answer of its own.
+ * Credits come back by an atomic put (FI_ATOMIC_WRITE): after each half ring the consumer writes how many
+ * items it has taken into the memory of the producer, which looks there before it writes on. A plain put
+ * would do for most providers; but none promises that a processor never sees half of one. So a slot is
+ * never overwritten before it was read, however slow the consumer is, and no item needs an answer of its
+ * own.
  *
  *   producer: sent - credit < kSlots?  write item `sent` to slot sent % kSlots, with data (rank, sent)
  *   consumer: data (rank, n) arrives?  read slot n % kSlots, taken + 1; each kSlots / 2: put `taken`
@@ -83,8 +85,9 @@ static int consume(struct endpoint* e) {
       struct ring* const ring = &c.rings[rank];
       if (ring->taken - ring->given < kSlots / 2) continue;
       ring->given = ring->taken;
-      POST(e, fi_write(e->ep, &ring->given, sizeof ring->given, e->desc, e->peers[rank].address,
-                       e->peers[rank].base + offsetof(struct producer, credit), e->peers[rank].key, NULL));
+      POST(e, fi_atomic(e->ep, &ring->given, 1, e->desc, e->peers[rank].address,
+                        e->peers[rank].base + offsetof(struct producer, credit), e->peers[rank].key,
+                        FI_UINT64, FI_ATOMIC_WRITE, NULL));
     }
   }
   if (c.wrong > 0) {

@@ -306,6 +306,25 @@ TEST_F(AtomicTest, AWriteWaitsForEarlierReadsIfThatOrderWasRequested) {
   EXPECT_EQ(memory[0], 7u);
 }
 
+TEST_F(AtomicTest, AMessageWaitsForEarlierReadsIfThatOrderWasRequested) {
+  for (const bool requested : {false, true}) {
+    Ordering ordering;
+    ordering.send_after_read = requested;
+    attach(ordering);
+    std::vector<std::byte> back(kBytes);
+    const Bytes into[] = {back};
+    const RmaIov remote[] = {{0, kKey, kBytes}};
+    ASSERT_EQ(MessengerTest::read(into, remote), Status::ok);
+    send(left, pattern(8), 1);
+    EXPECT_EQ(left.carrier.items.size(), requested ? 1u : 2u);
+    std::byte note[8];
+    receive(right, note, 1);
+    run();
+    EXPECT_EQ(left.take().size(), 2u);
+    EXPECT_EQ(right.take().size(), 1u);
+  }
+}
+
 TEST_F(AtomicTest, AFencedMessageLeavesWhenAllBeforeItIsComplete) {
   ASSERT_EQ(atomic(AtomicOp::sum, false, 0, 1), Status::ok);
   const ConstBytes slices[] = {keep(pattern(8))};

@@ -1,0 +1,119 @@
+// What memory that peers change may be relied on to hold: on one's own endpoint, and under the eyes of the
+// target's processor. The order of operations is the subject of fabtests/litmus.
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+
+#include <atomic>
+#include <thread>
+
+#include "fabric.h"
+
+namespace conformance {
+namespace {
+
+constexpr std::uint64_t kKey = 0x8000000000000031;
+
+Options remote_options() {
+  Options options;
+  options.caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
+  return options;
+}
+
+/// Memory of this side that all sides may change.
+struct Shared {
+  Shared(Team& team, std::size_t count) : words(count, 0) {
+    fid_mr* opened = nullptr;
+    EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), words.data(), 8 * count,
+                        FI_REMOTE_READ | FI_REMOTE_WRITE, 0, kKey, 0, &opened, nullptr),
+              0);
+    region.reset(opened);
+    team.meet();
+  }
+  std::span<const unsigned char> bytes() const {
+    return {reinterpret_cast<const unsigned char*>(words.data()), 8 * words.size()};
+  }
+  std::vector<std::int64_t> words;
+  Owned<fid_mr> region;
+};
+
+/// Writes, reads, data, order and refusals on the memory of this very endpoint.
+SINGLE_TEST(Rma, OnesOwnMemoryIsReachedByTheSameRules) {
+  constexpr std::size_t kMemory = 4 << 20;
+  Options options = remote_options();
+  options.order = FI_ORDER_WAW | FI_ORDER_RAW;
+  Team team(side, options);
+  Shared shared(team, kMemory / 8);
+  Endpoint& e = team.endpoint;
+  const fi_addr_t me = team.peers[0];
+  int contexts[4] = {};
+  for (const std::size_t size : {8u, 3000u, 200000u, 3u << 20}) {
+    SCOPED_TRACE(size);
+    const auto older = pattern(size, 1);
+    const auto newer = pattern(size, size);
+    std::vector<unsigned char> back(size);
+    e.must([&] { return fi_write(e.ep(), older.data(), size, nullptr, me, 0, kKey, &contexts[0]); });
+    e.must([&] { return fi_writedata(e.ep(), newer.data(), size, nullptr, 77, me, 0, kKey, &contexts[1]); });
+    e.must([&] { return fi_read(e.ep(), back.data(), size, nullptr, me, 0, kKey, &contexts[2]); });
+    const Outcome remote = e.finish(nullptr);
+    EXPECT_EQ(remote.entry.data, 77u);
+    EXPECT_TRUE(has_pattern(shared.bytes().first(size), size));
+    for (int i = 0; i < 3; ++i) e.finish(&contexts[i]);
+    EXPECT_TRUE(has_pattern(back, size)) << "the read has passed the writes before it";
+  }
+  e.must([&] { return fi_write(e.ep(), contexts, 8, nullptr, me, kMemory - 4, kKey, &contexts[3]); });
+  e.fail(&contexts[3], FI_EACCES);
+}
+
+/// The target's processor adds to an aligned element by its own instructions while all sides, the target itself
+/// too, add to it remotely. Another element changes between two values of which every byte differs: a
+/// look at it finds one of the two.
+SIDES_TEST(Atomic, TheTargetsProcessorMayTakePart, 3) {
+  Team team(side, remote_options());
+  Shared shared(team, 64);
+  Endpoint& e = team.endpoint;
+  constexpr std::int64_t kRounds = 3000;
+  const fi_addr_t owner = team.peers[0];
+  std::atomic_ref sum(shared.words[0]);
+  std::atomic_ref whole(shared.words[1]);
+  std::atomic<bool> over{false};
+  std::int64_t own = 0;
+  std::int64_t torn = 0;
+  team.meet();
+  std::thread processor;
+  if (side.first()) {
+    processor = std::thread([&] {
+      while (!over) {
+        for (int i = 0; i < 100000; ++i) {
+          ++sum;
+          ++own;
+          const std::int64_t seen = whole;
+          torn += seen != 0 && seen != -1;
+        }
+        yield_processor();
+      }
+    });
+  }
+  const std::int64_t one = 1;
+  for (std::int64_t round = 0; round < kRounds; ++round) {
+    const std::int64_t value = -(round % 2);
+    e.must([&] { return fi_inject_atomic(e.ep(), &one, 1, owner, 0, kKey, FI_INT64, FI_SUM); });
+    e.must([&] { return fi_inject_atomic(e.ep(), &value, 1, owner, 8, kKey, FI_INT64, FI_ATOMIC_WRITE); });
+  }
+  std::int64_t before = 0;
+  e.must([&] {
+    return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &before, nullptr, owner, 16, kKey, FI_INT64, FI_SUM,
+                           &before);
+  });
+  e.finish(&before);  // atomics of one side are in order: all of mine are done
+  team.meet();
+  over = true;
+  if (processor.joinable()) processor.join();
+  if (side.first()) {
+    EXPECT_EQ(sum.load(), own + 3 * kRounds) << "additions are lost";
+    EXPECT_EQ(torn, 0) << "an element was seen half written";
+  }
+  team.meet();
+}
+
+}  // namespace
+}  // namespace conformance
