@@ -36,7 +36,8 @@ class Install(unittest.TestCase):
             raise RuntimeError(result.stdout + result.stderr)
 
     def find(self, name):
-        found = [os.path.join(folder, name) for folder, _, names in os.walk(self.prefix) if name in names]
+        found = [os.path.join(folder, name) for folder, _, names in os.walk(self.prefix)
+                 if name in names and "completions" not in folder]
         self.assertEqual(len(found), 1, name)
         return found[0]
 

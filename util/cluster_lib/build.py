@@ -1,14 +1,29 @@
-"""Building what a command needs when it is missing, and installing the packages for that."""
+"""Where the programs are that a command needs; building what is missing, and installing the packages for that.
+
+In the source tree they are in build/release, or where --build says. An installed tree has a module `installed` beside
+this one, which tells where they are; there nothing is built and no package is installed, an error names what is missing.
+"""
 import os
 import shutil
 import subprocess
 import sys
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-DEFAULT = os.path.join(TOP, "build", "release")
+try:
+    from . import installed
+except ImportError:
+    installed = None
+
+_HERE = os.path.dirname(os.path.realpath(__file__))
+TOP = os.path.dirname(os.path.dirname(_HERE))
+DEFAULT = os.path.normpath(os.path.join(_HERE, installed.PREFIX)) if installed else os.path.join(TOP, "build", "release")
+DEFAULT_IN_WORDS = "what is installed" if installed else "build/release, built when they are missing"
+VERSION = installed.VERSION if installed else None  # in the source tree the revision says more
+
+# Debian's names, for each purpose that util/setup knows and an installed command can have.
+_PACKAGES = {"nodes": "iproute2 util-linux clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
-PATHS = {
+_PATHS = {
     "cluster-fi": "prov/cluster/libcluster-fi.so", "cluster-info": "util/info/cluster-info",
     "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
     "mpi_check": "fabtests/mpi/mpi_check"}
@@ -24,14 +39,23 @@ def _progress(text):
 
 def packages(purpose):
     """Installs the packages of `util/setup --for PURPOSE` that are missing; BuildError with its reason when it cannot."""
+    if installed:
+        raise BuildError(f"a program is missing that one of these packages has: {_PACKAGES[purpose]}")
     result = subprocess.run([os.path.join(TOP, "util", "setup"), "--for", purpose], stdout=sys.stderr, stderr=subprocess.PIPE,
                             text=True, check=False)
     if result.returncode != 0:
         raise BuildError((result.stderr.strip().splitlines() or ["util/setup failed"])[-1].removeprefix("setup: "))
 
 
+def path(target, directory=DEFAULT):
+    """Where the target is, or would be."""
+    if installed and os.path.realpath(directory) == os.path.realpath(DEFAULT):
+        return os.path.join(directory, installed.PATHS[target])
+    return os.path.join(directory, _PATHS[target])
+
+
 def missing(targets, directory=DEFAULT):
-    return [target for target in targets if not os.path.exists(os.path.join(directory, PATHS[target]))]
+    return [target for target in targets if not os.path.exists(path(target, directory))]
 
 
 def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
@@ -41,7 +65,9 @@ def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
     if not wanted:
         return
     if os.path.realpath(directory) != os.path.realpath(DEFAULT):
-        raise BuildError(f"{os.path.join(directory, PATHS[wanted[0]])} is not there: build first, or leave out --build")
+        raise BuildError(f"{path(wanted[0], directory)} is not there: build first, or leave out --build")
+    if installed:
+        raise BuildError(f"{path(wanted[0])} is not installed")
     try:
         packages(purpose)
     except BuildError as reason:

@@ -22,7 +22,8 @@ examples:
   cluster-perf --choices send,look                why frames go between nodes as they do
   cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
 
-Run it on a machine that does nothing else, as root (virtual nodes need it). Packages: util/setup --for perf."""
+Run it on a machine that does nothing else, as root (virtual nodes need it). Debian packages of peers:
+openmpi-bin, ucx-utils; of pictures: python3-matplotlib."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -75,7 +76,7 @@ def _parser():
     parser.add_argument("--limit", type=int, default=90, metavar="SECONDS",
                         help="a run that takes longer is given up (default: %(default)s)")
     parser.add_argument("--build", metavar="DIRECTORY", default=build.DEFAULT,
-                        help="where the provider and the programs are (default: build/release, built when they are missing)")
+                        help=f"where the provider and the programs are (default: {build.DEFAULT_IN_WORDS})")
     return parser
 
 
@@ -134,7 +135,7 @@ def _measure(options):
     runner = runs.Runner(os.path.realpath(options.build), 0, options.limit)
     chosen = _plan(options)
     runner.milliseconds = chosen.milliseconds
-    about = machine.describe(build.TOP)
+    about = machine.describe()
     if not options.smoke:
         _warn_if_busy(about)
     asked_places = options.places if options.choices is None else [transports.BETWEEN]

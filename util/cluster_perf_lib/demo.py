@@ -38,7 +38,7 @@ def _check_data(runner, place, transport):
     """mpi_check, two ranks on each node."""
     ranks = 4 if place.name == transports.BETWEEN else 2
     skipped = _FAIL_ANYWHERE + (() if transport.is_ours else _FAIL_WITHOUT_MATCHING)
-    program = os.path.join(runner.build, build.PATHS["mpi_check"])
+    program = build.path("mpi_check", runner.build)
     output = runner.mpirun(place, transport, ["-np", str(ranks), "--timeout", str(_CHECK_SECONDS), *_CHECK_OPTIONS], _CHECK_SECONDS,
                            [program, "--rounds", "1", *(word for test in skipped for word in ("--skip", test))])
     _say(f"      {place.name}, {transport.name}: {output[-1] if output else 'nothing'}")
@@ -62,7 +62,7 @@ def _run(options):
     schedule.Schedule(runner, turns, options.rounds, schedule.EXTRA_ROUNDS, collected, _say).run()
     settings = {"mode": "demo", "places": [place.name for place in places], "repetitions": options.rounds,
                 "milliseconds": options.milliseconds}
-    figures = report.make(machine.describe(build.TOP), settings, collected)
+    figures = report.make(machine.describe(), settings, collected)
     _say(f"\n{machine.in_words(figures['machine'])}\n{table.render(figures)}\n\nDone after {time.monotonic() - started:.0f} s.")
     if options.json:
         report.write(figures, options.json)

@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 
+from cluster_lib import build
+
 
 def _first(command, pattern):
     if shutil.which(command[0]) is None:
@@ -25,7 +27,7 @@ def _processor():
     return (match.group(1) if match else platform.machine()), bool(re.search(r"^flags.* hypervisor", text, re.MULTILINE))
 
 
-def describe(top):
+def describe():
     model, virtual = _processor()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return {
@@ -35,7 +37,7 @@ def describe(top):
         "libfabric": _first(["fi_info", "--version"], r"libfabric: ([\w.]+)"),
         "ucx": _first(["ucx_info", "-v"], r"[Vv]ersion:? ([0-9.]+)"),
         "open_mpi": _first(["mpirun", "--version"], r"\(Open MPI\) ([\w.]+)"),
-        "revision": _first(["git", "-C", top, "rev-parse", "--short", "HEAD"], r"(\w+)"),
+        "revision": build.VERSION or _first(["git", "-C", build.TOP, "rev-parse", "--short", "HEAD"], r"(\w+)"),
         "load": round(os.getloadavg()[0], 2)}
 
 

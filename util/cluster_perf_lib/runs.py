@@ -4,6 +4,8 @@ import os
 import shutil
 import signal
 
+from cluster_lib import build
+
 from . import transports, ucx
 from .errors import Skipped
 from .placement import processors
@@ -16,13 +18,13 @@ _NOT_OFFERED = 3
 class Runner:
     """Knows the programs of the build."""
 
-    def __init__(self, build, milliseconds, limit):
-        self.build = build
+    def __init__(self, directory, milliseconds, limit):
+        self.build = directory
         self.milliseconds = milliseconds
         self.limit = limit  # seconds for one run of one group
 
     def program(self, name):
-        return os.path.join(self.build, "fabtests", "perf", name)
+        return build.path(name, self.build)
 
     def run(self, place, transport, group):
         """Samples of one run; Skipped if the transport cannot do this here."""

@@ -3,6 +3,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
+from cluster_lib import build
 from cluster_lib.environment import of_provider, without_settings
 
 INSIDE, BETWEEN = "inside", "between"
@@ -85,8 +86,8 @@ def _is_named(transport, asked):
     return transport.name == asked or (transport.unasked and re.split("[@/]", transport.name)[0] == asked)
 
 
-def environment(transport, build):
+def environment(transport, directory):
     """That of this process without settings that would turn a transport into another one, and with those of this one."""
     ours = transport.provider == "cluster"
-    values = of_provider(os.path.join(build, "prov", "cluster")) if ours else without_settings()
+    values = of_provider(os.path.dirname(build.path("cluster-fi", directory))) if ours else without_settings()
     return {**values, **transport.environment}

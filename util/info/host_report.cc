@@ -66,8 +66,7 @@ void report_host(Report& report) {
       .text("host", names.nodename)
       .text("kernel", std::string(names.sysname) + " " + names.release)
       .number("processors", std::thread::hardware_concurrency())
-      .text("provider_version", std::to_string(FI_MAJOR(provider::kProviderVersion)) + "." +
-                                    std::to_string(FI_MINOR(provider::kProviderVersion)));
+      .text("provider_version", std::to_string(CLUSTER_VERSION_MAJOR) + "." + std::to_string(CLUSTER_VERSION_MINOR));
 }
 
 void report_interface(const os::Interface& interface, const std::string& address, const char* use,

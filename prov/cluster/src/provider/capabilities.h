@@ -14,8 +14,6 @@
 
 namespace cluster::provider {
 
-inline constexpr std::uint32_t kProviderVersion = FI_VERSION(0, 1);
-
 // Capabilities. Primary ones are granted only when asked for (or when nothing is asked for at all),
 // secondary ones that cost nothing are always granted, FI_SOURCE costs a look-up per message.
 inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;

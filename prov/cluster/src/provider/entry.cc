@@ -8,7 +8,6 @@
 #include <exception>
 #include <string>
 
-#include "provider/capabilities.h"
 #include "provider/core_binding.h"
 #include "provider/provider.h"
 
@@ -31,7 +30,7 @@ int open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) 
 void clean_up() {}
 
 constinit fi_provider handle = {
-    .version = cluster::provider::kProviderVersion,
+    .version = FI_VERSION(CLUSTER_VERSION_MAJOR, CLUSTER_VERSION_MINOR),  // of CMake's project()
     .fi_version = 0,
     .context = {},
     .name = "cluster",

@@ -1,0 +1,88 @@
+# Completion in bash for cluster-info, cluster-dissect, cluster-perf and vcluster; installed once under each name.
+#
+# Options are taken from what each command says to --help, so they are the ones that it has. Nothing of the package
+# bash-completion is needed but that it finds this file.
+
+# _cluster_help COMMAND... : the options that it names in its help.
+_cluster_help() {
+    "$@" --help 2>/dev/null | grep -oE -- '(^|[][ ,|(])--?[a-z][a-z-]*' | grep -oE -- '--?[a-z][a-z-]*' | sort -u
+}
+
+# _cluster_list SECTION : the names that `cluster-perf --list` has under a heading.
+_cluster_list() {
+    cluster-perf --list 2>/dev/null | sed -n "/^$1/,/^[a-z]/s/^  \([^ ]*\).*/\1/p"
+}
+
+# _cluster_clusters, _cluster_nodes : those that `vcluster list` shows.
+_cluster_clusters() {
+    vcluster list 2>/dev/null | sed -n 's/^\([^ ]*\): .*/\1/p'
+}
+_cluster_nodes() {
+    vcluster list 2>/dev/null | sed -n 's/^  \([^ ]*\).*/\1/p' | sort -u
+}
+
+# _cluster_words WORDS : those that begin as the word does that is being written; of a list, as its last part does.
+_cluster_words() {
+    local done="" last=$word
+    case "$word" in -*) ;; *,*) done=${word%,*}, last=${word##*,} ;; esac
+    mapfile -t COMPREPLY < <(compgen -P "$done" -W "$1" -- "$last")
+}
+
+_cluster_perf() {
+    case "$before" in
+        --peers) _cluster_words "$(_cluster_list transports)" ;;
+        --measures) _cluster_words "$(_cluster_list measures)" ;;
+        --places) _cluster_words "inside between" ;;
+        --json | --from) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+        --plots | --build) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+        *) _cluster_words "$(_cluster_help cluster-perf)" ;;
+    esac
+}
+
+_cluster_info() {
+    case "$before" in
+        --pid) mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$word") ;;
+        *) _cluster_words "$(_cluster_help cluster-info)" ;;
+    esac
+}
+
+_cluster_dissect() {
+    case "$word" in
+        -*) _cluster_words "$(_cluster_help cluster-dissect)" ;;
+        *) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+    esac
+}
+
+_cluster_vcluster() {
+    local command=${COMP_WORDS[1]}
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        _cluster_words "up exec mpirun faults list down --help"
+        return
+    fi
+    case "$before" in
+        --name) _cluster_words "$(_cluster_clusters)" ; return ;;
+        --on | --node) _cluster_words "$(_cluster_nodes)" ; return ;;
+    esac
+    case "$word" in
+        -*) _cluster_words "$(_cluster_help vcluster "$command")" ;;
+        *)
+            if [ "$command" = exec ] && [ "$COMP_CWORD" -eq 2 ]; then
+                _cluster_words "$(_cluster_nodes) switch"
+            else
+                mapfile -t COMPREPLY < <(compgen -c -f -- "$word" | sort -u)
+            fi ;;
+    esac
+}
+
+_cluster_complete() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    case "${1##*/}" in
+        vcluster) _cluster_vcluster ;;
+        cluster-perf) _cluster_perf ;;
+        cluster-info) _cluster_info ;;
+        cluster-dissect) _cluster_dissect ;;
+    esac
+}
+
+complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-perf vcluster
