@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""What bash completes for the commands, in a shell of its own that knows them from the directories given."""
+import argparse
+import os
+import subprocess
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+COMPLETION = os.path.join(HERE, "..", "..", "packaging", "completion", "cluster.bash")
+OPTIONS = None
+# Prints a line for each completion of the last of the words given.
+SCRIPT = """
+. "$1"
+shift
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+$(complete -p "$1" | sed 's/.* -F \\([^ ]*\\).*/\\1/') "$1"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def completed(*words):
+    path = os.pathsep.join([*map(os.path.abspath, OPTIONS.commands), os.environ["PATH"]])
+    result = subprocess.run(["bash", "--norc", "-c", SCRIPT, "completion", COMPLETION, *words], capture_output=True, text=True,
+                            check=True, timeout=60, env={**os.environ, "PATH": path})
+    return result.stdout.split()
+
+
+class Completion(unittest.TestCase):
+    def test_options_are_those_of_the_help(self):
+        self.assertEqual(completed("cluster-info", "--h"), ["--help", "--host"])
+        self.assertIn("--libfabric", completed("cluster-perf", "--"))
+        self.assertEqual(completed("vcluster", "up", "--r"), ["--rails", "--rate"])
+
+    def test_commands(self):
+        self.assertEqual(completed("vcluster", "f"), ["faults"])
+        self.assertEqual(completed("vcluster", "exec", "sw"), ["switch"])
+
+    def test_the_last_of_a_list(self):
+        self.assertEqual(completed("cluster-perf", "--measures", "latency,bandw"), ["latency,bandwidth"])
+        self.assertEqual(completed("cluster-perf", "--places", "b"), ["between"])
+        self.assertIn("shm", completed("cluster-perf", "--peers", "s"))
+
+    def test_nothing_else(self):
+        self.assertEqual(completed("cluster-info", "--nothing-begins-so"), [])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commands", nargs="+", required=True)
+    OPTIONS = parser.parse_args()
+    unittest.main(argv=["completion_test"], verbosity=2)

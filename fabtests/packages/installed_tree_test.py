@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""`cmake --install` into a directory, seen by its users: commands find what they run, pkg-config and CMake find the
+package, each file belongs to one component."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+OPTIONS = None
+PROGRAM = """\
+#include <rdma/fabric.h>
+#include <rdma/fi_ext_cluster.h>
+int main(void) { return 0; }
+"""
+# A program that uses the package.
+USER = """\
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES C)
+find_package(libfabric-cluster 0.1 REQUIRED)
+add_executable(user user.c)
+target_link_libraries(user PRIVATE libfabric-cluster::libfabric-cluster)
+if(NOT EXISTS ${libfabric-cluster_PROVIDER_DIR}/libcluster-fi.so)
+  message(FATAL_ERROR "no plugin in ${libfabric-cluster_PROVIDER_DIR}")
+endif()
+"""
+
+
+def files(prefix):
+    return {os.path.relpath(os.path.join(folder, name), prefix) for folder, _, names in os.walk(prefix) for name in names}
+
+
+def run(*words, **options):
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120, **options)
+
+
+class InstalledTree(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        directory = tempfile.TemporaryDirectory(prefix="install-")
+        cls.addClassCleanup(directory.cleanup)
+        cls.prefix = directory.name
+        result = run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", cls.prefix)
+        if result.returncode != 0:
+            raise RuntimeError(result.stdout + result.stderr)
+
+    def find(self, name):
+        found = [os.path.join(folder, name) for folder, _, names in os.walk(self.prefix) if name in names]
+        self.assertEqual(len(found), 1, name)
+        return found[0]
+
+    def test_scripts_use_what_is_installed(self):
+        """From another directory, by their links in bin, and without a word about the source tree."""
+        for command in ("vcluster", "cluster-perf"):
+            result = run(os.path.join(self.prefix, "bin", command), "--help", cwd=self.prefix)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("build/release", result.stdout)
+        result = run(os.path.join(self.prefix, "bin", "cluster-perf"), "--smoke", "--places", "inside", "--peers", "cluster",
+                     "--measures", "latency", cwd=self.prefix)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn(f"revision {OPTIONS.version}", result.stdout)
+
+    def test_what_is_missing_is_named(self):
+        os.rename(self.find("bare_perf"), os.path.join(self.prefix, "hidden"))
+        result = run(os.path.join(self.prefix, "bin", "cluster-perf"), "--smoke")
+        os.rename(os.path.join(self.prefix, "hidden"), os.path.join(os.path.dirname(self.find("fabric_perf")), "bare_perf"))
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, r"^cluster-perf: \S*/bare_perf is not installed\n$")
+
+    def test_pkg_config(self):
+        if shutil.which("pkg-config") is None:
+            self.skipTest("pkg-config is not installed")
+        found = os.path.dirname(self.find("libfabric-cluster.pc"))
+        asked = run("pkg-config", "--modversion", "libfabric-cluster",
+                    env={**os.environ, "PKG_CONFIG_PATH": found})
+        self.assertEqual(asked.stdout, OPTIONS.version + "\n", asked.stderr)
+
+    def test_cmake_finds_the_package(self):
+        with tempfile.TemporaryDirectory(prefix="install-user-") as user:
+            for name, text in (("CMakeLists.txt", USER), ("user.c", PROGRAM)):
+                with open(os.path.join(user, name), "w", encoding="ascii") as file:
+                    file.write(text)
+            result = run(OPTIONS.cmake, "-S", user, "-B", os.path.join(user, "build"), f"-DCMAKE_PREFIX_PATH={self.prefix}")
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+            result = run(OPTIONS.cmake, "--build", os.path.join(user, "build"))
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_components_are_everything(self):
+        """Each file belongs to one package."""
+        parts = set()
+        for component in ("runtime", "development", "utilities"):
+            with tempfile.TemporaryDirectory(prefix="install-part-") as prefix:
+                self.assertEqual(run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", prefix, "--component",
+                                     component).returncode, 0)
+                found = files(prefix)
+                self.assertFalse(found & parts)
+                parts |= found
+        self.assertEqual(files(self.prefix), parts)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    for option in ("--build", "--cmake", "--version"):
+        parser.add_argument(option, required=True)
+    OPTIONS = parser.parse_args()
+    unittest.main(argv=sys.argv[:1], verbosity=2)
