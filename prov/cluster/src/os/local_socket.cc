@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ namespace {
 constexpr int kBacklog = 4096;
 /// More than a correct peer ever has in the socket; if there are more, the socket stays readable.
 constexpr int kDoorbellsPerClear = 64;
+constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which headers of older kernels lack
 
 std::string failed(const char* call) {
   return std::string(call) + ": " + std::generic_category().message(errno);
@@ -179,6 +181,27 @@ void LocalSocket::clear_doorbell() const {
 bool LocalSocket::hung_up() const {
   pollfd watch{socket_.number(), POLLRDHUP, 0};
   return ::poll(&watch, 1, 0) > 0 && (watch.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {
+  pollfd watch{socket_.number(), POLLIN | POLLRDHUP, 0};
+  ::poll(&watch, 1, static_cast<int>(limit.count()));
+}
+
+/// Kernels before 6.5 give no handle of the process at the other end: then it is opened by its number, which
+/// may be that of a later process meanwhile.
+bool LocalSocket::peer_process_ended() const {
+  int number = -1;
+  socklen_t size = sizeof number;
+  if (::getsockopt(socket_.number(), SOL_SOCKET, kPeerPidfd, &number, &size) != 0) {
+    if (errno == ESRCH || errno == EINVAL) return true;  // it has ended, and its parent has seen it
+    const int process = peer_process();
+    number = process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1;
+    if (number < 0) return process > 0 && errno == ESRCH;
+  }
+  const Descriptor handle(number);
+  pollfd watch{handle.number(), POLLIN, 0};
+  return ::poll(&watch, 1, 0) > 0;
 }
 
 Descriptor reserve_name(std::string_view name, int& error) {

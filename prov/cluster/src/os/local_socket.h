@@ -1,8 +1,10 @@
 // Connections between processes of one network namespace: UNIX sockets of whole messages (SOCK_SEQPACKET)
 // under abstract names, which no file system holds and which vanish with their owner. They carry a descriptor
-// beside a message, report the peer's credentials, and end exactly when the peer dies. No call blocks.
+// beside a message, report the peer's credentials, and end exactly when the peer dies. No call blocks but
+// wait_for_message().
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +45,9 @@ class LocalSocket {
   /// end: the other side is gone and everything it sent has been received.
   Receipt receive(Bytes message, Descriptor& attachment) const;
 
+  /// Until receive() would find something, at most so long.
+  void wait_for_message(std::chrono::milliseconds limit) const;
+
   /// Makes the other side's descriptor readable, if it is not already.
   void send_doorbell() const;
   /// Makes this side's descriptor unreadable: discards what was received.
@@ -51,6 +56,8 @@ class LocalSocket {
 
   /// True once the other side is gone, even if messages of it still wait.
   bool hung_up() const;
+  /// True once the process on the other side has ended, even if a child of it holds the socket.
+  bool peer_process_ended() const;
 
  private:
   explicit LocalSocket(Descriptor socket) : socket_(std::move(socket)) {}

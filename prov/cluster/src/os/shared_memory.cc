@@ -12,25 +12,26 @@ namespace cluster::os {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+#ifdef F_SEAL_FUTURE_WRITE
+constexpr int kSealedToOthers = F_SEAL_FUTURE_WRITE;
+#else
+constexpr int kSealedToOthers = 0x10;  // as in the kernel, whose headers are older here
+#endif
 
 std::string failed(const char* call) {
   return std::string(call) + ": " + std::generic_category().message(errno);
 }
 
-Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason) {
-  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
+                 int protection = PROT_READ | PROT_WRITE) {
+  void* address = ::mmap(nullptr, size, protection, MAP_SHARED, file.number(), 0);
   if (address != MAP_FAILED) return as_bytes(address, size);
   reason = failed("mmap");
   return {};
 }
 
-}  // namespace
-
-SharedMemory::~SharedMemory() {
-  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
-}
-
-SharedMemory SharedMemory::create(std::size_t size, Descriptor& file, std::string& reason) {
+/// It is mapped before it is sealed: mappings that exist stay writable.
+Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& reason) {
   Descriptor fresh(::memfd_create("cluster-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fresh) {
     reason = failed("memfd_create");
@@ -40,31 +41,56 @@ SharedMemory SharedMemory::create(std::size_t size, Descriptor& file, std::strin
     reason = failed("ftruncate");
     return {};
   }
-  if (::fcntl(fresh.number(), F_ADD_SEALS, kSeals) != 0) {
+  const Bytes bytes = map_shared(fresh, size, reason);
+  if (bytes.empty()) return {};
+  if (::fcntl(fresh.number(), F_ADD_SEALS, seals) != 0) {
     reason = failed("sealing");
+    ::munmap(bytes.data(), size);
     return {};
   }
-  SharedMemory memory(map_shared(fresh, size, reason));
-  if (memory) file = std::move(fresh);
-  return memory;
+  file = std::move(fresh);
+  return bytes;
 }
 
-SharedMemory SharedMemory::map(const Descriptor& file, std::size_t size, std::string& reason) {
+/// True if the memory cannot shrink under its reader and has this size.
+bool fits(const Descriptor& file, std::size_t size, std::string& reason) {
   const int seals = ::fcntl(file.number(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals) {
     reason = "the memory is not sealed against resizing";
-    return {};
+    return false;
   }
   struct stat status;
   if (::fstat(file.number(), &status) != 0) {
     reason = failed("fstat");
-    return {};
+    return false;
   }
   if (status.st_size != static_cast<off_t>(size)) {
     reason = "the memory has " + std::to_string(status.st_size) + " bytes instead of " + std::to_string(size);
-    return {};
+    return false;
   }
-  return SharedMemory(map_shared(file, size, reason));
+  return true;
+}
+
+}  // namespace
+
+SharedMemory::~SharedMemory() {
+  if (!bytes_.empty()) ::munmap(bytes_.data(), bytes_.size());
+}
+
+SharedMemory SharedMemory::create(std::size_t size, Descriptor& file, std::string& reason) {
+  return SharedMemory(create_sealed(size, kSeals, file, reason));
+}
+
+SharedMemory SharedMemory::create_unwritable(std::size_t size, Descriptor& file, std::string& reason) {
+  return SharedMemory(create_sealed(size, kSeals | kSealedToOthers, file, reason));
+}
+
+SharedMemory SharedMemory::map(const Descriptor& file, std::size_t size, std::string& reason) {
+  return fits(file, size, reason) ? SharedMemory(map_shared(file, size, reason)) : SharedMemory();
+}
+
+SharedMemory SharedMemory::map_to_read(const Descriptor& file, std::size_t size, std::string& reason) {
+  return fits(file, size, reason) ? SharedMemory(map_shared(file, size, reason, PROT_READ)) : SharedMemory();
 }
 
 }  // namespace cluster::os

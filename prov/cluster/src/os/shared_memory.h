@@ -25,8 +25,12 @@ class SharedMemory {
   /// New memory, zero, untouched, sealed; `file` is what to send to the other process. On failure an
   /// empty one, and `reason` says why.
   static SharedMemory create(std::size_t size, Descriptor& file, std::string& reason);
+  /// The same, but other processes can only map it to read.
+  static SharedMemory create_unwritable(std::size_t size, Descriptor& file, std::string& reason);
   /// Maps memory that another process created. On failure an empty one, and `reason` says why.
   static SharedMemory map(const Descriptor& file, std::size_t size, std::string& reason);
+  /// The same, to be read only.
+  static SharedMemory map_to_read(const Descriptor& file, std::size_t size, std::string& reason);
 
   explicit operator bool() const { return !bytes_.empty(); }
   Bytes bytes() const { return bytes_; }
