@@ -1,0 +1,75 @@
+// The regions of one peer on this node, reached by this side alone: the initiator's side of RMA without the
+// target (shm/region_layout.h).
+//
+// A small copy costs a system call of one or two microseconds, several times what a ring costs whose reader
+// polls. It is made all the same: whether the peer polls now does not say whether it still does when the
+// segment has been written, and what lies in a ring can be taken back by neither side; a target that computes
+// or sleeps would leave the write undone for as long.
+#pragma once
+
+#include <string>
+
+#include "base/log.h"
+#include "carrier/remote_regions.h"
+#include "os/local_socket.h"
+#include "os/process_memory.h"
+#include "os/shared_memory.h"
+#include "shm/region_hello.h"
+#include "shm/region_layout.h"
+
+namespace cluster::shm {
+
+class PeerRegions final : public carrier::RemoteRegions {
+ public:
+  /// The hello has been sent over `socket`, with `page`. The log outlives it.
+  PeerRegions(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory page, Log& log)
+      : peer_(peer), socket_(std::move(socket)), memory_(std::move(page)), log_(log) {}
+
+  Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override;
+  Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
+               std::size_t length) override;
+
+  /// Waits for the answer to the hello, which the peer's progress thread gives at once unless it does not run.
+  void wait_for_welcome();
+
+ private:
+  enum class State : std::uint8_t { waiting, ready, ended };
+
+  /// What a kind of access is, in an entry's state.
+  struct Kind {
+    std::uint32_t allowed;
+    std::uint32_t served;
+  };
+  static constexpr Kind kWrite{RegionEntry::kWritable, RegionEntry::kWritesServed};
+  static constexpr Kind kRead{RegionEntry::kReadable, RegionEntry::kReadsServed};
+
+  UsePage& page() { return *reinterpret_cast<UsePage*>(memory_.bytes().data()); }
+  void take_welcome();
+  void end(const char* reason);
+  template <typename Copy>
+  Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy);
+  template <typename Copy>
+  Outcome access_piece(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind,
+                       Copy&& copy);
+
+  const SocketAddress peer_;
+  os::LocalSocket socket_;   ///< for as long as it is open, the peer waits for what `page` says is in use
+  os::SharedMemory memory_;  ///< of the page
+  Log& log_;
+  State state_ = State::waiting;
+  int process_ = 0;
+  RegionWelcome welcome_{};
+  os::SharedMemory table_;
+  RegionEntries entries_;
+};
+
+class PeerRegionConnector final : public carrier::RegionConnector {
+ public:
+  explicit PeerRegionConnector(Log& log) : log_(log) {}
+  std::unique_ptr<carrier::RemoteRegions> connect(const SocketAddress& peer) override;
+
+ private:
+  Log& log_;
+};
+
+}  // namespace cluster::shm

@@ -1,0 +1,78 @@
+#include "shm/region_server.h"
+
+#include <system_error>
+#include <utility>
+
+namespace cluster::shm {
+namespace {
+
+constexpr Duration kHelloMax = 5ms;
+
+}  // namespace
+
+std::string region_socket_name(const SocketAddress& endpoint) {
+  std::string text = "cluster-regions-" + std::to_string(kRegionVersion) + "/" + endpoint.text();
+  // A link-local address may exist once per interface.
+  if (endpoint.scope() != 0) text += "%" + std::to_string(endpoint.scope());
+  return text;
+}
+
+RegionServer::~RegionServer() {
+  progress_client_.reset();
+  users_.revoke(this);
+}
+
+void RegionServer::start() {
+  if (progress_client_ != nullptr) return;
+  std::string reason;
+  listener_ = os::LocalSocket::listen(region_socket_name(endpoint_), reason);
+  if (listener_) {
+    int error = 0;
+    progress_client_ = os::start_progress_client([this] { return serve(); }, error);
+    if (progress_client_ != nullptr) return;
+    reason = std::generic_category().message(error);
+    listener_ = {};
+  }
+  log_.info("%s offers its regions to no peer of this node (%s): its library serves them",
+            endpoint_.text().c_str(), reason.c_str());
+}
+
+/// One call of the progress thread.
+os::NextWake RegionServer::serve() {
+  if (!initiator_ && !accept()) return {os::NextWake::kUntilReadable, listener_.descriptor()};
+  if (initiator_ && !answer()) {
+    if (!std::exchange(waited_, true)) return {kHelloMax, initiator_.descriptor()};
+    initiator_ = {};
+  }
+  waited_ = false;
+  return {Duration::zero()};
+}
+
+/// True if an initiator has come, also one that is refused.
+bool RegionServer::accept() {
+  std::string reason;
+  os::LocalSocket socket = listener_.accept(reason);
+  if (!socket) return false;
+  if (socket.same_user()) initiator_ = std::move(socket);
+  return true;
+}
+
+/// False if the hello has not come.
+bool RegionServer::answer() {
+  RegionHello hello;
+  os::Descriptor page;
+  const os::LocalSocket::Receipt receipt = initiator_.receive(as_bytes(&hello, sizeof hello), page);
+  if (receipt == os::LocalSocket::Receipt::nothing) return false;
+  os::LocalSocket socket = std::exchange(initiator_, {});
+  if (receipt != os::LocalSocket::Receipt::message || hello.magic != RegionHello::kMagic) return true;
+  std::string reason;
+  os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
+  if (!memory) return true;
+  users_.forget_gone();
+  // It is among the users before it can use anything.
+  const os::LocalSocket& user = users_.add(std::move(socket), std::move(memory), this);
+  user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
+  return true;
+}
+
+}  // namespace cluster::shm

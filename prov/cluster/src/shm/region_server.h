@@ -1,0 +1,46 @@
+// Hands the table of a domain to initiators, for one endpoint. The progress thread serves, so the target's
+// application need not make a call. An initiator connects, sends its use page, and is answered at once; one
+// that sends nothing is dropped after kHelloMax, and the next one waits that long.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "os/local_socket.h"
+#include "os/progress_thread.h"
+#include "shm/region_hello.h"
+#include "shm/region_users.h"
+
+namespace cluster::shm {
+
+class RegionServer {
+ public:
+  /// `table`, of which `welcome` speaks, and `users` outlive it.
+  RegionServer(const SocketAddress& endpoint, const RegionWelcome& welcome, const os::Descriptor& table,
+               RegionUsers& users, Log& log)
+      : endpoint_(endpoint), welcome_(welcome), table_(table), users_(users), log_(log) {}
+  RegionServer(const RegionServer&) = delete;
+  RegionServer& operator=(const RegionServer&) = delete;
+  /// Waits for accesses under way.
+  ~RegionServer();
+
+  /// Listens, once; the log says why that is not possible.
+  void start();
+
+ private:
+  os::NextWake serve();
+  bool accept();
+  bool answer();
+
+  const SocketAddress endpoint_;
+  const RegionWelcome welcome_;
+  const os::Descriptor& table_;
+  RegionUsers& users_;
+  Log& log_;
+  os::LocalSocket listener_;
+  os::LocalSocket initiator_;  ///< accepted, and its hello has not come
+  bool waited_ = false;        ///< for that
+  std::shared_ptr<void> progress_client_;
+};
+
+}  // namespace cluster::shm

@@ -1,0 +1,78 @@
+#include "shm/region_users.h"
+
+#include <utility>
+
+#include "os/processor_yield.h"
+
+namespace cluster::shm {
+namespace {
+
+/// A small copy takes a microsecond or two: it is waited for without sleep.
+constexpr int kYields = 64;
+
+}  // namespace
+
+const os::LocalSocket& RegionUsers::add(os::LocalSocket socket, os::SharedMemory page, const void* via) {
+  auto user = std::make_shared<User>();
+  user->socket = std::move(socket);
+  user->memory = std::move(page);
+  user->via = via;
+  const std::lock_guard guard(mutex_);
+  return users_.emplace_back(std::move(user))->socket;
+}
+
+RegionUsers::Users RegionUsers::snapshot() {
+  const std::lock_guard guard(mutex_);
+  return users_;
+}
+
+/// An initiator that comes after the snapshot finds the entry closed.
+bool RegionUsers::wait_until_unused(std::uint32_t entry) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the entry's state and the words of use
+  bool unused = true;
+  for (const auto& user : snapshot()) {
+    unused &= wait_while(*user, [&] { return user->used() == entry + 1; });
+  }
+  return unused;
+}
+
+/// One that does not come to an end is kept: whatever region it uses must not be taken for unused.
+void RegionUsers::revoke(const void* via) {
+  Users revoked = snapshot();
+  std::erase_if(revoked, [&](const auto& user) { return user->via != via; });
+  for (const auto& user : revoked) std::atomic_ref(user->page().revoked).store(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and the words of use
+  for (const auto& user : revoked) {
+    if (!wait_while(*user, [&] { return user->used() != 0; })) continue;
+    const std::lock_guard guard(mutex_);
+    std::erase(users_, user);
+  }
+}
+
+void RegionUsers::forget_gone() {
+  const std::lock_guard guard(mutex_);
+  std::erase_if(users_, [](const auto& user) { return user->socket.hung_up(); });
+}
+
+template <typename Busy>
+bool RegionUsers::wait_while(const User& user, Busy&& busy) {
+  for (int i = 0; i < kYields; ++i) {
+    if (!busy()) return true;
+    os::timed_yield();
+  }
+  const Time deadline = clock_.now() + kUseMax;
+  while (busy()) {
+    if (user.socket.hung_up() || user.socket.peer_process_ended()) return true;
+    if (clock_.now() > deadline) {
+      log_.warn(
+          "process %d is in the midst of a remote access and does not end it (is it stopped?): the memory "
+          "stays registered",
+          user.socket.peer_process());
+      return false;
+    }
+    os::sleep_shortest();
+  }
+  return true;
+}
+
+}  // namespace cluster::shm

@@ -1,0 +1,52 @@
+// The initiators that have the table of a domain: what each of them uses now, and whether it lives. A close asks
+// them; see shm/region_layout.h for why that is enough.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/environment.h"
+#include "os/local_socket.h"
+#include "os/shared_memory.h"
+#include "shm/region_layout.h"
+
+namespace cluster::shm {
+
+class RegionUsers {
+ public:
+  RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
+
+  /// An initiator has come, through the server `via`. The socket returned is valid until forget_gone(), or
+  /// revoke() of that server.
+  const os::LocalSocket& add(os::LocalSocket socket, os::SharedMemory page, const void* via);
+  /// True when no initiator uses the entry any more; the entry is not live. False after kUseMax.
+  bool wait_until_unused(std::uint32_t entry);
+  /// What came through this server may begin nothing more, and has ended when this returns.
+  void revoke(const void* via);
+  /// Forgets initiators that are gone.
+  void forget_gone();
+
+ private:
+  struct User {
+    os::LocalSocket socket;
+    os::SharedMemory memory;
+    const void* via = nullptr;
+
+    UsePage& page() const { return *reinterpret_cast<UsePage*>(memory.bytes().data()); }
+    std::uint32_t used() const { return std::atomic_ref(page().entry).load(std::memory_order_acquire); }
+  };
+  using Users = std::vector<std::shared_ptr<User>>;
+
+  Users snapshot();
+  template <typename Busy>
+  bool wait_while(const User& user, Busy&& busy);
+
+  Clock& clock_;
+  Log& log_;
+  std::mutex mutex_;  ///< held for moments only: the progress thread takes it
+  Users users_;
+};
+
+}  // namespace cluster::shm

@@ -1,0 +1,113 @@
+// Several processes write into regions while these are closed and registered again: once a region is closed not
+// one byte of its memory changes any more. CLUSTER_STRESS_ROUNDS says how often (util/long: a million times).
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <vector>
+
+#include "os/processor_yield.h"
+#include "os/system_clock.h"
+#include "shm/peer_regions.h"
+#include "shm/region_directory.h"
+#include "support/fake_environment.h"
+
+namespace cluster::shm {
+namespace {
+
+using Outcome = carrier::RemoteRegions::Outcome;
+
+constexpr int kInitiators = 4;
+constexpr std::uint64_t kKeys = 3;
+constexpr std::size_t kSize = 64 * 1024;
+constexpr std::byte kOurs{0x55};
+constexpr std::byte kTheirs{0xEE};
+
+std::uint64_t rounds() {
+  const char* const wanted = std::getenv("CLUSTER_STRESS_ROUNDS");
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1000;
+}
+
+/// What the initiators count, in memory that all processes share.
+struct Tally {
+  std::atomic<std::uint64_t> written;
+  std::atomic<std::uint64_t> denied;
+};
+
+[[noreturn]] void fire(const SocketAddress& name, int number, Tally& tally) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  test::FakeLog log;
+  PeerRegionConnector connector(log);
+  test::FakeRandom random(static_cast<std::uint64_t>(number) + 1);
+  std::unique_ptr<carrier::RemoteRegions> regions = connector.connect(name);
+  const std::vector<std::byte> bytes(kSize, kTheirs);
+  const ConstBytes slices[] = {bytes};
+  constexpr std::size_t kSizes[] = {8, 4096, 16 * 1024, kSize};
+  for (;;) {
+    const std::size_t size = kSizes[random.below(std::size(kSizes))];
+    const std::uint64_t offset = random.below(kSize - size + 1);
+    if (regions == nullptr) {
+      regions = connector.connect(name);
+      continue;
+    }
+    switch (regions->write(random.below(kKeys), offset, {slices, 0, size})) {
+      case Outcome::done: tally.written.fetch_add(1, std::memory_order_relaxed); break;
+      case Outcome::denied: tally.denied.fetch_add(1, std::memory_order_relaxed); break;
+      case Outcome::unsuited: break;
+    }
+  }
+}
+
+bool untouched(const std::vector<std::byte>& memory) {
+  return std::all_of(memory.begin(), memory.end(), [](std::byte byte) { return byte == kOurs; });
+}
+
+TEST(RegionClose, NotOneByteComesAfterwards) {
+  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{97}, std::byte{1}};
+  const SocketAddress name = SocketAddress::v4(ip, static_cast<std::uint16_t>(::getpid() | 1));
+  auto& tally = *static_cast<Tally*>(
+      ::mmap(nullptr, sizeof(Tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  std::vector<std::byte> memory(kSize, kOurs);
+  pid_t initiators[kInitiators];
+  for (int i = 0; i < kInitiators; ++i) {
+    initiators[i] = ::fork();
+    ASSERT_GE(initiators[i], 0);
+    if (initiators[i] == 0) fire(name, i, tally);
+  }
+  os::SystemClock clock;
+  test::FakeRandom random(static_cast<std::uint64_t>(::getpid()));
+  test::FakeLog log;
+  RegionDirectory directory(clock, random, log);
+  const std::shared_ptr<void> served = directory.serve(name, false, false);
+  std::uint64_t hit = 0;
+  const std::uint64_t wanted = rounds();
+  for (std::uint64_t round = 0; round < wanted; ++round) {
+    const std::uint64_t key = round % kKeys;
+    directory.offer(
+        key, {.base = reinterpret_cast<std::uintptr_t>(memory.data()), .length = kSize, .writable = true});
+    for (std::uint64_t wait = random.below(3); wait > 0; --wait) os::sleep_shortest();
+    ASSERT_TRUE(directory.withdraw(key)) << "round " << round;
+    hit += untouched(memory) ? 0 : 1;
+    std::fill(memory.begin(), memory.end(), kOurs);
+    if (random.below(2) == 0) os::sleep_shortest();
+    ASSERT_TRUE(untouched(memory)) << "round " << round;
+  }
+  for (const pid_t initiator : initiators) {
+    ::kill(initiator, SIGKILL);
+    ::waitpid(initiator, nullptr, 0);
+  }
+  EXPECT_TRUE(untouched(memory));
+  if (tally.written == 0) GTEST_SKIP() << "this kernel lets no process look into another";
+  EXPECT_GT(hit, wanted / 100) << "rounds in which a region was written while it was registered";
+  EXPECT_GT(tally.denied.load(), 0u);
+  ::munmap(&tally, sizeof tally);
+}
+
+}  // namespace
+}  // namespace cluster::shm

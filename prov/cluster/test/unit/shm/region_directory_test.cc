@@ -1,0 +1,320 @@
+// Between two real processes: regions are written and read while their owner sleeps, a close leaves no access
+// behind, and nothing is reached that is not offered.
+#include "shm/region_directory.h"
+
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "shm/peer_regions.h"
+#include "support/fake_environment.h"
+
+namespace cluster::shm {
+namespace {
+
+using carrier::OfferedRegion;
+using Outcome = carrier::RemoteRegions::Outcome;
+
+constexpr std::uint64_t kKey = 0x8000000000000001;
+constexpr std::size_t kSize = 10 << 20;
+
+/// Names live in the network namespace: test runs at the same time are apart.
+SocketAddress fresh_name() {
+  static std::uint16_t next = static_cast<std::uint16_t>(::getpid() * 16);
+  if (next == 0) ++next;
+  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{98}, std::byte{1}};
+  return SocketAddress::v4(ip, next++);
+}
+
+/// One that is never waited for.
+class HastyClock final : public Clock {
+ public:
+  Time now() override { return now_ += 1s; }
+
+ private:
+  Time now_{};
+};
+
+struct Domain {
+  HastyClock clock;
+  test::FakeRandom random{static_cast<std::uint64_t>(::getpid())};
+  test::FakeLog log;
+  RegionDirectory directory{clock, random, log};
+};
+
+/// The owner of the regions is a child that does what it is sent, a letter at a time, and sleeps in between.
+/// What this process holds at some address it holds, too.
+class RegionDirectoryTest : public testing::Test {
+ protected:
+  enum Order : char {
+    close_region = 'c',
+    offer_again = 'o',
+    close_endpoint = 'e',
+    count_reads = 'r',
+    show = 's'
+  };
+
+  void SetUp() override {
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, line_), 0);
+    owner_ = ::fork();
+    ASSERT_GE(owner_, 0);
+    if (owner_ == 0) {
+      ::close(line_[0]);
+      own_regions();
+    }
+    ::close(line_[1]);
+    char ready = 0;
+    ASSERT_EQ(::read(line_[0], &ready, 1), 1);
+    regions_ = connector_.connect(name_);
+    ASSERT_NE(regions_, nullptr);
+    if (write(0, 0) != Outcome::done) GTEST_SKIP() << "this kernel lets no process look into another";
+  }
+  void TearDown() override { end_owner(); }
+
+  void end_owner() {
+    if (owner_ <= 0) return;
+    ::kill(owner_, SIGKILL);
+    ::waitpid(owner_, nullptr, 0);
+    owner_ = 0;
+  }
+  OfferedRegion region(std::size_t skip = 0) const {
+    return {.base = reinterpret_cast<std::uintptr_t>(memory_.data()) + skip,
+            .start = 1000,
+            .length = kSize - skip,
+            .readable = true,
+            .writable = true};
+  }
+  [[noreturn]] void own_regions() {
+    Domain domain;
+    domain.directory.offer(kKey, region());
+    OfferedRegion other = region();
+    other.writable = false;
+    domain.directory.offer(kKey + 1, other);
+    std::shared_ptr<void> served = domain.directory.serve(name_, false, false);
+    char order = 1;
+    for (; ::write(line_[1], &order, 1) == 1 && ::read(line_[1], &order, 1) == 1;) {
+      switch (order) {
+        case close_region: order = domain.directory.withdraw(kKey) ? 1 : 0; break;
+        case offer_again: domain.directory.offer(kKey, region(4096)); break;
+        case close_endpoint: served.reset(); break;
+        case count_reads:
+          other = region();
+          other.reads_served = true;
+          domain.directory.change(kKey, other);
+          break;
+        case show: order = static_cast<char>(memory_[5000]); break;
+      }
+    }
+    ::_exit(0);
+  }
+  char ask(Order order) {
+    const char letter = order;
+    char answer = 0;
+    EXPECT_EQ(::write(line_[0], &letter, 1), 1);
+    EXPECT_EQ(::read(line_[0], &answer, 1), 1);
+    return answer;
+  }
+  Outcome write(std::uint64_t offset, std::size_t size, std::byte value = {}, std::uint64_t key = kKey) {
+    const std::vector<std::byte> bytes(size, value);
+    const ConstBytes slices[] = {bytes};
+    return regions_->write(key, 1000 + offset, {slices, 0, size});
+  }
+  Outcome read(std::uint64_t offset, std::vector<std::byte>& bytes, std::uint64_t key = kKey) {
+    const Bytes slices[] = {{bytes.data(), bytes.size() / 2},
+                            {bytes.data() + bytes.size() / 2, bytes.size() - bytes.size() / 2}};
+    return regions_->read(key, 1000 + offset, slices, 0, bytes.size());
+  }
+
+  const SocketAddress name_ = fresh_name();
+  std::vector<std::byte> memory_ = std::vector<std::byte>(kSize, std::byte{1});
+  test::FakeLog log_;
+  PeerRegionConnector connector_{log_};
+  std::unique_ptr<carrier::RemoteRegions> regions_;
+  int line_[2] = {-1, -1};
+  pid_t owner_ = 0;
+};
+
+TEST_F(RegionDirectoryTest, ASleepingOwnerIsWrittenAndRead) {
+  for (const std::size_t size : {1u, 8u, 5000u, 9u << 20}) {
+    ASSERT_EQ(write(4999, size, std::byte{7}), Outcome::done);
+    std::vector<std::byte> back(size);
+    ASSERT_EQ(read(4999, back), Outcome::done);
+    EXPECT_EQ(std::count(back.begin(), back.end(), std::byte{7}), std::ptrdiff_t(size));
+  }
+  EXPECT_EQ(ask(show), 7);
+  EXPECT_EQ(memory_[5000], std::byte{1}) << "the memory of this process is another one";
+}
+
+TEST_F(RegionDirectoryTest, OnlyWhatIsOfferedIsReached) {
+  std::vector<std::byte> back(100);
+  EXPECT_EQ(write(kSize - 99, 100), Outcome::denied);
+  EXPECT_EQ(write(~std::uint64_t{0} - 1010, 8), Outcome::denied);
+  EXPECT_EQ(read(kSize, back), Outcome::denied);
+  EXPECT_EQ(write(0, 8, {}, kKey + 2), Outcome::denied);
+  EXPECT_EQ(write(0, 8, {}, kKey + 1), Outcome::denied) << "to be read only";
+  EXPECT_EQ(read(0, back, kKey + 1), Outcome::done);
+}
+
+TEST_F(RegionDirectoryTest, WhatTheOwnerCountsItServes) {
+  ask(count_reads);
+  std::vector<std::byte> back(8);
+  EXPECT_EQ(read(0, back), Outcome::unsuited);
+  EXPECT_EQ(write(0, 8), Outcome::done);
+}
+
+TEST_F(RegionDirectoryTest, AClosedRegionIsGoneAndItsKeyFree) {
+  EXPECT_EQ(ask(close_region), 1);
+  EXPECT_EQ(write(5000, 1, std::byte{7}), Outcome::denied);
+  EXPECT_EQ(ask(show), 1);
+  ask(offer_again);
+  EXPECT_EQ(write(5000 - 4096, 1, std::byte{8}), Outcome::done) << "it begins elsewhere now";
+  EXPECT_EQ(ask(show), 8);
+}
+
+TEST_F(RegionDirectoryTest, AClosedEndpointOffersNothing) {
+  ask(close_endpoint);
+  EXPECT_EQ(write(5000, 1, std::byte{7}), Outcome::unsuited);
+  EXPECT_EQ(ask(show), 1);
+  EXPECT_EQ(connector_.connect(name_), nullptr);
+}
+
+TEST_F(RegionDirectoryTest, TheDeadHaveNoRegions) {
+  end_owner();
+  EXPECT_EQ(write(0, 8), Outcome::unsuited);
+  EXPECT_EQ(write(0, 8), Outcome::unsuited);
+  ASSERT_EQ(log_.lines.size(), 1u) << "once";
+  EXPECT_NE(log_.lines[0].find("its process has gone"), std::string::npos);
+}
+
+TEST_F(RegionDirectoryTest, WhereTheKernelForbidsItTheOwnersLibraryServes) {
+  const pid_t careful = ::fork();
+  ASSERT_GE(careful, 0);
+  if (careful == 0) {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_writev, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+    ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+    regions_ = connector_.connect(name_);
+    const bool served =
+        regions_ != nullptr && write(0, 8) == Outcome::unsuited && write(0, 8) == Outcome::unsuited;
+    ::_exit(served && log_.lines.size() == 1 ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(careful, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+/// An initiator that says for ever that it uses a region.
+class UsedForEver {
+ public:
+  explicit UsedForEver(const SocketAddress& name) {
+    EXPECT_EQ(::pipe(ready_), 0);
+    process_ = ::fork();
+    if (process_ == 0) use(name);
+    char none;
+    EXPECT_EQ(::read(ready_[0], &none, 1), 1);
+  }
+  ~UsedForEver() { end(); }
+  void end() {
+    if (process_ > 0) {
+      ::kill(process_, SIGKILL);
+      ::waitpid(process_, nullptr, 0);
+    }
+    process_ = 0;
+  }
+
+ private:
+  [[noreturn]] void use(const SocketAddress& name) {
+    std::string reason;
+    const os::LocalSocket socket = os::LocalSocket::connect(region_socket_name(name), reason);
+    os::Descriptor file;
+    const os::SharedMemory page = os::SharedMemory::create(sizeof(UsePage), file, reason);
+    const RegionHello hello;
+    socket.send(as_bytes(&hello, sizeof hello), file, reason);
+    RegionWelcome welcome;
+    os::Descriptor table_file;
+    socket.wait_for_message(std::chrono::seconds(10));
+    socket.receive(as_bytes(&welcome, sizeof welcome), table_file);
+    const os::SharedMemory table = os::SharedMemory::map_to_read(table_file, RegionEntries::kBytes, reason);
+    const std::uint32_t entry = RegionEntries(table.bytes()).find(kKey, RegionEntry::kLive);
+    reinterpret_cast<UsePage*>(page.bytes().data())->entry = entry + 1;
+    // The table itself cannot be written: the attempt to make it so is refused.
+    if (os::SharedMemory::map(table_file, RegionEntries::kBytes, reason)) ::_exit(1);
+    [[maybe_unused]] const ssize_t sent = ::write(ready_[1], "", 1);
+    for (;;) ::pause();
+  }
+
+  int ready_[2] = {-1, -1};
+  pid_t process_ = 0;
+};
+
+TEST(RegionUse, DelaysACloseForABoundedTimeAndEndsWithItsProcess) {
+  Domain domain;
+  const SocketAddress name = fresh_name();
+  domain.directory.offer(kKey, {.length = 8, .readable = true});
+  domain.directory.offer(kKey + 1, {.length = 8, .readable = true});
+  const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
+  UsedForEver user(name);
+  EXPECT_TRUE(domain.directory.withdraw(kKey + 1)) << "another region than the one in use";
+  EXPECT_FALSE(domain.directory.withdraw(kKey));
+  EXPECT_FALSE(domain.directory.withdraw(kKey)) << "and so it stays";
+  EXPECT_EQ(domain.log.lines.size(), 2u);
+  user.end();
+  EXPECT_TRUE(domain.directory.withdraw(kKey));
+}
+
+TEST(RegionUse, OutlivesTheEndpointItCameThrough) {
+  Domain domain;
+  const SocketAddress name = fresh_name();
+  domain.directory.offer(kKey, {.length = 8, .readable = true});
+  std::shared_ptr<void> served = domain.directory.serve(name, false, false);
+  UsedForEver user(name);
+  served.reset();
+  EXPECT_FALSE(domain.directory.withdraw(kKey));
+  user.end();
+  EXPECT_TRUE(domain.directory.withdraw(kKey));
+}
+
+TEST(RegionTableInMemory, WhatFindsNoEntryIsServedAndNotDenied) {
+  Domain domain;
+  const SocketAddress name = fresh_name();
+  const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
+  constexpr std::uint64_t kCrowded = 40;  // whose entries lie side by side
+  const auto key = [](std::uint64_t i) { return i << 26; };
+  std::uint64_t word = 5;
+  for (std::uint64_t i = 0; i < kCrowded; ++i) {
+    domain.directory.offer(key(i),
+                           {.base = reinterpret_cast<std::uintptr_t>(&word), .length = 8, .readable = true});
+  }
+  test::FakeLog log;
+  const auto regions = PeerRegionConnector(log).connect(name);
+  ASSERT_NE(regions, nullptr);
+  std::uint64_t seen = 0;
+  const Bytes slices[] = {as_bytes(&seen, sizeof seen)};
+  const auto read = [&](std::uint64_t k) { return regions->read(k, 0, slices, 0, sizeof seen); };
+  if (read(key(0)) != Outcome::done) GTEST_SKIP() << "this kernel lets no process look into another";
+  EXPECT_EQ(seen, 5u);
+  EXPECT_EQ(read(key(kCrowded - 1)), Outcome::unsuited);
+  EXPECT_EQ(read(key(kCrowded)), Outcome::unsuited) << "it may be one of those";
+  for (std::uint64_t i = 32; i < kCrowded; ++i) EXPECT_TRUE(domain.directory.withdraw(key(i)));
+  EXPECT_EQ(read(key(kCrowded)), Outcome::denied);
+  EXPECT_EQ(read(key(31)), Outcome::done);
+}
+
+}  // namespace
+}  // namespace cluster::shm
