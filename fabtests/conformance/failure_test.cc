@@ -2,6 +2,7 @@
 // operation completes in bounded time, and communication with a restarted peer works.
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <rdma/fi_rma.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -125,6 +126,38 @@ SIDES_TEST(Failure, APeerThatDiesFailsWhatIsPendingTowardsIt, 2) {
   const auto outcome = e.await(&context, seconds(20));
   ASSERT_TRUE(outcome.has_value()) << "the sender got no completion";
   EXPECT_TRUE(outcome->error);
+}
+
+/// Writes go on until the target dies in their midst.
+SIDES_TEST(Failure, ATargetThatDiesFailsTheWritesToIt, 2) {
+  expect_deaths_soon();
+  constexpr std::uint64_t kKey = 3;
+  Options options;
+  options.caps = FI_MSG | FI_TAGGED | FI_RMA;
+  Endpoint e(options);
+  const auto names = side.exchange(e.name());
+  const fi_addr_t peer = e.insert(names[static_cast<std::size_t>(1 - side.index())]);
+  std::vector<unsigned char> bytes(1 << 20, 1);
+  fid_mr* opened = nullptr;
+  ASSERT_EQ(fi_mr_reg(e.domain().domain(), bytes.data(), bytes.size(), FI_REMOTE_WRITE, 0, kKey, 0, &opened,
+                      nullptr),
+            0);
+  const Owned<fid_mr> region(opened);
+  side.meet();
+  if (!side.first()) {
+    side.receive_blob(0, [&] { e.progress(); });
+    for (const Deadline end(std::chrono::milliseconds(20)); !end.passed();) e.progress();
+    _exit(0);  // no close, no goodbye
+  }
+  side.send_blob(1, {1});
+  std::optional<Outcome> outcome;
+  int context = 0;
+  for (const Deadline end(seconds(20)); !end.passed() && !(outcome && outcome->error);) {
+    e.must([&] { return fi_write(e.ep(), bytes.data(), bytes.size(), nullptr, peer, 0, kKey, &context); });
+    outcome = e.await(&context, seconds(20));
+    ASSERT_TRUE(outcome.has_value()) << "neither success nor failure in bounded time";
+  }
+  EXPECT_TRUE(outcome && outcome->error);
 }
 
 /// One side of an alternating exchange of messages of several sizes; each incarnation has its own `seed`.

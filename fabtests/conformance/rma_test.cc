@@ -271,6 +271,43 @@ PAIR_TEST(Rma, AFencedReadComesBehindTheWritesBeforeIt) {
   }
 }
 
+/// Where its memory is in reach the target makes no libfabric call at all, from fi_enable on.
+PAIR_TEST(Rma, ATargetThatSleepsIsWrittenAndRead) {
+  Options options = rma_options();
+  options.caps |= FI_FENCE;
+  options.progress = FI_PROGRESS_MANUAL;
+  Team team(side, options);
+  Shared shared(team);
+  if (!side.first() && memory_in_reach()) return side.meet();
+  if (side.first()) {
+    Endpoint& e = team.endpoint;
+    int context = 0;
+    for (const std::size_t size : kSizes) {
+      SCOPED_TRACE(size);
+      const auto data = pattern(size, size + 1);
+      e.must([&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 100, kKey, &context); });
+      e.finish(&context);
+      std::vector<unsigned char> back(size);
+      const iovec target{back.data(), size};
+      const fi_rma_iov range{100, size, kKey};
+      const fi_msg_rma message{&target, nullptr, 1, team.peer(), &range, 1, &context, 0};
+      e.must([&] { return fi_readmsg(e.ep(), &message, FI_COMPLETION | FI_FENCE); });
+      e.finish(&context);
+      EXPECT_TRUE(has_pattern(back, size + 1));
+    }
+    unsigned char note = 42;
+    unsigned char back = 0;
+    e.must([&] { return fi_inject_write(e.ep(), &note, 1, team.peer(), 7, kKey); });
+    e.must([&] { return fi_send(e.ep(), &note, 1, nullptr, team.peer(), &note); });
+    e.must([&] { return fi_read(e.ep(), &back, 1, nullptr, team.peer(), 7, kKey, &context); });
+    e.finish(&context);
+    EXPECT_EQ(back, 42) << "a message that the target has not received is not waited for";
+    e.must([&] { return fi_write(e.ep(), &note, 1, nullptr, team.peer(), 0, kKey + 1, &context); });
+    e.fail(&context, FI_EACCES);
+  }
+  team.meet();
+}
+
 SINGLE_TEST(Rma, KeysAreTheApplicationsAndFreeAgainAfterClose) {
   Endpoint e(rma_options());
   unsigned char memory[16];

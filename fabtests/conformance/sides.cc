@@ -124,6 +124,11 @@ std::string setting(const char* name, const std::string& fallback) {
 
 std::string provider_under_test() { return setting("CONFORMANCE_PROVIDER", "cluster"); }
 
+bool memory_in_reach() {
+  return setting("CONFORMANCE_NETNS_A", "") == setting("CONFORMANCE_NETNS_B", "") &&
+         setting("CONFORMANCE_ENV_A", "").find("FI_CLUSTER_SHM=no") == std::string::npos;
+}
+
 bool between_nodes() { return !setting("CONFORMANCE_NETNS_A", "").empty(); }
 
 void Side::send_blob(int other, const Blob& blob) {

@@ -73,6 +73,8 @@ void run_sides(int count, const Body& body);
 std::string provider_under_test();
 /// True if the sides are on different nodes (network namespaces).
 bool between_nodes();
+/// True if the sides can reach each other's memory: they are on one node, and shared memory is not switched off.
+bool memory_in_reach();
 
 /// The value of an environment variable, or the fallback.
 std::string setting(const char* name, const std::string& fallback);

@@ -27,6 +27,7 @@ class SimCluster {
   Oracle oracle;
   RmaOracle rma;
   AtomicOracle atomics;
+  SimRegions regions;
   WorkloadPlan plan;
   std::vector<std::unique_ptr<SimHost>> hosts;
 

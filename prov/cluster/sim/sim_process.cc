@@ -22,7 +22,7 @@ void SimProcess::TraceLog::write(LogLevel, const char* line) {
 SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, HostNumber host,
                        std::uint64_t epoch, SimClock& clock, SeededRandom& engine_random,
                        AllocationMeter& memory)
-    : host_(host), memory_(memory), log_(shared.trace, host) {
+    : host_(host), reachable_(shared.regions), memory_(memory), log_(shared.trace, host) {
   const std::uint32_t incarnation = shared.oracle.incarnations().of(host);
   {
     const AllocationMeter::Scope scope(&memory_);
@@ -37,10 +37,12 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
         .local_listener = nullptr,
         .resources = nullptr,
         .type = shared.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
-        .rails = std::move(rails)});
+        .rails = std::move(rails),
+        .region_connector = shared.regions.connector(host)});
     engine_->attach(shared.addresses,
                     {.tx_queue = &sends_, .rx_queue = &receives_, .regions = &regions_, .want_source = true});
   }
+  reachable_.set(host, &regions_);
   application_ = std::make_unique<Application>(
       ApplicationEnvironment{*engine_,
                              regions_,
@@ -129,6 +131,7 @@ void SimProcess::disconnect() {
 }
 
 void SimProcess::close() {
+  reachable_.set(host_, nullptr);
   {
     const AllocationMeter::Scope scope(&memory_);
     engine_.reset();

@@ -18,6 +18,7 @@
 #include "sim/sim_clock.h"
 #include "sim/sim_link.h"
 #include "sim/sim_network.h"
+#include "sim/sim_regions.h"
 
 namespace cluster::sim {
 
@@ -39,6 +40,7 @@ struct SharedParts {
   Oracle& oracle;
   RmaOracle& rma;
   AtomicOracle& atomics;
+  SimRegions& regions;
   Trace& trace;
   const engine::AddressTable& addresses;
   const WorkloadPlan& plan;
@@ -50,6 +52,9 @@ class SimProcess {
  public:
   SimProcess(const SharedParts& shared, const HostProfile& profile, HostNumber host, std::uint64_t epoch,
              SimClock& clock, SeededRandom& engine_random, AllocationMeter& memory);
+  ~SimProcess() { reachable_.set(host_, nullptr); }
+  SimProcess(const SimProcess&) = delete;
+  SimProcess& operator=(const SimProcess&) = delete;
 
   engine::Engine& engine() { return *engine_; }
   Application& application() { return *application_; }
@@ -90,6 +95,7 @@ class SimProcess {
   void check_wrong_peer_refused(std::uint64_t refused_before);
 
   HostNumber host_;
+  SimRegions& reachable_;
   AllocationMeter& memory_;
   TraceLog log_;
   Counters counters_;

@@ -59,7 +59,7 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
     : fid_domain{{FI_CLASS_DOMAIN, context, &domain_fid_ops}, &domain_ops, &mr_ops},
       fabric_(fabric),
       address_format_(info.addr_format),
-      regions_(fabric.platform().fence()),
+      regions_(fabric.platform().fence(), fabric.platform().open_region_offers()),
       basic_registration_(info.domain_attr != nullptr && info.domain_attr->mr_mode == FI_MR_BASIC),
       automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO) {}
 

@@ -127,6 +127,7 @@ Endpoint::~Endpoint() {
     bound_.remove_engine(*engine_);
     domain_->mr_progress().remove_engine(*engine_);
   }
+  served_regions_.reset();
   owned_engine_.reset();  // before the objects it reports to are released
 }
 
@@ -158,6 +159,7 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   bound_.remove_engine(*owned_engine_);
   const int error = bound_.bind(object, flags);
   bound_.add_engine(*owned_engine_);
+  if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) served_regions_.reset();  // now the library has to see them
   if (error == 0) connect_bound();
   return error;
 }
@@ -184,7 +186,12 @@ int Endpoint::enable() {
 
 /// From now on the engine completes to what is bound, and so do the aliases' operations.
 void Endpoint::connect_bound() {
-  owned_engine_->attach(bound_.av().address_table(), bound_.engine_bindings(options_));
+  const protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
+  owned_engine_->attach(bound_.av().address_table(), bindings);
+  if (bindings.regions != nullptr && served_regions_ == nullptr) {
+    served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_read_counter != nullptr,
+                                              bindings.remote_write_counter != nullptr);
+  }
   const CompletionMode mode = bound_.completion_mode();
   go_live(*owned_engine_, mode);
   const std::lock_guard guard(aliases_lock_);

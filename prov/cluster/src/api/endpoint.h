@@ -82,6 +82,7 @@ class Endpoint : public fid_ep, public RefCounted {
   std::mutex aliases_lock_;
   /// Of an original: from fi_enable, or when its name is asked for.
   std::unique_ptr<engine::Engine> owned_engine_;
+  std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
 };
 
 inline Endpoint& endpoint_of(fid_ep* handle) { return static_cast<Endpoint&>(*handle); }

@@ -28,6 +28,8 @@ protocol::Ordering ordering_for(std::uint64_t order) {
       .write_after_read = (order & (FI_ORDER_WAR | FI_ORDER_RMA_WAR)) != 0,
       .write_after_write = (order & (FI_ORDER_WAW | FI_ORDER_RMA_WAW)) != 0,
       .send_after_read = (order & FI_ORDER_SAR) != 0,
+      .read_after_send = (order & FI_ORDER_RAS) != 0,
+      .write_after_send = (order & FI_ORDER_WAS) != 0,
   };
 }
 

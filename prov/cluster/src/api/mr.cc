@@ -12,8 +12,12 @@ namespace {
 constexpr std::uint64_t kRemoteAccess = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr std::uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemoteAccess;
 
+/// A peer of this node that does not come to an end with the region keeps it: the application must not take
+/// its memory back.
 int close(fid* plain) noexcept {
-  delete &object_of<Mr>(plain);
+  Mr& mr = object_of<Mr>(plain);
+  if (!mr.withdraw()) return -FI_EBUSY;
+  delete &mr;
   return 0;
 }
 
@@ -77,10 +81,15 @@ Mr::Mr(Domain& domain, void* context) noexcept
     : fid_mr{{FI_CLASS_MR, context, &mr_fid_ops}, nullptr, FI_KEY_NOTAVAIL}, domain_(domain) {}
 
 Mr::~Mr() {
-  if (listed_) domain_->regions().remove(key);
   for (const Ref<Cntr>* cntr : {&reads_, &writes_}) {
     if (*cntr) domain_->mr_progress().remove_counter((*cntr)->progress());
   }
+}
+
+bool Mr::withdraw() {
+  if (listed_ && !domain_->regions().remove(key)) return false;
+  listed_ = false;
+  return true;
 }
 
 int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, fid_mr** handle) {

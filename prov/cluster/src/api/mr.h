@@ -18,6 +18,8 @@ class Mr : public fid_mr {
   ~Mr();
 
   int bind(fid_t object, std::uint64_t flags);
+  /// No peer accesses it any more. False if one goes on accessing it; then it may be repeated.
+  bool withdraw();
   /// The remote address of the first byte.
   std::uint64_t start() const { return start_; }
 

@@ -8,6 +8,7 @@
 #include "base/environment.h"
 #include "engine/engine.h"
 #include "engine/sleeper.h"
+#include "protocol/region_table.h"
 
 namespace cluster::api {
 
@@ -29,6 +30,8 @@ class Platform {
   /// sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
   virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
                                                        int& error) = 0;
+  /// How the regions of a domain are offered to peers on this node; null: they are not.
+  virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }
   /// What a queue sleeps on; null if no descriptor is available: then waiting polls.
   virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
   /// The address of node and service (null: none, or part of `node`) in this family (none: any); empty if the

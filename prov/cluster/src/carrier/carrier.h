@@ -46,6 +46,10 @@ class Carrier {
   /// True if a segment counts as acknowledged when post() returns, since it lies in memory that its receiver
   /// reads: then post() copies every payload and ignores tokens.
   virtual bool acked_on_post() const = 0;
+
+  /// True if the peer's library has everything that was posted. False where that cannot be seen; it may also be
+  /// false for as long as a peer that has taken all makes no call.
+  virtual bool drained() const { return false; }
 };
 
 /// Posts a segment with a payload in one piece, which is copied, and of which no acknowledgement is reported.

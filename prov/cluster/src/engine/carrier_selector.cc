@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace cluster::engine {
+namespace {
+
+constexpr std::uint32_t kRegionIntervalMax = 1 << 20;
+
+}  // namespace
 
 bool CarrierSelector::open(Peer& peer) {
   Log& log = parts_.environment.log;
@@ -42,6 +47,18 @@ bool CarrierSelector::open_ring(Peer& peer, std::string& reason) {
   local_.add_outbox(peer, std::move(connection.outbox));
   peer.channel.eager_max = parts_.settings.shm_eager_max;
   return true;
+}
+
+/// A peer on another node never answers; one of this node may have registered nothing yet.
+void CarrierSelector::connect_regions(Peer& peer) {
+  protocol::ReachedRegions& reached = peer.channel.rma.reached;
+  if (reached.accesses_left > 0) {
+    --reached.accesses_left;
+    return;
+  }
+  if (!peer.self) reached.regions = parts_.region_connector->connect(peer.name());
+  reached.accesses_left = reached.interval;
+  if (reached.interval < kRegionIntervalMax) reached.interval *= 2;
 }
 
 void CarrierSelector::accept() {

@@ -1,6 +1,9 @@
 // Which carrier reaches a peer: this endpoint's own queue, a ring in shared memory, or a flow over the
 // network. Chosen on first use of the peer and kept until the peer is closed. Whether a peer lives on this
 // node is found out by connecting to it: only then does its name exist among the sockets of this node.
+//
+// Beside the carrier, its registered memory may be in reach (carrier/remote_regions.h): asked for with the first
+// remote access.
 #pragma once
 
 #include <memory>
@@ -28,10 +31,16 @@ class CarrierSelector {
 
   /// Gives the peer a carrier; false if none reaches it (the log says why).
   bool open(Peer& peer);
+  /// Before a remote write or read: reaches for the peer's regions, if that is due.
+  void reach_regions(Peer& peer) {
+    if (peer.channel.rma.reached.regions == nullptr && parts_.region_connector != nullptr)
+      connect_regions(peer);
+  }
   /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
   void accept();
 
  private:
+  void connect_regions(Peer& peer);
   bool open_ring(Peer& peer, std::string& reason);
   void adopt(std::unique_ptr<shm::Inbox> inbox);
   const char* why_refused(Time now, const shm::Inbox& inbox);

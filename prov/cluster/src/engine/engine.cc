@@ -54,12 +54,18 @@ Status Engine::send(const protocol::SendOp& op) {
 
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
-  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.write(channel, op); });
+  return post(op.to, op.more, [&](protocol::Channel& channel) {
+    carriers_.reach_regions(*static_cast<Peer*>(channel.owner));
+    return messenger_.write(channel, op);
+  });
 }
 
 Status Engine::read(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
-  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.read(channel, op); });
+  return post(op.to, op.more, [&](protocol::Channel& channel) {
+    carriers_.reach_regions(*static_cast<Peer*>(channel.owner));
+    return messenger_.read(channel, op);
+  });
 }
 
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {

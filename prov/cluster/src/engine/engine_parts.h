@@ -8,6 +8,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "carrier/remote_regions.h"
 #include "engine/engine_settings.h"
 #include "link/link.h"
 #include "multipath/address_pairing.h"
@@ -30,6 +31,8 @@ struct EngineParts {
   EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no listener is used
   /// The interfaces behind `link` by number, the first being that of the name; empty: one.
   std::vector<multipath::Rail> rails = {};
+  /// Reaches registered memory of peers on this node; null: their libraries serve all accesses.
+  std::unique_ptr<carrier::RegionConnector> region_connector = nullptr;
 };
 
 }  // namespace cluster::engine

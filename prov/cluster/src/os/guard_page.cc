@@ -8,10 +8,15 @@ namespace cluster::os {
 namespace {
 
 constexpr std::size_t kPageBytes = 4096;
+constexpr int kAttempts = 16;
+#ifdef __SANITIZE_THREAD__
+constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer has taken the range for itself
+constexpr std::uint64_t kRangePages = std::uint64_t{1} << 27;
+#else
 /// Between the places of programs and heaps and those of libraries and stacks.
 constexpr std::uint64_t kRangeBegin = std::uint64_t{1} << 45;
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 33;
-constexpr int kAttempts = 16;  // a sanitizer may hold a part of the range
+#endif
 
 }  // namespace
 

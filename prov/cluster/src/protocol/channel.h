@@ -5,11 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "base/address.h"
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "carrier/cross_memory.h"
+#include "carrier/remote_regions.h"
 #include "protocol/incoming_request.h"
 #include "protocol/outgoing_request.h"
 
@@ -19,6 +21,7 @@ using carrier::Carrier;
 using carrier::CrossMemory;
 using carrier::PayloadMode;
 using carrier::post_copy;
+using carrier::RemoteRegions;
 using carrier::Token;
 
 /// Eager credit at the beginning of a session. Part of the protocol.
@@ -78,8 +81,17 @@ struct IncomingWrite {
   bool allowed = false;
 };
 
+/// The peer's registered memory, where this side reaches it alone. Null: it is asked for again behind so many
+/// more remote accesses, after each attempt twice as many. (The engine's CarrierSelector)
+struct ReachedRegions {
+  std::unique_ptr<RemoteRegions> regions;
+  std::uint32_t accesses_left = 0;
+  std::uint32_t interval = 1;
+};
+
 /// Remote accesses in flight.
 struct RmaState {
+  ReachedRegions reached;
   std::size_t writes_announced = 0;  ///< of this side; later messages wait until they are complete
   std::size_t reads = 0;             ///< of this side, begun and not complete
   std::size_t atomic_parts = 0;      ///< of this side, posted and not answered

@@ -12,11 +12,12 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Addr
       matcher_(context_, control_, reporter_, credit_, pulls_),
       eager_(context_, outgoing_, reporter_, control_, credit_, matcher_, pulls_),
       rendezvous_(context_, outgoing_, control_, matcher_, pulls_),
-      writes_(context_, outgoing_, reporter_, control_, pulls_),
-      reads_(context_, outgoing_, reporter_, control_, pulls_),
+      rma_{.alone = {context_, outgoing_, reporter_},
+           .writes = {context_, outgoing_, reporter_, control_, pulls_, rma_.alone},
+           .reads = {context_, outgoing_, reporter_, control_, pulls_, rma_.alone}},
       atomics_(context_, outgoing_, reporter_, control_),
       datagrams_(context_, reporter_, matcher_, pulls_),
-      sender_(context_, outgoing_, control_, eager_, rendezvous_, writes_, reads_, atomics_) {}
+      sender_(context_, outgoing_, control_, eager_, rendezvous_, rma_.writes, rma_.reads, atomics_) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
                        const ArrivalInfo& info) {
@@ -32,10 +33,10 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::done: return on_answer(channel, segment, Status::ok);
     case SegmentKind::failed: return on_answer(channel, segment, Status::access);
     case SegmentKind::credit: return CreditManager::on_credit(channel, segment);
-    case SegmentKind::write: return writes_.on_first(channel, segment, payload);
-    case SegmentKind::write_next: return writes_.on_next(channel, payload);
-    case SegmentKind::write_announce: return writes_.on_announce(channel, segment);
-    case SegmentKind::read: return reads_.on_request(channel, segment);
+    case SegmentKind::write: return rma_.writes.on_first(channel, segment, payload);
+    case SegmentKind::write_next: return rma_.writes.on_next(channel, payload);
+    case SegmentKind::write_announce: return rma_.writes.on_announce(channel, segment);
+    case SegmentKind::read: return rma_.reads.on_request(channel, segment);
     case SegmentKind::read_failed: return pulls_.on_read_failed(channel, segment);
     case SegmentKind::atomic: return atomics_.on_request(channel, segment, payload);
     case SegmentKind::fetched: return atomics_.on_fetched(channel, segment, payload);
@@ -92,6 +93,7 @@ void Messenger::fail(Channel& channel, Status status, bool directed) {
   channel.peer_closed = false;
   channel.carrier = nullptr;
   channel.memory = nullptr;
+  channel.rma.reached = {};
   pulls_.reschedule();
 }
 

@@ -10,6 +10,7 @@
 //   PullReceiver        everything that is pulled (with PullBudget, DirectCopy, MultiReceive)
 //   Matcher             posted receives and unexpected messages
 //   EagerProtocol, RendezvousProtocol, RmaWriteProtocol, RmaReadProtocol, AtomicProtocol, DatagramProtocol
+//   InitiatorRma        remote writes and reads without the target, where its memory is in reach
 //   ChannelSender       turns of the requests of one channel
 //
 // The engine calls it under the engine lock and drives the carriers; the messenger only posts to them.
@@ -18,6 +19,7 @@
 
 #include "protocol/channel_sender.h"
 #include "protocol/datagram_protocol.h"
+#include "protocol/initiator_rma.h"
 
 namespace cluster::protocol {
 
@@ -32,8 +34,14 @@ class Messenger {
     Status status;
     return eager_.post_now(channel, op, status) ? status : sender_.enqueue(channel, op);
   }
-  Status write(Channel& channel, const WriteOp& op) { return writes_.write(channel, op); }
-  Status read(Channel& channel, const ReadOp& op) { return reads_.read(channel, op); }
+  Status write(Channel& channel, const WriteOp& op) {
+    if (channel.rma.reached.regions != nullptr && rma_.alone.write(channel, op)) return Status::ok;
+    return rma_.writes.write(channel, op);
+  }
+  Status read(Channel& channel, const ReadOp& op) {
+    if (channel.rma.reached.regions != nullptr && rma_.alone.read(channel, op)) return Status::ok;
+    return rma_.reads.read(channel, op);
+  }
   Status atomic(Channel& channel, const AtomicRmaOp& op) { return atomics_.post(channel, op); }
   /// Operations that may still begin.
   std::size_t tx_size_left() const { return outgoing_.left(); }
@@ -92,8 +100,11 @@ class Messenger {
   Matcher matcher_;
   EagerProtocol eager_;
   RendezvousProtocol rendezvous_;
-  RmaWriteProtocol writes_;
-  RmaReadProtocol reads_;
+  struct Rma {
+    InitiatorRma alone;
+    RmaWriteProtocol writes;
+    RmaReadProtocol reads;
+  } rma_;
   AtomicProtocol atomics_;
   DatagramProtocol datagrams_;
   ChannelSender sender_;

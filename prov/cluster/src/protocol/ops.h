@@ -24,6 +24,8 @@ struct Ordering {
   bool write_after_read = false;
   bool write_after_write = false;
   bool send_after_read = false;
+  bool read_after_send = false;   ///< sends may be overtaken only by what the initiator does alone
+  bool write_after_send = false;  ///< likewise
 };
 
 /// When a send counts as complete (fi_cq(3), completion levels).

@@ -1,19 +1,26 @@
 // Registered memory: what peers may read and write, by key. Shared by the endpoints of a domain.
 //
-// Memory is touched only under the lock, so that once remove() returns nothing of a region is read
-// or written any more, and so that atomics on it exclude every other way this provider touches it.
+// Here memory is touched only under the lock, so that once remove() returns nothing of a region is read
+// or written any more, and so that atomics on it exclude each other and what travels in segments.
 // The lock is held for one segment's copy at a time.
+//
+// Peers on this node may reach regions without this side (RegionOffers): they exclude nothing but the end of
+// a region, for which remove() waits. What this side has to count, it serves.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "base/biased_lock.h"
+#include "carrier/remote_regions.h"
 #include "protocol/ops.h"
 
 namespace cluster::protocol {
+
+using carrier::RegionOffers;
 
 class Counter;
 
@@ -31,16 +38,25 @@ struct MemoryRegion {
 
 class RegionTable {
  public:
-  explicit RegionTable(ThreadFence fence = nullptr) : lock_(fence) {}
+  /// `offers` may be null: then this side serves every access.
+  explicit RegionTable(ThreadFence fence = nullptr, std::unique_ptr<RegionOffers> offers = nullptr)
+      : lock_(fence), offers_(std::move(offers)) {}
 
   /// False if the key is in use.
   bool add(std::uint64_t key, const MemoryRegion& region) {
-    const std::lock_guard guard(lock_);
-    return regions_.emplace(key, region).second;
+    {
+      const std::lock_guard guard(lock_);
+      if (!regions_.emplace(key, region).second) return false;
+    }
+    if (offers_ != nullptr) offers_->offer(key, offered(region));
+    return true;
   }
-  void remove(std::uint64_t key) {
+  /// False if a peer uses the region and does not come to an end: then it is still there.
+  bool remove(std::uint64_t key) {
+    if (offers_ != nullptr && !offers_->withdraw(key)) return false;
     const std::lock_guard guard(lock_);
     regions_.erase(key);
+    return true;
   }
   void count(std::uint64_t key, Counter* reads, Counter* writes) {
     const std::lock_guard guard(lock_);
@@ -48,6 +64,12 @@ class RegionTable {
     if (found == regions_.end()) return;
     if (reads != nullptr) found->second.reads = reads;
     if (writes != nullptr) found->second.writes = writes;
+    if (offers_ != nullptr) offers_->change(key, offered(found->second));
+  }
+  /// Peers of an endpoint on this node reach the regions until the handle is dropped. Those accesses that the
+  /// endpoint counts are served.
+  std::shared_ptr<void> serve(const SocketAddress& endpoint, bool counts_reads, bool counts_writes) {
+    return offers_ != nullptr ? offers_->serve(endpoint, counts_reads, counts_writes) : nullptr;
   }
 
   /// Calls visit(bytes, region) with the bytes of the range; false if it is not inside a region that allows
@@ -74,7 +96,18 @@ class RegionTable {
   }
 
  private:
+  static carrier::OfferedRegion offered(const MemoryRegion& region) {
+    return {.base = reinterpret_cast<std::uintptr_t>(region.base),
+            .start = region.start,
+            .length = region.length,
+            .readable = region.readable,
+            .writable = region.writable,
+            .reads_served = region.reads != nullptr,
+            .writes_served = region.writes != nullptr};
+  }
+
   BiasedLock lock_;
+  std::unique_ptr<RegionOffers> offers_;
   std::unordered_map<std::uint64_t, MemoryRegion> regions_;
 };
 

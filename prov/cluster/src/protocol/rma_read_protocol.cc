@@ -36,8 +36,11 @@ void RmaReadProtocol::begin(Channel& channel, const ReadOp& op, const RmaRange& 
 
 void RmaReadProtocol::start(QueuedRead& queued) {
   ReadRequest& request = *queued.read;
+  const std::optional<Status> outcome = alone_.read_now(queued);
   outgoing_.complete(queued, Status::ok);
-  pulls_.start(request);
+  if (!outcome) return pulls_.start(request);
+  if (request.range.group != nullptr && request.total > 0) --request.range.group->unrequested;
+  pulls_.complete(request, *outcome);
 }
 
 void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment) {

@@ -3,7 +3,7 @@
 // of the regions, so that a region that has been closed is never read again.
 #pragma once
 
-#include "protocol/outgoing_requests.h"
+#include "protocol/initiator_rma.h"
 #include "protocol/pull_receiver.h"
 
 namespace cluster::protocol {
@@ -11,8 +11,13 @@ namespace cluster::protocol {
 class RmaReadProtocol {
  public:
   RmaReadProtocol(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
-                  ControlSender& control, PullReceiver& pulls)
-      : context_(context), outgoing_(outgoing), reporter_(reporter), control_(control), pulls_(pulls) {}
+                  ControlSender& control, PullReceiver& pulls, InitiatorRma& alone)
+      : context_(context),
+        outgoing_(outgoing),
+        reporter_(reporter),
+        control_(control),
+        pulls_(pulls),
+        alone_(alone) {}
 
   // --- initiator ---
   Status read(Channel& channel, const ReadOp& op);
@@ -33,6 +38,7 @@ class RmaReadProtocol {
   CompletionReporter& reporter_;
   ControlSender& control_;
   PullReceiver& pulls_;
+  InitiatorRma& alone_;
 };
 
 }  // namespace cluster::protocol

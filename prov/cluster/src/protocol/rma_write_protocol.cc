@@ -53,6 +53,12 @@ bool RmaWriteProtocol::advance(WriteRequest& request) {
     outgoing_.complete(request, range.group->status);
     return true;
   }
+  if (request.posted == 0) {
+    if (const std::optional<Status> outcome = alone_.write_now(request)) {
+      outgoing_.complete(request, *outcome);
+      return true;
+    }
+  }
   Carrier& carrier = *channel.carrier;
   wire::Segment segment{
       .kind = wire::SegmentKind::write,

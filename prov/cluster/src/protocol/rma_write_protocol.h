@@ -6,7 +6,7 @@
 // write before it. Other operations wait likewise if the endpoint was opened with such an order (Ordering).
 #pragma once
 
-#include "protocol/outgoing_requests.h"
+#include "protocol/initiator_rma.h"
 #include "protocol/pull_receiver.h"
 
 namespace cluster::protocol {
@@ -14,8 +14,13 @@ namespace cluster::protocol {
 class RmaWriteProtocol {
  public:
   RmaWriteProtocol(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
-                   ControlSender& control, PullReceiver& pulls)
-      : context_(context), outgoing_(outgoing), reporter_(reporter), control_(control), pulls_(pulls) {}
+                   ControlSender& control, PullReceiver& pulls, InitiatorRma& alone)
+      : context_(context),
+        outgoing_(outgoing),
+        reporter_(reporter),
+        control_(control),
+        pulls_(pulls),
+        alone_(alone) {}
 
   // --- initiator ---
   Status write(Channel& channel, const WriteOp& op);
@@ -36,6 +41,7 @@ class RmaWriteProtocol {
   CompletionReporter& reporter_;
   ControlSender& control_;
   PullReceiver& pulls_;
+  InitiatorRma& alone_;
 };
 
 }  // namespace cluster::protocol

@@ -36,9 +36,8 @@ inline constexpr std::uint64_t kTransmitOpFlags =
 inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MORE | FI_MULTI_RECV;
 /// Every order is supported, at any size. Those that cost nothing are always granted; the others may delay
 /// operations (protocol/ops.h: Ordering) and are granted on request.
-inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RAS | FI_ORDER_WAS |
-                                            FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
-                                            FI_ORDER_ATOMIC_WAW;
+inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_ATOMIC_RAR |
+                                            FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
 inline constexpr std::uint64_t kMessageOrder =
     FI_ORDER_STRICT | kFreeOrder | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW;
 

@@ -12,6 +12,8 @@
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"
 #include "shm/local_listener.h"
+#include "shm/peer_regions.h"
+#include "shm/region_directory.h"
 
 namespace cluster::provider {
 namespace {
@@ -68,6 +70,9 @@ std::uint64_t real_time_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
+
+/// True if processes of this node may read and write each other's memory, as far as the user is concerned.
+bool reaches_memory(const engine::EngineSettings& settings) { return settings.shm && settings.single_copy; }
 
 /// Null, with the reason, if peers on this node are not reached through shared memory.
 std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uint64_t epoch,
@@ -131,11 +136,19 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             name.text().c_str(), joined(setup.interfaces).c_str(), link->name(), link->frame_max(),
             setup.shm ? "on" : "off: ", setup.shm ? "" : no_shm_reason.c_str());
+  std::unique_ptr<carrier::RegionConnector> region_connector;
+  if (sessions && reaches_memory(settings))
+    region_connector = std::make_unique<shm::PeerRegionConnector>(log_);
   auto engine = std::make_unique<engine::Engine>(
       engine::EngineParts{environment, settings, name, epoch, std::move(link), std::move(shm),
-                          std::move(resources), type, std::move(rails.rails)});
+                          std::move(resources), type, std::move(rails.rails), std::move(region_connector)});
   engine->set_progress_client(run_in_background(*engine, setup));
   return engine;
+}
+
+std::unique_ptr<protocol::RegionOffers> Machine::open_region_offers() {
+  if (!reaches_memory(options_.settings())) return nullptr;
+  return std::make_unique<shm::RegionDirectory>(clock_, random_, log_);
 }
 
 /// Until the handle is released, the progress thread runs the engine and answers cluster-info about it.

@@ -36,7 +36,7 @@ class SendQueue final : public carrier::Carrier {
   /// True if frames are unacknowledged, none waits to be sent, and another segment like the last would fit
   /// into the open frame: then sending that frame may wait for it.
   bool may_coalesce() const;
-  bool drained() const { return !builder_.open() && window_.first() == window_.end(); }
+  bool drained() const override { return !builder_.open() && window_.first() == window_.end(); }
   bool has_open_frame() const { return builder_.open(); }
   /// Queues the open frame, however full it is.
   void close_open_frame() { builder_.close(); }

@@ -22,11 +22,10 @@ class Outbox final : public carrier::Carrier {
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
   bool acked_on_post() const override { return true; }
+  bool drained() const override { return writer_.drained(); }
 
   /// True once the peer is gone or has broken the ring's rules (a system call).
   bool peer_gone();
-  /// True if the peer has taken everything out of the ring.
-  bool drained() const { return writer_.drained(); }
   /// Bytes of memory that are mapped; pages that were never used take no memory.
   std::size_t footprint() const { return memory_.bytes().size(); }
 

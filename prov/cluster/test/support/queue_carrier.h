@@ -27,6 +27,7 @@ class QueueCarrier final : public carrier::Carrier {
   std::size_t payload_max(const wire::Segment&) const override { return segment_payload; }
   std::size_t eager_limit() const override { return eager_max; }
   bool acked_on_post() const override { return at_once; }
+  bool drained() const override { return items.empty(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode,
             carrier::Token token) override {
     if (items.size() >= capacity) return false;

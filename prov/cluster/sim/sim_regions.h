@@ -1,0 +1,35 @@
+// Regions of other processes that an engine reaches alone, as on one node: a pair of hosts may be such a pair,
+// whatever the network between them does. Most accesses copy at once; some are left to the target, a part of the
+// bytes copied, as if the kernel had not let all of them through.
+#pragma once
+
+#include <vector>
+
+#include "carrier/remote_regions.h"
+#include "protocol/region_table.h"
+#include "sim/seeded_random.h"
+#include "sim/sim_network.h"
+
+namespace cluster::sim {
+
+class SimRegions {
+ public:
+  SimRegions(std::uint64_t seed, std::uint32_t hosts) : seed_(seed), processes_(hosts) {}
+
+  /// A process of the host begins, with these regions, or ends (null).
+  void set(HostNumber host, protocol::RegionTable* regions);
+  std::unique_ptr<carrier::RegionConnector> connector(HostNumber from);
+
+ private:
+  class Connector;
+  class Reached;
+  struct Process {
+    protocol::RegionTable* regions = nullptr;
+    std::uint32_t number = 0;  ///< of those that the host has had
+  };
+
+  std::uint64_t seed_;
+  std::vector<Process> processes_;
+};
+
+}  // namespace cluster::sim

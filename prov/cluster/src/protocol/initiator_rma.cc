@@ -1,0 +1,103 @@
+#include "protocol/initiator_rma.h"
+
+namespace cluster::protocol {
+namespace {
+
+/// True if a read or write by the initiator must not take effect before this operation does.
+bool comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order) {
+  if (before.fence && before.state == OutgoingRequest::State::queued) return true;
+  const bool after_read = is_read ? order.read_after_read : order.write_after_read;
+  const bool after_write = is_read ? order.read_after_write : order.write_after_write;
+  switch (before.kind) {
+    case OutgoingRequest::Kind::message: return is_read ? order.read_after_send : order.write_after_send;
+    case OutgoingRequest::Kind::write: return after_write;
+    case OutgoingRequest::Kind::queued_read: return after_read;
+    case OutgoingRequest::Kind::atomic: return after_read || after_write;
+    case OutgoingRequest::Kind::read_response:
+    case OutgoingRequest::Kind::atomic_response: break;  // the peer's operations
+  }
+  return false;
+}
+
+std::optional<Status> status_of(RemoteRegions::Outcome outcome) {
+  if (outcome == RemoteRegions::Outcome::unsuited) return std::nullopt;
+  return outcome == RemoteRegions::Outcome::done ? Status::ok : Status::access;
+}
+
+}  // namespace
+
+/// True if something is under way that comes first and was posted before `own` (null: anything).
+bool InitiatorRma::comes_behind(const Channel& channel, const OutgoingRequest* own, bool is_read) const {
+  const Ordering& order = context_.bindings.ordering;
+  for (const OutgoingRequest* before = channel.outgoing.front(); before != nullptr && before != own;
+       before = channel.outgoing.after(*before)) {
+    if (comes_first(*before, is_read, order)) return true;
+  }
+  // Messages that were sent at once are not among those: they lie in the carrier.
+  return (is_read ? order.read_after_send : order.write_after_send) && !channel.carrier->drained();
+}
+
+bool InitiatorRma::overtakes(const Channel& channel, bool fence, bool is_read) const {
+  const Ordering& order = context_.bindings.ordering;
+  const bool after_reads = fence || (is_read ? order.read_after_read : order.write_after_read);
+  if (after_reads && channel.rma.reads > 0) return true;
+  if (fence && !channel.outgoing.empty()) return true;
+  return comes_behind(channel, nullptr, is_read);
+}
+
+std::optional<Status> InitiatorRma::write_now(const WriteRequest& request) {
+  Channel& channel = *request.channel;
+  if (channel.rma.reached.regions == nullptr || request.has_data || comes_behind(channel, &request, false))
+    return std::nullopt;
+  const RmaIov& range = request.range.remote;
+  return status_of(channel.rma.reached.regions->write(range.key, range.address,
+                                                      {request.slices.all(), request.base, range.length}));
+}
+
+std::optional<Status> InitiatorRma::read_now(const QueuedRead& queued) {
+  Channel& channel = *queued.channel;
+  const ReadRequest& request = *queued.read;
+  if (channel.rma.reached.regions == nullptr || comes_behind(channel, &queued, true)) return std::nullopt;
+  const RmaIov& range = request.range.remote;
+  if (range.length == 0) return Status::ok;
+  return status_of(channel.rma.reached.regions->read(range.key, range.address, request.buffers(),
+                                                     request.base, range.length));
+}
+
+template <typename Access>
+bool InitiatorRma::act(Channel& channel, const RmaOp& op, Completion::Kind kind, Access&& access) {
+  // If it has to go the general way after all, it must be taken there: what is refused has no effect.
+  if (outgoing_.left() < op.remote.size()) return false;
+  if (overtakes(channel, op.fence, kind == Completion::Kind::read)) return false;
+  Status status = Status::ok;
+  std::size_t base = 0;
+  for (const RmaIov& range : op.remote) {
+    const std::optional<Status> outcome = status_of(access(range, base));
+    // What is done of it will be done again: the buffers are still what they were.
+    if (!outcome) return false;
+    if (*outcome != Status::ok) status = *outcome;
+    base += range.length;
+  }
+  ++context_.counters.rma_alone;
+  reporter_.rma_completed(kind, nullptr, op.context, op.report, status, channel);
+  return true;
+}
+
+bool InitiatorRma::write(Channel& channel, const WriteOp& op) {
+  if (op.has_data) return false;
+  const bool over = act(channel, op, Completion::Kind::write, [&](const RmaIov& range, std::size_t base) {
+    return channel.rma.reached.regions->write(range.key, range.address, {op.slices, base, range.length});
+  });
+  if (over) context_.counters.bytes_sent += op.length;
+  return over;
+}
+
+/// A read of nothing is complete without a region, as it is in the general way.
+bool InitiatorRma::read(Channel& channel, const ReadOp& op) {
+  return act(channel, op, Completion::Kind::read, [&](const RmaIov& range, std::size_t base) {
+    if (range.length == 0) return RemoteRegions::Outcome::done;
+    return channel.rma.reached.regions->read(range.key, range.address, op.slices, base, range.length);
+  });
+}
+
+}  // namespace cluster::protocol
