@@ -1,5 +1,7 @@
 #include "base/biased_lock.h"
 
+#include <thread>
+
 namespace cluster {
 
 void BiasedLock::lock_with_others() {
@@ -27,15 +29,15 @@ bool BiasedLock::try_lock_with_others() {
 }
 
 void BiasedLock::end_ownership() {
-  if (owner_.load(std::memory_order_relaxed) == ThreadId{}) return;
-  owner_.store(ThreadId{}, std::memory_order_relaxed);
+  if (owner_.load(std::memory_order_relaxed) == nullptr) return;
+  owner_.store(nullptr, std::memory_order_relaxed);
   fence_();
 }
 
 /// The only place where a thread becomes the owner.
 void BiasedLock::note_entry() {
   entered_as_owner_ = false;
-  const ThreadId self = std::this_thread::get_id();
+  const ThreadId self = this_thread();
   run_ = self == last_ ? run_ + 1 : 0;
   last_ = self;
   if (run_ < kEntriesToBias || fence_ == nullptr) return;
