@@ -34,6 +34,17 @@ std::size_t peek(RingReader& reader) {
   return sum + 1;
 }
 
+/// The same for the fast lane; 0: it is left to peek().
+std::size_t peek_short(RingReader& reader) {
+  ShortMessage message;
+  if (!reader.peek_short(message)) return 0;
+  if (message.header.size() + message.header.length > Slot::kInlineBytes) __builtin_trap();
+  std::size_t sum = 0;
+  for (std::size_t i = 0; i < message.header.length; ++i)
+    sum += std::to_integer<std::size_t>(message.payload[i]);
+  return sum + 1;
+}
+
 /// A message that was right until some of its bytes were changed. What is believed of it must make sense.
 void read_hello(FuzzedDataProvider& input) {
   constexpr std::byte kIp[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
@@ -73,7 +84,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       case 2: corrupt(input, memory); break;
       default: {
-        const std::size_t sum = peek(reader);
+        std::size_t sum = number % 2 == 0 ? peek_short(reader) : 0;
+        if (sum == 0) sum = peek(reader);
         seen = seen + sum;
         if (sum != 0) reader.pop();
       }

@@ -23,6 +23,15 @@ class Outbox final : public carrier::Carrier {
             carrier::Token token) override;
   bool acked_on_post() const override { return true; }
   bool drained() const override { return writer_.drained(); }
+  /// post() of a message of which header and payload fit into Slot::kInlineBytes.
+  bool post_short(const wire::EagerHeader& header, const void* payload) {
+    if (!writer_.post_short(header, payload)) [[unlikely]]
+      return false;
+    if (writer_.take_doorbell_request()) [[unlikely]]
+      socket_.send_doorbell();
+    ++environment_.counters.shm_sent;
+    return true;
+  }
 
   /// True once the peer is gone or has broken the ring's rules (a system call).
   bool peer_gone();

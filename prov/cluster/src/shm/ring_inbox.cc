@@ -18,18 +18,15 @@ bool RingInbox::peek(PeekedSegment& segment) {
     unsettle();
     return true;
   }
-  if (reader_.take_doorbell_request()) socket_.send_doorbell();
-  if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
+  settle_empty();
   if (reader_.broken()) [[unlikely]]
     report_violation();
   return false;
 }
 
-void RingInbox::pop() {
-  reader_.pop();
-  watch(reader_.next_word(), reader_.next_value());
+void RingInbox::settle_empty() {
   if (reader_.take_doorbell_request()) socket_.send_doorbell();
-  ++environment_.counters.shm_received;
+  if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
 }
 
 void RingInbox::report_violation() {

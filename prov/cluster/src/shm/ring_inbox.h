@@ -17,8 +17,17 @@ class RingInbox final : public Inbox {
   RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
             const Environment& environment);
 
+  RingInbox* ring() override { return this; }
   bool peek(PeekedSegment& segment) override;
+  /// Shows the next segment if it is a short message; false: peek() says what there is.
+  bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
   void pop() override;
+  /// True if there is no segment; then unchanged() says so until one comes.
+  bool found_empty() {
+    if (!reader_.found_empty()) return false;
+    settle_empty();
+    return true;
+  }
   const SocketAddress& peer() const override { return hello_.writer; }
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
@@ -30,6 +39,7 @@ class RingInbox final : public Inbox {
   void clear_doorbell() override { socket_.clear_doorbell(); }
 
  private:
+  void settle_empty();
   void report_violation();
 
   RingReader reader_;
@@ -40,5 +50,14 @@ class RingInbox final : public Inbox {
   Hello hello_;
   bool violation_reported_ = false;
 };
+
+inline void RingInbox::pop() {
+  reader_.pop();
+  unsettle();
+  watch(reader_.next_word(), reader_.next_value());
+  if (reader_.take_doorbell_request()) [[unlikely]]
+    socket_.send_doorbell();
+  ++environment_.counters.shm_received;
+}
 
 }  // namespace cluster::shm

@@ -4,15 +4,6 @@
 #include <cstring>
 
 namespace cluster::shm {
-namespace {
-
-/// One read each: the compiler may not read a value again that the peer may have changed meanwhile.
-template <typename Integer>
-Integer once(const Integer& field) {
-  return static_cast<const volatile Integer&>(field);
-}
-
-}  // namespace
 
 RingReader::RingReader(Bytes memory, const Geometry& geometry)
     : ring_(memory, geometry),

@@ -8,9 +8,16 @@
 
 #include "shm/doorbell_word.h"
 #include "shm/layout.h"
+#include "wire/eager_header.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {
+
+/// A whole eager message that lies in its slot; valid until pop().
+struct ShortMessage {
+  wire::EagerHeader header;
+  const std::byte* payload = nullptr;
+};
 
 class RingReader {
  public:
@@ -23,7 +30,15 @@ class RingReader {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence == next_value() ? read(segment, payload) : find_nothing(sequence);
   }
-  /// Gives back what peek() showed.
+  /// Shows the next segment if it is a short message; otherwise false, and peek() judges it. What peek() has
+  /// shown is not shown again.
+  bool peek_short(ShortMessage& message);
+  /// True if peek() would find nothing, and the writer has not broken the rules.
+  bool found_empty() {
+    const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
+    return sequence != next_value() && !find_nothing(sequence) && !broken_;
+  }
+  /// Gives back what peek() or peek_short() showed.
   void pop() {
     ++position_;
     arena_taken_ += block_;
@@ -58,6 +73,12 @@ class RingReader {
   /// The part of slots, or of the arena, that may be taken without being published.
   static constexpr std::uint32_t kLagFraction = 4;
 
+  /// One read each: the compiler may not read a value again that the peer may have changed meanwhile.
+  template <typename Integer>
+  static Integer once(const Integer& field) {
+    return static_cast<const volatile Integer&>(field);
+  }
+
   bool find_nothing(std::uint32_t sequence);
   bool read(wire::Segment& segment, ConstBytes& payload);
   bool set_broken();
@@ -77,5 +98,21 @@ class RingReader {
   bool broken_ = false;
   std::byte slot_copy_[Slot::kInlineBytes];  ///< of the slot shown: out of the writer's reach
 };
+
+inline bool RingReader::peek_short(ShortMessage& message) {
+  const Slot& slot = ring_.slot(position_);
+  if (std::atomic_ref(next_word()).load(std::memory_order_acquire) != next_value() || shown_ || broken_)
+    return false;
+  if (!message.header.read(slot.inline_bytes) || once(slot.offset) != Slot::kInline) return false;
+  const std::size_t header_size = message.header.size();
+  const std::uint32_t length = message.header.length;
+  if (once(slot.header_size) != header_size || once(slot.length) != length ||
+      length > Slot::kInlineBytes - header_size) [[unlikely]] {
+    return false;
+  }
+  message.payload = slot.inline_bytes + header_size;
+  block_ = 0;
+  return true;
+}
 
 }  // namespace cluster::shm

@@ -10,6 +10,7 @@
 #include "base/short_copy.h"
 #include "shm/doorbell_word.h"
 #include "shm/layout.h"
+#include "wire/eager_header.h"
 #include "wire/segment.h"
 
 namespace cluster::shm {
@@ -24,6 +25,9 @@ class RingWriter {
   /// Writes one segment; false if there is no space for it now. payload.length must be segment.length and at
   /// most payload_max().
   bool post(const wire::Segment& segment, const Gather& payload);
+
+  /// The same for a whole eager message of which header and payload fit into Slot::kInlineBytes.
+  bool post_short(const wire::EagerHeader& header, const void* payload);
 
   /// True if the reader's doorbell must be rung now, for what was posted.
   bool take_doorbell_request() { return segment_doorbell_.take_request(); }
@@ -44,6 +48,7 @@ class RingWriter {
     read_head();
     return position_ - head_ < ring_.slot_count();
   }
+  void publish(Slot& slot, std::size_t header_size, std::uint32_t length, std::uint32_t offset);
   bool reserve(std::uint32_t bytes, std::uint32_t& offset);
   bool arena_free(std::uint32_t bytes) const {
     return bytes <= ring_.arena_bytes() - (arena_end_ - arena_begin_);
@@ -79,13 +84,30 @@ inline bool RingWriter::post(const wire::Segment& segment, const Gather& payload
     if (!reserve(block_bytes(length), offset)) return false;
     payload.copy_to(ring_.arena + offset);
   }
+  publish(slot, header_size, length, offset);
+  return true;
+}
+
+inline bool RingWriter::post_short(const wire::EagerHeader& header, const void* payload) {
+  assert(header.size() + header.length <= Slot::kInlineBytes);
+  if (!slot_free()) [[unlikely]]
+    return false;
+  Slot& slot = ring_.slot(position_);
+  header.write(slot.inline_bytes);
+  copy_short(slot.inline_bytes + header.size(), static_cast<const std::byte*>(payload), header.length);
+  publish(slot, header.size(), header.length, Slot::kInline);
+  return true;
+}
+
+/// Header and payload are written: the reader may see the segment.
+inline void RingWriter::publish(Slot& slot, std::size_t header_size, std::uint32_t length,
+                                std::uint32_t offset) {
   slot.length = length;
   slot.offset = offset;
   slot.header_size = static_cast<std::uint8_t>(header_size);
   arena_ends_[position_ & ring_.slot_mask] = arena_end_;
   ++position_;
   std::atomic_ref(slot.sequence).store(position_, std::memory_order_release);
-  return true;
 }
 
 }  // namespace cluster::shm

@@ -43,6 +43,64 @@ TEST_F(RingReaderTest, ShowsTheSameUntilItIsTaken) {
   EXPECT_FALSE(reader.broken());
 }
 
+TEST_F(RingReaderTest, ShowsShortMessagesInTheirSlots) {
+  ShortMessage message;
+  EXPECT_FALSE(reader.peek_short(message)) << "nothing there";
+  EXPECT_TRUE(reader.found_empty());
+  const Message sent(7, 32);
+  ASSERT_TRUE(writer.post_short({.length = 32, .tagged = true, .tag = 7}, sent.bytes.data()));
+  post(8, 8);
+  post(9, 33);
+  EXPECT_FALSE(reader.found_empty());
+  for (const std::uint64_t number : {7u, 8u}) {
+    ASSERT_TRUE(reader.peek_short(message)) << "by either way of writing";
+    const Message expected(number, message.header.length);
+    EXPECT_TRUE(expected.equals(expected.segment, {message.payload, message.header.length}));
+    EXPECT_EQ(message.header.tag, number);
+    reader.pop();
+  }
+  EXPECT_FALSE(reader.peek_short(message)) << "its payload lies in the arena";
+  ASSERT_TRUE(peek());
+  EXPECT_TRUE(Message(9, 33).equals(segment, payload));
+  reader.pop();
+  EXPECT_TRUE(reader.found_empty());
+  EXPECT_EQ(head(), 3u);
+}
+
+TEST_F(RingReaderTest, WhatIsShownStaysWhereItIs) {
+  ShortMessage message;
+  post(1, 8);
+  ASSERT_TRUE(peek());
+  EXPECT_FALSE(reader.peek_short(message)) << "peek() has shown it";
+  reader.pop();
+  post(2, 8);
+  EXPECT_TRUE(reader.peek_short(message));
+}
+
+TEST_F(RingReaderTest, ShortMessagesThatContradictThemselvesAreLeftToTheGate) {
+  const std::function<void(Slot&)> corruptions[] = {
+      [](Slot& slot) { slot.length = 9; },
+      [](Slot& slot) { slot.header_size = 8; },
+      [](Slot& slot) { slot.header_size = 24; },
+      [](Slot& slot) { slot.offset = 0; },
+      [](Slot& slot) { slot.inline_bytes[4] = std::byte{200}; },
+      [](Slot& slot) {
+        slot.length = 200;
+        slot.inline_bytes[4] = std::byte{200};
+      },
+  };
+  for (const auto& corrupt : corruptions) {
+    RingMemory bad;
+    RingWriter into(bad.bytes(), bad.geometry);
+    RingReader from(bad.bytes(), bad.geometry);
+    const Message sent(1, 8);
+    ASSERT_TRUE(into.post(sent.segment, sent.gather()));
+    corrupt(bad.slot(kFirstNumber & (bad.geometry.slots - 1)));
+    ShortMessage message;
+    EXPECT_FALSE(from.peek_short(message));
+  }
+}
+
 TEST_F(RingReaderTest, PublishesAfterAQuarterOfTheSlots) {
   const std::uint32_t quarter = memory.geometry.slots / 4;
   for (std::uint32_t i = 0; i < quarter + 1; ++i) post(i, 8);

@@ -1,0 +1,61 @@
+// The short form of a whole eager message's header: the same bytes as wire/segment.h writes, and nothing else
+// is taken for one.
+#include "wire/eager_header.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace cluster::wire {
+namespace {
+
+using Header = std::array<std::byte, kSegmentHeaderMax>;
+constexpr std::uint64_t kTag = 0x1122334455667788, kData = 0x99aabbccddeeff00;
+
+TEST(EagerHeaderTest, WritesWhatEncodeWritesAndReadsItBack) {
+  for (const bool tagged : {false, true}) {
+    for (const bool has_data : {false, true}) {
+      EagerHeader header{.length = 40, .tagged = tagged, .has_data = has_data};
+      header.tag = tagged ? kTag : 0;
+      header.data = has_data ? kData : 0;
+      Segment segment;
+      segment.flags = static_cast<std::uint8_t>((tagged ? segment_flag::kTagged : 0) |
+                                                (has_data ? segment_flag::kData : 0));
+      segment.length = 40;
+      segment.tag = header.tag;
+      segment.data = header.data;
+      alignas(8) Header written{}, expected{};
+      header.write(written.data());
+      EXPECT_EQ(encode(segment, expected.data()), header.size());
+      EXPECT_EQ(written, expected);
+      EagerHeader read;
+      ASSERT_TRUE(read.read(expected.data()));
+      EXPECT_EQ(read.length, 40u);
+      EXPECT_EQ(read.tagged, tagged);
+      EXPECT_EQ(read.has_data, has_data);
+      EXPECT_EQ(read.tag, header.tag);
+      EXPECT_EQ(read.data, header.data);
+    }
+  }
+}
+
+TEST(EagerHeaderTest, TakesNothingElseForOne) {
+  for (unsigned kind = 0; kind < 256; ++kind) {
+    for (unsigned flags = 0; flags < 256; ++flags) {
+      for (const std::uint16_t detail : {0, 1, 0x100}) {
+        alignas(8) Header bytes{};
+        bytes[0] = static_cast<std::byte>(kind);
+        bytes[1] = static_cast<std::byte>(flags);
+        bytes[2] = static_cast<std::byte>(detail & 0xff);
+        bytes[3] = static_cast<std::byte>(detail >> 8);
+        const bool plain = kind == static_cast<unsigned>(SegmentKind::eager) && detail == 0 &&
+                           (flags & ~unsigned{segment_flag::kTagged | segment_flag::kData}) == 0;
+        EagerHeader header;
+        ASSERT_EQ(header.read(bytes.data()), plain) << kind << ' ' << flags << ' ' << detail;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cluster::wire
