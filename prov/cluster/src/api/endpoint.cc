@@ -219,23 +219,23 @@ ssize_t Endpoint::cancel(void* context) {
 ssize_t Endpoint::access(protocol::WriteOp& op, const TxFlags& flags) noexcept {
   apply(flags, op);
   const EpOptions::Limits& limits = options_.limits(Operation::rma);
-  if (const ssize_t error = check_size(limits, op.length, op.inject)) return error;
+  if (const ssize_t error = limits.check(op.length, op.inject)) return error;
   return post<&engine::Engine::write>(op);
 }
 
 /// FI_INJECT says nothing about buffers that are read into.
 ssize_t Endpoint::access(protocol::ReadOp& op, const TxFlags& flags) noexcept {
   apply(flags, op);
-  if (const ssize_t error = check_size(options_.limits(Operation::rma), op.length, false)) return error;
+  if (const ssize_t error = options_.limits(Operation::rma).check(op.length, false)) return error;
   return post<&engine::Engine::read>(op);
 }
 
 ssize_t Endpoint::access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept {
   apply(flags, op);
   const EpOptions::Limits& limits = options_.limits(Operation::atomic);
-  if (const ssize_t error = check_size(limits, op.length, false)) return error;
+  if (const ssize_t error = limits.check(op.length, false)) return error;
   const std::size_t injected = op.inject ? op.length * op.code.operands() : 0;
-  if (const ssize_t error = check_size(limits, injected, true)) return error;
+  if (const ssize_t error = limits.check(injected, true)) return error;
   return post<&engine::Engine::atomic>(op);
 }
 

@@ -35,6 +35,9 @@ class Endpoint : public fid_ep, public RefCounted {
 
   // Data operations, of enabled endpoints only. `flags` are those of the call, or the endpoint's.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
+  /// The same for a message without flags of its own, along the fast lane. kGeneralRoad: it takes send().
+  ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
+  static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
@@ -65,7 +68,6 @@ class Endpoint : public fid_ep, public RefCounted {
   int ensure_engine();
   void connect_bound();
   void go_live(engine::Engine& engine, const CompletionMode& mode);
-  static ssize_t check_size(const EpOptions::Limits& limits, std::size_t length, bool inject);
   template <auto engine_call, typename Op>
   ssize_t post(const Op& op) noexcept;
   template <auto engine_call, typename Op>
@@ -95,13 +97,6 @@ void apply(const TxFlags& flags, Op& op) {
   op.fence = flags.fence;
 }
 
-/// 0, or a negative libfabric error: the operation is too long, or its data too long to be injected.
-inline ssize_t Endpoint::check_size(const EpOptions::Limits& limits, std::size_t length, bool inject) {
-  if (length <= (inject ? limits.inject_size : limits.max_size)) [[likely]]
-    return 0;
-  return inject ? -FI_EINVAL : -FI_EMSGSIZE;
-}
-
 /// If the engine has no capacity, the call is repeated after a turn of progress (of another thread, if one is
 /// inside), for applications that do nothing but repeat theirs.
 template <auto engine_call, typename Op>
@@ -125,8 +120,18 @@ inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexce
   apply(flags, op);
   op.completion_level = flags.completion_level;
   const EpOptions::Limits& limits = options_.limits(op.tagged ? Operation::tagged : Operation::msg);
-  if (const ssize_t error = check_size(limits, op.length, op.inject)) return error;
+  if (const ssize_t error = limits.check(op.length, op.inject)) return error;
   return post<&engine::Engine::send>(op);
+}
+
+[[gnu::always_inline]] inline ssize_t Endpoint::send_short(fi_addr_t to, const engine::ShortSend& message,
+                                                           std::size_t fast_end) noexcept {
+  if (message.header.length >= fast_end || !message.fits()) return kGeneralRoad;
+  try {
+    return engine_->send_short(to, message) ? 0 : kGeneralRoad;
+  } catch (...) {
+    return -fi_errno_of_exception();
+  }
 }
 
 inline ssize_t Endpoint::receive(const protocol::RecvOp& op) noexcept {

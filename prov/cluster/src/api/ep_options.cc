@@ -85,6 +85,21 @@ void EpOptions::translate_flags() {
   // The success of an injected message is seen by a counter only, which counts at the endpoint's level.
   inject_flags_.completion_level =
       mode_.counts_sends ? tx_flags_.completion_level : protocol::CompletionLevel::inject;
+  find_fast_ends();
+}
+
+/// What a plain send asks for is known here, so that the fast lane compares one number.
+void EpOptions::find_fast_ends() {
+  const Limits& msg = limits_[static_cast<std::size_t>(Operation::msg)];
+  const Limits& tagged = limits_[static_cast<std::size_t>(Operation::tagged)];
+  const std::size_t inject_end = std::min(msg.inject_size, tagged.inject_size) + 1;
+  const std::size_t send_end = std::min({msg.max_size, tagged.max_size, protocol::kInjectMax}) + 1;
+  const auto plain = [](const TxFlags& flags) {
+    return !flags.fence && !flags.more && flags.completion_level != protocol::CompletionLevel::delivery;
+  };
+  const bool selective = mode_.tx_selective || !tx_flags_.report;
+  fast_send_end_ = !plain(tx_flags_) || selective ? 0 : tx_flags_.inject ? inject_end : send_end;
+  fast_inject_end_ = plain(inject_flags_) ? inject_end : 0;
 }
 
 /// Null if there is no such option.
@@ -131,6 +146,7 @@ int EpOptions::set_option(int name, const void* value, std::size_t size) {
   }
   if (wanted > *found) return -FI_EINVAL;
   *found = wanted;
+  find_fast_ends();
   return 0;
 }
 

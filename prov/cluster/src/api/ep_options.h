@@ -6,6 +6,7 @@
 #pragma once
 
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
 
 #include "api/tx_flags.h"
 #include "protocol/ops.h"
@@ -24,6 +25,13 @@ class EpOptions {
   struct Limits {
     std::size_t max_size;
     std::size_t inject_size;
+
+    /// 0, or a negative libfabric error: the operation is too long, or its data too long to be injected.
+    ssize_t check(std::size_t length, bool inject) const {
+      if (length <= (inject ? inject_size : max_size)) [[likely]]
+        return 0;
+      return inject ? -FI_EINVAL : -FI_EMSGSIZE;
+    }
   };
   enum class Operation : std::uint8_t { msg, tagged, rma, atomic };
 
@@ -45,6 +53,9 @@ class EpOptions {
   const TxFlags& tx_flags() const { return tx_flags_; }
   TxFlags tx_flags(std::uint64_t flags) const { return api::tx_flags(flags, mode_.tx_selective); }
   const TxFlags& inject_flags() const { return inject_flags_; }
+  /// Shorter messages may take the fast lane (engine/fast_lane.h); none if plain sends ask for more.
+  std::size_t fast_send_end() const { return fast_send_end_; }
+  std::size_t fast_inject_end() const { return fast_inject_end_; }
   bool report_receives() const { return report_receives_; }
   bool report_receive(std::uint64_t flags) const { return !mode_.rx_selective || (flags & FI_COMPLETION); }
   /// FI_OPT_MIN_MULTI_RECV if the flags make a multi-receive buffer, else 0.
@@ -63,12 +74,15 @@ class EpOptions {
 
  private:
   void translate_flags();
+  void find_fast_ends();
   std::size_t* value_of(int option);
 
   std::uint64_t source_mask_;  ///< all ones without FI_DIRECTED_RECV
   Limits limits_[4];           ///< by Operation
   TxFlags tx_flags_;
   TxFlags inject_flags_;
+  std::size_t fast_send_end_ = 0;
+  std::size_t fast_inject_end_ = 0;
   bool report_receives_ = true;
   CompletionMode mode_;
   std::uint64_t caps_;

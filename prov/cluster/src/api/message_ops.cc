@@ -1,5 +1,6 @@
 // Messages: the ops tables of fi_msg and fi_tagged. Untagged and tagged messages are matched apart; apart
 // from the tag their calls are the same.
+#include <algorithm>
 #include <type_traits>
 
 #include "api/endpoint.h"
@@ -24,7 +25,7 @@ void take_tag(const Message& message, Op& op) {
   }
 }
 
-// --- sending: `op` lacks the buffers ---
+// --- sending: `op` lacks the buffers. Calls that may take the fast lane contain all of it (flatten) ---
 
 [[gnu::always_inline]] inline ssize_t send_buffer(Endpoint& endpoint, const TxFlags& flags,
                                                   const void* buffer, std::size_t size,
@@ -35,15 +36,36 @@ void take_tag(const Message& message, Op& op) {
   return endpoint.send(op, flags);
 }
 
+/// The same message for the fast lane; longer ones do not fit.
+[[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
+                                                           const SendOp& op, bool report) {
+  return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax)),
+                     .tagged = op.tagged,
+                     .has_data = op.has_data,
+                     .tag = op.tag,
+                     .data = op.data},
+          .payload = buffer,
+          .context = op.context,
+          .report = report};
+}
+
 [[gnu::always_inline]] inline ssize_t send_buffer(fid_ep* handle, const void* buffer, std::size_t size,
                                                   SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
+  const std::size_t fast_end = endpoint.options().fast_send_end();
+  const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, true), fast_end);
+  if (result != Endpoint::kGeneralRoad) [[likely]]
+    return result;
   return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));
 }
 
 /// No completion reports the success of an injected message; a failure is reported.
 ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
+  const std::size_t fast_end = endpoint.options().fast_inject_end();
+  const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, false), fast_end);
+  if (result != Endpoint::kGeneralRoad) [[likely]]
+    return result;
   return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, std::move(op));
 }
 
@@ -56,13 +78,13 @@ ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vecto
   return endpoint.send(op, flags);
 }
 
-ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
-             void* context) noexcept {
+[[gnu::flatten]] ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
+                              void* context) noexcept {
   return send_buffer(handle, buffer, size, {.to = to, .context = context});
 }
 
-ssize_t tagged_send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
-                    std::uint64_t tag, void* context) noexcept {
+[[gnu::flatten]] ssize_t tagged_send(fid_ep* handle, const void* buffer, std::size_t size, void*,
+                                     fi_addr_t to, std::uint64_t tag, void* context) noexcept {
   return send_buffer(handle, buffer, size, {.to = to, .context = context, .tag = tag, .tagged = true});
 }
 
@@ -92,34 +114,35 @@ ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noe
   return send_vector(endpoint, tx_flags, message->msg_iov, message->iov_count, std::move(op));
 }
 
-ssize_t inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to) noexcept {
+[[gnu::flatten]] ssize_t inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to) noexcept {
   return inject_buffer(handle, buffer, size, {.to = to});
 }
 
-ssize_t tagged_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to,
-                      std::uint64_t tag) noexcept {
+[[gnu::flatten]] ssize_t tagged_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to,
+                                       std::uint64_t tag) noexcept {
   return inject_buffer(handle, buffer, size, {.to = to, .tag = tag, .tagged = true});
 }
 
-ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
-                 fi_addr_t to, void* context) noexcept {
+[[gnu::flatten]] ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void*,
+                                  std::uint64_t data, fi_addr_t to, void* context) noexcept {
   return send_buffer(handle, buffer, size, {.to = to, .context = context, .data = data, .has_data = true});
 }
 
-ssize_t tagged_senddata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
-                        fi_addr_t to, std::uint64_t tag, void* context) noexcept {
+[[gnu::flatten]] ssize_t tagged_senddata(fid_ep* handle, const void* buffer, std::size_t size, void*,
+                                         std::uint64_t data, fi_addr_t to, std::uint64_t tag,
+                                         void* context) noexcept {
   return send_buffer(
       handle, buffer, size,
       {.to = to, .context = context, .tag = tag, .data = data, .tagged = true, .has_data = true});
 }
 
-ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data,
-                   fi_addr_t to) noexcept {
+[[gnu::flatten]] ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data,
+                                    fi_addr_t to) noexcept {
   return inject_buffer(handle, buffer, size, {.to = to, .data = data, .has_data = true});
 }
 
-ssize_t tagged_injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data,
-                          fi_addr_t to, std::uint64_t tag) noexcept {
+[[gnu::flatten]] ssize_t tagged_injectdata(fid_ep* handle, const void* buffer, std::size_t size,
+                                           std::uint64_t data, fi_addr_t to, std::uint64_t tag) noexcept {
   return inject_buffer(handle, buffer, size,
                        {.to = to, .tag = tag, .data = data, .tagged = true, .has_data = true});
 }

@@ -13,7 +13,7 @@ Engine::Engine(EngineParts parts)
       waiter_(parts_.link.get(), parts_.local_listener.get()),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
       tx_(parts_.link.get(), parts_.environment.clock, peers_, messenger_),
-      local_(peers_, messenger_, waiter_, admission_),
+      local_(peers_, messenger_, waiter_, admission_, parts_.settings.fast_lane),
       sessions_(parts_, peers_, messenger_, tx_),
       closer_(parts_, peers_, messenger_, local_, sessions_),
       carriers_(parts_, peers_, admission_, local_, sessions_, closer_),
@@ -31,17 +31,21 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   const std::lock_guard lock(lock_);
   peers_.attach(addresses);
   messenger_.attach(bindings);
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) FastLane::close(*peer);
 }
 
 /// What send, write, read and atomic have in common: the peer, its carrier, and that the operation leaves at
-/// once, or with those that follow.
+/// once, or with those that follow. The fast lane is closed meanwhile.
 template <typename Act>
 Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
   Peer* const peer = peers_.by_handle(handle);
   if (peer == nullptr) return Status::bad_address;
+  FastLane::close(*peer);
+  loop_.disturb();
   if (peer->channel.carrier == nullptr && !carriers_.open(*peer)) return Status::unreachable;
   const Status status = act(peer->channel);
   if (peer->flow != nullptr) tx_.posted(*peer, more);
+  if (peer->outbox != nullptr) local_.lane().review(*peer);
   loop_.wake_sleepers();
   return status;
 }
@@ -82,6 +86,7 @@ Status Engine::receive(const protocol::RecvOp& op) {
     from = &peer->channel;
   }
   if (op.peek != protocol::Peek::none) loop_.run_once();  // a peek finds what has arrived by now
+  if (messenger_.matcher().stored() != 0) loop_.disturb();
   const Status status = messenger_.matcher().receive(from, op);
   loop_.receive_posted();
   loop_.wake_sleepers();
@@ -148,7 +153,7 @@ void Engine::poll() {
 
 void Engine::try_poll() {
   const std::unique_lock lock(lock_, std::try_to_lock);
-  if (lock.owns_lock()) loop_.run_once(PollScope::due);
+  if (lock.owns_lock() && !loop_.run_calm()) loop_.run_once(PollScope::due);
 }
 
 int Engine::descriptor() {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "base/biased_lock.h"
@@ -52,12 +53,21 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const SocketAddress& name() const { return parts_.name; }
-  /// Must come before the first send or receive. The address table outlives the engine.
+  /// Must come before the first send or receive, and once more for each counter bound later. The address
+  /// table outlives the engine.
   void attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings);
 
   /// Status::ok: accepted (its outcome goes to the bindings). Status::again: no resources now, poll and
   /// repeat. Anything else: refused, no outcome will follow.
   Status send(const protocol::SendOp& op);
+  /// A send without wishes of its own, if the fast lane to that peer is open; false: it has to take send().
+  bool send_short(std::uint64_t to, const ShortSend& message) {
+    const std::unique_lock lock(lock_, std::try_to_lock);
+    if (!lock.owns_lock()) [[unlikely]]
+      return false;
+    Peer* const peer = peers_.used_before(to);
+    return peer != nullptr && local_.lane().send(*peer, message);
+  }
   Status receive(const protocol::RecvOp& op);
   Status write(const protocol::WriteOp& op);
   Status read(const protocol::ReadOp& op);

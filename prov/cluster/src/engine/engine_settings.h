@@ -23,6 +23,7 @@ struct EngineSettings : protocol::MessengerSettings {
   std::uint16_t flow_window = kFlowWindow;   ///< frames in flight in one flow
   Duration ack_delay = kAckDelay;            ///< an acknowledgement is sent after so long at the latest
   Duration peer_timeout = 10s;               ///< a peer that answers nothing for so long is dead
+  bool fast_lane = true;                     ///< short messages inside a node (tests compare both roads)
   Duration linger = 2s;                      ///< longest wait in close for what peers are owed
 };
 

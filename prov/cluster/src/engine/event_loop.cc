@@ -28,23 +28,46 @@ constexpr std::size_t kArrivalsFew = 4;
 /// A process that has connected sends its hello at once; it may be stopped in between.
 constexpr Duration kHelloDelay = 1ms;
 
+/// What is due by the clock, and not because of a message: the budget of messages leaves it out by this name.
+[[gnu::noinline]] bool run_by_clock(EventLoop& loop) {
+  loop.run_once(PollScope::due);
+  return true;
+}
+
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
 
 }  // namespace
 
+/// No remote peer can wait for this endpoint or be waited for.
+inline bool EventLoop::network_silent() const {
+  return network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
+         !messenger_.control().pending() && !tx_.tx_pending() &&
+         (tx_.flows().empty() || !messenger_.busy());
+}
+
 inline bool EventLoop::local_check_due(std::uint64_t ticks, std::uint32_t turn) const {
   return ticks - local_checked_at_ > kTicksPerLocalCheck || turn % kTurnsPerLocalCheck == 0;
 }
 
-/// False if no remote peer can wait for this endpoint or be waited for; never for long.
+/// False while the network is silent; never for long.
 inline bool EventLoop::network_due(std::uint64_t ticks, std::uint32_t turn) const {
   if (local_.inboxes() == 0 || ticks - network_polled_at_ > kTicksPerPoll || turn % kTurnsPerPoll == 0)
     return true;
-  const bool silent = network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
-                      !messenger_.control().pending() && !tx_.tx_pending() &&
-                      (tx_.flows().empty() || !messenger_.busy());
-  return !silent;
+  return !network_silent();
+}
+
+bool EventLoop::run_calm() {
+  const std::uint32_t turn = turns() + 1;
+  if (!calm_ || turn % kTurnsPerPoll == 0) return false;
+  const LocalPeers::Arrivals arrivals = local_.receive_short();
+  if (arrivals == LocalPeers::Arrivals::other) return false;
+  if (arrivals == LocalPeers::Arrivals::none &&
+      parts_.environment.clock.ticks() - network_polled_at_ > kTicksPerPoll) {
+    return run_by_clock(*this);
+  }
+  turns_.store(turn, std::memory_order_relaxed);
+  return true;
 }
 
 bool EventLoop::run_once(PollScope scope) {
@@ -63,10 +86,13 @@ bool EventLoop::run_once(PollScope scope) {
   } else if (messenger_.busy()) {
     messenger_.pump();
   }
+  if (parts_.link == nullptr) network_polled_at_ = ticks;  // run_calm() has nothing else to poll
   if (!peers_.failed().empty()) {
     closer_.close_failed();
     received = true;
   }
+  calm_ = local_.inboxes() != 0 && local_.reads_all() && !local_.holding() &&
+          !local_.self_pending() && !messenger_.busy() && (parts_.link == nullptr || network_silent());
   wake_sleepers();
   return received;
 }
@@ -137,6 +163,7 @@ bool EventLoop::arm() {
 }
 
 void EventLoop::handle_events() {
+  disturb();
   std::array<Waiter::Event, Waiter::kEventsMax> events;
   const std::size_t count = waiter_.collect(events);
   for (const Waiter::Event& event : std::span(events).first(count)) {

@@ -44,6 +44,11 @@ class EventLoop {
 
   /// One turn; true if something came in.
   bool run_once(PollScope scope = PollScope::all);
+  /// The same, for a caller that comes again soon, when at most short messages of this node can have come
+  /// since a turn that left nothing to do. False: no turn was taken, run_once() is due.
+  bool run_calm();
+  /// Something was done outside of turns that the next one has to go on with.
+  void disturb() { calm_ = false; }
   /// How many there have been; also read outside the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
   /// A receive was posted: messages that wait for space in the unexpected store may find it now.
@@ -72,6 +77,7 @@ class EventLoop {
 
  private:
   void check_local_peers(std::uint64_t ticks);
+  bool network_silent() const;
   bool local_check_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool network_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool poll_network();
@@ -89,6 +95,7 @@ class EventLoop {
   CarrierSelector& carriers_;
   NetworkReceiver& network_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
+  bool calm_ = false;  ///< the last turn left nothing to do, and nothing but run_calm() was called since
   /// When each of these happened last, in ticks.
   std::uint64_t network_polled_at_ = 0;
   std::uint64_t local_checked_at_ = 0;

@@ -9,8 +9,6 @@ namespace cluster::engine {
 namespace {
 
 constexpr std::size_t kRingBurst = 64;
-/// Beyond so many rings the quiet ones take turns, so many in each.
-constexpr std::size_t kAlwaysRead = 16;
 constexpr std::size_t kQuietPerTurn = 4;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
 /// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
@@ -25,6 +23,7 @@ void LocalPeers::use_self(Peer& peer, Peer& self) {
 }
 
 void LocalPeers::add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox) {
+  FastLane::close(peer);
   peer.outbox = std::move(outbox);
   waiter_.watch(peer.outbox->descriptor(), peer);
   peer.channel.carrier = peer.outbox.get();
@@ -33,21 +32,24 @@ void LocalPeers::add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox) {
 void LocalPeers::add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox) {
   peer.inbox = std::move(inbox);
   peer.channel.memory = peer.inbox->memory();
+  peer.local.ring = lane_.enabled() ? peer.inbox->ring() : nullptr;
   rings_.push_back(&peer);
   active_ = rings_.size();
   waiter_.watch(peer.inbox->descriptor(), peer);
 }
 
 void LocalPeers::remove(Peer& peer) {
+  FastLane::close(peer);
   if (peer.outbox != nullptr) waiter_.unwatch(peer.outbox->descriptor());
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
     waiter_.unwatch(peer.inbox->descriptor());
     std::erase(rings_, &peer);
     active_ = rings_.size();
+    peer.local.ring = nullptr;
     peer.inbox.reset();
   }
-  peer.ring_held = false;
+  peer.local.held = false;
 }
 
 bool LocalPeers::receive_self() {
@@ -63,9 +65,30 @@ bool LocalPeers::receive_self() {
 bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
   bool received = false;
   for (std::size_t i = 0; i < active_; ++i) received |= receive_ring(*rings_[i]);
-  if (rings_.size() > kAlwaysRead) [[unlikely]]
+  if (!reads_all()) [[unlikely]]
     received |= receive_quiet(scope, turn);
   return received;
+}
+
+/// All of the lane in one function: that is what it is for.
+[[gnu::flatten]] LocalPeers::Arrivals LocalPeers::receive_short() {
+  Arrivals arrivals = Arrivals::none;
+  for (Peer* peer : rings_) {
+    if (peer->inbox->unchanged()) continue;
+    if (peer->local.ring == nullptr) return Arrivals::other;
+    std::size_t count = 0;
+    bool more = true;
+    while (more && count < kRingBurst && lane_.receive(*peer)) {
+      more = peer->inbox->has_next();
+      ++count;
+    }
+    if (count != 0) {
+      peer->local.active = true;
+      arrivals = Arrivals::short_ones;
+    }
+    if (more && count < kRingBurst && !peer->local.ring->found_empty()) return Arrivals::other;
+  }
+  return arrivals;
 }
 
 /// Up to kAlwaysRead rings are all active.
@@ -86,7 +109,7 @@ bool LocalPeers::receive_quiet(PollScope scope, std::uint32_t turn) {
 bool LocalPeers::receive_ring(Peer& peer) {
   if (peer.inbox->unchanged()) return false;
   const bool received = deliver(peer, kRingBurst);
-  peer.ring_active |= received;
+  peer.local.active |= received;
   if (peer.inbox->broken()) peers_.mark_failed(peer, Status::reset);
   return received;
 }
@@ -107,13 +130,13 @@ bool LocalPeers::deliver(Peer& peer, std::size_t limit) {
 
 bool LocalPeers::drain(Peer& peer) {
   deliver(peer, kRingFull);
-  return !peer.ring_held;
+  return !peer.local.held;
 }
 
 /// False: the segment stays where it is until the unexpected store has space for it.
 bool LocalPeers::may_deliver(Peer& peer, const wire::Segment& segment) {
-  const bool was_held = std::exchange(peer.ring_held, !messenger_.matcher().ready(peer.channel, segment));
-  if (!peer.ring_held) [[likely]]
+  const bool was_held = std::exchange(peer.local.held, !messenger_.matcher().ready(peer.channel, segment));
+  if (!peer.local.held) [[likely]]
     return true;
   held_ = true;
   if (!was_held) admission_.note_store_full();
@@ -128,9 +151,9 @@ void LocalPeers::receive_held(std::uint32_t turn) {
 /// Sorts the rings by what they have brought since the last review.
 void LocalPeers::review() {
   const auto quiet =
-      std::partition(rings_.begin(), rings_.end(), [](const Peer* peer) { return peer->ring_active; });
+      std::partition(rings_.begin(), rings_.end(), [](const Peer* peer) { return peer->local.active; });
   active_ = static_cast<std::size_t>(quiet - rings_.begin());
-  for (Peer* peer : rings_) peer->ring_active = false;
+  for (Peer* peer : rings_) peer->local.active = false;
 }
 
 void LocalPeers::check_deaths() {

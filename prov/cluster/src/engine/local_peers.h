@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/admission_control.h"
+#include "engine/fast_lane.h"
 #include "engine/peer_table.h"
 #include "engine/self_carrier.h"
 #include "engine/waiter.h"
@@ -27,8 +28,15 @@ enum class PollScope : std::uint8_t { all, due };
 
 class LocalPeers {
  public:
-  LocalPeers(PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter, AdmissionControl& admission)
-      : peers_(peers), messenger_(messenger), waiter_(waiter), admission_(admission) {}
+  LocalPeers(PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter, AdmissionControl& admission,
+             bool fast_lane)
+      : peers_(peers),
+        messenger_(messenger),
+        waiter_(waiter),
+        admission_(admission),
+        lane_(messenger, fast_lane) {}
+
+  FastLane& lane() { return lane_; }
 
   /// The peer is this endpoint itself; what is sent to it comes from `self`, the peer of this endpoint's
   /// name.
@@ -44,6 +52,12 @@ class LocalPeers {
     if (!rings_.empty()) received |= receive_rings(scope, turn);
     return received;
   }
+  enum class Arrivals : std::uint8_t { none, short_ones, other };
+  /// Delivers what may take the fast lane. `other`: something else has come, perhaps behind that. Only while
+  /// reads_all().
+  Arrivals receive_short();
+  /// There are few rings, and each turn reads all of them.
+  bool reads_all() const { return rings_.size() <= kAlwaysRead; }
   /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
   bool drain(Peer& peer);
   /// Segments wait for the unexpected store.
@@ -63,6 +77,9 @@ class LocalPeers {
   void ring_unheard();
 
  private:
+  /// Beyond so many rings the quiet ones take turns, kQuietPerTurn in each.
+  static constexpr std::size_t kAlwaysRead = 16;
+
   bool receive_self();
   bool receive_rings(PollScope scope, std::uint32_t turn);
   bool receive_quiet(PollScope scope, std::uint32_t turn);
@@ -75,6 +92,7 @@ class LocalPeers {
   protocol::Messenger& messenger_;
   Waiter& waiter_;
   AdmissionControl& admission_;
+  FastLane lane_;
   SelfCarrier self_carrier_;
   Peer* self_ = nullptr;        ///< null until something is sent to it
   std::vector<Peer*> rings_;    ///< peers with an inbox, the active ones in front

@@ -64,10 +64,13 @@ std::uint64_t PeerTable::handle_of(const protocol::Channel& channel) {
 
 void PeerTable::mark_failed(Peer& peer, Status status) {
   const auto is_peer = [&](const Failure& failure) { return failure.peer == &peer; };
+  peer.local.lane = nullptr;
+  peer.local.failed = true;
   if (std::none_of(failed_.begin(), failed_.end(), is_peer)) failed_.push_back({&peer, status});
 }
 
-void PeerTable::clear_failed(const Peer& peer) {
+void PeerTable::clear_failed(Peer& peer) {
+  peer.local.failed = false;
   std::erase_if(failed_, [&](const Failure& failure) { return failure.peer == &peer; });
 }
 

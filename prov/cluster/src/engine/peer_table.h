@@ -39,7 +39,14 @@ struct Peer {
   } pending;
   std::unique_ptr<shm::Outbox> outbox;  ///< through shared memory, towards the peer
   std::unique_ptr<shm::Inbox> inbox;    ///< and from it
-  std::string carrier_reason;           ///< why it is reached the way it is
+  struct Local {
+    shm::Outbox* lane = nullptr;     ///< the outbox, while the fast lane to the peer is open (fast_lane.h)
+    shm::RingInbox* ring = nullptr;  ///< the inbox, if it is a ring
+    bool active = false;  ///< something has come through the inbox since the last review
+    bool held = false;    ///< the next segment of the ring waits for the unexpected store
+    bool failed = false;  ///< marked in PeerTable: it is about to be closed
+  } local;
+  std::string carrier_reason;  ///< why it is reached the way it is
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
     std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table when it was looked up
@@ -50,8 +57,6 @@ struct Peer {
   bool self = false;         ///< this endpoint itself
   bool has_aliases = false;  ///< further addresses lead to it
   bool tx_pending = false;   ///< in TxScheduler's list: its flow has something to do before this turn ends
-  bool ring_active = false;  ///< something has come through its inbox since the last review
-  bool ring_held = false;    ///< the next segment of its ring waits for the unexpected store
 
   const SocketAddress& name() const { return channel.name; }
 };
@@ -85,11 +90,13 @@ class PeerTable final : public protocol::AddressHandles {
   }
   /// Null if the handle is not in the address vector. Constant time once the handle has been used.
   Peer* by_handle(std::uint64_t handle) {
-    if (generation_ == addresses_->generation() && handle < by_handle_.size() &&
-        by_handle_[handle] != nullptr) {
-      return by_handle_[handle];
-    }
-    return look_up(handle);
+    Peer* const peer = used_before(handle);
+    return peer != nullptr ? peer : look_up(handle);
+  }
+  /// Null as well if the handle has not been used since the address vector changed.
+  Peer* used_before(std::uint64_t handle) const {
+    const bool known = generation_ == addresses_->generation() && handle < by_handle_.size();
+    return known ? by_handle_[handle] : nullptr;
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
@@ -100,7 +107,7 @@ class PeerTable final : public protocol::AddressHandles {
   };
   /// The peer shall be closed before the turn ends. The first status counts.
   void mark_failed(Peer& peer, Status status);
-  void clear_failed(const Peer& peer);
+  void clear_failed(Peer& peer);
   const std::vector<Failure>& failed() const { return failed_; }
 
   /// The memory of the frames that the peers' flows send.

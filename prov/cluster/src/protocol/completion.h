@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "base/address.h"
 #include "base/biased_lock.h"
@@ -51,6 +52,23 @@ class CompletionQueue {
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) {}
 
   void push(const Completion& completion);
+  /// The same for a success, written in place: write(entry) sets all but what tells of failures.
+  template <typename Write>
+  void push_success(Write&& write) {
+    Waker* waker = nullptr;
+    {
+      const std::lock_guard guard(lock_);
+      Completion& entry = entries_.push_back();
+      entry.status = Status::ok;
+      write(entry);
+      size_.store(entries_.size(), std::memory_order_release);
+      waker = waker_;
+      if (waker != nullptr) [[unlikely]]
+        waker_ = nullptr;
+    }
+    if (waker != nullptr) [[unlikely]]
+      waker->wake();
+  }
   /// Removes completions from the head while `wanted(completion)` is true, at most `count`, and calls
   /// take(completion) for each. Returns how many.
   template <typename Wanted, typename Take>

@@ -42,6 +42,20 @@ class CreditManager {
     credit.granted = limit;
     advertise(channel);
   }
+  /// accept() and release() of a message that goes past the store, if no credit is to be advertised for that.
+  /// False: it has not been counted.
+  bool pass(Channel& channel, std::uint64_t length) const {
+    Credit& credit = channel.credit;
+    const std::uint64_t charge = charge_of(length);
+    const std::uint64_t ahead = context_.settings.eager_credit - context_.settings.eager_credit / 4;
+    if (length > credit.granted || credit.charged_by_peer + charge > credit.granted ||
+        credit.released + charge + ahead >= credit.granted) {
+      return false;
+    }
+    credit.charged_by_peer += charge;
+    credit.released += charge;
+    return true;
+  }
   void advertise(Channel& channel) {
     control_.send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});
   }

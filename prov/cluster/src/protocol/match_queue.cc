@@ -1,7 +1,5 @@
 #include "protocol/match_queue.h"
 
-#include "protocol/match_key.h"
-
 namespace cluster::protocol {
 namespace {
 

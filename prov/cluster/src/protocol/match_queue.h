@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "protocol/incoming_request.h"
+#include "protocol/match_key.h"
 #include "protocol/posted_index.h"
 #include "protocol/unexpected_index.h"
 
@@ -22,6 +23,15 @@ class MatchQueue {
   /// The first posted receive that matches this message, or null. It leaves the queue, unless it is a
   /// MultiRecvBuffer.
   RecvRequest* match(const Channel* channel, std::uint64_t tag);
+  /// The receive posted first, if it matches this message and many are not posted; else null. It stays.
+  RecvRequest* match_oldest(const Channel* channel, std::uint64_t tag) const {
+    RecvRequest* const oldest = posted_.front();
+    const bool found = oldest != nullptr && !posted_index_.in_use() &&
+                       fits(oldest->from, oldest->tag, oldest->ignore, channel, tag);
+    return found ? oldest : nullptr;
+  }
+  /// Takes out what match_oldest() has found.
+  void withdraw_oldest() { posted_.pop_front(); }
   /// True if there is one.
   bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
   /// The first posted receive with this context; stays in the queue.

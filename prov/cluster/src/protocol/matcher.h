@@ -51,6 +51,7 @@ class Matcher {
   void fail_directed(const Channel& channel, Status status);
 
   std::size_t stored() const { return messages_.alive(); }
+  MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }
   /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
   template <typename Visit>
   void each_directed(Visit&& visit) const {
@@ -62,7 +63,6 @@ class Matcher {
   }
 
  private:
-  MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }
   static void fill(RecvRequest& receive, const RecvOp& op, Channel* from);
   Status post_buffer(Channel* from, const RecvOp& op);
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);

@@ -83,6 +83,15 @@ class Messenger {
   /// Advertises credit again, to make an idle peer acknowledge something.
   void remind(Channel& channel) { credit_.advertise(channel); }
 
+  /// What short messages take that pass by everything else (the engine's fast lane).
+  struct ShortMessageParts {
+    const Context& context;
+    const CreditManager& credit;
+    Matcher& matcher;
+    IncomingPool& receives;
+  };
+  ShortMessageParts short_message_parts() { return {context_, credit_, matcher_, pulls_.pool()}; }
+
   /// True if some operation is under way.
   bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0; }
   /// True if anything here still refers to the channel.

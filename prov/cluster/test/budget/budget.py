@@ -34,7 +34,8 @@ STEPS = {
     TOTAL: "budget_exchanges",
 }
 # What comes by the clock and not with the message is left out: it would count how slow the counting tool is.
-RHYTHMS = ["cluster::engine::EventLoop::poll_network", "cluster::engine::EventLoop::check_local_peers"]
+RHYTHMS = ["cluster::engine::EventLoop::poll_network", "cluster::engine::EventLoop::check_local_peers",
+           "cluster::engine::(anonymous namespace)::run_by_clock"]
 CALLERS = 9  # from those up to the step, and some more
 EVENTS = {"instructions": "Ir", "branches": "Bc", "locked": "Ge"}
 _LAYER = re.compile(r"prov/cluster/src/(\w+)/")
@@ -64,7 +65,9 @@ def steps_of(counted):
         return {event: sum(costs.get(event, 0) for costs in chosen) for event in counted.events}
 
     rows = {}
-    rhythms = {name: costs for name, costs in counted.inclusive.items() if name.startswith(tuple(RHYTHMS))}
+    # One inside another is left out with it.
+    rhythms = {name: costs for name, costs in counted.inclusive.items()
+               if name.startswith(tuple(RHYTHMS)) and not any(outer in name.partition("'")[2] for outer in RHYTHMS)}
     for row, function in STEPS.items():
         found = [costs for name, costs in counted.inclusive.items() if re.match(rf"{function}\b", name)]
         if not found:

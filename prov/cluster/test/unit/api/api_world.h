@@ -10,6 +10,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <deque>
@@ -125,7 +126,7 @@ inline sockaddr_in raw(const SocketAddress& address) {
   return in;
 }
 
-/// Every engine is on a node of its own, so that its frames pass the network.
+/// Every engine is on a node of its own, so that its frames pass the network; or all are on one node.
 class MemoryPlatform final : public Platform {
  public:
   Log& log() override { return kept; }
@@ -149,13 +150,18 @@ class MemoryPlatform final : public Platform {
       return nullptr;
     }
     ++built;
-    const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), 9000) : wanted;
+    // Names of rings lie in the network namespace: test programs that run at once are kept apart.
+    const std::uint16_t port = one_node ? static_cast<std::uint16_t>(1024 + ::getpid() % 60'000) : 9000;
+    const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), port) : wanted;
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
     engine::EngineParts parts{
         {clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, service};
     parts.epoch = static_cast<std::uint64_t>(built);
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
+    std::string reason;
+    if (one_node)
+      parts.local_listener = shm::open_listener(name, parts.epoch, {}, parts.environment, reason);
     return std::make_unique<engine::Engine>(std::move(parts));
   }
   SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override {
@@ -172,7 +178,8 @@ class MemoryPlatform final : public Platform {
   SocketAddress last_wanted;
   int fail_with = 0;
   int built = 0;
-  bool alone = false;         ///< engines reach only themselves
+  bool alone = false;         ///< engines have no link
+  bool one_node = false;      ///< engines reach each other through shared memory
   Duration others_run = 0us;  ///< how long other threads keep the processor after a yield
   std::atomic<int> yields{0};
   std::atomic<int> sleeps{0};

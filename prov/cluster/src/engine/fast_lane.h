@@ -1,0 +1,139 @@
+// The fast lane: short messages between peers of one node, each way in one function. Whether a message may
+// take it is decided beforehand, once for many messages; what may not takes the general road, which judges
+// everything afresh and never finds a trace of the lane.
+//
+// Down. The word of the lane is Peer::local.lane: the ring to that peer while nothing stands in the way, else
+// null. Every operation on the general road closes it before it begins, and opens it at its end if then
+//   - the endpoint has a transmit queue, and no counter of sends;
+//   - the peer's carrier is a ring in shared memory, and the peer has not failed;
+//   - no operation waits in the peer's queue, and none is under way that a message must not overtake.
+// Nothing but an operation, a failure (PeerTable::mark_failed), the end of the ring (LocalPeers::remove) or a
+// new binding (Engine::attach) can make one of these false; so it is enough that those close it. What changes
+// with each message is compared with it: credit, a free slot, and that header and payload fit into the slot.
+// What an operation asks for beyond a plain send (a fence, delivery, selective completion) is decided in api/,
+// when its flags are set.
+//
+// Up. A slot with a whole eager message goes to the oldest posted receive, if that is for one message, matches
+// it, is long enough and reports its completion: payload into the user's buffer, completion into the queue.
+// Whatever else lies there is left untouched for LocalPeers::deliver: other segments, messages for a later
+// receive, for a multi-receive buffer or for none, those after which credit is due, and all where a counter is
+// bound.
+//
+// Both run under the engine lock and neither posts, stores or schedules anything: the engine is afterwards as
+// idle as before, which is why a turn in which only they were needed may skip the rest (EventLoop::run_calm).
+#pragma once
+
+#include "base/short_copy.h"
+#include "engine/peer_table.h"
+#include "protocol/messenger.h"
+#include "shm/ring_inbox.h"
+
+namespace cluster::engine {
+
+/// A message of which header and payload fit into a slot of a ring.
+struct ShortSend {
+  wire::EagerHeader header;
+  const void* payload = nullptr;  ///< header.length bytes
+  void* context = nullptr;
+  bool report = true;  ///< false: injected, only a failure would be reported
+
+  static constexpr std::size_t kBytesMax = shm::Slot::kInlineBytes;
+  bool fits() const { return header.size() + header.length <= kBytesMax; }
+};
+
+class FastLane {
+ public:
+  /// `enabled` false: for tests that compare it with the general road.
+  FastLane(protocol::Messenger& messenger, bool enabled)
+      : protocol_(messenger.short_message_parts()), enabled_(enabled) {}
+
+  bool enabled() const { return enabled_; }
+  static void close(Peer& peer) { peer.local.lane = nullptr; }
+  /// Opens the peer's lane if nothing stands in the way; it must be closed.
+  void review(Peer& peer) const;
+
+  /// False: nothing has been done.
+  bool send(Peer& peer, const ShortSend& message) {
+    shm::Outbox* const ring = peer.local.lane;
+    if (ring == nullptr) [[unlikely]]
+      return false;
+    const std::size_t length = message.header.length;
+    if (!protocol::CreditManager::covers(peer.channel, length) ||
+        !ring->post_short(message.header, message.payload)) [[unlikely]] {
+      return false;
+    }
+    protocol::CreditManager::charge(peer.channel, length);
+    Counters& counters = protocol_.context.counters;
+    ++counters.fast_sent;
+    ++counters.eager_sent;
+    counters.bytes_sent += length;
+    if (!message.report) return true;
+    protocol_.context.bindings.tx_queue->push_success([&](protocol::Completion& entry) {
+      entry.context = message.context;
+      entry.kind = protocol::Completion::Kind::send;
+      entry.tagged = message.header.tagged;
+      entry.has_data = entry.releases_buffer = false;
+      entry.tag = message.header.tag;
+      entry.data = 0;
+      entry.buffer = nullptr;
+      entry.length = 0;
+      entry.source = protocol::kAddrNotAvail;
+    });
+    return true;
+  }
+
+  /// Delivers the next message of the peer's ring; false: it is not for the lane, and nothing has been done.
+  bool receive(Peer& peer) {
+    shm::ShortMessage message;
+    protocol::Channel& channel = peer.channel;
+    if (!peer.local.ring->peek_short(message) || channel.assembly.active()) return false;
+    const wire::EagerHeader& header = message.header;
+    protocol::MatchQueue& queue = protocol_.matcher.queue(header.tagged);
+    protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
+    if (receive == nullptr || !takes(*receive, header.length) || !reports() ||
+        !protocol_.credit.pass(channel, header.length)) {
+      return false;
+    }
+    std::byte* const buffer = receive->buffers()[0].data();
+    copy_short(buffer, message.payload, header.length);
+    queue.withdraw_oldest();
+    const protocol::Context& context = protocol_.context;
+    const std::uint64_t source =
+        context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail;
+    context.bindings.rx_queue->push_success([&](protocol::Completion& entry) {
+      entry.context = receive->context;
+      entry.kind = protocol::Completion::Kind::receive;
+      entry.tagged = header.tagged;
+      entry.has_data = header.has_data;
+      entry.releases_buffer = false;
+      entry.tag = header.tag;
+      entry.data = header.data;
+      entry.buffer = buffer;
+      entry.length = header.length;
+      entry.source = source;
+    });
+    ++context.counters.fast_received;
+    context.counters.bytes_received += header.length;
+    protocol_.receives.release(*receive);
+    peer.local.ring->pop();
+    return true;
+  }
+
+ private:
+  /// A receive for one message, in one piece, whose completion is an ordinary one.
+  static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
+    return receive.kind == protocol::IncomingRequest::Kind::receive && receive.report &&
+           receive.buffers().size() == 1 && length <= receive.capacity;
+  }
+  /// The endpoint reports what arrives in its queue, and nowhere else.
+  bool reports() const {
+    const protocol::EndpointBindings& bindings = protocol_.context.bindings;
+    return bindings.rx_queue != nullptr && bindings.receive_counter == nullptr &&
+           !bindings.report_unknown_source;
+  }
+
+  protocol::Messenger::ShortMessageParts protocol_;
+  bool enabled_;
+};
+
+}  // namespace cluster::engine
