@@ -1,4 +1,5 @@
-// Two endpoints of one node whose rings are open, and what their counters say of the fast lane.
+// Two endpoints of one node whose rings are open, and what their counters say of the fast lane: how many of a
+// few messages took it down, and how many up.
 #pragma once
 
 #include <deque>
