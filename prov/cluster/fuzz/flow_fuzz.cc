@@ -33,7 +33,8 @@ class FlowHarness {
               bodies_) {}
 
   void step() {
-    switch (input_.ConsumeIntegralInRange<int>(0, 5)) {
+    switch (input_.ConsumeIntegralInRange<int>(0, 6)) {
+      case 6: post_run(); break;
       case 0: post(); break;
       case 1:
         world_.clock.advance(Duration(input_.ConsumeIntegralInRange<std::int64_t>(0, 3'000'000)));
@@ -60,6 +61,13 @@ class FlowHarness {
                            posted_ + 1)) {
       ++posted_;
     }
+  }
+
+  void post_run() {
+    wire::Segment segment;
+    segment.kind = input_.ConsumeBool() ? wire::SegmentKind::bulk : wire::SegmentKind::eager_next;
+    const ConstBytes slice(payload_.data(), input_.ConsumeIntegralInRange<std::size_t>(1, payload_.size()));
+    if (flow_.queue().post_run(segment, {{&slice, 1}, 0, slice.size()}, posted_ + 1) != 0) ++posted_;
   }
 
   std::vector<std::byte> make_frame() {
@@ -121,9 +129,13 @@ class FlowHarness {
   void take(const std::vector<std::byte>& frame) {
     wire::FrameView view;
     if (wire::admit(frame, view) != wire::Refusal::none) return;
-    const auto verdict = flow_.receive(world_.clock.now(), view, {peer_, {}, true});
+    const link::Path from{peer_, {}, true};
+    const auto count = input_.ConsumeIntegralInRange<std::uint32_t>(1, 6);
+    const bool run = count > 1 && view.kind == wire::FrameKind::flow && view.sequenced() && !view.has_opening;
+    const bool together = run && flow_.receiver().takes_run(view, count);
+    const auto verdict = flow_.receive(world_.clock.now(), view, from, kNever, together ? count : 1);
     if (verdict != reliability::ReceiveResult::accepted) return;
-    ++expected_;
+    expected_ += together ? count : 1;
     ConstBytes segments;
     std::size_t sum = 0;
     while (flow_.receiver().next(segments)) {

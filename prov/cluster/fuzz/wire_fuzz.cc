@@ -2,10 +2,36 @@
 // is admitted is decoded as every component behind it does.
 #include "fuzz/hostile_input.h"
 #include "wire/print.h"
+#include "wire/run_view.h"
 
 namespace {
 
 using namespace cluster;
+
+/// What is taken for a run reads frame by frame as the same.
+void read_run(ConstBytes bytes, const wire::FrameView& first) {
+  wire::RunView run;
+  if (!wire::admit_run(bytes, first, run)) return;
+  if (run.count < 2 || run.count * run.frame_length > bytes.size()) __builtin_trap();
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    wire::FrameView view;
+    if (wire::admit(bytes.subspan(i * run.frame_length), view) != wire::Refusal::none) __builtin_trap();
+    const bool expected = view.length == run.frame_length && view.sequence == first.sequence + i &&
+                          view.transmission == first.transmission + i && view.session == first.session &&
+                          view.flags == first.flags && view.ack == first.ack &&
+                          view.largest_acked == first.largest_acked;
+    wire::Segment segment;
+    const std::size_t header = wire::decode(view.segments, segment);
+    const bool continues = segment.kind == run.segment.kind && segment.length == run.segment.length &&
+                           segment.peer_id == run.segment.peer_id &&
+                           (segment.kind != wire::SegmentKind::bulk ||
+                            segment.offset == run.segment.offset + i * segment.length);
+    const ConstBytes payload = run.payload(i);
+    const bool in_place = payload.data() == view.segments.data() + header &&
+                          payload.size() == view.segments.size() - header;
+    if (header == 0 || !expected || !continues || !in_place) __builtin_trap();
+  }
+}
 
 void read(ConstBytes bytes) {
   while (!bytes.empty()) {
@@ -23,6 +49,7 @@ void read(ConstBytes bytes) {
       if (std::memcmp(again.data(), rest.data(), header) != 0) __builtin_trap();
       rest = rest.subspan(header + segment.length);
     }
+    read_run(bytes, view);
     bytes = bytes.subspan(view.length);
   }
 }
@@ -41,6 +68,27 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const wire::Le16 length = static_cast<std::uint16_t>(frame.size());
     std::memcpy(frame.data() + 4, &length, sizeof length);
     fuzz::set_checksum(frame);
+  }
+  read(frame);
+  if (!fix_header || frame.size() < sizeof(wire::FrameHeader)) return 0;
+  // The same with frames behind it that may continue it.
+  const std::vector<std::byte> first = frame;
+  for (std::uint32_t i = 1; i < 4; ++i) {
+    std::vector<std::byte> next = first;
+    wire::FrameHeader header;
+    std::memcpy(&header, next.data(), sizeof header);
+    header.sequence = header.sequence + i;
+    header.transmission = header.transmission + ((data[0] & 2) != 0 ? i : 1);
+    std::memcpy(next.data(), &header, sizeof header);
+    wire::Segment segment;
+    const ConstBytes behind = ConstBytes(next).subspan(sizeof header);
+    if (wire::decode(behind, segment) != 0) {
+      segment.offset += i * std::uint64_t{segment.length};
+      wire::encode(segment, next.data() + sizeof header);
+    }
+    if ((data[0] & 4) != 0) next.back() ^= std::byte{1};
+    fuzz::set_checksum(next);
+    frame.insert(frame.end(), next.begin(), next.end());
   }
   read(frame);
   return 0;

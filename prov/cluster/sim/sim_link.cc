@@ -12,6 +12,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::size_t kPathErrorsMax = 64;
+constexpr std::size_t kSuperFrameMax = 65000;
+constexpr Duration kJoinedWithin = 5us;
 
 }  // namespace
 
@@ -72,10 +74,22 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   while (in_use_.size() < frames.size() && !ring_.empty()) {
     const Packet& packet = *ring_.front();
     wire::FrameView view;
-    if (wire::admit(packet.bytes, view) == wire::Refusal::none) {
+    const bool intact = wire::admit(packet.bytes, view) == wire::Refusal::none;
+    if (intact) {
       if (!session_peers_.read(view, network_.now())) break;
       oracle_.frame_read(host_, packet, view, network_.now());
     }
+    if (intact && continues_last(packet)) {
+      std::vector<std::byte>& joined = in_use_.back()->bytes;
+      joined.insert(joined.end(), packet.bytes.begin(), packet.bytes.end());
+      frames[in_use_.size() - 1].bytes = joined;
+      last_arrived_ = packet.arrived;
+      network_.recycle(std::move(ring_.front()));
+      ring_.pop_front();
+      continue;
+    }
+    last_size_ = intact ? packet.bytes.size() : 0;
+    last_arrived_ = packet.arrived;
     in_use_.push_back(std::move(ring_.front()));
     ring_.pop_front();
     link::InFrame& frame = frames[in_use_.size() - 1];
@@ -86,6 +100,16 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return in_use_.size();
+}
+
+/// True if this host's segmentation offload joins the packet to the last one that was handed out: frames of
+/// one sender and one length that arrive close to each other. Every other incarnation has that.
+bool SimLink::continues_last(const Packet& packet) const {
+  if (in_use_.empty() || (host_ + incarnation_) % 2 != 0) return false;
+  const Packet& last = *in_use_.back();
+  const bool alike = !packet.ethertype && !last.ethertype && packet.from == last.from;
+  return alike && packet.bytes.size() == last_size_ && last.bytes.size() + last_size_ <= kSuperFrameMax &&
+         packet.arrived - last_arrived_ <= kJoinedWithin;
 }
 
 std::size_t SimLink::read_path_errors(std::span<link::PathError> path_errors) {

@@ -35,6 +35,7 @@ class SimLink final : public link::Link {
 
  private:
   void look_at_opening(const link::OutFrame& frame);
+  bool continues_last(const Packet& packet) const;
 
   SimNetwork& network_;
   Oracle& oracle_;
@@ -46,6 +47,8 @@ class SimLink final : public link::Link {
   bool ethertype_;
   RingQueue<std::unique_ptr<Packet>> ring_;
   std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
+  std::size_t last_size_ = 0;  ///< of the frames in the last one of those; 0: damaged
+  Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;
 };

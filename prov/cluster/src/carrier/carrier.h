@@ -43,6 +43,17 @@ class Carrier {
   /// it. If the carrier ends before, it is not reported.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
+  /// Takes the beginning of a payload that stays valid (PayloadMode::reference) as one or more segments like
+  /// `segment`, each of which begins where the one before it ends; returns how many bytes it took, 0 if there
+  /// are not enough free bytes. The token is reported once, when the peer has all that this call took.
+  virtual std::size_t post_run(const wire::Segment& segment, const Gather& payload, Token token) {
+    wire::Segment one = segment;
+    const std::size_t part = std::min(payload.length, fragment_max(segment));
+    one.length = static_cast<std::uint32_t>(part);
+    const Gather front{payload.slices, payload.offset, part};
+    return part != 0 && post(one, front, PayloadMode::reference, token) ? part : 0;
+  }
+
   /// True if a segment counts as acknowledged when post() returns, since it lies in memory that its receiver
   /// reads: then post() copies every payload and ignores tokens.
   virtual bool acked_on_post() const = 0;

@@ -37,30 +37,55 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
 }
 
 std::size_t NetworkReceiver::receive(Time& now) {
-  Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::size_t count = parts_.link->receive_burst(frames_);
     now = parts_.environment.clock.now();
     empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
-    for (const link::InFrame& frame : std::span(frames_).first(count)) {
-      ConstBytes bytes = frame.bytes;
-      while (!bytes.empty()) {
-        ++arrivals;
-        wire::FrameView view;
-        const wire::Refusal refusal = wire::admit(bytes, view);
-        if (refusal != wire::Refusal::none) {
-          ++(refusal == wire::Refusal::checksum ? counters.refused_checksum : counters.refused_malformed);
-          break;
-        }
-        ++counters.frames_received;
-        receive_frame(now, view, frame);
-        bytes = bytes.subspan(view.length);
-      }
-    }
+    for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_from(now, frame);
     if (count < frames_.size()) break;
   }
   return arrivals;
+}
+
+/// The frames that lie back to back in one arrival; returns how many there are.
+std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
+  Counters& counters = parts_.environment.counters;
+  std::size_t arrivals = 0;
+  std::size_t singly = 0;  // frames of a run that is not new as a whole: so many more are taken one by one
+  for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
+    wire::FrameView view;
+    const wire::Refusal refusal = wire::admit(bytes, view);
+    if (refusal != wire::Refusal::none) {
+      ++(refusal == wire::Refusal::checksum ? counters.refused_checksum : counters.refused_malformed);
+      return arrivals + 1;
+    }
+    std::size_t count = 1;
+    wire::RunView run;
+    const bool alone = singly != 0 || bytes.size() < 2 * view.length;
+    if (!alone && wire::admit_run(bytes, view, run)) {
+      (takes_run(view, run, frame) ? count : singly) = run.count;
+    }
+    if (singly != 0) --singly;
+    if (count > 1) {
+      receive_in_flow(now, view, frame, &run);
+    } else {
+      receive_frame(now, view, frame);
+    }
+    counters.frames_received += count;
+    arrivals += count;
+    bytes = bytes.subspan(count * view.length);
+  }
+  return arrivals;
+}
+
+/// True if the frames of a run may take the way up together.
+bool NetworkReceiver::takes_run(const wire::FrameView& first, const wire::RunView& run,
+                                const link::InFrame& frame) const {
+  if (datagrams_ || frame.from.ethertype || first.session == 0) return false;
+  const Peer* const peer = sessions_.find(first.session);
+  return peer != nullptr && peer->flow != nullptr && peer->pending.flow == nullptr &&
+         peer->flow->receiver().takes_run(first, run.count);
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
@@ -78,15 +103,18 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
-    default: return receive_in_flow(now, view, frame);
+    default: return receive_in_flow(now, view, frame, nullptr);
   }
 }
 
-void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame) {
+/// `run`: the frames that continue this one, if they take the way together.
+void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
+                                      const wire::RunView* run) {
   using reliability::ReceiveResult;
   Peer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
   if (peer == nullptr) return;
-  const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived);
+  const std::size_t count = run != nullptr ? run->count : 1;
+  const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived, count);
   if (result == ReceiveResult::refused)
     return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
   // A peer that only repeats its opening counts as idle.
@@ -94,7 +122,9 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   if (view.has_opening) acceptor_.compare_mtu(*peer, view.opening);
   if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
-    deliver(*peer, {now, host_delay(now, view, frame)});
+    const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};
+    if (run != nullptr) messenger_.arrive_run(peer->channel, *run, info);
+    deliver(*peer, info);
   }
   tx_.mark(*peer);
 }

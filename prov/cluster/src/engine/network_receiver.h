@@ -1,5 +1,8 @@
 // The way of a frame up: link -> gate (wire/admit.h) -> session -> flow -> messenger.
 //
+// The frames of a long payload arrive back to back and continue each other (wire/run_view.h): one that is new
+// as a whole takes this way once, not frame by frame. Any other goes frame by frame.
+//
 // A segment that begins a message for which the unexpected store has no space is held in its flow, and the
 // flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
 // as soon as there may be space. Segments that touch memory (remote writes, reads, atomics) are held likewise
@@ -20,6 +23,7 @@
 #include "engine/tx_scheduler.h"
 #include "link/link.h"
 #include "protocol/messenger.h"
+#include "wire/run_view.h"
 
 namespace cluster::engine {
 
@@ -43,8 +47,11 @@ class NetworkReceiver {
   void read_path_errors(Time now, bool force);
 
  private:
+  std::size_t receive_from(Time now, const link::InFrame& frame);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
-  void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame);
+  bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
+  void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
+                       const wire::RunView* run);
   void deliver(Peer& peer, const protocol::ArrivalInfo& info);
   static bool may_act(const Peer& peer, const wire::Segment& segment);
 

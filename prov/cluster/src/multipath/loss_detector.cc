@@ -4,17 +4,18 @@
 
 namespace cluster::multipath {
 
-void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now) {
+void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;
   if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) forget_all(sequence, transmission);
-  const std::size_t count = transmissions_.size();
-  ++in_flight_;
+  const std::size_t known = transmissions_.size();
+  in_flight_ += count;
   // A frame that is sent twice in a row (the only retransmission of a timeout) needs no memory of the first
   // time: a peer that does not answer for long costs no memory.
-  const bool repeated = count > 0 && transmissions_[count - 1].sequence == sequence;
-  if (repeated) settle(transmissions_[count - 1]);
-  Transmission& record = repeated ? transmissions_[count - 1] : transmissions_.push_back();
+  const bool repeated = known > 0 && transmissions_[known - 1].sequence == sequence;
+  if (repeated) settle(transmissions_[known - 1]);
+  Transmission& record = repeated ? transmissions_[known - 1] : transmissions_.push_back();
   record = {transmission, sequence, now};
+  while (--count != 0) transmissions_.push_back() = {++transmission, ++sequence, now};
 }
 
 /// Other paths carried so many frames meanwhile that the numbers known here would soon lie in the future.
@@ -71,8 +72,14 @@ std::optional<Time> LossDetector::on_largest_acked(TransmissionNumber largest, S
   return largest_sent_at_;
 }
 
+/// Consecutive numbers have neighbouring records. If several frames arrive late the first is the latest of
+/// them.
 void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_time) {
-  settle(frame.transmission);
+  const TransmissionNumber end = frame.transmission + static_cast<std::uint32_t>(frame.count);
+  const std::size_t size = transmissions_.size();
+  for (std::size_t i = position(frame.transmission); i < size && transmissions_[i].number.before(end); ++i) {
+    settle(transmissions_[i]);
+  }
   // Only a frame that was sent once shows for certain which transmission arrived late, and only an
   // acknowledgement that covered it shows that it was not there before.
   if (!any_acked_ || !frame.sent_once || !frame.sequence.before(known_end_)) return;

@@ -1,12 +1,13 @@
-// Which frames of one path are lost, after RACK (RFC 8985). As in RFC 9002 the peer names the
-// largest transmission that has arrived, so a retransmission is never mistaken for the original. A frame whose latest
+// Which frames of one path are lost, after RACK (RFC 8985). As in RFC 9002 the peer names the largest
+// transmission that has arrived, so a retransmission is never mistaken for the original. A frame whose latest
 // transmission on this path is older than that one, and that the same acknowledgement does not include, was
 // overtaken. It is declared lost once it is overdue:
 //
 //   sent + reply time + reorder window                 if overtaken by more than kPacketThreshold
 //   sent + reply time + reorder window + reply time    if by fewer, which is weaker evidence
 //
-// Reply time: the smoothed or the latest one, whichever is longer (RFC 9002 6.1.2). The second line is in neither RFC.
+// Reply time: the smoothed or the latest one, whichever is longer (RFC 9002 6.1.2). The second line is in
+// neither RFC.
 //
 // The reorder window begins at a quarter of the round trip and stays between that and four round trips
 // (samples come from what arrives first, so they are short where much is reordered). It widens at once to the
@@ -34,17 +35,21 @@
 
 namespace cluster::multipath {
 
-/// A frame that was acknowledged for the first time, and its latest transmission.
+/// A frame that was acknowledged for the first time, and its latest transmission; or the first of several
+/// with consecutive sequences and transmission numbers, all of which were sent once.
 struct AckedFrame {
   Sequence sequence;
   TransmissionNumber transmission;
   Time sent_at{};
   bool sent_once = false;  ///< so there is no doubt which transmission has arrived
+  std::size_t count = 1;
+  Time last_sent_at = sent_at;  ///< when the last of them left
 };
 
 class LossDetector {
  public:
-  void on_sent(Sequence sequence, TransmissionNumber transmission, Time now);
+  /// `count` frames have left, with sequences and transmission numbers from these on.
+  void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
   /// The frame was sent again: this transmission of it counts no more.
   void on_superseded(TransmissionNumber transmission) { settle(transmission); }
   /// Call before on_largest_acked() of the same acknowledgement.
@@ -82,8 +87,8 @@ class LossDetector {
   };
 
   static constexpr std::size_t kTransmissionsKept = 64;  ///< settled ones, beside two for each in flight
-  /// Transmissions of this path. RFC 9002 6.1.1 has a frame lost when it was overtaken by so many, RFC 8985 6.2
-  /// gives up its reorder window; here one that was overtaken by no more waits one reply time longer.
+  /// Transmissions of this path. RFC 9002 6.1.1 has a frame lost when it was overtaken by so many, RFC 8985
+  /// 6.2 gives up its reorder window; here one that was overtaken by no more waits one reply time longer.
   static constexpr std::size_t kPacketThreshold = 3;
   static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< numbers wrap around at twice this distance
   static constexpr int kReorderWindowMax = 4;                ///< round trips

@@ -33,8 +33,10 @@ class MultipathRecovery {
   MultipathRecovery(PathList& paths, const PathScheduler& scheduler, const PathLog& log)
       : paths_(paths), scheduler_(scheduler), log_(log) {}
 
-  void on_sent(Time now, std::size_t path, Sequence sequence, TransmissionNumber transmission) {
-    paths_[path].recovery.on_sent(now, sequence, transmission);
+  /// `count` frames have left, with sequences and transmission numbers from these on.
+  void on_sent(Time now, std::size_t path, Sequence sequence, TransmissionNumber transmission,
+               std::size_t count = 1) {
+    paths_[path].recovery.on_sent(now, sequence, transmission, count);
   }
   /// The frame whose latest transmission, on this path, is `last` is sent again as `next`: call before
   /// on_sent(). `probe`: it was not found lost, but repeated by a tail loss probe or timeout.
@@ -42,7 +44,7 @@ class MultipathRecovery {
   /// The peer will report a spurious retransmission, which it was not.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
 
-  /// For each frame that is acknowledged for the first time; then on_ack().
+  /// For all frames that are acknowledged for the first time; then on_ack().
   void on_frame_acked(std::size_t path, const AckedFrame& frame) {
     paths_[path].recovery.on_frame_acked(frame);
   }

@@ -24,7 +24,9 @@ class Pacer {
     const auto missing = static_cast<std::size_t>((full_at_ - now + interval_ - 1ns) / interval_);
     return burst_ - std::min(burst_, missing);
   }
-  void on_sent(Time now) { full_at_ = std::max(full_at_, now) + interval_; }
+  void on_sent(Time now, std::size_t frames = 1) {
+    full_at_ = std::max(full_at_, now) + interval_ * static_cast<std::int64_t>(frames);
+  }
   /// When as many may leave as are worth a turn; kNever if they may already.
   Time ready_after(Time now) const {
     const Time at = full_at_ - interval_ * static_cast<std::int64_t>(burst_ - kQuantum);

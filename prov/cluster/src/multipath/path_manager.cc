@@ -51,7 +51,7 @@ void PathManager::join(std::span<const SocketAddress> peer) {
   }
 }
 
-void PathManager::learn(const link::Path& from, bool ack_owed) {
+void PathManager::learn(const link::Path& from, bool ack_owed, std::size_t frames) {
   if (ack_owed) reply_by_ethertype_ = from.ethertype;
   const link::Path& first = paths_[0].address;
   const bool as_known = !from.mac_known || (first.mac_known && from.same_mac(first));
@@ -60,19 +60,20 @@ void PathManager::learn(const link::Path& from, bool ack_owed) {
   if (!several && from.link == first.link && as_known && from.to == first.to) return;
   if (const auto ip = paths_.find(from)) {
     if (from.mac_known) paths_.set_address(*ip, from);
-    if (ack_owed && several) answer_over(*ip);
+    if (ack_owed && several) answer_over(*ip, frames);
   } else if (!several && from.to == first.to) {
     paths_.set_address(0, from);  // it was reached by another rail than was tried last
   } else if (paths_.ip_paths() < kPathsMax && std::find(peer_.begin(), peer_.end(), from.to) != peer_.end()) {
     // The peer has paired otherwise. Its frames are answered where they come from: that may be the only path
     // that works.
     const std::size_t added = paths_.add(from, State::unvalidated);
-    if (ack_owed) answer_over(added);
+    if (ack_owed) answer_over(added, frames);
   }
 }
 
-void PathManager::answer_over(std::size_t ip) {
-  since_switch_ = ip == reply_ ? std::min(since_switch_ + 1, kSinglePathArrivals) : 0;
+void PathManager::answer_over(std::size_t ip, std::size_t arrivals) {
+  const std::size_t since = ip == reply_ ? since_switch_ + arrivals : arrivals - 1;
+  since_switch_ = static_cast<unsigned>(std::min<std::size_t>(since, kSinglePathArrivals));
   reply_ = ip;
 }
 

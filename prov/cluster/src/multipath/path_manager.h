@@ -48,8 +48,8 @@ class PathManager {
   void try_next_rail();
   /// The peer's addresses are known: further paths.
   void join(std::span<const SocketAddress> peer);
-  /// A frame of the session came this way: the peer is reached there. `ack_owed`: it is to be acknowledged.
-  void learn(const link::Path& from, bool ack_owed);
+  /// Frames of the session came this way: the peer is reached there. `ack_owed`: they are to be acknowledged.
+  void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   /// For what answers the last arrival.
   const link::Path& reply_path() const;
   /// A frame that the peer sends after it has received what is sent now takes at least so long.
@@ -77,7 +77,7 @@ class PathManager {
   std::size_t footprint() const;
 
  private:
-  void answer_over(std::size_t ip);
+  void answer_over(std::size_t ip, std::size_t arrivals);
   link::Path challenge_address(const PathState& path) const;
   std::optional<std::size_t> path_of_response(const link::Path& from) const;
 

@@ -16,14 +16,14 @@ void PathRecovery::update_pace() {
   pacer_.pace(network_rtt_.smoothed() / (congestion_.in_slow_start() ? 2 : 1), congestion_.window());
 }
 
-void PathRecovery::on_sent(Time now, Sequence sequence, TransmissionNumber transmission) {
-  losses_.on_sent(sequence, transmission, now);
-  if (losses_.in_flight() == 1) {
+void PathRecovery::on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count) {
+  losses_.on_sent(sequence, transmission, now, count);
+  if (losses_.in_flight() == count) {
     arrived_at_ = now;
     passed_at_ = kNever;
   }
   sent_at_ = now;
-  pacer_.on_sent(now);
+  pacer_.on_sent(now, count);
 }
 
 void PathRecovery::on_retransmit(TransmissionNumber transmission) {
@@ -34,12 +34,13 @@ void PathRecovery::on_retransmit(TransmissionNumber transmission) {
 void PathRecovery::on_frame_acked(const AckedFrame& frame) {
   const std::size_t before = losses_.in_flight();
   losses_.on_acked(frame, reply_time_);
-  ++acked_.frames;
+  acked_.frames += frame.count;
   acked_.in_flight += before - losses_.in_flight();
   if (!frame.sent_once) return;  // it is not known which transmission this was
-  if (acked_.largest && !frame.transmission.after(*acked_.largest)) return;
-  acked_.largest = frame.transmission;
-  acked_.largest_sent_at = frame.sent_at;
+  const TransmissionNumber last = frame.transmission + static_cast<std::uint32_t>(frame.count - 1);
+  if (acked_.largest && !last.after(*acked_.largest)) return;
+  acked_.largest = last;
+  acked_.largest_sent_at = frame.last_sent_at;
 }
 
 PathRecovery::Arrival PathRecovery::on_ack(Time now, const AckInfo& ack, const AckContext& context) {

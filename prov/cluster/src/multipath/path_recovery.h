@@ -50,7 +50,8 @@ class PathRecovery {
   std::size_t allowance(Time now) const;
   /// True if the congestion window allows one more, whatever the pacer says.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
-  void on_sent(Time now, Sequence sequence, TransmissionNumber transmission);
+  /// `count` frames have left, with sequences and transmission numbers from these on.
+  void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
   /// A frame whose latest transmission was on this path is sent again.
   void on_retransmit(TransmissionNumber transmission);
 
@@ -67,8 +68,8 @@ class PathRecovery {
     bool outdated;  ///< an acknowledgement with a larger largest_acked came before
   };
   Arrival on_ack(Time now, const AckInfo& ack, const AckContext& context);
-  /// So many retransmissions of frames that had been sent on this path were spurious. `probes`: the frames had
-  /// not been found lost.
+  /// So many retransmissions of frames that had been sent on this path were spurious. `probes`: the frames
+  /// had not been found lost.
   void on_spurious_retransmits(Time now, std::size_t frames, bool probes);
   /// A frame that was sent at `sent_at` on another path has arrived.
   void on_passed(Time now, Time sent_at);

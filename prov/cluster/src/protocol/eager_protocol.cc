@@ -77,6 +77,14 @@ bool EagerProtocol::advance(SendRequest& request) {
       segment.data = request.data;
     }
     const std::size_t left = request.length - request.posted;
+    if (!first && wants_token && left > carrier.payload_max(segment)) {
+      const Gather rest{request.slices.all(), request.posted, left};
+      const std::size_t taken = carrier.post_run(segment, rest, OutgoingRequests::token_of(request));
+      if (taken == 0) return false;
+      ++request.unanswered;
+      request.posted += taken;
+      continue;
+    }
     const std::size_t part = next_fragment(left, carrier, segment);
     if (first && part == left) {
       segment.kind = wire::SegmentKind::eager;

@@ -45,6 +45,11 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
   }  // no other kind passes wire::decode()
 }
 
+void Messenger::arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info) {
+  if (run.segment.kind == wire::SegmentKind::bulk) return pulls_.on_bulk_run(channel, run, info);
+  for (std::size_t i = 0; i < run.count; ++i) eager_.on_next(channel, run.payload(i));
+}
+
 /// The peer has finished with a request of this side, or it has failed there.
 void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status status) {
   using Kind = OutgoingRequest::Kind;

@@ -54,6 +54,8 @@ class Messenger {
   /// `segment` is one that matcher().ready() was true for.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
+  /// The same for segments that continue each other.
+  void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   /// A carrier has reported a token.
   void acked(Token token) { outgoing_.acked(token); }
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.

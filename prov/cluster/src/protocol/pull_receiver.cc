@@ -101,25 +101,39 @@ IncomingRequest* PullReceiver::find_requested(const Channel& channel, const wire
 
 void PullReceiver::on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload,
                            const ArrivalInfo& info) {
-  IncomingRequest* const request = find_requested(channel, segment, payload.size());
+  wire::RunView one;
+  one.count = 1;
+  one.segment = segment;
+  one.segment.length = static_cast<std::uint32_t>(payload.size());
+  one.first = payload.data();
+  on_bulk_run(channel, one, info);
+}
+
+void PullReceiver::on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info) {
+  const std::size_t offset = run.segment.offset;
+  IncomingRequest* const request = find_requested(channel, run.segment, run.size());
   if (request == nullptr) return context_.refuse_segment();
-  if (store(*request, segment.offset, payload))
-    return account(*request, segment.offset, payload.size(), info);
+  const std::size_t last = offset + run.size() - run.segment.length;
+  if (store(*request, offset, run)) return account(*request, last, run.size(), info);
   control_.send_failed(channel, request->sender_id);
   abandon(*request, Status::access);
   schedule(budget_of(channel));
 }
 
 /// False if the region of a write has been closed.
-bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, ConstBytes payload) {
+bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, const wire::RunView& run) {
+  const std::size_t part = run.segment.length;
   if (request.kind != Kind::write_target) {
-    scatter(request.buffers(), request.base + offset, payload);
+    for (std::size_t i = 0; i < run.count; ++i)
+      scatter(request.buffers(), request.base + offset + i * part, run.payload(i));
     return true;
   }
   const RmaIov& range = static_cast<const WriteTarget&>(request).write.iov;
-  return context_.bindings.regions->with(
-      {range.address + offset, range.key, payload.size()}, Access::write,
-      [&](std::byte* target, const MemoryRegion&) { std::memcpy(target, payload.data(), payload.size()); });
+  return context_.bindings.regions->with({range.address + offset, range.key, run.size()}, Access::write,
+                                         [&](std::byte* target, const MemoryRegion&) {
+                                           for (std::size_t i = 0; i < run.count; ++i)
+                                             std::memcpy(target + i * part, run.payload(i).data(), part);
+                                         });
 }
 
 void PullReceiver::on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info) {

@@ -8,6 +8,7 @@
 #include "protocol/direct_copy.h"
 #include "protocol/multi_receive.h"
 #include "protocol/pull_budget.h"
+#include "wire/run_view.h"
 
 namespace cluster::protocol {
 
@@ -22,6 +23,8 @@ class PullReceiver {
   /// Begins to pull a request whose sender, length and source are known.
   void start(IncomingRequest& request);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
+  /// The same for frames of bulk that continue each other.
+  void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
   /// A read of this side has failed at the target.
   void on_read_failed(Channel& channel, const wire::Segment& segment);
@@ -49,7 +52,7 @@ class PullReceiver {
   }
   void schedule(PullBudget& budget);
   IncomingRequest* find_requested(const Channel& channel, const wire::Segment& segment, std::size_t bytes);
-  bool store(const IncomingRequest& request, std::size_t offset, ConstBytes payload);
+  bool store(const IncomingRequest& request, std::size_t offset, const wire::RunView& run);
   void account(IncomingRequest& request, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
   void finish(IncomingRequest& request);
 

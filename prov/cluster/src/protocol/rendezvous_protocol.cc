@@ -52,17 +52,15 @@ bool RendezvousProtocol::stream(PulledRequest& request) {
   if (range.address != 0 && DirectCopy::place(control_, request, range)) range.offset = range.end;
   range.address = 0;
   while (range.offset < range.end) {
-    wire::Segment segment{
+    const wire::Segment segment{
         .kind = wire::SegmentKind::bulk, .peer_id = request.receiver_id, .offset = range.offset};
-    const std::size_t part = std::min<std::size_t>(range.end - range.offset, carrier.fragment_max(segment));
-    if (part == 0) return false;
-    segment.length = static_cast<std::uint32_t>(part);
     const Token token = carrier.acked_on_post() ? 0 : OutgoingRequests::token_of(request);
-    const Gather payload{request.slices.all(), request.base + range.offset, part};
-    if (!carrier.post(segment, payload, PayloadMode::reference, token)) return false;
+    const Gather payload{request.slices.all(), request.base + range.offset, range.end - range.offset};
+    const std::size_t taken = carrier.post_run(segment, payload, token);
+    if (taken == 0) return false;
     if (token != 0) ++request.unanswered;
-    range.offset += part;
-    channel.tx.bulk_bytes += part;
+    range.offset += taken;
+    channel.tx.bulk_bytes += taken;
   }
   request.pulls.pop_front();
   channel.tx.bulk.remove(request);

@@ -39,26 +39,29 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
 
 std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
   std::size_t acked = 0;
-  queue_.window().acknowledge(view.ack, view.has_ranges ? &view.ranges : nullptr,
-                              [&](Sequence s, SentFrame& frame) {
-                                ++acked;
-                                paths_.recovery().on_frame_acked(
-                                    frame.path, {s, frame.transmission, frame.sent_at, frame.sendings == 1});
-                                report_tokens(s, *frame.body, view.ack);
-                                frame_size_.on_acked(s);
-                                queue_.recycle(std::move(frame.body));
-                              });
+  const auto on_acked = [&](Sequence s, SentFrame& frame) {
+    ++acked;
+    paths_.recovery().on_frame_acked(frame.path,
+                                     {s, frame.transmission, frame.sent_at, frame.sendings == 1});
+    for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, view.ack);
+    frame_size_.on_acked(s);
+    queue_.recycle(std::move(frame.body));
+  };
+  const auto on_run_acked = [&](const AckedStretch& stretch) {
+    acked += stretch.frames.count;
+    paths_.recovery().on_frame_acked(stretch.path, stretch.frames);
+    if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, view.ack);
+  };
+  queue_.window().acknowledge(view.ack, view.has_ranges ? &view.ranges : nullptr, on_acked, on_run_acked);
   return acked;
 }
 
-void AckProcessor::report_tokens(Sequence s, const FrameBody& body, Sequence complete_before) {
-  const bool behind_gap = body.ordered && !s.before(complete_before);
-  for (const carrier::Token token : body.tokens) {
-    if (behind_gap) {
-      withheld_.push_back({s, token});
-    } else {
-      acked_tokens_.push_back(token);
-    }
+/// `s` is the last frame of what the token names.
+void AckProcessor::report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before) {
+  if (ordered && !s.before(complete_before)) {
+    withheld_.push_back({s, token});
+  } else {
+    acked_tokens_.push_back(token);
   }
 }
 

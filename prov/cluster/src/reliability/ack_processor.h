@@ -48,7 +48,7 @@ class AckProcessor {
   };
 
   std::size_t acknowledge_frames(const wire::FrameView& view);
-  void report_tokens(Sequence s, const FrameBody& body, Sequence complete_before);
+  void report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before);
   void release_withheld();
   std::uint32_t new_spurious(const wire::FrameView& view);
 

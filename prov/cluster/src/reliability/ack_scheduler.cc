@@ -4,14 +4,14 @@
 
 namespace cluster::reliability {
 
-void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered,
-                            Urgency urgency) {
+void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered, Urgency urgency,
+                            std::size_t count) {
   if (!any_frame_ || transmission.after(largest_received_)) {
     largest_received_ = transmission;
     largest_received_at_ = at;
   }
   any_frame_ = true;
-  ++(ordered ? ordered_ : unordered_);
+  (ordered ? ordered_ : unordered_) += static_cast<unsigned>(count);
   awaited_ |= urgency == Urgency::soon;
   if (urgency == Urgency::soon && !replies_soon_) urgency = Urgency::now;
   Duration wait = urgency == Urgency::soon ? std::min(kReplyWait, delay_) : delay_;

@@ -9,6 +9,7 @@
 // "pingpong mode" of TCP stacks.)
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/sequence.h"
@@ -22,7 +23,9 @@ class AckScheduler {
   explicit AckScheduler(Duration delay) : delay_(delay) {}
 
   /// A sequenced frame, new or not, was read; `at`: when it had come to this node.
-  void on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered, Urgency urgency);
+  /// Of `count` such frames that came together, `transmission` is that of the last.
+  void on_frame(Time now, Time at, TransmissionNumber transmission, bool ordered, Urgency urgency,
+                std::size_t count = 1);
   /// True once a frame of the peer has arrived: there is something to acknowledge.
   bool any_frame() const { return any_frame_; }
   bool owed() const { return due_ != kNever; }

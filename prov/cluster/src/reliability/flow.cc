@@ -100,7 +100,8 @@ void Flow::join_paths() {
   if (frame_size_.search_complete()) paths_.join(handshake_.peer_addresses());
 }
 
-ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived) {
+ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
+                            std::size_t count) {
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake_.knows_peer();
@@ -124,9 +125,9 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   // A bare opening: what was sent before was dropped by the peer, which takes it now.
   if (!knew_peer && !view.sequenced() && queue_.window().first().value == 0) timer_.expedite(now);
   const ReceiveResult result =
-      view.sequenced() ? receiver_.receive(now, view, arrived) : ReceiveResult::nothing_new;
+      view.sequenced() ? receiver_.receive(now, view, arrived, count) : ReceiveResult::nothing_new;
   // Only a peer that knows the session can say over which path it is reached; an opening may be forged.
-  if (result != ReceiveResult::refused && view.session != 0) paths_.learn(from, view.sequenced());
+  if (result != ReceiveResult::refused && view.session != 0) paths_.learn(from, view.sequenced(), count);
   if (view.kind == wire::FrameKind::fin) receiver_.on_fin(now, view.sequence);
   liveness_.set_expecting(now, !queue_.drained());
   return result;

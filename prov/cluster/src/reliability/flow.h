@@ -99,7 +99,10 @@ class Flow {
   /// `view` came through wire::admit and was addressed to this session (or carries the opening of the peer
   /// this flow belongs to). Call receiver().next() until it is false before anything else. `arrived`: at this
   /// node, where the frame may have lain unread; kNever: not known.
-  ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever);
+  /// With `count` > 1: the first of so many that continue each other (wire/run_view.h), if
+  /// receiver().takes_run(); the caller hands them on before it asks for next().
+  ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
+                        std::size_t count = 1);
   /// Appends the tokens of segments that the peer has acknowledged.
   void take_acked(std::vector<carrier::Token>& tokens) { acks_.take_acked(tokens); }
 

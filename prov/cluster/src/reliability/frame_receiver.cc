@@ -8,10 +8,16 @@ FrameReceiver::FrameReceiver(std::size_t window, Duration ack_delay, multipath::
                              Counters& counters, FlowStatus& status)
     : paths_(paths), counters_(counters), status_(status), window_(window), acks_(ack_delay) {}
 
-ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time arrived) {
+ReceiveWindow::Arrival FrameReceiver::take_in(const wire::FrameView& view, std::size_t count) {
+  if (count == 1) return window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments);
+  window_.arrive_run(view.sequence, view.transmission, count);
+  return ReceiveWindow::Arrival::fresh;
+}
+
+ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count) {
   using Urgency = AckScheduler::Urgency;
   const bool gap_before = window_.has_gap();
-  switch (window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments)) {
+  switch (take_in(view, count)) {
     case ReceiveWindow::Arrival::outside: ++counters_.refused_window; return ReceiveResult::refused;
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:
@@ -22,10 +28,11 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
     case ReceiveWindow::Arrival::fresh: break;
   }
   const bool gap_changed = (gap_before || window_.has_gap()) && !paths_.reordering_expected();
-  acks_.on_frame(now, arrived, view.transmission, view.in_order(),
+  acks_.on_frame(now, arrived, view.transmission + static_cast<std::uint32_t>(count - 1), view.in_order(),
                  gap_changed      ? Urgency::now
                  : view.ack_now() ? Urgency::soon
-                                  : Urgency::none);
+                                  : Urgency::none,
+                 count);
   return ReceiveResult::accepted;
 }
 

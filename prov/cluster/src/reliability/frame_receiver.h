@@ -34,8 +34,13 @@ class FrameReceiver {
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 
-  /// A frame with segments; `arrived`: when it came to this node.
-  ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived);
+  /// A frame with segments; `arrived`: when it came to this node. With `count` > 1: the first of so many that
+  /// continue each other (wire/run_view.h), which the caller hands on before it asks for next().
+  ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
+  /// True if receive() takes so many frames at once: all of them are new.
+  bool takes_run(const wire::FrameView& first, std::size_t count) const {
+    return window_.takes_run(first.sequence, count, first.in_order());
+  }
   /// The peer has closed; its frames end before `end`.
   void on_fin(Time now, Sequence end);
 
@@ -68,6 +73,7 @@ class FrameReceiver {
   static constexpr Duration kFinTimeout = 200ms;
 
   bool ack_was_lost(Time arrived) const;
+  ReceiveWindow::Arrival take_in(const wire::FrameView& view, std::size_t count);
   void end_if_complete();
   /// What this side holds back is not missing.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }

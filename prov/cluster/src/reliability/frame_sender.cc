@@ -58,51 +58,71 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   const std::size_t frame_max = frame_size_.frame_max();
   Burst burst;
   std::array<AckIncluded, link::kBurstMax> carried;
+  std::array<RunEncoder::Front, link::kBurstMax> fronts;  // of frames in runs; left as they are until then
+  std::optional<RunEncoder> encoder;
+  const FrameRun* encoded_run = nullptr;
   for (std::size_t i = 0; i < selection.count; ++i) {
     const FrameSelector::Pick& pick = selection.picks[i];
-    FrameBody& body = *window.at(pick.sequence).body;
-    if (pick.retransmission()) frame_size_.on_retransmit(pick.sequence, body);
+    const SentFrame& frame = window.at(pick.sequence);
+    const FrameRun* const run = window.run_of(frame);
     std::uint8_t flags = kSequenced;
-    if (body.ordered) flags |= kOrdered;
+    if (run != nullptr ? run->ordered : frame.body->ordered) flags |= kOrdered;
     if (i + 1 == selection.count && selector_.wants_ack(selection)) flags |= kAckNow;
     link::OutFrame& out = burst.add();
     out.path = &paths_[selection.path].address;
     const TransmissionNumber transmission = transmission_ + static_cast<std::uint32_t>(i + 1);
-    carried[i] = encode_session_frame({wire::FrameKind::flow, flags, pick.sequence, transmission}, handshake_,
-                                      frame_max, ack, body, out);
+    const FrameIdentity identity{wire::FrameKind::flow, flags, pick.sequence, transmission};
+    if (run == nullptr) {
+      if (pick.retransmission()) frame_size_.on_retransmit(pick.sequence, *frame.body);
+      carried[i] = encode_session_frame(identity, handshake_, frame_max, ack, *frame.body, out);
+      continue;
+    }
+    if (run != encoded_run) encoder.emplace(*run, handshake_, frame_max, ack);
+    encoded_run = run;
+    encoder->encode(identity, fronts[i], out);
+    carried[i] = encoder->included();
   }
   const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
   const std::size_t path = alone ? paths_.scheduler().path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
   const std::size_t taken = link.send_burst(burst.frames());
-  for (std::size_t i = 0; i < selection.count; ++i) {
-    const FrameSelector::Pick& pick = selection.picks[i];
-    if (i < taken) {
-      note_sent(now, pick, path);
-      included = std::max(included, carried[i]);
-    } else {
-      selector_.put_back(pick);
-    }
-  }
+  note_sent(now, selection, taken, path);
+  for (std::size_t i = 0; i < taken; ++i) included = std::max(included, carried[i]);
+  for (std::size_t i = taken; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
   if (!alone) paths_.scheduler().on_burst_sent(selection.path, transmission_);
   counters_.frames_sent += taken;
   sent_ += taken;
   return taken == selection.count;
 }
 
-void FrameSender::note_sent(Time now, const FrameSelector::Pick& pick, std::size_t path) {
-  SendWindow& window = queue_.window();
-  ++transmission_;
-  if (pick.retransmission()) {
-    ++counters_.frames_retransmitted;
-    ++retransmitted_;
-    const SentFrame& frame = window.at(pick.sequence);
-    paths_.recovery().on_retransmit(frame.path, frame.transmission, transmission_,
-                                    frame.state == SentFrame::State::in_flight);
+/// The link has taken the first frames of the selection. New ones come last and are consecutive.
+void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken,
+                            std::size_t path) {
+  if (taken == 0) return;
+  std::size_t again = 0;
+  for (; again < taken && selection.picks[again].retransmission(); ++again) {
+    note_retransmission(now, selection.picks[again].sequence, path);
   }
-  window.on_sent(pick.sequence, transmission_, now, static_cast<std::uint8_t>(path));
-  paths_.recovery().on_sent(now, path, pick.sequence, transmission_);
+  const std::size_t fresh = taken - again;
+  if (fresh != 0) {
+    const TransmissionNumber first = transmission_ + 1;
+    transmission_ = transmission_ + static_cast<std::uint32_t>(fresh);
+    queue_.window().on_new_sent(fresh, first, now, static_cast<std::uint8_t>(path));
+    paths_.recovery().on_sent(now, path, selection.picks[again].sequence, first, fresh);
+  }
   timer_.on_sent(now);
+}
+
+void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
+  ++transmission_;
+  ++counters_.frames_retransmitted;
+  ++retransmitted_;
+  SendWindow& window = queue_.window();
+  const SentFrame& frame = window.at(s);
+  paths_.recovery().on_retransmit(frame.path, frame.transmission, transmission_,
+                                  frame.state == SentFrame::State::in_flight);
+  window.on_sent(s, transmission_, now, static_cast<std::uint8_t>(path));
+  paths_.recovery().on_sent(now, path, s, transmission_);
 }
 
 std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Handshake& to,

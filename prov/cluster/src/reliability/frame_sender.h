@@ -63,7 +63,8 @@ class FrameSender {
  private:
   bool send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                   const OutgoingAck& ack, AckIncluded& included);
-  void note_sent(Time now, const FrameSelector::Pick& pick, std::size_t path);
+  void note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken, std::size_t path);
+  void note_retransmission(Time now, Sequence s, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,
                                        link::Link& link, const OutgoingAck& ack);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);

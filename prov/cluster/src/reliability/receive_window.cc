@@ -52,9 +52,34 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, TransmissionNumber tran
   return Arrival::fresh;
 }
 
+bool ReceiveWindow::takes_run(Sequence s, std::size_t count, bool ordered) const {
+  const std::int32_t ahead = s - expected_;
+  if (holding_ || ahead < 0 || (ordered && ahead != 0)) return false;
+  if (static_cast<std::size_t>(ahead) + count > size_) return false;
+  const Sequence end = s + static_cast<std::uint32_t>(count);
+  return arrived_.next_member(s, end) == end;
+}
+
+void ReceiveWindow::arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count) {
+  assert(all_handed_on());
+  const Sequence end = s + static_cast<std::uint32_t>(count);
+  const auto reach = static_cast<std::size_t>(end - expected_);
+  if (reach > slots_.size()) grow(std::bit_ceil(reach));
+  arrived_.insert(s, end);
+  if (end.after(highest_end_)) highest_end_ = end;
+  for (; s != end; ++s, ++transmission) {
+    Slot& slot = at(s);
+    slot.sequence = s;
+    slot.transmission = transmission;
+  }
+  advance();
+}
+
 /// Members are taken out as the window moves over them, so that bits are clean for the next lap.
 void ReceiveWindow::advance() {
-  for (; arrived_.contains(expected_); ++expected_) arrived_.erase(expected_);
+  const Sequence end = arrived_.next_gap(expected_, highest_end_);
+  arrived_.erase(expected_, end);
+  expected_ = end;
 }
 
 void ReceiveWindow::hold(ConstBytes rest) {

@@ -38,6 +38,11 @@ class ReceiveWindow {
   explicit ReceiveWindow(std::size_t size);
 
   Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
+  /// True if `count` frames from `s` on would all be new here, so that arrive_run() takes them. Ordered ones
+  /// must be the expected ones.
+  bool takes_run(Sequence s, std::size_t count, bool ordered) const;
+  /// Those frames have arrived. The caller hands them on before anything else, then what next() gives.
+  void arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count);
   /// The next run of segments; valid until the next call of next() or arrive().
   bool next(ConstBytes& segments);
   /// Takes back `rest`, the end of what next() gave last out of an ordered frame. Until resume() only

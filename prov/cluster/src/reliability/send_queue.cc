@@ -5,6 +5,19 @@
 #include <utility>
 
 namespace cluster::reliability {
+namespace {
+
+/// The first bytes of a payload, as far as they lie in one piece.
+ConstBytes front_piece(const Gather& payload) {
+  std::size_t skip = payload.offset;
+  for (const ConstBytes& slice : payload.slices) {
+    if (skip < slice.size()) return slice.subspan(skip, std::min(slice.size() - skip, payload.length));
+    skip -= slice.size();
+  }
+  return {};
+}
+
+}  // namespace
 
 SendQueue::SendQueue(const Handshake& handshake, const FrameSize& frame_size,
                      const multipath::PathManager& paths, BodyPool& bodies, const FlowStatus& status)
@@ -30,13 +43,33 @@ std::size_t SendQueue::eager_limit() const {
 
 bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
                      carrier::Token token) {
-  const bool space = window_.queued() < kQueuedMax && window_.has_space(FrameBuilder::kFramesMax);
-  if (!status_.alive() || !space) return false;
+  if (!takes_more()) return false;
   assert(segment.length == payload.length);
   const std::size_t capacity = frame_size_.segment_capacity();
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
   builder_.add(segment, payload, mode, token, capacity);
   return true;
+}
+
+/// What begins or ends in a frame with other segments, and what is in several pieces, goes the way of all
+/// segments.
+std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) {
+  if (!takes_more()) return 0;
+  const std::size_t part = payload_max(segment);
+  const ConstBytes piece = front_piece(payload);
+  const std::size_t free_frames = window_.free_frames() - FrameBuilder::kFramesMax;
+  const std::size_t frames = std::min({piece.size() / part, kQueuedMax - window_.queued(), free_frames});
+  if (builder_.open() || frames < kRunMin) return Carrier::post_run(segment, payload, token);
+  FrameRun run;
+  run.first = window_.end();
+  run.segment = segment;
+  run.segment.length = static_cast<std::uint32_t>(part);
+  run.payload = piece.first(frames * part);
+  run.part = part;
+  run.token = token;
+  run.ordered = wire::ordered(segment.kind);
+  window_.push_run(run);
+  return run.payload.size();
 }
 
 bool SendQueue::may_coalesce() const {

@@ -1,6 +1,8 @@
 // What the protocol has posted to one peer and the peer does not have yet: the carrier of a flow. post()
 // packs segments into frames (FrameBuilder); closed frames wait in the send window for the frame sender.
 //
+// Long payloads that stay where they are become runs (post_run), without a body for each frame.
+//
 // Limits: at most kQueuedMax frames wait to be sent, so that what is posted later can still be ordered by the
 // protocol, and a segment fits into one frame of the size that handshake and path allow now.
 #pragma once
@@ -31,6 +33,8 @@ class SendQueue final : public carrier::Carrier {
   std::size_t eager_limit() const override;
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
+  /// Whole frames of one piece of memory become one run of the send window.
+  std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
   bool acked_on_post() const override { return false; }
 
   /// True if frames are unacknowledged, none waits to be sent, and another segment like the last would fit
@@ -48,7 +52,13 @@ class SendQueue final : public carrier::Carrier {
   const SendWindow& window() const { return window_; }
 
  private:
+  bool takes_more() const {
+    return status_.alive() && window_.queued() < kQueuedMax && window_.has_space(FrameBuilder::kFramesMax);
+  }
+
   static constexpr std::size_t kQueuedMax = 88;
+  /// Fewer frames are not worth a run.
+  static constexpr std::size_t kRunMin = 4;
 
   const Handshake& handshake_;
   const FrameSize& frame_size_;

@@ -1,40 +1,12 @@
 #include "reliability/send_window.h"
 
-#include <algorithm>
-#include <bit>
-
 namespace cluster::reliability {
 
-SendWindow::SendWindow(std::size_t capacity)
-    : capacity_(std::bit_ceil(capacity)),
-      frames_(std::min(capacity_, kInitialFrames)),
-      mask_(static_cast<std::uint32_t>(frames_.size() - 1)),
-      outstanding_(capacity_) {}
-
-void SendWindow::push(std::unique_ptr<FrameBody> body) {
-  assert(has_space(1));
-  if (static_cast<std::size_t>(end_ - first_) == frames_.size()) {
-    std::vector<SentFrame> wider(frames_.size() * 2);
-    const auto mask = static_cast<std::uint32_t>(wider.size() - 1);
-    for (Sequence s = first_; s != end_; ++s) wider[s.value & mask] = std::move(at(s));
-    frames_ = std::move(wider);
-    mask_ = mask;
-  }
-  SentFrame& frame = at(end_);
-  frame.body = std::move(body);
-  frame.sendings = 0;
-  frame.state = SentFrame::State::queued;
-  ++end_;
-}
+SendWindow::SendWindow(std::size_t most) : SentFrames(most), outstanding_(capacity()) {}
 
 void SendWindow::on_sent(Sequence s, TransmissionNumber transmission, Time now, std::uint8_t path) {
+  if (s == next_) return on_new_sent(1, transmission, now, path);
   SentFrame& frame = at(s);
-  if (s == next_) {
-    ++next_;
-    outstanding_.insert(s);
-    ++outstanding_count_;
-    if (!frame.body->tokens.empty()) ++with_tokens_;
-  }
   const bool was_lost = frame.state == SentFrame::State::lost;
   if (frame.state != SentFrame::State::in_flight) ++in_flight_;
   frame.path = path;
@@ -43,6 +15,23 @@ void SendWindow::on_sent(Sequence s, TransmissionNumber transmission, Time now, 
   frame.sent_at = now;
   ++frame.sendings;
   if (was_lost) drop_outdated_losses();
+}
+
+void SendWindow::on_new_sent(std::size_t count, TransmissionNumber transmission, Time now,
+                             std::uint8_t path) {
+  const Sequence end = next_ + static_cast<std::uint32_t>(count);
+  outstanding_.insert(next_, end);
+  outstanding_count_ += count;
+  in_flight_ += count;
+  for (; next_ != end; ++next_, ++transmission) {
+    SentFrame& frame = at(next_);
+    if (has_token(frame)) ++with_tokens_;
+    frame.path = path;
+    frame.state = SentFrame::State::in_flight;
+    frame.transmission = transmission;
+    frame.sent_at = now;
+    frame.sendings = 1;
+  }
 }
 
 void SendWindow::mark_lost(Sequence s) {
@@ -64,7 +53,7 @@ Sequence SendWindow::pop_lost() {
 bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
   // An old acknowledgement may have been delayed for long.
-  if (first_ - ack > kStaleAckMax) return false;
+  if (first() - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
   // The ranges ascend from `ack`, each step less than 2^31: none may leave the window on the way.
   for (std::size_t i = 0; i < ranges->count; ++i) {
@@ -81,6 +70,37 @@ void SendWindow::remove(Sequence s, SentFrame& frame) {
   frame.state = SentFrame::State::acknowledged;
 }
 
+/// Removes the frame and those behind it, before `end`, that left in the same way. All of them are
+/// outstanding.
+AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
+  SentFrame& first = at(s);
+  const bool once = first.state == SentFrame::State::in_flight && first.sendings == 1;
+  AckedStretch stretch{{s, first.transmission, first.sent_at, once}, first.path, false, {}, 0};
+  if (first.state == SentFrame::State::in_flight) --in_flight_;
+  first.state = SentFrame::State::acknowledged;
+  Sequence next = s + 1;
+  for (TransmissionNumber wanted = first.transmission + 1; once && next != end; ++next, ++wanted) {
+    SentFrame& frame = at(next);
+    const bool alike = frame.run == first.run && frame.transmission == wanted && frame.path == first.path &&
+                       frame.state == SentFrame::State::in_flight && frame.sendings == 1;
+    if (!alike) break;
+    frame.state = SentFrame::State::acknowledged;
+    stretch.frames.last_sent_at = frame.sent_at;
+  }
+  const auto count = static_cast<std::size_t>(next - s);
+  stretch.frames.count = count;
+  outstanding_.erase(s, next);
+  outstanding_count_ -= count;
+  with_tokens_ -= count;
+  in_flight_ -= count - 1;
+  FrameRun& run = run_at(first.run);
+  run.outstanding -= count;
+  stretch.ordered = run.ordered;
+  stretch.run_end = run.end();
+  if (run.outstanding == 0) stretch.token = run.token;
+  return stretch;
+}
+
 void SendWindow::drop_outdated_losses() {
   while (!lost_.empty()) {
     const Sequence s = lost_.front();
@@ -90,9 +110,7 @@ void SendWindow::drop_outdated_losses() {
 }
 
 std::size_t SendWindow::footprint() const {
-  std::size_t bytes = frames_.capacity() * sizeof(SentFrame) + outstanding_.footprint() + lost_.footprint();
-  for (const SentFrame& frame : frames_) bytes += frame.body == nullptr ? 0 : frame.body->footprint();
-  return bytes;
+  return frames_footprint() + outstanding_.footprint() + lost_.footprint();
 }
 
 }  // namespace cluster::reliability

@@ -25,6 +25,13 @@ class SequenceSet {
   bool contains(Sequence s) const { return (word_of(s) & bit_of(s)) != 0; }
   void insert(Sequence s) { words_[(s.value & mask_) / kWordBits] |= bit_of(s); }
   void erase(Sequence s) { words_[(s.value & mask_) / kWordBits] &= ~bit_of(s); }
+  /// The whole span [from, end), which must not be longer than the capacity.
+  void insert(Sequence from, Sequence end) {
+    each_word(from, end, [](std::uint64_t& word, std::uint64_t bits) { word |= bits; });
+  }
+  void erase(Sequence from, Sequence end) {
+    each_word(from, end, [](std::uint64_t& word, std::uint64_t bits) { word &= ~bits; });
+  }
   /// The first member in [from, end), or end. The span must not be longer than the capacity.
   Sequence next_member(Sequence from, Sequence end) const { return find(from, end, 0); }
   /// The first in [from, end) that is no member, or end.
@@ -35,6 +42,16 @@ class SequenceSet {
 
   std::uint64_t word_of(Sequence s) const { return words_[(s.value & mask_) / kWordBits]; }
   static std::uint64_t bit_of(Sequence s) { return std::uint64_t{1} << (s.value % kWordBits); }
+  template <typename Change>
+  void each_word(Sequence from, Sequence end, Change&& change) {
+    while (from.before(end)) {
+      const std::uint32_t skip = from.value % kWordBits;
+      const auto left = static_cast<std::uint32_t>(end - from);
+      const std::uint32_t count = std::min(kWordBits - skip, left);
+      change(words_[(from.value & mask_) / kWordBits], ~std::uint64_t{0} >> (kWordBits - count) << skip);
+      from = from + count;
+    }
+  }
   Sequence find(Sequence from, Sequence end, std::uint64_t flip) const {
     while (from.before(end)) {
       const std::uint32_t skip = from.value % kWordBits;

@@ -1,6 +1,7 @@
 #include "reliability/session_frame.h"
 
 #include <cstring>
+#include <new>
 
 #include "wire/frame_encoder.h"
 
@@ -20,43 +21,79 @@ std::byte* write_opening(const Handshake& handshake, std::byte* at) {
   return at;
 }
 
+/// How much of an acknowledgement goes into a frame with so many bytes of segments.
+OutgoingAck::Fit fit_of(const Handshake& handshake, std::size_t frame_max, const OutgoingAck& ack,
+                        std::size_t segment_bytes) {
+  const std::size_t used = sizeof(wire::FrameHeader) + handshake.opening_size() + segment_bytes;
+  return ack.fit(frame_max > used ? frame_max - used : 0, segment_bytes == 0);
+}
+
+/// Writes what does not depend on the frame: session, opening and acknowledgement. Returns the flags that say
+/// so.
+std::uint8_t write_front(const Handshake& handshake, const OutgoingAck& ack, AckIncluded included,
+                         wire::FrameHeader& header, std::byte* at) {
+  using namespace wire::frame_flag;
+  std::uint8_t flags = 0;
+  header.session = handshake.peer_session();
+  if (handshake.opening_size() != 0) {
+    flags |= kOpening;
+    at = write_opening(handshake, at);
+  }
+  if (included != AckIncluded::none) {
+    flags |= kAcknowledges;
+    ack.write(header);
+  }
+  if (included == AckIncluded::block) {
+    flags |= kAckBlock;
+    ack.write_block(at);
+  }
+  return flags;
+}
+
+/// Writes what the sender says of the frame.
+void write_identity(const FrameIdentity& identity, std::uint8_t further_flags, wire::FrameHeader& header) {
+  header.kind = static_cast<std::uint8_t>(identity.kind);
+  header.flags = identity.flags | further_flags;
+  header.sequence = identity.sequence.value;
+  header.transmission = identity.transmission.value;
+}
+
 }  // namespace
 
 AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
                                  std::size_t frame_max, const OutgoingAck& ack, FrameBody& body,
                                  link::OutFrame& out) {
-  using namespace wire::frame_flag;
-  const std::size_t opening = handshake.opening_size();
-  const std::size_t used = sizeof(wire::FrameHeader) + opening + body.size();
-  const std::size_t free_bytes = frame_max > used ? frame_max - used : 0;
-  const OutgoingAck::Fit fit = ack.fit(free_bytes, body.size() == 0);
-  const std::size_t front = sizeof(wire::FrameHeader) + opening + fit.block_bytes;
+  const OutgoingAck::Fit fit = fit_of(handshake, frame_max, ack, body.size());
+  const std::size_t front = sizeof(wire::FrameHeader) + handshake.opening_size() + fit.block_bytes;
   std::byte* const start = body.segments() - front;
-
   wire::FrameHeader& header = wire::header_at(start);
-  header.kind = static_cast<std::uint8_t>(identity.kind);
-  header.session = handshake.peer_session();
-  header.sequence = identity.sequence.value;
-  header.transmission = identity.transmission.value;
-  std::uint8_t flags = identity.flags;
-  std::byte* at = start + sizeof header;
-  if (opening != 0) {
-    flags |= kOpening;
-    at = write_opening(handshake, at);
-  }
-  if (fit.included != AckIncluded::none) {
-    flags |= kAcknowledges;
-    ack.write(header);
-  }
-  if (fit.included == AckIncluded::block) {
-    flags |= kAckBlock;
-    ack.write_block(at);
-  }
+  write_identity(identity, write_front(handshake, ack, fit.included, header, start + sizeof header), header);
   out.add({start, front + body.filled});
   for (std::size_t i = 0; i < body.payload_pieces; ++i) out.add(body.payload[i]);
-  header.flags = flags;
   wire::encode_frame(header, {out.pieces.data(), out.count});
   return fit.included;
+}
+
+RunEncoder::RunEncoder(const FrameRun& run, const Handshake& handshake, std::size_t frame_max,
+                       const OutgoingAck& ack)
+    : run_(run), segment_(run.segment) {
+  const std::size_t segment_bytes = wire::encoded_size(segment_) + run.part;
+  const OutgoingAck::Fit fit = fit_of(handshake, frame_max, ack, segment_bytes);
+  included_ = fit.included;
+  blocks_end_ = sizeof(wire::FrameHeader) + handshake.opening_size() + fit.block_bytes;
+  wire::FrameHeader& header = wire::header_at(pattern_.data());
+  flags_ = write_front(handshake, ack, included_, header, pattern_.data() + sizeof header);
+}
+
+void RunEncoder::encode(const FrameIdentity& identity, Front& front, link::OutFrame& out) {
+  const std::size_t offset = run_.offset_of(identity.sequence);
+  segment_.offset = run_.segment.offset + offset;
+  std::memcpy(front.data(), pattern_.data(), blocks_end_);
+  auto& header = *std::launder(reinterpret_cast<wire::FrameHeader*>(front.data()));
+  write_identity(identity, flags_, header);
+  out.add({front.data(), blocks_end_ + wire::encode(segment_, front.data() + blocks_end_)});
+  out.add(run_.payload.subspan(offset, run_.part));
+  wire::encode_frame(header, {out.pieces.data(), out.count});
 }
 
 }  // namespace cluster::reliability

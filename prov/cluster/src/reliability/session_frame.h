@@ -3,8 +3,13 @@
 // now.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
 #include "link/link.h"
 #include "reliability/frame_body.h"
+#include "reliability/frame_run.h"
 #include "reliability/handshake.h"
 #include "reliability/outgoing_ack.h"
 #include "wire/frame.h"
@@ -24,5 +29,26 @@ struct FrameIdentity {
 AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake& handshake,
                                  std::size_t frame_max, const OutgoingAck& ack, FrameBody& body,
                                  link::OutFrame& out);
+
+/// The same for frames of a run that leave together: what is common to all of them is found out once.
+class RunEncoder {
+ public:
+  /// What lies in front of the payload of one frame, which stays there until the frame has left.
+  using Front = std::array<std::byte, kHeadroom + wire::kSegmentHeaderMax>;
+
+  RunEncoder(const FrameRun& run, const Handshake& handshake, std::size_t frame_max, const OutgoingAck& ack);
+  /// How much of the acknowledgement each frame carries.
+  AckIncluded included() const { return included_; }
+  /// The frame `identity.sequence`, one of the run.
+  void encode(const FrameIdentity& identity, Front& front, link::OutFrame& out);
+
+ private:
+  const FrameRun& run_;
+  wire::Segment segment_;
+  AckIncluded included_ = AckIncluded::none;
+  std::uint8_t flags_ = 0;
+  std::size_t blocks_end_ = 0;  ///< bytes of header, opening and acknowledgement
+  Front pattern_;               ///< those bytes, as far as they are the same in all frames
+};
 
 }  // namespace cluster::reliability

@@ -8,8 +8,6 @@
 namespace cluster::wire {
 namespace {
 
-constexpr std::size_t kBehindChecksum = kChecksumOffset + sizeof(Le32);
-
 /// What may be set on a frame of this kind; nothing for kinds that do not exist.
 struct KindRule {
   bool exists;
@@ -110,9 +108,10 @@ Refusal admit(ConstBytes bytes, FrameView& out) {
 
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces) {
   const ConstBytes head = pieces[0];
-  std::array<std::byte, kBehindChecksum> front{};  // the checksum itself counts as zero
-  std::memcpy(front.data(), head.data(), kChecksumOffset);
-  std::uint32_t crc = crc32c(crc32c(0, front), head.subspan(kBehindChecksum));
+  std::array<std::byte, sizeof(FrameHeader)> front;
+  std::memcpy(front.data(), head.data(), front.size());
+  std::memset(&front[kChecksumOffset], 0, sizeof(Le32));  // the checksum itself counts as zero
+  std::uint32_t crc = crc32c(crc32c(0, front), head.subspan(front.size()));
   for (const ConstBytes& piece : pieces.subspan(1)) crc = crc32c(crc, piece);
   return crc;
 }

@@ -1,6 +1,6 @@
 #include "wire/frame_encoder.h"
 
-#include "wire/admit.h"
+#include "wire/checksum.h"
 
 namespace cluster::wire {
 
@@ -11,7 +11,9 @@ void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces) {
   header.version = kVersion;
   header.length = static_cast<std::uint16_t>(length);
   header.checksum = Le32{};  // counts as zero
-  header.checksum = frame_checksum(pieces);
+  std::uint32_t crc = 0;
+  for (const ConstBytes piece : pieces) crc = crc32c(crc, piece);
+  header.checksum = crc;
 }
 
 }  // namespace cluster::wire

@@ -25,6 +25,7 @@ struct Conditions {
   bool blackout = false;                ///< everything is lost
   bool macs = false;                    ///< frames arrive with the hardware address of their sender
   std::size_t burst = link::kBurstMax;  ///< frames a link takes per call
+  bool joined = false;                  ///< arrivals of one sender and length are handed out back to back
 };
 
 class FakeNetwork {
@@ -117,8 +118,17 @@ class FakeLink final : public link::Link {
     ++network_.looks;
     inbox_.clear();
     FakeNetwork::Packet packet;
+    std::size_t frame_size = 0;
     while (inbox_.size() < frames.size() && network_.arrived(name_, packet)) {
-      inbox_.push_back(std::move(packet));
+      const bool joins = network_.conditions.joined && !inbox_.empty() && inbox_.back().from == packet.from &&
+                         frame_size == packet.bytes.size() && inbox_.back().ethertype == packet.ethertype;
+      frame_size = packet.bytes.size();
+      if (joins) {
+        std::vector<std::byte>& last = inbox_.back().bytes;
+        last.insert(last.end(), packet.bytes.begin(), packet.bytes.end());
+      } else {
+        inbox_.push_back(std::move(packet));
+      }
     }
     for (std::size_t i = 0; i < inbox_.size(); ++i) {
       frames[i].bytes = inbox_[i].bytes;

@@ -73,6 +73,16 @@ class FlowEnd {
     enqueue(segment, pattern(bulk_offset_, length), carrier::PayloadMode::reference, true);
     bulk_offset_ += length;
   }
+  /// The same in as many frames as it takes, which the flow cuts.
+  void send_long_bulk(std::size_t length) {
+    wire::Segment segment;
+    segment.kind = wire::SegmentKind::bulk;
+    segment.peer_id = 7;
+    segment.offset = bulk_offset_;
+    Item item{segment, pattern(bulk_offset_, length), carrier::PayloadMode::reference, 0};
+    long_backlog_.push_back(std::make_shared<Item>(std::move(item)));
+    bulk_offset_ += length;
+  }
   std::size_t full_bulk() const {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
@@ -100,6 +110,7 @@ class FlowEnd {
       if (item.mode == carrier::PayloadMode::copy) std::vector<std::byte>().swap(item.payload);
       backlog_.pop_front();
     }
+    while (!long_backlog_.empty() && post_long(long_backlog_.front())) long_backlog_.pop_front();
   }
   void receive() {
     std::array<link::InFrame, link::kBurstMax> frames;
@@ -107,7 +118,7 @@ class FlowEnd {
       for (std::size_t i = 0; i < count; ++i) take(frames[i]);
     }
   }
-  bool idle() const { return backlog_.empty() && flow->quiet(); }
+  bool idle() const { return backlog_.empty() && long_backlog_.empty() && flow->quiet(); }
 
   reliability::FlowSettings settings;
   FakeLog log;
@@ -139,12 +150,29 @@ class FlowEnd {
     if (with_token) held_.emplace(token, std::move(item));
     if (!with_token) loose_.push_back(std::move(item));
   }
+  /// True if the flow has taken all of it. Its memory is kept until the last of its tokens has come.
+  bool post_long(const std::shared_ptr<Item>& item) {
+    const std::array<ConstBytes, 1> slices{ConstBytes(item->payload)};
+    while (long_posted_ < item->payload.size()) {
+      wire::Segment segment = item->segment;
+      segment.offset += long_posted_;
+      const Gather rest{slices, long_posted_, item->payload.size() - long_posted_};
+      const std::size_t taken = flow->queue().post_run(segment, rest, last_token_ + 1);
+      if (taken == 0) return false;
+      held_long_.emplace(++last_token_, item);
+      ++tokens_expected;
+      long_posted_ += taken;
+    }
+    long_posted_ = 0;
+    return true;
+  }
   void take_tokens() {
     std::vector<carrier::Token> tokens;
     flow->take_acked(tokens);
     for (const carrier::Token token : tokens) {
       EXPECT_TRUE(tokens_seen.insert(token).second) << "token " << token << " reported twice";
       held_.erase(token);  // its memory goes: a later read is an error
+      held_long_.erase(token);
     }
   }
   void take(const link::InFrame& frame) {
@@ -191,6 +219,9 @@ class FlowEnd {
   std::uint8_t peer_;
   FakeNetwork& network_;
   std::deque<Item*> backlog_;
+  std::deque<std::shared_ptr<Item>> long_backlog_;
+  std::map<carrier::Token, std::shared_ptr<Item>> held_long_;
+  std::size_t long_posted_ = 0;  ///< bytes of the first of them
   std::map<carrier::Token, std::unique_ptr<Item>> held_;
   std::vector<std::unique_ptr<Item>> loose_;
   carrier::Token last_token_ = 0;

@@ -57,6 +57,39 @@ TEST_P(FlowLoss, NothingIsReportedBeforeItCouldBeHandedOn) {
   pair.b.expect_all_of(pair.a);
 }
 
+TEST_P(FlowLoss, LongBulkThroughLossDuplicatesReorderingAndFullLinks) {
+  FlowPair pair(GetParam() + 150);
+  pair.network.conditions = {
+      .loss = 0.05, .duplicate = 0.05, .corrupt = 0.01, .delay = 20us, .jitter = 100us, .burst = 23};
+  std::uint64_t state = GetParam();
+  for (int i = 0; i < 60; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const std::size_t length = 1 + (state >> 33) % 100'000;
+    pair.a.send_long_bulk(length);
+    pair.b.send_long_bulk(length / 3 + 1);
+    if (i % 4 == 0) pair.a.send_small(300);
+  }
+  ASSERT_TRUE(pair.run(60s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+}
+
+// What is lost of a run is sent again, and nothing else of it.
+TEST_P(FlowLoss, ALossInARunIsRepairedAlone) {
+  FlowPair pair(GetParam() + 250);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(1s));
+  std::size_t frames = 0;
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.bytes.size() > 1400 && ++frames == 17 + GetParam() % 20;
+  };
+  pair.a.send_long_bulk(60 * pair.a.full_bulk());
+  ASSERT_TRUE(pair.run(1s)) << report(pair);
+  pair.b.expect_all_of(pair.a);
+  EXPECT_EQ(pair.network.lost_data, 1u);
+  EXPECT_EQ(pair.a.counters.frames_retransmitted, 1u) << report(pair);
+}
+
 TEST_P(FlowLoss, BulkBothWaysThroughLossDuplicatesAndReordering) {
   FlowPair pair(GetParam() + 100);
   pair.network.conditions = {.loss = 0.05, .duplicate = 0.05, .delay = 20us, .jitter = 100us};

@@ -197,5 +197,68 @@ TEST_F(ReceiveWindowTest, RandomOrderHandsOnEverythingInOrderLapAfterLap) {
   EXPECT_EQ(handed, wanted);
 }
 
+TEST_F(ReceiveWindowTest, ARunOutsideOrWithSomethingOldIsNotTaken) {
+  arrive(0, true);
+  arrive(5, false);
+  EXPECT_TRUE(window.takes_run({1}, 4, true));
+  EXPECT_FALSE(window.takes_run({1}, 5, false)) << "5 is here";
+  EXPECT_FALSE(window.takes_run({0}, 2, false)) << "0 was here";
+  EXPECT_TRUE(window.takes_run({6}, 59, false));
+  EXPECT_FALSE(window.takes_run({6}, 60, false)) << "it ends beyond the window";
+  EXPECT_TRUE(window.takes_run({2}, 3, false));
+  EXPECT_FALSE(window.takes_run({2}, 3, true)) << "ordered ones wait";
+  arrive(1, true);
+  window.arrive({2}, {50}, true, as_bytes("x", 1));
+  ConstBytes segments;
+  ASSERT_TRUE(window.next(segments));
+  window.hold(segments);
+  EXPECT_FALSE(window.takes_run({3}, 2, false)) << "something is held";
+}
+
+// A run leaves the same behind as its frames one by one, wherever it lies.
+TEST_F(ReceiveWindowTest, ARunIsAsItsFrames) {
+  ReceiveWindow singly{64};
+  std::uint32_t state = 7;
+  const auto random = [&](std::uint32_t below) {
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % below;
+  };
+  const std::byte content{1};
+  const auto drain = [](ReceiveWindow& one) {
+    std::size_t handed = 0;
+    for (ConstBytes segments; one.next(segments);) ++handed;
+    return handed;
+  };
+  for (int i = 0; i < 3000; ++i) {
+    const Sequence s = window.expected() + random(40);
+    const std::uint32_t count = 1 + random(30);
+    const bool ordered = random(4) == 0;
+    transmission += 100;
+    if (window.takes_run(s, count, ordered)) {
+      window.arrive_run(s, {transmission}, count);
+      const std::size_t handed = count + drain(window);
+      std::size_t handed_singly = 0;
+      for (std::uint32_t k = 0; k < count; ++k) {
+        ASSERT_EQ(singly.arrive(s + k, {transmission + k}, ordered, {&content, 1}), Arrival::fresh);
+        handed_singly += drain(singly);
+      }
+      ASSERT_EQ(handed, handed_singly);
+    } else {
+      const Arrival arrival = window.arrive(s, {transmission}, ordered, {&content, 1});
+      ASSERT_EQ(singly.arrive(s, {transmission}, ordered, {&content, 1}), arrival);
+      ASSERT_EQ(drain(window), drain(singly));
+    }
+    ASSERT_EQ(window.expected(), singly.expected());
+    ASSERT_EQ(window.has_gap(), singly.has_gap());
+    ASSERT_EQ(window.spurious(), singly.spurious());
+    wire::Ack ack, ack_singly;
+    window.fill_ranges(ack);
+    singly.fill_ranges(ack_singly);
+    ASSERT_EQ(ack.count, ack_singly.count);
+    for (std::size_t k = 0; k < ack.count; ++k) ASSERT_EQ(ack.ranges[k], ack_singly.ranges[k]);
+  }
+  EXPECT_GT(window.expected().value, 1000u);
+}
+
 }  // namespace
 }  // namespace cluster::reliability

@@ -16,6 +16,8 @@ std::unique_ptr<FrameBody> body(carrier::Token token = 0) {
 struct SendWindowTest : testing::Test {
   SendWindow window{64};
   std::uint32_t transmission = 0;
+  std::vector<std::byte> payload = std::vector<std::byte>(1000);
+  std::vector<AckedStretch> stretches;  ///< of the last acknowledge()
 
   void send(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -27,12 +29,32 @@ struct SendWindowTest : testing::Test {
     wire::Ack block;
     for (const wire::SequenceRange& range : ranges) block.ranges[block.count++] = range;
     std::vector<std::uint32_t> arrived;
-    window.acknowledge({ack}, &block, [&](Sequence s, SentFrame& frame) {
+    const auto on_acked = [&](Sequence s, SentFrame& frame) {
       arrived.push_back(s.value);
       EXPECT_NE(frame.body, nullptr);
       frame.body.reset();
+    };
+    stretches.clear();
+    window.acknowledge({ack}, &block, on_acked, [&](const AckedStretch& stretch) {
+      stretches.push_back(stretch);
+      for (std::uint32_t i = 0; i < stretch.frames.count; ++i)
+        arrived.push_back((stretch.frames.sequence + i).value);
     });
     return arrived;
+  }
+  /// A run of so many frames, which is sent.
+  void send_run(std::uint32_t frames, carrier::Token token = 7) {
+    push_run(frames, token);
+    window.on_new_sent(frames, {transmission + 1}, Time(1us), 0);
+    transmission += frames;
+  }
+  void push_run(std::uint32_t frames, carrier::Token token = 7) {
+    FrameRun run;
+    run.first = window.end();
+    run.part = 10;
+    run.payload = ConstBytes(payload).first(frames * run.part);
+    run.token = token;
+    window.push_run(run);
   }
 };
 
@@ -141,6 +163,79 @@ TEST_F(SendWindowTest, SlotsAreUsedAgainLapAfterLap) {
     EXPECT_FALSE(window.has_space(15));
     EXPECT_EQ(acknowledge(50 * (lap + 1)).size(), 50u);
     EXPECT_TRUE(window.has_space(64));
+  }
+}
+
+TEST_F(SendWindowTest, ARunIsAcknowledgedInOneStretch) {
+  send_run(20);
+  EXPECT_EQ(window.in_flight(), 20u);
+  EXPECT_TRUE(window.tokens_outstanding());
+  EXPECT_EQ(acknowledge(20).size(), 20u);
+  ASSERT_EQ(stretches.size(), 1u);
+  EXPECT_EQ(stretches[0].frames.count, 20u);
+  EXPECT_EQ(stretches[0].frames.transmission, (TransmissionNumber{1}));
+  EXPECT_TRUE(stretches[0].frames.sent_once);
+  EXPECT_EQ(stretches[0].token, 7u);
+  EXPECT_EQ(stretches[0].run_end, (Sequence{20}));
+  EXPECT_EQ(window.in_flight(), 0u);
+  EXPECT_EQ(window.outstanding(), 0u);
+  EXPECT_FALSE(window.tokens_outstanding());
+}
+
+TEST_F(SendWindowTest, ALossInARunConcernsThatFrameAlone) {
+  send_run(10);
+  EXPECT_EQ(acknowledge(3, {{{4}, {10}}}).size(), 9u);
+  ASSERT_EQ(stretches.size(), 2u);
+  EXPECT_EQ(stretches[0].frames.count, 3u);
+  EXPECT_EQ(stretches[1].frames.sequence, (Sequence{4}));
+  EXPECT_EQ(stretches[1].frames.count, 6u);
+  EXPECT_EQ(stretches[0].token, 0u);
+  EXPECT_EQ(stretches[1].token, 0u) << "the peer does not have all of it";
+  window.mark_lost({3});
+  EXPECT_EQ(window.in_flight(), 0u);
+  ASSERT_TRUE(window.has_lost());
+  EXPECT_EQ(window.pop_lost(), (Sequence{3}));
+  ASSERT_NE(window.run_of(window.at({3})), nullptr);
+  EXPECT_EQ(window.run_of(window.at({3}))->offset_of({3}), 30u);
+  window.on_sent({3}, {++transmission}, Time(2us));
+  EXPECT_EQ(acknowledge(10), (Values{3}));
+  ASSERT_EQ(stretches.size(), 1u);
+  EXPECT_FALSE(stretches[0].frames.sent_once);
+  EXPECT_EQ(stretches[0].token, 7u);
+}
+
+TEST_F(SendWindowTest, AStretchEndsWhereFramesLeftOtherwise) {
+  push_run(12);
+  window.on_new_sent(4, {1}, Time(1us), 0);
+  window.on_new_sent(4, {5}, Time(2us), 0);   // later, on the same path
+  window.on_new_sent(2, {9}, Time(3us), 1);   // on another path
+  window.on_new_sent(2, {21}, Time(4us), 1);  // others left between them
+  window.mark_lost({1});
+  EXPECT_EQ(acknowledge(12).size(), 12u);
+  ASSERT_EQ(stretches.size(), 5u);
+  EXPECT_EQ(stretches[0].frames.count, 1u);
+  EXPECT_EQ(stretches[1].frames.sequence, (Sequence{1}));
+  EXPECT_FALSE(stretches[1].frames.sent_once) << "it was held for lost";
+  EXPECT_EQ(stretches[2].frames.count, 6u);
+  EXPECT_EQ(stretches[2].frames.sent_at, Time(1us));
+  EXPECT_EQ(stretches[2].frames.last_sent_at, Time(2us));
+  EXPECT_EQ(stretches[3].path, 1u);
+  EXPECT_EQ(stretches[3].frames.count, 2u);
+  EXPECT_EQ(stretches[4].frames.count, 2u);
+  EXPECT_EQ(stretches[4].token, 7u);
+  EXPECT_FALSE(window.has_lost());
+  EXPECT_EQ(window.in_flight(), 0u);
+}
+
+TEST_F(SendWindowTest, RunsAndBodiesFollowEachOtherThroughManyLaps) {
+  for (carrier::Token token = 1; token < 40; ++token) {
+    send(3);
+    send_run(4, token);
+    send_run(9, token + 100);
+    EXPECT_EQ(acknowledge(transmission).size(), 16u);
+    ASSERT_EQ(stretches.size(), 2u);
+    EXPECT_EQ(stretches[0].token, token);
+    EXPECT_EQ(stretches[1].token, token + 100);
   }
 }
 

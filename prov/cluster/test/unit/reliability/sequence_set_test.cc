@@ -44,5 +44,22 @@ TEST(SequenceSet, AnEmptySpanHasNothing) {
   EXPECT_EQ(set.next_member({0}, {6}), (Sequence{5}));
 }
 
+TEST(SequenceSet, SpansGoInAndOutAsTheirMembersDo) {
+  for (const std::uint32_t base : {0u, 50u, 0xffffff80u, 0xfffffff0u}) {
+    SequenceSet spans(256);
+    SequenceSet singles(256);
+    std::uint32_t state = base + 1;
+    for (int i = 0; i < 300; ++i) {
+      state = state * 1664525 + 1013904223;
+      const Sequence from{base + (state >> 10) % 200};
+      const Sequence end = from + (state >> 20) % (base + 257 - from.value);
+      for (Sequence s = from; s != end; ++s) i % 2 == 0 ? singles.insert(s) : singles.erase(s);
+      i % 2 == 0 ? spans.insert(from, end) : spans.erase(from, end);
+      for (std::uint32_t k = 0; k < 256; ++k)
+        ASSERT_EQ(spans.contains({base + k}), singles.contains({base + k}));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cluster::reliability

@@ -102,5 +102,41 @@ TEST_F(SessionFrameTest, PaddingIsAsLongAsAskedAndHasAHeaderAtLeast) {
   for (const std::size_t size : {8u, 9u, 1440u, 8940u, 65000u}) EXPECT_EQ(padding(size)->size(), size);
 }
 
+TEST_F(SessionFrameTest, FramesOfARunCarryTheirPartsInAnyOrder) {
+  std::vector<std::byte> payload(5000);
+  for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<std::byte>(i * 37 >> 3);
+  FrameRun run;
+  run.first = {0xfffffffe};
+  run.segment = {.kind = wire::SegmentKind::bulk, .length = 1000, .peer_id = 9, .offset = 70'000};
+  run.payload = payload;
+  run.part = 1000;
+  for (const bool opened : {false, true}) {
+    if (opened) open();
+    const OutgoingAck ack(Time(1us), acks, window);
+    RunEncoder encoder(run, handshake, kFrameMax, ack);
+    for (const std::uint32_t i : {3u, 0u, 4u}) {
+      RunEncoder::Front front;
+      link::OutFrame out;
+      encoder.encode({wire::FrameKind::flow, wire::frame_flag::kSequenced, run.first + i, {12 + i}}, front,
+                     out);
+      std::vector<std::byte> bytes;
+      for (const ConstBytes piece : std::span(out.pieces).first(out.count))
+        bytes.insert(bytes.end(), piece.begin(), piece.end());
+      wire::FrameView view;
+      ASSERT_EQ(wire::admit(bytes, view), wire::Refusal::none);
+      EXPECT_EQ(view.has_opening, !opened);
+      EXPECT_EQ(view.sequence, run.first + i);
+      EXPECT_EQ(view.transmission, (TransmissionNumber{12 + i}));
+      wire::Segment segment;
+      const std::size_t header = wire::decode(view.segments, segment);
+      EXPECT_EQ(segment.offset, 70'000u + 1000 * i);
+      EXPECT_EQ(segment.peer_id, 9u);
+      ASSERT_EQ(segment.length, 1000u);
+      ASSERT_EQ(view.segments.size(), header + 1000);
+      EXPECT_EQ(std::memcmp(&view.segments[header], &payload[1000 * i], 1000), 0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cluster::reliability
