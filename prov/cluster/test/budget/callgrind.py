@@ -14,6 +14,7 @@ class Profile:
     def __init__(self, lines):
         self.events = []
         self.inclusive = {}  # function -> costs of it and of what it calls
+        self.own = {}  # function -> costs of its own instructions
         self.by_file = {}  # source file -> costs of the instructions that come from it, inlined ones too
         self._names = {}
         self._read(lines)
@@ -47,6 +48,7 @@ class Profile:
                 cost = {event: int(count) for event, count in zip(self.events, line.split()[1:])}
                 self._add(self.inclusive, function, cost)
                 if not calls:
+                    self._add(self.own, function, cost)
                     self._add(self.by_file, file, cost)
                 calls = False
 
