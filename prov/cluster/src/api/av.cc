@@ -98,7 +98,7 @@ struct Countable {
     }
     const char* digits = base.data() + base.size() - width;
     std::from_chars(digits, digits + width, first);
-    base.erase(base.end() - static_cast<std::ptrdiff_t>(width), base.end());
+    base.resize(base.size() - width);
   }
   std::string name(std::size_t offset) const {
     if (width == 0) return base;

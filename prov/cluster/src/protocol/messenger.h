@@ -81,7 +81,6 @@ class Messenger {
   bool busy() const { return control_.busy() || !pulls_.idle(); }
   /// Segments that were posted outside pump() and the operations: the engine has to transmit them.
   ControlSender& control() { return control_; }
-  const ControlSender& control() const { return control_; }
   /// Advertises credit again, to make an idle peer acknowledge something.
   void remind(Channel& channel) { credit_.advertise(channel); }
 
