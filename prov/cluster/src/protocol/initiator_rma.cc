@@ -66,6 +66,9 @@ std::optional<Status> InitiatorRma::read_now(const QueuedRead& queued) {
 
 template <typename Access>
 bool InitiatorRma::act(Channel& channel, const RmaOp& op, Completion::Kind kind, Access&& access) {
+  // Of several ranges the first might be done here and then, with all others, again on the general way: its target
+  // may have seen it by then, and changed what lies there.
+  if (op.remote.size() != 1) return false;
   // If it has to go the general way after all, it must be taken there: what is refused has no effect.
   if (outgoing_.left() < op.remote.size()) return false;
   if (overtakes(channel, op.fence, kind == Completion::Kind::read)) return false;

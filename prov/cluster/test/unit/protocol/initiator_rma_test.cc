@@ -116,6 +116,7 @@ TEST_F(InitiatorRmaTest, SeveralRangesAreOneOperation) {
   EXPECT_TRUE(std::equal(data.begin(), data.begin() + 1000, memory.begin()));
   EXPECT_EQ(memory[50000], data[1000]);
   EXPECT_TRUE(std::equal(data.begin() + 1001, data.end(), memory.begin() + 7000));
+  EXPECT_EQ(left.counters.rma_alone, 0u) << "each range once, and not all of them again behind one out of reach";
 }
 
 TEST_F(InitiatorRmaTest, WhatIsNotAllowedFailsAtOnce) {
