@@ -66,30 +66,20 @@ std::optional<Status> InitiatorRma::read_now(const QueuedRead& queued) {
 
 template <typename Access>
 bool InitiatorRma::act(Channel& channel, const RmaOp& op, Completion::Kind kind, Access&& access) {
-  // Of several ranges the first might be done here and then, with all others, again on the general way: its target
-  // may have seen it by then, and changed what lies there.
-  if (op.remote.size() != 1) return false;
   // If it has to go the general way after all, it must be taken there: what is refused has no effect.
-  if (outgoing_.left() < op.remote.size()) return false;
+  if (op.remote.size() != 1 || outgoing_.left() == 0) return false;
   if (overtakes(channel, op.fence, kind == Completion::Kind::read)) return false;
-  Status status = Status::ok;
-  std::size_t base = 0;
-  for (const RmaIov& range : op.remote) {
-    const std::optional<Status> outcome = status_of(access(range, base));
-    // What is done of it will be done again: the buffers are still what they were.
-    if (!outcome) return false;
-    if (*outcome != Status::ok) status = *outcome;
-    base += range.length;
-  }
+  const std::optional<Status> status = status_of(access(op.remote.front()));
+  if (!status) return false;
   ++context_.counters.rma_alone;
-  reporter_.rma_completed(kind, nullptr, op.context, op.report, status, channel);
+  reporter_.rma_completed(kind, nullptr, op.context, op.report, *status, channel);
   return true;
 }
 
 bool InitiatorRma::write(Channel& channel, const WriteOp& op) {
   if (op.has_data) return false;
-  const bool over = act(channel, op, Completion::Kind::write, [&](const RmaIov& range, std::size_t base) {
-    return channel.rma.reached.regions->write(range.key, range.address, {op.slices, base, range.length});
+  const bool over = act(channel, op, Completion::Kind::write, [&](const RmaIov& range) {
+    return channel.rma.reached.regions->write(range.key, range.address, {op.slices, 0, range.length});
   });
   if (over) context_.counters.bytes_sent += op.length;
   return over;
@@ -97,9 +87,9 @@ bool InitiatorRma::write(Channel& channel, const WriteOp& op) {
 
 /// A read of nothing is complete without a region, as it is in the general way.
 bool InitiatorRma::read(Channel& channel, const ReadOp& op) {
-  return act(channel, op, Completion::Kind::read, [&](const RmaIov& range, std::size_t base) {
+  return act(channel, op, Completion::Kind::read, [&](const RmaIov& range) {
     if (range.length == 0) return RemoteRegions::Outcome::done;
-    return channel.rma.reached.regions->read(range.key, range.address, op.slices, base, range.length);
+    return channel.rma.reached.regions->read(range.key, range.address, op.slices, 0, range.length);
   });
 }
 

@@ -3,9 +3,11 @@
 // that posts it returns; its completion waits in the queue.
 //
 // What needs the target goes the general way: remote completion data, accesses that the target counts, atomics,
-// regions that are out of reach. So does an operation that would overtake something it must not overtake: what
-// was posted before it and is still under way, if it is fenced, comes behind a fence, or the endpoint was opened
-// with that order (Ordering). What is posted later finds it done.
+// regions that are out of reach. So do operations of several ranges, each of which is a request of its own
+// there: were the first done here and another out of reach, the first would be written again, perhaps after its
+// target has seen it and changed what lies there. So does an operation that would overtake something it must not
+// overtake: what was posted before it and is still under way, if it is fenced, comes behind a fence, or the
+// endpoint was opened with that order (Ordering). What is posted later finds it done.
 #pragma once
 
 #include <optional>
