@@ -13,19 +13,21 @@ void count(Counter* counter, Status status) {
 
 void CompletionReporter::sent(const SendOp& op) {
   const EndpointBindings& bindings = context_.bindings;
+  if (op.report && bindings.tx_queue != nullptr) {
+    bindings.tx_queue->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
+  }
   count(bindings.send_counter, Status::ok);
-  if (!op.report || bindings.tx_queue == nullptr) return;
-  bindings.tx_queue->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
 }
 
 void CompletionReporter::sent(const SendRequest& request, Status status) {
   const EndpointBindings& bindings = context_.bindings;
+  if (bindings.tx_queue != nullptr && (request.report || status != Status::ok)) {
+    Completion completion{
+        .context = request.context, .tagged = request.tagged, .status = status, .tag = request.tag};
+    if (status != Status::ok) completion.peer = request.channel->name;
+    bindings.tx_queue->push(completion);
+  }
   count(bindings.send_counter, status);
-  if (bindings.tx_queue == nullptr || (!request.report && status == Status::ok)) return;
-  Completion completion{
-      .context = request.context, .tagged = request.tagged, .status = status, .tag = request.tag};
-  if (status != Status::ok) completion.peer = request.channel->name;
-  bindings.tx_queue->push(completion);
 }
 
 void CompletionReporter::received(const RecvRequest& receive, Status status) {
@@ -35,7 +37,6 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
                                    ? context_.handles.handle_of(*receive.channel)
                                    : kAddrNotAvail;
-  count(bindings.receive_counter, status);
   if (bindings.rx_queue != nullptr && (receive.report || status != Status::ok)) {
     const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail;
     Completion completion{.context = receive.context,
@@ -56,6 +57,7 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
     if (completion.status != Status::ok && channel != nullptr) completion.peer = channel->name;
     bindings.rx_queue->push(completion);
   }
+  count(bindings.receive_counter, status);
   if (got_message) context_.counters.bytes_received += receive.total;
 }
 
@@ -106,25 +108,27 @@ void CompletionReporter::rma_completed(Completion::Kind kind, RmaGroup* group, v
   }
   const EndpointBindings& bindings = context_.bindings;
   const bool reads = kind == Completion::Kind::read || kind == Completion::Kind::fetch;
+  if (bindings.tx_queue != nullptr && (report || status != Status::ok)) {
+    Completion completion{.context = context, .kind = kind, .status = status};
+    if (status != Status::ok) completion.peer = channel.name;
+    bindings.tx_queue->push(completion);
+  }
   count(reads ? bindings.read_counter : bindings.write_counter, status);
-  if (bindings.tx_queue == nullptr || (!report && status == Status::ok)) return;
-  Completion completion{.context = context, .kind = kind, .status = status};
-  if (status != Status::ok) completion.peer = channel.name;
-  bindings.tx_queue->push(completion);
 }
 
 void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWrite& write) {
   context_.counters.bytes_received += write.iov.length;
   if (!write.last) return;
-  accessed_by_peer(write.iov, Access::write);
   const EndpointBindings& bindings = context_.bindings;
-  if (!write.has_data || bindings.rx_queue == nullptr) return;
-  Completion completion{.kind = Completion::Kind::remote_write,
-                        .has_data = true,
-                        .data = write.data,
-                        .length = write.length_so_far};
-  if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
-  bindings.rx_queue->push(completion);
+  if (write.has_data && bindings.rx_queue != nullptr) {
+    Completion completion{.kind = Completion::Kind::remote_write,
+                          .has_data = true,
+                          .data = write.data,
+                          .length = write.length_so_far};
+    if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
+    bindings.rx_queue->push(completion);
+  }
+  accessed_by_peer(write.iov, Access::write);
 }
 
 void CompletionReporter::accessed_by_peer(const RmaIov& iov, Access access) {

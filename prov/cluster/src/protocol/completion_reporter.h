@@ -1,6 +1,9 @@
 // Reports every outcome: entries of completion queues and ticks of counters, of this side's operations and of
 // what peers did to registered memory. It decides what an entry contains; its callers
 // decide when an operation is complete.
+//
+// Invariant: an entry is in its queue before the counter of the same operation steps. Another thread that waits
+// for the counter finds the entry at once, though the thread that reports is still inside.
 #pragma once
 
 #include "base/pool.h"
