@@ -12,7 +12,7 @@
 namespace conformance {
 namespace {
 
-constexpr std::uint64_t kKey = 0x8000000000000021;
+constexpr std::uint64_t kAtomicKey = 0x8000000000000021;
 constexpr std::size_t kElements = 1024;
 
 Options atomic_options() {
@@ -22,12 +22,13 @@ Options atomic_options() {
 }
 
 /// Elements of this side that the others may change.
-struct Shared {
-  explicit Shared(Team& team, std::uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE) : values(kElements) {
+struct SharedValues {
+  explicit SharedValues(Team& team, std::uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE)
+      : values(kElements) {
     std::iota(values.begin(), values.end(), 100);
     fid_mr* opened = nullptr;
-    EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), values.data(), values.size() * 8, access, 0, kKey, 0,
-                        &opened, nullptr),
+    EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), values.data(), values.size() * 8, access, 0,
+                        kAtomicKey, 0, &opened, nullptr),
               0);
     region.reset(opened);
     team.meet();
@@ -87,18 +88,18 @@ void combine(Endpoint& e, fi_addr_t peer, fi_datatype type, fi_op op, Value ther
   constexpr std::size_t kCount = 9;  // more than one part of the larger types
   std::vector<Value> initial(kCount, there), operands(kCount, operand), before(kCount), after(kCount);
   e.must([&] {
-    return fi_atomic(e.ep(), initial.data(), kCount, nullptr, peer, 32, kKey, type, FI_ATOMIC_WRITE,
+    return fi_atomic(e.ep(), initial.data(), kCount, nullptr, peer, 32, kAtomicKey, type, FI_ATOMIC_WRITE,
                      &context);
   });
   EXPECT_EQ(e.finish(&context).entry.flags, FI_ATOMIC | FI_WRITE);
   e.must([&] {
-    return fi_fetch_atomic(e.ep(), operands.data(), kCount, nullptr, before.data(), nullptr, peer, 32, kKey,
-                           type, op, &context);
+    return fi_fetch_atomic(e.ep(), operands.data(), kCount, nullptr, before.data(), nullptr, peer, 32,
+                           kAtomicKey, type, op, &context);
   });
   EXPECT_EQ(e.finish(&context).entry.flags, FI_ATOMIC | FI_READ);
   e.must([&] {
-    return fi_fetch_atomic(e.ep(), nullptr, kCount, nullptr, after.data(), nullptr, peer, 32, kKey, type,
-                           FI_ATOMIC_READ, &context);
+    return fi_fetch_atomic(e.ep(), nullptr, kCount, nullptr, after.data(), nullptr, peer, 32, kAtomicKey,
+                           type, FI_ATOMIC_READ, &context);
   });
   e.finish(&context);
   for (std::size_t i = 0; i < kCount; ++i) {
@@ -109,7 +110,7 @@ void combine(Endpoint& e, fi_addr_t peer, fi_datatype type, fi_op op, Value ther
 
 PAIR_TEST(Atomic, CombinesAndFetchesEveryType) {
   Team team(side, atomic_options());
-  Shared shared(team);
+  SharedValues shared(team);
   if (side.first()) {
     Endpoint& e = team.endpoint;
     const fi_addr_t peer = team.peer();
@@ -136,7 +137,7 @@ PAIR_TEST(Atomic, CombinesAndFetchesEveryType) {
 
 PAIR_TEST(Atomic, ComparesBeforeItSwaps) {
   Team team(side, atomic_options());
-  Shared shared(team);
+  SharedValues shared(team);
   Endpoint& e = team.endpoint;
   int context = 0;
   const struct {
@@ -152,7 +153,7 @@ PAIR_TEST(Atomic, ComparesBeforeItSwaps) {
       std::int64_t before = 0;
       e.must([&, compare = compare, op = op] {
         return fi_compare_atomic(e.ep(), &operand, 1, nullptr, &compare, nullptr, &before, nullptr,
-                                 team.peer(), 0, kKey, FI_INT64, op, &context);
+                                 team.peer(), 0, kAtomicKey, FI_INT64, op, &context);
       });
       e.finish(&context);
       EXPECT_EQ(before, 100) << op << " " << compare;
@@ -168,7 +169,7 @@ PAIR_TEST(Atomic, ComparesBeforeItSwaps) {
 
 PAIR_TEST(Atomic, VectorsRangesAndInjection) {
   Team team(side, atomic_options());
-  Shared shared(team);
+  SharedValues shared(team);
   Endpoint& e = team.endpoint;
   int context = 0;
   if (side.first()) {
@@ -176,7 +177,7 @@ PAIR_TEST(Atomic, VectorsRangesAndInjection) {
     std::int64_t before[3] = {};
     const fi_ioc vector[] = {{operands, 1}, {operands + 1, 2}};
     fi_ioc results[] = {{before, 2}, {before + 2, 1}};
-    const fi_rma_ioc ranges[] = {{80, 2, kKey}, {8, 1, kKey}};
+    const fi_rma_ioc ranges[] = {{80, 2, kAtomicKey}, {8, 1, kAtomicKey}};
     fi_msg_atomic message{vector, nullptr, 2, team.peer(), ranges, 2, FI_INT64, FI_SUM, &context, 0};
     e.must(
         [&] { return fi_fetch_atomicmsg(e.ep(), &message, results, nullptr, 2, FI_COMPLETION | FI_INJECT); });
@@ -186,11 +187,13 @@ PAIR_TEST(Atomic, VectorsRangesAndInjection) {
     EXPECT_EQ(before[1], 111);
     EXPECT_EQ(before[2], 101);
     operands[0] = 50;
-    e.must([&] { return fi_inject_atomic(e.ep(), operands, 1, team.peer(), 160, kKey, FI_INT64, FI_SUM); });
+    e.must([&] {
+      return fi_inject_atomic(e.ep(), operands, 1, team.peer(), 160, kAtomicKey, FI_INT64, FI_SUM);
+    });
     operands[0] = 0;
     // A fenced read comes behind it.
     fi_ioc result{before, 1};
-    const fi_rma_ioc one{160, 1, kKey};
+    const fi_rma_ioc one{160, 1, kAtomicKey};
     message = {nullptr, nullptr, 0, team.peer(), &one, 1, FI_INT64, FI_ATOMIC_READ, &context, 0};
     e.must(
         [&] { return fi_fetch_atomicmsg(e.ep(), &message, &result, nullptr, 1, FI_COMPLETION | FI_FENCE); });
@@ -198,13 +201,17 @@ PAIR_TEST(Atomic, VectorsRangesAndInjection) {
     EXPECT_EQ(before[0], 170);
     EXPECT_TRUE(e.silent(std::chrono::milliseconds(20))) << "an injected operation generates no completion";
     std::vector<std::int64_t> many(kElements, 1);
-    EXPECT_EQ(fi_atomic(e.ep(), many.data(), 513, nullptr, team.peer(), 0, kKey, FI_INT64, FI_SUM, &context),
-              -FI_EMSGSIZE);
-    EXPECT_EQ(fi_inject_atomic(e.ep(), many.data(), 129, team.peer(), 0, kKey, FI_INT64, FI_SUM), -FI_EINVAL);
-    EXPECT_EQ(fi_atomic(e.ep(), many.data(), 1, nullptr, team.peer(), 0, kKey, FI_FLOAT, FI_BOR, &context),
-              -FI_EOPNOTSUPP);
+    EXPECT_EQ(
+        fi_atomic(e.ep(), many.data(), 513, nullptr, team.peer(), 0, kAtomicKey, FI_INT64, FI_SUM, &context),
+        -FI_EMSGSIZE);
+    EXPECT_EQ(fi_inject_atomic(e.ep(), many.data(), 129, team.peer(), 0, kAtomicKey, FI_INT64, FI_SUM),
+              -FI_EINVAL);
+    EXPECT_EQ(
+        fi_atomic(e.ep(), many.data(), 1, nullptr, team.peer(), 0, kAtomicKey, FI_FLOAT, FI_BOR, &context),
+        -FI_EOPNOTSUPP);
     e.must([&] {
-      return fi_atomic(e.ep(), many.data(), 512, nullptr, team.peer(), 512, kKey, FI_INT64, FI_SUM, &context);
+      return fi_atomic(e.ep(), many.data(), 512, nullptr, team.peer(), 512, kAtomicKey, FI_INT64, FI_SUM,
+                       &context);
     });
     e.finish(&context);
   }
@@ -223,7 +230,7 @@ PAIR_TEST(Atomic, VectorsRangesAndInjection) {
 
 PAIR_TEST(Atomic, ElementsMayLieAnywhere) {
   Team team(side, atomic_options());
-  Shared shared(team);
+  SharedValues shared(team);
   Endpoint& e = team.endpoint;
   if (side.first()) {
     for (std::uint64_t offset = 1; offset < 8; ++offset) {
@@ -231,8 +238,8 @@ PAIR_TEST(Atomic, ElementsMayLieAnywhere) {
       std::int64_t value = 0x0102030405060708, before = 0;
       const auto act = [&](fi_op op) {
         e.must([&] {
-          return fi_fetch_atomic(e.ep(), &value, 1, nullptr, &before, nullptr, team.peer(), address, kKey,
-                                 FI_INT64, op, &value);
+          return fi_fetch_atomic(e.ep(), &value, 1, nullptr, &before, nullptr, team.peer(), address,
+                                 kAtomicKey, FI_INT64, op, &value);
         });
         e.finish(&value);
       };
@@ -256,7 +263,7 @@ SINGLE_TEST(Atomic, QueriesOfTaggedBuffersAndOfBothKindsAreRefused) {
 
 PAIR_TEST(Atomic, WhatIsNotAllowedFailsHereAndChangesNothingThere) {
   Team team(side, atomic_options());
-  Shared shared(team, FI_REMOTE_READ);
+  SharedValues shared(team, FI_REMOTE_READ);
   Endpoint& e = team.endpoint;
   int context = 0;
   if (side.first()) {
@@ -276,12 +283,12 @@ PAIR_TEST(Atomic, WhatIsNotAllowedFailsHereAndChangesNothingThere) {
         });
         e.fail(&context, FI_EACCES);
       };
-      change(0, kKey);
-      change(0, kKey + 1);
-      fetch(0, kKey, FI_SUM);
-      fetch(0, kKey + 1, FI_ATOMIC_READ);
-      fetch(8 * kElements - 8 * count + 8, kKey, FI_ATOMIC_READ);
-      fetch(~0ull - 7, kKey, FI_ATOMIC_READ);
+      change(0, kAtomicKey);
+      change(0, kAtomicKey + 1);
+      fetch(0, kAtomicKey, FI_SUM);
+      fetch(0, kAtomicKey + 1, FI_ATOMIC_READ);
+      fetch(8 * kElements - 8 * count + 8, kAtomicKey, FI_ATOMIC_READ);
+      fetch(~0ull - 7, kAtomicKey, FI_ATOMIC_READ);
     }
   }
   team.meet();
@@ -294,7 +301,7 @@ PAIR_TEST(Atomic, WhatIsNotAllowedFailsHereAndChangesNothingThere) {
 /// All sides, the owner too, draw tickets from one element of side 0: each ticket is drawn once.
 SIDES_TEST(Atomic, ManySidesLoseNothing, 4) {
   Team team(side, atomic_options());
-  Shared shared(team);
+  SharedValues shared(team);
   Endpoint& e = team.endpoint;
   constexpr std::size_t kRounds = 500;
   constexpr std::size_t kWindow = 10;
@@ -304,10 +311,10 @@ SIDES_TEST(Atomic, ManySidesLoseNothing, 4) {
   for (std::size_t round = 0; round < kRounds; round += kWindow) {
     for (std::size_t i = round; i < round + kWindow; ++i) {
       e.must([&] {
-        return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &tickets[i], nullptr, owner, 0, kKey, FI_INT64,
+        return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &tickets[i], nullptr, owner, 0, kAtomicKey, FI_INT64,
                                FI_SUM, &tickets[i]);
       });
-      e.must([&] { return fi_inject_atomic(e.ep(), &one, 1, owner, 8, kKey, FI_INT64, FI_SUM); });
+      e.must([&] { return fi_inject_atomic(e.ep(), &one, 1, owner, 8, kAtomicKey, FI_INT64, FI_SUM); });
     }
     for (std::size_t i = round; i < round + kWindow; ++i) e.finish(&tickets[i]);
   }
@@ -326,7 +333,7 @@ SIDES_TEST(Atomic, ManySidesLoseNothing, 4) {
   // The injected ones are behind no completion; a fenced read is behind them.
   std::int64_t seen = 0;
   fi_ioc result{&seen, 1};
-  const fi_rma_ioc range{8, 1, kKey};
+  const fi_rma_ioc range{8, 1, kAtomicKey};
   const fi_msg_atomic message{nullptr, nullptr, 0, owner, &range, 1, FI_INT64, FI_ATOMIC_READ, &seen, 0};
   e.must([&] { return fi_fetch_atomicmsg(e.ep(), &message, &result, nullptr, 1, FI_COMPLETION | FI_FENCE); });
   e.finish(&seen);
@@ -340,7 +347,7 @@ SIDES_TEST(Atomic, ManySidesLoseNothing, 4) {
 /// A lock made of compare-and-swap guards a plain element that is read and written remotely.
 SIDES_TEST(Atomic, ALockKeepsOthersOut, 3) {
   Team team(side, atomic_options());
-  Shared shared(team);
+  SharedValues shared(team);
   Endpoint& e = team.endpoint;
   constexpr int kRounds = 50;
   const fi_addr_t owner = team.peers[0];
@@ -351,19 +358,19 @@ SIDES_TEST(Atomic, ALockKeepsOthersOut, 3) {
   for (int round = 0; round < kRounds; ++round) {
     do {
       e.must([&] {
-        return fi_compare_atomic(e.ep(), &mine, 1, nullptr, &open, nullptr, &before, nullptr, owner, 0, kKey,
-                                 FI_INT64, FI_CSWAP, &context);
+        return fi_compare_atomic(e.ep(), &mine, 1, nullptr, &open, nullptr, &before, nullptr, owner, 0,
+                                 kAtomicKey, FI_INT64, FI_CSWAP, &context);
       });
       e.finish(&context);
     } while (before != open);
     std::int64_t value = 0;
-    e.must([&] { return fi_read(e.ep(), &value, 8, nullptr, owner, 8, kKey, &context); });
+    e.must([&] { return fi_read(e.ep(), &value, 8, nullptr, owner, 8, kAtomicKey, &context); });
     e.finish(&context);
     ++value;
-    e.must([&] { return fi_write(e.ep(), &value, 8, nullptr, owner, 8, kKey, &context); });
+    e.must([&] { return fi_write(e.ep(), &value, 8, nullptr, owner, 8, kAtomicKey, &context); });
     e.finish(&context);
     e.must([&] {
-      return fi_atomic(e.ep(), &open, 1, nullptr, owner, 0, kKey, FI_INT64, FI_ATOMIC_WRITE, &context);
+      return fi_atomic(e.ep(), &open, 1, nullptr, owner, 0, kAtomicKey, FI_INT64, FI_ATOMIC_WRITE, &context);
     });
     e.finish(&context);
   }

@@ -8,7 +8,7 @@
 namespace conformance {
 namespace {
 
-constexpr std::uint64_t kKey = 0x8000000000000031;
+constexpr std::uint64_t kCounterKey = 0x8000000000000031;
 constexpr std::uint64_t kInitiated = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
 constexpr std::uint64_t kArriving = FI_REMOTE_READ | FI_REMOTE_WRITE;
 
@@ -25,7 +25,8 @@ struct Watched {
   Watched(Team& team, std::size_t size) : bytes(size, 1) {
     fid_domain* domain = team.endpoint.domain().domain();
     fid_mr* opened = nullptr;
-    EXPECT_EQ(fi_mr_reg(domain, bytes.data(), size, kArriving, 0, kKey, FI_RMA_EVENT, &opened, nullptr), 0);
+    EXPECT_EQ(
+        fi_mr_reg(domain, bytes.data(), size, kArriving, 0, kCounterKey, FI_RMA_EVENT, &opened, nullptr), 0);
     region.reset(opened);
     for (const auto& [place, kind] : {std::pair{&reads, FI_REMOTE_READ}, {&writes, FI_REMOTE_WRITE}}) {
       fi_cntr_attr attr{};
@@ -61,22 +62,23 @@ PAIR_TEST(Counter, EachKindCountsItsOwnOperationsOnce) {
   if (side.first()) {
     const fi_addr_t to = team.peer();
     for (const std::size_t size : {std::size_t{8}, std::size_t{5000}, kLarge}) {
-      e.must([&] { return fi_write(e.ep(), bytes.data(), size, nullptr, to, 0, kKey, nullptr); });
-      e.must([&] { return fi_read(e.ep(), bytes.data(), size, nullptr, to, 0, kKey, nullptr); });
+      e.must([&] { return fi_write(e.ep(), bytes.data(), size, nullptr, to, 0, kCounterKey, nullptr); });
+      e.must([&] { return fi_read(e.ep(), bytes.data(), size, nullptr, to, 0, kCounterKey, nullptr); });
     }
-    e.must([&] { return fi_inject_write(e.ep(), &one, 8, to, 0, kKey); });
-    e.must([&] { return fi_atomic(e.ep(), &one, 1, nullptr, to, 0, kKey, FI_UINT64, FI_SUM, nullptr); });
-    e.must([&] { return fi_inject_atomic(e.ep(), &one, 1, to, 0, kKey, FI_UINT64, FI_SUM); });
+    e.must([&] { return fi_inject_write(e.ep(), &one, 8, to, 0, kCounterKey); });
+    e.must(
+        [&] { return fi_atomic(e.ep(), &one, 1, nullptr, to, 0, kCounterKey, FI_UINT64, FI_SUM, nullptr); });
+    e.must([&] { return fi_inject_atomic(e.ep(), &one, 1, to, 0, kCounterKey, FI_UINT64, FI_SUM); });
     e.must([&] {
-      return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &before, nullptr, to, 0, kKey, FI_UINT64, FI_SUM,
-                             nullptr);
+      return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &before, nullptr, to, 0, kCounterKey, FI_UINT64,
+                             FI_SUM, nullptr);
     });
     e.must([&] {
-      return fi_compare_atomic(e.ep(), &one, 1, nullptr, &one, nullptr, &before, nullptr, to, 0, kKey,
+      return fi_compare_atomic(e.ep(), &one, 1, nullptr, &one, nullptr, &before, nullptr, to, 0, kCounterKey,
                                FI_UINT64, FI_CSWAP, nullptr);
     });
     e.must([&] {
-      return fi_fetch_atomic(e.ep(), nullptr, 1, nullptr, &before, nullptr, to, 0, kKey, FI_UINT64,
+      return fi_fetch_atomic(e.ep(), nullptr, 1, nullptr, &before, nullptr, to, 0, kCounterKey, FI_UINT64,
                              FI_ATOMIC_READ, nullptr);
     });
     e.must([&] { return fi_send(e.ep(), &one, 8, nullptr, to, nullptr); });
@@ -109,13 +111,13 @@ PAIR_TEST(Counter, FailuresAreCountedApartAndAtTheTargetNotAtAll) {
   std::uint64_t value = 0;
   if (side.first()) {
     const fi_addr_t to = team.peer();
-    e.must([&] { return fi_write(e.ep(), &value, 8, nullptr, to, 0, kKey + 1, &value); });
+    e.must([&] { return fi_write(e.ep(), &value, 8, nullptr, to, 0, kCounterKey + 1, &value); });
     e.fail(&value, FI_EACCES);
-    e.must([&] { return fi_inject_write(e.ep(), &value, 8, to, 0, kKey + 1); });
+    e.must([&] { return fi_inject_write(e.ep(), &value, 8, to, 0, kCounterKey + 1); });
     e.fail(nullptr, FI_EACCES);
-    e.must([&] { return fi_inject_atomic(e.ep(), &value, 1, to, 64, kKey, FI_UINT64, FI_SUM); });
+    e.must([&] { return fi_inject_atomic(e.ep(), &value, 1, to, 64, kCounterKey, FI_UINT64, FI_SUM); });
     e.fail(nullptr, FI_EACCES);
-    e.must([&] { return fi_read(e.ep(), &value, 8, nullptr, to, 60, kKey, &value); });
+    e.must([&] { return fi_read(e.ep(), &value, 8, nullptr, to, 60, kCounterKey, &value); });
     e.fail(&value, FI_EACCES);
     EXPECT_EQ(fi_cntr_readerr(e.counter(FI_WRITE)), 3u);
     EXPECT_EQ(fi_cntr_readerr(e.counter(FI_READ)), 1u);
@@ -139,7 +141,7 @@ PAIR_TEST(Counter, OfTheTargetIsSeenAfterTheBytes) {
   for (std::uint64_t round = 1; round <= 50; ++round) {
     const auto data = pattern(kSize, round);
     if (side.first()) {
-      e.must([&] { return fi_write(e.ep(), data.data(), kSize, nullptr, team.peer(), 0, kKey, &e); });
+      e.must([&] { return fi_write(e.ep(), data.data(), kSize, nullptr, team.peer(), 0, kCounterKey, &e); });
       e.finish(&e);
     } else {
       reaches(round % 2 == 0 ? watched.writes.get() : e.counter(FI_REMOTE_WRITE), round);
@@ -173,7 +175,7 @@ SINGLE_TEST(Counter, CannotBeClosedWhileARegionHasIt) {
   ASSERT_EQ(fi_cntr_open(domain.domain(), &attr, &counter, nullptr), 0);
   char memory[8];
   fid_mr* region = nullptr;
-  ASSERT_EQ(fi_mr_reg(domain.domain(), memory, 8, FI_REMOTE_WRITE, 0, kKey, 0, &region, nullptr), 0);
+  ASSERT_EQ(fi_mr_reg(domain.domain(), memory, 8, FI_REMOTE_WRITE, 0, kCounterKey, 0, &region, nullptr), 0);
   EXPECT_EQ(fi_mr_bind(region, &counter->fid, FI_REMOTE_WRITE), 0);
   EXPECT_EQ(fi_close(&counter->fid), -FI_EBUSY);
   EXPECT_EQ(fi_close(&region->fid), 0);

@@ -13,9 +13,9 @@
 namespace conformance {
 namespace {
 
-constexpr std::uint64_t kKey = 0x8000000000000031;
+constexpr std::uint64_t kMemoryKey = 0x8000000000000031;
 
-Options remote_options() {
+Options memory_options() {
   Options options;
   options.caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
   return options;
@@ -25,14 +25,14 @@ Options remote_options() {
 Owned<fid_mr> open_region(Team& team, void* memory, std::size_t bytes) {
   fid_mr* opened = nullptr;
   EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), memory, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0,
-                      kKey, 0, &opened, nullptr),
+                      kMemoryKey, 0, &opened, nullptr),
             0);
   team.meet();
   return Owned<fid_mr>(opened);
 }
 
-struct Shared {
-  Shared(Team& team, std::size_t count)
+struct SharedWords {
+  SharedWords(Team& team, std::size_t count)
       : words(count, 0), region(open_region(team, words.data(), 8 * count)) {}
   std::span<const unsigned char> bytes() const {
     return {reinterpret_cast<const unsigned char*>(words.data()), 8 * words.size()};
@@ -44,10 +44,10 @@ struct Shared {
 /// Writes, reads, data, order and refusals on the memory of this very endpoint.
 SINGLE_TEST(Rma, OnesOwnMemoryIsReachedByTheSameRules) {
   constexpr std::size_t kMemory = 4 << 20;
-  Options options = remote_options();
+  Options options = memory_options();
   options.order = FI_ORDER_WAW | FI_ORDER_RAW;
   Team team(side, options);
-  Shared shared(team, kMemory / 8);
+  SharedWords shared(team, kMemory / 8);
   Endpoint& e = team.endpoint;
   const fi_addr_t me = team.peers[0];
   int contexts[4] = {};
@@ -56,16 +56,18 @@ SINGLE_TEST(Rma, OnesOwnMemoryIsReachedByTheSameRules) {
     const auto older = pattern(size, 1);
     const auto newer = pattern(size, size);
     std::vector<unsigned char> back(size);
-    e.must([&] { return fi_write(e.ep(), older.data(), size, nullptr, me, 0, kKey, &contexts[0]); });
-    e.must([&] { return fi_writedata(e.ep(), newer.data(), size, nullptr, 77, me, 0, kKey, &contexts[1]); });
-    e.must([&] { return fi_read(e.ep(), back.data(), size, nullptr, me, 0, kKey, &contexts[2]); });
+    e.must([&] { return fi_write(e.ep(), older.data(), size, nullptr, me, 0, kMemoryKey, &contexts[0]); });
+    e.must([&] {
+      return fi_writedata(e.ep(), newer.data(), size, nullptr, 77, me, 0, kMemoryKey, &contexts[1]);
+    });
+    e.must([&] { return fi_read(e.ep(), back.data(), size, nullptr, me, 0, kMemoryKey, &contexts[2]); });
     const Outcome remote = e.finish(nullptr);
     EXPECT_EQ(remote.entry.data, 77u);
     EXPECT_TRUE(has_pattern(shared.bytes().first(size), size));
     for (int i = 0; i < 3; ++i) e.finish(&contexts[i]);
     EXPECT_TRUE(has_pattern(back, size)) << "the read has passed the writes before it";
   }
-  e.must([&] { return fi_write(e.ep(), contexts, 8, nullptr, me, kMemory - 4, kKey, &contexts[3]); });
+  e.must([&] { return fi_write(e.ep(), contexts, 8, nullptr, me, kMemory - 4, kMemoryKey, &contexts[3]); });
   e.fail(&contexts[3], FI_EACCES);
 }
 
@@ -79,7 +81,7 @@ std::int64_t* common_words() {
 /// own instructions, while all sides, the target itself too, add to it remotely. Another element changes
 /// between two values of which every byte differs: a look at it finds one of the two.
 void processors_take_part(Side& side) {
-  Team team(side, remote_options());
+  Team team(side, memory_options());
   Endpoint& e = team.endpoint;
   std::int64_t* const words = common_words();
   ASSERT_NE(words, nullptr);
@@ -105,13 +107,14 @@ void processors_take_part(Side& side) {
   const std::int64_t one = 1;
   for (std::int64_t round = 0; round < kRounds; ++round) {
     const std::int64_t value = -(round % 2);
-    e.must([&] { return fi_inject_atomic(e.ep(), &one, 1, owner, 0, kKey, FI_INT64, FI_SUM); });
-    e.must([&] { return fi_inject_atomic(e.ep(), &value, 1, owner, 8, kKey, FI_INT64, FI_ATOMIC_WRITE); });
+    e.must([&] { return fi_inject_atomic(e.ep(), &one, 1, owner, 0, kMemoryKey, FI_INT64, FI_SUM); });
+    e.must(
+        [&] { return fi_inject_atomic(e.ep(), &value, 1, owner, 8, kMemoryKey, FI_INT64, FI_ATOMIC_WRITE); });
   }
   std::int64_t before = 0;
   e.must([&] {
-    return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &before, nullptr, owner, 16, kKey, FI_INT64, FI_SUM,
-                           &before);
+    return fi_fetch_atomic(e.ep(), &one, 1, nullptr, &before, nullptr, owner, 16, kMemoryKey, FI_INT64,
+                           FI_SUM, &before);
   });
   e.finish(&before);  // atomics of one side are in order: all of mine are done
   team.meet();

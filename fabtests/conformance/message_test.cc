@@ -5,9 +5,9 @@
 namespace conformance {
 namespace {
 
-constexpr std::size_t kSizes[] = {0,     1,     7,     8,      63,      64,           65,
-                                  255,   1024,  1025,  4096,   16384,   32768,        32769,
-                                  65535, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
+constexpr std::size_t kMessageSizes[] = {0,     1,     7,     8,      63,      64,           65,
+                                         255,   1024,  1025,  4096,   16384,   32768,        32769,
+                                         65535, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
 
 void expect_flags(const Outcome& outcome, std::uint64_t flags) { EXPECT_EQ(outcome.entry.flags, flags); }
 
@@ -15,7 +15,7 @@ PAIR_TEST(Message, EverySizeArrivesIntact) {
   Team team(side);
   Endpoint& e = team.endpoint;
   int context = 0;
-  for (const std::size_t size : kSizes) {
+  for (const std::size_t size : kMessageSizes) {
     SCOPED_TRACE(size);
     if (side.first()) {
       const auto data = pattern(size, size);
@@ -40,7 +40,7 @@ PAIR_TEST(Message, BothWaysAtOnce) {
   Endpoint& e = team.endpoint;
   int in = 0;
   int out = 0;
-  for (const std::size_t size : kSizes) {
+  for (const std::size_t size : kMessageSizes) {
     SCOPED_TRACE(size);
     const auto mine = static_cast<std::uint64_t>(side.index());
     const auto data = pattern(size, size + mine);

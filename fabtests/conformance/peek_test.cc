@@ -56,16 +56,16 @@ void with_messages(Side& side, const std::vector<std::size_t>& sizes,
   for (int& context : contexts) e.finish(&context);
 }
 
-const std::vector<std::size_t> kSizes = {0, 8, 1000, 30000, 2000000};
+const std::vector<std::size_t> kPeekSizes = {0, 8, 1000, 30000, 2000000};
 
 PAIR_TEST(Peek, ReportsLengthTagDataAndSourceAndTakesNothing) {
-  with_messages(side, kSizes, [](Team& team, Search search) {
+  with_messages(side, kPeekSizes, [](Team& team, Search search) {
     int context = 0;
-    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    for (std::size_t i = 0; i < kPeekSizes.size(); ++i) {
       for (int twice = 0; twice < 2; ++twice) {
         const auto found = search.until_found(i, FI_PEEK, &context);
         ASSERT_TRUE(found.has_value());
-        EXPECT_EQ(found->entry.len, kSizes[i]);
+        EXPECT_EQ(found->entry.len, kPeekSizes[i]);
         EXPECT_EQ(found->entry.tag, i);
         EXPECT_EQ(found->entry.data, 40 + i);
         EXPECT_EQ(found->source, team.peer());
@@ -73,11 +73,12 @@ PAIR_TEST(Peek, ReportsLengthTagDataAndSourceAndTakesNothing) {
       search.from = team.peer();
     }
     search.expect_nothing(99);
-    for (std::size_t i = 0; i < kSizes.size(); ++i) {
-      std::vector<unsigned char> buffer(kSizes[i]);
+    for (std::size_t i = 0; i < kPeekSizes.size(); ++i) {
+      std::vector<unsigned char> buffer(kPeekSizes[i]);
       Endpoint& e = team.endpoint;
-      e.must(
-          [&] { return fi_trecv(e.ep(), buffer.data(), kSizes[i], nullptr, team.peer(), i, 0, &context); });
+      e.must([&] {
+        return fi_trecv(e.ep(), buffer.data(), kPeekSizes[i], nullptr, team.peer(), i, 0, &context);
+      });
       e.finish(&context);
       EXPECT_TRUE(has_pattern(buffer, i));
     }
@@ -85,20 +86,20 @@ PAIR_TEST(Peek, ReportsLengthTagDataAndSourceAndTakesNothing) {
 }
 
 PAIR_TEST(Peek, AClaimedMessageBelongsToItsContext) {
-  with_messages(side, kSizes, [](Team& team, Search search) {
+  with_messages(side, kPeekSizes, [](Team& team, Search search) {
     Endpoint& e = team.endpoint;
     int contexts[5];
-    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    for (std::size_t i = 0; i < kPeekSizes.size(); ++i) {
       ASSERT_TRUE(search.until_found(i, FI_PEEK | FI_CLAIM, &contexts[i]).has_value());
       search.expect_nothing(i);  // it is found once
     }
-    for (std::size_t i = kSizes.size(); i-- > 0;) {
-      std::vector<unsigned char> buffer(kSizes[i]);
+    for (std::size_t i = kPeekSizes.size(); i-- > 0;) {
+      std::vector<unsigned char> buffer(kPeekSizes[i]);
       iovec piece{buffer.data(), buffer.size()};
       search.from = 0;  // a claim goes by context, not by address
       EXPECT_EQ(search.ask(i, FI_CLAIM, &contexts[i], &piece), 0);
       const Outcome outcome = e.finish(&contexts[i]);
-      EXPECT_EQ(outcome.entry.len, kSizes[i]);
+      EXPECT_EQ(outcome.entry.len, kPeekSizes[i]);
       EXPECT_TRUE(has_pattern(buffer, i));
     }
     static_cast<void>(team);
@@ -106,9 +107,9 @@ PAIR_TEST(Peek, AClaimedMessageBelongsToItsContext) {
 }
 
 PAIR_TEST(Peek, DiscardThrowsAwayAndTheSenderIsContent) {
-  with_messages(side, kSizes, [](Team&, Search search) {
+  with_messages(side, kPeekSizes, [](Team&, Search search) {
     int context = 0;
-    for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    for (std::size_t i = 0; i < kPeekSizes.size(); ++i) {
       if (i % 2 == 0) {
         EXPECT_TRUE(search.until_found(i, FI_PEEK | FI_DISCARD, &context).has_value());
       } else {

@@ -15,7 +15,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using Instant = std::chrono::steady_clock::time_point;
 
-constexpr std::uint64_t kKey = 7;
+constexpr std::uint64_t kProgressKey = 7;
 
 Options automatic() {
   Options options;
@@ -40,7 +40,7 @@ class Region {
   Region(Team& team, std::size_t size) : bytes(size) {
     fid_mr* opened = nullptr;
     EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), bytes.data(), size, FI_REMOTE_READ | FI_REMOTE_WRITE,
-                        0, kKey, 0, &opened, nullptr),
+                        0, kProgressKey, 0, &opened, nullptr),
               0);
     region_.reset(opened);
     team.meet();
@@ -77,7 +77,9 @@ PAIR_TEST(Progress, AComputingTargetIsRead) {
   std::vector<microseconds> times;
   for (int i = 0; i < 200; ++i) {
     const Instant begin = std::chrono::steady_clock::now();
-    e.must([&] { return fi_read(e.ep(), &value, sizeof value, nullptr, team.peer(), 8, kKey, &context); });
+    e.must([&] {
+      return fi_read(e.ep(), &value, sizeof value, nullptr, team.peer(), 8, kProgressKey, &context);
+    });
     e.finish(&context);
     times.push_back(std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now() - begin));
     if (i % 10 == 0) std::this_thread::sleep_for(milliseconds(2));  // the helper falls asleep meanwhile
@@ -103,7 +105,7 @@ PAIR_TEST(Progress, ATargetThatWatchesItsMemorySeesAWrite) {
   constexpr unsigned char kRounds = 50;
   for (unsigned char round = 1; round <= kRounds; ++round) {
     if (!side.first()) {
-      e.must([&] { return fi_inject_write(e.ep(), &round, 1, team.peer(), 0, kKey); });
+      e.must([&] { return fi_inject_write(e.ep(), &round, 1, team.peer(), 0, kProgressKey); });
       side.receive_blob(0, [&] { e.progress(); });
       continue;
     }

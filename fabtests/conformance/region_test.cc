@@ -8,10 +8,10 @@
 namespace conformance {
 namespace {
 
-constexpr std::uint64_t kKey = 0xF000000000000041;
+constexpr std::uint64_t kRegionKey = 0xF000000000000041;
 constexpr std::uint64_t kRemote = FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-Options remote_options() {
+Options region_options() {
   Options options;
   options.caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
   return options;
@@ -28,44 +28,46 @@ Owned<fid_mr> reg(fid_domain* domain, void* start, std::size_t size, std::uint64
 }
 
 SINGLE_TEST(Region, ComesFromEachCallOfTheFamily) {
-  Domain domain(remote_options());
+  Domain domain(region_options());
   char memory[32];
   const iovec vector[2] = {{memory, 16}, {memory + 16, 16}};
   fid_mr* opened = nullptr;
-  ASSERT_EQ(fi_mr_regv(domain.domain(), vector, 1, FI_REMOTE_READ, 0, kKey, 0, &opened, nullptr), 0);
-  EXPECT_EQ(fi_mr_key(opened), kKey);
+  ASSERT_EQ(fi_mr_regv(domain.domain(), vector, 1, FI_REMOTE_READ, 0, kRegionKey, 0, &opened, nullptr), 0);
+  EXPECT_EQ(fi_mr_key(opened), kRegionKey);
   EXPECT_EQ(fi_close(&opened->fid), 0);
   fi_mr_attr attributes{};
   attributes.mr_iov = vector;
   attributes.iov_count = 1;
   attributes.access = kRemote;
-  attributes.requested_key = kKey;
+  attributes.requested_key = kRegionKey;
   attributes.context = memory;
   ASSERT_EQ(fi_mr_regattr(domain.domain(), &attributes, 0, &opened), 0);
   EXPECT_EQ(opened->fid.context, memory);
-  EXPECT_EQ(fi_mr_key(opened), kKey);
+  EXPECT_EQ(fi_mr_key(opened), kRegionKey);
   EXPECT_EQ(fi_close(&opened->fid), 0);
   ASSERT_LT(domain.info()->domain_attr->mr_iov_limit, 2u);
-  EXPECT_EQ(fi_mr_regv(domain.domain(), vector, 2, FI_REMOTE_READ, 0, kKey, 0, &opened, nullptr), -FI_EINVAL);
-  EXPECT_EQ(fi_mr_reg(domain.domain(), memory, 1, 1ull << 60, 0, kKey, 0, &opened, nullptr), -FI_EINVAL);
+  EXPECT_EQ(fi_mr_regv(domain.domain(), vector, 2, FI_REMOTE_READ, 0, kRegionKey, 0, &opened, nullptr),
+            -FI_EINVAL);
+  EXPECT_EQ(fi_mr_reg(domain.domain(), memory, 1, 1ull << 60, 0, kRegionKey, 0, &opened, nullptr),
+            -FI_EINVAL);
 }
 
 SINGLE_TEST(Region, MayBeBoundEnabledAndRefreshedThoughNoneIsNeeded) {
-  Endpoint e(remote_options());
+  Endpoint e(region_options());
   char memory[16];
-  const auto region = reg(e.domain().domain(), memory, sizeof memory, kRemote, kKey);
+  const auto region = reg(e.domain().domain(), memory, sizeof memory, kRemote, kRegionKey);
   EXPECT_EQ(fi_mr_bind(region.get(), &e.ep()->fid, 0), 0);
   EXPECT_EQ(fi_mr_enable(region.get()), 0);
   const iovec vector{memory, sizeof memory};
   EXPECT_EQ(fi_mr_refresh(region.get(), &vector, 1, 0), 0);
   EXPECT_EQ(fi_mr_bind(region.get(), &e.rx()->fid, 0), -FI_EINVAL);
-  const auto nothing = reg(e.domain().domain(), nullptr, 0, 0, kKey);
+  const auto nothing = reg(e.domain().domain(), nullptr, 0, 0, kRegionKey);
 }
 
 SINGLE_TEST(Region, HasARawKeyThatMapsToItself) {
-  Domain domain(remote_options());
+  Domain domain(region_options());
   char memory[16];
-  const auto region = reg(domain.domain(), memory, sizeof memory, kRemote, kKey);
+  const auto region = reg(domain.domain(), memory, sizeof memory, kRemote, kRegionKey);
   std::uint64_t base = 77;
   std::uint8_t raw[16] = {};
   std::size_t size = 4;
@@ -76,16 +78,16 @@ SINGLE_TEST(Region, HasARawKeyThatMapsToItself) {
   EXPECT_EQ(base, 0u);
   std::uint64_t key = 0;
   ASSERT_EQ(fi_mr_map_raw(domain.domain(), base, raw, size, &key, 0), 0);
-  EXPECT_EQ(key, kKey);
+  EXPECT_EQ(key, kRegionKey);
   EXPECT_EQ(fi_mr_unmap_key(domain.domain(), key), 0);
   EXPECT_EQ(fi_mr_map_raw(domain.domain(), base, raw, 3, &key, 0), -FI_EINVAL);
 }
 
 PAIR_TEST(Region, ReachesAllMemoryAtOnce) {
-  Team team(side, remote_options());
+  Team team(side, region_options());
   Endpoint& e = team.endpoint;
   std::vector<unsigned char> bytes(100000);
-  const auto everything = reg(e.domain().domain(), nullptr, SIZE_MAX, kRemote, kKey);
+  const auto everything = reg(e.domain().domain(), nullptr, SIZE_MAX, kRemote, kRegionKey);
   Blob mine(sizeof(std::uintptr_t));
   const auto here = reinterpret_cast<std::uintptr_t>(bytes.data());
   std::memcpy(mine.data(), &here, sizeof here);
@@ -94,10 +96,13 @@ PAIR_TEST(Region, ReachesAllMemoryAtOnce) {
     std::uintptr_t there = 0;
     std::memcpy(&there, all[1].data(), sizeof there);
     const auto data = pattern(bytes.size(), 3);
-    e.must([&] { return fi_write(e.ep(), data.data(), data.size(), nullptr, team.peer(), there, kKey, &e); });
+    e.must([&] {
+      return fi_write(e.ep(), data.data(), data.size(), nullptr, team.peer(), there, kRegionKey, &e);
+    });
     e.finish(&e);
-    e.must(
-        [&] { return fi_read(e.ep(), bytes.data(), bytes.size(), nullptr, team.peer(), there, kKey, &e); });
+    e.must([&] {
+      return fi_read(e.ep(), bytes.data(), bytes.size(), nullptr, team.peer(), there, kRegionKey, &e);
+    });
     e.finish(&e);
   }
   team.meet();
@@ -105,23 +110,23 @@ PAIR_TEST(Region, ReachesAllMemoryAtOnce) {
 }
 
 PAIR_TEST(Region, ThatIsClosedIsNotTouchedAnyMore) {
-  Team team(side, remote_options());
+  Team team(side, region_options());
   Endpoint& e = team.endpoint;
   std::vector<unsigned char> bytes(300000, 0);
-  const auto other = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kKey + 1);
-  auto region = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kKey);
+  const auto other = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kRegionKey + 1);
+  auto region = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kRegionKey);
   team.meet();
   if (!side.first()) region.reset();
   team.meet();
   if (side.first()) {
     const std::vector<unsigned char> data(bytes.size(), 9);
     for (const std::size_t size : {std::size_t{8}, std::size_t{5000}, bytes.size()}) {
-      e.must([&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kKey, &e); });
+      e.must([&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kRegionKey, &e); });
       e.fail(&e, FI_EACCES);
-      e.must([&] { return fi_read(e.ep(), bytes.data(), size, nullptr, team.peer(), 0, kKey, &e); });
+      e.must([&] { return fi_read(e.ep(), bytes.data(), size, nullptr, team.peer(), 0, kRegionKey, &e); });
       e.fail(&e, FI_EACCES);
     }
-    e.must([&] { return fi_write(e.ep(), data.data(), 1, nullptr, team.peer(), 8, kKey + 1, &e); });
+    e.must([&] { return fi_write(e.ep(), data.data(), 1, nullptr, team.peer(), 8, kRegionKey + 1, &e); });
     e.finish(&e);  // the endpoints have not suffered
   }
   team.meet();
@@ -133,20 +138,21 @@ PAIR_TEST(Region, ThatIsClosedIsNotTouchedAnyMore) {
 }
 
 PAIR_TEST(Region, ClosedInTheMidstOfTransfersLeavesEveryOneWithAnEnd) {
-  Team team(side, remote_options());
+  Team team(side, region_options());
   Endpoint& e = team.endpoint;
   constexpr std::size_t kSize = 2 << 20;
   constexpr int kTransfers = 12;
   std::vector<unsigned char> bytes(kSize, 0);
-  auto region = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kKey);
+  auto region = reg(e.domain().domain(), bytes.data(), bytes.size(), kRemote, kRegionKey);
   team.meet();
   if (side.first()) {
     int contexts[kTransfers];
     std::vector<unsigned char> data(kSize, 5);
     for (int i = 0; i < kTransfers; ++i) {
       e.must([&] {
-        return i % 2 == 0 ? fi_write(e.ep(), data.data(), kSize, nullptr, team.peer(), 0, kKey, &contexts[i])
-                          : fi_read(e.ep(), bytes.data(), kSize, nullptr, team.peer(), 0, kKey, &contexts[i]);
+        return i % 2 == 0
+                   ? fi_write(e.ep(), data.data(), kSize, nullptr, team.peer(), 0, kRegionKey, &contexts[i])
+                   : fi_read(e.ep(), bytes.data(), kSize, nullptr, team.peer(), 0, kRegionKey, &contexts[i]);
       });
       if (i == 0) e.progress();
     }
@@ -168,7 +174,7 @@ PAIR_TEST(Region, ClosedInTheMidstOfTransfersLeavesEveryOneWithAnEnd) {
 /// The models of before 1.5, and what they say of keys and addresses.
 struct OldSide {
   explicit OldSide(int mode) {
-    Options options = remote_options();
+    Options options = region_options();
     const Info hints = make_hints(options);
     hints->domain_attr->mr_mode = mode;
     hints->mode = FI_LOCAL_MR;
@@ -216,8 +222,8 @@ SINGLE_TEST(Region, OfTheBasicModelHasTheProvidersKeyAndItsOwnAddress) {
   ASSERT_EQ(fi_av_insert(raw_av, name, 1, &self, 0, nullptr), 1);
 
   char memory[64] = {};
-  const auto first = reg(raw_domain, memory, 32, kRemote, kKey);
-  const auto second = reg(raw_domain, memory + 32, 32, kRemote, kKey);
+  const auto first = reg(raw_domain, memory, 32, kRemote, kRegionKey);
+  const auto second = reg(raw_domain, memory + 32, 32, kRemote, kRegionKey);
   EXPECT_NE(fi_mr_key(first.get()), fi_mr_key(second.get()));
   const auto act = [&](std::uint64_t address) -> ssize_t {
     char word[8] = "written";

@@ -10,9 +10,9 @@ namespace conformance {
 namespace {
 
 constexpr std::size_t kMemory = 6 << 20;
-constexpr std::uint64_t kKey = 0x8000000000000011;
-constexpr std::size_t kSizes[] = {0,     1,     8,     1024,   1400,    4096,         16384,
-                                  32769, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
+constexpr std::uint64_t kRmaKey = 0x8000000000000011;
+constexpr std::size_t kRmaSizes[] = {0,     1,     8,     1024,   1400,    4096,         16384,
+                                     32769, 65536, 65537, 100000, 1 << 20, (5 << 20) + 3};
 
 Options rma_options() {
   Options options;
@@ -21,14 +21,15 @@ Options rma_options() {
 }
 
 /// Memory of this side that the other may read and write.
-struct Shared {
-  explicit Shared(Team& team, std::uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE) : bytes(kMemory, 0) {
+struct SharedBytes {
+  explicit SharedBytes(Team& team, std::uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE)
+      : bytes(kMemory, 0) {
     fid_mr* opened = nullptr;
-    EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), bytes.data(), bytes.size(), access, 0, kKey, 0,
+    EXPECT_EQ(fi_mr_reg(team.endpoint.domain().domain(), bytes.data(), bytes.size(), access, 0, kRmaKey, 0,
                         &opened, nullptr),
               0);
     region.reset(opened);
-    EXPECT_EQ(fi_mr_key(opened), kKey);
+    EXPECT_EQ(fi_mr_key(opened), kRmaKey);
     team.meet();
   }
   std::vector<unsigned char> bytes;
@@ -37,17 +38,19 @@ struct Shared {
 
 PAIR_TEST(Rma, WritesLandAndReadsBringThemBack) {
   Team team(side, rma_options());
-  Shared shared(team);
+  SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   int context = 0;
-  for (const std::size_t size : kSizes) {
+  for (const std::size_t size : kRmaSizes) {
     SCOPED_TRACE(size);
     if (side.first()) {
       const auto data = pattern(size, size);
-      e.must([&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 100, kKey, &context); });
+      e.must(
+          [&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 100, kRmaKey, &context); });
       EXPECT_EQ(e.finish(&context).entry.flags, FI_RMA | FI_WRITE);
       std::vector<unsigned char> back(size);
-      e.must([&] { return fi_read(e.ep(), back.data(), size, nullptr, team.peer(), 100, kKey, &context); });
+      e.must(
+          [&] { return fi_read(e.ep(), back.data(), size, nullptr, team.peer(), 100, kRmaKey, &context); });
       EXPECT_EQ(e.finish(&context).entry.flags, FI_RMA | FI_READ);
       EXPECT_TRUE(has_pattern(back, size));
     }
@@ -64,7 +67,7 @@ PAIR_TEST(Rma, WritesLandAndReadsBringThemBack) {
 
 PAIR_TEST(Rma, DataTellsTheTargetThatTheBytesAreThere) {
   Team team(side, rma_options());
-  Shared shared(team);
+  SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   int context = 0;
   for (const std::size_t size : {0u, 8u, 3000u, 200000u}) {
@@ -72,7 +75,7 @@ PAIR_TEST(Rma, DataTellsTheTargetThatTheBytesAreThere) {
     if (side.first()) {
       const auto data = pattern(size, size);
       e.must([&] {
-        return fi_writedata(e.ep(), data.data(), size, nullptr, 0x1122334455667788, team.peer(), 0, kKey,
+        return fi_writedata(e.ep(), data.data(), size, nullptr, 0x1122334455667788, team.peer(), 0, kRmaKey,
                             &context);
       });
       e.finish(&context);
@@ -91,7 +94,7 @@ PAIR_TEST(Rma, DataTellsTheTargetThatTheBytesAreThere) {
 
 PAIR_TEST(Rma, InjectedAndReadOnlySources) {
   Team team(side, rma_options());
-  Shared shared(team);
+  SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   static const char kConstant[] = "read-only memory is a lawful source";
   int context = 0;
@@ -99,11 +102,11 @@ PAIR_TEST(Rma, InjectedAndReadOnlySources) {
     unsigned char changing[64];
     for (unsigned i = 0; i < 200; ++i) {
       std::fill(std::begin(changing), std::end(changing), static_cast<unsigned char>(i + 1));
-      e.must([&] { return fi_inject_write(e.ep(), changing, 64, team.peer(), 64 * i, kKey); });
+      e.must([&] { return fi_inject_write(e.ep(), changing, 64, team.peer(), 64 * i, kRmaKey); });
       std::fill(std::begin(changing), std::end(changing), static_cast<unsigned char>(0));
     }
     e.must([&] {
-      return fi_write(e.ep(), kConstant, sizeof kConstant, nullptr, team.peer(), 1 << 20, kKey, &context);
+      return fi_write(e.ep(), kConstant, sizeof kConstant, nullptr, team.peer(), 1 << 20, kRmaKey, &context);
     });
     e.finish(&context);  // in order behind the injected ones: all have landed
   }
@@ -121,14 +124,14 @@ PAIR_TEST(Rma, InjectedAndReadOnlySources) {
 
 PAIR_TEST(Rma, SeveralRangesOnBothSides) {
   Team team(side, rma_options());
-  Shared shared(team);
+  SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   int context = 0;
   if (side.first()) {
     const auto data = pattern(50000, 5);
     const iovec source[] = {{const_cast<unsigned char*>(data.data()), 1},
                             {const_cast<unsigned char*>(data.data()) + 1, 49999}};
-    const fi_rma_iov ranges[] = {{7, 20000, kKey}, {100000, 1, kKey}, {300000, 29999, kKey}};
+    const fi_rma_iov ranges[] = {{7, 20000, kRmaKey}, {100000, 1, kRmaKey}, {300000, 29999, kRmaKey}};
     fi_msg_rma message{source, nullptr, 2, team.peer(), ranges, 3, &context, 0};
     e.must([&] { return fi_writemsg(e.ep(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
     e.finish(&context);
@@ -146,7 +149,7 @@ PAIR_TEST(Rma, SeveralRangesOnBothSides) {
 
 PAIR_TEST(Rma, EightRangesOfEachSideInEveryCall) {
   Team team(side, rma_options());
-  Shared shared(team);
+  SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   constexpr std::size_t kPieces = 8;
   for (const std::size_t size : {std::size_t{8}, std::size_t{999}, std::size_t{40001}}) {
@@ -159,7 +162,7 @@ PAIR_TEST(Rma, EightRangesOfEachSideInEveryCall) {
       for (std::size_t i = 0; i < kPieces; ++i) {
         source[i] = {data.data() + i * size, size};
         target[i] = {back.data() + i * size, size};
-        there[i] = {(kPieces - 1 - i) * 2 * size, size, kKey};
+        there[i] = {(kPieces - 1 - i) * 2 * size, size, kRmaKey};
       }
       fi_msg_rma message{source, nullptr, kPieces, team.peer(), there, kPieces, &message, 0};
       e.must([&] { return fi_writemsg(e.ep(), &message, FI_DELIVERY_COMPLETE); });
@@ -168,14 +171,14 @@ PAIR_TEST(Rma, EightRangesOfEachSideInEveryCall) {
       e.must([&] { return fi_readmsg(e.ep(), &message, 0); });
       e.finish(&message);
       EXPECT_TRUE(has_pattern(back, size));
-      e.must([&] { return fi_writev(e.ep(), source, nullptr, kPieces, team.peer(), 0, kKey, &message); });
+      e.must([&] { return fi_writev(e.ep(), source, nullptr, kPieces, team.peer(), 0, kRmaKey, &message); });
       e.finish(&message);
       std::fill(back.begin(), back.end(), static_cast<unsigned char>(0));
-      e.must([&] { return fi_readv(e.ep(), target, nullptr, kPieces, team.peer(), 0, kKey, &message); });
+      e.must([&] { return fi_readv(e.ep(), target, nullptr, kPieces, team.peer(), 0, kRmaKey, &message); });
       e.finish(&message);
       EXPECT_TRUE(has_pattern(back, size));
       const iovec nine[kPieces + 1] = {};
-      EXPECT_EQ(fi_writev(e.ep(), nine, nullptr, kPieces + 1, team.peer(), 0, kKey, nullptr), -FI_EINVAL);
+      EXPECT_EQ(fi_writev(e.ep(), nine, nullptr, kPieces + 1, team.peer(), 0, kRmaKey, nullptr), -FI_EINVAL);
       const fi_rma_iov too_many[kPieces + 1] = {};
       message.rma_iov = too_many;
       message.rma_iov_count = kPieces + 1;
@@ -187,7 +190,7 @@ PAIR_TEST(Rma, EightRangesOfEachSideInEveryCall) {
 
 PAIR_TEST(Rma, WhatIsNotAllowedFailsHereAndTouchesNothingThere) {
   Team team(side, rma_options());
-  Shared shared(team, FI_REMOTE_READ);
+  SharedBytes shared(team, FI_REMOTE_READ);
   Endpoint& e = team.endpoint;
   int context = 0;
   if (side.first()) {
@@ -206,11 +209,11 @@ PAIR_TEST(Rma, WhatIsNotAllowedFailsHereAndTouchesNothingThere) {
         });
         e.fail(&context, FI_EACCES);
       };
-      write(0, kKey);
-      write(0, kKey + 1);
-      read(0, kKey + 1);
-      read(kMemory - size + 1, kKey);
-      read(~0ull - 3, kKey);
+      write(0, kRmaKey);
+      write(0, kRmaKey + 1);
+      read(0, kRmaKey + 1);
+      read(kMemory - size + 1, kRmaKey);
+      read(~0ull - 3, kRmaKey);
     }
   }
   team.meet();
@@ -219,7 +222,7 @@ PAIR_TEST(Rma, WhatIsNotAllowedFailsHereAndTouchesNothingThere) {
 
 PAIR_TEST(Rma, ASendIsSeenAfterTheWritesBeforeIt) {
   Team team(side, rma_options());
-  Shared shared(team);
+  SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   int write_context = 0;
   int message_context = 0;
@@ -228,8 +231,9 @@ PAIR_TEST(Rma, ASendIsSeenAfterTheWritesBeforeIt) {
     SCOPED_TRACE(size);
     if (side.first()) {
       const auto data = pattern(size, size);
-      e.must(
-          [&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kKey, &write_context); });
+      e.must([&] {
+        return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kRmaKey, &write_context);
+      });
       e.must([&] { return fi_send(e.ep(), &note, 1, nullptr, team.peer(), &message_context); });
       e.finish(&write_context);
       e.finish(&message_context);
@@ -246,7 +250,7 @@ PAIR_TEST(Rma, AFencedReadComesBehindTheWritesBeforeIt) {
   Options options = rma_options();
   options.caps |= FI_FENCE;
   Team team(side, options);
-  Shared shared(team);
+  SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   int write_context = 0;
   int read_context = 0;
@@ -256,10 +260,11 @@ PAIR_TEST(Rma, AFencedReadComesBehindTheWritesBeforeIt) {
       const auto data = pattern(size, size);
       unsigned char back[8] = {};
       const iovec target{back, sizeof back};
-      const fi_rma_iov end{size - sizeof back, sizeof back, kKey};
+      const fi_rma_iov end{size - sizeof back, sizeof back, kRmaKey};
       const fi_msg_rma message{&target, nullptr, 1, team.peer(), &end, 1, &read_context, 0};
-      e.must(
-          [&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kKey, &write_context); });
+      e.must([&] {
+        return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 0, kRmaKey, &write_context);
+      });
       e.must([&] { return fi_readmsg(e.ep(), &message, FI_COMPLETION | FI_FENCE); });
       e.finish(&read_context);
       e.finish(&write_context);
@@ -277,19 +282,20 @@ PAIR_TEST(Rma, ATargetThatSleepsIsWrittenAndRead) {
   options.caps |= FI_FENCE;
   options.progress = FI_PROGRESS_MANUAL;
   Team team(side, options);
-  Shared shared(team);
+  SharedBytes shared(team);
   if (!side.first() && memory_in_reach()) return side.meet();
   if (side.first()) {
     Endpoint& e = team.endpoint;
     int context = 0;
-    for (const std::size_t size : kSizes) {
+    for (const std::size_t size : kRmaSizes) {
       SCOPED_TRACE(size);
       const auto data = pattern(size, size + 1);
-      e.must([&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 100, kKey, &context); });
+      e.must(
+          [&] { return fi_write(e.ep(), data.data(), size, nullptr, team.peer(), 100, kRmaKey, &context); });
       e.finish(&context);
       std::vector<unsigned char> back(size);
       const iovec target{back.data(), size};
-      const fi_rma_iov range{100, size, kKey};
+      const fi_rma_iov range{100, size, kRmaKey};
       const fi_msg_rma message{&target, nullptr, 1, team.peer(), &range, 1, &context, 0};
       e.must([&] { return fi_readmsg(e.ep(), &message, FI_COMPLETION | FI_FENCE); });
       e.finish(&context);
@@ -297,12 +303,12 @@ PAIR_TEST(Rma, ATargetThatSleepsIsWrittenAndRead) {
     }
     unsigned char note = 42;
     unsigned char back = 0;
-    e.must([&] { return fi_inject_write(e.ep(), &note, 1, team.peer(), 7, kKey); });
+    e.must([&] { return fi_inject_write(e.ep(), &note, 1, team.peer(), 7, kRmaKey); });
     e.must([&] { return fi_send(e.ep(), &note, 1, nullptr, team.peer(), &note); });
-    e.must([&] { return fi_read(e.ep(), &back, 1, nullptr, team.peer(), 7, kKey, &context); });
+    e.must([&] { return fi_read(e.ep(), &back, 1, nullptr, team.peer(), 7, kRmaKey, &context); });
     e.finish(&context);
     EXPECT_EQ(back, 42) << "a message that the target has not received is not waited for";
-    e.must([&] { return fi_write(e.ep(), &note, 1, nullptr, team.peer(), 0, kKey + 1, &context); });
+    e.must([&] { return fi_write(e.ep(), &note, 1, nullptr, team.peer(), 0, kRmaKey + 1, &context); });
     e.fail(&context, FI_EACCES);
   }
   team.meet();
@@ -313,7 +319,7 @@ SINGLE_TEST(Rma, KeysAreTheApplicationsAndFreeAgainAfterClose) {
   unsigned char memory[16];
   fid_domain* domain = e.domain().domain();
   const auto reg = [&](void* start, std::size_t size, std::uint64_t access, fid_mr** mr) {
-    return fi_mr_reg(domain, start, size, access, 0, kKey, 0, mr, nullptr);
+    return fi_mr_reg(domain, start, size, access, 0, kRmaKey, 0, mr, nullptr);
   };
   fid_mr* first = nullptr;
   fid_mr* second = nullptr;

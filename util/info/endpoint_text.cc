@@ -49,11 +49,11 @@ const Record& find(const Report& report, const char* kind) {
 }
 
 std::string paragraph(const std::string& text) {
-  constexpr std::size_t kLineMax = 98;
+  constexpr std::size_t kParagraphMax = 98;
   std::string lines = "  ";
   std::size_t begin = 0;
-  while (text.size() - begin > kLineMax) {
-    const std::size_t blank = text.rfind(' ', begin + kLineMax);
+  while (text.size() - begin > kParagraphMax) {
+    const std::size_t blank = text.rfind(' ', begin + kParagraphMax);
     if (blank == std::string::npos || blank <= begin) break;
     lines += text.substr(begin, blank - begin) + "\n    ";
     begin = blank + 1;

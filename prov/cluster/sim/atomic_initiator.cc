@@ -6,6 +6,7 @@
 
 #include "protocol/region_table.h"
 #include "sim/allocation_meter.h"
+#include "sim/guard.h"
 #include "sim/split.h"
 
 namespace cluster::sim {
@@ -17,8 +18,6 @@ using wire::AtomicOp;
 /// Tells contexts of atomic operations from all others.
 constexpr std::uint64_t kAtomicContext = std::uint64_t{1} << 50;
 constexpr std::uint64_t kKey = std::uint64_t{1} << 60;
-constexpr std::size_t kGuardBytes = 16;
-constexpr std::byte kGuard{0xA5};
 /// Where most operations meet.
 constexpr std::size_t kHotWords = 3;
 
@@ -185,8 +184,7 @@ void AtomicInitiator::complete(const protocol::Completion& completion) {
   buffers_.erase(found);
   ConstBytes results;
   if (buffers.results != nullptr) {
-    const ConstBytes guard{buffers.results.get() + buffers.length, kGuardBytes};
-    if (std::any_of(guard.begin(), guard.end(), [](std::byte byte) { return byte != kGuard; })) {
+    if (!all({buffers.results.get() + buffers.length, kGuardBytes}, kGuard)) {
       throw SafetyFailure("a fetching atomic operation was written beyond its buffer");
     }
     results = {buffers.results.get(), buffers.length};

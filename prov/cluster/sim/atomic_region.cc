@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/guard.h"
+
 namespace cluster::sim {
 namespace {
 
 using wire::AtomicOp;
 using wire::AtomicType;
 
-constexpr std::byte kGuard{0xA5};
-
 std::uint64_t load(const std::byte* from, std::size_t size) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, size);  // little-endian, as everything on the wire
   return value;
-}
-
-bool all_guard(ConstBytes bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == kGuard; });
 }
 
 }  // namespace
@@ -33,7 +29,7 @@ AtomicRegion::AtomicRegion(const Shape& shape) : shape_(shape) {
     row.offset = bytes;
     bytes += kRowWords * size_of(row.type);
   }
-  memory_.assign(bytes + 2 * kGuardBytes, kGuard);
+  memory_.assign(bytes + 2 * kMarginBytes, kGuard);
   for (Row& row : rows_) {
     const std::size_t size = size_of(row.type);
     if (row.digit_kind) {
@@ -43,13 +39,13 @@ AtomicRegion::AtomicRegion(const Shape& shape) : shape_(shape) {
     }
     for (std::size_t word = 0; word < kRowWords; ++word) {
       const std::uint64_t value = row.digit_kind ? row.digits[word].initial() : 0;
-      std::memcpy(memory_.data() + kGuardBytes + row.offset + word * size, &value, size);
+      std::memcpy(memory_.data() + kMarginBytes + row.offset + word * size, &value, size);
     }
   }
 }
 
 protocol::MemoryRegion AtomicRegion::region() {
-  return {.base = memory_.data() + kGuardBytes,
+  return {.base = memory_.data() + kMarginBytes,
           .start = shape_.start,
           .length = length(),
           .readable = true,
@@ -61,7 +57,7 @@ std::size_t AtomicRegion::offset_of(std::size_t row, std::size_t word) const {
 }
 
 std::uint64_t AtomicRegion::value(std::size_t row, std::size_t word) const {
-  return load(memory_.data() + kGuardBytes + offset_of(row, word), size_of(rows_[row].type));
+  return load(memory_.data() + kMarginBytes + offset_of(row, word), size_of(rows_[row].type));
 }
 
 AtomicOp AtomicRegion::digit_op(std::size_t row) const {
@@ -140,8 +136,8 @@ void AtomicRegion::expect(const AtomicAccess& access) {
 }
 
 std::string AtomicRegion::check_final() const {
-  if (!all_guard({memory_.data(), kGuardBytes})) return "something was written before its beginning";
-  if (!all_guard({memory_.data() + kGuardBytes + length(), kGuardBytes}))
+  if (!all({memory_.data(), kMarginBytes}, kGuard)) return "something was written before its beginning";
+  if (!all({memory_.data() + kMarginBytes + length(), kMarginBytes}, kGuard))
     return "something was written behind its end";
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     for (std::size_t word = 0; word < kRowWords; ++word) {

@@ -41,7 +41,7 @@ class AtomicRegion {
   explicit AtomicRegion(const Shape& shape);
 
   const Shape& shape() const { return shape_; }
-  std::size_t length() const { return memory_.size() - 2 * kGuardBytes; }
+  std::size_t length() const { return memory_.size() - 2 * kMarginBytes; }
   protocol::MemoryRegion region();
   std::size_t rows() const { return rows_.size(); }
   bool has_digits(std::size_t row) const { return rows_[row].digit_kind.has_value(); }
@@ -75,7 +75,7 @@ class AtomicRegion {
     std::vector<RegisterHistory> registers = {};
   };
 
-  static constexpr std::size_t kGuardBytes = 64;
+  static constexpr std::size_t kMarginBytes = 64;
   AtomicRecord& record(const AtomicAccess& access, std::size_t index);
 
   Shape shape_;

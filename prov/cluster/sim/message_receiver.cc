@@ -4,18 +4,15 @@
 #include <array>
 
 #include "sim/allocation_meter.h"
+#include "sim/guard.h"
 #include "sim/split.h"
 
 namespace cluster::sim {
 namespace {
 
-constexpr std::size_t kGuardBytes = 16;
-constexpr std::byte kGuard{0xA5};
 /// Tells contexts of receives from those of sends.
 constexpr std::uint64_t kReceiveContext = std::uint64_t{1} << 48;
 constexpr std::size_t kDrainDepth = 32;
-/// Of a buffer that got no message, so much is watched.
-constexpr std::size_t kWatchedMax = 16 * 1024;
 /// Classes of tags: the last two bits.
 constexpr std::uint64_t kClassBits = 3;
 
@@ -159,13 +156,12 @@ const Message* MessageReceiver::complete(const protocol::Completion& completion)
 const Message* MessageReceiver::receive_completed(Operation& operation,
                                                   const protocol::Completion& completion) {
   const Receive& receive = operation.receive;
-  const ConstBytes guard{operation.buffer.get() + receive.capacity, kGuardBytes};
-  if (std::any_of(guard.begin(), guard.end(), [](std::byte byte) { return byte != kGuard; })) {
+  if (!all({operation.buffer.get() + receive.capacity, kGuardBytes}, kGuard)) {
     throw SafetyFailure("a message was written beyond its buffer");
   }
   if (completion.status != Status::ok && completion.status != Status::truncated) {
     env_.oracle.receive_failed(receive, completion);
-    quarantine_.take(std::move(operation.buffer), std::min(receive.capacity, kWatchedMax));
+    quarantine_.take(std::move(operation.buffer), std::min(receive.capacity, Quarantine::kWatchedMax));
     return nullptr;
   }
   const Message& message =

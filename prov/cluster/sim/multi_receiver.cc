@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/allocation_meter.h"
+#include "sim/guard.h"
 
 namespace cluster::sim {
 namespace {
@@ -14,12 +15,6 @@ constexpr std::byte kUnused{0xA6};
 constexpr std::byte kTaken{0xA7};
 /// Some buffers are released once so much of them is used: a few small messages come to the very limit.
 constexpr std::size_t kFewBytes = 256;
-/// Of a buffer that is released, so much is watched afterwards.
-constexpr std::size_t kWatchedMax = 16 * 1024;
-
-bool all(ConstBytes bytes, std::byte value) {
-  return std::all_of(bytes.begin(), bytes.end(), [value](std::byte byte) { return byte == value; });
-}
 
 }  // namespace
 
@@ -146,7 +141,7 @@ void MultiReceiver::release(Buffer& buffer) {
   const bool full = receive.capacity - end < buffer.min_multi_recv;
   if (!full && !receive.cancelled && !buffer.failed && !buffer.piece_failed)
     fail(buffer, "was released too early");
-  quarantine_.take(std::move(buffer.bytes), std::min(receive.capacity, kWatchedMax));
+  quarantine_.take(std::move(buffer.bytes), std::min(receive.capacity, Quarantine::kWatchedMax));
 }
 
 void MultiReceiver::cancel(std::uint64_t context, Buffer& buffer) {

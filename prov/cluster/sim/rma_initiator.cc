@@ -5,6 +5,7 @@
 
 #include "protocol/region_table.h"
 #include "sim/allocation_meter.h"
+#include "sim/guard.h"
 #include "sim/split.h"
 
 namespace cluster::sim {
@@ -12,8 +13,6 @@ namespace {
 
 /// Tells contexts of remote operations from those of messages and receives.
 constexpr std::uint64_t kRemoteContext = std::uint64_t{1} << 49;
-constexpr std::size_t kGuardBytes = 16;
-constexpr std::byte kGuard{0xA5};
 constexpr std::size_t kReadingBytes = 64 * 1024;
 /// So many of the longest writes fit into a region at a time.
 constexpr std::size_t kLongestAtATime = 2;
@@ -231,8 +230,7 @@ void RmaInitiator::complete(const protocol::Completion& completion) {
   buffers_.erase(found);
   const Operation& operation = env_.rma.operation(number);
   if (operation.verb == Verb::read) {
-    const ConstBytes guard{buffer.bytes.get() + buffer.length, kGuardBytes};
-    if (std::any_of(guard.begin(), guard.end(), [](std::byte byte) { return byte != kGuard; })) {
+    if (!all({buffer.bytes.get() + buffer.length, kGuardBytes}, kGuard)) {
       throw SafetyFailure("a remote read was written beyond its buffer");
     }
   }

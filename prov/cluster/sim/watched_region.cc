@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sim/guard.h"
+
 namespace cluster::sim {
 namespace {
 
-constexpr std::byte kGuard{0xA5};
 /// For slots whose content is all blank: it could not be seen to land.
 constexpr std::byte kOtherBlank{0x12};
 constexpr std::byte kSealed{0x77};
@@ -14,14 +15,10 @@ constexpr std::size_t kGapMax = 32;
 /// Contents of reading parts have numbers of their own.
 constexpr MessageNumber kReadingContent = MessageNumber{1} << 56;
 
-bool all(ConstBytes bytes, std::byte value) {
-  return std::all_of(bytes.begin(), bytes.end(), [value](std::byte byte) { return byte == value; });
-}
-
 }  // namespace
 
 WatchedRegion::WatchedRegion(const Shape& shape)
-    : shape_(shape), memory_(length() + 2 * kGuardBytes, kGuard), next_(shape.reading) {
+    : shape_(shape), memory_(length() + 2 * kMarginBytes, kGuard), next_(shape.reading) {
   fill_content(kReadingContent | shape_.key, {base(), shape_.reading});
   std::fill_n(base() + shape_.reading, shape_.writing, kBlank);
 }
@@ -85,7 +82,7 @@ void WatchedRegion::seal(std::size_t offset) {
   Slot& slot = slots_.at(offset);
   slot.state = State::sealed;
   std::fill_n(base() + offset, slot.length, kSealed);
-  if (frozen_) std::fill_n(frozen_->data() + kGuardBytes + offset, slot.length, kSealed);
+  if (frozen_) std::fill_n(frozen_->data() + kMarginBytes + offset, slot.length, kSealed);
 }
 
 ConstBytes WatchedRegion::at(std::size_t offset, std::size_t length) const {
@@ -105,8 +102,8 @@ bool WatchedRegion::slot_intact(std::size_t offset, const Slot& slot) const {
 
 std::string WatchedRegion::violation() const {
   if (frozen_ && *frozen_ != memory_) return "written after it had been closed";
-  if (!all({memory_.data(), kGuardBytes}, kGuard)) return "written before its beginning";
-  if (!all({base() + length(), kGuardBytes}, kGuard)) return "written behind its end";
+  if (!all({memory_.data(), kMarginBytes}, kGuard)) return "written before its beginning";
+  if (!all({base() + length(), kMarginBytes}, kGuard)) return "written behind its end";
   if (first_wrong_byte(kReadingContent | shape_.key, {base(), shape_.reading}) != shape_.reading) {
     return "written where no operation writes";
   }

@@ -74,10 +74,10 @@ class WatchedRegion {
     State state = State::awaited;
   };
 
-  std::byte* base() { return memory_.data() + kGuardBytes; }
-  const std::byte* base() const { return memory_.data() + kGuardBytes; }
+  std::byte* base() { return memory_.data() + kMarginBytes; }
+  const std::byte* base() const { return memory_.data() + kMarginBytes; }
   bool slot_intact(std::size_t offset, const Slot& slot) const;
-  static constexpr std::size_t kGuardBytes = 64;
+  static constexpr std::size_t kMarginBytes = 64;
 
   Shape shape_;
   std::vector<std::byte> memory_;

@@ -7,13 +7,13 @@
 namespace cluster::sim {
 namespace {
 
-constexpr std::uint32_t kMessages = 100;
+constexpr std::uint32_t kHeldMessages = 100;
 constexpr std::size_t kStored = 16;
 constexpr auto kAway = 20s;  ///< longer than the peer timeout
 
 class HeldBackTest : public testing::Test {
  protected:
-  HeldBackTest() : cluster(1, 2, plain_plan(Pattern::one_way, 64, kMessages)) {
+  HeldBackTest() : cluster(1, 2, plain_plan(Pattern::one_way, 64, kHeldMessages)) {
     HostProfile profile;
     profile.settings.unexpected_max = kStored;
     cluster.add_host(profile);
@@ -45,7 +45,7 @@ TEST_F(HeldBackTest, NothingIsSaidAnyMoreOnceAllIsTaken) {
     host->wake_now();
   }
   cluster.run_for(5s);
-  EXPECT_EQ(cluster.oracle.totals().delivered, kMessages);
+  EXPECT_EQ(cluster.oracle.totals().delivered, kHeldMessages);
   EXPECT_TRUE(cluster.event_queue.empty()) << "frames are still sent";
 }
 

@@ -7,7 +7,7 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::size_t kMessage = 4 * 1024 * 1024;
-constexpr std::uint32_t kMessages = 16;
+constexpr std::uint32_t kSpreadMessages = 16;
 
 Port gigabit_port() {
   Port port;
@@ -19,7 +19,7 @@ Port gigabit_port() {
 
 Scenario stream() {
   Scenario scenario;
-  scenario.plan = plain_plan(Pattern::one_way, kMessage, kMessages);
+  scenario.plan = plain_plan(Pattern::one_way, kMessage, kSpreadMessages);
   scenario.plan.in_flight = 2;
   scenario.plan.receive_depth = 4;
   scenario.port = gigabit_port();

@@ -108,19 +108,21 @@ ssize_t post(fid_ep* handle, const AtomicArguments& call, fi_addr_t to, void* co
 
 fi_ioc elements(const void* buffer, std::size_t count) { return {const_cast<void*>(buffer), count}; }
 
-ssize_t writev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_addr_t to,
-               std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) noexcept {
+ssize_t atomic_writev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_addr_t to,
+                      std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
+                      void* context) noexcept {
   return post(endpoint, {Form::base, type, op, {vector, count}, {}, {}, {}, address, key}, to, context);
 }
 
-ssize_t write(fid_ep* endpoint, const void* buffer, std::size_t count, void*, fi_addr_t to,
-              std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context) noexcept {
+ssize_t atomic_write(fid_ep* endpoint, const void* buffer, std::size_t count, void*, fi_addr_t to,
+                     std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
+                     void* context) noexcept {
   const fi_ioc operand = elements(buffer, count);
-  return writev(endpoint, &operand, nullptr, 1, to, address, key, type, op, context);
+  return atomic_writev(endpoint, &operand, nullptr, 1, to, address, key, type, op, context);
 }
 
-ssize_t inject(fid_ep* handle, const void* buffer, std::size_t count, fi_addr_t to, std::uint64_t address,
-               std::uint64_t key, fi_datatype type, fi_op op) noexcept {
+ssize_t atomic_inject(fid_ep* handle, const void* buffer, std::size_t count, fi_addr_t to,
+                      std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const fi_ioc operand = elements(buffer, count);
   return post(endpoint, endpoint.options().inject_flags(),
@@ -241,10 +243,10 @@ int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attrib
 
 constinit fi_ops_atomic atomic_ops = {
     .size = sizeof(fi_ops_atomic),
-    .write = write,
-    .writev = writev,
+    .write = atomic_write,
+    .writev = atomic_writev,
     .writemsg = writemsg,
-    .inject = inject,
+    .inject = atomic_inject,
     .readwrite = readwrite,
     .readwritev = readwritev,
     .readwritemsg = readwritemsg,

@@ -5,7 +5,7 @@
 namespace cluster::api {
 namespace {
 
-std::uint64_t read(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).value(); }
+std::uint64_t cntr_read(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).value(); }
 std::uint64_t read_errors(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).errors(); }
 
 /// How long a second waiting thread of one counter sleeps at a time.
@@ -18,7 +18,7 @@ int change_value(fid_cntr* cntr, std::uint64_t value) noexcept {
   return 0;
 }
 
-int wait(fid_cntr* cntr, std::uint64_t threshold, int timeout) noexcept {
+int cntr_wait(fid_cntr* cntr, std::uint64_t threshold, int timeout) noexcept {
   return guarded([&] { return static_cast<Cntr&>(*cntr).wait(threshold, timeout); });
 }
 
@@ -26,11 +26,11 @@ constinit fi_ops cntr_fid_ops = fid_ops({.close = close_object<Cntr>, .control =
 
 constinit fi_ops_cntr cntr_ops = {
     .size = sizeof(fi_ops_cntr),
-    .read = read,
+    .read = cntr_read,
     .readerr = read_errors,
     .add = change_value<&protocol::Counter::add>,
     .set = change_value<&protocol::Counter::set>,
-    .wait = wait,
+    .wait = cntr_wait,
     .adderr = change_value<&protocol::Counter::add_errors>,
     .seterr = change_value<&protocol::Counter::set_errors>,
 };

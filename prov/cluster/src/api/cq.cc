@@ -25,7 +25,7 @@ static_assert(sizeof(fi_cq_err_entry) == kSourceOffset ||
               sizeof(fi_cq_err_entry) == kSourceOffset + sizeof(fi_addr_t));
 
 template <typename Entry>
-ssize_t read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
+ssize_t cq_read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
   return guarded([&] { return static_cast<Cq&>(*cq).read<Entry>(buffer, count, nullptr); });
 }
 
@@ -43,18 +43,19 @@ ssize_t wait_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* source
 }
 
 template <typename Entry>
-ssize_t wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) noexcept {
+ssize_t cq_wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) noexcept {
   return wait_from<Entry>(cq, buffer, count, nullptr, condition, timeout);
 }
 
-ssize_t read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t) noexcept {
+ssize_t cq_read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t) noexcept {
   if (entry == nullptr) return -FI_EINVAL;
   return guarded([&] { return static_cast<Cq&>(*cq).read_error(entry); });
 }
 
 int signal(fid_cq* cq) noexcept { return static_cast<Cq&>(*cq).signal(); }
 
-const char* error_text(fid_cq* cq, int provider_error, const void*, char* buffer, std::size_t size) noexcept {
+const char* cq_error_text(fid_cq* cq, int provider_error, const void*, char* buffer,
+                          std::size_t size) noexcept {
   return static_cast<Cq&>(*cq).error_text(provider_error, buffer, size);
 }
 
@@ -63,13 +64,13 @@ constinit fi_ops cq_fid_ops = fid_ops({.close = close_object<Cq>, .control = con
 template <typename Entry>
 constinit fi_ops_cq cq_ops = {
     .size = sizeof(fi_ops_cq),
-    .read = read<Entry>,
+    .read = cq_read<Entry>,
     .readfrom = read_from<Entry>,
-    .readerr = read_error,
-    .sread = wait<Entry>,
+    .readerr = cq_read_error,
+    .sread = cq_wait<Entry>,
     .sreadfrom = wait_from<Entry>,
     .signal = signal,
-    .strerror = error_text,
+    .strerror = cq_error_text,
 };
 
 fi_ops_cq* ops_for(const fi_cq_format& format) {

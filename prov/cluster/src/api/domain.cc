@@ -11,7 +11,7 @@
 namespace cluster::api {
 namespace {
 
-int bind(fid* domain, fid* object, std::uint64_t flags) noexcept {
+int domain_bind(fid* domain, fid* object, std::uint64_t flags) noexcept {
   return object_of<Domain>(domain).bind(object, flags);
 }
 
@@ -28,7 +28,7 @@ int map_raw_key(const struct fi_mr_map_raw* map) {
   return 0;
 }
 
-int control(fid*, int command, void* argument) noexcept {
+int domain_control(fid*, int command, void* argument) noexcept {
   switch (command) {
     case FI_MAP_RAW_MR: return map_raw_key(static_cast<struct fi_mr_map_raw*>(argument));
     case FI_UNMAP_KEY: return 0;
@@ -36,7 +36,8 @@ int control(fid*, int command, void* argument) noexcept {
   }
 }
 
-constinit fi_ops domain_fid_ops = fid_ops({.close = close_object<Domain>, .bind = bind, .control = control});
+constinit fi_ops domain_fid_ops =
+    fid_ops({.close = close_object<Domain>, .bind = domain_bind, .control = domain_control});
 
 constinit fi_ops_domain domain_ops = {
     .size = sizeof(fi_ops_domain),

@@ -10,11 +10,11 @@
 namespace cluster::api {
 namespace {
 
-int bind(fid* endpoint, fid* object, std::uint64_t flags) noexcept {
+int endpoint_bind(fid* endpoint, fid* object, std::uint64_t flags) noexcept {
   return guarded([&] { return object_of<Endpoint>(endpoint).original().bind(object, flags); });
 }
 
-int control(fid* endpoint, int command, void* argument) noexcept {
+int endpoint_control(fid* endpoint, int command, void* argument) noexcept {
   Endpoint& object = object_of<Endpoint>(endpoint);
   switch (command) {
     case FI_ENABLE: return guarded([&] { return object.original().enable(); });
@@ -63,8 +63,10 @@ ssize_t rx_size_left(fid_ep* handle) noexcept {
   return endpoint.enabled() ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
 }
 
-constinit fi_ops endpoint_fid_ops =
-    fid_ops({.close = close_object<Endpoint>, .bind = bind, .control = control, .ops_open = open_ops});
+constinit fi_ops endpoint_fid_ops = fid_ops({.close = close_object<Endpoint>,
+                                             .bind = endpoint_bind,
+                                             .control = endpoint_control,
+                                             .ops_open = open_ops});
 
 constinit fi_ops_ep endpoint_ops = {
     .size = sizeof(fi_ops_ep),

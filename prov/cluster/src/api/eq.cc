@@ -13,22 +13,24 @@ namespace {
 constexpr std::size_t kEventsMin = 1024;  ///< capacity, even if the attributes ask for less
 constexpr std::size_t kEventBytesMax = 4096;
 
-ssize_t read(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags) noexcept {
+ssize_t eq_read(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size,
+                std::uint64_t flags) noexcept {
   return static_cast<Eq&>(*eq).read(event, buffer, size, flags);
 }
 
-ssize_t read_error(fid_eq*, fi_eq_err_entry*, std::uint64_t) noexcept { return -FI_EAGAIN; }
+ssize_t eq_read_error(fid_eq*, fi_eq_err_entry*, std::uint64_t) noexcept { return -FI_EAGAIN; }
 
-ssize_t write(fid_eq* eq, std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t) noexcept {
+ssize_t eq_write(fid_eq* eq, std::uint32_t event, const void* buffer, std::size_t size,
+                 std::uint64_t) noexcept {
   return guarded([&] { return static_cast<Eq&>(*eq).write(event, buffer, size); });
 }
 
-ssize_t wait(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, int timeout,
-             std::uint64_t flags) noexcept {
+ssize_t eq_wait(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, int timeout,
+                std::uint64_t flags) noexcept {
   return guarded([&] { return static_cast<Eq&>(*eq).wait(event, buffer, size, timeout, flags); });
 }
 
-const char* error_text(fid_eq*, int, const void*, char* buffer, std::size_t size) noexcept {
+const char* eq_error_text(fid_eq*, int, const void*, char* buffer, std::size_t size) noexcept {
   constexpr const char* kText = "no event of this provider carries an error";
   if (buffer == nullptr || size == 0) return kText;
   std::snprintf(buffer, size, "%s", kText);
@@ -39,11 +41,11 @@ constinit fi_ops eq_fid_ops = fid_ops({.close = close_object<Eq>, .control = con
 
 constinit fi_ops_eq eq_ops = {
     .size = sizeof(fi_ops_eq),
-    .read = read,
-    .readerr = read_error,
-    .write = write,
-    .sread = wait,
-    .strerror = error_text,
+    .read = eq_read,
+    .readerr = eq_read_error,
+    .write = eq_write,
+    .sread = eq_wait,
+    .strerror = eq_error_text,
 };
 
 }  // namespace

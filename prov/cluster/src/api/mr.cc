@@ -14,14 +14,14 @@ constexpr std::uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemo
 
 /// A peer of this node that does not come to an end with the region keeps it: the application must not take
 /// its memory back.
-int close(fid* plain) noexcept {
+int mr_close(fid* plain) noexcept {
   Mr& mr = object_of<Mr>(plain);
   if (!mr.withdraw()) return -FI_EBUSY;
   delete &mr;
   return 0;
 }
 
-int bind(fid* plain, fid* object, std::uint64_t flags) noexcept {
+int mr_bind(fid* plain, fid* object, std::uint64_t flags) noexcept {
   return guarded([&] { return object_of<Mr>(plain).bind(object, flags); });
 }
 
@@ -37,7 +37,7 @@ int get_raw_mr(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
 }
 
 /// A region is usable from its registration on; FI_ENABLE and FI_REFRESH have nothing to do.
-int control(fid* plain, int command, void* argument) noexcept {
+int mr_control(fid* plain, int command, void* argument) noexcept {
   switch (command) {
     case FI_ENABLE:
     case FI_REFRESH: return 0;
@@ -47,7 +47,7 @@ int control(fid* plain, int command, void* argument) noexcept {
   }
 }
 
-constinit fi_ops mr_fid_ops = fid_ops({.close = close, .bind = bind, .control = control});
+constinit fi_ops mr_fid_ops = fid_ops({.close = mr_close, .bind = mr_bind, .control = mr_control});
 
 int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
                         fid_mr** handle) noexcept {

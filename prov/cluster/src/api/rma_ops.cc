@@ -84,8 +84,8 @@ WriteOp write_op(fi_addr_t peer, void* context, std::uint64_t data) {
   return {{.to = peer, .context = context}, {}, data, true};
 }
 
-ssize_t read(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t peer, std::uint64_t address,
-             std::uint64_t key, void* context) noexcept {
+ssize_t rma_read(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t peer, std::uint64_t address,
+                 std::uint64_t key, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
                        ReadOp{{.to = peer, .context = context}});
@@ -96,21 +96,21 @@ ssize_t readv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi
   return access_vector(handle, vector, count, address, key, ReadOp{{.to = peer, .context = context}});
 }
 
-ssize_t write(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t peer,
-              std::uint64_t address, std::uint64_t key, void* context) noexcept {
+ssize_t rma_write(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t peer,
+                  std::uint64_t address, std::uint64_t key, void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
                        write_op(peer, context));
 }
 
-ssize_t writev(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
-               std::uint64_t address, std::uint64_t key, void* context) noexcept {
+ssize_t rma_writev(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
+                   std::uint64_t address, std::uint64_t key, void* context) noexcept {
   return access_vector(handle, vector, count, address, key, write_op(peer, context));
 }
 
 /// No completion reports the success of an injected write; a failure is reported.
-ssize_t inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t peer, std::uint64_t address,
-               std::uint64_t key) noexcept {
+ssize_t rma_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t peer,
+                   std::uint64_t address, std::uint64_t key) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   return access_buffer(endpoint, endpoint.options().inject_flags(), as_bytes(buffer, size), address, key,
                        write_op(peer, nullptr));
@@ -134,13 +134,13 @@ ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::ui
 
 constinit fi_ops_rma rma_ops = {
     .size = sizeof(fi_ops_rma),
-    .read = read,
+    .read = rma_read,
     .readv = readv,
     .readmsg = access_message<ReadOp>,
-    .write = write,
-    .writev = writev,
+    .write = rma_write,
+    .writev = rma_writev,
     .writemsg = access_message<WriteOp>,
-    .inject = inject,
+    .inject = rma_inject,
     .writedata = writedata,
     .injectdata = injectdata,
 };

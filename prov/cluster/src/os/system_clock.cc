@@ -12,7 +12,7 @@ namespace {
 constexpr Duration kUndisturbed = 1us;
 constexpr unsigned kAttempts = 3;
 
-Duration read(clockid_t clock) {
+Duration time_of(clockid_t clock) {
   timespec moment{};
   clock_gettime(clock, &moment);
   return std::chrono::seconds(moment.tv_sec) + std::chrono::nanoseconds(moment.tv_nsec);
@@ -20,14 +20,14 @@ Duration read(clockid_t clock) {
 
 }  // namespace
 
-Time SystemClock::now() { return Time(read(CLOCK_MONOTONIC)); }
+Time SystemClock::now() { return Time(time_of(CLOCK_MONOTONIC)); }
 
 /// Repeats the reading if it took so long that the thread was probably preempted.
 Duration SystemClock::realtime_offset() {
-  Duration before = read(CLOCK_MONOTONIC);
+  Duration before = time_of(CLOCK_MONOTONIC);
   for (unsigned attempt = 1;; ++attempt) {
-    const Duration wall = read(CLOCK_REALTIME);
-    const Duration after = read(CLOCK_MONOTONIC);
+    const Duration wall = time_of(CLOCK_REALTIME);
+    const Duration after = time_of(CLOCK_MONOTONIC);
     if (after - before < kUndisturbed || attempt == kAttempts) return wall - after;
     before = after;
   }

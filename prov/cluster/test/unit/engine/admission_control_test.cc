@@ -36,10 +36,10 @@ class SilentInbox final : public test::QuietInbox {
 };
 
 /// Accepts the rings that the test queues.
-class HostOfMany final : public test::QuietListener {
+class HostOfCallers final : public test::QuietListener {
  public:
   using Queue = std::vector<std::unique_ptr<shm::Inbox>>;
-  explicit HostOfMany(Queue& queue) : queue_(queue) {}
+  explicit HostOfCallers(Queue& queue) : queue_(queue) {}
   void accept(Queue& arrivals) override {
     for (auto& inbox : queue_) arrivals.push_back(std::move(inbox));
     queue_.clear();
@@ -50,9 +50,9 @@ class HostOfMany final : public test::QuietListener {
 };
 
 TEST_F(AdmissionControlTest, ASecondRingOfALivingLocalPeerIsRefused) {
-  HostOfMany::Queue callers;
+  HostOfCallers::Queue callers;
   bool gone = false;
-  Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(callers));
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfCallers>(callers));
   callers.push_back(std::make_unique<SilentInbox>(kB, 1, gone));
   pass(a);
   callers.push_back(std::make_unique<SilentInbox>(kB, 2, gone));
@@ -73,9 +73,9 @@ TEST_F(AdmissionControlTest, ASecondRingOfALivingLocalPeerIsRefused) {
 }
 
 TEST_F(AdmissionControlTest, UnknownLocalSourcesFindALimitThatKnownPeersDoNot) {
-  HostOfMany::Queue callers;
+  HostOfCallers::Queue callers;
   const bool gone = false;
-  Node a(network, kA, kB, 1000, std::make_unique<HostOfMany>(callers));
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfCallers>(callers));
   for (std::uint16_t port = 1; port <= kFlowsMax + 2; ++port) {
     callers.push_back(std::make_unique<SilentInbox>(kUnknownSource.with_port(port), 1, gone));
   }

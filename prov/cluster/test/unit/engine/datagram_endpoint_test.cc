@@ -20,16 +20,16 @@ SocketAddress host(std::uint8_t last) {
   const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{last}};
   return SocketAddress::v4(ip, 9228);
 }
-const SocketAddress kA = host(1);
-const SocketAddress kB = host(2);
-const SocketAddress kUnknownSource = host(3);
+const SocketAddress kNear = host(1);
+const SocketAddress kFar = host(2);
+const SocketAddress kUnmetSource = host(3);
 constexpr std::size_t kFrameMax = 1472;
 constexpr std::size_t kMessageMax = kFrameMax - wire::kDatagramHeaderMax;
 
 /// An endpoint that knows one peer, under handle 0.
-struct Node {
-  Node(test::FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer,
-       EndpointType type = EndpointType::dgram)
+struct DatagramNode {
+  DatagramNode(test::FakeNetwork& network, const SocketAddress& name, const SocketAddress& peer,
+               EndpointType type = EndpointType::dgram)
       : clock(network.clock()), engine(parts(network, name, type)) {
     book.insert(peer);
     protocol::EndpointBindings bindings{.tx_queue = &sent, .rx_queue = &received};
@@ -87,15 +87,15 @@ class DatagramEndpointTest : public ::testing::Test {
 };
 
 TEST_F(DatagramEndpointTest, AMessageIsAFrameOfItsOwn) {
-  Node a(network, kA, kB);
-  Node b(network, kB, kA);
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode b(network, kFar, kNear);
   std::vector<std::byte> message(kMessageMax, std::byte{7});
   ASSERT_EQ(b.receive(target), Status::ok);
   ASSERT_EQ(a.send(message, 0xDA7A), Status::ok);
   EXPECT_EQ(network.carried, 1u);
-  EXPECT_EQ(Node::take(a.sent).size(), 1u) << "complete once it has left";
+  EXPECT_EQ(DatagramNode::take(a.sent).size(), 1u) << "complete once it has left";
   pass(a, b);
-  const auto got = Node::take(b.received);
+  const auto got = DatagramNode::take(b.received);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].length, message.size());
   EXPECT_EQ(got[0].data, 0xDA7Au);
@@ -107,25 +107,25 @@ TEST_F(DatagramEndpointTest, AMessageIsAFrameOfItsOwn) {
 }
 
 TEST_F(DatagramEndpointTest, ALostDatagramLeavesNothingPending) {
-  Node a(network, kA, kB);
-  Node b(network, kB, kA);
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode b(network, kFar, kNear);
   ASSERT_EQ(b.receive(target), Status::ok);
   network.conditions.blackout = true;
   ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(a, b);
-  EXPECT_EQ(Node::take(a.sent).size(), 1u);
+  EXPECT_EQ(DatagramNode::take(a.sent).size(), 1u);
   EXPECT_TRUE(b.received.empty());
   EXPECT_TRUE(a.engine.quiescent());
   EXPECT_EQ(network.carried, 1u);
 }
 
 TEST_F(DatagramEndpointTest, AShortReceiveIsTruncated) {
-  Node a(network, kA, kB);
-  Node b(network, kB, kA);
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode b(network, kFar, kNear);
   ASSERT_EQ(b.receive(Bytes(target).first(5)), Status::ok);
   ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(a, b);
-  const auto got = Node::take(b.received);
+  const auto got = DatagramNode::take(b.received);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].status, Status::truncated);
   EXPECT_EQ(got[0].length, 5u);
@@ -133,8 +133,8 @@ TEST_F(DatagramEndpointTest, AShortReceiveIsTruncated) {
 }
 
 TEST_F(DatagramEndpointTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCounted) {
-  Node a(network, kA, kB);
-  Node b(network, kB, kA);
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode b(network, kFar, kNear);
   constexpr std::size_t kSent = 1000;
   for (std::size_t i = 0; i < kSent; ++i) {
     std::byte message{static_cast<unsigned char>(i)};
@@ -148,27 +148,27 @@ TEST_F(DatagramEndpointTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCount
     ASSERT_EQ(b.receive(Bytes(target).first(1)), Status::ok);
     ASSERT_EQ(target[0], std::byte{static_cast<unsigned char>(i)}) << "oldest first";
   }
-  EXPECT_EQ(Node::take(b.received).size(), kept);
+  EXPECT_EQ(DatagramNode::take(b.received).size(), kept);
   ASSERT_EQ(b.receive(Bytes(target).first(1)), Status::ok);
   EXPECT_TRUE(b.received.empty());
 }
 
 TEST_F(DatagramEndpointTest, DatagramsOfUnknownSourcesHaveNoHandle) {
-  Node a(network, kA, kB);
-  Node unknown(network, kUnknownSource, kA);
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode unknown(network, kUnmetSource, kNear);
   ASSERT_EQ(a.receive(target, 0), Status::ok);
   ASSERT_EQ(unknown.send(ConstBytes(target).first(8)), Status::ok);
   pass(a);
   EXPECT_TRUE(a.received.empty()) << "that receive was for b alone";
   ASSERT_EQ(a.receive(target), Status::ok);
-  const auto got = Node::take(a.received);
+  const auto got = DatagramNode::take(a.received);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].source, protocol::kAddrNotAvail);
 }
 
 TEST_F(DatagramEndpointTest, NoPathIsLearntFromDatagrams) {
-  Node a(network, kA, kB);
-  Node b(network, kB, kA);
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode b(network, kFar, kNear);
   network.conditions.macs = true;
   ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(a);
@@ -182,8 +182,8 @@ TEST_F(DatagramEndpointTest, NoPathIsLearntFromDatagrams) {
 }
 
 TEST_F(DatagramEndpointTest, TheTwoKindsOfEndpointsRefuseEachOther) {
-  Node a(network, kA, kB);
-  Node b(network, kB, kA, EndpointType::rdm);
+  DatagramNode a(network, kNear, kFar);
+  DatagramNode b(network, kFar, kNear, EndpointType::rdm);
   ASSERT_EQ(b.receive(target), Status::ok);
   ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(b);
@@ -191,24 +191,24 @@ TEST_F(DatagramEndpointTest, TheTwoKindsOfEndpointsRefuseEachOther) {
   EXPECT_EQ(b.counters.refused_stale, 1u);
   ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(b, a);
-  const auto failed = Node::take(b.sent);
+  const auto failed = DatagramNode::take(b.sent);
   ASSERT_EQ(failed.size(), 1u) << "refused at once, not after the peer timeout";
   EXPECT_EQ(failed[0].status, Status::reset);
 }
 
 TEST_F(DatagramEndpointTest, NonsenseInARightFrameIsCounted) {
-  Node a(network, kA, kB);
+  DatagramNode a(network, kNear, kFar);
   wire::Segment tagged;
   tagged.flags = wire::segment_flag::kTagged;
   wire::Segment other;
   other.kind = wire::SegmentKind::done;
   for (const wire::Segment& segment : {tagged, other}) {
     const wire::DatagramHeader head(segment, {});
-    const link::Path path{kA, {}, false};
+    const link::Path path{kNear, {}, false};
     link::OutFrame frame;
     frame.path = &path;
     frame.add(head.bytes());
-    network.carry(kUnknownSource, frame);
+    network.carry(kUnmetSource, frame);
   }
   pass(a);
   EXPECT_EQ(a.counters.refused_segment, 2u);

@@ -9,7 +9,7 @@
 namespace cluster::multipath {
 namespace {
 
-SocketAddress address(int last) {
+SocketAddress rail_address(int last) {
   const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(last)};
   return SocketAddress::v4(ip, 5000);
 }
@@ -28,13 +28,13 @@ struct FakeMember final : link::Link {
     ++polls;
     const std::size_t count = std::min(frames.size(), waiting);
     waiting -= count;
-    for (link::InFrame& frame : frames.first(count)) frame.from = {address(9), {}, false};
+    for (link::InFrame& frame : frames.first(count)) frame.from = {rail_address(9), {}, false};
     return count;
   }
   std::size_t read_path_errors(std::span<link::PathError> out) override {
     if (out.empty() || !has_error) return 0;
     has_error = false;
-    out[0] = {address(9), Status::refused};
+    out[0] = {rail_address(9), Status::refused};
     return 1;
   }
   std::vector<int> descriptors() const override { return descriptors_; }
@@ -82,14 +82,14 @@ struct BundleTest : testing::Test {
   LinkBundle bundle;
 };
 
-link::Path path(int to, std::uint8_t link) { return {address(to), {}, false, link}; }
+link::Path path(int to, std::uint8_t link) { return {rail_address(to), {}, false, link}; }
 
 TEST_F(BundleTest, FramesLeaveByTheLinkOfTheirPath) {
   const link::Path paths[] = {path(1, 2), path(2, 2), path(3, 0), path(4, 2)};
   EXPECT_EQ(send(paths), 4u);
-  EXPECT_EQ(members[0]->sent, std::vector{address(3)});
+  EXPECT_EQ(members[0]->sent, std::vector{rail_address(3)});
   EXPECT_TRUE(members[1]->sent.empty());
-  EXPECT_EQ(members[2]->sent, (std::vector{address(1), address(2), address(4)}));
+  EXPECT_EQ(members[2]->sent, (std::vector{rail_address(1), rail_address(2), rail_address(4)}));
 }
 
 TEST_F(BundleTest, WhatOneDoesNotTakeHoldsUpWhatLiesBehindIt) {

@@ -13,11 +13,11 @@
 namespace cluster::provider {
 namespace {
 
-constexpr std::uint32_t kOld = FI_VERSION(1, 17);
+constexpr std::uint32_t kOldest = FI_VERSION(1, 17);
 
 class CapabilitiesTest : public ::testing::Test {
  protected:
-  void answer(std::uint32_t version = kOld, std::uint32_t core = kOld) {
+  void answer(std::uint32_t version = kOldest, std::uint32_t core = kOldest) {
     describe(out.info, kRdmCapabilities, version, &hints.info, core);
   }
 
@@ -26,7 +26,7 @@ class CapabilitiesTest : public ::testing::Test {
 };
 
 TEST_F(CapabilitiesTest, WithoutHintsPrimaryCapabilitiesAreGranted) {
-  describe(out.info, kRdmCapabilities, kOld, nullptr, kOld);
+  describe(out.info, kRdmCapabilities, kOldest, nullptr, kOldest);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
   EXPECT_EQ(out.tx.caps, kTransmitCaps & ~FI_FENCE);
   EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT));
@@ -74,7 +74,7 @@ TEST_F(CapabilitiesTest, OneSideMayAskForLess) {
 }
 
 TEST_F(CapabilitiesTest, DatagramsHaveNoOrderAndFitAFrame) {
-  describe(out.info, limit_to_frame(kDgramCapabilities, 1472), kOld, nullptr, kOld);
+  describe(out.info, limit_to_frame(kDgramCapabilities, 1472), kOldest, nullptr, kOldest);
   EXPECT_EQ(out.ep.type, FI_EP_DGRAM);
   EXPECT_EQ(out.ep.max_msg_size, 1472 - wire::kDatagramHeaderMax);
   EXPECT_EQ(out.info.caps, FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV | kDomainCaps);
@@ -113,10 +113,10 @@ TEST_F(CapabilitiesTest, RegistrationModesOfOldAndNewCallers) {
   };
   EXPECT_EQ(mode(FI_VERSION(1, 0), 0), static_cast<int>(FI_MR_SCALABLE));
   EXPECT_EQ(mode(FI_VERSION(1, 4), FI_MR_BASIC), static_cast<int>(FI_MR_BASIC));
-  EXPECT_EQ(mode(kOld, FI_MR_BASIC), static_cast<int>(FI_MR_BASIC));
-  EXPECT_EQ(mode(kOld, FI_MR_SCALABLE), static_cast<int>(FI_MR_SCALABLE));
-  EXPECT_EQ(mode(kOld, FI_MR_LOCAL | FI_MR_VIRT_ADDR), 0);
-  EXPECT_EQ(mode(kOld, ~3), 0);
+  EXPECT_EQ(mode(kOldest, FI_MR_BASIC), static_cast<int>(FI_MR_BASIC));
+  EXPECT_EQ(mode(kOldest, FI_MR_SCALABLE), static_cast<int>(FI_MR_SCALABLE));
+  EXPECT_EQ(mode(kOldest, FI_MR_LOCAL | FI_MR_VIRT_ADDR), 0);
+  EXPECT_EQ(mode(kOldest, ~3), 0);
 }
 
 TEST_F(CapabilitiesTest, NewFieldsAreWrittenOnlyIfTheCoreHasThem) {
@@ -124,7 +124,7 @@ TEST_F(CapabilitiesTest, NewFieldsAreWrittenOnlyIfTheCoreHasThem) {
     return std::all_of(std::begin(out.domain.tail), std::end(out.domain.tail),
                        [](std::byte b) { return b == std::byte{0}; });
   };
-  answer(kOld, kOld);
+  answer(kOldest, kOldest);
   EXPECT_TRUE(tail_untouched());
   answer(FI_VERSION(2, 4), FI_VERSION(2, 4));
   EXPECT_TRUE(tail_untouched());
@@ -135,7 +135,7 @@ TEST_F(CapabilitiesTest, NewFieldsAreWrittenOnlyIfTheCoreHasThem) {
 
 TEST_F(CapabilitiesTest, TheAnswerIsAcceptedAsHints) {
   for (const std::uint32_t version :
-       std::initializer_list<std::uint32_t>{FI_VERSION(1, 0), FI_VERSION(1, 5), kOld, FI_VERSION(2, 5)}) {
+       std::initializer_list<std::uint32_t>{FI_VERSION(1, 0), FI_VERSION(1, 5), kOldest, FI_VERSION(2, 5)}) {
     for (const Capabilities& offer : {kRdmCapabilities, limit_to_frame(kDgramCapabilities, 1472)}) {
       describe(out.info, offer, version, nullptr, version);
       EXPECT_EQ(hint_mismatch(out.info, offer, GetinfoCaller{version, version, 4096}), "");

@@ -12,15 +12,16 @@ namespace cluster::provider {
 namespace {
 
 constexpr std::uint32_t kNew = FI_VERSION(2, 5);
-constexpr std::uint32_t kOld = FI_VERSION(1, 17);
+constexpr std::uint32_t kOldVersion = FI_VERSION(1, 17);
 
 class Hints : public ::testing::Test, protected InfoOnStack {
  protected:
-  std::string reason(std::uint32_t version = kOld, std::uint32_t core = kOld) const {
+  std::string reason(std::uint32_t version = kOldVersion, std::uint32_t core = kOldVersion) const {
     return hint_mismatch(info, kRdmCapabilities, GetinfoCaller{version, core, 4096});
   }
   std::string datagram_reason() const {
-    return hint_mismatch(info, limit_to_frame(kDgramCapabilities, 1472), GetinfoCaller{kOld, kOld, 4096});
+    return hint_mismatch(info, limit_to_frame(kDgramCapabilities, 1472),
+                         GetinfoCaller{kOldVersion, kOldVersion, 4096});
   }
 };
 
@@ -139,12 +140,12 @@ TEST_F(Hints, OldCallersLeaveNewFieldsUninitialized) {
 
 TEST_F(Hints, NewFieldsAreReadOnlyIfTheCoreHasThem) {
   kMaxGroupId.write(domain.attributes, kNew, 7);
-  EXPECT_EQ(reason(kOld, kOld), "");
+  EXPECT_EQ(reason(kOldVersion, kOldVersion), "");
   EXPECT_NE(reason(kNew, kNew), "");
   kMaxGroupId.write(domain.attributes, kNew, 0);
   kMaxEpAuthKey.write(domain.attributes, kNew, 1);
-  EXPECT_EQ(reason(kOld, FI_VERSION(1, 19)), "");
-  EXPECT_NE(reason(kOld, FI_VERSION(1, 20)), "");
+  EXPECT_EQ(reason(kOldVersion, FI_VERSION(1, 19)), "");
+  EXPECT_NE(reason(kOldVersion, FI_VERSION(1, 20)), "");
 }
 
 TEST_F(Hints, SocketAddressFormatsOnly) {

@@ -1,0 +1,19 @@
+// Bytes around a buffer, all of one value, which no operation may write: the part that lends a buffer to the library looks
+// at them when it comes back. It does not know the buffer.
+#pragma once
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace cluster::sim {
+
+inline constexpr std::byte kGuard{0xA5};
+/// So many lie behind a buffer; regions have more on both sides.
+inline constexpr std::size_t kGuardBytes = 16;
+
+inline bool all(ConstBytes bytes, std::byte value) {
+  return std::all_of(bytes.begin(), bytes.end(), [value](std::byte byte) { return byte == value; });
+}
+
+}  // namespace cluster::sim
