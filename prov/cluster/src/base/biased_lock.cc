@@ -1,26 +1,28 @@
 #include "base/biased_lock.h"
 
+#include <algorithm>
+#include <span>
 #include <thread>
 
 namespace cluster {
 
 void BiasedLock::lock_with_others() {
   unsigned spins = 0;
-  const auto wait_while = [&spins](const std::atomic<bool>& condition) {
-    while (condition.load(std::memory_order_acquire)) {
+  const auto wait_while = [&spins](const auto& condition) {
+    while (condition()) {
       if (++spins > kSpinsBeforeYield) std::this_thread::yield();
     }
   };
-  while (!take()) wait_while(taken_);
+  while (!take()) wait_while([this] { return taken_.load(std::memory_order_acquire); });
   end_ownership();
-  wait_while(inside_);
+  wait_while([this] { return owner_inside(); });
   note_entry();
 }
 
 bool BiasedLock::try_lock_with_others() {
   if (!take()) return false;
   end_ownership();
-  if (inside_.load(std::memory_order_acquire)) {
+  if (owner_inside()) {
     taken_.store(false, std::memory_order_release);
     return false;
   }
@@ -29,20 +31,34 @@ bool BiasedLock::try_lock_with_others() {
 }
 
 void BiasedLock::end_ownership() {
-  if (owner_.load(std::memory_order_relaxed) == nullptr) return;
-  owner_.store(nullptr, std::memory_order_relaxed);
+  if (owner_.load(std::memory_order_relaxed) == owners_.data()) return;
+  owner_.store(owners_.data(), std::memory_order_relaxed);
   fence_();
+}
+
+bool BiasedLock::owner_inside() const {
+  return std::ranges::any_of(owners_,
+                             [](const Owner& owner) { return owner.inside.load(std::memory_order_acquire); });
 }
 
 /// The only place where a thread becomes the owner.
 void BiasedLock::note_entry() {
-  entered_as_owner_ = false;
+  inside_as_owner_ = nullptr;
   const ThreadId self = this_thread();
   run_ = self == last_ ? run_ + 1 : 0;
   last_ = self;
   if (run_ < kEntriesToBias || fence_ == nullptr) return;
   run_ = 0;
-  owner_.store(self, std::memory_order_release);
+  if (Owner* const place = place_of(self)) owner_.store(place, std::memory_order_release);
+}
+
+/// Null: all places belong to other threads.
+BiasedLock::Owner* BiasedLock::place_of(ThreadId thread) {
+  for (Owner& owner : std::span(owners_).subspan(1)) {
+    if (owner.thread == nullptr) owner.thread = thread;
+    if (owner.thread == thread) return &owner;
+  }
+  return nullptr;
 }
 
 }  // namespace cluster

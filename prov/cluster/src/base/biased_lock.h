@@ -3,18 +3,24 @@
 // them.
 //
 // A thread that has taken the lock kEntriesToBias times in a row owns it from then on. The owner enters by a
-// plain store to `inside_` and a check that it is still the owner. Any other thread takes `taken_`, as in a
-// spin lock, ends the ownership, has a full fence executed in all threads of the process, and waits until
-// the owner is not inside. After that fence either the owner's store is visible, or the owner's check, which
+// plain store to its flag `inside` and a check that it is still the owner. Any other thread takes `taken_`, as
+// in a spin lock, ends the ownership, has a full fence executed in all threads of the process, and waits until
+// no owner is inside. After that fence either the owner's store is visible, or the owner's check, which
 // comes behind it, finds that it owns nothing any more: then it takes back its store and queues up with the
-// others. Later holders of `taken_` are covered by that fence, too, and only have to wait for `inside_`.
+// others. Later holders of `taken_` are covered by that fence, too, and only have to wait for the flags.
 // Only the thread itself can make itself the owner, and only while it holds `taken_`.
+//
+// Each owner has a flag of its own for good, because a thread can be interrupted before that store for as long
+// as it takes another one to become the owner and to enter: with one flag for both, taking back the late store
+// would open the lock that the other one holds. A lock has kOwners such flags; further threads use it as
+// a spin lock.
 //
 // Ending an ownership costs a system call and an interrupt on each processor that runs the process. Two
 // threads that take turns pay for it once in kEntriesToBias times, and otherwise have a spin lock. Without a
 // fence it is never anything else.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <mutex>
 
@@ -32,6 +38,7 @@ inline ThreadId this_thread() { return &thread_mark; }
 class BiasedLock {
  public:
   static constexpr unsigned kEntriesToBias = 256;
+  static constexpr unsigned kOwners = 4;
 
   explicit BiasedLock(ThreadFence fence = nullptr) : fence_(fence) {}
   BiasedLock(const BiasedLock&) = delete;
@@ -43,8 +50,8 @@ class BiasedLock {
   }
   bool try_lock() { return enter_as_owner() || try_lock_with_others(); }
   void unlock() {
-    if (entered_as_owner_) [[likely]] {
-      inside_.store(false, std::memory_order_release);
+    if (inside_as_owner_ != nullptr) [[likely]] {
+      inside_as_owner_->inside.store(false, std::memory_order_release);
     } else {
       taken_.store(false, std::memory_order_release);
     }
@@ -53,30 +60,38 @@ class BiasedLock {
  private:
   static constexpr unsigned kSpinsBeforeYield = 1000;
 
+  /// A thread that is, was or may be the owner.
+  struct Owner {
+    ThreadId thread = nullptr;         ///< written once, before `owner_` shows this place for the first time
+    std::atomic<bool> inside = false;  ///< the thread is inside, or checks whether it still owns the lock
+  };
+
   bool enter_as_owner() {
-    const ThreadId self = this_thread();
-    if (owner_.load(std::memory_order_relaxed) != self) return false;
-    inside_.store(true, std::memory_order_relaxed);
+    Owner* const owner = owner_.load(std::memory_order_acquire);
+    if (owner->thread != this_thread()) return false;
+    owner->inside.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(
         std::memory_order_seq_cst);  // the thread that ends the ownership supplies the other fence
-    if (owner_.load(std::memory_order_acquire) == self) [[likely]] {
-      entered_as_owner_ = true;
+    if (owner_.load(std::memory_order_acquire) == owner) [[likely]] {
+      inside_as_owner_ = owner;
       return true;
     }
-    inside_.store(false, std::memory_order_release);
+    owner->inside.store(false, std::memory_order_release);
     return false;
   }
   void lock_with_others();
   bool try_lock_with_others();
   bool take() { return !taken_.exchange(true, std::memory_order_acquire); }
   void end_ownership();
+  bool owner_inside() const;
   void note_entry();
+  Owner* place_of(ThreadId thread);
 
-  std::atomic<ThreadId> owner_{nullptr};
-  std::atomic<bool> inside_{false};  ///< the owner is, or is checking whether it still owns the lock
+  std::array<Owner, 1 + kOwners> owners_;  ///< the first one stands for no thread
+  std::atomic<Owner*> owner_{owners_.data()};
   std::atomic<bool> taken_{false};
-  bool entered_as_owner_ = false;  ///< this and the following: written by the holder only
-  unsigned run_ = 0;               ///< entries of `last_` in a row, not as owner
+  Owner* inside_as_owner_ = nullptr;  ///< this and the following: written by the holder only
+  unsigned run_ = 0;                  ///< entries of `last_` in a row, not as owner
   ThreadId last_ = nullptr;
   ThreadFence fence_;
 };

@@ -2,7 +2,9 @@
 #include "base/biased_lock.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
+#include <csignal>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -94,6 +96,78 @@ TEST(BiasedLock, ItsOwnershipHasEndedBeforeTheFence) {
   EXPECT_FALSE(entered) << "the other thread has taken it";
   owner_tried = true;
   guest.join();
+}
+
+/// Interrupts a thread wherever it is and holds it there.
+std::atomic<bool> hold{false};
+std::atomic<bool> held{false};
+
+void be_held(int) {
+  held = true;
+  while (hold) {
+  }
+  held = false;
+}
+
+/// An owner is held before any of its instructions, another thread becomes the owner and stays inside: what
+/// the first one still does as an owner must not open the lock.
+TEST_F(BiasedLockTest, AFormerOwnerThatWakesUpLateDoesNotOpenIt) {
+  struct sigaction before {
+  }, action{};
+  action.sa_handler = be_held;
+  ASSERT_EQ(sigaction(SIGUSR2, &action, &before), 0);
+  BiasedLock lock(os::thread_fence());
+  std::atomic<bool> done{false}, alone{false}, broken{false};
+  std::atomic<unsigned> tries{0};
+  std::thread former([&] {
+    while (!done) {
+      if (lock.try_lock()) {
+        if (alone) broken = true;
+        lock.unlock();
+      }
+      ++tries;
+    }
+  });
+  for (int round = 0; round < 500 && !broken; ++round) {
+    const unsigned first = tries;
+    while (tries - first < 2 * BiasedLock::kEntriesToBias) std::this_thread::yield();
+    hold = true;
+    ASSERT_EQ(pthread_kill(former.native_handle(), SIGUSR2), 0);
+    while (!held) std::this_thread::yield();
+    unsigned entries = 0;
+    while (entries < 2 * BiasedLock::kEntriesToBias && lock.try_lock()) {
+      if (++entries < 2 * BiasedLock::kEntriesToBias) lock.unlock();
+    }
+    const bool inside = entries == 2 * BiasedLock::kEntriesToBias;
+    alone = inside;
+    hold = false;
+    const unsigned woken = tries;
+    while (held || (inside && tries - woken < 3)) std::this_thread::yield();
+    alone = false;
+    if (inside) lock.unlock();
+  }
+  done = true;
+  former.join();
+  EXPECT_FALSE(broken);
+  sigaction(SIGUSR2, &before, nullptr);
+}
+
+/// More threads win it than it has places for: the last ones use it as a spin lock.
+TEST_F(BiasedLockTest, HasSomeOwnersAndServesAll) {
+  BiasedLock lock(count_fence);
+  constexpr int kThreads = BiasedLock::kOwners + 2;
+  std::atomic<int> turn{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      while (turn != thread) std::this_thread::yield();
+      take_often(lock, 2 * BiasedLock::kEntriesToBias);
+      ++turn;
+      while (turn < kThreads) std::this_thread::yield();  // alive: its identity is not given to another one
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(fences, int{BiasedLock::kOwners}) << "each of them is followed by another thread";
 }
 
 /// One thread comes all the time, others now and then: ownership is won and lost again and again.
