@@ -305,7 +305,10 @@ PAIR_TEST(Rma, ATargetThatSleepsIsWrittenAndRead) {
     unsigned char back = 0;
     e.must([&] { return fi_inject_write(e.ep(), &note, 1, team.peer(), 7, kRmaKey); });
     e.must([&] { return fi_send(e.ep(), &note, 1, nullptr, team.peer(), &note); });
-    e.must([&] { return fi_read(e.ep(), &back, 1, nullptr, team.peer(), 7, kRmaKey, &context); });
+    const iovec target{&back, 1};
+    const fi_rma_iov range{7, 1, kRmaKey};
+    const fi_msg_rma message{&target, nullptr, 1, team.peer(), &range, 1, &context, 0};
+    e.must([&] { return fi_readmsg(e.ep(), &message, FI_COMPLETION | FI_FENCE); });
     e.finish(&context);
     EXPECT_EQ(back, 42) << "a message that the target has not received is not waited for";
     e.must([&] { return fi_write(e.ep(), &note, 1, nullptr, team.peer(), 0, kRmaKey + 1, &context); });

@@ -8,6 +8,12 @@
 namespace conformance {
 namespace {
 
+#ifdef CLUSTER_SANITIZED
+constexpr unsigned kMessages = 100;
+#else
+constexpr unsigned kMessages = 400;
+#endif
+
 std::size_t stress_size(std::mt19937_64& dice) {
   switch (dice() % 20) {
     case 0: return dice() % 1000000;
@@ -117,7 +123,7 @@ class Traffic {
 PAIR_TEST(Stress, ThousandsOfMixedMessagesBothWays) {
   Team team(side);
   const std::uint64_t mine = 1000000 * (static_cast<std::uint64_t>(side.index()) + 1);
-  Traffic(team.endpoint, team.peer(), mine, 3000000 - mine, 4000).run();
+  Traffic(team.endpoint, team.peer(), mine, 3000000 - mine, 10 * kMessages).run();
 }
 
 SIDES_TEST(Stress, ManySendersToOneReceiver, 5) {
@@ -174,7 +180,7 @@ PAIR_TEST(Stress, ThreadsWithAnEndpointEach) {
           10000000 * (i + 1) + 1000000 * (static_cast<std::uint64_t>(side.index()) + 1);
       const std::uint64_t theirs =
           10000000 * (i + 1) + 1000000 * (2 - static_cast<std::uint64_t>(side.index()));
-      Traffic(*endpoints[i], peers[i], mine, theirs, 400).run();
+      Traffic(*endpoints[i], peers[i], mine, theirs, kMessages).run();
     });
   }
   for (auto& thread : threads) thread.join();

@@ -113,12 +113,12 @@ class MessengerHarness {
       WriteOp order;
       fill(order, range);
       order.slices = {&slice, 1};
-      if (messenger_.write(channel_, order) != Status::ok) alive_.erase(order.context);
+      if (messenger_.rma().write(channel_, order) != Status::ok) alive_.erase(order.context);
     } else {
       ReadOp order;
       fill(order, range);
       order.slices = {&bytes, 1};
-      if (messenger_.read(channel_, order) != Status::ok) alive_.erase(order.context);
+      if (messenger_.rma().read(channel_, order) != Status::ok) alive_.erase(order.context);
     }
   }
   /// An atomic operation on whole elements of the peer's memory.

@@ -26,6 +26,8 @@ class SimRegions::Reached final : public carrier::RemoteRegions {
       Gather{source.slices, source.offset, length}.copy_to(target);
     });
   }
+  /// Asked only where segments can be taken back, which no simulated carrier allows.
+  Outcome judge_write(std::uint64_t, std::uint64_t, std::size_t) override { return Outcome::unsuited; }
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override {
     return access({address, key, length}, Access::read, [&](const std::byte* source, std::size_t part) {

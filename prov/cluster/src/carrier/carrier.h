@@ -21,6 +21,8 @@ enum class PayloadMode : std::uint8_t {
   reference,  ///< the payload stays valid until the token is reported (token not 0)
 };
 
+class Recall;
+
 class Carrier {
  public:
   virtual ~Carrier() = default;
@@ -61,6 +63,9 @@ class Carrier {
   /// True if the peer's library has everything that was posted. False where that cannot be seen; it may also be
   /// false for as long as a peer that has taken all makes no call.
   virtual bool drained() const { return false; }
+
+  /// Access to posted segments that the peer has not taken yet; null where there is none.
+  virtual Recall* recall() { return nullptr; }
 };
 
 /// Posts a segment with a payload in one piece, which is copied, and of which no acknowledgement is reported.

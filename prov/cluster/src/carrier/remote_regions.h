@@ -23,6 +23,8 @@ class RemoteRegions {
   virtual ~RemoteRegions() = default;
 
   virtual Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) = 0;
+  /// What write() would do now, as far as can be seen without copying.
+  virtual Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) = 0;
   /// Into position `offset` of the concatenation of `slices`.
   virtual Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices,
                        std::size_t offset, std::size_t length) = 0;

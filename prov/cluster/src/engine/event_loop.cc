@@ -62,6 +62,7 @@ bool EventLoop::run_calm() {
   if (!calm_ || turn % kTurnsPerPoll == 0) return false;
   const LocalPeers::Arrivals arrivals = local_.receive_short();
   if (arrivals == LocalPeers::Arrivals::other) return false;
+  if (!messenger_.rma().posted().idle()) messenger_.rma().posted().settle(std::nullopt);
   if (arrivals == LocalPeers::Arrivals::none &&
       parts_.environment.clock.ticks() - network_polled_at_ > kTicksPerPoll) {
     return run_by_clock(*this);
@@ -77,6 +78,9 @@ bool EventLoop::run_once(PollScope scope) {
   // What local peers brought is handed up soon: connections, deaths and a silent network can wait.
   const bool only_local = received && scope == PollScope::due && turn % kTurnsPerPoll != 0;
   const std::uint64_t ticks = only_local ? network_polled_at_ : parts_.environment.clock.ticks();
+  if (!messenger_.rma().posted().idle()) {
+    messenger_.rma().posted().settle(only_local ? std::nullopt : std::optional(ticks));
+  }
   if (parts_.local_listener != nullptr && !only_local && local_check_due(ticks, turn)) {
     check_local_peers(ticks);
   }
@@ -91,8 +95,8 @@ bool EventLoop::run_once(PollScope scope) {
     closer_.close_failed();
     received = true;
   }
-  calm_ = local_.inboxes() != 0 && local_.reads_all() && !local_.holding() &&
-          !local_.self_pending() && !messenger_.busy() && (parts_.link == nullptr || network_silent());
+  calm_ = local_.inboxes() != 0 && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
+          messenger_.idle_but_for_writes() && (parts_.link == nullptr || network_silent());
   wake_sleepers();
   return received;
 }
@@ -150,6 +154,7 @@ Time EventLoop::next_deadline() const {
 bool EventLoop::arm() {
   if (!waiter_.open(peers_)) return false;
   handle_events();
+  if (!messenger_.rma().posted().recall()) return false;
   waiter_.begin_arming();
   if (local_.request_doorbells()) os::fence_processes();
   if (parts_.link != nullptr) parts_.link->before_sleep();

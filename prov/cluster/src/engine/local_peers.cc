@@ -78,9 +78,12 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
     if (peer->local.ring == nullptr) return Arrivals::other;
     std::size_t count = 0;
     bool more = true;
-    while (more && count < kRingBurst && lane_.receive(*peer)) {
-      more = peer->inbox->has_next();
-      ++count;
+    if (peer->local.ring->has_segment() && peer->local.ring->begin_batch()) {
+      while (more && count < kRingBurst && (lane_.receive(*peer) || deliver_write(*peer))) {
+        more = peer->inbox->has_next();
+        ++count;
+      }
+      peer->local.ring->end_batch();
     }
     if (count != 0) {
       peer->local.active = true;
@@ -89,6 +92,17 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
     if (more && count < kRingBurst && !peer->local.ring->found_empty()) return Arrivals::other;
   }
   return arrivals;
+}
+
+/// False: the next segment is something else.
+bool LocalPeers::deliver_write(Peer& peer) {
+  shm::RingInbox& ring = *peer.local.ring;
+  shm::PeekedSegment arrival;
+  if (!ring.peek_unanswered(arrival)) return false;
+  messenger_.rma().writes().on_first(peer.channel, arrival.segment, arrival.payload);
+  if (!peer.channel.incoming_write.allowed) ring.refuse();
+  ring.pop();
+  return true;
 }
 
 /// Up to kAlwaysRead rings are all active.
@@ -116,15 +130,19 @@ bool LocalPeers::receive_ring(Peer& peer) {
 
 /// True if there was something.
 bool LocalPeers::deliver(Peer& peer, std::size_t limit) {
+  if (!peer.inbox->begin_batch()) [[unlikely]]
+    return false;
   shm::PeekedSegment arrival;
   std::size_t count = 0;
   // After the last segment the ring is not read once more: the application waits for this one.
   bool more = true;
   for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
     messenger_.arrive(peer.channel, arrival.segment, arrival.payload);
+    if (arrival.segment.unanswered() && !peer.channel.incoming_write.allowed) peer.inbox->refuse();
     peer.inbox->pop();
     more = peer.inbox->has_next();
   }
+  peer.inbox->end_batch();
   return count != 0;
 }
 
@@ -172,7 +190,7 @@ bool LocalPeers::request_doorbells() {
   for (Peer* peer : rings_) newly_requested |= peer->inbox->request_doorbell();
   if (messenger_.busy()) {
     for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-      if (peer->outbox != nullptr && peer->channel.busy())
+      if (peer->outbox != nullptr && (peer->channel.busy() || !peer->channel.rma.posted.writes.empty()))
         newly_requested |= peer->outbox->request_doorbell();
     }
   }

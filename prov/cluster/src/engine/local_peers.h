@@ -53,8 +53,8 @@ class LocalPeers {
     return received;
   }
   enum class Arrivals : std::uint8_t { none, short_ones, other };
-  /// Delivers what may take the fast lane. `other`: something else has come, perhaps behind that. Only while
-  /// reads_all().
+  /// Delivers what may take the fast lane, and writes that need no answer. `other`: something else has come,
+  /// perhaps behind that. Only while reads_all().
   Arrivals receive_short();
   /// There are few rings, and each turn reads all of them.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
@@ -85,6 +85,7 @@ class LocalPeers {
   bool receive_quiet(PollScope scope, std::uint32_t turn);
   bool receive_ring(Peer& peer);
   bool deliver(Peer& peer, std::size_t limit);
+  bool deliver_write(Peer& peer);
   bool may_deliver(Peer& peer, const wire::Segment& segment);
   void review();
 

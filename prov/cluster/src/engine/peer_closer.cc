@@ -8,6 +8,7 @@ void PeerCloser::close(Peer& peer, Status status) {
   // The peer's next incarnation may begin before this turn ends: it must not be marked as failed.
   peers_.clear_failed(peer);
   peer.closed_sessions.closed_at = parts_.environment.clock.now();
+  messenger_.rma().posted().settle_last(peer.channel);
   const bool orderly = peer.channel.peer_closed;
   Log& log = parts_.environment.log;
   if (orderly && peer.channel.waits_for_peer()) {

@@ -6,11 +6,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "base/address.h"
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "carrier/cross_memory.h"
+#include "carrier/recall.h"
 #include "carrier/remote_regions.h"
 #include "protocol/incoming_request.h"
 #include "protocol/outgoing_request.h"
@@ -21,6 +23,7 @@ using carrier::Carrier;
 using carrier::CrossMemory;
 using carrier::PayloadMode;
 using carrier::post_copy;
+using carrier::Recall;
 using carrier::RemoteRegions;
 using carrier::Token;
 
@@ -79,6 +82,7 @@ struct IncomingWrite {
   std::uint64_t ranges_length = 0;  ///< of the ranges so far, if another one follows
   bool open = false;
   bool allowed = false;
+  bool answered = true;  ///< the peer waits for `done` or `failed`
 };
 
 /// The peer's registered memory, where this side reaches it alone. Null: it is asked for again behind so many
@@ -89,9 +93,27 @@ struct ReachedRegions {
   std::uint32_t interval = 1;
 };
 
+/// A small write that lies in the carrier until the target takes it.
+struct PostedWrite {
+  Recall::Number number = 0;
+  bool report = true;
+  std::uint64_t key = 0;
+  std::uint64_t address = 0;
+  void* context = nullptr;
+};
+
+/// Those of this side, in the order of their numbers. (PostedWrites)
+struct PostedState {
+  RingQueue<PostedWrite> writes;
+  std::optional<std::uint64_t> moved_at;  ///< when the target was last seen to take one, in ticks
+  bool inattentive = false;               ///< writes were taken back since the target ...
+  Recall::Number taken = 0;               ///< ... had taken what is before this one
+};
+
 /// Remote accesses in flight.
 struct RmaState {
   ReachedRegions reached;
+  PostedState posted;
   std::size_t writes_announced = 0;  ///< of this side; later messages wait until they are complete
   std::size_t reads = 0;             ///< of this side, begun and not complete
   std::size_t atomic_parts = 0;      ///< of this side, posted and not answered
@@ -135,7 +157,9 @@ struct Channel {
 
   bool busy() const { return tx.busy; }
   /// True if something cannot complete before the peer has sent something.
-  bool waits_for_peer() const { return !outgoing.empty() || !incoming.empty() || assembly.active(); }
+  bool waits_for_peer() const {
+    return !outgoing.empty() || !rma.posted.writes.empty() || !incoming.empty() || assembly.active();
+  }
   bool allows_eager(std::size_t length) const {
     return length <= eager_max && (length <= kAlwaysEager || length <= carrier->eager_limit());
   }

@@ -26,8 +26,8 @@ std::optional<Status> status_of(RemoteRegions::Outcome outcome) {
 
 }  // namespace
 
-/// True if something is under way that comes first and was posted before `own` (null: anything).
-bool InitiatorRma::comes_behind(const Channel& channel, const OutgoingRequest* own, bool is_read) const {
+bool InitiatorRma::comes_behind_others(const Channel& channel, const OutgoingRequest* own,
+                                       bool is_read) const {
   const Ordering& order = context_.bindings.ordering;
   for (const OutgoingRequest* before = channel.outgoing.front(); before != nullptr && before != own;
        before = channel.outgoing.after(*before)) {
@@ -37,11 +37,17 @@ bool InitiatorRma::comes_behind(const Channel& channel, const OutgoingRequest* o
   return (is_read ? order.read_after_send : order.write_after_send) && !channel.carrier->drained();
 }
 
+bool InitiatorRma::comes_behind(const Channel& channel, const OutgoingRequest* own, bool is_read) const {
+  const Ordering& order = context_.bindings.ordering;
+  const bool after_writes = is_read ? order.read_after_write : order.write_after_write;
+  return (after_writes && !channel.rma.posted.writes.empty()) || comes_behind_others(channel, own, is_read);
+}
+
 bool InitiatorRma::overtakes(const Channel& channel, bool fence, bool is_read) const {
   const Ordering& order = context_.bindings.ordering;
   const bool after_reads = fence || (is_read ? order.read_after_read : order.write_after_read);
   if (after_reads && channel.rma.reads > 0) return true;
-  if (fence && !channel.outgoing.empty()) return true;
+  if (fence && (!channel.outgoing.empty() || !channel.rma.posted.writes.empty())) return true;
   return comes_behind(channel, nullptr, is_read);
 }
 

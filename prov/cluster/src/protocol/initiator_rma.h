@@ -29,6 +29,9 @@ class InitiatorRma {
   /// reports.
   std::optional<Status> write_now(const WriteRequest& request);
   std::optional<Status> read_now(const QueuedRead& queued);
+  /// True if something is under way, writes that can be taken back apart, that comes first and was posted before
+  /// `own` (null: anything).
+  bool comes_behind_others(const Channel& channel, const OutgoingRequest* own, bool is_read) const;
 
  private:
   bool overtakes(const Channel& channel, bool fence, bool is_read) const;

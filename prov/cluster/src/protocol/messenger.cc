@@ -12,12 +12,10 @@ Messenger::Messenger(const MessengerSettings& settings, Counters& counters, Addr
       matcher_(context_, control_, reporter_, credit_, pulls_),
       eager_(context_, outgoing_, reporter_, control_, credit_, matcher_, pulls_),
       rendezvous_(context_, outgoing_, control_, matcher_, pulls_),
-      rma_{.alone = {context_, outgoing_, reporter_},
-           .writes = {context_, outgoing_, reporter_, control_, pulls_, rma_.alone},
-           .reads = {context_, outgoing_, reporter_, control_, pulls_, rma_.alone}},
+      rma_(context_, outgoing_, reporter_, control_, pulls_),
       atomics_(context_, outgoing_, reporter_, control_),
       datagrams_(context_, reporter_, matcher_, pulls_),
-      sender_(context_, outgoing_, control_, eager_, rendezvous_, rma_.writes, rma_.reads, atomics_) {}
+      sender_(context_, outgoing_, control_, eager_, rendezvous_, rma_.writes(), rma_.reads(), atomics_) {}
 
 void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
                        const ArrivalInfo& info) {
@@ -33,10 +31,10 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::done: return on_answer(channel, segment, Status::ok);
     case SegmentKind::failed: return on_answer(channel, segment, Status::access);
     case SegmentKind::credit: return CreditManager::on_credit(channel, segment);
-    case SegmentKind::write: return rma_.writes.on_first(channel, segment, payload);
-    case SegmentKind::write_next: return rma_.writes.on_next(channel, payload);
-    case SegmentKind::write_announce: return rma_.writes.on_announce(channel, segment);
-    case SegmentKind::read: return rma_.reads.on_request(channel, segment);
+    case SegmentKind::write: return rma_.writes().on_first(channel, segment, payload);
+    case SegmentKind::write_next: return rma_.writes().on_next(channel, payload);
+    case SegmentKind::write_announce: return rma_.writes().on_announce(channel, segment);
+    case SegmentKind::read: return rma_.reads().on_request(channel, segment);
     case SegmentKind::read_failed: return pulls_.on_read_failed(channel, segment);
     case SegmentKind::atomic: return atomics_.on_request(channel, segment, payload);
     case SegmentKind::fetched: return atomics_.on_fetched(channel, segment, payload);
@@ -74,11 +72,12 @@ void Messenger::pump() {
 
 bool Messenger::references(const Channel& channel) const {
   return !channel.outgoing.empty() || !channel.incoming.empty() || !channel.rma.responses.empty() ||
-         !channel.unexpected.messages.empty() || channel.tx.busy || channel.tx.control_pending ||
-         matcher_.has_directed(channel);
+         !channel.rma.posted.writes.empty() || !channel.unexpected.messages.empty() || channel.tx.busy ||
+         channel.tx.control_pending || matcher_.has_directed(channel);
 }
 
 void Messenger::fail(Channel& channel, Status status, bool directed) {
+  rma_.posted().fail(channel, status);
   while (OutgoingRequest* request = channel.outgoing.front()) {
     ReadRequest* const read = request->kind == OutgoingRequest::Kind::queued_read
                                   ? static_cast<QueuedRead*>(request)->read

@@ -9,8 +9,8 @@
 //   CreditManager       how much a sender may have waiting here
 //   PullReceiver        everything that is pulled (with PullBudget, DirectCopy, MultiReceive)
 //   Matcher             posted receives and unexpected messages
-//   EagerProtocol, RendezvousProtocol, RmaWriteProtocol, RmaReadProtocol, AtomicProtocol, DatagramProtocol
-//   InitiatorRma        remote writes and reads without the target, where its memory is in reach
+//   EagerProtocol, RendezvousProtocol, AtomicProtocol, DatagramProtocol
+//   RemoteAccess        remote writes and reads, with and without the target's help
 //   ChannelSender       turns of the requests of one channel
 //
 // The engine calls it under the engine lock and drives the carriers; the messenger only posts to them.
@@ -19,7 +19,7 @@
 
 #include "protocol/channel_sender.h"
 #include "protocol/datagram_protocol.h"
-#include "protocol/initiator_rma.h"
+#include "protocol/remote_access.h"
 
 namespace cluster::protocol {
 
@@ -34,14 +34,7 @@ class Messenger {
     Status status;
     return eager_.post_now(channel, op, status) ? status : sender_.enqueue(channel, op);
   }
-  Status write(Channel& channel, const WriteOp& op) {
-    if (channel.rma.reached.regions != nullptr && rma_.alone.write(channel, op)) return Status::ok;
-    return rma_.writes.write(channel, op);
-  }
-  Status read(Channel& channel, const ReadOp& op) {
-    if (channel.rma.reached.regions != nullptr && rma_.alone.read(channel, op)) return Status::ok;
-    return rma_.reads.read(channel, op);
-  }
+  RemoteAccess& rma() { return rma_; }
   Status atomic(Channel& channel, const AtomicRmaOp& op) { return atomics_.post(channel, op); }
   /// Operations that may still begin.
   std::size_t tx_size_left() const { return outgoing_.left(); }
@@ -78,7 +71,9 @@ class Messenger {
   void on_transmit(Time now) { pulls_.on_transmit(now); }
   /// When pump(now) wants to be called at the latest.
   Time deadline() const { return pulls_.deadline(); }
-  bool busy() const { return control_.busy() || !pulls_.idle(); }
+  bool busy() const { return !idle_but_for_writes() || !rma_.posted().idle(); }
+  /// Nothing but writes that can be taken back is under way.
+  bool idle_but_for_writes() const { return !control_.busy() && pulls_.idle(); }
   /// Segments that were posted outside pump() and the operations: the engine has to transmit them.
   ControlSender& control() { return control_; }
   /// Advertises credit again, to make an idle peer acknowledge something.
@@ -94,7 +89,7 @@ class Messenger {
   ShortMessageParts short_message_parts() { return {context_, credit_, matcher_, pulls_.pool()}; }
 
   /// True if some operation is under way.
-  bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0; }
+  bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || !rma_.posted().idle(); }
   /// True if anything here still refers to the channel.
   bool references(const Channel& channel) const;
 
@@ -110,11 +105,7 @@ class Messenger {
   Matcher matcher_;
   EagerProtocol eager_;
   RendezvousProtocol rendezvous_;
-  struct Rma {
-    InitiatorRma alone;
-    RmaWriteProtocol writes;
-    RmaReadProtocol reads;
-  } rma_;
+  RemoteAccess rma_;
   AtomicProtocol atomics_;
   DatagramProtocol datagrams_;
   ChannelSender sender_;

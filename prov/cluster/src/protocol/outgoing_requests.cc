@@ -27,7 +27,9 @@ bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
     if (last_of_several && (write.has_data ? write.range.group->left > 1 : channel.rma.writes_announced > 0))
       return true;
   }
-  if (request.fence && (channel.outgoing.front() != &request || channel.rma.reads > 0)) return true;
+  const bool first =
+      channel.outgoing.front() == &request && channel.rma.reads == 0 && channel.rma.posted.writes.empty();
+  if (request.fence && !first) return true;
   if (request.kind == Kind::queued_read && channel.rma.reads >= kReadsMax) return true;
   return blocked(channel, request.kind);
 }

@@ -93,9 +93,12 @@ bool RmaWriteProtocol::advance(WriteRequest& request) {
 
 void RmaWriteProtocol::on_first(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
-  if (write.open || payload.size() > segment.total) return context_.refuse_segment();
+  const bool in_parts = payload.size() < segment.total || segment.more() || segment.continues();
+  if (write.open || payload.size() > segment.total || (segment.unanswered() && in_parts))
+    return context_.refuse_segment();
   write.range = add_range(write, segment);
   write.sender_id = segment.id;
+  write.answered = !segment.unanswered();
   write.arrived = 0;
   write.open = true;
   RegionTable* const regions = context_.bindings.regions;
@@ -122,9 +125,10 @@ void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
   write.arrived += payload.size();
   if (write.arrived < write.range.iov.length) return;
   write.open = false;
-  if (!write.allowed) return control_.send_failed(channel, write.sender_id);
-  reporter_.written_by_peer(channel, write.range);
-  control_.send_done(channel, write.sender_id);
+  if (write.allowed) reporter_.written_by_peer(channel, write.range);
+  if (!write.answered) return;
+  if (write.allowed) return control_.send_done(channel, write.sender_id);
+  control_.send_failed(channel, write.sender_id);
 }
 
 void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segment) {

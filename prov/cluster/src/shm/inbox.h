@@ -31,10 +31,16 @@ class Inbox {
   bool unchanged() const { return settled_ && load() == idle_; }
   /// True, behind pop(), if peek() would find a segment. One load likewise.
   bool has_next() const { return load() == ready_; }
+  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the peer takes some
+  /// back just now, and rings if it was asked to when it has done so.
+  virtual bool begin_batch() { return true; }
+  virtual void end_batch() {}
   /// Shows the next segment; false if there is none. Costs one cache line when the ring is idle.
   virtual bool peek(PeekedSegment& segment) = 0;
   /// Gives the slot that peek() showed back to the sender.
   virtual void pop() = 0;
+  /// What peek() showed was not executed, and the peer waits for no answer.
+  virtual void refuse() {}
 
   virtual const SocketAddress& peer() const = 0;
   /// Orders the incarnations of one peer address: a larger one is a later one.

@@ -1,6 +1,6 @@
 // The shared memory between two processes of one node, version kLayoutVersion.
 //
-//   control page | slots, 64 bytes each | arena
+//   control page | slots, 64 bytes each | arena | refusals, 8 bytes a slot
 //
 // One process writes segments (RingWriter), the other takes them (RingReader). The memory is a memfd that
 // the writer created and sealed, so its size never changes under the reader.
@@ -38,6 +38,11 @@
 // index from the memory without that. Payload may still change while it is being read: that harms only the
 // sender's own message.
 //
+// Taking back. The writer may take back segments that the reader has not taken (recall_word.h): it rewrites
+// their slots as segments without effect. The reader takes segments in batches, each between begin() and end(),
+// and says at the end of each which is the next (`next`), since `head` may lag behind. A segment whose sender
+// asks for no answer and that could not be executed is noted in `refusals` before `head` goes past it.
+//
 // Sleeping. Each side may request the other's doorbell, by a word of its own (doorbell_word.h): the reader
 // for the next segment, the writer for space. The reader's word has a line for itself, which the writer keeps
 // in its cache and looks at behind every segment; the writer's lies beside `head`, which the reader writes
@@ -56,7 +61,7 @@
 namespace cluster::shm {
 
 /// Part of the name of listening sockets: another version is not found rather than refused.
-inline constexpr std::uint32_t kLayoutVersion = 2;
+inline constexpr std::uint32_t kLayoutVersion = 3;
 
 inline constexpr std::size_t kLineBytes = 64;
 
@@ -65,11 +70,15 @@ struct RingControl {
   alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
   std::uint32_t space_doorbell = 0;            ///< writer: ring when `head` moves
   alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< reader: ring behind the next segment
-  alignas(kLineBytes) std::byte reserved[4096 - 2 * kLineBytes] = {};
+  std::uint32_t held = 0;                                  ///< writer: it takes segments back
+  alignas(kLineBytes) std::uint32_t taking = 0;            ///< reader: it takes segments
+  std::uint32_t next = 0;  ///< reader: the one it takes next, while it does not
+  alignas(kLineBytes) std::byte reserved[4096 - 3 * kLineBytes] = {};
 };
 static_assert(sizeof(RingControl) == 4096);
 static_assert(offsetof(RingControl, segment_doorbell) == kLineBytes &&
-              offsetof(RingControl, reserved) == 2 * kLineBytes);
+              offsetof(RingControl, taking) == 2 * kLineBytes &&
+              offsetof(RingControl, reserved) == 3 * kLineBytes);
 
 struct Slot {
   static constexpr std::size_t kInlineBytes = 48;
@@ -104,7 +113,8 @@ struct Geometry {
 
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
-  std::size_t total_bytes() const { return arena_begin() + arena_bytes; }
+  std::size_t refusals_begin() const { return arena_begin() + arena_bytes; }
+  std::size_t total_bytes() const { return refusals_begin() + slots * sizeof(std::uint64_t); }
   /// Longest payload of one segment, bytes.
   std::size_t payload_max() const { return std::min(arena_bytes / 8, kPieceBytes); }
 
@@ -118,16 +128,22 @@ struct RingView {
       : slots(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
         arena(memory.data() + geometry.arena_begin()),
         control(reinterpret_cast<RingControl*>(memory.data())),
+        refusals(reinterpret_cast<std::uint64_t*>(memory.data() + geometry.refusals_begin())),
         slot_mask(geometry.slots - 1),
         arena_mask(geometry.arena_bytes - 1) {}
 
   Slot& slot(std::uint32_t number) const { return slots[number & slot_mask]; }
+  /// 1 + the number of the last segment of this slot that was refused; 0: none.
+  std::atomic_ref<std::uint64_t> refusal(std::uint32_t number) const {
+    return std::atomic_ref(refusals[number & slot_mask]);
+  }
   std::uint32_t slot_count() const { return slot_mask + 1; }
   std::uint32_t arena_bytes() const { return arena_mask + 1; }
 
   Slot* slots;
   std::byte* arena;
   RingControl* control;
+  std::uint64_t* refusals;
   std::uint32_t slot_mask;
   std::uint32_t arena_mask;
 };

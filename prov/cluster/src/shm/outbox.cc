@@ -20,6 +20,18 @@ bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::
   return true;
 }
 
+bool Outbox::hold() {
+  const bool held = writer_.hold();
+  if (!held) resume();
+  return held;
+}
+
+/// The peer may have found nothing but what it must not take, and asked for the doorbell.
+void Outbox::resume() {
+  writer_.resume();
+  if (writer_.take_doorbell_request()) socket_.send_doorbell();
+}
+
 bool Outbox::peer_gone() {
   if (!writer_.broken()) return socket_.hung_up();
   // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.

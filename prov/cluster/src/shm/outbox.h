@@ -7,13 +7,14 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "carrier/carrier.h"
+#include "carrier/recall.h"
 #include "os/local_socket.h"
 #include "os/shared_memory.h"
 #include "shm/ring_writer.h"
 
 namespace cluster::shm {
 
-class Outbox final : public carrier::Carrier {
+class Outbox final : public carrier::Carrier, public carrier::Recall {
  public:
   Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory, const Geometry& geometry,
          const Environment& environment);
@@ -23,6 +24,7 @@ class Outbox final : public carrier::Carrier {
             carrier::Token token) override;
   bool acked_on_post() const override { return true; }
   bool drained() const override { return writer_.drained(); }
+  carrier::Recall* recall() override { return this; }
   /// post() of a message of which header and payload fit into Slot::kInlineBytes.
   bool post_short(const wire::EagerHeader& header, const void* payload) {
     if (!writer_.post_short(header, payload)) [[unlikely]]
@@ -32,6 +34,15 @@ class Outbox final : public carrier::Carrier {
     ++environment_.counters.shm_sent;
     return true;
   }
+
+  Number next() const override { return writer_.next(); }
+  Number taken() override { return writer_.taken(); }
+  Number capacity() const override { return writer_.capacity(); }
+  bool refused(Number segment) const override { return writer_.refused(segment); }
+  bool hold() override;
+  ConstBytes payload(Number segment) const override { return writer_.payload(segment); }
+  void withdraw(Number segment) override { writer_.withdraw(segment); }
+  void resume() override;
 
   /// True once the peer is gone or has broken the ring's rules (a system call).
   bool peer_gone();

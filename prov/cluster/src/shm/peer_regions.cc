@@ -58,6 +58,12 @@ void PeerRegions::take_welcome() {
   state_ = State::ready;
 }
 
+bool PeerRegions::ready() {
+  if (state_ == State::waiting) [[unlikely]]
+    take_welcome();
+  return state_ == State::ready;
+}
+
 /// From now on every access is unsuited.
 void PeerRegions::end(const char* reason) {
   state_ = State::ended;
@@ -86,10 +92,8 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
 template <typename Copy>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                          const Kind& kind, Copy&& copy) {
-  if (state_ != State::ready) [[unlikely]] {
-    if (state_ == State::waiting) take_welcome();
-    if (state_ != State::ready) return Outcome::unsuited;
-  }
+  if (!ready()) [[unlikely]]
+    return Outcome::unsuited;
   std::size_t at = 0;
   do {
     const Outcome outcome =
@@ -103,17 +107,14 @@ PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t addres
   return Outcome::done;
 }
 
-/// Copies the first kPieceBytes of a range that must be inside the region.
-template <typename Copy>
-PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t address, std::size_t length,
-                                               const Kind& kind, Copy&& copy) {
-  const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
+/// Whether the entry of this number, which is in use, allows an access (done). kEntries: the key has none.
+PeerRegions::Outcome PeerRegions::judge(std::uint32_t number, std::uint64_t key, std::uint64_t address,
+                                        std::size_t length, const Kind& kind) {
   if (number == RegionEntries::kEntries) {
     const bool complete = entries_.unlisted().load(std::memory_order_relaxed) == 0;
     const bool closing = entries_.find(key, RegionEntry::kClosing) != RegionEntries::kEntries;
     return complete && !closing ? Outcome::denied : Outcome::unsuited;
   }
-  const Use use(page(), number);
   const RegionEntry& entry = entries_.at(number);
   const std::uint32_t state = entries_.state(number).load(std::memory_order_acquire);
   const bool still = (state & RegionEntry::kLive) != 0 && entry.key == key;
@@ -128,8 +129,26 @@ PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t 
   }
   const bool all_served =
       kind.allowed == RegionEntry::kWritable ? welcome_.writes_served : welcome_.reads_served;
-  if ((state & kind.served) != 0 || all_served) return Outcome::unsuited;
-  if (length == 0) return Outcome::done;
+  return (state & kind.served) != 0 || all_served ? Outcome::unsuited : Outcome::done;
+}
+
+PeerRegions::Outcome PeerRegions::judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) {
+  if (!ready()) [[unlikely]]
+    return Outcome::unsuited;
+  const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
+  const Use use(page(), number);
+  return judge(number, key, address, length, kWrite);
+}
+
+/// Copies the first kPieceBytes of a range that must be inside the region.
+template <typename Copy>
+PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t address, std::size_t length,
+                                               const Kind& kind, Copy&& copy) {
+  const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
+  const Use use(page(), number);
+  const Outcome allowed = judge(number, key, address, length, kind);
+  if (allowed != Outcome::done || length == 0) return allowed;
+  const RegionEntry& entry = entries_.at(number);
   switch (copy(entry.base + (address - entry.start), std::min(length, kPieceBytes))) {
     case os::GuardedCopy::whole: return Outcome::done;
     case os::GuardedCopy::cut_short: return Outcome::unsuited;

@@ -2,9 +2,7 @@
 // target (shm/region_layout.h).
 //
 // A small copy costs a system call of one or two microseconds, several times what a ring costs whose reader
-// polls. It is made all the same: whether the peer polls now does not say whether it still does when the
-// segment has been written, and what lies in a ring can be taken back by neither side; a target that computes
-// or sleeps would leave the write undone for as long.
+// polls: small writes take the ring for as long as it does (protocol/posted_writes.h).
 #pragma once
 
 #include <string>
@@ -26,6 +24,7 @@ class PeerRegions final : public carrier::RemoteRegions {
       : peer_(peer), socket_(std::move(socket)), memory_(std::move(page)), log_(log) {}
 
   Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override;
+  Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override;
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
@@ -44,10 +43,13 @@ class PeerRegions final : public carrier::RemoteRegions {
   static constexpr Kind kRead{RegionEntry::kReadable, RegionEntry::kReadsServed};
 
   UsePage& page() { return *reinterpret_cast<UsePage*>(memory_.bytes().data()); }
+  bool ready();
   void take_welcome();
   void end(const char* reason);
   template <typename Copy>
   Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy);
+  Outcome judge(std::uint32_t number, std::uint64_t key, std::uint64_t address, std::size_t length,
+                const Kind& kind);
   template <typename Copy>
   Outcome access_piece(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind,
                        Copy&& copy);

@@ -18,10 +18,18 @@ class RingInbox final : public Inbox {
             const Environment& environment);
 
   RingInbox* ring() override { return this; }
+  bool begin_batch() override { return reader_.begin_batch(); }
+  void end_batch() override { reader_.end_batch(); }
   bool peek(PeekedSegment& segment) override;
+  bool has_segment() const { return reader_.has_segment(); }
   /// Shows the next segment if it is a short message; false: peek() says what there is.
   bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
+  /// Shows the next segment if it is a write that needs no answer; likewise.
+  bool peek_unanswered(PeekedSegment& segment) {
+    return reader_.next_is_unanswered() && reader_.peek(segment.segment, segment.payload);
+  }
   void pop() override;
+  void refuse() override { reader_.refuse(); }
   /// True if there is no segment; then unchanged() says so until one comes.
   bool found_empty() {
     if (!reader_.found_empty()) return false;
@@ -32,7 +40,7 @@ class RingInbox final : public Inbox {
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   bool broken() const override { return reader_.broken(); }
-  bool peer_gone() override { return socket_.hung_up(); }
+  bool peer_gone() override;
   std::size_t footprint() const override { return memory_.bytes().size(); }
   int descriptor() const override { return socket_.descriptor(); }
   bool request_doorbell() override { return reader_.request_doorbell(); }

@@ -8,7 +8,8 @@ namespace cluster::shm {
 RingReader::RingReader(Bytes memory, const Geometry& geometry)
     : ring_(memory, geometry),
       segment_doorbell_(ring_.control->segment_doorbell),
-      space_doorbell_(ring_.control->space_doorbell) {
+      space_doorbell_(ring_.control->space_doorbell),
+      recall_(ring_.control->held, ring_.control->taking) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
   segment_doorbell_.announce_fence();
 }

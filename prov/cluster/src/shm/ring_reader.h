@@ -8,6 +8,7 @@
 
 #include "shm/doorbell_word.h"
 #include "shm/layout.h"
+#include "shm/recall_word.h"
 #include "wire/eager_header.h"
 #include "wire/segment.h"
 
@@ -24,6 +25,16 @@ class RingReader {
   /// `memory`: geometry.total_bytes(), aligned to kLineBytes, outlives the reader.
   RingReader(Bytes memory, const Geometry& geometry);
 
+  /// Begins a batch: between this and end_batch() segments are peeked and popped. False: the writer takes some
+  /// back just now, and what there is has to wait.
+  bool begin_batch() { return recall_.begin(); }
+  void end_batch() {
+    std::atomic_ref(ring_.control->next).store(position_, std::memory_order_relaxed);
+    recall_.end();
+  }
+  /// The writer is dead, perhaps while it took segments back.
+  void ignore_writer() { recall_.ignore_writer(); }
+
   /// Shows the next segment; false if there is none. `payload` may lie in the ring or in the reader; it is
   /// valid until pop() or the next peek().
   bool peek(wire::Segment& segment, ConstBytes& payload) {
@@ -33,6 +44,13 @@ class RingReader {
   /// Shows the next segment if it is a short message; otherwise false, and peek() judges it. What peek() has
   /// shown is not shown again.
   bool peek_short(ShortMessage& message);
+  bool has_segment() const {
+    return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
+  }
+  /// True if peek() would show a write that needs no answer, as it seems: peek() judges it.
+  bool next_is_unanswered() const {
+    return has_segment() && !shown_ && wire::seems_unanswered(ring_.slot(position_).inline_bytes);
+  }
   /// True if peek() would find nothing, and the writer has not broken the rules.
   bool found_empty() {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
@@ -48,6 +66,9 @@ class RingReader {
       publish();
     }
   }
+
+  /// What peek() showed was not executed, and its sender waits for no answer.
+  void refuse() { ring_.refusal(position_).store(std::uint64_t{position_} + 1, std::memory_order_relaxed); }
 
   /// The word that tells of the next segment, and its value once there is one.
   std::uint32_t& next_word() const { return ring_.slot(position_).sequence; }
@@ -87,6 +108,7 @@ class RingReader {
   RingView ring_;
   DoorbellWord segment_doorbell_;
   DoorbellWord space_doorbell_;
+  RecallWord recall_;
   std::uint32_t position_ = kFirstNumber;   ///< number of the next segment to take
   std::uint32_t published_ = kFirstNumber;  ///< what `head` says
   std::uint32_t arena_place_ = 0;           ///< where the newest block seen ends, in the arena
@@ -101,8 +123,7 @@ class RingReader {
 
 inline bool RingReader::peek_short(ShortMessage& message) {
   const Slot& slot = ring_.slot(position_);
-  if (std::atomic_ref(next_word()).load(std::memory_order_acquire) != next_value() || shown_ || broken_)
-    return false;
+  if (!has_segment() || shown_ || broken_) return false;
   if (!message.header.read(slot.inline_bytes) || once(slot.offset) != Slot::kInline) return false;
   const std::size_t header_size = message.header.size();
   const std::uint32_t length = message.header.length;

@@ -8,11 +8,14 @@ RingWriter::RingWriter(Bytes memory, const Geometry& geometry)
     : ring_(memory, geometry),
       segment_doorbell_(ring_.control->segment_doorbell),
       space_doorbell_(ring_.control->space_doorbell),
+      recall_(ring_.control->held, ring_.control->taking),
       payload_max_(geometry.payload_max()),
       arena_ends_(std::make_unique<std::uint32_t[]>(geometry.slots)) {
   assert(geometry.valid() && memory.size() == geometry.total_bytes());
   std::atomic_ref(ring_.control->head).store(head_, std::memory_order_relaxed);
+  std::atomic_ref(ring_.control->next).store(head_, std::memory_order_relaxed);
   space_doorbell_.announce_fence();
+  recall_.announce_fence();
 }
 
 bool RingWriter::reserve(std::uint32_t bytes, std::uint32_t& offset) {
@@ -36,6 +39,7 @@ void RingWriter::read_head() {
     return;
   }
   head_ = head;
+  if (head - taken_ <= position_ - taken_) taken_ = head;
   arena_begin_ = arena_ends_[(head - 1) & ring_.slot_mask];
 }
 
@@ -45,6 +49,34 @@ bool RingWriter::newly_stalled() {
   if (moved) stall_reported_ = false;
   if (moved || head == position_) return false;
   return !std::exchange(stall_reported_, true);
+}
+
+bool RingWriter::hold() {
+  if (broken_ || !recall_.hold()) return false;
+  const std::uint32_t next = std::atomic_ref(ring_.control->next).load(std::memory_order_relaxed);
+  broken_ = next - head_ > position_ - head_;
+  taken_ = next;
+  return !broken_;
+}
+
+ConstBytes RingWriter::payload(std::uint32_t number) const {
+  const Slot& slot = ring_.slot(number);
+  const std::uint32_t length = static_cast<const volatile std::uint32_t&>(slot.length);
+  const std::uint32_t offset = static_cast<const volatile std::uint32_t&>(slot.offset);
+  const std::size_t header_size = static_cast<const volatile std::uint8_t&>(slot.header_size);
+  if (offset == Slot::kInline) {
+    if (header_size + std::size_t{length} > Slot::kInlineBytes) return {};
+    return {slot.inline_bytes + header_size, length};
+  }
+  if (offset >= ring_.arena_bytes() || length > ring_.arena_bytes() - offset) return {};
+  return {ring_.arena + offset, length};
+}
+
+/// The payload stays where it is, so that the arena is given back as before.
+void RingWriter::withdraw(std::uint32_t number) {
+  Slot& slot = ring_.slot(number);
+  const wire::Segment padding{.kind = wire::SegmentKind::padding, .length = slot.length};
+  slot.header_size = static_cast<std::uint8_t>(wire::encode(padding, slot.inline_bytes));
 }
 
 bool RingWriter::drained() const {

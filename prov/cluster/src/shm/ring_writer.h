@@ -10,6 +10,7 @@
 #include "base/short_copy.h"
 #include "shm/doorbell_word.h"
 #include "shm/layout.h"
+#include "shm/recall_word.h"
 #include "wire/eager_header.h"
 #include "wire/segment.h"
 
@@ -41,6 +42,22 @@ class RingWriter {
   /// True once the reader's head was impossible; the ring then fills up and stays full.
   bool broken() const { return broken_; }
 
+  // --- taking back (carrier/recall.h); hold() that fails is to be followed by resume() ---
+  std::uint32_t next() const { return position_; }
+  std::uint32_t taken() {
+    read_head();
+    return taken_;
+  }
+  std::uint32_t capacity() const { return ring_.slot_count(); }
+  bool refused(std::uint32_t number) const {
+    return ring_.refusal(number).load(std::memory_order_relaxed) == std::uint64_t{number} + 1;
+  }
+  bool hold();
+  void resume() { recall_.resume(); }
+  /// Empty if the reader has overwritten what says where it lies.
+  ConstBytes payload(std::uint32_t number) const;
+  void withdraw(std::uint32_t number);
+
  private:
   bool slot_free() {
     if (position_ - head_ < ring_.slot_count()) [[likely]]
@@ -58,9 +75,11 @@ class RingWriter {
   RingView ring_;
   DoorbellWord segment_doorbell_;
   DoorbellWord space_doorbell_;
+  RecallWord recall_;
   std::size_t payload_max_;
   std::uint32_t position_ = kFirstNumber;  ///< number of the next segment
   std::uint32_t head_ = kFirstNumber;      ///< the reader has given back those before, as far as is known
+  std::uint32_t taken_ = kFirstNumber;     ///< those before it, too, as hold() has found; the head may lag
   // Places in the arena count on without end (mod 2^32, beginning shortly before the wrap); what lies
   // between the two is in use.
   std::uint32_t arena_begin_ = 0u - Geometry::kArenaMax;

@@ -21,26 +21,26 @@ struct Shape {
 using namespace segment_flag;
 
 constexpr Shape kShapes[kSegmentKindLast + 1] = {
-    {0, 0, false, false},                                                      // unused
-    {0, kTagged | kData | kConfirm, true, true},                               // eager
-    {kTotal, kTagged | kData | kConfirm, true, true},                          // eager_first
-    {0, 0, true, true},                                                        // eager_next
-    {kId | kTotal, kTagged | kData | kAddress, true, false},                   // announce
-    {kId | kPeerId | kOffset | kTotal, kAddress, false, false},                // pull
-    {kPeerId | kOffset, 0, false, true},                                       // bulk
-    {kId, 0, false, false},                                                    // done
-    {kTotal, 0, false, false},                                                 // credit
-    {0, 0, false, false},                                                      // close
-    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, true},   // write
-    {0, 0, true, true},                                                        // write_next
-    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, false},  // write_announce
-    {kPeerId | kOffset | kTotal | kKey, kData | kMore, true, false},           // read
-    {kId | kTotal, 0, false, false},                                           // failed
-    {kPeerId | kTotal, 0, false, false},                                       // read_failed
-    {kPeerId | kOffset | kTotal, 0, false, false},                             // placed
-    {kId | kOffset | kTotal | kKey, kMore, true, true},                        // atomic
-    {kId | kOffset, 0, false, true},                                           // fetched
-    {0, 0, false, true},                                                       // padding
+    {0, 0, false, false},                                                                   // unused
+    {0, kTagged | kData | kConfirm, true, true},                                            // eager
+    {kTotal, kTagged | kData | kConfirm, true, true},                                       // eager_first
+    {0, 0, true, true},                                                                     // eager_next
+    {kId | kTotal, kTagged | kData | kAddress, true, false},                                // announce
+    {kId | kPeerId | kOffset | kTotal, kAddress, false, false},                             // pull
+    {kPeerId | kOffset, 0, false, true},                                                    // bulk
+    {kId, 0, false, false},                                                                 // done
+    {kTotal, 0, false, false},                                                              // credit
+    {0, 0, false, false},                                                                   // close
+    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues | kUnanswered, true, true},  // write
+    {0, 0, true, true},                                                                     // write_next
+    {kId | kOffset | kTotal | kKey, kData | kMore | kContinues, true, false},               // write_announce
+    {kPeerId | kOffset | kTotal | kKey, kData | kMore, true, false},                        // read
+    {kId | kTotal, 0, false, false},                                                        // failed
+    {kPeerId | kTotal, 0, false, false},                                                    // read_failed
+    {kPeerId | kOffset | kTotal, 0, false, false},                                          // placed
+    {kId | kOffset | kTotal | kKey, kMore, true, true},                                     // atomic
+    {kId | kOffset, 0, false, true},                                                        // fetched
+    {0, 0, false, true},                                                                    // padding
 };
 
 struct Common {

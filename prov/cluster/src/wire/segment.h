@@ -46,7 +46,9 @@ inline constexpr std::uint8_t kAddress =
 inline constexpr std::uint8_t kMore = 16;  ///< its operation goes on: it is not complete yet
 inline constexpr std::uint8_t kContinues =
     32;  ///< its operation began with the segment of this kind before it
-inline constexpr std::uint8_t kAll = 63;
+inline constexpr std::uint8_t kUnanswered =
+    64;  ///< a whole write whose sender sees by itself when it has been taken (carrier/recall.h)
+inline constexpr std::uint8_t kAll = 127;
 }  // namespace segment_flag
 
 /// A segment in host terms; fields its kind does not have are zero.
@@ -68,6 +70,7 @@ struct Segment {
   bool has_data() const { return (flags & segment_flag::kData) != 0; }
   bool confirm() const { return (flags & segment_flag::kConfirm) != 0; }
   bool more() const { return (flags & segment_flag::kMore) != 0; }
+  bool unanswered() const { return (flags & segment_flag::kUnanswered) != 0; }
   bool continues() const { return (flags & segment_flag::kContinues) != 0; }
 };
 
@@ -78,6 +81,12 @@ inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 /// and writes); the others (answers, pulls, bulk, credit, close) are processed whenever they arrive and
 /// must never wait behind a full receiver.
 bool ordered(SegmentKind kind);
+
+/// True if these bytes begin like a write that needs no answer.
+inline bool seems_unanswered(const std::byte* encoded) {
+  return encoded[0] == std::byte{static_cast<std::uint8_t>(SegmentKind::write)} &&
+         encoded[1] == std::byte{segment_flag::kUnanswered};
+}
 
 std::size_t encoded_size(const Segment& segment);
 /// Writes the header (not the payload) and returns encoded_size().

@@ -1,5 +1,5 @@
-// One thread that sends 8-byte tagged messages from one endpoint of this process to another, as two
-// processes of one node would, for the test that counts what that costs. Each step stands in a function
+// One thread that sends 8-byte tagged messages, and then writes 8 bytes, from one endpoint of this process to
+// another, as two processes of one node would, for the test that counts what that costs. Each step stands in a function
 // of its own, by which the counting tool knows it. Deterministic: no other process takes part.
 //
 //   budget_calls EXCHANGES
@@ -8,6 +8,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
 #include <cstdint>
@@ -19,6 +20,7 @@
 namespace {
 
 constexpr std::uint64_t kTag = 7;
+constexpr std::uint64_t kKey = 1;
 constexpr int kWarmUp = 3000;  ///< past first contact, and every table and pool at its size
 constexpr int kReadsMax = 1'000'000;
 
@@ -43,7 +45,7 @@ struct Fabric {
 
   Fabric() {
     fi_info* hints = fi_allocinfo();
-    hints->caps = FI_TAGGED;
+    hints->caps = FI_TAGGED | FI_RMA;
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = ::strdup("cluster");
@@ -98,6 +100,17 @@ struct Fabric {
   return fi_cq_read(receiver.queue, &entry, 1) == 1;
 }
 
+[[gnu::noinline]] void budget_write(Side& initiator) {
+  check("fi_write", fi_write(initiator.ep, &initiator.data, 8, nullptr, initiator.peer, 0, kKey, &initiator));
+}
+
+[[gnu::noinline]] void budget_take_write(Side& target) { fi_cq_read(target.queue, nullptr, 0); }
+
+[[gnu::noinline]] bool budget_read_written(Side& initiator) {
+  fi_cq_tagged_entry entry;
+  return fi_cq_read(initiator.queue, &entry, 1) == 1;
+}
+
 [[gnu::noinline]] void budget_read_nothing(Side& receiver) {
   fi_cq_tagged_entry entry;
   if (fi_cq_read(receiver.queue, &entry, 1) != -FI_EAGAIN) check("an idle queue", -FI_EOTHER);
@@ -123,7 +136,21 @@ void exchange(Side& sender, Side& receiver) {
   if (receiver.data != sender.data) check("the data", -FI_EOTHER);
 }
 
+/// The target's second look, which finds nothing, shows the initiator how far it has come.
+void put(Side& initiator, Side& target) {
+  ++initiator.data;
+  budget_write(initiator);
+  budget_take_write(target);
+  if (target.data != initiator.data) check("the data", -FI_EOTHER);
+  fi_cq_read(target.queue, nullptr, 0);
+  await(initiator, target, budget_read_written);
+}
+
 }  // namespace
+
+[[gnu::noinline]] void budget_puts(Side& initiator, Side& target, int count) {
+  for (int i = 0; i < count; ++i) put(initiator, target);
+}
 
 [[gnu::noinline]] void budget_exchanges(Side& sender, Side& receiver, int count) {
   for (int i = 0; i < count; ++i) exchange(sender, receiver);
@@ -141,6 +168,14 @@ int main(int argc, char** argv) {
   receiver.peer = fabric.address_of(sender);
   for (int i = 0; i < kWarmUp; ++i) exchange(sender, receiver);
   budget_exchanges(sender, receiver, exchanges);
+  fid_mr* region = nullptr;
+  check("fi_mr_reg", fi_mr_reg(fabric.domain, &receiver.data, sizeof receiver.data, FI_REMOTE_WRITE, 0, kKey,
+                               0, &region, nullptr));
+  check("fi_write", fi_write(sender.ep, &sender.data, 8, nullptr, sender.peer, 0, kKey, &sender));
+  await(sender, receiver, budget_read_written);  // the way to the region is found
+  for (int i = 0; i < kWarmUp; ++i) put(sender, receiver);
+  budget_puts(sender, receiver, exchanges);
+  check("fi_close", fi_close(&region->fid));
   for (fid* object : {&sender.ep->fid, &receiver.ep->fid, &sender.queue->fid, &receiver.queue->fid,
                       &fabric.av->fid, &fabric.domain->fid, &fabric.fabric->fid}) {
     check("fi_close", fi_close(object));

@@ -29,9 +29,15 @@ constexpr std::size_t kSize = 64 * 1024;
 constexpr std::byte kOurs{0x55};
 constexpr std::byte kTheirs{0xEE};
 
+#ifdef CLUSTER_SANITIZED
+constexpr std::uint64_t kRounds = 300;
+#else
+constexpr std::uint64_t kRounds = 1000;
+#endif
+
 std::uint64_t rounds() {
   const char* const wanted = std::getenv("CLUSTER_STRESS_ROUNDS");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 1000;
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : kRounds;
 }
 
 /// What the initiators count, in memory that all processes share.

@@ -140,7 +140,7 @@ class MessengerTest : public testing::Test {
     op.slices = slices;
     op.remote = remote;
     op.length = bytes.size();
-    return left.messenger.write(left.channel, op);
+    return left.messenger.rma().write(left.channel, op);
   }
 
   Status read(std::span<const Bytes> slices, std::span<const RmaIov> remote) {
@@ -148,7 +148,7 @@ class MessengerTest : public testing::Test {
     op.slices = slices;
     op.remote = remote;
     for (const Bytes& slice : slices) op.length += slice.size();
-    return left.messenger.read(left.channel, op);
+    return left.messenger.rma().read(left.channel, op);
   }
 
   void peek(Side& side, std::uint64_t tag, Peek kind, void* context) {

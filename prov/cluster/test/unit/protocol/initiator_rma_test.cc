@@ -22,6 +22,10 @@ class ReachedTable final : public RemoteRegions {
     return access({address, key, source.length}, Access::write,
                   [&](std::byte* target) { source.copy_to(target); });
   }
+  Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override {
+    if (!in_reach) return Outcome::unsuited;
+    return regions_.allows({address, key, length}, Access::write) ? Outcome::done : Outcome::denied;
+  }
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override {
     return access({address, key, length}, Access::read, [&](const std::byte* source) {
@@ -236,7 +240,7 @@ TEST_F(InitiatorRmaTest, AFencedReadSeesTheWriteBeforeIt) {
   op.remote = remote;
   op.length = 8;
   op.fence = true;
-  ASSERT_EQ(left.messenger.read(left.channel, op), Status::ok);
+  ASSERT_EQ(left.messenger.rma().read(left.channel, op), Status::ok);
   EXPECT_EQ(reached->accesses, 0);
   run();
   EXPECT_EQ(reached->accesses, 1);

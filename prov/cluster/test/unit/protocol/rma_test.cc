@@ -166,7 +166,7 @@ TEST_F(RmaTest, SeveralRangesAreOneOperation) {
   order.slices = out;
   order.remote = ranges;
   order.length = 10000;
-  left.messenger.write(left.channel, order);
+  left.messenger.rma().write(left.channel, order);
   run();
   EXPECT_EQ(outcome(left).status, Status::ok);
   EXPECT_EQ(written.value(), 1u);

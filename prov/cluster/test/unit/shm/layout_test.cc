@@ -10,7 +10,8 @@ TEST(Layout, CutsTheDefaultRingIntoAThousandSlotsAndAMegabyte) {
   EXPECT_EQ(geometry.slots, 1024u);
   EXPECT_EQ(geometry.arena_bytes, 1u << 20);
   EXPECT_EQ(geometry.arena_begin(), 4096u + 65536u);
-  EXPECT_EQ(geometry.total_bytes(), 4096u + 65536u + (1u << 20));
+  EXPECT_EQ(geometry.refusals_begin(), 4096u + 65536u + (1u << 20));
+  EXPECT_EQ(geometry.total_bytes(), geometry.refusals_begin() + 8192u);
 }
 
 TEST(Layout, RoundsAnyWishIntoTheLimits) {

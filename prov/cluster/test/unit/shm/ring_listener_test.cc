@@ -306,9 +306,9 @@ TEST_F(RingListenerTest, AnotherUserIsRefusedByBothSides) {
 }
 
 TEST(RingListenerName, SaysVersionAddressAndScope) {
-  EXPECT_EQ(RingListener::socket_name(local(9)), "cluster-2/127.0.99.1:9");
+  EXPECT_EQ(RingListener::socket_name(local(9)), "cluster-3/127.0.99.1:9");
   std::byte ip[16] = {std::byte{0xfe}, std::byte{0x80}};
-  EXPECT_EQ(RingListener::socket_name(SocketAddress::v6(ip, 9, 3)), "cluster-2/[fe80::]:9%3");
+  EXPECT_EQ(RingListener::socket_name(SocketAddress::v6(ip, 9, 3)), "cluster-3/[fe80::]:9%3");
 }
 
 }  // namespace

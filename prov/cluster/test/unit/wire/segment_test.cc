@@ -34,7 +34,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::done, 0, false, false},
     {SegmentKind::credit, 0, false, false},
     {SegmentKind::close, 0, false, false},
-    {SegmentKind::write, kRangeFlags, true, true},
+    {SegmentKind::write, kRangeFlags | segment_flag::kUnanswered, true, true},
     {SegmentKind::write_next, 0, true, true},
     {SegmentKind::write_announce, kRangeFlags, true, false},
     {SegmentKind::read, segment_flag::kData | segment_flag::kMore, true, false},

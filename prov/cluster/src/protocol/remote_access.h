@@ -1,0 +1,49 @@
+// Remote writes and reads of this side, each by the first of these ways that suits it:
+//
+//   PostedWrites                       a small write to a peer of this node whose library polls
+//   InitiatorRma                       the initiator copies by itself, where the peer's memory is in reach
+//   RmaWriteProtocol, RmaReadProtocol  the target's library serves it
+//
+// A way that does not suit has left no trace. The last ones queue what has to wait, and try the second one
+// again when its turn comes.
+#pragma once
+
+#include "protocol/initiator_rma.h"
+#include "protocol/posted_writes.h"
+#include "protocol/rma_read_protocol.h"
+#include "protocol/rma_write_protocol.h"
+
+namespace cluster::protocol {
+
+class RemoteAccess {
+ public:
+  RemoteAccess(const Context& context, OutgoingRequests& outgoing, CompletionReporter& reporter,
+               ControlSender& control, PullReceiver& pulls)
+      : alone_(context, outgoing, reporter),
+        posted_(context, alone_, reporter),
+        writes_(context, outgoing, reporter, control, pulls, alone_),
+        reads_(context, outgoing, reporter, control, pulls, alone_) {}
+
+  Status write(Channel& channel, const WriteOp& op) {
+    if (posted_.post(channel, op)) return Status::ok;
+    if (channel.rma.reached.regions != nullptr && alone_.write(channel, op)) return Status::ok;
+    return writes_.write(channel, op);
+  }
+  Status read(Channel& channel, const ReadOp& op) {
+    if (channel.rma.reached.regions != nullptr && alone_.read(channel, op)) return Status::ok;
+    return reads_.read(channel, op);
+  }
+
+  PostedWrites& posted() { return posted_; }
+  const PostedWrites& posted() const { return posted_; }
+  RmaWriteProtocol& writes() { return writes_; }
+  RmaReadProtocol& reads() { return reads_; }
+
+ private:
+  InitiatorRma alone_;
+  PostedWrites posted_;
+  RmaWriteProtocol writes_;
+  RmaReadProtocol reads_;
+};
+
+}  // namespace cluster::protocol
