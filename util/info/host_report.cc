@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "multipath/interface_rank.h"
+#include "multipath/interface_choice.h"
 #include "os/interfaces.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"

@@ -8,7 +8,7 @@
 #include <bit>
 #include <memory>
 
-#include "multipath/interface_rank.h"
+#include "multipath/interface_choice.h"
 #include "os/interfaces.h"
 
 namespace cluster::provider {

@@ -3,8 +3,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "multipath/interface_choice.h"
 #include "multipath/link_bundle.h"
-#include "multipath/rail_choice.h"
 
 namespace cluster::provider {
 namespace {

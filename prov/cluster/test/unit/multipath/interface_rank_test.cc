@@ -1,6 +1,6 @@
-#include "multipath/interface_rank.h"
-
 #include <gtest/gtest.h>
+
+#include "multipath/interface_choice.h"
 
 namespace cluster::multipath {
 namespace {

@@ -1,8 +1,8 @@
 // Which interfaces join the one that carries the address of an endpoint, as FI_CLUSTER_RAILS says.
-#include "multipath/rail_choice.h"
-
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+
+#include "multipath/interface_choice.h"
 
 namespace cluster::multipath {
 namespace {
