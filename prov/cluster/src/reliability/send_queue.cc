@@ -1,8 +1,8 @@
 #include "reliability/send_queue.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
-#include <utility>
 
 namespace cluster::reliability {
 namespace {
@@ -26,15 +26,16 @@ SendQueue::SendQueue(const Handshake& handshake, const FrameSize& frame_size,
       paths_(paths),
       bodies_(bodies),
       status_(status),
-      window_(handshake.opening().window),
-      builder_(bodies, window_) {}
+      window_(handshake.opening().window) {}
 
 std::size_t SendQueue::payload_max(const wire::Segment& segment) const {
   return frame_size_.segment_capacity() - wire::encoded_size(segment);
 }
 
 std::size_t SendQueue::fragment_max(const wire::Segment& segment) const {
-  return builder_.payload_space(segment, frame_size_.segment_capacity());
+  const std::size_t capacity = frame_size_.segment_capacity();
+  const std::size_t header = wire::encoded_size(segment);
+  return capacity - header - (fits(segment, header + kShareMin, capacity) ? open_->filled : 0);
 }
 
 std::size_t SendQueue::eager_limit() const {
@@ -47,8 +48,46 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   assert(segment.length == payload.length);
   const std::size_t capacity = frame_size_.segment_capacity();
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
-  builder_.add(segment, payload, mode, token, capacity);
+  const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
+  if (refer && post_reference(segment, payload, token, capacity)) return true;
+  post_copy(segment, payload, token, capacity);
   return true;
+}
+
+void SendQueue::open_frame(std::unique_ptr<FrameBody> body, const wire::Segment& segment) {
+  close_open_frame();
+  open_ = std::move(body);
+  open_->ordered = wire::ordered(segment.kind);
+}
+
+/// False if the frame would be left partly empty, or the payload is in too many pieces.
+bool SendQueue::post_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
+                               std::size_t capacity) {
+  const std::size_t header = wire::encoded_size(segment);
+  const std::size_t size = header + payload.length;
+  const bool shares = fits(segment, size, capacity);
+  const std::size_t filled = size + (shares ? open_->filled : 0);
+  if (filled + header + kShareMin <= capacity) return false;
+  std::array<ConstBytes, kPayloadPiecesMax> pieces;
+  const std::size_t count = payload.pieces(pieces);
+  if (count == 0) return false;
+  if (!shares) open_frame(bodies_.take_slim(), segment);
+  open_->filled += wire::encode(segment, open_->segments() + open_->filled);
+  for (std::size_t i = 0; i < count; ++i) open_->add_reference_to(pieces[i]);
+  if (token != 0) open_->tokens.push_back(token);
+  close_open_frame();
+  return true;
+}
+
+void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token,
+                          std::size_t capacity) {
+  const std::size_t size = wire::encoded_size(segment) + payload.length;
+  if (!fits(segment, size, capacity)) open_frame(bodies_.take(), segment);
+  std::byte* at = open_->segments() + open_->filled;
+  payload.copy_to(at + wire::encode(segment, at));
+  open_->filled += size;
+  last_ = size;
+  if (token != 0) open_->tokens.push_back(token);
 }
 
 /// What begins or ends in a frame with other segments, and what is in several pieces, goes the way of all
@@ -57,9 +96,9 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
   if (!takes_more()) return 0;
   const std::size_t part = payload_max(segment);
   const ConstBytes piece = front_piece(payload);
-  const std::size_t free_frames = window_.free_frames() - FrameBuilder::kFramesMax;
+  const std::size_t free_frames = window_.free_frames() - kFramesMax;
   const std::size_t frames = std::min({piece.size() / part, kQueuedMax - window_.queued(), free_frames});
-  if (builder_.open() || frames < kRunMin) return Carrier::post_run(segment, payload, token);
+  if (open_ || frames < kRunMin) return Carrier::post_run(segment, payload, token);
   FrameRun run;
   run.first = window_.end();
   run.segment = segment;
@@ -73,12 +112,12 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
 }
 
 bool SendQueue::may_coalesce() const {
-  return window_.outstanding() != 0 && window_.queued() == 0 &&
-         builder_.fits_another(frame_size_.segment_capacity());
+  return window_.outstanding() != 0 && window_.queued() == 0 && open_ &&
+         open_->filled + last_ <= frame_size_.segment_capacity();
 }
 
 std::optional<Sequence> SendQueue::push_padding(std::size_t size) {
-  if (!window_.has_space(FrameBuilder::kFramesMax + 1)) return std::nullopt;
+  if (!window_.has_space(kFramesMax + 1)) return std::nullopt;
   std::unique_ptr<FrameBody> body = bodies_.take_slim();
   body->set_padding(size);
   const Sequence sequence = window_.end();

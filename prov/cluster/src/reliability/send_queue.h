@@ -1,23 +1,34 @@
 // What the protocol has posted to one peer and the peer does not have yet: the carrier of a flow. post()
-// packs segments into frames (FrameBuilder); closed frames wait in the send window for the frame sender.
+// packs segments into frames; closed frames wait in the send window for the frame sender.
+//
+// Small segments are copied and share an open frame. Of a large payload that stays valid until it is
+// acknowledged, a frame's worth is referred to in user memory, behind what the open frame holds already. What
+// would leave a frame partly empty is copied instead, and the next segment fills it: equally long frames, one
+// behind the other, travel as one super-frame through half of the kernel, and a shorter one ends that
+// (link/link.h).
 //
 // Long payloads that stay where they are become runs (post_run), without a body for each frame.
 //
 // Limits: at most kQueuedMax frames wait to be sent, so that what is posted later can still be ordered by the
 // protocol, and a segment fits into one frame of the size that handshake and path allow now.
+//
+// Invariant: a frame holds ordered segments or unordered ones, never both, so that unordered data never waits
+// for a missing frame at the receiver.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "carrier/carrier.h"
 #include "multipath/path_manager.h"
 #include "reliability/flow_status.h"
-#include "reliability/frame_builder.h"
+#include "reliability/frame_body.h"
 #include "reliability/frame_size.h"
 #include "reliability/handshake.h"
 #include "reliability/send_window.h"
+#include "wire/segment.h"
 
 namespace cluster::reliability {
 
@@ -40,10 +51,12 @@ class SendQueue final : public carrier::Carrier {
   /// True if frames are unacknowledged, none waits to be sent, and another segment like the last would fit
   /// into the open frame: then sending that frame may wait for it.
   bool may_coalesce() const;
-  bool drained() const override { return !builder_.open() && window_.first() == window_.end(); }
-  bool has_open_frame() const { return builder_.open(); }
+  bool drained() const override { return !open_ && window_.first() == window_.end(); }
+  bool has_open_frame() const { return open_ != nullptr; }
   /// Queues the open frame, however full it is.
-  void close_open_frame() { builder_.close(); }
+  void close_open_frame() {
+    if (open_) window_.push(std::move(open_));
+  }
   /// Queues a frame of `size` bytes of padding, if there is space; returns its sequence.
   std::optional<Sequence> push_padding(std::size_t size);
   void recycle(std::unique_ptr<FrameBody> body) { bodies_.give(std::move(body)); }
@@ -53,10 +66,25 @@ class SendQueue final : public carrier::Carrier {
 
  private:
   bool takes_more() const {
-    return status_.alive() && window_.queued() < kQueuedMax && window_.has_space(FrameBuilder::kFramesMax);
+    return status_.alive() && window_.queued() < kQueuedMax && window_.has_space(kFramesMax);
   }
+  bool fits(const wire::Segment& segment, std::size_t size, std::size_t capacity) const {
+    return open_ != nullptr && open_->ordered == wire::ordered(segment.kind) &&
+           open_->filled + size <= capacity;
+  }
+  void open_frame(std::unique_ptr<FrameBody> body, const wire::Segment& segment);
+  bool post_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
+                      std::size_t capacity);
+  void post_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token,
+                 std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
+  /// Frames that post() may queue, the one it leaves open included.
+  static constexpr std::size_t kFramesMax = 3;
+  /// Shorter payloads are copied: cheaper than pieces of user memory.
+  static constexpr std::size_t kReferenceMin = 256;
+  /// Less is not worth a segment.
+  static constexpr std::size_t kShareMin = 64;
   /// Fewer frames are not worth a run.
   static constexpr std::size_t kRunMin = 4;
 
@@ -66,7 +94,8 @@ class SendQueue final : public carrier::Carrier {
   BodyPool& bodies_;
   const FlowStatus& status_;
   SendWindow window_;
-  FrameBuilder builder_;
+  std::unique_ptr<FrameBody> open_;
+  std::size_t last_ = 0;  ///< bytes of the last segment that was copied into it
 };
 
 }  // namespace cluster::reliability

@@ -1,19 +1,20 @@
 // What shares a frame: small segments, the tail of a long payload and the head of the next, but never ordered
 // segments with unordered ones.
-#include "reliability/frame_builder.h"
+#include "reliability/send_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "support/fake_environment.h"
+
 namespace cluster::reliability {
 namespace {
 
-constexpr std::size_t kCapacity = 1400;
 using carrier::PayloadMode;
 
-struct FrameBuilderTest : testing::Test {
-  FrameBuilderTest() : user(64 * 1024) {
+struct SendQueueTest : testing::Test {
+  SendQueueTest() : user(64 * 1024) {
     for (std::size_t i = 0; i < user.size(); ++i) user[i] = static_cast<std::byte>(i * 7 + i / 256);
   }
 
@@ -27,12 +28,12 @@ struct FrameBuilderTest : testing::Test {
   void add(wire::SegmentKind kind, std::size_t offset, std::size_t length,
            PayloadMode mode = PayloadMode::reference, carrier::Token token = 0) {
     const ConstBytes bytes(user.data() + offset, length);
-    builder.add(segment(kind, length, offset), {{&bytes, 1}, 0, length}, mode, token, kCapacity);
+    ASSERT_TRUE(queue.post(segment(kind, length, offset), {{&bytes, 1}, 0, length}, mode, token));
   }
   /// All of it as bulk, cut as the protocol cuts it.
   void add_bulk(std::size_t begin, std::size_t length) {
     for (std::size_t done = 0; done < length;) {
-      const std::size_t space = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kCapacity);
+      const std::size_t space = queue.fragment_max(segment(wire::SegmentKind::bulk, 0));
       const std::size_t part = std::min(length - done, space);
       add(wire::SegmentKind::bulk, begin + done, part);
       done += part;
@@ -60,63 +61,75 @@ struct FrameBuilderTest : testing::Test {
   }
 
   std::vector<std::byte> user;
-  BodyPool bodies{1500};
-  SendWindow window{64};
-  FrameBuilder builder{bodies, window};
+  test::FakeLog log;
+  Handshake handshake{[] {
+    wire::Opening opening;
+    opening.session = 1;
+    opening.frame_max = 1472;
+    opening.window = 64;
+    return opening;
+  }()};
+  multipath::PathManager paths{{}, link::Path{}, 64, log};
+  FrameSize frame_size{handshake, paths, log};
+  FlowStatus status;
+  BodyPool bodies{1472};
+  SendQueue queue{handshake, frame_size, paths, bodies, status};
+  SendWindow& window = queue.window();
+  const std::size_t capacity = frame_size.segment_capacity();
 };
 
-TEST_F(FrameBuilderTest, FullFramesReferToUserMemory) {
-  const std::size_t space = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kCapacity);
+TEST_F(SendQueueTest, FullFramesReferToUserMemory) {
+  const std::size_t space = queue.fragment_max(segment(wire::SegmentKind::bulk, 0));
   add(wire::SegmentKind::bulk, 0, space, PayloadMode::reference, 9);
   ASSERT_EQ(window.queued(), 1u);
-  EXPECT_EQ(frame(0).size(), kCapacity);
+  EXPECT_EQ(frame(0).size(), capacity);
   ASSERT_EQ(frame(0).payload_pieces, 1u);
   EXPECT_EQ(frame(0).payload[0].data(), user.data());
   EXPECT_EQ(frame(0).tokens, std::vector<carrier::Token>{9});
 }
 
-TEST_F(FrameBuilderTest, TheTailOfOneAndTheHeadOfTheNextFillAFrame) {
-  add_bulk(0, 16 * 1024);
-  add_bulk(20000, 16 * 1024);
-  add_bulk(40000, 16 * 1024);
-  builder.close();
+TEST_F(SendQueueTest, TheTailOfOneAndTheHeadOfTheNextFillAFrame) {
+  add_bulk(0, 16'000);
+  add_bulk(20000, 16'000);
+  add_bulk(40000, 16'000);
+  queue.close_open_frame();
   std::size_t payload = 0;
   for (std::uint32_t s = 0; s < window.end().value; ++s) {
     if (s + 1 < window.end().value) {
-      EXPECT_EQ(frame(s).size(), kCapacity) << "frame " << s;
+      EXPECT_EQ(frame(s).size(), capacity) << "frame " << s;
     }
     for (const std::size_t length : contents(s)) payload += length;
   }
-  EXPECT_EQ(payload, 3u * 16 * 1024);
+  EXPECT_EQ(payload, 3u * 16'000);
 }
 
-TEST_F(FrameBuilderTest, ASharedFrameHasTheTokensOfAllItsSegments) {
+TEST_F(SendQueueTest, ASharedFrameHasTheTokensOfAllItsSegments) {
   add(wire::SegmentKind::bulk, 0, 500, PayloadMode::reference, 4);
-  EXPECT_TRUE(builder.open()) << "a part of a frame waits for more";
-  const std::size_t space = builder.payload_space(segment(wire::SegmentKind::bulk, 0), kCapacity);
+  EXPECT_TRUE(queue.has_open_frame()) << "a part of a frame waits for more";
+  const std::size_t space = queue.fragment_max(segment(wire::SegmentKind::bulk, 0));
   add(wire::SegmentKind::bulk, 1000, space, PayloadMode::reference, 5);
-  EXPECT_FALSE(builder.open());
+  EXPECT_FALSE(queue.has_open_frame());
   ASSERT_EQ(window.queued(), 1u);
   EXPECT_EQ(frame(0).tokens, (std::vector<carrier::Token>{4, 5}));
   EXPECT_EQ(contents(0), (std::vector<std::size_t>{500, space}));
 }
 
-TEST_F(FrameBuilderTest, AlmostNoSpaceIsNotWorthASegment) {
+TEST_F(SendQueueTest, AlmostNoSpaceIsNotWorthASegment) {
   const wire::Segment bulk = segment(wire::SegmentKind::bulk, 0);
-  const std::size_t whole = builder.payload_space(bulk, kCapacity);
+  const std::size_t whole = queue.fragment_max(bulk);
   add(wire::SegmentKind::bulk, 0, whole - 300);
-  ASSERT_TRUE(builder.open());
+  ASSERT_TRUE(queue.has_open_frame());
   add(wire::SegmentKind::bulk, 2000, 300 - 2 * wire::encoded_size(bulk) - 20);  // 20 + a header are left
-  ASSERT_TRUE(builder.open());
-  EXPECT_EQ(builder.payload_space(bulk, kCapacity), whole);
+  ASSERT_TRUE(queue.has_open_frame());
+  EXPECT_EQ(queue.fragment_max(bulk), whole);
 }
 
-TEST_F(FrameBuilderTest, OrderedAndUnorderedSegmentsNeverShare) {
+TEST_F(SendQueueTest, OrderedAndUnorderedSegmentsNeverShare) {
   add(wire::SegmentKind::bulk, 0, 500);
-  EXPECT_EQ(builder.payload_space(segment(wire::SegmentKind::write_next, 0), kCapacity),
-            kCapacity - wire::encoded_size(segment(wire::SegmentKind::write_next, 0)));
+  EXPECT_EQ(queue.fragment_max(segment(wire::SegmentKind::write_next, 0)),
+            capacity - wire::encoded_size(segment(wire::SegmentKind::write_next, 0)));
   add(wire::SegmentKind::write_next, 0, 100, PayloadMode::copy);
-  builder.close();
+  queue.close_open_frame();
   ASSERT_EQ(window.queued(), 2u);
   EXPECT_FALSE(frame(0).ordered);
   EXPECT_TRUE(frame(1).ordered);
