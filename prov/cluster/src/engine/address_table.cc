@@ -1,8 +1,5 @@
 #include "engine/address_table.h"
 
-#include <algorithm>
-#include <functional>
-
 namespace cluster::engine {
 
 AddressTable::Handle AddressTable::insert(const SocketAddress& address) {
@@ -15,9 +12,8 @@ AddressTable::Handle AddressTable::insert(const SocketAddress& address) {
   if (free_.empty()) {
     entries_.push_back({address, 1});
   } else {
-    std::pop_heap(free_.begin(), free_.end(), std::greater<>{});
-    handle = free_.back();
-    free_.pop_back();
+    handle = free_.top();
+    free_.pop();
     entries_[handle] = {address, 1};
   }
   handles_.emplace(address, handle);
@@ -32,15 +28,9 @@ bool AddressTable::remove(Handle handle) {
   if (--entry.uses > 0) return true;
   handles_.erase(entry.address);
   entry.address = {};
-  free_.push_back(handle);
-  std::push_heap(free_.begin(), free_.end(), std::greater<>{});
+  free_.push(handle);
   generation_.fetch_add(1, std::memory_order_release);
   return true;
-}
-
-bool AddressTable::contains(Handle handle) const {
-  const std::lock_guard guard(mutex_);
-  return handle < entries_.size() && entries_[handle].uses > 0;
 }
 
 SocketAddress AddressTable::lookup(Handle handle) const {

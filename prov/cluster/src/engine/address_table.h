@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <queue>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +25,6 @@ class AddressTable {
   Handle insert(const SocketAddress& address);
   /// False if no address has this handle.
   bool remove(Handle handle);
-  bool contains(Handle handle) const;
   /// Empty address if there is none.
   SocketAddress lookup(Handle handle) const;
   /// The handle of an address, if it is in the table.
@@ -40,7 +41,7 @@ class AddressTable {
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
   std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
-  std::vector<Handle> free_;  ///< a min-heap
+  std::priority_queue<Handle, std::vector<Handle>, std::greater<>> free_;  ///< the lowest on top
   std::atomic<std::uint64_t> generation_{0};
 };
 

@@ -4,12 +4,6 @@
 #include <utility>
 
 namespace cluster::engine {
-namespace {
-
-/// Looking for peers that can be forgotten takes long if there are many.
-constexpr Duration kForgetInterval = 100ms;
-
-}  // namespace
 
 bool AdmissionControl::admits(Time now, const SocketAddress& name, std::size_t open) {
   if (peers_.known(name)) return true;

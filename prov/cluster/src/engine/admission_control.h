@@ -29,6 +29,8 @@ class AdmissionControl {
 
  private:
   static constexpr std::size_t kPeersMin = 64;
+  /// Looking for peers that can be forgotten takes long if there are many.
+  static constexpr Duration kForgetInterval = 100ms;
 
   bool forgettable(Time now, const Peer& peer) const;
 

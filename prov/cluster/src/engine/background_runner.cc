@@ -1,12 +1,6 @@
 #include "engine/background_runner.h"
 
 namespace cluster::engine {
-namespace {
-
-constexpr Duration kSoon = 1ms;
-constexpr Duration kStandBy = 1ms;
-
-}  // namespace
 
 bool BackgroundRunner::application_polls() {
   if (automatic_.load(std::memory_order_relaxed) || tx_.packing().review_due()) return false;
@@ -27,7 +21,10 @@ os::NextWake BackgroundRunner::run() {
     next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
                  : os::NextWake{waiter_.can_sleep() ? 0ms : kSoon};
   } else if (!busy && loop_.descriptor() >= 0) {
-    stand_by();
+    // No other thread sleeps here, so rings may be taken out of the descriptor without asking for more, and
+    // deadlines are the application's.
+    loop_.handle_events();
+    waiter_.cancel_alarm();
     next = {kStandBy, loop_.descriptor()};
   }
   tx_.packing().set_in_stream(next.after <= kStandBy);
@@ -43,13 +40,6 @@ os::NextWake BackgroundRunner::run_manual() {
   turns_seen_ = loop_.turns();
   if (tx_.packing().in_stream()) return kInStream;
   return tx_.next_timer() != kNever || messenger_.busy() ? os::NextWake{kSoon} : kIdle;
-}
-
-/// No other thread sleeps here, so rings may be taken out of the descriptor without asking for more, and
-/// deadlines are the application's.
-void BackgroundRunner::stand_by() {
-  loop_.handle_events();
-  waiter_.cancel_alarm();
 }
 
 }  // namespace cluster::engine

@@ -54,8 +54,10 @@ class BackgroundRunner {
   os::NextWake run();
 
  private:
+  static constexpr Duration kSoon = 1ms;
+  static constexpr Duration kStandBy = 1ms;
+
   os::NextWake run_manual();
-  void stand_by();
 
   EventLoop& loop_;
   Waiter& waiter_;

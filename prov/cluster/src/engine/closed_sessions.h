@@ -25,11 +25,7 @@ class ClosedSessions {
     last_ = session.epoch;
   }
   bool contains(const reliability::PeerSession& other) const {
-    return other.epoch <= until_ ||
-           std::any_of(unvalidated_.begin(), unvalidated_.end(),
-                       [&](const reliability::PeerSession& session) {
-                         return other.epoch == session.epoch && other.session == session.session;
-                       });
+    return other.epoch <= until_ || std::ranges::find(unvalidated_, other) != unvalidated_.end();
   }
   bool contains(const wire::Opening& opening) const {
     return contains(reliability::PeerSession{opening.epoch, opening.session});

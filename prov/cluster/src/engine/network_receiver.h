@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "base/environment.h"
 #include "engine/admission_control.h"
 #include "engine/datagram_endpoint.h"
 #include "engine/peer_table.h"

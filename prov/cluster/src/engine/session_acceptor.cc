@@ -8,15 +8,6 @@
 #include "reliability/handshake.h"
 
 namespace cluster::engine {
-namespace {
-
-/// After so long another claim to be the peer's next incarnation is challenged: the first may have been
-/// forged.
-constexpr Duration kChallengeTimeout = 1s;
-/// Between two warnings of openings from a wrong address, which any process can send.
-constexpr Duration kSourceWarningInterval = 60s;
-
-}  // namespace
 
 SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, AdmissionControl& admission,
                                  TxScheduler& tx, SessionTable& sessions, PeerCloser& closer)
@@ -33,7 +24,9 @@ Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, con
   Peer* peer = sessions_.find(view.session);
   const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
                        peer->pending.flow->handshake().session() == view.session;
-  if (pending && superseded(*peer)) {
+  // The session in use may have proved to be with a later incarnation than the pending one.
+  if (pending && peer->flow->handshake().address_validated() &&
+      peer->pending.flow->handshake().peer_epoch() <= peer->flow->handshake().peer_epoch()) {
     sessions_.drop_pending(*peer);
     peer = nullptr;
   } else if (pending) {
@@ -115,12 +108,6 @@ void SessionAcceptor::challenge(Time now, Peer& peer, const wire::FrameView& vie
   }
   if (peer.pending.flow == nullptr) sessions_.add_pending(now, peer, sessions_.reply_path(peer, from));
   peer.pending.flow->accept_opening(view, *parts_.link);
-}
-
-/// True if the session in use has proved to be with a later incarnation than the pending one.
-bool SessionAcceptor::superseded(const Peer& peer) {
-  return peer.flow->handshake().address_validated() &&
-         peer.pending.flow->handshake().peer_epoch() <= peer.flow->handshake().peer_epoch();
 }
 
 /// The peer may have answered this side's opening, begun anew (perhaps with its clock set back), and now

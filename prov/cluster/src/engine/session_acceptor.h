@@ -35,12 +35,17 @@ class SessionAcceptor {
   void compare_mtu(const Peer& peer, const wire::Opening& opening);
 
  private:
+  /// After so long another claim to be the peer's next incarnation is challenged: the first may have been
+  /// forged.
+  static constexpr Duration kChallengeTimeout = 1s;
+  /// Between two warnings of openings from a wrong address, which any process can send.
+  static constexpr Duration kSourceWarningInterval = 60s;
+
   Peer* open(Time now, const wire::FrameView& view, const link::Path& from);
   Peer* accept(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   void challenge(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from);
   bool reopen(Time now, Peer& peer, std::uint64_t peer_begins);
-  static bool superseded(const Peer& peer);
   static bool sent_from_own_address(const wire::FrameView& view, const link::Path& from);
   void warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source);
   SocketAddress name_of(const wire::FrameView& view);

@@ -6,13 +6,6 @@
 #include "engine/control_frames.h"
 
 namespace cluster::engine {
-namespace {
-
-/// How long nothing may come from a peer that an operation waits for, and how often that is looked at.
-constexpr Duration kIdleBeforeReminder = 1s;
-constexpr Duration kReminderInterval = 500ms;
-
-}  // namespace
 
 SessionTable::SessionTable(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                            TxScheduler& tx)

@@ -59,6 +59,9 @@ class SessionTable {
   void remind_idle_peers(Time now);
 
  private:
+  static constexpr Duration kIdleBeforeReminder = 1s;
+  static constexpr Duration kReminderInterval = 500ms;
+
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
   void use(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   std::uint64_t next_epoch(Time now);

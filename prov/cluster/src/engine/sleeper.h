@@ -3,9 +3,9 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/waker.h"
 #include "engine/engine.h"
@@ -18,11 +18,21 @@ class Sleeper final : public Waker {
   using Wake = os::WaitSet::Wake;
 
   /// Null if there are no descriptors left.
-  static std::unique_ptr<Sleeper> open();
+  static std::unique_ptr<Sleeper> open() {
+    std::unique_ptr<os::WaitSet> set = os::WaitSet::open();
+    std::unique_ptr<os::Signal> signal = os::Signal::open();
+    if (set == nullptr || signal == nullptr || !set->add(signal->descriptor(), signal.get())) return nullptr;
+    return std::unique_ptr<Sleeper>(new Sleeper(std::move(set), std::move(signal)));
+  }
 
   int descriptor() const { return set_->descriptor(); }
-  void add(Engine& engine);
-  void remove(Engine& engine);
+  /// An engine without a descriptor is never armed either, so no thread sleeps while it matters.
+  void add(Engine& engine) {
+    if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->add(descriptor, &engine);
+  }
+  void remove(Engine& engine) {
+    if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->remove(descriptor);
+  }
 
   void wake() override { signal_->raise(); }
   void clear() override { signal_->lower(); }

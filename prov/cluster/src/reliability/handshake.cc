@@ -5,7 +5,7 @@ namespace cluster::reliability {
 OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening) {
   if (!known) return OpeningClass::fresh;
   if (opening.epoch > known->epoch) return OpeningClass::newer;
-  const bool same = opening.epoch == known->epoch && opening.session == known->session;
+  const bool same = *known == PeerSession{opening.epoch, opening.session};
   return same ? OpeningClass::same : OpeningClass::stale;
 }
 

@@ -29,6 +29,7 @@ namespace cluster::reliability {
 struct PeerSession {
   std::uint64_t epoch = 0;
   std::uint32_t session = 0;
+  friend bool operator==(const PeerSession&, const PeerSession&) = default;
 };
 
 /// How an opening relates to what is known of its sender.
