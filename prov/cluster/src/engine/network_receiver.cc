@@ -144,11 +144,11 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
       segment.address = 0;  // only rings name memory, between processes of one node
       const bool may = may_act(peer, segment);
       if (!may || !messenger_.matcher().ready(peer.channel, segment)) [[unlikely]] {
-        if (!peer.flow->receiver().may_hold()) {  // an ordered segment in a frame that has no order
+        if (!peer.flow->receiver().window().may_hold()) {  // an ordered segment in a frame that has no order
           ++counters.refused_segment;
           break;
         }
-        peer.flow->receiver().hold(segments);
+        peer.flow->receiver().window().hold(segments);
         held_ = true;
         if (may) admission_.note_store_full();
         return;
@@ -171,9 +171,10 @@ bool NetworkReceiver::may_act(const Peer& peer, const wire::Segment& segment) {
 void NetworkReceiver::receive_held(Time now) {
   held_ = false;
   for (Peer* peer : tx_.flows()) {
-    if (!peer->flow->receiver().holding()) continue;
+    const reliability::ReceiveWindow& window = peer->flow->receiver().window();
+    if (!window.holding()) continue;
     wire::Segment segment;
-    wire::decode(peer->flow->receiver().held(), segment);
+    wire::decode(window.held(), segment);
     if (!may_act(*peer, segment) || !messenger_.matcher().ready(peer->channel, segment)) {
       held_ = true;
       continue;

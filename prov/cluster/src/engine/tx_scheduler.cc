@@ -33,7 +33,7 @@ void TxScheduler::transmit(Time now) {
       continue;
     }
     if (peer.channel.busy()) messenger_.pump(peer.channel);
-    flow.transmit(now, *link_, reliability::BurstClock(clock_));
+    flow.transmit(now, *link_, &clock_);
     timers_.schedule(peer.timer, flow.deadline());
   }
   tx_pending_.clear();

@@ -40,7 +40,6 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
-      challenger_(paths_),
       liveness_(settings.peer_timeout) {}
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
@@ -57,14 +56,14 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
   sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
 }
 
-void Flow::transmit(Time now, link::Link& link, const BurstClock& clock) {
+void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
   const std::size_t paths_before = paths_.ip_paths();
   join_paths();
   OutgoingAck ack = receiver_.acknowledgement(now);
   const FrameSender::Outcome sent = sender_.send_bursts(now, clock, link, ack);
-  send_challenges(sent, paths_.ip_paths() != paths_before, link);
+  sender_.send_challenges(sent, paths_.ip_paths() != paths_before, link);
   AckIncluded included = sent.ack;
   const bool bare = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
@@ -77,20 +76,6 @@ void Flow::detect_losses(Time now) {
   paths_.recovery().detect_losses(now, lost_frames_, frame_size_.pmtu_probe());
   for (const Sequence frame : lost_frames_) queue_.window().mark_lost(frame);
   lost_ += lost_frames_.size();
-}
-
-/// Challenges leave beside the flow's own frames. Those of EtherType paths wait until the MTU of the path is
-/// known, because the frame that finds it out must take the IP path.
-void Flow::send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link) {
-  const multipath::PathChallenger::Content content{handshake_.opening().session, handshake_.peer_session(),
-                                                   frame_size_.frame_max()};
-  if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths))
-    challenger_.challenge_ip_paths(sent.now, link, content);
-  if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
-  const bool worthwhile = sender_.sent() >= multipath::PathChallenger::kFramesBeforeEthertype;
-  if (worthwhile && frame_size_.search_complete()) {
-    challenger_.challenge_ethertype_paths(sent.now, link, content);
-  }
 }
 
 /// Once the peer's opening is known: which further addresses it has, and how long its frames may be.
@@ -204,15 +189,15 @@ void Flow::close(Time now, link::Link& link) {
 }
 
 FlowStats Flow::stats() const {
-  return {
-      .paths = paths_.stats(),
-      .frame_max = frame_size_.frame_max(),
-      .queued = queue_.window().queued(),
-      .sent = sender_.sent(),
-      .retransmitted = sender_.retransmitted(),
-      .lost = lost_,
-      .heard_at = liveness_.heard_at(),
-      .footprint = sizeof *this + queue_.window().footprint() + receiver_.footprint() + paths_.footprint()};
+  return {.paths = paths_.stats(),
+          .frame_max = frame_size_.frame_max(),
+          .queued = queue_.window().queued(),
+          .sent = sender_.sent(),
+          .retransmitted = sender_.retransmitted(),
+          .lost = lost_,
+          .heard_at = liveness_.heard_at(),
+          .footprint = sizeof *this + queue_.window().footprint() + receiver_.window().footprint() +
+                       paths_.footprint()};
 }
 
 /// Before the peer's session is known frames carry session 0, which can be guessed like their sequence: so

@@ -21,16 +21,14 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "carrier/carrier.h"
 #include "link/link.h"
 #include "multipath/address_pairing.h"
-#include "multipath/path_challenger.h"
 #include "multipath/path_manager.h"
-#include "multipath/path_stats.h"
 #include "reliability/ack_processor.h"
-#include "reliability/burst_clock.h"
 #include "reliability/flow_status.h"
 #include "reliability/frame_receiver.h"
 #include "reliability/frame_sender.h"
@@ -92,8 +90,10 @@ class Flow {
   /// opening, and otherwise ignored until the sender turns to our session. What it carried is retransmitted.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is due and
-  /// found no frame to ride on. Each burst after the first is dated by `clock`.
-  void transmit(Time now, link::Link& link, const BurstClock& clock = {});
+  /// found no frame to ride on. Each burst after the first is dated by `clock`, if there is one: had the
+  /// thread lost the processor between two bursts, the date of the first would make the round trip look as
+  /// long as the wait.
+  void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---
   /// `view` came through wire::admit and was addressed to this session (or carries the opening of the peer
@@ -139,7 +139,6 @@ class Flow {
  private:
   void join_paths();
   void detect_losses(Time now);
-  void send_challenges(const FrameSender::Outcome& sent, bool new_paths, link::Link& link);
   void on_retransmission_timer(Time now, RetransmissionTimer::Event event);
 
   Counters& counters_;
@@ -152,7 +151,6 @@ class Flow {
   FrameSender sender_;
   AckProcessor acks_;
   FrameReceiver receiver_;
-  multipath::PathChallenger challenger_;
   Liveness liveness_;
   std::vector<Sequence> lost_frames_;  ///< by the last detect_losses()
   std::uint64_t lost_ = 0;             ///< frames, for stats()

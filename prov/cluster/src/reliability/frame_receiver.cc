@@ -1,23 +1,16 @@
 #include "reliability/frame_receiver.h"
 
-#include <algorithm>
-
 namespace cluster::reliability {
 
 FrameReceiver::FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths,
                              Counters& counters, FlowStatus& status)
     : paths_(paths), counters_(counters), status_(status), window_(window), acks_(ack_delay) {}
 
-ReceiveWindow::Arrival FrameReceiver::take_in(const wire::FrameView& view, std::size_t count) {
-  if (count == 1) return window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments);
-  window_.arrive_run(view.sequence, view.transmission, count);
-  return ReceiveWindow::Arrival::fresh;
-}
-
 ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count) {
   using Urgency = AckScheduler::Urgency;
   const bool gap_before = window_.has_gap();
-  switch (take_in(view, count)) {
+  switch (count == 1 ? window_.arrive(view.sequence, view.transmission, view.in_order(), view.segments)
+                     : window_.arrive_run(view.sequence, view.transmission, count)) {
     case ReceiveWindow::Arrival::outside: ++counters_.refused_window; return ReceiveResult::refused;
     case ReceiveWindow::Arrival::held:
     case ReceiveWindow::Arrival::duplicate:

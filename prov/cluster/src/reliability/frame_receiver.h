@@ -6,6 +6,7 @@
 // retransmit any more).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -47,14 +48,9 @@ class FrameReceiver {
   /// The next run of segments to hand to the protocol, in the order that was promised. The bytes stay valid
   /// until the next call of next() or of Flow::receive().
   bool next(ConstBytes& segments);
-  /// There is no memory for `rest`, the end of what next() gave last, which begins with an ordered segment.
-  /// That frame and what lies behind it are not acknowledged, unordered frames are handed on; until resume(),
-  /// which is for when there is memory for the first segment of held().
-  void hold(ConstBytes rest) { window_.hold(rest); }
-  /// True if what next() gave last came in its turn, so that it can be held.
-  bool may_hold() const { return window_.may_hold(); }
-  bool holding() const { return window_.holding(); }
-  ConstBytes held() const { return window_.held(); }
+  /// To hold what there is no memory for; resume() is for when there is memory for the first held segment.
+  ReceiveWindow& window() { return window_; }
+  const ReceiveWindow& window() const { return window_; }
   void resume(Time now);
 
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
@@ -67,13 +63,11 @@ class FrameReceiver {
   bool untouched() const { return !acks_.any_frame() && !fin_; }
   bool fin_timed_out(Time now) const { return now >= fin_deadline(); }
   Time deadline() const { return std::min(acks_.deadline(), fin_deadline()); }
-  std::size_t footprint() const { return window_.footprint(); }
 
  private:
   static constexpr Duration kFinTimeout = 200ms;
 
   bool ack_was_lost(Time arrived) const;
-  ReceiveWindow::Arrival take_in(const wire::FrameView& view, std::size_t count);
   void end_if_complete();
   /// What this side holds back is not missing.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }

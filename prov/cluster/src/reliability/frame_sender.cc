@@ -1,14 +1,37 @@
 #include "reliability/frame_sender.h"
 
 #include <algorithm>
+#include <new>
+#include <type_traits>
 #include <utility>
 
-#include "reliability/burst.h"
 #include "reliability/session_frame.h"
+#include "wire/frame_encoder.h"
 
 namespace cluster::reliability {
+namespace {
 
 using namespace wire::frame_flag;
+
+/// The frames of one call of a link, built in place: kBurstMax of them are too many bytes to be cleared for
+/// every call.
+class Burst {
+ public:
+  /// A new empty frame behind the others; at most link::kBurstMax.
+  link::OutFrame& add() { return *new (storage_ + sizeof(link::OutFrame) * count_++) link::OutFrame; }
+  link::OutFrame& front() { return *std::launder(reinterpret_cast<link::OutFrame*>(storage_)); }
+  std::span<const link::OutFrame> frames() const {
+    return {std::launder(reinterpret_cast<const link::OutFrame*>(storage_)), count_};
+  }
+
+ private:
+  static_assert(std::is_trivially_destructible_v<link::OutFrame>);
+
+  alignas(link::OutFrame) std::byte storage_[sizeof(link::OutFrame) * link::kBurstMax];
+  std::size_t count_ = 0;
+};
+
+}  // namespace
 
 FrameSender::FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize& frame_size,
                          multipath::PathManager& paths, RetransmissionTimer& timer, Counters& counters)
@@ -20,8 +43,7 @@ FrameSender::FrameSender(SendQueue& queue, const Handshake& handshake, FrameSize
       timer_(timer),
       counters_(counters) {}
 
-FrameSender::Outcome FrameSender::send_bursts(Time now, const BurstClock& clock, link::Link& link,
-                                              OutgoingAck& ack) {
+FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack) {
   Outcome outcome;
   const TransmissionNumber before = transmission_;
   retry_at_ = resume_at_ = kNever;
@@ -29,7 +51,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, const BurstClock& clock,
   paths_.scheduler().begin_turn();
   for (bool frames_left = true; frames_left;) {
     if (transmission_ != before) {
-      now = clock.now(now);
+      if (clock != nullptr) now = clock->now();
       ack.set_departure(now);
     }
     const FrameSelector::Selection selection = selector_.select(now);
@@ -108,7 +130,7 @@ void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection,
     const TransmissionNumber first = transmission_ + 1;
     transmission_ = transmission_ + static_cast<std::uint32_t>(fresh);
     queue_.window().on_new_sent(fresh, first, now, static_cast<std::uint8_t>(path));
-    paths_.recovery().on_sent(now, path, selection.picks[again].sequence, first, fresh);
+    paths_[path].recovery.on_sent(now, selection.picks[again].sequence, first, fresh);
   }
   timer_.on_sent(now);
 }
@@ -122,7 +144,7 @@ void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   paths_.recovery().on_retransmit(frame.path, frame.transmission, transmission_,
                                   frame.state == SentFrame::State::in_flight);
   window.on_sent(s, transmission_, now, static_cast<std::uint8_t>(path));
-  paths_.recovery().on_sent(now, path, s, transmission_);
+  paths_[path].recovery.on_sent(now, s, transmission_);
 }
 
 std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Handshake& to,
@@ -155,6 +177,43 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
   for (std::size_t i = 0; i < kFinCopies; ++i) {
     if (!send_bare(wire::FrameKind::fin, handshake_, paths_.scheduler().next_validated(), link, ack)) break;
   }
+}
+
+/// Those of EtherType paths wait until the MTU of the path is known, because the frame that finds it out must
+/// take the IP path.
+void FrameSender::send_challenges(const Outcome& sent, bool new_paths, link::Link& link) {
+  using wire::FrameKind;
+  if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
+    while (const auto due = paths_.challenge_due(sent.now)) {
+      const bool proven = paths_[due->path].validator.proven();  // so the responder may answer
+      const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
+      send_challenge(sent.now, *due, kind, frame_size_.frame_max(), link);
+    }
+  }
+  if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
+  if (sent_ < kFramesBeforeEthertype || !frame_size_.search_complete()) return;
+  while (const auto due = paths_.ethertype_challenge_due(sent.now)) {
+    send_challenge(sent.now, *due, FrameKind::path_challenge, sizeof(wire::FrameHeader), link);
+  }
+}
+
+/// A frame of `size` bytes: header and, if there is space for it, one segment of padding.
+void FrameSender::send_challenge(Time now, const multipath::PathManager::Challenge& challenge,
+                                 wire::FrameKind kind, std::size_t size, link::Link& link) {
+  FrameBody padding{wire::kSegmentHeaderMax};
+  if (size > sizeof(wire::FrameHeader)) padding.set_padding(size - sizeof(wire::FrameHeader));
+  std::byte* const start = padding.segments() - sizeof(wire::FrameHeader);
+  wire::FrameHeader& header = wire::header_at(start);
+  header.kind = static_cast<std::uint8_t>(kind);
+  header.session = kind == wire::FrameKind::path_challenge ? handshake_.peer_session() : 0;
+  header.sequence = handshake_.session();  // comes back with the answer
+  link::OutFrame out;
+  out.path = &challenge.to;
+  out.add({start, sizeof header + padding.filled});
+  for (std::size_t i = 0; i < padding.payload_pieces; ++i) out.add(padding.payload[i]);
+  wire::encode_frame(header, {out.pieces.data(), out.count});
+  link.send_burst({&out, 1});
+  paths_.on_challenge_sent(now, challenge.path);
 }
 
 /// Padding in the place of the last frame: the peer has that one, and acknowledges every duplicate.

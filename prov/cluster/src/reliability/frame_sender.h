@@ -8,6 +8,14 @@
 // Two frames may leave although the windows are full: the one that a tail loss probe or a retransmission
 // timeout repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory
 // and says nothing (RFC 9293 3.8.6.1).
+//
+// Challenges of path validation (RFC 9000 section 8.2) leave beside the flow's own frames; when one is due is
+// the matter of the path (multipath/path_validator.h). A path that has never worked is sent a path_challenge,
+// which the peer's engine answers if it names the session; one that worked before a keep_alive of the same
+// length, which the peer's responder answers even while the engine computes. An EtherType path is sent
+// path_challenges only, and the engine answers over it: so both directions are seen to work. A challenge to
+// an IP path is as long as the longest frame of the flow, because the path has to carry that. Challenges have
+// no sequence and are not retransmitted.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +23,9 @@
 #include <optional>
 
 #include "base/counters.h"
+#include "base/environment.h"
 #include "link/link.h"
 #include "multipath/path_manager.h"
-#include "reliability/burst_clock.h"
 #include "reliability/frame_selector.h"
 #include "reliability/frame_size.h"
 #include "reliability/handshake.h"
@@ -38,14 +46,17 @@ class FrameSender {
     bool sent_any = false;
     bool link_full = false;
   };
-  /// Sends what the windows allow now. Each burst is dated by `clock`.
-  Outcome send_bursts(Time now, const BurstClock& clock, link::Link& link, OutgoingAck& ack);
+  /// Sends what the windows allow now. Each burst after the first is dated by `clock`, unless that is null.
+  Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
   /// Sends nothing but an acknowledgement; returns what the frame carries, or nothing if the link is full.
   std::optional<AckIncluded> send_ack(Time now, link::Link& link, const OutgoingAck& ack);
   /// Sends our opening, and nothing else, to the peer of that handshake.
   void send_opening(const Handshake& to, const link::Path& path, link::Link& link, const OutgoingAck& ack);
   /// Says goodbye: some copies, since a fin is not retransmitted.
   void send_fin(link::Link& link, const OutgoingAck& ack);
+
+  /// Sends the challenges that are due, after send_bursts(). `new_paths`: some have joined in this turn.
+  void send_challenges(const Outcome& sent, bool new_paths, link::Link& link);
 
   /// The frame goes out next, whatever the windows allow.
   void repeat(Sequence frame) { selector_.repeat(frame); }
@@ -67,9 +78,13 @@ class FrameSender {
   void note_retransmission(Time now, Sequence s, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,
                                        link::Link& link, const OutgoingAck& ack);
+  void send_challenge(Time now, const multipath::PathManager::Challenge& challenge, wire::FrameKind kind,
+                      std::size_t size, link::Link& link);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
   static constexpr std::size_t kFinCopies = 3;
+  /// Frames to a peer before its EtherType path is worth a challenge.
+  static constexpr std::uint64_t kFramesBeforeEthertype = 16;
   static constexpr Duration kRetryLink = 20us;
 
   SendQueue& queue_;

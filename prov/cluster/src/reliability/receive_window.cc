@@ -11,7 +11,7 @@ ReceiveWindow::ReceiveWindow(std::size_t size)
     : size_(size),
       slots_(std::min(std::bit_ceil(size), kFirstSlots)),
       mask_(static_cast<std::uint32_t>(slots_.size() - 1)),
-      arrived_(std::bit_ceil(size)) {}
+      arrived_(size) {}
 
 void ReceiveWindow::grow(std::size_t slots) {
   std::vector<Slot> wider(slots);
@@ -60,7 +60,8 @@ bool ReceiveWindow::takes_run(Sequence s, std::size_t count, bool ordered) const
   return arrived_.next_member(s, end) == end;
 }
 
-void ReceiveWindow::arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count) {
+ReceiveWindow::Arrival ReceiveWindow::arrive_run(Sequence s, TransmissionNumber transmission,
+                                                 std::size_t count) {
   assert(all_handed_on());
   const Sequence end = s + static_cast<std::uint32_t>(count);
   const auto reach = static_cast<std::size_t>(end - expected_);
@@ -73,6 +74,7 @@ void ReceiveWindow::arrive_run(Sequence s, TransmissionNumber transmission, std:
     slot.transmission = transmission;
   }
   advance();
+  return Arrival::fresh;
 }
 
 /// Members are taken out as the window moves over them, so that bits are clean for the next lap.

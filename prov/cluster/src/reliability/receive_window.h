@@ -42,12 +42,13 @@ class ReceiveWindow {
   /// must be the expected ones.
   bool takes_run(Sequence s, std::size_t count, bool ordered) const;
   /// Those frames have arrived. The caller hands them on before anything else, then what next() gives.
-  void arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count);
+  Arrival arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count);
   /// The next run of segments; valid until the next call of next() or arrive().
   bool next(ConstBytes& segments);
   /// Takes back `rest`, the end of what next() gave last out of an ordered frame. Until resume() only
   /// unordered frames are handed on.
   void hold(ConstBytes rest);
+  /// True if what next() gave last came in its turn, so that it can be held.
   bool may_hold() const { return !holding_ && given_.before(expected_); }
   bool holding() const { return holding_; }
   /// What is held; nothing if nothing is.

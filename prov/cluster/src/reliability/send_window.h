@@ -10,7 +10,7 @@
 // the order in which they were found lost; one that is acknowledged after all, or was sent again otherwise,
 // leaves the queue when it comes to its front.
 //
-// A frame carries a body of its own, or is one of a run (frame_run.h), which has none.
+// A frame carries a body of its own, or is one of a run (FrameRun), which has none.
 //
 // Invariant: the front of that queue is a lost frame, so has_lost() need not look further.
 #pragma once

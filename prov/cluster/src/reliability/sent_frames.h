@@ -1,5 +1,5 @@
 // The frames of a send window by their sequence, from the first that the peer does not have to the last one
-// queued, and the runs to which some of them belong (frame_run.h). Their states are the matter of the window.
+// queued, and the runs to which some of them belong. Their states are the matter of the window.
 //
 // Invariants: a frame has a body, or belongs to a run that says what it carries. A run is kept until all of
 // its frames are acknowledged, so there are never more runs than frames.
@@ -10,12 +10,33 @@
 #include <memory>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/sequence.h"
 #include "base/units.h"
+#include "carrier/carrier.h"
 #include "reliability/frame_body.h"
-#include "reliability/frame_run.h"
+#include "wire/segment.h"
 
 namespace cluster::reliability {
+
+/// One long payload that leaves as frames of equal length with consecutive sequences: one description for all
+/// of them instead of a body each. The frames are described by arithmetic and encoded from it whenever one is
+/// sent; the send window still knows of each when it left and whether it has arrived, so a loss concerns that
+/// frame alone. The payload is referred to in user memory until the peer has all of it.
+struct FrameRun {
+  Sequence first;
+  wire::Segment segment;  ///< of the first frame; those of the others continue it
+  ConstBytes payload;     ///< of all frames together
+  std::size_t part = 0;   ///< of it in each frame
+  carrier::Token token = 0;
+  bool ordered = false;
+  std::size_t outstanding = 0;  ///< frames that the peer does not have; 0: the description is free
+
+  std::size_t frames() const { return payload.size() / part; }
+  Sequence end() const { return first + static_cast<std::uint32_t>(frames()); }
+  /// Where the part of this frame begins.
+  std::size_t offset_of(Sequence s) const { return static_cast<std::size_t>(s - first) * part; }
+};
 
 /// One frame of the window, sent or still queued (sent_packets in RFC 9002).
 struct SentFrame {
@@ -53,7 +74,6 @@ class SentFrames {
   bool has_token(const SentFrame& frame) const { return frame.run != 0 || !frame.body->tokens.empty(); }
 
  protected:
-  std::size_t capacity() const { return capacity_; }
   /// The frames before this one are acknowledged.
   void set_first(Sequence s) { first_ = s; }
   FrameRun& run_at(std::uint16_t number) { return runs_[number - 1u]; }

@@ -9,9 +9,9 @@
 
 #include "link/link.h"
 #include "reliability/frame_body.h"
-#include "reliability/frame_run.h"
 #include "reliability/handshake.h"
 #include "reliability/outgoing_ack.h"
+#include "reliability/sent_frames.h"
 #include "wire/frame.h"
 
 namespace cluster::reliability {

@@ -1,4 +1,4 @@
-// The gate for frames of a run: one long payload leaves as frames of equal length (reliability/frame_run.h),
+// The gate for frames of a run: one long payload leaves as frames of equal length (reliability/sent_frames.h),
 // and segmentation offload hands them on as they left, back to back. After admit() has let the first one in,
 // those that continue it differ from it only in numbers that are known beforehand, so each is compared with
 // what it must be instead of being read; only its checksum is computed.

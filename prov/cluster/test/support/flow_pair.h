@@ -99,7 +99,7 @@ class FlowEnd {
       ++keep_alives;
     }
     pump();
-    flow->transmit(now(), link, reliability::BurstClock(network_.clock()));
+    flow->transmit(now(), link, &network_.clock());
   }
   void pump() {
     while (!backlog_.empty()) {
