@@ -1,12 +1,18 @@
 #include "multipath/loss_detector.h"
 
 #include <algorithm>
+#include <ranges>
 
 namespace cluster::multipath {
 
 void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;
-  if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) forget_all(sequence, transmission);
+  if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) {
+    // Other paths carried so many frames meanwhile that the numbers known here would soon lie in the future.
+    transmissions_.clear();
+    largest_acked_ = transmission.previous();
+    known_end_ = sequence;
+  }
   const std::size_t known = transmissions_.size();
   in_flight_ += count;
   // A frame that is sent twice in a row (the only retransmission of a timeout) needs no memory of the first
@@ -18,30 +24,15 @@ void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, T
   while (--count != 0) transmissions_.push_back() = {++transmission, ++sequence, now};
 }
 
-/// Other paths carried so many frames meanwhile that the numbers known here would soon lie in the future.
-void LossDetector::forget_all(Sequence sequence, TransmissionNumber transmission) {
-  while (!transmissions_.empty()) transmissions_.pop_front();
-  largest_acked_ = transmission.previous();
-  known_end_ = sequence;
-}
-
 std::size_t LossDetector::position(TransmissionNumber number) const {
   if (transmissions_.empty() || !transmissions_.front().number.before(number)) return 0;
   // With one path the numbers are consecutive; those of other paths are missing here, so that the record lies
   // further in front.
   const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
   if (consecutive < transmissions_.size() && transmissions_[consecutive].number == number) return consecutive;
-  std::size_t low = 0;
-  std::size_t high = std::min(consecutive, transmissions_.size());
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (transmissions_[middle].number.before(number)) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
+  const auto indices = std::views::iota(std::size_t{0}, std::min(consecutive, transmissions_.size()));
+  const auto older = [&](std::size_t index) { return transmissions_[index].number.before(number); };
+  return static_cast<std::size_t>(std::ranges::partition_point(indices, older) - indices.begin());
 }
 
 std::optional<std::size_t> LossDetector::find(TransmissionNumber number) const {
@@ -50,8 +41,8 @@ std::optional<std::size_t> LossDetector::find(TransmissionNumber number) const {
   return index;
 }
 
-void LossDetector::settle(TransmissionNumber number) {
-  if (const std::optional<std::size_t> index = find(number)) settle(transmissions_[*index]);
+void LossDetector::on_superseded(TransmissionNumber transmission) {
+  if (const std::optional<std::size_t> index = find(transmission)) settle(transmissions_[*index]);
 }
 
 void LossDetector::settle(Transmission& record) {
@@ -117,7 +108,10 @@ void LossDetector::detect(Time now, const RttEstimator& reply_time, std::vector<
   deadline_ = kNever;
   shrink(now, reply_time);
   if (in_flight_ == 0 && transmissions_.size() <= 1) return;  // nothing to find nor to forget
-  limit_memory();
+  // A peer that acknowledges without ever naming a newer arrival must not fill this side's memory.
+  while (transmissions_.size() > kTransmissionsKept + 2 * in_flight_ && transmissions_.front().settled) {
+    transmissions_.pop_front();
+  }
   std::size_t older = any_acked_ ? position(largest_acked_) : 0;  // than the largest acknowledged one
   for (std::size_t i = 0; i < older;) {
     Transmission& record = transmissions_[i];
@@ -145,13 +139,6 @@ void LossDetector::mark_all_lost(std::vector<Sequence>& lost) {
   }
   in_flight_ = 0;
   deadline_ = kNever;
-}
-
-/// A peer that acknowledges without ever naming a newer arrival must not fill this side's memory.
-void LossDetector::limit_memory() {
-  while (transmissions_.size() > kTransmissionsKept + 2 * in_flight_ && transmissions_.front().settled) {
-    transmissions_.pop_front();
-  }
 }
 
 bool LossDetector::remembers(Sequence sequence, TransmissionNumber transmission) const {

@@ -51,7 +51,7 @@ class LossDetector {
   /// `count` frames have left, with sequences and transmission numbers from these on.
   void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
   /// The frame was sent again: this transmission of it counts no more.
-  void on_superseded(TransmissionNumber transmission) { settle(transmission); }
+  void on_superseded(TransmissionNumber transmission);
   /// Call before on_largest_acked() of the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
   /// The acknowledgement says that `largest` has arrived and, of the frames before `known_end`, which have.
@@ -97,11 +97,8 @@ class LossDetector {
   /// Index of the first record that is not older than this transmission.
   std::size_t position(TransmissionNumber number) const;
   std::optional<std::size_t> find(TransmissionNumber number) const;
-  void settle(TransmissionNumber number);
   void settle(Transmission& record);
-  void forget_all(Sequence sequence, TransmissionNumber transmission);
   Duration loss_delay(std::size_t overtaken_by, const RttEstimator& reply_time) const;
-  void limit_memory();
   void shrink(Time now, const RttEstimator& reply_time);
 
   RingQueue<Transmission> transmissions_;

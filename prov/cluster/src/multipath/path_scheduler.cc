@@ -4,14 +4,10 @@
 #include <array>
 
 namespace cluster::multipath {
-namespace {
-
-/// If the best path may not send now another one does, unless it delivers more than so many times later.
-constexpr int kWaitFactor = 2;
-
-}  // namespace
 
 std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths) {
+  // If the best path may not send now another one does, unless it delivers more than so many times later.
+  constexpr int kWaitFactor = 2;
   std::optional<std::size_t> best;
   std::optional<std::size_t> allowed;
   std::optional<std::size_t> unknown;
@@ -104,10 +100,6 @@ std::size_t PathScheduler::path_for_lone_frame(std::size_t ip) {
   if (path.last_burst_end.after(arrived)) return ip;
   path.last_burst_end = arrived;  // stays near, since numbers wrap around
   return ethertype;
-}
-
-bool PathScheduler::window_below(std::size_t path, std::size_t frames) const {
-  return paths_[path].recovery.congestion().window() < frames;
 }
 
 Time PathScheduler::resume_at(Time now) const {

@@ -55,8 +55,6 @@ class PathScheduler {
   /// The path for one frame that leaves alone, is no retransmission and not longer than kEthertypeFrameMax: this
   /// IP path or the EtherType path beside it.
   std::size_t path_for_lone_frame(std::size_t ip);
-  /// True if the peer's acknowledgements of this path come too late unless each burst asks for one.
-  bool window_below(std::size_t path, std::size_t frames) const;
   /// Frames left on this IP path that no later frame may overtake.
   void on_burst_sent(std::size_t ip, TransmissionNumber last) { paths_[ip].last_burst_end = last; }
   void on_link_full(std::size_t ip) { paths_[ip].link_full = true; }

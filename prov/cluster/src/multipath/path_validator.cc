@@ -1,11 +1,8 @@
 #include "multipath/path_validator.h"
 
+#include <algorithm>
+
 namespace cluster::multipath {
-namespace {
-
-constexpr unsigned kDoublingsMax = 9;  ///< from kChallengeIntervalMin beyond kChallengeIntervalMax
-
-}  // namespace
 
 PathValidator::Event PathValidator::on_acked(Time now, Time sent_at) {
   unanswered_ = 0;
@@ -50,6 +47,7 @@ PathValidator::Event PathValidator::on_challenge_sent(Time now) {
 }
 
 Duration PathValidator::interval() const {
+  constexpr unsigned kDoublingsMax = 9;  // from kChallengeIntervalMin beyond kChallengeIntervalMax
   return std::min<Duration>(kChallengeIntervalMin * (1 << std::min(challenges_, kDoublingsMax)),
                             kChallengeIntervalMax);
 }

@@ -19,7 +19,6 @@
 // failure. There is no timer: challenges leave beside the flow's own frames, so an idle flow sends none.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"

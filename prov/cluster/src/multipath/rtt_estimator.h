@@ -4,6 +4,8 @@
 // did not run for a while makes long ones, so in the smoothed time one sample counts at most kOutlierFactor times the estimate.
 #pragma once
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace cluster::multipath {
@@ -39,5 +41,25 @@ class RttEstimator {
   Duration deviation_{0};
   Duration latest_{0};
 };
+
+inline void RttEstimator::sample(Duration measured) {
+  measured = std::max<Duration>(measured, 1ns);
+  latest_ = measured;
+  samples_ = std::min(samples_ + 1, kSamplesMin);
+  if (smoothed_ == Duration::zero()) {
+    smoothed_ = measured;
+    deviation_ = measured / 2;
+    return;
+  }
+  measured = std::min(measured, smoothed_ * kOutlierFactor + 1us);
+  const Duration error = measured > smoothed_ ? measured - smoothed_ : smoothed_ - measured;
+  deviation_ += (error - deviation_) / 4;
+  smoothed_ = std::max<Duration>(smoothed_ + (measured - smoothed_) / 8, 1ns);
+}
+
+inline Duration RttEstimator::rto() const {
+  if (!measured()) return kRtoInitial;
+  return std::clamp(rto_unclamped(), established() ? kRtoMin : kRtoInitial, kRtoMax);
+}
 
 }  // namespace cluster::multipath

@@ -50,7 +50,7 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
 /// small.
 bool FrameSelector::wants_ack(const Selection& selection) const {
   if (!handshake_.peer_has_opening() || selection.retransmissions) return true;
-  return selection.frames_left ? paths_.scheduler().window_below(selection.path, kSmallWindow)
+  return selection.frames_left ? paths_[selection.path].recovery.congestion().window() < kSmallWindow
                                : selection.completion_awaited;
 }
 
