@@ -12,56 +12,6 @@ bool same_bits(ConstBytes a, ConstBytes b, unsigned bits) {
   return rest == 0 || std::to_integer<unsigned>(a[whole] ^ b[whole]) >> (8 - rest) == 0;
 }
 
-class AddressPairing {
- public:
-  AddressPairing(std::span<const Rail> rails, std::span<const SocketAddress> peer, const PathCandidate& first)
-      : rails_(rails), peer_(peer), first_(first), used_(peer.size()) {
-    mark_used(first.to);
-  }
-
-  std::vector<PathCandidate> paths() {
-    for (std::size_t link = 0; link < rails_.size(); ++link) {
-      if (link != first_.link) add_for(link);
-    }
-    for (std::size_t i = 0; i < peer_.size(); ++i) {
-      if (!used_[i]) add(rail_towards(rails_, peer_[i]), peer_[i]);
-    }
-    return std::move(paths_);
-  }
-
- private:
-  /// The best address for a rail: of its subnet, else not paired yet, else of the same place in the list.
-  void add_for(std::size_t link) {
-    const SocketAddress* best = nullptr;
-    int best_score = -1;
-    for (std::size_t i = 0; i < peer_.size(); ++i) {
-      if (peer_[i].family() != rails_[link].address.family()) continue;
-      const int score =
-          (in_subnet(rails_[link], peer_[i]) ? 4 : 0) + (used_[i] ? 0 : 2) + (i == link ? 1 : 0);
-      if (score > best_score) best = &peer_[i];
-      best_score = std::max(best_score, score);
-    }
-    if (best != nullptr) add(static_cast<std::uint8_t>(link), *best);
-  }
-
-  void add(std::uint8_t link, const SocketAddress& to) {
-    mark_used(to);
-    if (rails_[link].address.family() != to.family() || paths_.size() + 1 >= kPathsMax) return;
-    paths_.push_back({link, to});
-  }
-
-  void mark_used(const SocketAddress& address) {
-    const auto found = std::find(peer_.begin(), peer_.end(), address);
-    if (found != peer_.end()) used_[static_cast<std::size_t>(found - peer_.begin())] = true;
-  }
-
-  std::span<const Rail> rails_;
-  std::span<const SocketAddress> peer_;
-  const PathCandidate& first_;
-  std::vector<bool> used_;
-  std::vector<PathCandidate> paths_;
-};
-
 }  // namespace
 
 bool in_subnet(const Rail& rail, const SocketAddress& address) {
@@ -81,9 +31,38 @@ bool is_local_address(std::span<const Rail> rails, const SocketAddress& address)
                      [&](const Rail& rail) { return rail.address.same_host(address); });
 }
 
-std::vector<PathCandidate> further_paths(std::span<const Rail> rails, std::span<const SocketAddress> peer,
-                                         const PathCandidate& first) {
-  return rails.empty() ? std::vector<PathCandidate>{} : AddressPairing(rails, peer, first).paths();
+std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<const SocketAddress> peer,
+                                      const link::Path& first) {
+  if (rails.empty()) return {};
+  std::vector<link::Path> paths;
+  std::vector<bool> used(peer.size());
+  const auto mark_used = [&](const SocketAddress& address) {
+    const auto found = std::ranges::find(peer, address);
+    if (found != peer.end()) used[static_cast<std::size_t>(found - peer.begin())] = true;
+  };
+  const auto add = [&](std::size_t link, const SocketAddress& to) {
+    mark_used(to);
+    if (rails[link].address.family() != to.family() || paths.size() + 1 >= kPathsMax) return;
+    paths.push_back({to, {}, false, static_cast<std::uint8_t>(link)});
+  };
+  mark_used(first.to);
+  for (std::size_t link = 0; link < rails.size(); ++link) {
+    if (link == first.link) continue;
+    // The best address for a rail: of its subnet, else not paired yet, else of the same place in the list.
+    const SocketAddress* best = nullptr;
+    int best_score = -1;
+    for (std::size_t i = 0; i < peer.size(); ++i) {
+      if (peer[i].family() != rails[link].address.family()) continue;
+      const int score = (in_subnet(rails[link], peer[i]) ? 4 : 0) + (used[i] ? 0 : 2) + (i == link ? 1 : 0);
+      if (score > best_score) best = &peer[i];
+      best_score = std::max(best_score, score);
+    }
+    if (best != nullptr) add(link, *best);
+  }
+  for (std::size_t i = 0; i < peer.size(); ++i) {
+    if (!used[i]) add(rail_towards(rails, peer[i]), peer[i]);
+  }
+  return paths;
 }
 
 }  // namespace cluster::multipath

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/address.h"
+#include "link/link.h"
 
 namespace cluster::multipath {
 
@@ -20,13 +21,6 @@ struct Rail {
   SocketAddress address;
   unsigned prefix_bits = 0;  ///< of its subnet; 0: unknown
   std::string label;         ///< for the log
-};
-
-/// A rail, by its number, and an address of the peer (RFC 8445 calls it a candidate pair).
-struct PathCandidate {
-  std::uint8_t link = 0;
-  SocketAddress to;
-  friend bool operator==(const PathCandidate&, const PathCandidate&) = default;
 };
 
 inline constexpr std::size_t kPathsMax = 8;  ///< IP paths to one peer
@@ -41,8 +35,9 @@ std::uint8_t rail_towards(std::span<const Rail> rails, const SocketAddress& addr
 /// this node: the peer runs here, or both sides have a private network with the same numbers.
 bool is_local_address(std::span<const Rail> rails, const SocketAddress& address);
 
-/// The paths beside `first`, at most kPathsMax - 1. `peer` are the peer's addresses in the peer's order.
-std::vector<PathCandidate> further_paths(std::span<const Rail> rails, std::span<const SocketAddress> peer,
-                                         const PathCandidate& first);
+/// The paths beside `first`, at most kPathsMax - 1 (RFC 8445 calls them candidate pairs). `peer` are the
+/// peer's addresses in the peer's order.
+std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<const SocketAddress> peer,
+                                      const link::Path& first);
 
 }  // namespace cluster::multipath

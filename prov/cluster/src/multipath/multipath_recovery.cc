@@ -35,9 +35,8 @@ void MultipathRecovery::credit_spurious(Time now, std::size_t path, std::size_t 
 }
 
 void MultipathRecovery::on_ack(Time now, const AckInfo& ack) {
-  const bool outdated = any_ack_ && ack.largest_acked.before(largest_acked_);
+  const bool outdated = largest_acked_ && ack.largest_acked.before(*largest_acked_);
   if (!outdated) largest_acked_ = ack.largest_acked;
-  any_ack_ = true;
   if (ack.spurious != 0) credit_spurious(now, ack);
   const PathRecovery::AckContext context{paths_.size() == 1, paths_.ip_paths() > 1, outdated};
   Time last_acked_sent_at{};
@@ -45,7 +44,7 @@ void MultipathRecovery::on_ack(Time now, const AckInfo& ack) {
     const PathRecovery::Arrival arrival = path->recovery.on_ack(now, ack, context);
     last_acked_sent_at = std::max(last_acked_sent_at, arrival.last_acked_sent_at);
     if (arrival.largest_acked_sent_at)
-      log_.report(*path, path->validator.on_acked(now, *arrival.largest_acked_sent_at));
+      paths_.report(*path, path->validator.on_acked(now, *arrival.largest_acked_sent_at));
   }
   if (context.sole) return;
   for (const auto& path : paths_) path->recovery.on_passed(now, last_acked_sent_at);

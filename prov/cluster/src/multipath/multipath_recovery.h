@@ -22,7 +22,6 @@
 
 #include "base/sequence.h"
 #include "base/units.h"
-#include "multipath/path_log.h"
 #include "multipath/path_scheduler.h"
 #include "multipath/path_state.h"
 
@@ -30,24 +29,15 @@ namespace cluster::multipath {
 
 class MultipathRecovery {
  public:
-  MultipathRecovery(PathList& paths, const PathScheduler& scheduler, const PathLog& log)
-      : paths_(paths), scheduler_(scheduler), log_(log) {}
+  MultipathRecovery(PathList& paths, const PathScheduler& scheduler) : paths_(paths), scheduler_(scheduler) {}
 
-  /// `count` frames have left, with sequences and transmission numbers from these on.
-  void on_sent(Time now, std::size_t path, Sequence sequence, TransmissionNumber transmission,
-               std::size_t count = 1) {
-    paths_[path].recovery.on_sent(now, sequence, transmission, count);
-  }
   /// The frame whose latest transmission, on this path, is `last` is sent again as `next`: call before
-  /// on_sent(). `probe`: it was not found lost, but repeated by a tail loss probe or timeout.
+  /// PathRecovery::on_sent(). `probe`: it was not found lost, but repeated by a tail loss probe or timeout.
   void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next, bool probe);
   /// The peer will report a spurious retransmission, which it was not.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
 
-  /// For all frames that are acknowledged for the first time; then on_ack().
-  void on_frame_acked(std::size_t path, const AckedFrame& frame) {
-    paths_[path].recovery.on_frame_acked(frame);
-  }
+  /// After PathRecovery::on_frame_acked() of all frames that are acknowledged for the first time.
   void on_ack(Time now, const AckInfo& ack);
 
   /// Appends the frames that are lost by now. Losing the PMTU probe says nothing of congestion (RFC 8899 3).
@@ -88,9 +78,7 @@ class MultipathRecovery {
 
   PathList& paths_;
   const PathScheduler& scheduler_;
-  const PathLog& log_;
-  bool any_ack_ = false;
-  TransmissionNumber largest_acked_;
+  std::optional<TransmissionNumber> largest_acked_;
   std::vector<Retransmission> retransmissions_;  ///< the last ones; few, so that an idle flow stays small
 };
 

@@ -12,11 +12,7 @@ static_assert(kPathsMax == wire::kRailsMax, "an opening lists as many addresses 
 
 PathManager::PathManager(std::span<const Rail> rails, const link::Path& first, std::size_t window_max,
                          Log& log)
-    : rails_(rails),
-      log_(rails, log),
-      paths_(window_max),
-      scheduler_(paths_),
-      recovery_(paths_, scheduler_, log_) {
+    : rails_(rails), paths_(rails, window_max, log), scheduler_(paths_), recovery_(paths_, scheduler_) {
   paths_.add(first, State::validated);
 }
 
@@ -45,9 +41,8 @@ void PathManager::join(std::span<const SocketAddress> peer) {
   for (const SocketAddress& address : peer) {
     if (!is_local_address(rails_, address)) peer_.push_back(address);
   }
-  const link::Path& first = paths_[0].address;
-  for (const PathCandidate& candidate : further_paths(rails_, peer_, {first.link, first.to})) {
-    paths_.add({candidate.to, {}, false, candidate.link}, State::unvalidated);
+  for (const link::Path& path : further_paths(rails_, peer_, paths_[0].address)) {
+    paths_.add(path, State::unvalidated);
   }
 }
 
@@ -91,7 +86,7 @@ std::optional<PathManager::Challenge> PathManager::challenge_due(Time now) const
   for (std::size_t i = 0; i < paths_.size(); ++i) {
     const PathState& path = paths_[i];
     if (path.is_ethertype() || !path.validator.challenge_due(now)) continue;
-    return Challenge{i, challenge_address(path), path.validator.proven()};
+    return Challenge{i, challenge_address(path)};
   }
   return std::nullopt;
 }
@@ -119,7 +114,7 @@ std::optional<PathManager::Challenge> PathManager::ethertype_challenge_due(Time 
 }
 
 void PathManager::on_challenge_sent(Time now, std::size_t path) {
-  log_.report(paths_[path], paths_[path].validator.on_challenge_sent(now));
+  paths_.report(paths_[path], paths_[path].validator.on_challenge_sent(now));
 }
 
 /// The path that leads there; else one by that rail that has never worked, whose address was a guess.
@@ -149,7 +144,7 @@ void PathManager::on_response(Time now, const link::Path& from, bool by_engine) 
   if (from.mac_known || path.address.to != from.to) paths_.set_address(*number, from);
   const auto known = std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to);
   if (by_engine && known == validated_addresses_.end()) validated_addresses_.push_back(from.to);
-  log_.report(path, path.validator.on_response(now));
+  paths_.report(path, path.validator.on_response(now));
 }
 
 bool PathManager::on_path_error(Time now, const link::PathError& error) {

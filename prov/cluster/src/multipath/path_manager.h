@@ -22,12 +22,22 @@
 #include "base/log.h"
 #include "link/link.h"
 #include "multipath/multipath_recovery.h"
-#include "multipath/path_log.h"
 #include "multipath/path_scheduler.h"
 #include "multipath/path_state.h"
-#include "multipath/path_stats.h"
 
 namespace cluster::multipath {
+
+/// A copy for reports of what is known of an IP path, the EtherType path beside it included.
+struct PathStats {
+  std::size_t link = 0;    ///< by which of this side's links
+  SocketAddress to;        ///< the peer's address there
+  Duration round_trip{0};  ///< smoothed, of the one that was used last; 0: not measured yet
+  Duration reply_longest{0};
+  std::size_t window = 0;     ///< frames that may be in flight at once...
+  std::size_t in_flight = 0;  ///< ...and those that are
+  bool up = true;             ///< validated
+  bool ethertype = false;     ///< frames that leave alone take the EtherType path
+};
 
 class PathManager {
  public:
@@ -61,7 +71,6 @@ class PathManager {
   struct Challenge {
     std::size_t path = 0;
     link::Path to;
-    bool proven = false;  ///< it worked before, so the peer's host may answer instead of its engine
   };
   std::optional<Challenge> challenge_due(Time now) const;
   std::optional<Challenge> ethertype_challenge_due(Time now);
@@ -86,7 +95,6 @@ class PathManager {
   static constexpr unsigned kSinglePathArrivals = 64;
 
   std::span<const Rail> rails_;
-  PathLog log_;
   PathList paths_;
   PathScheduler scheduler_;
   MultipathRecovery recovery_;

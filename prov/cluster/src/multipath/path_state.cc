@@ -48,6 +48,23 @@ Time PathList::last_sent_at(std::size_t ip) const {
                                             : std::max(by_ip, paths_[path.companion]->recovery.sent_at());
 }
 
+void PathList::report(const PathState& path, PathValidator::Event event) const {
+  if (event == PathValidator::Event::none || path.is_ethertype()) return;
+  const std::string rail = path.address.link < rails_.size() ? rails_[path.address.link].label : "";
+  const std::string to = path.address.to.text();
+  if (event == PathValidator::Event::works) {
+    log_.info("rail %s to %s works", rail.c_str(), to.c_str());
+  } else if (path.validator.proven()) {
+    log_.warn("rail %s to %s does not answer; frames take the others until it answers again", rail.c_str(),
+              to.c_str());
+  } else {
+    log_.warn(
+        "rail %s does not reach %s and is left out: cabled to another network, or a firewall or smaller MTU "
+        "between; see FI_CLUSTER_RAILS",
+        rail.c_str(), to.c_str());
+  }
+}
+
 std::size_t PathList::footprint() const {
   std::size_t bytes = paths_.capacity() * sizeof paths_.front();
   for (const auto& path : paths_) bytes += sizeof *path + path->recovery.losses().footprint();

@@ -11,8 +11,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "base/log.h"
 #include "link/link.h"
 #include "multipath/address_pairing.h"
 #include "multipath/path_recovery.h"
@@ -43,7 +45,9 @@ class PathList {
   /// IP paths and the EtherType paths beside them.
   static constexpr std::size_t kMax = 2 * kPathsMax;
 
-  explicit PathList(std::size_t window_max) : window_max_(window_max) {}
+  /// `rails` are this side's interfaces by number of link.
+  PathList(std::span<const Rail> rails, std::size_t window_max, Log& log)
+      : rails_(rails), log_(log), window_max_(window_max) {}
 
   std::size_t size() const { return paths_.size(); }
   std::size_t ip_paths() const { return ip_paths_; }
@@ -68,10 +72,15 @@ class PathList {
   std::size_t ip_path_of(std::size_t number) const {
     return paths_[number]->is_ethertype() ? paths_[number]->companion : number;
   }
+  /// Logs the event, if it is one. EtherType paths are not reported: a network that does not let their frames
+  /// through is no fault.
+  void report(const PathState& path, PathValidator::Event event) const;
   /// Bytes of memory they hold.
   std::size_t footprint() const;
 
  private:
+  std::span<const Rail> rails_;
+  Log& log_;
   std::size_t window_max_;
   std::size_t ip_paths_ = 0;
   std::vector<std::unique_ptr<PathState>> paths_;

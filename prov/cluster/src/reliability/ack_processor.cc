@@ -41,15 +41,14 @@ std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
   std::size_t acked = 0;
   const auto on_acked = [&](Sequence s, SentFrame& frame) {
     ++acked;
-    paths_.recovery().on_frame_acked(frame.path,
-                                     {s, frame.transmission, frame.sent_at, frame.sendings == 1});
+    paths_[frame.path].recovery.on_frame_acked({s, frame.transmission, frame.sent_at, frame.sendings == 1});
     for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, view.ack);
     frame_size_.on_acked(s);
     queue_.recycle(std::move(frame.body));
   };
   const auto on_run_acked = [&](const AckedStretch& stretch) {
     acked += stretch.frames.count;
-    paths_.recovery().on_frame_acked(stretch.path, stretch.frames);
+    paths_[stretch.path].recovery.on_frame_acked(stretch.frames);
     if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, view.ack);
   };
   queue_.window().acknowledge(view.ack, view.has_ranges ? &view.ranges : nullptr, on_acked, on_run_acked);

@@ -42,7 +42,7 @@ struct PathManagerTest : testing::Test {
     const TransmissionNumber transmission{static_cast<std::uint32_t>(sent.size() + 1)};
     const Sequence sequence{static_cast<std::uint32_t>(sent.size())};
     sent.push_back({path, Time(at), true});
-    paths.recovery().on_sent(Time(at), path, sequence, transmission);
+    paths[path].recovery.on_sent(Time(at), sequence, transmission);
   }
   /// An acknowledgement of these frames, of which the last arrived last.
   void acknowledge(Duration at, const std::vector<std::uint32_t>& frames, Duration delay = 0ns) {
@@ -50,7 +50,7 @@ struct PathManagerTest : testing::Test {
       Sent& one = sent[frame];
       if (!one.in_flight) continue;
       one.in_flight = false;
-      paths.recovery().on_frame_acked(one.path, {{frame}, {frame + 1}, one.at, true});
+      paths[one.path].recovery.on_frame_acked({{frame}, {frame + 1}, one.at, true});
     }
     const std::uint32_t last = frames.back();
     paths.recovery().on_ack(Time(at), {.largest_acked = {last + 1},

@@ -241,12 +241,12 @@ TEST_F(PathManagerTest, ASpuriousRetransmissionConcernsThePathThatHadCarriedTheF
     return paths[path].recovery.losses().reorder_window(paths[path].recovery.reply_time());
   };
   for (const std::size_t path : {1u, 2u}) paths[path].recovery.sample(Time{}, 100us, 100us);
-  paths.recovery().on_sent(Time(1ms), 1, {0}, {1});
-  paths.recovery().on_sent(Time(1ms), 2, {1}, {2});
+  paths[1].recovery.on_sent(Time(1ms), {0}, {1});
+  paths[2].recovery.on_sent(Time(1ms), {1}, {2});
   paths.recovery().on_retransmit(1, {1}, {3}, false);
-  paths.recovery().on_sent(Time(2ms), 2, {0}, {3});
+  paths[2].recovery.on_sent(Time(2ms), {0}, {3});
   paths.recovery().on_retransmit(2, {2}, {4}, false);
-  paths.recovery().on_sent(Time(2ms), 1, {1}, {4});
+  paths[1].recovery.on_sent(Time(2ms), {1}, {4});
   ASSERT_EQ(reorder_window(1), 25us);
   paths.recovery().on_ack(Time(2ms + 100us), {.largest_acked = {3},
                                               .known_end = {0},

@@ -20,13 +20,13 @@ struct FrameSelectorTest : testing::Test {
   void send(Sequence s) {
     ++transmission;
     queue.window().on_sent(s, transmission, Time(1ms));
-    paths.recovery().on_sent(Time(1ms), 0, s, transmission);
+    paths[0].recovery.on_sent(Time(1ms), s, transmission);
   }
   /// Fills the congestion window.
   void fill_path() {
     while (paths[0].recovery.has_window()) {
       ++transmission;
-      paths.recovery().on_sent(Time(1ms), 0, {transmission.value + 1000}, transmission);
+      paths[0].recovery.on_sent(Time(1ms), {transmission.value + 1000}, transmission);
     }
   }
   std::vector<std::uint32_t> select() {
