@@ -114,7 +114,11 @@ struct Geometry {
   std::size_t slots_begin() const { return sizeof(RingControl); }
   std::size_t arena_begin() const { return slots_begin() + slots * sizeof(Slot); }
   std::size_t refusals_begin() const { return arena_begin() + arena_bytes; }
-  std::size_t total_bytes() const { return refusals_begin() + slots * sizeof(std::uint64_t); }
+  /// Whole pages.
+  std::size_t total_bytes() const {
+    const std::size_t end = refusals_begin() + slots * sizeof(std::uint64_t);
+    return (end + sizeof(RingControl) - 1) / sizeof(RingControl) * sizeof(RingControl);
+  }
   /// Longest payload of one segment, bytes.
   std::size_t payload_max() const { return std::min(arena_bytes / 8, kPieceBytes); }
 
