@@ -1,60 +1,33 @@
 #include "base/bytes.h"
 
-#include <algorithm>
-
 namespace cluster {
 
 void Gather::copy_to(std::byte* target) const {
-  std::size_t skip = offset;
-  std::size_t left = length;
-  for (const ConstBytes& slice : slices) {
-    if (left == 0) return;
-    if (skip >= slice.size()) {
-      skip -= slice.size();
-      continue;
-    }
-    const std::size_t part = std::min(slice.size() - skip, left);
-    std::memcpy(target, slice.data() + skip, part);
-    target += part;
-    left -= part;
-    skip = 0;
-  }
+  each_piece(slices, offset, length, [&](ConstBytes piece) {
+    std::memcpy(target, piece.data(), piece.size());
+    target += piece.size();
+    return true;
+  });
 }
 
 std::size_t Gather::pieces(std::span<ConstBytes> parts) const {
-  std::size_t skip = offset;
-  std::size_t left = length;
   std::size_t count = 0;
-  for (const ConstBytes& slice : slices) {
-    if (left == 0) break;
-    if (skip >= slice.size()) {
-      skip -= slice.size();
-      continue;
-    }
-    if (count == parts.size()) return 0;
-    const std::size_t part = std::min(slice.size() - skip, left);
-    parts[count++] = slice.subspan(skip, part);
-    left -= part;
-    skip = 0;
-  }
-  return count;
+  const std::size_t left = each_piece(slices, offset, length, [&](ConstBytes piece) {
+    if (count == parts.size()) return false;
+    parts[count++] = piece;
+    return true;
+  });
+  return left == 0 ? count : 0;
 }
 
 std::size_t scatter(std::span<const Bytes> slices, std::size_t offset, ConstBytes data) {
-  std::size_t copied = 0;
-  for (const Bytes& slice : slices) {
-    if (data.empty()) break;
-    if (offset >= slice.size()) {
-      offset -= slice.size();
-      continue;
-    }
-    const std::size_t part = std::min(slice.size() - offset, data.size());
-    std::memcpy(slice.data() + offset, data.data(), part);
-    copied += part;
-    data = data.subspan(part);
-    offset = 0;
-  }
-  return copied;
+  const std::byte* source = data.data();
+  const std::size_t left = each_piece(slices, offset, data.size(), [&](Bytes piece) {
+    std::memcpy(piece.data(), source, piece.size());
+    source += piece.size();
+    return true;
+  });
+  return data.size() - left;
 }
 
 }  // namespace cluster

@@ -2,6 +2,7 @@
 // the caller keeps it alive.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,25 @@ namespace cluster {
 
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
+
+/// Calls visit(piece) for the contiguous pieces of the `length` bytes at position `offset` of the concatenation
+/// of `slices`, until it answers false. Returns how many bytes are left then, or when the slices end.
+template <typename Slice, typename Visitor>
+std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length,
+                       Visitor&& visit) {
+  for (const Slice& slice : slices) {
+    if (length == 0) break;
+    if (offset >= slice.size()) {
+      offset -= slice.size();
+      continue;
+    }
+    const Slice piece = slice.subspan(offset, std::min(slice.size() - offset, length));
+    if (!visit(piece)) break;
+    length -= piece.size();
+    offset = 0;
+  }
+  return length;
+}
 
 /// `length` bytes that begin `offset` bytes into the concatenation of `slices`.
 /// Invariant (the caller's): offset + length is at most the sum of the slices.

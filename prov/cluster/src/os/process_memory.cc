@@ -2,7 +2,6 @@
 
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 
 namespace cluster::os {
@@ -10,78 +9,67 @@ namespace {
 
 constexpr std::size_t kPartsMax = 16;
 
+using Copy = decltype(&::process_vm_readv);
+
 /// The window [offset, offset + length) of scattered memory in the kernel's form.
 struct Window {
   std::array<iovec, 1 + kPartsMax> parts;
-  std::size_t count = 0;
+  std::size_t count;
   std::size_t left;  ///< bytes that found no part
 
   template <typename Slice>
-  Window(std::span<const Slice> slices, std::size_t offset, std::size_t length, std::size_t first = 0)
-      : count(first), left(length) {
-    for (const Slice& slice : slices) {
-      if (left == 0 || count == parts.size()) return;
-      if (offset >= slice.size()) {
-        offset -= slice.size();
-        continue;
-      }
-      const std::size_t size = std::min(left, slice.size() - offset);
-      parts[count++] = {const_cast<std::byte*>(slice.data()) + offset, size};
-      left -= size;
-      offset = 0;
-    }
-  }
+  Window(std::span<const Slice> slices, std::size_t offset, std::size_t length, std::size_t first)
+      : count(first), left(each_piece(slices, offset, length, [this](const Slice& piece) {
+          if (count == parts.size()) return false;
+          parts[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
+          return true;
+        })) {}
 };
 
 iovec there(std::uint64_t address, std::size_t length) { return {reinterpret_cast<void*>(address), length}; }
 
-bool whole(ssize_t copied, std::size_t length) {
-  return copied >= 0 && static_cast<std::size_t>(copied) == length;
+template <typename Slice>
+bool copy(Copy call, int process, std::uint64_t address, std::span<const Slice> slices, std::size_t offset,
+          std::size_t length) {
+  const Window here(slices, offset, length, 0);
+  const iovec remote = there(address, length);
+  return here.left == 0 &&
+         call(process, here.parts.data(), here.count, &remote, 1, 0) == static_cast<ssize_t>(length);
 }
 
-/// Of a copy whose first piece was `word`, of the guard.
-GuardedCopy outcome(ssize_t copied, std::size_t word, std::size_t length) {
-  if (copied < static_cast<ssize_t>(word)) return GuardedCopy::no_process;
-  return whole(copied, word + length) ? GuardedCopy::whole : GuardedCopy::cut_short;
+/// The first piece is the word of the guard page at guard.address, which ends up as guard.value here.
+template <typename Slice>
+GuardedCopy copy_guarded(Copy call, int process, const GuardMark& guard, std::uint64_t address,
+                         std::span<const Slice> slices, std::size_t offset, std::size_t length) {
+  Window here(slices, offset, length, 1);
+  if (here.left > 0) return GuardedCopy::cut_short;
+  std::uint64_t word = 0;
+  here.parts[0] = {&word, sizeof word};
+  const iovec remote[] = {there(guard.address, sizeof word), there(address, length)};
+  const ssize_t copied = call(process, here.parts.data(), here.count, remote, 2, 0);
+  if (word != guard.value || copied < static_cast<ssize_t>(sizeof word)) return GuardedCopy::no_process;
+  return copied == static_cast<ssize_t>(sizeof word + length) ? GuardedCopy::whole : GuardedCopy::cut_short;
 }
 
 }  // namespace
 
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length) {
-  const Window here(slices, offset, length);
-  const iovec remote = there(address, length);
-  return here.left == 0 &&
-         whole(::process_vm_readv(process, here.parts.data(), here.count, &remote, 1, 0), length);
+  return copy(::process_vm_readv, process, address, slices, offset, length);
 }
 
 bool write_process(int process, std::uint64_t address, const Gather& source) {
-  const Window here(source.slices, source.offset, source.length);
-  const iovec remote = there(address, source.length);
-  return here.left == 0 &&
-         whole(::process_vm_writev(process, here.parts.data(), here.count, &remote, 1, 0), source.length);
+  return copy(::process_vm_writev, process, address, source.slices, source.offset, source.length);
 }
 
 GuardedCopy read_guarded(int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Bytes> slices, std::size_t offset, std::size_t length) {
-  Window here(slices, offset, length, 1);
-  if (here.left > 0) return GuardedCopy::cut_short;
-  std::uint64_t seen = 0;
-  here.parts[0] = {&seen, sizeof seen};
-  const iovec remote[] = {there(guard.address, sizeof seen), there(address, length)};
-  const ssize_t copied = ::process_vm_readv(process, here.parts.data(), here.count, remote, 2, 0);
-  if (seen != guard.value) return GuardedCopy::no_process;
-  return outcome(copied, sizeof seen, length);
+  return copy_guarded(::process_vm_readv, process, guard, address, slices, offset, length);
 }
 
 GuardedCopy write_guarded(int process, const GuardMark& guard, std::uint64_t address, const Gather& source) {
-  Window here(source.slices, source.offset, source.length, 1);
-  if (here.left > 0) return GuardedCopy::cut_short;
-  std::uint64_t word = 0;
-  here.parts[0] = {&word, sizeof word};
-  const iovec remote[] = {there(guard.write_address(), sizeof word), there(address, source.length)};
-  const ssize_t copied = ::process_vm_writev(process, here.parts.data(), here.count, remote, 2, 0);
-  return outcome(copied, sizeof word, source.length);
+  return copy_guarded(::process_vm_writev, process, {guard.write_address(), 0}, address, source.slices,
+                      source.offset, source.length);
 }
 
 }  // namespace cluster::os
