@@ -3,7 +3,6 @@
 #include <linux/if_packet.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -62,26 +61,10 @@ PacketSender::PacketSender(Descriptor socket, const Origin& origin, const Packet
       batch_(settings.offload) {}
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
-  std::size_t sent = 0;
-  while (sent < frames.size()) {
-    const auto rest = frames.subspan(sent);
-    build(rest.first(std::min(rest.size(), link::kBurstMax)));
-    const SendBatch::Outcome outcome = batch_.submit(socket_.number(), counters_);
-    sent += outcome.frames;
-    if (outcome.buffers_full) break;
-  }
-  return sent;
-}
-
-void PacketSender::build(std::span<const link::OutFrame> frames) {
-  batch_.clear();
-  for (std::size_t i = 0; !frames.empty(); ++i) {
-    // The kernel does not check the size of a segment, only that of a frame on its own (EMSGSIZE).
-    const bool super = batch_.offload() && frames[0].size <= segment_max_;
-    const std::size_t count = super ? run_length(frames) : 1;
-    open_message(frames.first(count), headers_[i].data());
-    frames = frames.subspan(count);
-  }
+  // The kernel does not check the size of a segment, only that of a frame on its own (EMSGSIZE).
+  return batch_.send(
+      frames, segment_max_, socket_.number(), counters_,
+      [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, headers_[i].data()); });
 }
 
 void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* header) {

@@ -36,7 +36,6 @@ class PacketSender {
  private:
   PacketSender(Descriptor socket, const Origin& origin, const PacketSenderSettings& settings,
                Counters& counters);
-  void build(std::span<const link::OutFrame> frames);
   void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
   static constexpr std::size_t kVnetBytes = 10;

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -46,6 +47,27 @@ class SendBatch {
   void add_pieces(std::span<const link::OutFrame> frames);
 
   Outcome submit(int socket, Counters& counters);
+
+  /// As Link::send_burst(): batch by batch. open_message(run, i) builds the i-th message of a batch for a run of
+  /// frames; those longer than `segment_max` are no part of a super-datagram.
+  template <typename OpenMessage>
+  std::size_t send(std::span<const link::OutFrame> frames, std::size_t segment_max, int socket,
+                   Counters& counters, OpenMessage&& open_message) {
+    std::size_t sent = 0;
+    while (sent < frames.size()) {
+      clear();
+      auto rest = frames.subspan(sent, std::min(frames.size() - sent, link::kBurstMax));
+      for (std::size_t i = 0; !rest.empty(); ++i) {
+        const std::size_t count = offload_ && rest[0].size <= segment_max ? run_length(rest) : 1;
+        open_message(rest.first(count), i);
+        rest = rest.subspan(count);
+      }
+      const Outcome outcome = submit(socket, counters);
+      sent += outcome.frames;
+      if (outcome.buffers_full) break;
+    }
+    return sent;
+  }
 
  private:
   enum class Verdict { repeat, stop, drop, rebuild };

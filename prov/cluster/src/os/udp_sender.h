@@ -24,14 +24,12 @@ class UdpSender {
   std::size_t send(std::span<const link::OutFrame> frames);
 
  private:
-  /// Puts runs into the batch until it is full; a prefix of `frames`.
-  void build(std::span<const link::OutFrame> frames);
-  void open_message(std::span<const link::OutFrame> run, std::size_t slot);
-
   struct Slot {
     sockaddr_storage address;
     alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint16_t))> control;
   };
+
+  void open_message(std::span<const link::OutFrame> run, Slot& slot);
 
   std::shared_ptr<UdpPort> port_;
   Counters& counters_;
