@@ -46,22 +46,6 @@ NextWake answer_some(int socket) {
   return {Duration::zero()};
 }
 
-class KeepAliveResponder {
- public:
-  KeepAliveResponder(std::shared_ptr<void> client, std::shared_ptr<UdpPort> port)
-      : port_(std::move(port)), client_(std::move(client)) {}
-  ~KeepAliveResponder() {
-    client_.reset();
-    port_->close_keep_alive_socket();
-  }
-  KeepAliveResponder(const KeepAliveResponder&) = delete;
-  KeepAliveResponder& operator=(const KeepAliveResponder&) = delete;
-
- private:
-  const std::shared_ptr<UdpPort> port_;
-  std::shared_ptr<void> client_;
-};
-
 }  // namespace
 
 std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, Log& log) {
@@ -69,7 +53,13 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
   const int socket = port->open_keep_alive_socket(error);
   std::shared_ptr<void> client;
   if (socket >= 0) client = start_progress_client([socket] { return answer_some(socket); }, error);
-  if (client != nullptr) return std::make_shared<KeepAliveResponder>(std::move(client), std::move(port));
+  if (client != nullptr) {
+    UdpPort* const its_port = port.get();
+    return {its_port, [port = std::move(port), client = std::move(client)](UdpPort*) mutable {
+              client.reset();  // before the socket that it reads
+              port->close_keep_alive_socket();
+            }};
+  }
   port->close_keep_alive_socket();
   log.warn("%s: no %s to answer keep-alives (%s); peers may take a busy process for dead",
            port->name().text().c_str(), socket < 0 ? "second socket" : "background thread",

@@ -1,5 +1,7 @@
 #include "os/progress_thread.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,7 +11,6 @@
 #include <mutex>
 #include <utility>
 
-#include "os/background_thread.h"
 #include "os/system_clock.h"
 #include "os/wait_set.h"
 
@@ -55,6 +56,32 @@ class ProgressThread {
   const pid_t process_ = getpid();
 };
 
+int create_thread(pthread_t& thread, std::size_t stack_bytes, void* (*run)(void*), void* argument) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (stack_bytes != 0) pthread_attr_setstacksize(&attributes, stack_bytes);
+  const int error = pthread_create(&thread, &attributes, run, argument);
+  pthread_attr_destroy(&attributes);
+  return error;
+}
+
+/// Detached, with a small stack and all signals blocked: those are delivered to threads of the application.
+/// 0 or an errno.
+int start_thread(void* (*run)(void*), void* argument) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int error = create_thread(thread, kStackBytes, run, argument);
+  // Thread-local storage of the application alone may take more.
+  if (error == EINVAL) error = create_thread(thread, 0, run, argument);
+  if (error == 0) pthread_setname_np(thread, "cluster-thread");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
 ProgressThread* ProgressThread::instance(int& error) {
   static std::mutex& mutex = *new std::mutex;
   static ProgressThread* thread = nullptr;
@@ -63,7 +90,7 @@ ProgressThread* ProgressThread::instance(int& error) {
   if (thread != nullptr && thread->of_this_process()) return thread;
   auto* const fresh = new ProgressThread;
   const auto body = [](void* self) -> void* { static_cast<ProgressThread*>(self)->serve(); };
-  error = fresh->open() ? start_background_thread("cluster-thread", kStackBytes, body, fresh) : EMFILE;
+  error = fresh->open() ? start_thread(body, fresh) : EMFILE;
   if (error != 0) {
     delete fresh;
     return nullptr;
@@ -129,28 +156,15 @@ void ProgressThread::watch(Client& client, int descriptor) {
   if (descriptor >= 0 && wait_set_->add(descriptor, &client)) client.watched = descriptor;
 }
 
-/// What start_progress_client() hands out.
-class ClientHandle {
- public:
-  ClientHandle(ProgressThread& thread, ProgressThread::Entry client) : thread_(thread), client_(client) {}
-  ~ClientHandle() {
-    // A forked child may have inherited the mutex locked, and shares the wait set with its parent.
-    if (thread_.of_this_process()) thread_.remove(client_);
-  }
-  ClientHandle(const ClientHandle&) = delete;
-  ClientHandle& operator=(const ClientHandle&) = delete;
-
- private:
-  ProgressThread& thread_;
-  const ProgressThread::Entry client_;
-};
-
 }  // namespace
 
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error) {
   ProgressThread* const thread = ProgressThread::instance(error);
   if (thread == nullptr) return nullptr;
-  return std::make_shared<ClientHandle>(*thread, thread->add(std::move(run)));
+  // A forked child may have inherited the mutex locked, and shares the wait set with its parent.
+  return {thread, [client = thread->add(std::move(run))](ProgressThread* its) {
+            if (its->of_this_process()) its->remove(client);
+          }};
 }
 
 }  // namespace cluster::os
