@@ -5,11 +5,26 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 namespace cluster::os {
 namespace {
 
 bool membarrier(int command) { return syscall(SYS_membarrier, command, 0, 0) == 0; }
+
+/// Longer than any store takes to become visible to other cores.
+constexpr auto kStoreSeen = std::chrono::milliseconds(1);
+
+bool join_threads() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
+
+/// A process that could register and is refused now was forked without its registration, or has entered a
+/// sandbox since.
+void fence_threads() {
+  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+  if (join_threads() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
+  std::this_thread::sleep_for(kStoreSeen);
+}
 
 }  // namespace
 
@@ -23,6 +38,11 @@ void fence_processes() {
     static std::atomic<int> anything{0};
     anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers know, too
   }
+}
+
+ThreadFence thread_fence() {
+  static const bool joined = join_threads();
+  return joined ? fence_threads : nullptr;
 }
 
 }  // namespace cluster::os

@@ -6,7 +6,12 @@
 //
 // A process takes part once it has called register_process_fence(). Where the kernel does not have it, or
 // forbids it, both sides execute fences of their own.
+//
+// Inside one process it is the same with a BiasedLock: a thread that takes one from its owner pays for the fence,
+// so that the owner need not.
 #pragma once
+
+#include "base/biased_lock.h"
 
 namespace cluster::os {
 
@@ -15,5 +20,8 @@ bool register_process_fence();
 
 /// A full fence in this thread and, if it has joined, in every thread that has joined anywhere.
 void fence_processes();
+
+/// A full fence in all threads of this process. Null where the kernel does not have it, or forbids it. Cheap.
+ThreadFence thread_fence();
 
 }  // namespace cluster::os

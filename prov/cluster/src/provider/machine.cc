@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "os/keep_alive_responder.h"
-#include "os/process_fence.h"
 #include "os/progress_thread.h"
 #include "provider/addressing.h"
 #include "provider/rail_opener.h"

@@ -6,10 +6,10 @@
 #include <memory>
 
 #include "api/platform.h"
+#include "os/process_fence.h"
 #include "os/processor_yield.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
-#include "os/thread_fence.h"
 #include "provider/counter_pool.h"
 #include "provider/endpoint_report.h"
 #include "provider/options.h"

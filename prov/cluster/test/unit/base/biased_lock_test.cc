@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "os/thread_fence.h"
+#include "os/process_fence.h"
 
 namespace cluster {
 namespace {
