@@ -40,6 +40,7 @@ struct Interface {
   long speed_mbit = -1;        ///< -1: unknown
   Kind kind = Kind::physical;
   std::vector<SocketAddress> addresses;  ///< port 0; usable unicast, v4 first, link-local v6 last
+  std::vector<unsigned> prefix_bits;     ///< of `addresses`, in their order
 };
 
 /// An address under which this node can be reached, and the interface that has it.

@@ -82,18 +82,25 @@ Interface read_link(ConstBytes message) {
   return interface;
 }
 
-/// What netlink does not report: the speed, and whether it is a radio.
-void read_device(int socket, Interface& interface) {
-  const std::size_t name_size = std::min<std::size_t>(interface.name.size(), IFNAMSIZ - 1);
-  iwreq wireless{};
-  std::memcpy(wireless.ifr_ifrn.ifrn_name, interface.name.data(), name_size);
-  if (ioctl(socket, SIOCGIWNAME, &wireless) == 0) interface.kind = Interface::Kind::wireless;
-  ethtool_cmd command{};
-  command.cmd = ETHTOOL_GSET;
+Descriptor open_socket() { return Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
+
+template <typename Answer>
+bool ask_driver(const Descriptor& socket, const std::string& interface, std::uint32_t command,
+                Answer& answer) {
+  answer.cmd = command;
   ifreq request{};
-  std::memcpy(request.ifr_name, interface.name.data(), name_size);
-  request.ifr_data = reinterpret_cast<char*>(&command);
-  if (ioctl(socket, SIOCETHTOOL, &request) != 0) return;
+  interface.copy(request.ifr_name, IFNAMSIZ - 1);
+  request.ifr_data = reinterpret_cast<char*>(&answer);
+  return socket && ioctl(socket.number(), SIOCETHTOOL, &request) == 0;
+}
+
+/// What netlink does not report: the speed, and whether it is a radio.
+void read_device(const Descriptor& socket, Interface& interface) {
+  iwreq wireless{};
+  interface.name.copy(wireless.ifr_ifrn.ifrn_name, IFNAMSIZ - 1);
+  if (ioctl(socket.number(), SIOCGIWNAME, &wireless) == 0) interface.kind = Interface::Kind::wireless;
+  ethtool_cmd command{};
+  if (!ask_driver(socket, interface.name, ETHTOOL_GSET, command)) return;
   const std::uint32_t speed = (static_cast<std::uint32_t>(command.speed_hi) << 16) | command.speed;
   // SPEED_UNKNOWN is all ones; old drivers fill only 16 bits of it.
   if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
@@ -141,7 +148,13 @@ void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
   const SocketAddress address = make_address(head.ifa_family, own, head.ifa_index);
   if (address.empty() || address.wildcard()) return;
   for (Interface& interface : interfaces) {
-    if (interface.index == static_cast<int>(head.ifa_index)) interface.addresses.push_back(address);
+    if (interface.index != static_cast<int>(head.ifa_index)) continue;
+    auto& addresses = interface.addresses;
+    const auto at = std::upper_bound(addresses.begin(), addresses.end(), address,
+                                     [](auto& a, auto& b) { return rank_of(a) < rank_of(b); }) -
+                    addresses.begin();
+    addresses.insert(addresses.begin() + at, address);
+    interface.prefix_bits.insert(interface.prefix_bits.begin() + at, head.ifa_prefixlen);
   }
 }
 
@@ -154,14 +167,23 @@ std::vector<Interface> list_interfaces() {
     if (!interface.name.empty()) interfaces.push_back(std::move(interface));
   });
   netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, interfaces); });
-  const Descriptor socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  for (Interface& interface : interfaces) {
-    if (socket) read_device(socket.number(), interface);
-    std::stable_sort(interface.addresses.begin(), interface.addresses.end(),
-                     [](const auto& a, const auto& b) { return rank_of(a) < rank_of(b); });
-  }
+  const Descriptor socket = open_socket();
+  for (Interface& interface : interfaces) read_device(socket, interface);
   note_hardware_ports(interfaces);
   return interfaces;
+}
+
+std::size_t receive_queues(const std::string& interface) {
+  const Descriptor socket = open_socket();
+  ethtool_channels channels{};
+  ethtool_rxnfc rings{};  // older drivers answer this one only
+  std::size_t count = 0;
+  if (ask_driver(socket, interface, ETHTOOL_GCHANNELS, channels)) {
+    count = std::size_t{channels.rx_count} + channels.combined_count;
+  } else if (ask_driver(socket, interface, ETHTOOL_GRXRINGS, rings)) {
+    count = static_cast<std::size_t>(rings.data);
+  }
+  return std::max<std::size_t>(1, count);
 }
 
 std::optional<SocketAddress> source_for(const SocketAddress& peer) {

@@ -9,7 +9,6 @@
 
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
-#include "os/receive_queues.h"
 #include "os/ring_claim.h"
 #include "os/udp_link.h"
 #include "os/udp_receiver.h"

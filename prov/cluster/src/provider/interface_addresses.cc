@@ -1,58 +1,15 @@
 #include "provider/interface_addresses.h"
 
-#include <ifaddrs.h>
 #include <strings.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <memory>
 
 #include "multipath/interface_choice.h"
 #include "os/interfaces.h"
 
 namespace cluster::provider {
 namespace {
-
-unsigned bits_set(ConstBytes mask) {
-  unsigned bits = 0;
-  for (const std::byte byte : mask)
-    bits += static_cast<unsigned>(std::popcount(std::to_integer<unsigned>(byte)));
-  return bits;
-}
-
-/// The sockaddr of getifaddrs, which has no size.
-SocketAddress address_of(const sockaddr* address) {
-  if (address == nullptr) return {};
-  return SocketAddress::from(address, sizeof(sockaddr_storage));
-}
-
-/// Prefix lengths of the node's own addresses.
-class Prefixes {
- public:
-  Prefixes() {
-    ifaddrs* list = nullptr;
-    if (getifaddrs(&list) == 0) list_.reset(list);
-  }
-  unsigned of(const SocketAddress& address) const {
-    for (const ifaddrs* entry = list_.get(); entry != nullptr; entry = entry->ifa_next) {
-      // Some interfaces give masks without a family; they have that of the address.
-      if (!address_of(entry->ifa_addr).same_host(address) || entry->ifa_netmask == nullptr) continue;
-      sockaddr_storage mask{};
-      const std::size_t size = address.family() == SocketAddress::Family::v4 ? 16 : 28;
-      std::memcpy(&mask, entry->ifa_netmask, size);
-      mask.ss_family = entry->ifa_addr->sa_family;
-      return bits_set(SocketAddress::from(reinterpret_cast<const sockaddr*>(&mask), size).ip());
-    }
-    return static_cast<unsigned>(address.ip().size()) * 8;
-  }
-
- private:
-  struct Free {
-    void operator()(ifaddrs* list) const { freeifaddrs(list); }
-  };
-  std::unique_ptr<ifaddrs, Free> list_;
-};
 
 bool same_name(const std::string& a, const std::string& b) { return strcasecmp(a.c_str(), b.c_str()) == 0; }
 
@@ -87,11 +44,12 @@ std::string network_name(const SocketAddress& address, unsigned prefix_bits) {
 
 std::vector<InterfaceAddress> list_interface_addresses() {
   const std::vector<os::Interface> interfaces = os::list_interfaces();
-  const Prefixes prefixes;
   std::vector<InterfaceAddress> places;
   const auto add = [&](const os::Interface& interface, const SocketAddress& address,
                        const std::string& reason) {
-    const unsigned bits = prefixes.of(address);
+    const auto& all = interface.addresses;
+    const auto at = static_cast<std::size_t>(std::find(all.begin(), all.end(), address) - all.begin());
+    const unsigned bits = interface.prefix_bits.at(at);
     places.push_back({interface, address, network_name(address, bits), reason, bits});
   };
   for (const multipath::RankedInterface& ranked : multipath::rank_interfaces(interfaces)) {
