@@ -4,6 +4,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace cluster::os {
@@ -31,5 +34,10 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+/// "bind: Address already in use": a system call has just failed with errno.
+inline std::string failed(const char* call) {
+  return std::string(call) + ": " + std::generic_category().message(errno);
+}
 
 }  // namespace cluster::os

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <system_error>
 
 namespace cluster::os {
 namespace {
@@ -21,17 +20,15 @@ constexpr int kBacklog = 4096;
 constexpr int kDoorbellsPerClear = 64;
 constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which headers of older kernels lack
 
-std::string failed(const char* call) {
-  return std::string(call) + ": " + std::generic_category().message(errno);
-}
-
-/// An abstract name: the first byte is zero, and its length counts.
-socklen_t abstract_address(std::string_view name, sockaddr_un& address) {
-  address = {};
+/// Binds or connects to an abstract name: its first byte is zero, and its length counts.
+template <int (*call)(int, const sockaddr*, socklen_t)>
+int with_name(const Descriptor& socket, std::string_view name) {
+  sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::size_t size = std::min(name.size(), sizeof address.sun_path - 1);
   std::copy_n(name.data(), size, address.sun_path + 1);
-  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
+  return call(socket.number(), reinterpret_cast<const sockaddr*>(&address),
+              static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size));
 }
 
 Descriptor open_socket(std::string& reason) {
@@ -40,10 +37,20 @@ Descriptor open_socket(std::string& reason) {
   return socket;
 }
 
-/// A header and one descriptor, aligned for the kernel.
-union RightsBuffer {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
+/// A message in one part, with space for one descriptor beside it.
+struct RightsMessage {
+  explicit RightsMessage(ConstBytes message) : part{const_cast<std::byte*>(message.data()), message.size()} {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = &control;
+    header.msg_controllen = sizeof control;
+  }
+  RightsMessage(const RightsMessage&) = delete;
+  RightsMessage& operator=(const RightsMessage&) = delete;
+
+  iovec part;
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+  msghdr header{};
 };
 
 /// Takes the descriptors out of what arrived: the first into `attachment`. Returns how many there were.
@@ -74,27 +81,16 @@ bool peer_credentials(const Descriptor& socket, ucred& credentials) {
 LocalSocket LocalSocket::listen(std::string_view name, std::string& reason) {
   Descriptor socket = open_socket(reason);
   if (!socket) return {};
-  sockaddr_un address;
-  const socklen_t size = abstract_address(name, address);
-  if (::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), size) != 0) {
-    reason = failed("bind");
-    return {};
-  }
-  if (::listen(socket.number(), kBacklog) != 0) {
-    reason = failed("listen");
-    return {};
-  }
-  return LocalSocket(std::move(socket));
+  const bool bound = with_name<::bind>(socket, name) == 0;
+  if (bound && ::listen(socket.number(), kBacklog) == 0) return LocalSocket(std::move(socket));
+  reason = failed(bound ? "listen" : "bind");
+  return {};
 }
 
 LocalSocket LocalSocket::connect(std::string_view name, std::string& reason) {
   Descriptor socket = open_socket(reason);
   if (!socket) return {};
-  sockaddr_un address;
-  const socklen_t size = abstract_address(name, address);
-  if (::connect(socket.number(), reinterpret_cast<const sockaddr*>(&address), size) == 0) {
-    return LocalSocket(std::move(socket));
-  }
+  if (with_name<::connect>(socket, name) == 0) return LocalSocket(std::move(socket));
   if (errno == ECONNREFUSED) {
     reason = "no process of this node listens there";
   } else if (errno == EAGAIN) {
@@ -126,20 +122,14 @@ int LocalSocket::peer_process() const {
 }
 
 bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::string& reason) const {
-  iovec part{const_cast<std::byte*>(message.data()), message.size()};
-  RightsBuffer control{};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = &control;
-  header.msg_controllen = sizeof control.bytes;
-  cmsghdr* rights = CMSG_FIRSTHDR(&header);
+  RightsMessage out(message);
+  cmsghdr* rights = CMSG_FIRSTHDR(&out.header);
   rights->cmsg_level = SOL_SOCKET;
   rights->cmsg_type = SCM_RIGHTS;
   rights->cmsg_len = CMSG_LEN(sizeof(int));
   const int number = attachment.number();
   std::memcpy(CMSG_DATA(rights), &number, sizeof number);
-  if (::sendmsg(socket_.number(), &header, MSG_DONTWAIT | MSG_NOSIGNAL) ==
+  if (::sendmsg(socket_.number(), &out.header, MSG_DONTWAIT | MSG_NOSIGNAL) ==
       static_cast<ssize_t>(message.size())) {
     return true;
   }
@@ -148,18 +138,12 @@ bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::st
 }
 
 LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment) const {
-  iovec part{message.data(), message.size()};
-  RightsBuffer control{};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = &control;
-  header.msg_controllen = sizeof control.bytes;
-  const ssize_t size = ::recvmsg(socket_.number(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  RightsMessage in(message);
+  const ssize_t size = ::recvmsg(socket_.number(), &in.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (size < 0) return errno == EAGAIN || errno == EINTR ? Receipt::nothing : Receipt::end;
-  const std::size_t descriptors = take_descriptors(header, attachment);
+  const std::size_t descriptors = take_descriptors(in.header, attachment);
   if (size == 0 && descriptors == 0) return Receipt::end;
-  const bool cut = (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+  const bool cut = (in.header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
   if (!cut && static_cast<std::size_t>(size) == message.size() && descriptors == 1) return Receipt::message;
   attachment.reset();
   return Receipt::misfit;
@@ -206,9 +190,7 @@ bool LocalSocket::peer_process_ended() const {
 
 Descriptor reserve_name(std::string_view name, int& error) {
   Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  sockaddr_un address;
-  const socklen_t size = abstract_address(name, address);
-  const bool held = socket && ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&address), size) == 0;
+  const bool held = socket && with_name<::bind>(socket, name) == 0;
   error = held ? 0 : errno;
   return held ? std::move(socket) : Descriptor();
 }

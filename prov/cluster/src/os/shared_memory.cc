@@ -5,9 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <system_error>
-
 namespace cluster::os {
 namespace {
 
@@ -17,10 +14,6 @@ constexpr int kSealedToOthers = F_SEAL_FUTURE_WRITE;
 #else
 constexpr int kSealedToOthers = 0x10;  // as in the kernel, whose headers are older here
 #endif
-
-std::string failed(const char* call) {
-  return std::string(call) + ": " + std::generic_category().message(errno);
-}
 
 Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
                  int protection = PROT_READ | PROT_WRITE) {
@@ -33,12 +26,8 @@ Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
 /// It is mapped before it is sealed: mappings that exist stay writable.
 Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& reason) {
   Descriptor fresh(::memfd_create("cluster-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fresh) {
-    reason = failed("memfd_create");
-    return {};
-  }
-  if (::ftruncate(fresh.number(), static_cast<off_t>(size)) != 0) {
-    reason = failed("ftruncate");
+  if (!fresh || ::ftruncate(fresh.number(), static_cast<off_t>(size)) != 0) {
+    reason = failed(fresh ? "ftruncate" : "memfd_create");
     return {};
   }
   const Bytes bytes = map_shared(fresh, size, reason);

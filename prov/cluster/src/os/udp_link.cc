@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/packet_headers.h"
 #include "os/udp_receiver.h"
 #include "os/udp_sender.h"
 
@@ -11,12 +12,9 @@ namespace {
 
 constexpr std::size_t kReceiveBuffers = 16;
 constexpr std::size_t kFrameMax = 65000;
-constexpr std::size_t kHeadersV4 = 20 + 8;
-constexpr std::size_t kHeadersV6 = 40 + 8;
 
-std::size_t headers_of(SocketAddress::Family family) {
-  return family == SocketAddress::Family::v6 ? kHeadersV6 : kHeadersV4;
-}
+/// IP and UDP.
+std::size_t headers_of(SocketAddress::Family family) { return headers_size(family) - kEthernetBytes; }
 
 class UdpLink final : public link::Link {
  public:
