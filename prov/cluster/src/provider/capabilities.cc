@@ -25,28 +25,16 @@ std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hin
   return (hinted & side) == 0 ? all : all & with_direction(hinted);
 }
 
-void describe_transmit(fi_tx_attr& attributes, const Capabilities& capabilities, std::uint64_t caps,
-                       const fi_tx_attr* hint) {
-  attributes.caps = share(caps, capabilities.transmit_caps, hint == nullptr ? 0 : hint->caps);
-  attributes.mode = 0;
-  attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = (capabilities.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
+/// What both sides of an endpoint have: fi_tx_attr and fi_rx_attr.
+template <typename Attributes>
+void describe_side(Attributes& attributes, const Capabilities& capabilities, std::uint64_t granted,
+                   std::uint64_t side, const Attributes* hint) {
+  const Attributes hinted = hint == nullptr ? Attributes{} : *hint;
+  attributes.caps = share(granted, side, hinted.caps);
+  attributes.op_flags = hinted.op_flags;
+  attributes.msg_order = (capabilities.message_order & kFreeOrder) | hinted.msg_order;
   attributes.comp_order = FI_ORDER_NONE;
-  attributes.inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
-  attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
-  attributes.iov_limit = protocol::kIovMax;
-  attributes.rma_iov_limit = capabilities.remote_ranges_max;
-}
-
-void describe_receive(fi_rx_attr& attributes, const Capabilities& capabilities, std::uint64_t caps,
-                      const fi_rx_attr* hint) {
-  attributes.caps = share(caps, capabilities.receive_caps, hint == nullptr ? 0 : hint->caps);
-  attributes.mode = 0;
-  attributes.op_flags = hint == nullptr ? 0 : hint->op_flags;
-  attributes.msg_order = (capabilities.message_order & kFreeOrder) | (hint == nullptr ? 0 : hint->msg_order);
-  attributes.comp_order = FI_ORDER_NONE;
-  attributes.total_buffered_recv = 0;
-  attributes.size = hint == nullptr || hint->size == 0 ? kQueueSize : hint->size;
+  attributes.size = hinted.size == 0 ? kQueueSize : hinted.size;
   attributes.iov_limit = protocol::kIovMax;
 }
 
@@ -95,16 +83,11 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.rx_ctx_cnt = kObjectsMax;
   attributes.max_ep_tx_ctx = 1;
   attributes.max_ep_rx_ctx = 1;
-  attributes.max_ep_stx_ctx = 0;
-  attributes.max_ep_srx_ctx = 0;
   attributes.cntr_cnt = kObjectsMax;
   attributes.mr_iov_limit = kRegionSlicesMax;
   attributes.caps = kDomainCaps;
-  attributes.mode = 0;
   attributes.max_err_data = kErrorDataMax;
   attributes.mr_cnt = kRegionsMax;
-  kMaxEpAuthKey.write(attributes, core_version, 0);
-  kMaxGroupId.write(attributes, core_version, 0);
   kMaxCounterValue.write(attributes, core_version, UINT64_MAX);
   kMaxErrorCounterValue.write(attributes, core_version, UINT64_MAX);
 }
@@ -122,9 +105,12 @@ Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version) {
   info.caps = granted_caps(capabilities, hints);
-  info.mode = 0;
-  describe_transmit(*info.tx_attr, capabilities, info.caps, hints == nullptr ? nullptr : hints->tx_attr);
-  describe_receive(*info.rx_attr, capabilities, info.caps, hints == nullptr ? nullptr : hints->rx_attr);
+  describe_side(*info.tx_attr, capabilities, info.caps, capabilities.transmit_caps,
+                hints == nullptr ? nullptr : hints->tx_attr);
+  info.tx_attr->inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
+  info.tx_attr->rma_iov_limit = capabilities.remote_ranges_max;
+  describe_side(*info.rx_attr, capabilities, info.caps, capabilities.receive_caps,
+                hints == nullptr ? nullptr : hints->rx_attr);
   describe_endpoint(*info.ep_attr, capabilities);
   describe_domain(*info.domain_attr, version, hints == nullptr ? nullptr : hints->domain_attr, core_version);
 }

@@ -26,21 +26,33 @@ constexpr TestConstant kTestConstants[] = {
     {"rings", 0, 256},  ///< os::PacketSettings::rings
 };
 
-std::string lower(std::string_view text) {
+std::string each_letter(std::string_view text, int (*change)(int)) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (char& c : result) c = static_cast<char>(change(static_cast<unsigned char>(c)));
   return result;
 }
 
-bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::find(words.begin(), words.end(), text) != words.end();
+std::string lower(std::string_view text) { return each_letter(text, std::tolower); }
+
+/// True if the condition holds for an item of "one<separator>two<separator>three".
+template <typename Condition>
+bool any_item(std::string_view list, char separator, Condition&& holds) {
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(separator), list.size());
+    if (holds(list.substr(0, end))) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+bool listed(std::string_view words, std::string_view word) {
+  return any_item(words, '|', [word](std::string_view item) { return item == word; });
 }
 
 std::optional<std::uint64_t> parse_boolean(std::string_view written) {
   const std::string word = lower(written);
-  if (one_of(word, {"1", "yes", "true", "on"})) return 1;
-  if (one_of(word, {"0", "no", "false", "off"})) return 0;
+  if (listed("1|yes|true|on", word)) return 1;
+  if (listed("0|no|false|off", word)) return 0;
   return std::nullopt;
 }
 
@@ -56,56 +68,31 @@ std::optional<std::uint64_t> parse_number(std::string_view written, bool with_su
   return number << shift;
 }
 
-/// True if `word` is one of the words in "one|two|three".
-bool listed(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    const std::size_t bar = std::min(words.find('|'), words.size());
-    if (words.substr(0, bar) == word) return true;
-    words.remove_prefix(std::min(bar + 1, words.size()));
-  }
-  return false;
-}
-
 /// The value of `name` in "name=value,name=value"; nullopt if it is not there or no number.
 std::optional<std::uint64_t> value_in(std::string_view list, std::string_view name) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view item = list.substr(0, comma);
-    if (item.starts_with(name) && item.substr(name.size()).starts_with('=')) {
-      return parse_number(item.substr(name.size() + 1), false);
-    }
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return std::nullopt;
+  std::optional<std::uint64_t> value;
+  any_item(list, ',', [&](std::string_view item) {
+    const bool found = item.starts_with(name) && item.substr(name.size()).starts_with('=');
+    if (found) value = parse_number(item.substr(name.size() + 1), false);
+    return found;
+  });
+  return value;
 }
 
 /// True if every item of "name=value,..." is a test constant within its range.
 bool are_test_constants(std::string_view list) {
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view item = list.substr(0, comma);
-    const bool known =
-        std::any_of(std::begin(kTestConstants), std::end(kTestConstants), [item](const auto& constant) {
-          const auto value = value_in(item, constant.name);
-          return value && *value >= constant.min && *value <= constant.max;
-        });
-    if (!known) return false;
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return true;
+  return !any_item(list, ',', [](std::string_view item) {
+    return std::none_of(std::begin(kTestConstants), std::end(kTestConstants), [item](const auto& constant) {
+      const auto value = value_in(item, constant.name);
+      return value && *value >= constant.min && *value <= constant.max;
+    });
+  });
 }
 
 std::string size_text(std::uint64_t bytes) {
   if (bytes != 0 && bytes % (1u << 20) == 0) return std::to_string(bytes >> 20) + "m";
   if (bytes != 0 && bytes % (1u << 10) == 0) return std::to_string(bytes >> 10) + "k";
   return std::to_string(bytes);
-}
-
-std::string upper(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return result;
 }
 
 /// At most kTextMax characters that a log line can show.
@@ -125,7 +112,7 @@ std::string option_error(const OptionRow& row, std::string_view written) {
 
 std::span<const OptionRow> option_rows() { return kRows; }
 
-std::string variable(const OptionRow& row) { return "FI_CLUSTER_" + upper(row.name); }
+std::string variable(const OptionRow& row) { return "FI_CLUSTER_" + each_letter(row.name, std::toupper); }
 
 std::string allowed(const OptionRow& row) {
   switch (row.kind) {
