@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <string>
+#include <type_traits>
 
 namespace cluster::provider {
 namespace {
@@ -49,28 +50,6 @@ void* open_loaded(const Loaded& object) {
   return handle != nullptr ? handle : dlopen(nullptr, RTLD_LAZY);
 }
 
-class Symbols {
- public:
-  Symbols(void* handle, const Loaded& object) : handle_(handle), object_(object) {}
-
-  template <typename Function>
-  void find(const char* name, Function& function) {
-    void* symbol = dlsym(handle_, name);
-    // dlsym looks into what the object depends on as well, which may be another libfabric.
-    if (symbol == nullptr || object_of(symbol).base != object_.base) {
-      missing_ += missing_.empty() ? name : std::string(", ") + name;
-      return;
-    }
-    function = reinterpret_cast<Function>(symbol);
-  }
-  const std::string& missing() const { return missing_; }
-
- private:
-  void* handle_;
-  Loaded object_;
-  std::string missing_;
-};
-
 }  // namespace
 
 bool bind_core(const void* caller, std::string& reason) {
@@ -90,20 +69,29 @@ bool bind_core(const void* caller, std::string& reason) {
   }
   CoreFunctions found;
   found.base = object.base;
-  Symbols symbols(handle, object);
-  symbols.find("fi_version", found.version);
-  symbols.find("fi_dupinfo", found.dupinfo);
-  symbols.find("fi_freeinfo", found.freeinfo);
-  symbols.find("fi_strerror", found.strerror);
-  symbols.find("fi_tostr", found.tostr);
-  symbols.find("fi_log_enabled", found.log_enabled);
-  symbols.find("fi_log_ready", found.log_ready);
-  symbols.find("fi_log", found.log);
-  symbols.find("fi_param_define", found.param_define);
-  symbols.find("fi_param_get", found.param_get);
-  if (!symbols.missing().empty()) {
+  std::string missing;
+  const auto find = [&](const char* name, auto& function) {
+    void* symbol = dlsym(handle, name);
+    // dlsym looks into what the object depends on as well, which may be another libfabric.
+    if (symbol == nullptr || object_of(symbol).base != object.base) {
+      missing += missing.empty() ? name : std::string(", ") + name;
+      return;
+    }
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
+  };
+  find("fi_version", found.version);
+  find("fi_dupinfo", found.dupinfo);
+  find("fi_freeinfo", found.freeinfo);
+  find("fi_strerror", found.strerror);
+  find("fi_tostr", found.tostr);
+  find("fi_log_enabled", found.log_enabled);
+  find("fi_log_ready", found.log_ready);
+  find("fi_log", found.log);
+  find("fi_param_define", found.param_define);
+  find("fi_param_get", found.param_get);
+  if (!missing.empty()) {
     dlclose(handle);
-    reason = std::string(object.file) + " lacks " + symbols.missing();
+    reason = std::string(object.file) + " lacks " + missing;
     return false;
   }
   core = found;

@@ -12,8 +12,22 @@ namespace cluster::provider {
 
 class CounterPool {
  public:
-  Counters& acquire();
-  void release(Counters& counters);
+  Counters& acquire() {
+    const std::lock_guard guard(mutex_);
+    if (free_.empty()) {
+      all_.push_back(std::make_unique<Counters>());
+      free_.reserve(all_.size());  // so that release() never allocates
+      return *all_.back();
+    }
+    Counters& counters = *free_.back();
+    free_.pop_back();
+    counters = {};
+    return counters;
+  }
+  void release(Counters& counters) {
+    const std::lock_guard guard(mutex_);
+    free_.push_back(&counters);
+  }
 
  private:
   std::mutex mutex_;
