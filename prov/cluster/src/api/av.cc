@@ -158,7 +158,8 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int
 }
 
 int Av::insert_name(const char* node, const char* service, fi_addr_t* handle, int* error) {
-  return insert_one(domain_->platform().resolve(node, service, domain_->address_family()), handle, error);
+  return insert_one(domain_->platform().resolve(node, service, family_of_format(domain_->address_format())),
+                    handle, error);
 }
 
 int Av::insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,

@@ -24,10 +24,6 @@ class Domain : public fid_domain, public RefCounted {
   Platform& platform() { return fabric_->platform(); }
   /// FI_SOCKADDR_IN, FI_SOCKADDR_IN6, or another value: the family of each address decides.
   std::uint32_t address_format() const { return address_format_; }
-  SocketAddress::Family address_family() const {
-    if (address_format_ == FI_SOCKADDR_IN) return SocketAddress::Family::v4;
-    return address_format_ == FI_SOCKADDR_IN6 ? SocketAddress::Family::v6 : SocketAddress::Family::none;
-  }
   /// FI_PROGRESS_AUTO: endpoints make progress without calls of the application.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }

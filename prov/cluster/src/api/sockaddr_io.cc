@@ -8,6 +8,18 @@
 
 namespace cluster::api {
 
+SocketAddress::Family family_of_format(std::uint32_t format) {
+  using Family = SocketAddress::Family;
+  if (format == FI_SOCKADDR_IN) return Family::v4;
+  return format == FI_SOCKADDR_IN6 ? Family::v6 : Family::none;
+}
+
+std::uint32_t format_of_family(SocketAddress::Family family) {
+  using Family = SocketAddress::Family;
+  if (family == Family::none) return FI_FORMAT_UNSPEC;
+  return family == Family::v4 ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+}
+
 ParsedSockaddr parse_sockaddr(const void* bytes, std::uint32_t address_format) {
   const auto* raw = static_cast<const sockaddr*>(bytes);
   sa_family_t family;

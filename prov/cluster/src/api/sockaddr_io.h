@@ -18,6 +18,10 @@ struct ParsedSockaddr {
 };
 ParsedSockaddr parse_sockaddr(const void* bytes, std::uint32_t address_format);
 
+/// The address family of an addr_format, and the reverse.
+SocketAddress::Family family_of_format(std::uint32_t format);
+std::uint32_t format_of_family(SocketAddress::Family family);
+
 /// "fi_sockaddr_in://10.0.0.1:9228", "fi_sockaddr_in6://[fd00::1]:9228"; "" for an empty address.
 std::string to_uri(const SocketAddress& address);
 

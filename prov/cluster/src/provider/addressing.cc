@@ -6,6 +6,8 @@
 #include <cstring>
 #include <memory>
 
+#include "api/sockaddr_io.h"
+
 namespace cluster::provider {
 namespace {
 
@@ -73,7 +75,7 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
 /// An address in the hints, in the format that the hints name.
 SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::uint64_t flags,
                         std::string& reason) {
-  const Family family = family_of_format(format);
+  const Family family = api::family_of_format(format);
   if (format == FI_ADDR_STR) {
     const char* text = static_cast<const char*>(address);
     const auto parsed = parse_address_text({text, strnlen(text, size)});
@@ -92,16 +94,6 @@ SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t for
 }
 
 }  // namespace
-
-Family family_of_format(std::uint32_t format) {
-  if (format == FI_SOCKADDR_IN) return Family::v4;
-  return format == FI_SOCKADDR_IN6 ? Family::v6 : Family::none;
-}
-
-std::uint32_t format_of_family(Family family) {
-  if (family == Family::none) return FI_FORMAT_UNSPEC;
-  return family == Family::v4 ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
-}
 
 std::optional<AddressText> parse_address_text(std::string_view text) {
   const std::size_t colon = text.find("://");
@@ -141,7 +133,7 @@ int read_addresses(const char* node, const char* service, std::uint64_t flags, c
   out = {};
   const std::uint32_t format =
       hints == nullptr ? static_cast<std::uint32_t>(FI_FORMAT_UNSPEC) : hints->addr_format;
-  out.family = family_of_format(format);
+  out.family = api::family_of_format(format);
   if (node != nullptr || service != nullptr) {
     SocketAddress& target = local ? out.source : out.destination;
     target = resolve_node(node, service, out.family, flags, reason);

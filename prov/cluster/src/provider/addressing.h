@@ -34,8 +34,4 @@ struct AddressText {
 };
 std::optional<AddressText> parse_address_text(std::string_view text);
 
-/// The address family of an addr_format, and the reverse.
-SocketAddress::Family family_of_format(std::uint32_t format);
-std::uint32_t format_of_family(SocketAddress::Family family);
-
 }  // namespace cluster::provider

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "api/sockaddr_io.h"
 #include "os/udp_link.h"
 #include "provider/addressing.h"
 #include "provider/capabilities.h"
@@ -47,7 +48,7 @@ bool copy_address(const SocketAddress& address, void*& target, std::size_t& size
 }
 
 bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses& addresses) {
-  info.addr_format = place.address.family() == SocketAddress::Family::v4 ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+  info.addr_format = api::format_of_family(place.address.family());
   if (!copy_address(place.address.with_port(addresses.port), info.src_addr, info.src_addrlen)) return false;
   if (!addresses.destination.empty() &&
       !copy_address(addresses.destination, info.dest_addr, info.dest_addrlen)) {
