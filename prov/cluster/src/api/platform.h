@@ -24,8 +24,6 @@ class Platform {
   virtual void sleep_shortest() = 0;
   /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }
-  /// The version of the libfabric that loaded the provider, FI_VERSION(major, minor).
-  virtual std::uint32_t core_version() const = 0;
   /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface). On failure returns null and
   /// sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
   virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,

@@ -2,9 +2,9 @@
 
 #include <rdma/fi_errno.h>
 
-#include <chrono>
 #include <system_error>
 
+#include "api/sockaddr_io.h"
 #include "os/keep_alive_responder.h"
 #include "os/progress_thread.h"
 #include "provider/addressing.h"
@@ -63,13 +63,6 @@ struct BackgroundClients {
   std::shared_ptr<void> report;
 };
 
-/// The epoch of an engine: real time, so that it grows from one incarnation of an address to the next, across
-/// restarts of the process and of the node.
-std::uint64_t real_time_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-}
-
 /// True if processes of this node may read and write each other's memory, as far as the user is concerned.
 bool reaches_memory(const engine::EngineSettings& settings) { return settings.shm && settings.single_copy; }
 
@@ -125,7 +118,10 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
     resources->keep_alive_responders.push_back(os::start_keep_alive_responder(each, log_));
   }
   const engine::EngineSettings settings = options_.settings();
-  const std::uint64_t epoch = real_time_ns();
+  // Real time, so that the epoch grows from one incarnation of an address to the next, across restarts of the
+  // process and of the node.
+  const auto epoch =
+      static_cast<std::uint64_t>((clock_.now().time_since_epoch() + clock_.realtime_offset()).count());
   std::string no_shm_reason;
   auto shm = open_shm(name, epoch, type, settings, environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
@@ -182,7 +178,7 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
 
 SocketAddress Machine::resolve(const char* node, const char* service, SocketAddress::Family family) {
   fi_info hints{};
-  hints.addr_format = format_of_family(family);
+  hints.addr_format = api::format_of_family(family);
   Addresses addresses;
   std::string reason;
   if (read_addresses(node, service, 0, &hints, addresses, reason) != 0) log_.info("%s", reason.c_str());

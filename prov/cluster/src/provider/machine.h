@@ -19,15 +19,13 @@ namespace cluster::provider {
 class Machine final : public api::Platform {
  public:
   /// `log` and `options` outlive the machine.
-  Machine(Log& log, const Options& options, std::uint32_t core_version)
-      : log_(log), options_(options), core_version_(core_version) {}
+  Machine(Log& log, const Options& options) : log_(log), options_(options) {}
 
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }
   std::uint64_t yield_processor() override { return os::timed_yield(); }
   void sleep_shortest() override { os::sleep_shortest(); }
   ThreadFence fence() override { return os::thread_fence(); }
-  std::uint32_t core_version() const override { return core_version_; }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
                                                int& error) override;
   std::unique_ptr<protocol::RegionOffers> open_region_offers() override;
@@ -39,7 +37,6 @@ class Machine final : public api::Platform {
 
   Log& log_;
   const Options& options_;
-  std::uint32_t core_version_;
   os::SystemClock clock_;
   os::SystemRandom random_;
   CounterPool counters_;

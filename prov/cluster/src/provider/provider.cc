@@ -26,35 +26,29 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   return options;
 }
 
-/// No exception may reach libfabric, which is C.
-template <typename Call>
-int without_exceptions(Log& log, Call&& call) {
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return -FI_ENOMEM;
-  } catch (const std::exception& failure) {
-    log.warn("%s", failure.what());
-    return -FI_EOTHER;
-  }
-}
-
 }  // namespace
 
 Provider::Provider(fi_provider& handle)
     : log_(handle),
       options_(read_options(handle, log_, refused_)),
       getinfo_(log_, options_, handle.fi_version),
-      machine_(log_, options_, handle.fi_version) {}
+      machine_(log_, options_) {}
 
 int Provider::get_info(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                        const fi_info* hints, fi_info** list) {
   if (refused_) return -FI_ENODATA;
-  return without_exceptions(log_, [&] { return getinfo_.get(version, node, service, flags, hints, list); });
+  try {
+    return getinfo_.get(version, node, service, flags, hints, list);
+  } catch (const std::bad_alloc&) {  // no exception may reach libfabric, which is C
+    return -FI_ENOMEM;
+  } catch (const std::exception& failure) {
+    log_.warn("%s", failure.what());
+    return -FI_EOTHER;
+  }
 }
 
 int Provider::open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
-  return without_exceptions(log_, [&] { return api::open_fabric(attributes, fabric, context, machine_); });
+  return api::open_fabric(attributes, fabric, context, machine_);
 }
 
 }  // namespace cluster::provider

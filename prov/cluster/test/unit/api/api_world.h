@@ -141,7 +141,6 @@ class MemoryPlatform final : public Platform {
     ++sleeps;
     clock_.advance(60us);
   }
-  std::uint32_t core_version() const override { return FI_VERSION(1, 17); }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,
                                                int& error) override {
     last_wanted = wanted;
