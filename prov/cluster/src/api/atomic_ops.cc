@@ -214,15 +214,6 @@ int valid(fid_ep* endpoint, fi_datatype type, fi_op op, std::size_t* count) noex
   return 0;
 }
 
-/// The queries work before fi_enable.
-constexpr fi_ops_atomic disabled_ops() {
-  auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);
-  ops.writevalid = valid<Form::base>;
-  ops.readwritevalid = valid<Form::fetch>;
-  ops.compwritevalid = valid<Form::compare>;
-  return ops;
-}
-
 }  // namespace
 
 int query_atomic(fid_domain*, fi_datatype type, fi_op op, fi_atomic_attr* attributes,
@@ -257,7 +248,13 @@ constinit fi_ops_atomic atomic_ops = {
     .readwritevalid = valid<Form::fetch>,
     .compwritevalid = valid<Form::compare>,
 };
-constinit fi_ops_atomic atomic_ops_disabled = disabled_ops();
-constinit fi_ops_atomic atomic_ops_unsupported = stub_ops<fi_ops_atomic>(kEnosys);
+/// The queries work before fi_enable.
+constinit fi_ops_atomic atomic_ops_disabled = [] {
+  auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);
+  ops.writevalid = valid<Form::base>;
+  ops.readwritevalid = valid<Form::fetch>;
+  ops.compwritevalid = valid<Form::compare>;
+  return ops;
+}();
 
 }  // namespace cluster::api

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::uint64_t kInsertFlags = FI_MORE | FI_SYNC_ERR;
 
-/// With FI_SYNC_ERR the context is an array for the outcome of each address.
 int sync_errors(std::uint64_t flags, void* context, int*& errors) {
   if (flags & ~kInsertFlags) return -FI_EBADFLAGS;
   if ((flags & FI_SYNC_ERR) && context == nullptr) return -FI_EINVAL;
@@ -23,47 +22,11 @@ int sync_errors(std::uint64_t flags, void* context, int*& errors) {
   return 0;
 }
 
-int insert(fid_av* av, const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
-           void* context) noexcept {
-  int* errors = nullptr;
-  if (const int error = sync_errors(flags, context, errors)) return error;
-  if (count > 0 && addresses == nullptr) return -FI_EINVAL;
-  return guarded([&] { return static_cast<Av&>(*av).insert(addresses, count, handles, errors); });
-}
-
-int insert_symmetric(fid_av* av, const char* node, std::size_t nodes, const char* service,
-                     std::size_t services, fi_addr_t* handles, std::uint64_t flags, void* context) noexcept {
-  int* errors = nullptr;
-  if (const int error = sync_errors(flags, context, errors)) return error;
-  if (node == nullptr || service == nullptr) return -FI_EINVAL;
-  return guarded(
-      [&] { return static_cast<Av&>(*av).insert_names(node, nodes, service, services, handles, errors); });
-}
-
-int insert_service(fid_av* av, const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
-                   void* context) noexcept {
-  int* error = nullptr;
-  if (const int refusal = sync_errors(flags, context, error)) return refusal;
-  if (node == nullptr) return -FI_EINVAL;
-  return guarded([&] { return static_cast<Av&>(*av).insert_name(node, service, handle, error); });
-}
-
-int remove(fid_av* av, fi_addr_t* handles, std::size_t count, std::uint64_t flags) noexcept {
-  if (flags != 0) return -FI_EBADFLAGS;
-  if (count > 0 && handles == nullptr) return -FI_EINVAL;
-  return guarded([&] { return static_cast<Av&>(*av).remove(handles, count); });
-}
-
-int lookup(fid_av* av, fi_addr_t handle, void* address, std::size_t* size) noexcept {
-  if (size == nullptr) return -FI_EINVAL;
-  return guarded([&] { return static_cast<Av&>(*av).lookup(handle, address, size); });
-}
-
 const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* size) noexcept {
   if (address == nullptr || size == nullptr) return nullptr;
   const int result = guarded([&] {
     const std::string text =
-        to_uri(parse_sockaddr(address, static_cast<Av&>(*av).domain().address_format()).address);
+        to_uri(parse_sockaddr(address, object_of<Av>(av).domain().address_format()).address);
     if (buffer != nullptr && *size > 0) std::snprintf(buffer, *size, "%s", text.c_str());
     *size = text.size() + 1;
     return 0;
@@ -75,11 +38,11 @@ constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
 constinit fi_ops_av av_ops = {
     .size = sizeof(fi_ops_av),
-    .insert = insert,
-    .insertsvc = insert_service,
-    .insertsym = insert_symmetric,
-    .remove = remove,
-    .lookup = lookup,
+    .insert = Method<&Av::insert>::entry,
+    .insertsvc = Method<&Av::insert_service>::entry,
+    .insertsym = Method<&Av::insert_symmetric>::entry,
+    .remove = Method<&Av::remove>::entry,
+    .lookup = Method<&Av::lookup>::entry,
     .straddr = to_text,
     .av_set = kEnosys,
 };
@@ -146,7 +109,11 @@ bool Av::insert_one(const SocketAddress& address, fi_addr_t* handle, int* error)
   return good;
 }
 
-int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int* errors) {
+int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
+               void* context) {
+  int* errors = nullptr;
+  if (const int refusal = sync_errors(flags, context, errors)) return refusal;
+  if (count > 0 && addresses == nullptr) return -FI_EINVAL;
   const auto* bytes = static_cast<const std::byte*>(addresses);
   int inserted = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -157,14 +124,24 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, int
   return inserted;
 }
 
-int Av::insert_name(const char* node, const char* service, fi_addr_t* handle, int* error) {
-  return insert_one(domain_->platform().resolve(node, service, family_of_format(domain_->address_format())),
-                    handle, error);
+bool Av::insert_name(const char* node, const char* service, fi_addr_t* handle, int* error) {
+  const SocketAddress::Family family = family_of_format(domain_->address_format());
+  return insert_one(domain_->platform().resolve(node, service, family), handle, error);
 }
 
-int Av::insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
-                     fi_addr_t* handles, int* errors) {
+int Av::insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
+                       void* context) {
+  int* error = nullptr;
+  if (const int refusal = sync_errors(flags, context, error)) return refusal;
+  return node == nullptr ? -FI_EINVAL : insert_name(node, service, handle, error);
+}
+
+int Av::insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
+                         fi_addr_t* handles, std::uint64_t flags, void* context) {
   constexpr auto kCountMax = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  int* errors = nullptr;
+  if (const int refusal = sync_errors(flags, context, errors)) return refusal;
+  if (node == nullptr || service == nullptr) return -FI_EINVAL;
   const Countable hosts(node);
   const Countable ports(service);
   if (nodes == 0 || services == 0) return 0;
@@ -181,15 +158,17 @@ int Av::insert_names(const char* node, std::size_t nodes, const char* service, s
   return inserted;
 }
 
-int Av::remove(const fi_addr_t* handles, std::size_t count) {
+int Av::remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags) {
+  if (flags != 0) return -FI_EBADFLAGS;
+  if (count > 0 && handles == nullptr) return -FI_EINVAL;
   bool all = true;
   for (std::size_t i = 0; i < count; ++i) all = address_table_.remove(handles[i]) && all;
   return all ? 0 : -FI_EINVAL;
 }
 
-int Av::lookup(fi_addr_t handle, void* address, std::size_t* size) const {
+int Av::lookup(fi_addr_t handle, void* address, std::size_t* size) {
   const SocketAddress found = address_table_.lookup(handle);
-  if (found.empty()) return -FI_EINVAL;
+  if (size == nullptr || found.empty()) return -FI_EINVAL;
   write_sockaddr(found, address, *size);
   return 0;
 }

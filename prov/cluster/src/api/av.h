@@ -15,16 +15,19 @@ class Av : public fid_av, public RefCounted {
 
   static int open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context);
 
-  /// `errors` is null or gets a positive error number, or 0, for each address.
-  int insert(const void* addresses, std::size_t count, fi_addr_t* handles, int* errors);
+  // fi_av_insert and the like. With FI_SYNC_ERR `context` is an array that gets a positive error number, or 0, for
+  // each address.
+  int insert(const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
+             void* context);
   /// A name and a service, or (`service` null) an address as text: "fi_sockaddr_in://10.0.0.1:9228".
-  int insert_name(const char* node, const char* service, fi_addr_t* handle, int* error);
+  int insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
+                     void* context);
   /// Every one of `nodes` names with every one of `services`; names count up from the digits that they end
   /// with.
-  int insert_names(const char* node, std::size_t nodes, const char* service, std::size_t services,
-                   fi_addr_t* handles, int* errors);
-  int remove(const fi_addr_t* handles, std::size_t count);
-  int lookup(fi_addr_t handle, void* address, std::size_t* size) const;
+  int insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
+                       fi_addr_t* handles, std::uint64_t flags, void* context);
+  int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);
+  int lookup(fi_addr_t handle, void* address, std::size_t* size);
 
   engine::AddressTable& address_table() { return address_table_; }
   Domain& domain() { return *domain_; }
@@ -32,6 +35,7 @@ class Av : public fid_av, public RefCounted {
  private:
   Av(Domain& domain, void* context);
 
+  bool insert_name(const char* node, const char* service, fi_addr_t* handle, int* error);
   bool insert_one(const SocketAddress& address, fi_addr_t* handle, int* error);
 
   engine::AddressTable address_table_;

@@ -5,32 +5,25 @@
 namespace cluster::api {
 namespace {
 
-std::uint64_t cntr_read(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).value(); }
-std::uint64_t read_errors(fid_cntr* cntr) noexcept { return static_cast<Cntr&>(*cntr).errors(); }
-
 /// How long a second waiting thread of one counter sleeps at a time.
 constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 
 /// fi_cntr_add, fi_cntr_set and the like.
 template <void (protocol::Counter::*change)(std::uint64_t)>
 int change_value(fid_cntr* cntr, std::uint64_t value) noexcept {
-  (static_cast<Cntr&>(*cntr).counter().*change)(value);
+  (object_of<Cntr>(cntr).counter().*change)(value);
   return 0;
-}
-
-int cntr_wait(fid_cntr* cntr, std::uint64_t threshold, int timeout) noexcept {
-  return guarded([&] { return static_cast<Cntr&>(*cntr).wait(threshold, timeout); });
 }
 
 constinit fi_ops cntr_fid_ops = fid_ops({.close = close_object<Cntr>, .control = control_wait<Cntr>});
 
 constinit fi_ops_cntr cntr_ops = {
     .size = sizeof(fi_ops_cntr),
-    .read = cntr_read,
-    .readerr = read_errors,
+    .read = Method<&Cntr::value>::entry,
+    .readerr = Method<&Cntr::errors>::entry,
     .add = change_value<&protocol::Counter::add>,
     .set = change_value<&protocol::Counter::set>,
-    .wait = cntr_wait,
+    .wait = Method<&Cntr::wait>::entry,
     .adderr = change_value<&protocol::Counter::add_errors>,
     .seterr = change_value<&protocol::Counter::set_errors>,
 };
@@ -56,8 +49,7 @@ Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
 
 int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle, void* context) {
   if (handle == nullptr) return -FI_EINVAL;
-  const fi_cntr_attr defaults{};
-  const fi_cntr_attr& wanted = attributes != nullptr ? *attributes : defaults;
+  const fi_cntr_attr wanted = attributes_at(attributes);
   if (number_of(wanted.events) != FI_CNTR_EVENTS_COMP || wanted.flags != 0) return -FI_ENOSYS;
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   *handle = new Cntr(domain, wanted.wait_obj, context);

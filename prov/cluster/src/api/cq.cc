@@ -26,37 +26,17 @@ static_assert(sizeof(fi_cq_err_entry) == kSourceOffset ||
 
 template <typename Entry>
 ssize_t cq_read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
-  return guarded([&] { return static_cast<Cq&>(*cq).read<Entry>(buffer, count, nullptr); });
-}
-
-template <typename Entry>
-ssize_t read_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* sources) noexcept {
-  return guarded([&] { return static_cast<Cq&>(*cq).read<Entry>(buffer, count, sources); });
-}
-
-template <typename Entry>
-ssize_t wait_from(fid_cq* cq, void* buffer, std::size_t count, fi_addr_t* sources, const void* condition,
-                  int timeout) noexcept {
-  Cq& object = static_cast<Cq&>(*cq);
-  return guarded(
-      [&] { return object.wait<Entry>(buffer, count, sources, object.threshold(condition), timeout); });
+  return Method<&Cq::read<Entry>>::entry(cq, buffer, count, nullptr);
 }
 
 template <typename Entry>
 ssize_t cq_wait(fid_cq* cq, void* buffer, std::size_t count, const void* condition, int timeout) noexcept {
-  return wait_from<Entry>(cq, buffer, count, nullptr, condition, timeout);
+  return Method<&Cq::wait<Entry>>::entry(cq, buffer, count, nullptr, condition, timeout);
 }
-
-ssize_t cq_read_error(fid_cq* cq, fi_cq_err_entry* entry, std::uint64_t) noexcept {
-  if (entry == nullptr) return -FI_EINVAL;
-  return guarded([&] { return static_cast<Cq&>(*cq).read_error(entry); });
-}
-
-int signal(fid_cq* cq) noexcept { return static_cast<Cq&>(*cq).signal(); }
 
 const char* cq_error_text(fid_cq* cq, int provider_error, const void*, char* buffer,
                           std::size_t size) noexcept {
-  return static_cast<Cq&>(*cq).error_text(provider_error, buffer, size);
+  return object_of<Cq>(cq).error_text(provider_error, buffer, size);
 }
 
 constinit fi_ops cq_fid_ops = fid_ops({.close = close_object<Cq>, .control = control_wait<Cq>});
@@ -65,11 +45,11 @@ template <typename Entry>
 constinit fi_ops_cq cq_ops = {
     .size = sizeof(fi_ops_cq),
     .read = cq_read<Entry>,
-    .readfrom = read_from<Entry>,
-    .readerr = cq_read_error,
+    .readfrom = Method<&Cq::read<Entry>>::entry,
+    .readerr = Method<&Cq::read_error>::entry,
     .sread = cq_wait<Entry>,
-    .sreadfrom = wait_from<Entry>,
-    .signal = signal,
+    .sreadfrom = Method<&Cq::wait<Entry>>::entry,
+    .signal = Method<&Cq::signal>::entry,
     .strerror = cq_error_text,
 };
 
@@ -98,8 +78,7 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
 /// The size in the attributes is ignored: the queue grows as needed and never overruns.
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
   if (handle == nullptr) return -FI_EINVAL;
-  const fi_cq_attr defaults{};
-  const fi_cq_attr& wanted = attributes != nullptr ? *attributes : defaults;
+  const fi_cq_attr wanted = attributes_at(attributes);
   if (wanted.flags & ~FI_AFFINITY) return -FI_ENOSYS;
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   fi_ops_cq* ops = ops_for(wanted.format);
@@ -111,8 +90,10 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
 /// Waits for no more entries than fit into the caller's array. After the timeout, a fi_cq_signal or a signal
 /// to the thread, fewer entries are returned.
 template <typename Entry>
-ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_t threshold, int timeout) {
+ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
+  const bool has_threshold = threshold_wanted_ && condition != nullptr;
+  const std::size_t threshold = has_threshold ? *static_cast<const std::size_t*>(condition) : 1;
   const std::size_t enough = std::clamp<std::size_t>(threshold, 1, std::max<std::size_t>(count, 1));
   bool signaled = false;
   const ssize_t result = wait_until(
@@ -153,7 +134,8 @@ int Cq::signal() {
   return 0;
 }
 
-ssize_t Cq::read_error(fi_cq_err_entry* entry) {
+ssize_t Cq::read_error(fi_cq_err_entry* entry, std::uint64_t) {
+  if (entry == nullptr) return -FI_EINVAL;
   if (queue_.empty() || count_read()) progress_.poll();
   protocol::Completion failed;
   const std::size_t taken = queue_.drain(

@@ -28,10 +28,10 @@ class Cq : public fid_cq, public RefCounted {
   /// `sources` is null or has `count` elements.
   template <typename Entry>
   ssize_t read(void* buffer, std::size_t count, fi_addr_t* sources);
-  /// Returns when there are `threshold` entries, or one with an error.
+  /// Returns when there are as many entries as `condition` says, or one with an error.
   template <typename Entry>
-  ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, std::size_t threshold, int timeout);
-  ssize_t read_error(fi_cq_err_entry* entry);
+  ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout);
+  ssize_t read_error(fi_cq_err_entry* entry, std::uint64_t flags);
   int signal();
   /// fi_trywait: 0 if the descriptor is armed; -FI_EAGAIN if there is, or may be, something to read.
   int arm();
@@ -43,9 +43,6 @@ class Cq : public fid_cq, public RefCounted {
   fi_wait_obj wait_object() const { return wait_object_; }
   /// Null if waiting threads poll instead of sleeping.
   engine::Sleeper* sleeper() { return wait_object_ == FI_WAIT_YIELD ? nullptr : progress_.sleeper(); }
-  std::size_t threshold(const void* condition) const {
-    return threshold_wanted_ && condition != nullptr ? *static_cast<const std::size_t*>(condition) : 1;
-  }
 
  private:
   static constexpr std::uint32_t kReadsPerProgress = 16;

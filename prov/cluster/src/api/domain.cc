@@ -11,15 +11,6 @@
 namespace cluster::api {
 namespace {
 
-int domain_bind(fid* domain, fid* object, std::uint64_t flags) noexcept {
-  return object_of<Domain>(domain).bind(object, flags);
-}
-
-int open_endpoint2(fid_domain* domain, fi_info* info, fid_ep** handle, std::uint64_t flags,
-                   void* context) noexcept {
-  return flags == 0 ? open_object<Endpoint, Domain>(domain, info, handle, context) : -FI_ENOSYS;
-}
-
 /// A raw key has the same eight bytes as the key.
 int map_raw_key(const struct fi_mr_map_raw* map) {
   if (map == nullptr || map->raw_key == nullptr || map->key == nullptr) return -FI_EINVAL;
@@ -37,7 +28,7 @@ int domain_control(fid*, int command, void* argument) noexcept {
 }
 
 constinit fi_ops domain_fid_ops =
-    fid_ops({.close = close_object<Domain>, .bind = domain_bind, .control = domain_control});
+    fid_ops({.close = close_object<Domain>, .bind = Method<&Domain::bind>::entry, .control = domain_control});
 
 constinit fi_ops_domain domain_ops = {
     .size = sizeof(fi_ops_domain),
@@ -51,7 +42,7 @@ constinit fi_ops_domain domain_ops = {
     .srx_ctx = kEnosys,
     .query_atomic = query_atomic,
     .query_collective = kEnosys,
-    .endpoint2 = open_endpoint2,
+    .endpoint2 = open_object2<Endpoint, Domain>,
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "api/eq.h"
 #include "api/fabric.h"
-#include "api/mr_progress.h"
+#include "api/progress.h"
 #include "protocol/region_table.h"
 
 namespace cluster::api {

@@ -10,14 +10,10 @@
 namespace cluster::api {
 namespace {
 
-int endpoint_bind(fid* endpoint, fid* object, std::uint64_t flags) noexcept {
-  return guarded([&] { return object_of<Endpoint>(endpoint).original().bind(object, flags); });
-}
-
 int endpoint_control(fid* endpoint, int command, void* argument) noexcept {
   Endpoint& object = object_of<Endpoint>(endpoint);
   switch (command) {
-    case FI_ENABLE: return guarded([&] { return object.original().enable(); });
+    case FI_ENABLE: return guarded([&] { return object.enable(); });
     case FI_ALIAS: {
       const auto* alias = static_cast<const struct fi_alias*>(argument);
       if (alias == nullptr) return -FI_EINVAL;
@@ -27,10 +23,6 @@ int endpoint_control(fid* endpoint, int command, void* argument) noexcept {
     case FI_SETOPSFLAG: return object.options().set_op_flags(static_cast<const std::uint64_t*>(argument));
     default: return -FI_ENOSYS;
   }
-}
-
-ssize_t cancel(fid* endpoint, void* context) noexcept {
-  return guarded([&] { return object_of<Endpoint>(endpoint).original().cancel(context); });
 }
 
 int get_option(fid* endpoint, int level, int name, void* value, std::size_t* size) noexcept {
@@ -48,15 +40,6 @@ ssize_t tx_size_left(fid_ep* handle) noexcept {
   return endpoint.enabled() ? static_cast<ssize_t>(endpoint.tx_size_left()) : -FI_EOPBADSTATE;
 }
 
-int set_name(fid* endpoint, void* address, std::size_t size) noexcept {
-  return object_of<Endpoint>(endpoint).original().set_name(address, size);
-}
-
-int get_name(fid* endpoint, void* address, std::size_t* size) noexcept {
-  if (size == nullptr) return -FI_EINVAL;
-  return guarded([&] { return object_of<Endpoint>(endpoint).original().get_name(address, size); });
-}
-
 /// The number of posted receives is limited by memory only.
 ssize_t rx_size_left(fid_ep* handle) noexcept {
   const Endpoint& endpoint = endpoint_of(handle);
@@ -64,13 +47,13 @@ ssize_t rx_size_left(fid_ep* handle) noexcept {
 }
 
 constinit fi_ops endpoint_fid_ops = fid_ops({.close = close_object<Endpoint>,
-                                             .bind = endpoint_bind,
+                                             .bind = Method<&Endpoint::bind>::entry,
                                              .control = endpoint_control,
                                              .ops_open = open_ops});
 
 constinit fi_ops_ep endpoint_ops = {
     .size = sizeof(fi_ops_ep),
-    .cancel = cancel,
+    .cancel = Method<&Endpoint::cancel>::entry,
     .getopt = get_option,
     .setopt = set_option,
     .tx_ctx = kEnosys,
@@ -82,12 +65,10 @@ constinit fi_ops_ep endpoint_ops = {
 /// Endpoints without connections have a name and no peer.
 constinit fi_ops_cm cm_ops = [] {
   auto ops = stub_ops<fi_ops_cm>(kEnosys);
-  ops.setname = set_name;
-  ops.getname = get_name;
+  ops.setname = Method<&Endpoint::set_name>::entry;
+  ops.getname = Method<&Endpoint::get_name>::entry;
   return ops;
 }();
-
-constinit fi_ops_collective collective_ops = stub_ops<fi_ops_collective>(kEnosys);
 
 engine::EndpointType type_of(const fi_info& info) {
   const bool dgram = info.ep_attr != nullptr && info.ep_attr->type == FI_EP_DGRAM;
@@ -100,11 +81,11 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
     : fid_ep{{FI_CLASS_EP, context, &endpoint_fid_ops},
              &endpoint_ops,
              &cm_ops,
-             info.caps & FI_MSG ? &msg_ops_disabled : &msg_ops_unsupported,
-             info.caps & FI_RMA ? &rma_ops_disabled : &rma_ops_unsupported,
-             info.caps & FI_TAGGED ? &tagged_ops_disabled : &tagged_ops_unsupported,
-             info.caps & FI_ATOMIC ? &atomic_ops_disabled : &atomic_ops_unsupported,
-             &collective_ops},
+             info.caps & FI_MSG ? &disabled_ops<fi_ops_msg> : &unsupported_ops<fi_ops_msg>,
+             info.caps & FI_RMA ? &disabled_ops<fi_ops_rma> : &unsupported_ops<fi_ops_rma>,
+             info.caps & FI_TAGGED ? &disabled_ops<fi_ops_tagged> : &unsupported_ops<fi_ops_tagged>,
+             info.caps & FI_ATOMIC ? &atomic_ops_disabled : &unsupported_ops<fi_ops_atomic>,
+             &unsupported_ops<fi_ops_collective>},
       options_(info),
       type_(type_of(info)),
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
@@ -117,7 +98,7 @@ Endpoint::Endpoint(Endpoint& original)
       type_(original.type_),
       domain_(*original.domain_),
       bound_(*original.domain_),
-      original_(original.original()) {}
+      original_(original.original_ ? *original.original_ : original) {}
 
 Endpoint::~Endpoint() {
   if (original_) {
@@ -146,8 +127,8 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   auto alias = std::unique_ptr<Endpoint>(new Endpoint(*this));
   if (const int error = alias->options_.set_op_flags(&flags)) return error;
   {
-    const std::lock_guard guard(original().aliases_lock_);
-    original().aliases_.push_back(alias.get());
+    const std::lock_guard guard(alias->original_->aliases_lock_);
+    alias->original_->aliases_.push_back(alias.get());
   }
   if (enabled()) alias->go_live(*engine_, options_.completion_mode());
   *handle = &alias.release()->fid;
@@ -155,6 +136,7 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
 }
 
 int Endpoint::bind(fid_t object, std::uint64_t flags) {
+  if (original_) return original_->bind(object, flags);
   if (object == nullptr) return -FI_EINVAL;
   if (!enabled()) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR || owned_engine_ == nullptr) return -FI_EOPBADSTATE;
@@ -177,6 +159,7 @@ int Endpoint::ensure_engine() {
 }
 
 int Endpoint::enable() {
+  if (original_) return original_->enable();
   if (enabled()) return 0;
   if (const int error = bound_.check_complete(options_.caps())) return error;
   if (const int error = ensure_engine()) return error;
@@ -242,11 +225,14 @@ ssize_t Endpoint::access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexce
 }
 
 int Endpoint::get_name(void* address, std::size_t* size) {
+  if (original_) return original_->get_name(address, size);
+  if (size == nullptr) return -FI_EINVAL;
   if (const int error = ensure_engine()) return error;
   return write_sockaddr(owned_engine_->name(), address, *size) ? 0 : -FI_ETOOSMALL;
 }
 
-int Endpoint::set_name(const void* address, std::size_t size) {
+int Endpoint::set_name(void* address, std::size_t size) {
+  if (original_) return original_->set_name(address, size);
   if (owned_engine_ != nullptr) return -FI_EOPBADSTATE;
   const SocketAddress name = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (name.empty()) return -FI_EINVAL;
@@ -255,6 +241,7 @@ int Endpoint::set_name(const void* address, std::size_t size) {
 }
 
 int Endpoint::read_counters(Counters& counters) const {
+  if (original_) return original_->read_counters(counters);
   if (owned_engine_ == nullptr) return -FI_EOPBADSTATE;
   counters = owned_engine_->counters();
   return 0;

@@ -45,16 +45,14 @@ class Endpoint : public fid_ep, public RefCounted {
 
   EpOptions& options() { return options_; }
   const EpOptions& options() const { return options_; }
-  /// The endpoint that an alias belongs to, or itself.
-  Endpoint& original() { return original_ ? *original_ : *this; }
 
-  // Control operations; all but open_alias() are called on originals.
+  // Control operations; those of an alias are its original's.
   int open_alias(fid_t* handle, std::uint64_t flags);
   int bind(fid_t object, std::uint64_t flags);
   int enable();
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
-  int set_name(const void* address, std::size_t size);
+  int set_name(void* address, std::size_t size);
   int read_counters(Counters& counters) const;
   int carrier_name_of(fi_addr_t peer, const char*& carrier) const;
 

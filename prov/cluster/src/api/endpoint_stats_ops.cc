@@ -13,7 +13,7 @@ namespace {
 ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noexcept {
   if (out == nullptr && count > 0) return -FI_EINVAL;
   Counters counters;
-  if (const int error = endpoint_of(handle).original().read_counters(counters)) return error;
+  if (const int error = endpoint_of(handle).read_counters(counters)) return error;
   std::size_t total = 0;
   counters.each([&](const char* name, std::uint64_t value, const char* help) {
     if (total < count) out[total] = {name, help, value};
@@ -24,7 +24,7 @@ ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noe
 
 int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
   if (out == nullptr) return -FI_EINVAL;
-  return guarded([&] { return endpoint_of(handle).original().carrier_name_of(peer, *out); });
+  return guarded([&] { return endpoint_of(handle).carrier_name_of(peer, *out); });
 }
 
 constinit fi_cluster_ops_stats stats_ops = {

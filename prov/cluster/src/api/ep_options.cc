@@ -4,19 +4,13 @@
 #include <cstring>
 #include <limits>
 
-#include "api/option_compat.h"
+#include "api/fid_object.h"
 #include "base/enumeration.h"
 
 namespace cluster::api {
 namespace {
 
 constexpr std::size_t kSizeDefault = 1024;  ///< operations, where fi_info has no size
-
-/// The attributes that fi_info points to; all zero if there are none.
-template <typename Attributes>
-Attributes attributes_at(const Attributes* attributes) {
-  return attributes != nullptr ? *attributes : Attributes{};
-}
 
 /// Zero in fi_info stands for the default.
 std::size_t value_or(std::size_t value, std::size_t otherwise) { return value != 0 ? value : otherwise; }

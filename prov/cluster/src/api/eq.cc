@@ -13,22 +13,7 @@ namespace {
 constexpr std::size_t kEventsMin = 1024;  ///< capacity, even if the attributes ask for less
 constexpr std::size_t kEventBytesMax = 4096;
 
-ssize_t eq_read(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size,
-                std::uint64_t flags) noexcept {
-  return static_cast<Eq&>(*eq).read(event, buffer, size, flags);
-}
-
 ssize_t eq_read_error(fid_eq*, fi_eq_err_entry*, std::uint64_t) noexcept { return -FI_EAGAIN; }
-
-ssize_t eq_write(fid_eq* eq, std::uint32_t event, const void* buffer, std::size_t size,
-                 std::uint64_t) noexcept {
-  return guarded([&] { return static_cast<Eq&>(*eq).write(event, buffer, size); });
-}
-
-ssize_t eq_wait(fid_eq* eq, std::uint32_t* event, void* buffer, std::size_t size, int timeout,
-                std::uint64_t flags) noexcept {
-  return guarded([&] { return static_cast<Eq&>(*eq).wait(event, buffer, size, timeout, flags); });
-}
 
 const char* eq_error_text(fid_eq*, int, const void*, char* buffer, std::size_t size) noexcept {
   constexpr const char* kText = "no event of this provider carries an error";
@@ -41,10 +26,10 @@ constinit fi_ops eq_fid_ops = fid_ops({.close = close_object<Eq>, .control = con
 
 constinit fi_ops_eq eq_ops = {
     .size = sizeof(fi_ops_eq),
-    .read = eq_read,
+    .read = Method<&Eq::read>::entry,
     .readerr = eq_read_error,
-    .write = eq_write,
-    .sread = eq_wait,
+    .write = Method<&Eq::write>::entry,
+    .sread = Method<&Eq::wait>::entry,
     .strerror = eq_error_text,
 };
 
@@ -58,8 +43,7 @@ Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* co
 
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
   if (handle == nullptr) return -FI_EINVAL;
-  const fi_eq_attr defaults{};
-  const fi_eq_attr& wanted = attributes != nullptr ? *attributes : defaults;
+  const fi_eq_attr wanted = attributes_at(attributes);
   if (wanted.flags & ~(FI_WRITE | FI_AFFINITY)) return -FI_ENOSYS;
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   *handle = new Eq(fabric, std::max(wanted.size, kEventsMin), wanted.wait_obj, context);
@@ -78,7 +62,7 @@ ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint
   return static_cast<ssize_t>(part);
 }
 
-ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size) {
+ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t) {
   if (size > kEventBytesMax || (buffer == nullptr && size > 0)) return -FI_EINVAL;
   const auto* bytes = static_cast<const std::byte*>(buffer);
   Event entry{event, {bytes, bytes + size}};
@@ -91,10 +75,9 @@ ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size) {
 
 ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  const ssize_t result = wait_until(
+  return wait_until(
       fabric_->platform(), timeout, [&] { return read(event, buffer, size, flags); },
       [&] { return sleeper(); }, [](engine::Sleeper&) { return kForever; });
-  return result;
 }
 
 engine::Sleeper* Eq::sleeper() {

@@ -24,7 +24,7 @@ class Eq : public fid_eq, public RefCounted {
   static int open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context);
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
-  ssize_t write(std::uint32_t event, const void* buffer, std::size_t size);
+  ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
   /// Opened on first use; null if waiting threads poll instead of sleeping, or no descriptors are left.

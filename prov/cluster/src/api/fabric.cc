@@ -10,11 +10,6 @@
 namespace cluster::api {
 namespace {
 
-int open_domain2(fid_fabric* fabric, fi_info* info, fid_domain** handle, std::uint64_t flags,
-                 void* context) noexcept {
-  return flags == 0 ? open_object<Domain, Fabric>(fabric, info, handle, context) : -FI_ENOSYS;
-}
-
 int arm(fid* object) {
   switch (object->fclass) {
     case FI_CLASS_CQ: return object_of<Cq>(object).arm();
@@ -44,7 +39,7 @@ constinit fi_ops_fabric fabric_ops = {
     .eq_open = open_object<Eq, Fabric>,
     .wait_open = kEnosys,
     .trywait = trywait,
-    .domain2 = open_domain2,
+    .domain2 = open_object2<Domain, Fabric>,
 };
 
 }  // namespace

@@ -8,7 +8,7 @@
 //   fabric domain av cq cntr eq mr           one libfabric object each
 //   endpoint ep_options bound_fids           the endpoint; its options; the objects bound to it
 //   *_ops.cc                                 the ops tables of an endpoint
-//   progress mr_progress poll_backoff wait   progress on engines; when a reader yields; blocking waits
+//   progress poll_backoff wait               progress on engines; when a reader yields; blocking waits
 //
 // Sources: the manual pages of libfabric 1.17 to 2.x.
 #pragma once

@@ -64,17 +64,45 @@ auto guarded(Call&& call) noexcept -> decltype(call()) {
   }
 }
 
+/// The object behind its libfabric handle, Object::Handle, or behind that one's fid.
+template <typename Object>
+Object& object_of(typename Object::Handle* handle) {
+  return static_cast<Object&>(*handle);
+}
+template <typename Object>
+Object& object_of(fid* plain) {
+  return object_of<Object>(reinterpret_cast<typename Object::Handle*>(plain));
+}
+
+/// Method<&Object::method>::entry is the table entry that calls the method with its own arguments.
+template <auto method>
+struct Method;
+template <typename Object, typename Result, typename... Arguments, Result (Object::*method)(Arguments...)>
+struct Method<method> {
+  template <typename Handle>
+  static Result entry(Handle* handle, Arguments... arguments) noexcept {
+    return guarded([&] { return (object_of<Object>(handle).*method)(arguments...); });
+  }
+};
+
 /// fi_domain, fi_cq_open and the like: the table entry of a parent that opens an Object.
 template <typename Object, typename Parent, typename Attributes>
 int open_object(typename Parent::Handle* parent, Attributes* attributes, typename Object::Handle** handle,
                 void* context) noexcept {
-  return guarded([&] { return Object::open(static_cast<Parent&>(*parent), attributes, handle, context); });
+  return guarded([&] { return Object::open(object_of<Parent>(parent), attributes, handle, context); });
 }
 
-/// The object behind a plain fid; Object::Handle is the libfabric handle it derives from.
-template <typename Object>
-Object& object_of(fid* plain) {
-  return *static_cast<Object*>(reinterpret_cast<typename Object::Handle*>(plain));
+/// fi_domain2, fi_endpoint2: no flags are supported.
+template <typename Object, typename Parent>
+int open_object2(typename Parent::Handle* parent, fi_info* info, typename Object::Handle** handle,
+                 std::uint64_t flags, void* context) noexcept {
+  return flags == 0 ? open_object<Object, Parent>(parent, info, handle, context) : -FI_ENOSYS;
+}
+
+/// The attributes that an application passes; all zero if it passes none.
+template <typename Attributes>
+Attributes attributes_at(const Attributes* attributes) {
+  return attributes != nullptr ? *attributes : Attributes{};
 }
 
 /// Base of objects that others hold: counts them.

@@ -21,10 +21,6 @@ int mr_close(fid* plain) noexcept {
   return 0;
 }
 
-int mr_bind(fid* plain, fid* object, std::uint64_t flags) noexcept {
-  return guarded([&] { return object_of<Mr>(plain).bind(object, flags); });
-}
-
 /// The raw key is the key: eight bytes.
 int get_raw_mr(const Mr& mr, const struct fi_mr_raw_attr* wanted) {
   if (wanted == nullptr || wanted->key_size == nullptr) return -FI_EINVAL;
@@ -47,7 +43,8 @@ int mr_control(fid* plain, int command, void* argument) noexcept {
   }
 }
 
-constinit fi_ops mr_fid_ops = fid_ops({.close = mr_close, .bind = mr_bind, .control = mr_control});
+constinit fi_ops mr_fid_ops =
+    fid_ops({.close = mr_close, .bind = Method<&Mr::bind>::entry, .control = mr_control});
 
 int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
                         fid_mr** handle) noexcept {

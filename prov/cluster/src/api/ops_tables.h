@@ -8,20 +8,23 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 
+#include "api/fid_object.h"
+
 namespace cluster::api {
 
-extern fi_ops_msg msg_ops;              ///< enabled, FI_MSG
-extern fi_ops_msg msg_ops_disabled;     ///< not enabled yet
-extern fi_ops_msg msg_ops_unsupported;  ///< no FI_MSG
-extern fi_ops_tagged tagged_ops;        ///< enabled, FI_TAGGED
-extern fi_ops_tagged tagged_ops_disabled;
-extern fi_ops_tagged tagged_ops_unsupported;
-extern fi_ops_rma rma_ops;  ///< enabled, FI_RMA
-extern fi_ops_rma rma_ops_disabled;
-extern fi_ops_rma rma_ops_unsupported;
-extern fi_ops_atomic atomic_ops;  ///< enabled, FI_ATOMIC
+// Of enabled endpoints with the capability.
+extern fi_ops_msg msg_ops;
+extern fi_ops_tagged tagged_ops;
+extern fi_ops_rma rma_ops;
+extern fi_ops_atomic atomic_ops;
+/// Of an endpoint that is not enabled yet.
+template <typename Table>
+inline constinit Table disabled_ops = stub_ops<Table>(kEopbadstate);
 extern fi_ops_atomic atomic_ops_disabled;
-extern fi_ops_atomic atomic_ops_unsupported;
+/// Of an endpoint without the capability.
+template <typename Table>
+inline constinit Table unsupported_ops = stub_ops<Table>(kEnosys);
+
 int query_atomic(fid_domain* domain, fi_datatype type, fi_op op, fi_atomic_attr* attributes,
                  std::uint64_t flags) noexcept;
 extern fi_ops_mr mr_ops;

@@ -43,10 +43,19 @@ ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typenam
 }
 
 template <typename Op>
-ssize_t access_buffer(Endpoint& endpoint, const TxFlags& flags, typename Op::Buffer bytes,
-                      std::uint64_t address, std::uint64_t key, Op op) noexcept {
+ssize_t access_buffer(fid_ep* handle, typename Op::Buffer bytes, std::uint64_t address, std::uint64_t key,
+                      Op op) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
   const RmaIov range{address, key, bytes.size()};
-  return access(endpoint, flags, {&bytes, 1}, {&range, 1}, range.length, op);
+  return access(endpoint, endpoint.options().tx_flags(), {&bytes, 1}, {&range, 1}, range.length, op);
+}
+
+/// No completion reports the success of an injected write; a failure is reported.
+ssize_t inject_buffer(fid_ep* handle, ConstBytes bytes, std::uint64_t address, std::uint64_t key,
+                      WriteOp op) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  const RmaIov range{address, key, bytes.size()};
+  return access(endpoint, endpoint.options().inject_flags(), {&bytes, 1}, {&range, 1}, range.length, op);
 }
 
 template <typename Op>
@@ -86,8 +95,7 @@ WriteOp write_op(fi_addr_t peer, void* context, std::uint64_t data) {
 
 ssize_t rma_read(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t peer, std::uint64_t address,
                  std::uint64_t key, void* context) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
+  return access_buffer(handle, as_bytes(buffer, size), address, key,
                        ReadOp{{.to = peer, .context = context}});
 }
 
@@ -98,9 +106,7 @@ ssize_t readv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi
 
 ssize_t rma_write(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t peer,
                   std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
-                       write_op(peer, context));
+  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, context));
 }
 
 ssize_t rma_writev(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t peer,
@@ -108,26 +114,19 @@ ssize_t rma_writev(fid_ep* handle, const iovec* vector, void**, std::size_t coun
   return access_vector(handle, vector, count, address, key, write_op(peer, context));
 }
 
-/// No completion reports the success of an injected write; a failure is reported.
 ssize_t rma_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  return access_buffer(endpoint, endpoint.options().inject_flags(), as_bytes(buffer, size), address, key,
-                       write_op(peer, nullptr));
+  return inject_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr));
 }
 
 ssize_t writedata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
                   fi_addr_t peer, std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  return access_buffer(endpoint, endpoint.options().tx_flags(), as_bytes(buffer, size), address, key,
-                       write_op(peer, context, data));
+  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, context, data));
 }
 
 ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  return access_buffer(endpoint, endpoint.options().inject_flags(), as_bytes(buffer, size), address, key,
-                       write_op(peer, nullptr, data));
+  return inject_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr, data));
 }
 
 }  // namespace
@@ -144,7 +143,5 @@ constinit fi_ops_rma rma_ops = {
     .writedata = writedata,
     .injectdata = injectdata,
 };
-constinit fi_ops_rma rma_ops_disabled = stub_ops<fi_ops_rma>(kEopbadstate);
-constinit fi_ops_rma rma_ops_unsupported = stub_ops<fi_ops_rma>(kEnosys);
 
 }  // namespace cluster::api

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "api/option_compat.h"
+#include "api/ep_options.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
