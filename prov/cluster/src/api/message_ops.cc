@@ -1,5 +1,6 @@
 // Messages: the ops tables of fi_msg and fi_tagged. Untagged and tagged messages are matched apart; apart
-// from the tag their calls are the same.
+// from the tag their calls are the same, so both tables have the same templates: `Tag...` is nothing in that of
+// fi_msg and std::uint64_t in that of fi_tagged, where receives have a second one, the bits to ignore.
 #include <algorithm>
 #include <type_traits>
 
@@ -15,6 +16,11 @@ using protocol::SendOp;
 
 constexpr std::uint64_t kPeekFlags = FI_PEEK | FI_CLAIM | FI_DISCARD;
 
+struct TagMatch {
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0;
+};
+
 /// The arguments that fi_msg and fi_msg_tagged have and the others have not.
 template <typename Op, typename Message>
 void take_tag(const Message& message, Op& op) {
@@ -26,6 +32,17 @@ void take_tag(const Message& message, Op& op) {
 }
 
 // --- sending: `op` lacks the buffers. Calls that may take the fast lane contain all of it (flatten) ---
+
+template <typename... Tag>
+[[gnu::always_inline]] inline SendOp send_op(fi_addr_t to, void* context, Tag... tag) {
+  return {.to = to, .context = context, .tag = TagMatch{tag...}.tag, .tagged = sizeof...(tag) > 0};
+}
+
+[[gnu::always_inline]] inline SendOp with_data(std::uint64_t data, SendOp op) {
+  op.data = data;
+  op.has_data = true;
+  return op;
+}
 
 [[gnu::always_inline]] inline ssize_t send_buffer(Endpoint& endpoint, const TxFlags& flags,
                                                   const void* buffer, std::size_t size,
@@ -78,27 +95,17 @@ ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vecto
   return endpoint.send(op, flags);
 }
 
+template <typename... Tag>
 [[gnu::flatten]] ssize_t send(fid_ep* handle, const void* buffer, std::size_t size, void*, fi_addr_t to,
-                              void* context) noexcept {
-  return send_buffer(handle, buffer, size, {.to = to, .context = context});
+                              Tag... tag, void* context) noexcept {
+  return send_buffer(handle, buffer, size, send_op(to, context, tag...));
 }
 
-[[gnu::flatten]] ssize_t tagged_send(fid_ep* handle, const void* buffer, std::size_t size, void*,
-                                     fi_addr_t to, std::uint64_t tag, void* context) noexcept {
-  return send_buffer(handle, buffer, size, {.to = to, .context = context, .tag = tag, .tagged = true});
-}
-
-ssize_t sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t to,
+template <typename... Tag>
+ssize_t sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t to, Tag... tag,
               void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  return send_vector(endpoint, endpoint.options().tx_flags(), vector, count, {.to = to, .context = context});
-}
-
-ssize_t tagged_sendv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t to,
-                     std::uint64_t tag, void* context) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  return send_vector(endpoint, endpoint.options().tx_flags(), vector, count,
-                     {.to = to, .context = context, .tag = tag, .tagged = true});
+  return send_vector(endpoint, endpoint.options().tx_flags(), vector, count, send_op(to, context, tag...));
 }
 
 /// The flags of the call replace the endpoint's.
@@ -114,80 +121,60 @@ ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noe
   return send_vector(endpoint, tx_flags, message->msg_iov, message->iov_count, std::move(op));
 }
 
-[[gnu::flatten]] ssize_t inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to) noexcept {
-  return inject_buffer(handle, buffer, size, {.to = to});
+template <typename... Tag>
+[[gnu::flatten]] ssize_t inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to,
+                                Tag... tag) noexcept {
+  return inject_buffer(handle, buffer, size, send_op(to, nullptr, tag...));
 }
 
-[[gnu::flatten]] ssize_t tagged_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t to,
-                                       std::uint64_t tag) noexcept {
-  return inject_buffer(handle, buffer, size, {.to = to, .tag = tag, .tagged = true});
-}
-
+template <typename... Tag>
 [[gnu::flatten]] ssize_t senddata(fid_ep* handle, const void* buffer, std::size_t size, void*,
-                                  std::uint64_t data, fi_addr_t to, void* context) noexcept {
-  return send_buffer(handle, buffer, size, {.to = to, .context = context, .data = data, .has_data = true});
+                                  std::uint64_t data, fi_addr_t to, Tag... tag, void* context) noexcept {
+  return send_buffer(handle, buffer, size, with_data(data, send_op(to, context, tag...)));
 }
 
-[[gnu::flatten]] ssize_t tagged_senddata(fid_ep* handle, const void* buffer, std::size_t size, void*,
-                                         std::uint64_t data, fi_addr_t to, std::uint64_t tag,
-                                         void* context) noexcept {
-  return send_buffer(
-      handle, buffer, size,
-      {.to = to, .context = context, .tag = tag, .data = data, .tagged = true, .has_data = true});
-}
-
+template <typename... Tag>
 [[gnu::flatten]] ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data,
-                                    fi_addr_t to) noexcept {
-  return inject_buffer(handle, buffer, size, {.to = to, .data = data, .has_data = true});
+                                    fi_addr_t to, Tag... tag) noexcept {
+  return inject_buffer(handle, buffer, size, with_data(data, send_op(to, nullptr, tag...)));
 }
 
-[[gnu::flatten]] ssize_t tagged_injectdata(fid_ep* handle, const void* buffer, std::size_t size,
-                                           std::uint64_t data, fi_addr_t to, std::uint64_t tag) noexcept {
-  return inject_buffer(handle, buffer, size,
-                       {.to = to, .tag = tag, .data = data, .tagged = true, .has_data = true});
+// --- receiving ---
+
+/// With the endpoint's flags; it lacks the buffers. FI_MULTI_RECV is for untagged messages.
+template <typename... Tag>
+[[gnu::always_inline]] inline RecvOp recv_op(const EpOptions& options, fi_addr_t from, void* context,
+                                             Tag... tag) {
+  constexpr bool kTagged = sizeof...(tag) > 0;
+  const TagMatch match{tag...};
+  return {.from = options.source(from),
+          .context = context,
+          .tag = match.tag,
+          .ignore = match.ignore,
+          .tagged = kTagged,
+          .report = options.report_receives(),
+          .min_multi_recv = kTagged ? 0 : options.default_min_multi_recv()};
 }
 
-// --- receiving: `op` lacks the source, and what the endpoint's flags say ---
-
-[[gnu::always_inline]] inline ssize_t receive(Endpoint& endpoint, fi_addr_t from, RecvOp&& op) noexcept {
-  op.from = endpoint.options().source(from);
-  op.report = endpoint.options().report_receives();
+template <typename... Tag>
+ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, Tag... tag,
+             void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  const Bytes bytes = as_bytes(buffer, size);
+  RecvOp op = recv_op(endpoint.options(), from, context, tag...);
+  op.slices = {&bytes, 1};
   return endpoint.receive(op);
 }
 
-ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, void* context) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  const Bytes bytes = as_bytes(buffer, size);
-  return receive(endpoint, from,
-                 {.slices = {&bytes, 1},
-                  .context = context,
-                  .min_multi_recv = endpoint.options().default_min_multi_recv()});
-}
-
-ssize_t tagged_recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, std::uint64_t tag,
-                    std::uint64_t ignore, void* context) noexcept {
-  const Bytes bytes = as_bytes(buffer, size);
-  return receive(endpoint_of(handle), from,
-                 {.slices = {&bytes, 1}, .context = context, .tag = tag, .ignore = ignore, .tagged = true});
-}
-
-ssize_t recvv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t from,
+template <typename... Tag>
+ssize_t recvv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t from, Tag... tag,
               void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  const std::size_t min_multi_recv = endpoint.options().default_min_multi_recv();
+  RecvOp op = recv_op(endpoint.options(), from, context, tag...);
   IovecSpans<Bytes> buffers;
-  if (!buffers.read(vector, count) || (min_multi_recv != 0 && count != 1)) return -FI_EINVAL;
-  return receive(endpoint, from,
-                 {.slices = buffers.spans(), .context = context, .min_multi_recv = min_multi_recv});
-}
-
-ssize_t tagged_recvv(fid_ep* handle, const iovec* vector, void**, std::size_t count, fi_addr_t from,
-                     std::uint64_t tag, std::uint64_t ignore, void* context) noexcept {
-  IovecSpans<Bytes> buffers;
-  if (!buffers.read(vector, count)) return -FI_EINVAL;
-  return receive(
-      endpoint_of(handle), from,
-      {.slices = buffers.spans(), .context = context, .tag = tag, .ignore = ignore, .tagged = true});
+  if (!buffers.read(vector, count) || (op.min_multi_recv != 0 && count != 1)) return -FI_EINVAL;
+  op.slices = buffers.spans();
+  return endpoint.receive(op);
 }
 
 /// Makes a receive a peek or a claim. False if the flags contradict each other.
@@ -234,32 +221,28 @@ ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noe
 
 constinit fi_ops_msg msg_ops = {
     .size = sizeof(fi_ops_msg),
-    .recv = recv,
-    .recvv = recvv,
+    .recv = recv<>,
+    .recvv = recvv<>,
     .recvmsg = recvmsg,
-    .send = send,
-    .sendv = sendv,
+    .send = send<>,
+    .sendv = sendv<>,
     .sendmsg = sendmsg,
-    .inject = inject,
-    .senddata = senddata,
-    .injectdata = injectdata,
+    .inject = inject<>,
+    .senddata = senddata<>,
+    .injectdata = injectdata<>,
 };
-constinit fi_ops_msg msg_ops_disabled = stub_ops<fi_ops_msg>(kEopbadstate);
-constinit fi_ops_msg msg_ops_unsupported = stub_ops<fi_ops_msg>(kEnosys);
 
 constinit fi_ops_tagged tagged_ops = {
     .size = sizeof(fi_ops_tagged),
-    .recv = tagged_recv,
-    .recvv = tagged_recvv,
+    .recv = recv<std::uint64_t, std::uint64_t>,
+    .recvv = recvv<std::uint64_t, std::uint64_t>,
     .recvmsg = recvmsg,
-    .send = tagged_send,
-    .sendv = tagged_sendv,
+    .send = send<std::uint64_t>,
+    .sendv = sendv<std::uint64_t>,
     .sendmsg = sendmsg,
-    .inject = tagged_inject,
-    .senddata = tagged_senddata,
-    .injectdata = tagged_injectdata,
+    .inject = inject<std::uint64_t>,
+    .senddata = senddata<std::uint64_t>,
+    .injectdata = injectdata<std::uint64_t>,
 };
-constinit fi_ops_tagged tagged_ops_disabled = stub_ops<fi_ops_tagged>(kEopbadstate);
-constinit fi_ops_tagged tagged_ops_unsupported = stub_ops<fi_ops_tagged>(kEnosys);
 
 }  // namespace cluster::api
