@@ -23,7 +23,7 @@
 // idle as before, which is why a turn in which only they were needed may skip the rest (EventLoop::run_calm).
 #pragma once
 
-#include "base/short_copy.h"
+#include "base/bytes.h"
 #include "engine/peer_table.h"
 #include "protocol/messenger.h"
 #include "shm/ring_inbox.h"

@@ -1,6 +1,6 @@
 #include "protocol/eager_protocol.h"
 
-#include "base/short_copy.h"
+#include "base/bytes.h"
 
 namespace cluster::protocol {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/short_copy.h"
+#include "base/bytes.h"
 #include "shm/doorbell_word.h"
 #include "shm/layout.h"
 #include "shm/recall_word.h"
