@@ -21,6 +21,11 @@ constexpr std::size_t kSocketBuffers = 4;  // few frames come by the socket
 constexpr unsigned kPollsPerSocketPoll = 64;
 constexpr unsigned kSocketPollsAfterTraffic = 256;
 
+bool has_host(const std::vector<SocketAddress>& addresses, const SocketAddress& name) {
+  return std::any_of(addresses.begin(), addresses.end(),
+                     [&](const SocketAddress& address) { return address.same_host(name); });
+}
+
 class PacketLink final : public link::Link {
  public:
   PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, Descriptor claim,
@@ -58,10 +63,7 @@ class PacketLink final : public link::Link {
  private:
   /// True if frames on this path are written to the wire here.
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
-  bool own(const SocketAddress& name) const {
-    return std::any_of(own_.begin(), own_.end(),
-                       [&](const SocketAddress& address) { return address.same_host(name); });
-  }
+  bool own(const SocketAddress& name) const { return has_host(own_, name); }
   std::size_t receive_rings(std::span<link::InFrame> frames);
   bool socket_is_due();
 
@@ -137,9 +139,7 @@ std::string why_unsuitable(const SocketAddress& name, const Interface& interface
     return what + "not an Ethernet interface; use the udp link or name another interface";
   if (!interface.up)
     return what + "the interface is down; bring it up (ip link set " + interface.name + " up)";
-  const bool own = std::any_of(interface.addresses.begin(), interface.addresses.end(),
-                               [&](const SocketAddress& address) { return address.same_host(name); });
-  if (!own) {
+  if (!has_host(interface.addresses, name)) {
     return what + "the endpoint's address " + name.ip_text() +
            " does not belong to it; bind the endpoint to an address of the interface";
   }

@@ -28,9 +28,11 @@ std::uint32_t big_endian(ConstBytes bytes) {
 /// A chain of conditions that must all hold.
 class Conditions {
  public:
-  Conditions& load_byte(std::uint32_t at) { return load(BPF_B, at); }
-  Conditions& load_half(std::uint32_t at) { return load(BPF_H, at); }
-  Conditions& load_word(std::uint32_t at) { return load(BPF_W, at); }
+  /// BPF_B, BPF_H or BPF_W: a byte, two or four.
+  Conditions& load(int width, std::uint32_t at) {
+    program_.push_back(BPF_STMT(static_cast<std::uint16_t>(BPF_LD | BPF_ABS | width), at));
+    return *this;
+  }
   Conditions& mask(std::uint32_t bits) {
     program_.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits));
     return *this;
@@ -51,39 +53,34 @@ class Conditions {
   }
 
  private:
-  Conditions& load(int width, std::uint32_t at) {
-    program_.push_back(BPF_STMT(static_cast<std::uint16_t>(BPF_LD | BPF_ABS | width), at));
-    return *this;
-  }
-
   FilterProgram program_;
 };
 
 void require_v4(Conditions& conditions, const SocketAddress& ours) {
   constexpr std::uint32_t kUdpHeader = kNetworkHeader + 20;
-  conditions.load_byte(kNetworkHeader).must_be(0x45);
-  conditions.load_half(kNetworkHeader + 6).mask(kFragmentBits).must_be(0);
-  conditions.load_byte(kNetworkHeader + 9).must_be(IPPROTO_UDP);
-  conditions.load_word(kNetworkHeader + 16).must_be(big_endian(ours.ip()));
-  conditions.load_half(kUdpHeader + 2).must_be(ours.port());
+  conditions.load(BPF_B, kNetworkHeader).must_be(0x45);
+  conditions.load(BPF_H, kNetworkHeader + 6).mask(kFragmentBits).must_be(0);
+  conditions.load(BPF_B, kNetworkHeader + 9).must_be(IPPROTO_UDP);
+  conditions.load(BPF_W, kNetworkHeader + 16).must_be(big_endian(ours.ip()));
+  conditions.load(BPF_H, kUdpHeader + 2).must_be(ours.port());
 }
 
 void require_v6(Conditions& conditions, const SocketAddress& ours) {
   constexpr std::uint32_t kUdpHeader = kNetworkHeader + 40;
-  conditions.load_byte(kNetworkHeader).mask(0xf0).must_be(0x60);
-  conditions.load_byte(kNetworkHeader + 6).must_be(IPPROTO_UDP);
+  conditions.load(BPF_B, kNetworkHeader).mask(0xf0).must_be(0x60);
+  conditions.load(BPF_B, kNetworkHeader + 6).must_be(IPPROTO_UDP);
   for (std::uint32_t i = 0; i < 16; i += 4) {
-    conditions.load_word(kNetworkHeader + 24 + i).must_be(big_endian(ours.ip().subspan(i, 4)));
+    conditions.load(BPF_W, kNetworkHeader + 24 + i).must_be(big_endian(ours.ip().subspan(i, 4)));
   }
-  conditions.load_half(kUdpHeader + 2).must_be(ours.port());
+  conditions.load(BPF_H, kUdpHeader + 2).must_be(ours.port());
 }
 
 }  // namespace
 
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type) {
   Conditions conditions;
-  conditions.load_word(ancillary(SKF_AD_PKTTYPE)).must_be(PACKET_HOST);
-  conditions.load_half(ETH_HLEN - 2).must_be(ether_type);
+  conditions.load(BPF_W, ancillary(SKF_AD_PKTTYPE)).must_be(PACKET_HOST);
+  conditions.load(BPF_H, ETH_HLEN - 2).must_be(ether_type);
   if (ours.family() == SocketAddress::Family::v6) {
     require_v6(conditions, ours);
   } else {
@@ -94,13 +91,13 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type) {
 
 FilterProgram all_but_interface(int index) {
   Conditions conditions;
-  conditions.load_word(ancillary(SKF_AD_IFINDEX)).must_be(static_cast<std::uint32_t>(index));
+  conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_be(static_cast<std::uint32_t>(index));
   return conditions.decide(0, kWhole);
 }
 
 FilterProgram keep_alives_to_second() {
   Conditions conditions;  // offset 0 is the first byte behind the UDP header
-  conditions.load_byte(offsetof(wire::FrameHeader, kind))
+  conditions.load(BPF_B, offsetof(wire::FrameHeader, kind))
       .must_be(static_cast<std::uint32_t>(wire::FrameKind::keep_alive));
   return conditions.decide(1, 0);
 }

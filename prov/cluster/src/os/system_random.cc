@@ -15,14 +15,11 @@ std::atomic<unsigned> fork_generation{0};
 
 void count_fork() { fork_generation.fetch_add(1, std::memory_order_relaxed); }
 
-void watch_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, count_fork);
-  static_cast<void>(registered);
-}
-
 }  // namespace
 
-SystemRandom::SystemRandom() { watch_forks(); }
+SystemRandom::SystemRandom() {
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, count_fork);
+}
 
 std::uint64_t SystemRandom::next() {
   const std::lock_guard guard(lock_);
