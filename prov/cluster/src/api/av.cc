@@ -87,7 +87,7 @@ Av::Av(Domain& domain, void* context)
     : fid_av{{FI_CLASS_AV, context, &av_fid_ops}, &av_ops}, domain_(domain) {}
 
 int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
-  if (attributes == nullptr || handle == nullptr) return -FI_EINVAL;
+  if (attributes == nullptr) return -FI_EINVAL;
   if (attributes->name != nullptr) return -FI_ENOSYS;  // shared between processes
   if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
   if (attributes->flags & ~FI_SYMMETRIC) return -FI_ENOSYS;

@@ -48,8 +48,7 @@ Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
       wait_object_(wait_object) {}
 
 int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle, void* context) {
-  if (handle == nullptr) return -FI_EINVAL;
-  const fi_cntr_attr wanted = attributes_at(attributes);
+  const fi_cntr_attr& wanted = attributes_at(attributes);
   if (number_of(wanted.events) != FI_CNTR_EVENTS_COMP || wanted.flags != 0) return -FI_ENOSYS;
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   *handle = new Cntr(domain, wanted.wait_obj, context);

@@ -77,8 +77,7 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
 
 /// The size in the attributes is ignored: the queue grows as needed and never overruns.
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
-  if (handle == nullptr) return -FI_EINVAL;
-  const fi_cq_attr wanted = attributes_at(attributes);
+  const fi_cq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~FI_AFFINITY) return -FI_ENOSYS;
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   fi_ops_cq* ops = ops_for(wanted.format);

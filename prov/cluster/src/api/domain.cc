@@ -56,7 +56,7 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
       automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO) {}
 
 int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {
-  if (info == nullptr || handle == nullptr) return -FI_EINVAL;
+  if (info == nullptr) return -FI_EINVAL;
   *handle = new Domain(fabric, *info, context);
   return 0;
 }

@@ -70,11 +70,6 @@ constinit fi_ops_cm cm_ops = [] {
   return ops;
 }();
 
-engine::EndpointType type_of(const fi_info& info) {
-  const bool dgram = info.ep_attr != nullptr && info.ep_attr->type == FI_EP_DGRAM;
-  return dgram ? engine::EndpointType::dgram : engine::EndpointType::rdm;
-}
-
 }  // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
@@ -87,7 +82,8 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              info.caps & FI_ATOMIC ? &atomic_ops_disabled : &unsupported_ops<fi_ops_atomic>,
              &unsupported_ops<fi_ops_collective>},
       options_(info),
-      type_(type_of(info)),
+      type_(attributes_at(info.ep_attr).type == FI_EP_DGRAM ? engine::EndpointType::dgram
+                                                            : engine::EndpointType::rdm),
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
       domain_(domain),
       bound_(domain) {}
@@ -115,7 +111,7 @@ Endpoint::~Endpoint() {
 }
 
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
-  if (info == nullptr || handle == nullptr) return -FI_EINVAL;
+  if (info == nullptr) return -FI_EINVAL;
   if (const int error = EpOptions::check(*info)) return error;
   *handle = new Endpoint(domain, *info, context);
   return 0;

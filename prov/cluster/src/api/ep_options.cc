@@ -36,7 +36,7 @@ std::uint64_t direction_of(std::uint64_t flags) {
 }  // namespace
 
 int EpOptions::check(const fi_info& info) {
-  const fi_ep_attr ep = attributes_at(info.ep_attr);
+  const fi_ep_attr& ep = attributes_at(info.ep_attr);
   const int type = number_of(ep.type);
   if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
   if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
@@ -84,8 +84,8 @@ void EpOptions::translate_flags() {
 
 /// What a plain send asks for is known here, so that the fast lane compares one number.
 void EpOptions::find_fast_ends() {
-  const Limits& msg = limits_[static_cast<std::size_t>(Operation::msg)];
-  const Limits& tagged = limits_[static_cast<std::size_t>(Operation::tagged)];
+  const Limits& msg = limits(Operation::msg);
+  const Limits& tagged = limits(Operation::tagged);
   const std::size_t inject_end = std::min(msg.inject_size, tagged.inject_size) + 1;
   const std::size_t send_end = std::min({msg.max_size, tagged.max_size, protocol::kInjectMax}) + 1;
   const auto plain = [](const TxFlags& flags) {

@@ -42,8 +42,7 @@ Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* co
       wait_object_(wait_object) {}
 
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
-  if (handle == nullptr) return -FI_EINVAL;
-  const fi_eq_attr wanted = attributes_at(attributes);
+  const fi_eq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(FI_WRITE | FI_AFFINITY)) return -FI_ENOSYS;
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   *handle = new Eq(fabric, std::max(wanted.size, kEventsMin), wanted.wait_obj, context);

@@ -89,6 +89,7 @@ struct Method<method> {
 template <typename Object, typename Parent, typename Attributes>
 int open_object(typename Parent::Handle* parent, Attributes* attributes, typename Object::Handle** handle,
                 void* context) noexcept {
+  if (handle == nullptr) return -FI_EINVAL;
   return guarded([&] { return Object::open(object_of<Parent>(parent), attributes, handle, context); });
 }
 
@@ -101,8 +102,9 @@ int open_object2(typename Parent::Handle* parent, fi_info* info, typename Object
 
 /// The attributes that an application passes; all zero if it passes none.
 template <typename Attributes>
-Attributes attributes_at(const Attributes* attributes) {
-  return attributes != nullptr ? *attributes : Attributes{};
+const Attributes& attributes_at(const Attributes* attributes) {
+  static constexpr Attributes kNone{};
+  return attributes != nullptr ? *attributes : kNone;
 }
 
 /// Base of objects that others hold: counts them.

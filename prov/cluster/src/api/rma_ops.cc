@@ -42,20 +42,14 @@ ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typenam
   return endpoint.access(op, flags);
 }
 
+/// `inject`: no completion reports the success; a failure is reported.
 template <typename Op>
 ssize_t access_buffer(fid_ep* handle, typename Op::Buffer bytes, std::uint64_t address, std::uint64_t key,
-                      Op op) noexcept {
+                      Op op, bool inject = false) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
+  const TxFlags& flags = inject ? endpoint.options().inject_flags() : endpoint.options().tx_flags();
   const RmaIov range{address, key, bytes.size()};
-  return access(endpoint, endpoint.options().tx_flags(), {&bytes, 1}, {&range, 1}, range.length, op);
-}
-
-/// No completion reports the success of an injected write; a failure is reported.
-ssize_t inject_buffer(fid_ep* handle, ConstBytes bytes, std::uint64_t address, std::uint64_t key,
-                      WriteOp op) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  const RmaIov range{address, key, bytes.size()};
-  return access(endpoint, endpoint.options().inject_flags(), {&bytes, 1}, {&range, 1}, range.length, op);
+  return access(endpoint, flags, {&bytes, 1}, {&range, 1}, range.length, op);
 }
 
 template <typename Op>
@@ -116,7 +110,7 @@ ssize_t rma_writev(fid_ep* handle, const iovec* vector, void**, std::size_t coun
 
 ssize_t rma_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
-  return inject_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr));
+  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr), true);
 }
 
 ssize_t writedata(fid_ep* handle, const void* buffer, std::size_t size, void*, std::uint64_t data,
@@ -126,7 +120,7 @@ ssize_t writedata(fid_ep* handle, const void* buffer, std::size_t size, void*, s
 
 ssize_t injectdata(fid_ep* handle, const void* buffer, std::size_t size, std::uint64_t data, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
-  return inject_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr, data));
+  return access_buffer(handle, as_bytes(buffer, size), address, key, write_op(peer, nullptr, data), true);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/fid_object.h"
 #include "provider/info_compat.h"
 
 namespace cluster::provider {
@@ -29,7 +30,7 @@ std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hin
 template <typename Attributes>
 void describe_side(Attributes& attributes, const Capabilities& capabilities, std::uint64_t granted,
                    std::uint64_t side, const Attributes* hint) {
-  const Attributes hinted = hint == nullptr ? Attributes{} : *hint;
+  const Attributes& hinted = api::attributes_at(hint);
   attributes.caps = share(granted, side, hinted.caps);
   attributes.op_flags = hinted.op_flags;
   attributes.msg_order = (capabilities.message_order & kFreeOrder) | hinted.msg_order;
@@ -55,7 +56,7 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities)
 /// others get 0: keys of the application's choice and offsets from 0; the bits that they capabilities
 /// (FI_MR_VIRT_ADDR...) are permissions, not demands.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
-  const int asked = hint == nullptr ? 0 : hint->mr_mode;
+  const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
   return old_registration(version) ? FI_MR_SCALABLE : 0;
 }
@@ -105,14 +106,13 @@ Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version) {
   info.caps = granted_caps(capabilities, hints);
-  describe_side(*info.tx_attr, capabilities, info.caps, capabilities.transmit_caps,
-                hints == nullptr ? nullptr : hints->tx_attr);
+  const fi_info& asked = api::attributes_at(hints);
+  describe_side(*info.tx_attr, capabilities, info.caps, capabilities.transmit_caps, asked.tx_attr);
   info.tx_attr->inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
   info.tx_attr->rma_iov_limit = capabilities.remote_ranges_max;
-  describe_side(*info.rx_attr, capabilities, info.caps, capabilities.receive_caps,
-                hints == nullptr ? nullptr : hints->rx_attr);
+  describe_side(*info.rx_attr, capabilities, info.caps, capabilities.receive_caps, asked.rx_attr);
   describe_endpoint(*info.ep_attr, capabilities);
-  describe_domain(*info.domain_attr, version, hints == nullptr ? nullptr : hints->domain_attr, core_version);
+  describe_domain(*info.domain_attr, version, asked.domain_attr, core_version);
 }
 
 }  // namespace cluster::provider

@@ -44,12 +44,6 @@ Loaded object_of(const void* address) {
   return {found.dli_fbase, found.dli_fname == nullptr ? "" : found.dli_fname};
 }
 
-/// A handle of an object that is loaded already; the program itself has none under its file name.
-void* open_loaded(const Loaded& object) {
-  void* handle = dlopen(object.file, RTLD_LAZY | RTLD_NOLOAD);
-  return handle != nullptr ? handle : dlopen(nullptr, RTLD_LAZY);
-}
-
 }  // namespace
 
 bool bind_core(const void* caller, std::string& reason) {
@@ -62,7 +56,9 @@ bool bind_core(const void* caller, std::string& reason) {
     if (core.base != object.base) reason = "another libfabric of this process uses the provider already";
     return core.base == object.base;
   }
-  void* handle = open_loaded(object);
+  void* handle = dlopen(object.file, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr)
+    handle = dlopen(nullptr, RTLD_LAZY);  // the program itself has none under its file name
   if (handle == nullptr) {
     reason = std::string(object.file) + " cannot be opened again";
     return false;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "api/fid_object.h"
 #include "api/sockaddr_io.h"
 #include "os/udp_link.h"
 #include "provider/addressing.h"
@@ -26,15 +27,13 @@ using InfoPointer = std::unique_ptr<fi_info, FreeInfo>;
 std::string text_or_empty(const char* text) { return text == nullptr ? "" : text; }
 
 AddressFilter filter_for(const Addresses& addresses, const fi_info* hints, const Options& options) {
-  AddressFilter filter;
-  filter.interface = options.text(Options::Name::iface);
-  if (hints != nullptr && hints->domain_attr != nullptr)
-    filter.domain = text_or_empty(hints->domain_attr->name);
-  if (hints != nullptr && hints->fabric_attr != nullptr)
-    filter.fabric = text_or_empty(hints->fabric_attr->name);
-  filter.family = addresses.family;
-  filter.source = addresses.source;
-  return filter;
+  const fi_info& asked = api::attributes_at(hints);
+  return {.interface = options.text(Options::Name::iface),
+          .domain = text_or_empty(api::attributes_at(asked.domain_attr).name),
+          .fabric = text_or_empty(api::attributes_at(asked.fabric_attr).name),
+          .family = addresses.family,
+          .source = addresses.source,
+          .routed = {}};
 }
 
 /// Copies into memory that fi_freeinfo frees.

@@ -149,7 +149,9 @@ std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_v
   std::optional<std::uint64_t> number;
   switch (row.kind) {
     case OptionKind::text:
+    case OptionKind::constants:
       if (written.size() > kTextMax) return std::nullopt;
+      if (row.kind == OptionKind::constants && !are_test_constants(written)) return std::nullopt;
       return Value{std::string(written), 0, {}};
     case OptionKind::choice:
       if (!listed(row.unit, lower(written))) return std::nullopt;
@@ -158,9 +160,6 @@ std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_v
     case OptionKind::number:
     case OptionKind::duration: number = parse_number(written, false); break;
     case OptionKind::size: number = parse_number(written, true); break;
-    case OptionKind::constants:
-      if (written.size() > kTextMax || !are_test_constants(written)) return std::nullopt;
-      return Value{std::string(written), 0, {}};
   }
   if (!number || *number < row.min || *number > row.max) return std::nullopt;
   return Value{{}, *number, {}};
