@@ -15,8 +15,8 @@ class Av : public fid_av, public RefCounted {
 
   static int open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context);
 
-  // fi_av_insert and the like. With FI_SYNC_ERR `context` is an array that gets a positive error number, or 0, for
-  // each address.
+  // fi_av_insert and the like. With FI_SYNC_ERR `context` is an array that gets a positive error number, or
+  // 0, for each address.
   int insert(const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
              void* context);
   /// A name and a service, or (`service` null) an address as text: "fi_sockaddr_in://10.0.0.1:9228".

@@ -13,8 +13,8 @@
 
 namespace cluster::api {
 
-/// Endpoint options that libfabric defined after 1.17, whose headers the provider is compiled with: from 1.18 to 1.20.
-/// Programs built with newer headers use them. Values as in libfabric 2.x.
+/// Endpoint options that libfabric defined after 1.17, whose headers the provider is compiled with: from 1.18
+/// to 1.20. Programs built with newer headers use them. Values as in libfabric 2.x.
 namespace compat {
 inline constexpr int kOptionMaxMessageSize = 12;
 inline constexpr int kOptionMaxTaggedSize = 13;

@@ -1,6 +1,6 @@
 // Messages: the ops tables of fi_msg and fi_tagged. Untagged and tagged messages are matched apart; apart
-// from the tag their calls are the same, so both tables have the same templates: `Tag...` is nothing in that of
-// fi_msg and std::uint64_t in that of fi_tagged, where receives have a second one, the bits to ignore.
+// from the tag their calls are the same, so both tables have the same templates: `Tag...` is nothing in that
+// of fi_msg and std::uint64_t in that of fi_tagged, where receives have a second one, the bits to ignore.
 #include <algorithm>
 #include <type_traits>
 

@@ -54,9 +54,9 @@ class Progress {
   std::atomic<engine::Sleeper*> sleeper_{nullptr};
 };
 
-/// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access it
-/// through every endpoint of its domain that serves remote access. So reading such a counter makes progress on
-/// all of their engines, those that are enabled later included.
+/// Progress of the counters that are bound to memory regions. A region belongs to no endpoint: peers access
+/// it through every endpoint of its domain that serves remote access. So reading such a counter makes
+/// progress on all of their engines, those that are enabled later included.
 class MrProgress {
  public:
   /// An engine that serves the regions of the domain.

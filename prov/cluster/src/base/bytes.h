@@ -13,8 +13,9 @@ namespace cluster {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
-/// Calls visit(piece) for the contiguous pieces of the `length` bytes at position `offset` of the concatenation
-/// of `slices`, until it answers false. Returns how many bytes are left then, or when the slices end.
+/// Calls visit(piece) for the contiguous pieces of the `length` bytes at position `offset` of the
+/// concatenation of `slices`, until it answers false. Returns how many bytes are left then, or when the
+/// slices end.
 template <typename Slice, typename Visitor>
 std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length,
                        Visitor&& visit) {
@@ -56,8 +57,8 @@ inline ConstBytes as_bytes(const void* data, std::size_t size) {
 }
 inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
 
-// For paths where nearly every message is short and nearly every buffer contiguous: a few instructions in that
-// case, otherwise the same as above.
+// For paths where nearly every message is short and nearly every buffer contiguous: a few instructions in
+// that case, otherwise the same as above.
 
 inline void copy_short(std::byte* target, const std::byte* source, std::size_t size) {
   if (size == sizeof(std::uint64_t)) {

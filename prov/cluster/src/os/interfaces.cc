@@ -82,7 +82,7 @@ Interface read_link(ConstBytes message) {
   return interface;
 }
 
-Descriptor open_socket() { return Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
+Descriptor ioctl_socket() { return Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
 
 template <typename Answer>
 bool ask_driver(const Descriptor& socket, const std::string& interface, std::uint32_t command,
@@ -167,14 +167,14 @@ std::vector<Interface> list_interfaces() {
     if (!interface.name.empty()) interfaces.push_back(std::move(interface));
   });
   netlink_dump(RTM_GETADDR, [&](ConstBytes message) { read_address(message, interfaces); });
-  const Descriptor socket = open_socket();
+  const Descriptor socket = ioctl_socket();
   for (Interface& interface : interfaces) read_device(socket, interface);
   note_hardware_ports(interfaces);
   return interfaces;
 }
 
 std::size_t receive_queues(const std::string& interface) {
-  const Descriptor socket = open_socket();
+  const Descriptor socket = ioctl_socket();
   ethtool_channels channels{};
   ethtool_rxnfc rings{};  // older drivers answer this one only
   std::size_t count = 0;

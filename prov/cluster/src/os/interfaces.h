@@ -15,9 +15,10 @@ using link::Interface;
 /// In the kernel's order. Empty if netlink fails.
 std::vector<Interface> list_interfaces();
 
-/// The number of queues into which the interface of this name sorts what it receives; 1 if the driver reports none.
-/// Devices that have several spread IP traffic over them by addresses and ports, and put unknown EtherTypes into the
-/// first: there such frames overtake others or are overtaken, and one processor takes them all in.
+/// The number of queues into which the interface of this name sorts what it receives; 1 if the driver reports
+/// none. Devices that have several spread IP traffic over them by addresses and ports, and put unknown
+/// EtherTypes into the first: there such frames overtake others or are overtaken, and one processor takes
+/// them all in.
 std::size_t receive_queues(const std::string& interface);
 
 /// The local address (port 0) that the kernel uses towards `peer`; nothing if there is no route.

@@ -7,8 +7,8 @@
 // A process takes part once it has called register_process_fence(). Where the kernel does not have it, or
 // forbids it, both sides execute fences of their own.
 //
-// Inside one process it is the same with a BiasedLock: a thread that takes one from its owner pays for the fence,
-// so that the owner need not.
+// Inside one process it is the same with a BiasedLock: a thread that takes one from its owner pays for the
+// fence, so that the owner need not.
 #pragma once
 
 #include "base/biased_lock.h"

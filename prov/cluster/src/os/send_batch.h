@@ -48,8 +48,8 @@ class SendBatch {
 
   Outcome submit(int socket, Counters& counters);
 
-  /// As Link::send_burst(): batch by batch. open_message(run, i) builds the i-th message of a batch for a run of
-  /// frames; those longer than `segment_max` are no part of a super-datagram.
+  /// As Link::send_burst(): batch by batch. open_message(run, i) builds the i-th message of a batch for a run
+  /// of frames; those longer than `segment_max` are no part of a super-datagram.
   template <typename OpenMessage>
   std::size_t send(std::span<const link::OutFrame> frames, std::size_t segment_max, int socket,
                    Counters& counters, OpenMessage&& open_message) {

@@ -105,8 +105,8 @@ inline constexpr std::size_t kErrorDataMax = 64;     ///< holds any socket addre
 /// True if a caller of this version has mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
 inline bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
-/// Writes `capabilities` and the attributes into `info`, from fi_allocinfo of the bound core: what is not written is
-/// zero. The hints, if any, have passed hint_mismatch(). Addresses and names are not written.
+/// Writes `capabilities` and the attributes into `info`, from fi_allocinfo of the bound core: what is not
+/// written is zero. The hints, if any, have passed hint_mismatch(). Addresses and names are not written.
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version);
 
