@@ -1,7 +1,6 @@
 #include "multipath/loss_detector.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace cluster::multipath {
 
@@ -30,9 +29,14 @@ std::size_t LossDetector::position(TransmissionNumber number) const {
   // further in front.
   const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
   if (consecutive < transmissions_.size() && transmissions_[consecutive].number == number) return consecutive;
-  const auto indices = std::views::iota(std::size_t{0}, std::min(consecutive, transmissions_.size()));
-  const auto older = [&](std::size_t index) { return transmissions_[index].number.before(number); };
-  return static_cast<std::size_t>(std::ranges::partition_point(indices, older) - indices.begin());
+  std::size_t low = 0;
+  std::size_t high = std::min(consecutive, transmissions_.size());
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    const bool older = transmissions_[middle].number.before(number);
+    (older ? low : high) = older ? middle + 1 : middle;
+  }
+  return low;
 }
 
 std::optional<std::size_t> LossDetector::find(TransmissionNumber number) const {
