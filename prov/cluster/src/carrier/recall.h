@@ -22,8 +22,9 @@ class Recall {
   virtual Number taken() = 0;
   /// Most segments that are not taken.
   virtual Number capacity() const = 0;
-  /// The receiver has taken this segment, one of the last capacity(), and did not do what it asks for.
-  virtual bool refused(Number segment) const = 0;
+  /// True, once, if the receiver has taken this segment, one of the last capacity(), and did not do what it
+  /// asks for.
+  virtual bool take_refusal(Number segment) = 0;
 
   /// Keeps the receiver from taking segments until resume(). False: it is taking some now, and was not kept.
   virtual bool hold() = 0;

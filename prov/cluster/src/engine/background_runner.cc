@@ -16,10 +16,12 @@ os::NextWake BackgroundRunner::run() {
   const bool busy = counters_.frames_received != frames_seen_ || application_sleeps_;
   os::NextWake next = kAway;
   if (!polled) {
-    // If it cannot be armed, something has come in, or sleeping is impossible.
+    // If it cannot be armed, something has come in, or sleeping is impossible, or a target is in the midst of
+    // taking writes, perhaps stopped there.
     const bool armed = loop_.arm();
+    const bool at_once = waiter_.can_sleep() && messenger_.rma().posted().idle();
     next = armed ? os::NextWake{os::NextWake::kUntilReadable, loop_.descriptor()}
-                 : os::NextWake{waiter_.can_sleep() ? 0ms : kSoon};
+                 : os::NextWake{at_once ? 0ms : kSoon};
   } else if (!busy && loop_.descriptor() >= 0) {
     // No other thread sleeps here, so rings may be taken out of the descriptor without asking for more, and
     // deadlines are the application's.

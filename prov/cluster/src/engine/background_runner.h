@@ -35,7 +35,7 @@ class BackgroundRunner {
   static constexpr os::NextWake kInStream{PackingPolicy::kStreamInterval};
   static constexpr os::NextWake kIdle{10ms};
 
-  BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, const protocol::Messenger& messenger,
+  BackgroundRunner(EventLoop& loop, Waiter& waiter, TxScheduler& tx, protocol::Messenger& messenger,
                    const Counters& counters)
       : loop_(loop), waiter_(waiter), tx_(tx), messenger_(messenger), counters_(counters) {}
 
@@ -62,7 +62,7 @@ class BackgroundRunner {
   EventLoop& loop_;
   Waiter& waiter_;
   TxScheduler& tx_;
-  const protocol::Messenger& messenger_;
+  protocol::Messenger& messenger_;
   const Counters& counters_;
   std::atomic<bool> automatic_{false};
   bool application_sleeps_ = false;

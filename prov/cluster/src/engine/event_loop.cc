@@ -154,11 +154,11 @@ Time EventLoop::next_deadline() const {
 bool EventLoop::arm() {
   if (!waiter_.open(peers_)) return false;
   handle_events();
-  if (!messenger_.rma().posted().recall()) return false;
+  const bool recalled = messenger_.rma().posted().recall();
   waiter_.begin_arming();
   if (local_.request_doorbells()) os::fence_processes();
   if (parts_.link != nullptr) parts_.link->before_sleep();
-  if (run_once() || !waiter_.complete()) return false;
+  if (run_once() || !recalled || !waiter_.complete()) return false;
   Time wake = next_deadline();
   if (parts_.local_listener != nullptr && parts_.local_listener->has_half_open()) {
     wake = std::min(wake, parts_.environment.clock.now() + kHelloDelay);
@@ -186,8 +186,8 @@ void EventLoop::handle_events() {
 
 /// A thread that sleeps does not know what has just been done here.
 void EventLoop::wake_by_deadline() {
-  const bool now =
-      local_.self_pending() || (messenger_.busy() && local_.inboxes() != 0) || !peers_.failed().empty();
+  const bool local_busy = (messenger_.busy() && local_.inboxes() != 0) || !messenger_.rma().posted().idle();
+  const bool now = local_.self_pending() || local_busy || !peers_.failed().empty();
   waiter_.set_alarm_if_earlier(now ? Time::min() : next_deadline());
 }
 

@@ -79,17 +79,19 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
     std::size_t count = 0;
     bool more = true;
     if (peer->local.ring->has_segment() && peer->local.ring->begin_batch()) {
+      const shm::BatchEnd end(*peer->local.ring);
       while (more && count < kRingBurst && (lane_.receive(*peer) || deliver_write(*peer))) {
         more = peer->inbox->has_next();
         ++count;
       }
-      peer->local.ring->end_batch();
     }
     if (count != 0) {
       peer->local.active = true;
       arrivals = Arrivals::short_ones;
     }
-    if (more && count < kRingBurst && !peer->local.ring->found_empty()) return Arrivals::other;
+    // Said at once, since it lets the next look be one load.
+    const bool empty = peer->local.ring->found_empty();
+    if (more && count < kRingBurst && !empty) return Arrivals::other;
   }
   return arrivals;
 }
@@ -98,7 +100,7 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
 bool LocalPeers::deliver_write(Peer& peer) {
   shm::RingInbox& ring = *peer.local.ring;
   shm::PeekedSegment arrival;
-  if (!ring.peek_unanswered(arrival)) return false;
+  if (!ring.peek_unanswered(arrival) || !arrival.segment.unanswered()) return false;
   messenger_.rma().writes().on_first(peer.channel, arrival.segment, arrival.payload);
   if (!peer.channel.incoming_write.allowed) ring.refuse();
   ring.pop();
@@ -132,6 +134,7 @@ bool LocalPeers::receive_ring(Peer& peer) {
 bool LocalPeers::deliver(Peer& peer, std::size_t limit) {
   if (!peer.inbox->begin_batch()) [[unlikely]]
     return false;
+  const shm::BatchEnd end(*peer.inbox);
   shm::PeekedSegment arrival;
   std::size_t count = 0;
   // After the last segment the ring is not read once more: the application waits for this one.
@@ -142,7 +145,6 @@ bool LocalPeers::deliver(Peer& peer, std::size_t limit) {
     peer.inbox->pop();
     more = peer.inbox->has_next();
   }
-  peer.inbox->end_batch();
   return count != 0;
 }
 
@@ -182,6 +184,7 @@ void LocalPeers::check_death(Peer& peer) {
   const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
                     (peer.outbox != nullptr && peer.outbox->peer_gone());
   if (!dead) return;
+  if (peer.inbox != nullptr) peer.inbox->ignore_writer();
   if (peer.inbox == nullptr || drain(peer)) peers_.mark_failed(peer, Status::reset);
 }
 

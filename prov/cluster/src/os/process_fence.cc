@@ -19,7 +19,7 @@ constexpr auto kStoreSeen = std::chrono::milliseconds(1);
 bool join_threads() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED); }
 
 /// A process that could register and is refused now was forked without its registration, or has entered a
-/// sandbox since.
+/// sandbox since. Others still rely on its fences.
 void fence_threads() {
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   if (join_threads() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
@@ -34,10 +34,11 @@ bool register_process_fence() {
 }
 
 void fence_processes() {
-  if (!register_process_fence() || !membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) {
-    static std::atomic<int> anything{0};
-    anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers know, too
-  }
+  const bool joined = register_process_fence();
+  if (joined && membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED)) return;
+  static std::atomic<int> anything{0};
+  anything.exchange(1, std::memory_order_seq_cst);  // a full fence that sanitizers know, too
+  if (joined) std::this_thread::sleep_for(kStoreSeen);
 }
 
 ThreadFence thread_fence() {

@@ -106,6 +106,7 @@ struct PostedWrite {
 struct PostedState {
   RingQueue<PostedWrite> writes;
   std::optional<std::uint64_t> moved_at;  ///< when the target was last seen to take one, in ticks
+  bool listed = false;                    ///< by PostedWrites, as a channel that has some
   bool inattentive = false;               ///< writes were taken back since the target ...
   Recall::Number taken = 0;               ///< ... had taken what is before this one
 };

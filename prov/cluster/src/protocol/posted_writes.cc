@@ -1,11 +1,31 @@
 #include "protocol/posted_writes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace cluster::protocol {
 namespace {
 
 using Outcome = RemoteRegions::Outcome;
+
+/// Most writes that are done while the target is held: it takes in nothing meanwhile.
+constexpr std::size_t kHeldWrites = 32;
+
+/// The target takes no segments while one of these lives.
+class Hold {
+ public:
+  explicit Hold(Recall& recall) : recall_(recall), held_(recall.hold()) {}
+  ~Hold() {
+    if (held_) recall_.resume();
+  }
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  Recall& recall_;
+  bool held_;
+};
 
 /// Numbers wrap around.
 bool before(Recall::Number one, Recall::Number other) { return static_cast<std::int32_t>(one - other) < 0; }
@@ -18,6 +38,11 @@ bool PostedWrites::may_be_taken_back(const Channel& channel) const {
   return channel.tx.ordered.empty() && !after_reads && !alone_.comes_behind_others(channel, nullptr, false);
 }
 
+/// The ring remembers of so many segments which were refused.
+bool PostedWrites::full(const PostedState& posted, const Recall& recall) {
+  return !posted.writes.empty() && recall.next() - posted.writes.front().number >= recall.capacity() / 2;
+}
+
 bool PostedWrites::post(Channel& channel, const WriteOp& op) {
   Recall* const recall = channel.rma.reached.regions != nullptr ? channel.carrier->recall() : nullptr;
   if (recall == nullptr || op.has_data || op.fence || op.remote.size() != 1 || op.length > kLengthMax)
@@ -28,7 +53,8 @@ bool PostedWrites::post(Channel& channel, const WriteOp& op) {
     posted.inattentive = false;
   }
   const RmaIov& range = op.remote.front();
-  if (posted.writes.size() >= recall->capacity() / 2 || !may_be_taken_back(channel) ||
+  if (full(posted, *recall)) complete_taken(channel);
+  if (full(posted, *recall) || !may_be_taken_back(channel) ||
       channel.rma.reached.regions->judge_write(range.key, range.address, range.length) != Outcome::done) {
     return false;
   }
@@ -40,10 +66,8 @@ bool PostedWrites::post(Channel& channel, const WriteOp& op) {
                         .key = range.key};
   const Recall::Number number = recall->next();
   if (!channel.carrier->post(segment, {op.slices, 0, range.length}, PayloadMode::copy, 0)) return false;
-  if (posted.writes.empty()) {
-    posted.moved_at.reset();
-    channels_.push_back(&channel);
-  }
+  if (posted.writes.empty()) posted.moved_at.reset();
+  if (!std::exchange(posted.listed, true)) channels_.push_back(&channel);
   posted.writes.push_back({number, op.report, range.key, range.address, op.context});
   context_.counters.bytes_sent += range.length;
   return true;
@@ -57,8 +81,11 @@ void PostedWrites::each_channel(Visit&& visit) {
     visit(*channel);
     complete |= channel->rma.posted.writes.empty();
   }
-  if (complete)
-    std::erase_if(channels_, [](const Channel* channel) { return channel->rma.posted.writes.empty(); });
+  if (!complete) return;
+  std::erase_if(channels_, [](Channel* channel) {
+    channel->rma.posted.listed = !channel->rma.posted.writes.empty();
+    return !channel->rma.posted.listed;
+  });
 }
 
 void PostedWrites::settle(std::optional<std::uint64_t> ticks) {
@@ -87,23 +114,32 @@ bool PostedWrites::recall() {
 
 /// False: the target is taking segments.
 bool PostedWrites::take_back(Channel& channel) {
-  Recall& recall = *channel.carrier->recall();
-  if (!recall.hold()) return false;
-  complete_taken(channel);
   PostedState& posted = channel.rma.posted;
-  while (!posted.writes.empty()) {
-    const PostedWrite& write = posted.writes.front();
+  for (bool suited = true; suited && !posted.writes.empty();) {
+    const Hold held(*channel.carrier->recall());
+    if (!held) return false;
+    suited = take_back_some(channel);
+  }
+  return true;
+}
+
+/// While the target is held. False: the rest only the target can do.
+bool PostedWrites::take_back_some(Channel& channel) {
+  Recall& recall = *channel.carrier->recall();
+  PostedState& posted = channel.rma.posted;
+  complete_taken(channel);
+  posted.taken = recall.taken();
+  for (std::size_t left = kHeldWrites; left > 0 && !posted.writes.empty(); --left) {
+    const PostedWrite write = posted.writes.front();
     const ConstBytes payload = recall.payload(write.number);
     const Outcome outcome =
         channel.rma.reached.regions->write(write.key, write.address, {{&payload, 1}, 0, payload.size()});
-    if (outcome == Outcome::unsuited) break;  // only the target can do it
+    if (outcome == Outcome::unsuited) return false;
     recall.withdraw(write.number);
     ++context_.counters.rma_alone;
     posted.inattentive = true;
     complete_front(channel, outcome == Outcome::done ? Status::ok : Status::access);
   }
-  posted.taken = recall.taken();
-  recall.resume();
   return true;
 }
 
@@ -112,7 +148,7 @@ void PostedWrites::complete_taken(Channel& channel) {
   Recall& recall = *channel.carrier->recall();
   const Recall::Number taken = recall.taken();
   while (!posted.writes.empty() && before(posted.writes.front().number, taken)) {
-    complete_front(channel, recall.refused(posted.writes.front().number) ? Status::access : Status::ok);
+    complete_front(channel, recall.take_refusal(posted.writes.front().number) ? Status::access : Status::ok);
   }
 }
 
@@ -124,14 +160,13 @@ void PostedWrites::complete_front(Channel& channel, Status status) {
 
 void PostedWrites::settle_last(Channel& channel) {
   if (channel.rma.posted.writes.empty()) return;
-  const bool held = channel.carrier->recall()->hold();
+  const Hold held(*channel.carrier->recall());
   complete_taken(channel);
-  if (held) channel.carrier->recall()->resume();
 }
 
 void PostedWrites::fail(Channel& channel, Status status) {
   while (!channel.rma.posted.writes.empty()) complete_front(channel, status);
-  channel.rma.posted.inattentive = false;
+  channel.rma.posted.inattentive = channel.rma.posted.listed = false;
   std::erase(channels_, &channel);
 }
 

@@ -48,8 +48,10 @@ class PostedWrites {
   bool idle() const { return channels_.empty(); }
 
  private:
+  static bool full(const PostedState& posted, const Recall& recall);
   bool may_be_taken_back(const Channel& channel) const;
   bool take_back(Channel& channel);
+  bool take_back_some(Channel& channel);
   void complete_taken(Channel& channel);
   void complete_front(Channel& channel, Status status);
   template <typename Visit>

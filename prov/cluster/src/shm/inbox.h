@@ -35,6 +35,8 @@ class Inbox {
   /// back just now, and rings if it was asked to when it has done so.
   virtual bool begin_batch() { return true; }
   virtual void end_batch() {}
+  /// The peer is dead, perhaps while it took segments back: the rest of the ring can be read.
+  virtual void ignore_writer() {}
   /// Shows the next segment; false if there is none. Costs one cache line when the ring is idle.
   virtual bool peek(PeekedSegment& segment) = 0;
   /// Gives the slot that peek() showed back to the sender.
@@ -83,6 +85,19 @@ class Inbox {
   std::uint32_t* word_ = &ready_;  ///< of the next slot; at first itself: peek() and see
   std::uint32_t idle_ = 0;
   bool settled_ = false;
+};
+
+/// Ends a batch, however it is left.
+template <typename AnyInbox>
+class BatchEnd {
+ public:
+  explicit BatchEnd(AnyInbox& inbox) : inbox_(inbox) {}
+  ~BatchEnd() { inbox_.end_batch(); }
+  BatchEnd(const BatchEnd&) = delete;
+  BatchEnd& operator=(const BatchEnd&) = delete;
+
+ private:
+  AnyInbox& inbox_;
 };
 
 }  // namespace cluster::shm

@@ -38,8 +38,8 @@
 // index from the memory without that. Payload may still change while it is being read: that harms only the
 // sender's own message.
 //
-// Taking back. The writer may take back segments that the reader has not taken (recall_word.h): it rewrites
-// their slots as segments without effect. The reader takes segments in batches, each between begin() and end(),
+// Taking back. The writer may take back segments that the reader has not taken (recall_word.h): it marks
+// their slots as withdrawn. The reader takes segments in batches, each between begin() and end(),
 // and says at the end of each which is the next (`next`), since `head` may lag behind. A segment whose sender
 // asks for no answer and that could not be executed is noted in `refusals` before `head` goes past it.
 //
@@ -89,7 +89,8 @@ struct Slot {
   std::uint32_t length;      ///< of the payload, equal to the segment's
   std::uint32_t offset;      ///< of the payload in the arena, a multiple of kLineBytes; or kInline
   std::uint8_t header_size;  ///< of the encoded segment header in `inline_bytes`
-  std::uint8_t reserved[3];
+  std::uint8_t withdrawn;    ///< 1: the writer has taken it back, and it is without effect
+  std::uint8_t reserved[2];
   std::byte inline_bytes[kInlineBytes];
 };
 static_assert(sizeof(Slot) == kLineBytes);

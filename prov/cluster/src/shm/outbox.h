@@ -38,7 +38,7 @@ class Outbox final : public carrier::Carrier, public carrier::Recall {
   Number next() const override { return writer_.next(); }
   Number taken() override { return writer_.taken(); }
   Number capacity() const override { return writer_.capacity(); }
-  bool refused(Number segment) const override { return writer_.refused(segment); }
+  bool take_refusal(Number segment) override { return writer_.take_refusal(segment); }
   bool hold() override;
   ConstBytes payload(Number segment) const override { return writer_.payload(segment); }
   void withdraw(Number segment) override { writer_.withdraw(segment); }

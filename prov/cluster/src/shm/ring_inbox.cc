@@ -29,12 +29,6 @@ void RingInbox::settle_empty() {
   if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
 }
 
-bool RingInbox::peer_gone() {
-  const bool gone = socket_.hung_up();
-  if (gone) reader_.ignore_writer();
-  return gone;
-}
-
 void RingInbox::report_violation() {
   if (violation_reported_) return;
   violation_reported_ = true;

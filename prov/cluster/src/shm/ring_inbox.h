@@ -40,7 +40,8 @@ class RingInbox final : public Inbox {
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   bool broken() const override { return reader_.broken(); }
-  bool peer_gone() override;
+  bool peer_gone() override { return socket_.hung_up(); }
+  void ignore_writer() override { reader_.ignore_writer(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
   int descriptor() const override { return socket_.descriptor(); }
   bool request_doorbell() override { return reader_.request_doorbell(); }

@@ -39,6 +39,7 @@ bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
   if (header_size == 0 || header_size > sizeof slot_copy_) return set_broken();
   if (wire::decode({slot_copy_, header_size}, segment) != header_size || segment.length != length)
     return set_broken();
+  if (once(slot.withdrawn) != 0) segment = {.kind = wire::SegmentKind::padding, .length = length};
   if (offset == Slot::kInline) {
     if (length > sizeof slot_copy_ - header_size) return set_broken();
     payload = {slot_copy_ + header_size, length};

@@ -72,12 +72,9 @@ ConstBytes RingWriter::payload(std::uint32_t number) const {
   return {ring_.arena + offset, length};
 }
 
-/// The payload stays where it is, so that the arena is given back as before.
-void RingWriter::withdraw(std::uint32_t number) {
-  Slot& slot = ring_.slot(number);
-  const wire::Segment padding{.kind = wire::SegmentKind::padding, .length = slot.length};
-  slot.header_size = static_cast<std::uint8_t>(wire::encode(padding, slot.inline_bytes));
-}
+/// One store, before or behind which this process may die. The payload stays where it is, so that the arena is
+/// given back as before.
+void RingWriter::withdraw(std::uint32_t number) { ring_.slot(number).withdrawn = 1; }
 
 bool RingWriter::drained() const {
   return std::atomic_ref(ring_.control->head).load(std::memory_order_acquire) == position_;

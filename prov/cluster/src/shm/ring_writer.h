@@ -49,8 +49,12 @@ class RingWriter {
     return taken_;
   }
   std::uint32_t capacity() const { return ring_.slot_count(); }
-  bool refused(std::uint32_t number) const {
-    return ring_.refusal(number).load(std::memory_order_relaxed) == std::uint64_t{number} + 1;
+  /// Once: when the number comes again, the refusal must be gone.
+  bool take_refusal(std::uint32_t number) {
+    std::uint64_t refused = std::uint64_t{number} + 1;
+    if (ring_.refusal(number).load(std::memory_order_relaxed) != refused) [[likely]]
+      return false;
+    return ring_.refusal(number).compare_exchange_strong(refused, 0, std::memory_order_relaxed);
   }
   bool hold();
   void resume() { recall_.resume(); }
@@ -124,6 +128,7 @@ inline void RingWriter::publish(Slot& slot, std::size_t header_size, std::uint32
   slot.length = length;
   slot.offset = offset;
   slot.header_size = static_cast<std::uint8_t>(header_size);
+  slot.withdrawn = 0;
   arena_ends_[position_ & ring_.slot_mask] = arena_end_;
   ++position_;
   std::atomic_ref(slot.sequence).store(position_, std::memory_order_release);

@@ -36,9 +36,12 @@ class TestRing final : public carrier::Carrier, public Recall {
 
   Number next() const override { return kFirst + static_cast<Number>(items.size()); }
   Number taken() override { return kFirst + static_cast<Number>(held ? reader : published); }
-  Number capacity() const override { return 64; }
-  bool refused(Number segment) const override { return refusal == segment; }
-  bool hold() override { return !taking && (held = true); }
+  Number capacity() const override { return 256; }
+  bool take_refusal(Number segment) override { return refusal == segment; }
+  bool hold() override {
+    ++holds;
+    return !taking && (held = true);
+  }
   ConstBytes payload(Number segment) const override { return items[segment - kFirst].payload; }
   void withdraw(Number segment) override {
     EXPECT_TRUE(held && segment - kFirst >= reader) << "the reader has it";
@@ -50,6 +53,7 @@ class TestRing final : public carrier::Carrier, public Recall {
   std::size_t reader = 0;     ///< items it has taken
   std::size_t published = 0;  ///< of which the writer knows
   std::optional<Number> refusal;
+  int holds = 0;
   bool taking = false;
   bool held = false;
 };
@@ -312,9 +316,34 @@ TEST_F(PostedWritesTest, BehindWhatMustComeFirstItIsNotPosted) {
 }
 
 TEST_F(PostedWritesTest, NoMoreLieThereThanTheRingRemembers) {
-  for (std::uint64_t i = 0; i < 40; ++i) put(8 * i);
+  for (std::uint64_t i = 0; i < 140; ++i) put(8 * i);
   EXPECT_EQ(ring.items.size(), ring.capacity() / 2);
-  EXPECT_EQ(completed(), 40 - ring.capacity() / 2);
+  EXPECT_EQ(completed(), 140 - ring.capacity() / 2);
+}
+
+/// Refusals are remembered by slot, and slots are used again.
+TEST_F(PostedWritesTest, NoneIsPostedALapBehindAnother) {
+  put(0);
+  for (std::uint64_t i = 0; i < ring.capacity() / 2; ++i) send(left, pattern(8), i);
+  put(8);
+  EXPECT_EQ(reached->written.size(), 1u) << "by the initiator";
+  take(ring.items.size());
+  put(16);
+  EXPECT_TRUE(ring.items.back().segment.unanswered());
+  EXPECT_EQ(left.messenger.rma().posted().idle(), false);
+  take(1);
+  posted().settle(1);
+  posted().settle(2);
+  EXPECT_TRUE(posted().idle());
+}
+
+/// The target is not kept from its segments for long.
+TEST_F(PostedWritesTest, ManyAreTakenBackInSeveralHolds) {
+  for (std::uint64_t i = 0; i < ring.capacity() / 2; ++i) put(8 * i);
+  ring.holds = 0;
+  EXPECT_TRUE(posted().recall());
+  EXPECT_EQ(reached->written.size(), ring.capacity() / 2);
+  EXPECT_EQ(ring.holds, 4);
 }
 
 TEST_F(PostedWritesTest, ALostPeerHasDoneWhatItHasTaken) {

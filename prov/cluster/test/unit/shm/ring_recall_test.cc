@@ -135,8 +135,9 @@ TEST_F(RingRecallTest, ARefusalIsSeenAndOnlyOfItsSegment) {
   reader.pop();
   reader.end_batch();
   take();
-  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(writer.refused(kFirstNumber + i), i == 1);
-  EXPECT_FALSE(writer.refused(kFirstNumber + 1 + kSmall.slots)) << "one lap later";
+  for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(writer.take_refusal(kFirstNumber + i), i == 1);
+  EXPECT_FALSE(writer.take_refusal(kFirstNumber + 1 + kSmall.slots)) << "one lap later";
+  EXPECT_FALSE(writer.take_refusal(kFirstNumber + 1)) << "or when the number comes again";
 }
 
 /// Fresh memory says nothing of any number, that before the wrap included.
@@ -144,7 +145,7 @@ TEST_F(RingRecallTest, NothingIsRefusedByItself) {
   for (std::uint32_t i = 0; i < 2 * Geometry::kSlotsMax + 2; ++i) {
     post(i, 0);
     take();
-    EXPECT_FALSE(writer.refused(kFirstNumber + i)) << i;
+    EXPECT_FALSE(writer.take_refusal(kFirstNumber + i)) << i;
     ASSERT_TRUE(reader.found_empty());
   }
 }
