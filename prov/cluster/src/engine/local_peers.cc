@@ -89,9 +89,7 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
       peer->local.active = true;
       arrivals = Arrivals::short_ones;
     }
-    // Said at once, since it lets the next look be one load.
-    const bool empty = peer->local.ring->found_empty();
-    if (more && count < kRingBurst && !empty) return Arrivals::other;
+    if (more && count < kRingBurst && !peer->local.ring->found_empty()) return Arrivals::other;
   }
   return arrivals;
 }
