@@ -70,7 +70,7 @@ void run(CommandLine& options) {
   if (options.call.empty()) {
     follow(line, options.conduct);
   } else {
-    lead(line, plan, options.conduct);
+    lead({&line, 1}, plan, options.conduct);
   }
 }
 

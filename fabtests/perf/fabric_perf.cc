@@ -72,7 +72,7 @@ void run(CommandLine& options) {
     follow(line, options.conduct);
   } else {
     print_head(side);
-    lead(line, plan, options.conduct);
+    lead({&line, 1}, plan, options.conduct);
   }
 }
 

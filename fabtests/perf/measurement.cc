@@ -32,21 +32,24 @@ double quantile(std::vector<double>& sorted, double part) {
 
 /// The result of one run.
 struct Result {
-  double round_seconds = 0;  ///< median over the laps
+  double round_seconds = 0;  ///< median over the laps, or the mean
   double seconds = 0;
-  double cpu_seconds = 0;  ///< of both sides
+  double cpu_seconds = 0;  ///< of all sides
   std::uint64_t rounds = 0;
 };
 
 class Leader {
  public:
-  Leader(ControlConnection& line, const MeasurementSettings& conduct) : line_(line), conduct_(conduct) {}
+  Leader(std::span<ControlConnection> lines, const MeasurementSettings& conduct)
+      : lines_(lines), conduct_(conduct) {}
 
   void measure(const Item& item) {
-    line_.put(Order{kPrepare, 0});
-    line_.put_blob(item.text());
+    for (ControlConnection& line : lines_) {
+      line.put(Order{kPrepare, 0});
+      line.put_blob(item.text());
+    }
     work_ = conduct_.work(item);
-    line_.take<char>();  // the other side is ready, too
+    await_ready();
     const std::uint64_t rounds = rounds_for(conduct_.seconds);
     const double before = cache_line_ns(conduct_.other_cpu);
     const Result result = run(rounds);
@@ -59,13 +62,20 @@ class Leader {
   }
 
  private:
+  void await_ready() {
+    for (ControlConnection& line : lines_) line.take<char>();
+  }
+
+  /// Returns the processor time of the followers.
   template <typename Loop>
   double ordered(std::uint64_t rounds, Loop&& loop) {
-    line_.put(Order{kRun, rounds});
-    line_.take<char>();
+    for (ControlConnection& line : lines_) line.put(Order{kRun, rounds});
+    await_ready();
     loop();
-    line_.meet(conduct_.progress);
-    return line_.take<double>();
+    double cpu = 0;
+    for (ControlConnection& line : lines_) line.meet(conduct_.progress);
+    for (ControlConnection& line : lines_) cpu += line.take<double>();
+    return cpu;
   }
 
   Result run(std::uint64_t rounds) {
@@ -88,7 +98,7 @@ class Leader {
     });
     result.cpu_seconds += cpu_seconds() - cpu;
     std::sort(laps.begin(), laps.end());
-    result.round_seconds = quantile(laps, 0.5);
+    result.round_seconds = work_.mean ? result.seconds / static_cast<double>(rounds) : quantile(laps, 0.5);
     return result;
   }
 
@@ -163,7 +173,7 @@ class Leader {
     std::fflush(stdout);
   }
 
-  ControlConnection& line_;
+  std::span<ControlConnection> lines_;
   const MeasurementSettings& conduct_;
   Benchmark work_;
 };
@@ -183,10 +193,11 @@ ControlConnection connect_sides(const std::string& call) {
                                  static_cast<std::uint16_t>(std::stoul(call.substr(colon + 1))));
 }
 
-void lead(ControlConnection& line, const std::vector<Item>& plan, const MeasurementSettings& conduct) {
-  Leader leader(line, conduct);
+void lead(std::span<ControlConnection> lines, const std::vector<Item>& plan,
+          const MeasurementSettings& conduct) {
+  Leader leader(lines, conduct);
   for (const Item& item : plan) leader.measure(item);
-  line.put(Order{kEnd, 0});
+  for (ControlConnection& line : lines) line.put(Order{kEnd, 0});
 }
 
 void follow(ControlConnection& line, const MeasurementSettings& conduct) {

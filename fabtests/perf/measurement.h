@@ -1,11 +1,12 @@
 // One measurement from order to result, whatever is measured. The leader (the client) decides how many
-// rounds fill the time, gives the order over the line, runs its half of every round and prints one JSON
-// object per item; the follower runs the other half. Before and after each run the follower sleeps on
-// the line while the leader measures how far apart the two processors are.
+// rounds fill the time, gives the order over the line, runs its part of every round and prints one JSON
+// object per item; the follower, or each of several, runs its own part. Before and after each run the
+// followers sleep on their lines while the leader measures how far apart the two processors are.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct Benchmark {
   std::function<void(std::uint64_t)> follow;  ///< empty: the follower only keeps things going
   double messages = 1;                        ///< per round
   double bytes = 0;                           ///< per round
+  /// The figure is the mean, not the median over short parts: what waits for its turn on a processor is
+  /// part of what is measured.
+  bool mean = false;
   /// If set, the leader's work overlaps this: it is given seconds of computation to do meanwhile, and the
   /// result is how much of the transfer they hid.
   std::function<void(double)> compute;
@@ -39,8 +43,9 @@ struct MeasurementSettings {
 /// The line to the other side: calls HOST:PORT, or, if that is empty, waits for a call on a port that is
 /// printed as "port N" for the program that starts the other side.
 ControlConnection connect_sides(const std::string& call);
-/// The whole plan, item after item.
-void lead(ControlConnection& line, const std::vector<Item>& plan, const MeasurementSettings& conduct);
+/// The whole plan, item after item, with the followers at the other ends of these lines.
+void lead(std::span<ControlConnection> lines, const std::vector<Item>& plan,
+          const MeasurementSettings& conduct);
 void follow(ControlConnection& line, const MeasurementSettings& conduct);
 
 }  // namespace perf

@@ -1,6 +1,6 @@
-// mpi_perf: the same measures between two ranks of an MPI job, over the transport that MPI was configured
-// for. Rank 0 leads and prints, rank 1 follows; orders travel on a line of their own, so that nothing of the
-// measuring passes through what is measured.
+// mpi_perf: the same measures between two ranks of an MPI job, and some among all ranks of one, over the
+// transport that MPI was configured for. Rank 0 leads and prints, the others follow; orders travel on lines
+// of their own, so that nothing of the measuring passes through what is measured.
 #define OMPI_SKIP_MPICXX  // the C interface only
 #include <mpi.h>
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "measurement.h"
+#include "mpi_crowd.h"
 #include "processor.h"
 
 namespace {
@@ -128,15 +129,36 @@ Benchmark work_for(int rank, const Item& item) {
   return work;
 }
 
-/// Rank 1 answers the call of rank 0, which learns the port through MPI.
-ControlConnection line_between(int rank, const std::string& peer) {
-  if (rank == 1) {
-    return ControlConnection::answer(
-        [](std::uint16_t port) { MPI_Send(&port, 1, MPI_UINT16_T, 0, kPortTag, MPI_COMM_WORLD); });
+/// How a rank is called: the port, and the node, which decides the address.
+struct Callee {
+  std::uint16_t port;
+  char node[MPI_MAX_PROCESSOR_NAME];
+};
+
+Callee callee(std::uint16_t port) {
+  Callee mine{port, {}};
+  int length = 0;
+  MPI_Get_processor_name(mine.node, &length);
+  return mine;
+}
+
+/// Each rank answers the call of rank 0, which learns its port and its node through MPI. `peer` is the
+/// address of the other node.
+std::vector<ControlConnection> lines_between(int rank, int size, const std::string& peer) {
+  std::vector<ControlConnection> lines;
+  if (rank != 0) {
+    lines.push_back(ControlConnection::answer([](std::uint16_t port) {
+      const Callee mine = callee(port);
+      MPI_Send(&mine, sizeof mine, MPI_BYTE, 0, kPortTag, MPI_COMM_WORLD);
+    }));
   }
-  std::uint16_t port = 0;
-  MPI_Recv(&port, 1, MPI_UINT16_T, 1, kPortTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  return ControlConnection::call(peer, port);
+  const std::string here = callee(0).node;
+  for (int other = 1; rank == 0 && other < size; ++other) {
+    Callee theirs{};
+    MPI_Recv(&theirs, sizeof theirs, MPI_BYTE, other, kPortTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    lines.push_back(ControlConnection::call(theirs.node == here ? "127.0.0.1" : peer, theirs.port));
+  }
+  return lines;
 }
 
 void keep_going() {
@@ -144,40 +166,53 @@ void keep_going() {
   MPI_Iprobe(MPI_ANY_SOURCE, kPortTag, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
 }
 
-void run(const CommandLine& options, int rank) {
+void run(const CommandLine& options, int rank, int size) {
   const std::vector<Item> plan = parse_plan(options.items);
+  for (const Item& item : plan) {
+    if (size != 2 && !is_crowd_measure(item.measure)) {
+      throw std::invalid_argument("'" + item.text() + "' needs exactly two ranks");
+    }
+  }
   MeasurementSettings conduct;
   conduct.seconds = options.milliseconds / 1e3;
   if (options.cpus.size() == 2) {
-    conduct.own_cpu = options.cpus[static_cast<std::size_t>(rank)];
-    conduct.other_cpu = options.cpus[static_cast<std::size_t>(1 - rank)];
+    const auto own = static_cast<std::size_t>(rank % 2);
+    conduct.own_cpu = options.cpus[own];
+    conduct.other_cpu = options.cpus[1 - own];
     if (!pin(conduct.own_cpu))
       throw std::invalid_argument("may not run on processor " + std::to_string(conduct.own_cpu));
   }
-  conduct.work = [rank](const Item& item) { return work_for(rank, item); };
+  conduct.work = [rank](const Item& item) {
+    return is_crowd_measure(item.measure) ? crowd_work(item) : work_for(rank, item);
+  };
   conduct.progress = keep_going;
-  ControlConnection line = line_between(rank, options.peer);
+  std::vector<ControlConnection> lines = lines_between(rank, size, options.peer);
   if (rank == 0) {
-    lead(line, plan, conduct);
+    lead(lines, plan, conduct);
   } else {
-    follow(line, conduct);
+    follow(lines.front(), conduct);
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures between the two ranks of an MPI job.", "mpi_perf");
+  CLI::App app("Measures between the two ranks of an MPI job, or among all ranks of one.", "mpi_perf");
   CommandLine options;
-  app.add_option("--peer", options.peer, "address of the node of rank 1")->capture_default_str();
-  app.add_option("--cpus", options.cpus, "processors of rank 0 and rank 1")
+  app.add_option("--peer", options.peer,
+                 "address of the node of the ranks that are on another one than rank 0")
+      ->capture_default_str();
+  app.add_option("--cpus", options.cpus, "processors of the even and of the odd ranks")
       ->delimiter(',')
       ->expected(2)
       ->allow_extra_args(false);
   app.add_option("--milliseconds", options.milliseconds, "length of one run")->capture_default_str();
   app.add_option("--limit", options.limit, "give up after so many seconds")->capture_default_str();
-  app.add_option("items", options.items,
-                 "MEASURE:BYTES[:WINDOW]; measures: latency, bandwidth, rate, bidirectional")
+  app.add_option(
+         "items", options.items,
+         "MEASURE:BYTES[:WINDOW]; between two ranks: latency, bandwidth, rate, bidirectional; among any "
+         "number, the time of a round: barrier, ring (a message to the next rank and one from the rank "
+         "before, at once), alltoall (a block for each rank)")
       ->required();
   CLI11_PARSE(app, argc, argv);
   ::alarm(options.limit);
@@ -186,8 +221,8 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   try {
-    if (size != 2) throw std::invalid_argument("needs exactly two ranks");
-    run(options, rank);
+    if (size < 2) throw std::invalid_argument("needs two ranks or more: mpirun -np 2");
+    run(options, rank, size);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "mpi_perf: %s\n", error.what());
     MPI_Abort(MPI_COMM_WORLD, 1);
