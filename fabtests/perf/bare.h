@@ -27,5 +27,8 @@ struct DatagramChoice {
 /// `datagram`: one way of a datagram of BYTES through UDP sockets.
 Benchmark datagram_measure(const Item& item, ControlConnection& line, const WireChoice& wire,
                            const DatagramChoice& choice);
+/// `stream`: WINDOW messages of BYTES between two nodes through UDP sockets that send and receive up to 64 KB
+/// a call, then an answer; bytes per second, copied to their place.
+Benchmark stream_measure(const Item& item, ControlConnection& line, const WireChoice& wire);
 
 }  // namespace perf

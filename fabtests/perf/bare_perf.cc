@@ -48,6 +48,8 @@ void declare(CLI::App& app, CommandLine& line) {
       "              them under way, with PACKET_VNET_HDR and as UDP in any case; wants --slot-bytes 65664\n"
       "  datagram    one-way time of a datagram through UDP sockets; standard error says whether their\n"
       "              driver has a queue that could be polled\n"
+      "  stream      bytes per second through UDP sockets that send and receive up to 64 KB a call, WINDOW\n"
+      "              messages, then one answer\n"
       "exit status: 0 good, 1 failed, 2 usage");
 }
 
@@ -58,6 +60,7 @@ Benchmark work_for(const Item& item, ControlConnection& line, const CommandLine&
   if (item.measure == "frame" || item.measure == "frame_rate") return frame_measure(item, line, wire);
   if (item.measure == "super") return super_frame_measure(item, line, wire);
   if (item.measure == "datagram") return datagram_measure(item, line, wire, options.datagram);
+  if (item.measure == "stream") return stream_measure(item, line, wire);
   throw std::invalid_argument("there is no measure '" + item.measure + "'");
 }
 
