@@ -6,17 +6,18 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from cluster_perf_lib import choices, errors, plan, report, table, transports, ucx  # noqa: E402
+from cluster_perf_lib import choices, errors, limits, plan, report, table, transports, ucx  # noqa: E402
+from cluster_perf_lib.rows import rows  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
 
 
-def sample(value, unit, line_ns, measure="latency", size=8):
-    return {"measure": measure, "bytes": size, "window": 1, "value": value, "unit": unit, "messages": 10, "volume": 80,
+def sample(value, unit, line_ns, measure="latency", size=8, window=1):
+    return {"measure": measure, "bytes": size, "window": window, "value": value, "unit": unit, "messages": 10, "volume": 80,
             "seconds": 0.1, "cpu_seconds": 0.2, "line_ns": line_ns}
 
 
-def transport(name):
-    return transports.choose(transports.INSIDE, [name], [])[0]
+def transport(name, place=transports.INSIDE, kind=None):
+    return next(entry for entry in transports.choose(place, [name], []) if kind in (None, entry.kind))
 
 
 class Arithmetic(unittest.TestCase):
@@ -77,6 +78,84 @@ class Arithmetic(unittest.TestCase):
             self.assertTrue(report.faults(broken), value)
 
 
+class Limits(unittest.TestCase):
+    """Figures beside the bare limit of the same run, and peers that are ahead."""
+
+    def setUp(self):
+        self.collected = Samples()
+        self.group = plan.Group("some", [])
+
+    def add(self, place, name, *samples, kind=None):
+        for run, entry in enumerate(samples):
+            self.collected.add(place, transport(name, place, kind), self.group, run, [entry])
+
+    def text(self):
+        return table.render(report.make({}, {}, self.collected))
+
+    def test_a_time_is_so_many_times_the_limit_and_a_rate_a_share_of_it(self):
+        near = [50, 50]
+        self.add("inside", "cluster", sample(0.2, "us", near), sample(6e9, "B/s", near, "put", 1 << 20, 16),
+                 sample(10, "us", near, size=1 << 20))
+        self.add("inside", "bare", sample(0.1, "us", near, "ring"), sample(1.2e10, "B/s", near, "copy", 1 << 20))
+        text = self.text()
+        self.assertIn("2.0 of 0.10 us", text)
+        self.assertIn("0.50 of 12.00 GB/s", text)
+        self.assertIn("0.11 of 87.38 us", text)  # the time of one copy
+        self.assertEqual([(entry["bare"], round(entry["times"], 3)) for entry in limits.beside(self.collected.results())],
+                         [("ring", 0.5), ("copy", 0.5), ("copy", 8.738)])
+
+    def test_a_limit_of_another_phase_or_size_is_none(self):
+        self.add("between", "cluster/udp", sample(4, "us", [50, 50]), sample(1e9, "B/s", [50, 50], "bandwidth", 4096, 64))
+        self.add("between", "bare", sample(2, "us", [170, 170], "frame", 64), sample(2e9, "B/s", [50, 50], "stream", 65536, 16))
+        results = self.collected.results()
+        self.assertEqual([limits.of(result, results) for result in results], [None] * 4)
+        self.assertNotIn(" of ", self.text().partition("Medians")[0])
+
+    def test_of_several_transports_the_nearest_to_the_limit_is_shown(self):
+        near = [50, 50]
+        self.add("between", "cluster/packet", sample(3e9, "B/s", near, "bandwidth", 1 << 20, 16))
+        self.add("between", "cluster/udp", sample(4e9, "B/s", near, "bandwidth", 1 << 20, 16))
+        self.add("between", "bare", sample(5e9, "B/s", near, "stream", 1 << 20, 16))
+        self.assertIn("0.80 of 5.00 GB/s", self.text())
+
+    def test_every_limit_is_measured_where_its_figure_is(self):
+        for mode in (plan.full(), plan.quick()):
+            for place, items in (("inside", mode.bare_inside), ("between", mode.bare_between)):
+                bare = [{"place": place, "level": "bare", "transport": "bare", "measure": item.measure, "bytes": item.bytes,
+                         "median": 1, "unit": "us", "phase": "near"} for item in items]
+                found = {(item.measure, item.bytes) for group in mode.groups if place in group.places for item in group.items
+                         if limits.of({"place": place, "level": "fabric", "measure": item.measure, "bytes": item.bytes,
+                                       "median": 1, "unit": "us", "phase": "near"}, bare)}
+                size = 8 if place == "inside" else 64
+                self.assertLessEqual({("latency", size), ("rate", 8), ("bandwidth", 65536), ("bandwidth", 1 << 20),
+                                      ("put", 1 << 20), ("put_latency", 8)}, found)
+
+    def test_a_peer_ahead_by_more_than_the_spread_is_named(self):
+        near, line = [50, 50], "shm is ahead: inside, put latency 8 B: 0.13 us, cluster 0.33 us"
+        self.add("inside", "cluster", sample(0.33, "us", near, "put_latency"))
+        self.add("inside", "shm", sample(0.13, "us", near, "put_latency"))
+        self.add("inside", "tcp", sample(0.05, "us", [170, 170], "put_latency"))
+        self.assertEqual(table.warnings(self.collected.results()), [line])
+        self.assertIn(line, self.text())
+
+    def test_a_peer_ahead_within_the_spread_or_of_one_transport_only_is_not_named(self):
+        near = [50, 50]
+        self.add("inside", "cluster", sample(1.0, "us", near), sample(1.4, "us", near))
+        self.add("inside", "shm", sample(1.0, "us", near))
+        self.add("between", "cluster/packet", sample(1.0, "us", near))
+        self.add("between", "cluster/udp", sample(3.0, "us", near))
+        self.add("between", "tcp", sample(2.0, "us", near))
+        self.assertEqual(table.warnings(self.collected.results()), [])
+
+    def test_the_crowd_has_a_block_of_its_own(self):
+        near = [50, 50]
+        self.add("inside", "mpi:cluster", sample(30, "us", near, "barrier", 0), kind="crowd")
+        self.add("inside", "mpi:vader", sample(20, "us", near, "barrier", 0), kind="crowd")
+        self.assertEqual([row.name for row in rows(self.collected.results(), "inside", "crowd")], ["barrier"])
+        self.assertEqual(rows(self.collected.results(), "inside", "mpi"), [])
+        self.assertIn("vader is ahead: inside, more ranks than processors, barrier: 20.00 us, cluster 30.00 us", self.text())
+
+
 class Plans(unittest.TestCase):
     def test_no_item_needs_more_memory_than_the_programs_allow(self):
         for item in (item for group in plan.full().groups for item in group.items):
@@ -84,7 +163,7 @@ class Plans(unittest.TestCase):
             self.assertLessEqual(item.bytes * places, 256 << 20, item)
 
     def test_names_choose_every_kind_but_the_special_ones(self):
-        chosen = [entry.name for entry in transports.choose(transports.BETWEEN, ["cluster"], [])]
+        chosen = [entry.name for entry in transports.choose(transports.BETWEEN, ["cluster"], []) if entry.kind == "fabric"]
         self.assertEqual(chosen, ["cluster/packet", "cluster/udp"])
         self.assertEqual([entry.name for entry in transports.choose(transports.INSIDE, ["cluster/safe"], [])], ["cluster/safe"])
 

@@ -7,8 +7,8 @@ from statistics import median
 
 from .errors import PerfError
 from .plan import Group, Item
-from .samples import is_latency
-from .table import size_text, value_text
+from .rows import size_text, value_text
+from .samples import lower_is_better
 from .transports import BETWEEN, Transport
 
 # As os/packet_sender.cc and os/packet_ring.cc do it.
@@ -137,7 +137,7 @@ def _cell(item, samples):
     if not mine:
         return "-"
     values = [sample["value"] for sample in mine]
-    best = (min if is_latency(mine[0]["unit"]) else max)(values)
+    best = (min if lower_is_better(mine[0]["unit"]) else max)(values)
     return f"{_figure(item, best)} ({_figure(item, median(values)).rpartition(' ')[0]})"
 
 

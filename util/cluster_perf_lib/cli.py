@@ -91,9 +91,8 @@ def _list_all():
                  if transport.name == name]
         where = " and ".join(dict.fromkeys(place for transport in known for place in transport.places))
         _say(f"  {name:<20} {where}{'' if known[0].unasked else ' *'}")
-    measures = {item.measure: group.needs for group in plan.full().groups for item in group.items}
     _say("measures:")
-    for measure, needs in measures.items():
+    for measure, needs in plan.measures().items():
         _say(f"  {measure:<20} {needs}")
 
 
@@ -108,7 +107,7 @@ def _check(options):
     for name in options.peers or []:
         if name.partition("@")[0] not in known:
             raise PerfError(f"--peers: '{name}' is unknown; there are {', '.join(known)}")
-    measures = {item.measure for group in plan.full().groups for item in group.items}
+    measures = plan.measures()
     for name in options.measures or []:
         if name not in measures:
             raise PerfError(f"--measures: '{name}' is unknown; there are {', '.join(sorted(measures))}")

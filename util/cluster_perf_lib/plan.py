@@ -3,6 +3,8 @@
 An item is MEASURE:BYTES:WINDOW, as the programs understand it (`fabric_perf --help` explains the measures)."""
 from dataclasses import dataclass, field
 
+from .transports import BETWEEN, INSIDE
+
 
 @dataclass(frozen=True)
 class Item:
@@ -21,6 +23,7 @@ class Group:
     items: list
     needs: str = "tagged"
     wait: str = "spin"
+    places: tuple = (INSIDE, BETWEEN)  # where it is measured
 
 
 @dataclass
@@ -31,6 +34,7 @@ class Plan:
     repetitions: int
     milliseconds: float
     mpi_groups: list = field(default_factory=list)
+    crowd_groups: list = field(default_factory=list)  # of MPI jobs with more ranks than processors
 
 
 _KIB, _MIB = 1 << 10, 1 << 20
@@ -46,6 +50,10 @@ def window_for(size):
 
 def _each(measure, sizes, window=None):
     return [Item(measure, size, window or window_for(size)) for size in sizes]
+
+
+def _streams():
+    return [Item("stream", 64 * _KIB, 16), Item("stream", _MIB, 16)]
 
 
 def full():
@@ -66,9 +74,11 @@ def full():
                 Group("atomic", [Item("fetch_add_latency", 8), Item("fetch_add", 8, 64)], needs="atomic"),
                 Group("cpu", [Item("rate", 8, 64), Item("bandwidth", _MIB, 16)], wait="block")],
         mpi_groups=[latency, bandwidth, rate, both],
-        bare_inside=[Item("ring", size) for size in (8, 64, 1024, 4096)]
-        + [Item("ring_rate", 8, 256)] + [Item("copy", size) for size in (4 * _KIB, 64 * _KIB, _MIB, 16 * _MIB, 64 * _MIB)],
-        bare_between=[Item("frame", 64), Item("frame", 1400), Item("frame_rate", 64, 64), Item("frame_rate", 1400, 64)],
+        crowd_groups=[Group("crowd", [Item("barrier", 0), Item("ring", 64 * _KIB), Item("alltoall", 64)], needs="MPI")],
+        bare_inside=[Item("ring", size) for size in (8, 16, 64, 256, 1024, 4096)]
+        + [Item("ring_rate", 8, 256)] + [Item("copy", size) for size in SIZES if size >= 4 * _KIB],
+        bare_between=[*(Item("frame", size) for size in (64, 256, 1024, 1400)), Item("frame_rate", 64, 64),
+                      Item("frame_rate", 1400, 64), *_streams()],
         repetitions=5, milliseconds=60)
 
 
@@ -79,8 +89,10 @@ def quick():
     mpi = Group("common", [Item("latency", 8), Item("rate", 8, 64), Item("bandwidth", 64 * _KIB, 16),
                            Item("bandwidth", _MIB, 16)])
     remote = Group("remote", [Item("put_latency", 8), Item("put_rate", 8, 64), Item("put", _MIB, 16)], needs="rma")
-    return Plan(groups=[common, remote], mpi_groups=[mpi], bare_inside=[Item("ring", 8), Item("copy", _MIB)],
-                bare_between=[Item("frame", 64), Item("frame_rate", 64, 64)], repetitions=2, milliseconds=20)
+    return Plan(groups=[common, remote], mpi_groups=[mpi],
+                bare_inside=[Item("ring", 8), Item("ring", 64), Item("ring_rate", 8, 64),
+                             *_each("copy", [4 * _KIB, 64 * _KIB, _MIB], 1)],
+                bare_between=[Item("frame", 64), Item("frame_rate", 64, 64), *_streams()], repetitions=2, milliseconds=20)
 
 
 def demo():
@@ -94,14 +106,20 @@ def smoke():
     """A few seconds: does it all work?"""
     common = Group("common", [Item("latency", 8), Item("rate", 8, 16), Item("bandwidth", 64 * _KIB, 4)])
     return Plan(groups=[common, Group("remote", [Item("put", 4 * _KIB, 4)], needs="rma")], mpi_groups=[],
-                bare_inside=[Item("ring", 8), Item("copy", 64 * _KIB)], bare_between=[Item("frame", 64)],
-                repetitions=1, milliseconds=2)
+                bare_inside=[Item("ring", 8), Item("copy", 64 * _KIB)],
+                bare_between=[Item("frame", 64), Item("stream", 64 * _KIB, 4)], repetitions=1, milliseconds=2)
 
 
 def with_only(plan, measures):
     """The plan with only some measures; bare limits stay."""
-    for groups in (plan.groups, plan.mpi_groups):
+    for groups in (plan.groups, plan.mpi_groups, plan.crowd_groups):
         for group in groups:
             group.items = [item for item in group.items if item.measure in measures]
         groups[:] = [group for group in groups if group.items]
     return plan
+
+
+def measures():
+    """What can be measured, and what a transport must be able to do for it."""
+    everything = full()
+    return {item.measure: group.needs for group in everything.groups + everything.crowd_groups for item in group.items}

@@ -2,6 +2,7 @@
 import json
 import math
 
+from . import limits
 from . import samples as arithmetic
 
 FORMAT = 1
@@ -16,6 +17,8 @@ _SCHEMA = {
                 "runs_left_out": int, "phase": str},
     "ratios": {"place": str, "level": str, "transport": str, "peer": str, "measure": str, "bytes": int, "window": int,
                "times": _NUMBER, "same_phase": bool},
+    "limits": {"place": str, "level": str, "transport": str, "measure": str, "bytes": int, "window": int, "bare": str,
+               "bare_bytes": int, "limit": _NUMBER, "times": _NUMBER},
     "skipped": {"place": str, "transport": str, "group": str, "reason": str},
 }
 _UNITS = {"us", "1/s", "B/s", "%"}
@@ -27,7 +30,7 @@ def make(machine, settings, collected):
             "cache_line_ns": {"nearest": collected.nearest(),
                               "near_means_at_most": 2 * collected.nearest()},
             "samples": collected.samples, "results": results, "ratios": arithmetic.ratios(results),
-            "skipped": collected.skipped}
+            "limits": limits.beside(results), "skipped": collected.skipped}
 
 
 def condensed(report):

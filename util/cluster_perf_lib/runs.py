@@ -31,8 +31,8 @@ class Runner:
         items = [item for item in group.items if item.bytes <= transport.bytes_max]
         if not items:
             return []
-        if transport.kind == "mpi":
-            return self._mpi(place, transport, items)
+        if transport.kind in ("mpi", "crowd"):
+            return self._mpi(place, transport, items, transports.CROWD_RANKS if transport.kind == "crowd" else 2)
         if transport.kind == "ucx":
             return self._ucx(place, transport, items)
         return self._pair(place, transport, items, group.wait)
@@ -82,12 +82,12 @@ class Runner:
         blame = server if status == 1 and server.process.returncode not in (0, 1, None, -9) else client
         return blame.failure_reason()
 
-    def _mpi(self, place, transport, items):
+    def _mpi(self, place, transport, items, ranks):
         if shutil.which("mpirun") is None or not os.path.exists(self.program("mpi_perf")):
             raise Skipped("no Open MPI here (Debian: openmpi-bin, libopenmpi-dev, then build again)")
         own, other = processors()
         peer = "127.0.0.1" if place.name == transports.INSIDE else place.address(1)
-        lines = self.mpirun(place, transport, ["-np", "2", "--timeout", str(self.limit)], self.limit,
+        lines = self.mpirun(place, transport, ["-np", str(ranks), "--timeout", str(self.limit)], self.limit,
                             [self.program("mpi_perf"), "--peer", peer, "--milliseconds", str(self.milliseconds),
                              "--limit", str(self.limit), "--cpus", f"{own},{other}", *[item.text() for item in items]])
         return [json.loads(line) for line in lines if line.startswith('{"measure"')]

@@ -8,8 +8,8 @@ from statistics import median
 _NEAR_FACTOR = 2.0
 
 
-def is_latency(unit):
-    return unit == "us"
+def lower_is_better(unit):
+    return unit in ("us", "s/GB")
 
 
 class Samples:
@@ -92,6 +92,6 @@ def ratios(results):
             times = ours["median"] / peer["median"]
             found.append({**{name: ours[name] for name in ("place", "level", "measure", "bytes", "window", "wait")},
                           "transport": ours["transport"], "peer": peer["transport"],
-                          "times": 1 / times if is_latency(ours["unit"]) else times,
+                          "times": 1 / times if lower_is_better(ours["unit"]) else times,
                           "same_phase": ours["phase"] == peer["phase"]})
     return found

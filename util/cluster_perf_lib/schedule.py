@@ -9,14 +9,19 @@ from .plan import Group
 EXTRA_ROUNDS = 2  # for turns that had no run with the processors near each other
 
 
+def _bare_groups(items):
+    """`stream` has a run of its own: it ends when a datagram is lost, which must not cost the other limits."""
+    streams = [item for item in items if item.measure == "stream"]
+    others = [item for item in items if item not in streams]
+    return [Group(name, chosen) for name, chosen in (("bare", others), ("stream", streams)) if chosen]
+
+
 def _groups(plan, place, transport):
     if transport.kind == "bare":
-        return [Group("bare", plan.bare_inside if place.name == transports.INSIDE else plan.bare_between)]
-    if transport.kind == "mpi":
-        return plan.mpi_groups
-    if transport.kind == "ucx":
-        return [group for group in plan.groups if group.wait == "spin"]
-    return plan.groups
+        return _bare_groups(plan.bare_inside if place.name == transports.INSIDE else plan.bare_between)
+    groups = {"mpi": plan.mpi_groups, "crowd": plan.crowd_groups}.get(transport.kind, plan.groups)
+    return [group for group in groups
+            if place.name in group.places and (transport.kind != "ucx" or group.wait == "spin")]
 
 
 def make_turns(plan, places, asked, libraries):

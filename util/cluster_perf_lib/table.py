@@ -1,89 +1,62 @@
-"""The text: one table per place and level, a line per measure, a column per transport, ratios beside peers."""
+"""The text: one table per place and level, a line per measure, a column per transport, ratios beside peers and limits."""
+from . import limits
+from .rows import LEVELS, cell_text, rows, size_text, times_as_good, transport_text, transports_of
 from .samples import is_ours
+from .transports import CROWD_RANKS
 
 _TITLES = {("inside", "fabric"): "Inside a node, libfabric and UCX", ("inside", "mpi"): "Inside a node, MPI",
+           ("inside", "crowd"): f"More ranks than processors: {CROWD_RANKS} inside a node, MPI",
            ("inside", "bare"): "Inside a node, bare limits", ("between", "fabric"): "Between nodes, libfabric and UCX",
-           ("between", "mpi"): "Between nodes, MPI", ("between", "bare"): "Between nodes, bare limits"}
-_WIDTH, _BESIDE = 16, 24
+           ("between", "mpi"): "Between nodes, MPI",
+           ("between", "crowd"): f"More ranks than processors: {CROWD_RANKS // 2} on each of two nodes, MPI",
+           ("between", "bare"): "Between nodes, bare limits"}
+_WIDTH, _BESIDE, _BARE = 16, 24, 22
 
 
-def size_text(size):
-    for unit, shift in (("MB", 20), ("KB", 10)):
-        if size >= 1 << shift and size % (1 << shift) == 0:
-            return f"{size >> shift} {unit}"
-    return f"{size} B"
+def _spread_cell(row):
+    spread = row.spread()
+    return "-" if spread is None else f"{100 * spread:.0f} %"
 
 
-def value_text(value, unit):
-    if unit == "us":
-        return f"{value:,.2f} us"
-    if unit == "%":
-        return f"{value:.0f} %"
-    scale, name = (1e9, "GB/s") if unit == "B/s" else (1e6, "M/s")
-    return f"{value / scale:,.2f} {name}"
+def _ratio_cell(row, name):
+    """`x 1.8 shm` for one of ours: beside the best peer that was measured in the same phase."""
+    ours = row.cells.get(name)
+    peer = row.best_peer(ours) if ours else None
+    return f"x {times_as_good(ours, peer):.2f} {transport_text(peer['transport'])}" if peer else "-"
 
 
-def _row_name(result):
-    name = f"{result['measure'].replace('_', ' ')} {size_text(result['bytes'])}"
-    if result["measure"] == "pairs":
-        name += f", {result['window']} pairs"
-    elif result["window"] > 1:
-        name += f" x {result['window']}"
-    return name + (", waiting asleep" if result["wait"] == "block" else "")
-
-
-def _cell(result):
-    if result is None:
-        return "-"
-    mark = {"near": "", "far": " far", "unknown": ""}[result["phase"]]
-    return value_text(result["median"], result["unit"]) + mark
-
-
-def _spread(row):
-    """The widest spread among the cells of a line, as a share of the median."""
-    widths = [(result["largest"] - result["smallest"]) / result["median"] for result in row.values() if result["median"]]
-    return f"{100 * max(widths):.0f} %" if widths else "-"
-
-
-def _ratio_cells(row):
-    """`x 1.8 shm` for each of ours: beside the best peer that was measured in the same phase."""
-    cells = []
-    for name, ours in row.items():
-        if not is_ours(name):
-            continue
-        peers = [(peer, result) for peer, result in row.items()
-                 if not is_ours(peer) and result["phase"] == ours["phase"] and result["median"]]
-        if not peers or not ours["median"]:
-            cells.append("-")
-            continue
-        lower = ours["unit"] == "us"
-        best, result = (min if lower else max)(peers, key=lambda entry: entry[1]["median"])
-        times = result["median"] / ours["median"] if lower else ours["median"] / result["median"]
-        cells.append(f"x {times:.2f} {best}")
-    return cells
+def _bare_cells(block, results):
+    """For each row how far the one of ours is from its limit that is nearest to it; empty if no row has a limit."""
+    pairs = [limits.nearest(row, results) for row in block]
+    return [limits.text(*pair) if pair else "-" for pair in pairs] if any(pairs) else []
 
 
 def _block(place, level, results):
-    mine = [result for result in results if (result["place"], result["level"]) == (place, level)]
-    if not mine:
+    block = rows(results, place, level)
+    if not block:
         return []
-    transports = sorted({result["transport"] for result in mine}, key=lambda name: (not is_ours(name), name))
-    rows = {}
-    for result in mine:
-        rows.setdefault(_row_name(result), {})[result["transport"]] = result
-    width = max([len(name) for name in rows] + [20]) + 2
+    transports = transports_of(block)
+    width = max([len(row.name) for row in block] + [20]) + 2
     ours = [name for name in transports if is_ours(name)]
-    beside = [f"{name.removeprefix('mpi:')} : best" for name in ours if len(transports) > len(ours)]
+    compared = ours if len(transports) > len(ours) else []
+    bare = _bare_cells(block, results)
     lines = ["", _TITLES[place, level],
-             " " * width + "".join(f"{name.removeprefix('mpi:'):>{_WIDTH}}" for name in transports) + f"{'spread':>9}"
-             + "".join(f"{head:>{_BESIDE}}" for head in beside)]
-    for name, row in rows.items():
-        row = {transport: row[transport] for transport in transports if transport in row}
-        cells = [f"{_cell(row.get(transport)):>{_WIDTH}}" for transport in transports]
-        cells.append(f"{_spread(row):>9}")
-        cells += [f"{cell:>{_BESIDE}}" for cell in _ratio_cells(row)]
-        lines.append(f"{name:<{width}}" + "".join(cells))
+             " " * width + "".join(f"{transport_text(name):>{_WIDTH}}" for name in transports) + f"{'spread':>9}"
+             + "".join(f"{transport_text(name) + ' : best':>{_BESIDE}}" for name in compared)
+             + (f"{'bare':>{_BARE}}" if bare else "")]
+    for number, row in enumerate(block):
+        cells = [f"{cell_text(row.cells.get(name)):>{_WIDTH}}" for name in transports]
+        cells.append(f"{_spread_cell(row):>9}")
+        cells += [f"{_ratio_cell(row, name):>{_BESIDE}}" for name in compared]
+        cells += [f"{bare[number]:>{_BARE}}"] if bare else []
+        lines.append(f"{row.name:<{width}}" + "".join(cells))
     return lines
+
+
+def warnings(results):
+    """A line per row that a peer wins."""
+    found = [row.warning() for place in ("inside", "between") for level in LEVELS for row in rows(results, place, level)]
+    return [line for line in found if line]
 
 
 def _cpu(results):
@@ -101,9 +74,11 @@ def _cpu(results):
 def render(report):
     lines = []
     for place in ("inside", "between"):
-        for level in ("fabric", "mpi", "bare"):
+        for level in LEVELS:
             lines += _block(place, level, report["results"])
     lines += _cpu(report["results"])
+    won = warnings(report["results"])
+    lines += ["", "A peer is ahead by more than the spread of the line", *(f"  {line}" for line in won)] if won else []
     if report["skipped"]:
         lines += ["", "Not measured"]
         reasons = {}
@@ -115,6 +90,9 @@ def render(report):
     left_out = sum(result["runs_left_out"] for result in report["results"])
     lines += ["", "Medians over the runs of one phase; spread: (largest - smallest) : median, the widest of the line; "
               "x N: so many times as good as the best peer."]
+    if any(limits.of(result, report["results"]) for result in report["results"]):
+        lines.append("bare: that of ours which is nearest to the limit of this machine without any transport; a time is so many "
+                     "times the limit, a rate so large a share of it.")
     if nearest:
         lines.append(f"A cache line took {nearest:.0f} ns between the processors at best; {left_out} runs with more than "
                      "twice that before or after are left out. `far`: there was no other.")

@@ -7,6 +7,7 @@ from cluster_lib import build
 from cluster_lib.environment import of_provider, without_settings
 
 INSIDE, BETWEEN = "inside", "between"
+CROWD_RANKS = 8  # of the jobs of kind `crowd`
 _MIB = 1 << 20
 
 
@@ -14,7 +15,7 @@ _MIB = 1 << 20
 class Transport:
     name: str
     places: tuple
-    kind: str  # fabric (any libfabric provider), mpi, ucx, or bare
+    kind: str  # fabric (any libfabric provider), mpi, crowd (MPI with more ranks than processors), ucx, or bare
     provider: str = ""
     needs_address: bool = False  # the provider needs the address of an interface
     environment: dict = field(default_factory=dict)
@@ -25,7 +26,7 @@ class Transport:
 
     @property
     def level(self):
-        return {"mpi": "mpi", "bare": "bare"}.get(self.kind, "fabric")
+        return self.kind if self.kind in ("mpi", "crowd", "bare") else "fabric"
 
     @property
     def is_ours(self):
@@ -34,6 +35,8 @@ class Transport:
 
 _CM = ("--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "cluster")
 _OB1 = ("--mca", "pml", "ob1", "--mca", "btl")
+# Ranks that wait give way: what Open MPI does by itself when it knows that there are more of them than processors.
+_YIELD = ("--mca", "mpi_yield_when_idle", "1")
 _PACKET, _UDP = {"FI_CLUSTER_LINK": "packet"}, {"FI_CLUSTER_LINK": "udp"}
 
 _KNOWN = [
@@ -53,6 +56,11 @@ _KNOWN = [
     Transport("mpi:cluster/udp", (BETWEEN,), "mpi", "cluster", environment=_UDP, arguments=_CM),
     Transport("mpi:vader", (INSIDE,), "mpi", arguments=(*_OB1, "vader,self")),
     Transport("mpi:tcp", (INSIDE, BETWEEN), "mpi", arguments=(*_OB1, "tcp,self")),
+    Transport("mpi:cluster", (INSIDE,), "crowd", "cluster", arguments=(*_CM, *_YIELD)),
+    Transport("mpi:cluster/packet", (BETWEEN,), "crowd", "cluster", environment=_PACKET, arguments=(*_CM, *_YIELD)),
+    Transport("mpi:cluster/udp", (BETWEEN,), "crowd", "cluster", environment=_UDP, arguments=(*_CM, *_YIELD)),
+    Transport("mpi:vader", (INSIDE,), "crowd", arguments=(*_OB1, "vader,self", *_YIELD)),
+    Transport("mpi:vader+tcp", (BETWEEN,), "crowd", arguments=(*_OB1, "vader,tcp,self", *_YIELD)),
     Transport("bare", (INSIDE, BETWEEN), "bare"),
 ]
 

@@ -1,0 +1,88 @@
+"""The bare limit of a figure: what the machine gives to the simplest code that can be written, in the same run.
+
+_LIMITS says which item of bare_perf bounds which measure. It is a limit of one copy, one line of a cache, one frame at a
+time: a transport in which both sides copy, or many messages share a frame, may be beyond it."""
+from dataclasses import dataclass
+
+from .rows import times_as_good, value_text
+from .transports import BETWEEN, INSIDE
+
+_KIB, _MIB, _ANY = 1 << 10, 1 << 20, 1 << 62
+
+
+@dataclass(frozen=True)
+class Limit:
+    place: str
+    measures: tuple
+    least: int  # bytes of a message, from here
+    most: int  # up to here
+    bare: str
+    bytes: int = 0  # of the bare item; 0: those of the message
+
+
+_LIMITS = (
+    Limit(INSIDE, ("latency", "put_latency"), 0, 8, "ring", 8),
+    # With more slots the ring, which has a number in each, is slower than a transport that copies as a whole.
+    Limit(INSIDE, ("latency", "put_latency"), 9, 256, "ring"),
+    Limit(INSIDE, ("latency",), 16 * _KIB, _ANY, "copy"),  # a smaller copy takes next to no time
+    Limit(INSIDE, ("rate", "put_rate"), 0, 8, "ring_rate", 8),
+    Limit(INSIDE, ("bandwidth", "put", "get"), 0, _ANY, "copy"),
+    Limit(BETWEEN, ("latency", "put_latency"), 0, 64, "frame", 64),
+    Limit(BETWEEN, ("latency",), 65, 1400, "frame"),
+    Limit(BETWEEN, ("rate", "put_rate"), 0, 64, "frame_rate", 64),
+    Limit(BETWEEN, ("bandwidth", "put", "get"), 64 * _KIB, _MIB, "stream"),
+)
+
+
+def _applies(limit, result):
+    return (limit.place == result["place"] and result["measure"] in limit.measures
+            and limit.least <= result["bytes"] <= limit.most)
+
+
+def of(result, results):
+    """The bare result that bounds this one and was measured in the same phase, in the unit of this one; or None."""
+    if result["level"] not in ("fabric", "mpi") or not result["median"]:
+        return None
+    for limit in _LIMITS:
+        if not _applies(limit, result):
+            continue
+        wanted = (result["place"], "bare", limit.bare, limit.bytes or result["bytes"], result["phase"])
+        for bare in results:
+            found = tuple(bare[name] for name in ("place", "level", "measure", "bytes", "phase"))
+            if found == wanted and bare["median"]:
+                return _in_unit(bare, result["unit"])
+    return None
+
+
+def _in_unit(bare, unit):
+    """Bytes per second as the time that one message takes, where a time is asked for."""
+    if (bare["unit"], unit) == ("B/s", "us"):
+        return {**bare, "unit": unit, "median": 1e6 * bare["bytes"] / bare["median"]}
+    return bare
+
+
+def text(result, bare):
+    """`1.6 of 0.13 us`: a time is so many times the limit, a rate so large a share of it."""
+    if bare is None:
+        return "-"
+    times = result["median"] / bare["median"]
+    return f"{times:.{2 if times < 1 else 1}f} of {value_text(bare['median'], bare['unit'])}"
+
+
+def nearest(row, results):
+    """(result, bare): of our transports in a row the one that is nearest to its limit; or None."""
+    pairs = [(result, of(result, results)) for result in row.ours()]
+    pairs = [(result, bare) for result, bare in pairs if bare]
+    return max(pairs, key=lambda pair: times_as_good(*pair)) if pairs else None
+
+
+def beside(results):
+    """For programs: each figure of ours and of peers that has a limit, how far it is from it; below 1 is worse."""
+    found = []
+    for result in results:
+        bare = of(result, results)
+        if bare:
+            found.append({**{name: result[name] for name in ("place", "level", "transport", "measure", "bytes", "window", "wait")},
+                          "bare": bare["measure"], "bare_bytes": bare["bytes"], "limit": bare["median"],
+                          "times": times_as_good(result, bare)})
+    return found

@@ -1,0 +1,114 @@
+"""The lines of the tables: what is compared with what, and the words for sizes and values.
+
+A row holds what one measurement gave over each transport. Figures are compared in one phase of the processors only."""
+from dataclasses import dataclass
+
+from .samples import is_ours, lower_is_better
+
+LEVELS = ("fabric", "mpi", "crowd", "bare")
+_OF_LEVEL = {"mpi": "MPI ", "crowd": "more ranks than processors, "}
+
+
+def size_text(size):
+    for unit, shift in (("MB", 20), ("KB", 10)):
+        if size >= 1 << shift and size % (1 << shift) == 0:
+            return f"{size >> shift} {unit}"
+    return f"{size} B"
+
+
+def value_text(value, unit):
+    if unit == "us":
+        return f"{value:,.2f} us"
+    if unit == "%":
+        return f"{value:.0f} %"
+    if unit == "s/GB":
+        return f"{value:.3f} s/GB"
+    scale, name = (1e9, "GB/s") if unit == "B/s" else (1e6, "M/s")
+    return f"{value / scale:,.2f} {name}"
+
+
+def transport_text(name):
+    return name.removeprefix("mpi:")
+
+
+def cell_text(result):
+    if result is None:
+        return "-"
+    return value_text(result["median"], result["unit"]) + (" far" if result["phase"] == "far" else "")
+
+
+def best(results):
+    """The best of results that have one unit."""
+    results = list(results)
+    return (min if lower_is_better(results[0]["unit"]) else max)(results, key=lambda result: result["median"])
+
+
+def times_as_good(result, other):
+    """Above 1: `result` is better, whatever the unit."""
+    times = result["median"] / other["median"]
+    return 1 / times if lower_is_better(result["unit"]) else times
+
+
+def _name(result):
+    name = result["measure"].replace("_", " ") + (f" {size_text(result['bytes'])}" if result["bytes"] else "")
+    if result["measure"] == "pairs":
+        name += f", {result['window']} pairs"
+    elif result["window"] > 1:
+        name += f" x {result['window']}"
+    return name + (", waiting asleep" if result["wait"] == "block" else "")
+
+
+@dataclass
+class Row:
+    place: str
+    level: str
+    name: str
+    cells: dict  # name of the transport -> result; ours first
+
+    def ours(self):
+        return [result for name, result in self.cells.items() if is_ours(name) and result["median"]]
+
+    def best_peer(self, ours):
+        """The best peer that was measured in the same phase as this result of ours, or None."""
+        peers = [result for name, result in self.cells.items()
+                 if not is_ours(name) and result["phase"] == ours["phase"] and result["median"]]
+        return best(peers) if peers and ours["median"] else None
+
+    def spread(self):
+        """The widest spread among the cells, as a share of the median; None without figures."""
+        widths = [(result["largest"] - result["smallest"]) / result["median"] for result in self.cells.values()
+                  if result["median"]]
+        return max(widths, default=None)
+
+    def winner(self):
+        """(peer, ours): the best peer and the best of ours, if it is ahead of each of ours by more than the spread; or
+        None. What has no peer of its phase is not compared."""
+        compared = [ours for ours in self.ours() if self.best_peer(ours)]
+        if not compared or any(times_as_good(self.best_peer(ours), ours) <= 1 + self.spread() for ours in compared):
+            return None
+        ours = best(compared)
+        return self.best_peer(ours), ours
+
+    def warning(self):
+        """One line if a peer wins; empty otherwise."""
+        found = self.winner()
+        if not found:
+            return ""
+        peer, ours = found
+        return (f"{transport_text(peer['transport'])} is ahead: {self.place}, {_OF_LEVEL.get(self.level, '')}{self.name}: "
+                f"{cell_text(peer)}, {transport_text(ours['transport'])} {cell_text(ours)}")
+
+
+def rows(results, place, level):
+    """The rows of a block in the order of the results."""
+    mine = [result for result in results if (result["place"], result["level"]) == (place, level)]
+    found = {}
+    for result in sorted(mine, key=lambda result: (not is_ours(result["transport"]), result["transport"])):
+        found.setdefault(_name(result), {})[result["transport"]] = result
+    return [Row(place, level, name, found[name]) for name in dict.fromkeys(map(_name, mine))]
+
+
+def transports_of(block):
+    """The names of the columns of some rows, ours first."""
+    names = {name for row in block for name in row.cells}
+    return sorted(names, key=lambda name: (not is_ours(name), name))
