@@ -6,7 +6,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from cluster_perf_lib import choices, errors, limits, plan, report, table, transports, ucx  # noqa: E402
+from cluster_perf_lib import choices, errors, limits, markdown, plan, report, schedule, table, transports, ucx  # noqa: E402
 from cluster_perf_lib.rows import rows  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
 
@@ -119,7 +119,7 @@ class Limits(unittest.TestCase):
         self.assertIn("0.80 of 5.00 GB/s", self.text())
 
     def test_every_limit_is_measured_where_its_figure_is(self):
-        for mode in (plan.full(), plan.quick()):
+        for mode in (plan.full(), plan.readme()):
             for place, items in (("inside", mode.bare_inside), ("between", mode.bare_between)):
                 bare = [{"place": place, "level": "bare", "transport": "bare", "measure": item.measure, "bytes": item.bytes,
                          "median": 1, "unit": "us", "phase": "near"} for item in items]
@@ -155,12 +155,47 @@ class Limits(unittest.TestCase):
         self.assertEqual(rows(self.collected.results(), "inside", "mpi"), [])
         self.assertIn("vader is ahead: inside, more ranks than processors, barrier: 20.00 us, cluster 30.00 us", self.text())
 
+    def test_the_markdown_names_the_run_and_has_every_row(self):
+        near = [50, 50]
+        self.add("inside", "cluster", sample(0.2, "us", near))
+        self.add("inside", "shm", sample(0.4, "us", near))
+        self.add("inside", "bare", sample(0.1, "us", near, "ring"))
+        self.add("inside", "mpi:cluster", sample(0.3, "us", near), kind="mpi")
+        machine = {"virtual": False, "processors": 2, "processor": "P", "memory_gb": 1, "kernel": "6.1", "libfabric": "1.17",
+                   "ucx": "", "open_mpi": "", "date": "2026-01-01", "revision": "abc"}
+        text = markdown.render(report.make(machine, {"mode": "readme", "repetitions": 6, "milliseconds": 60}, self.collected))
+        for part in ("cluster-perf --readme", "2026-01-01", "revision abc", "Linux 6.1",
+                     "| latency 8 B | 0.20 us | shm 0.40 us | 2.00 | 2.0 of 0.10 us |", "| MPI, latency 8 B | 0.30 us | - | - |"):
+            self.assertIn(part, text)
+
+    def test_the_markdown_has_the_processor_time_of_those_that_wait_asleep(self):
+        group = plan.Group("cpu", [], wait="block")
+        for name, seconds in (("cluster/udp", 0.2), ("tcp", 0.4)):
+            entry = {**sample(1e9, "B/s", [50, 50], "bandwidth", 1 << 20, 16), "cpu_seconds": seconds, "volume": 1e9}
+            self.collected.add("between", transport(name, "between"), group, 0, [entry])
+        machine = {"virtual": False, "processors": 2, "processor": "P", "memory_gb": 1, "kernel": "6.1", "libfabric": "",
+                   "ucx": "", "open_mpi": "", "date": "", "revision": ""}
+        text = markdown.render(report.make(machine, {"mode": "full", "repetitions": 1, "milliseconds": 60}, self.collected))
+        self.assertIn("waiting asleep | 0.200 s/GB | tcp 0.400 s/GB | 2.00 | - |", text)
+
 
 class Plans(unittest.TestCase):
     def test_no_item_needs_more_memory_than_the_programs_allow(self):
-        for item in (item for group in plan.full().groups for item in group.items):
+        for item in (item for mode in (plan.full(), plan.readme()) for group in mode.groups for item in group.items):
             places = item.window if item.measure in ("put", "get") else 1
             self.assertLessEqual(item.bytes * places, 256 << 20, item)
+
+    def test_groups_are_measured_in_their_places_only(self):
+        class Where:
+            def __init__(self, name):
+                self.name = name
+
+        turns = schedule.make_turns(plan.readme(), [Where("inside"), Where("between")], ["cluster", "bare", "mpi:cluster"], [])
+        measured = {(place.name, item.measure, item.bytes) for place, _, group in turns for item in group.items}
+        self.assertIn(("inside", "get", 1 << 20), measured)
+        self.assertNotIn(("between", "get", 1 << 20), measured)
+        self.assertNotIn(("inside", "latency", 64), measured)
+        self.assertEqual([group.name for _, kind, group in turns if kind.name == "bare"], ["bare", "bare", "stream"])
 
     def test_names_choose_every_kind_but_the_special_ones(self):
         chosen = [entry.name for entry in transports.choose(transports.BETWEEN, ["cluster"], []) if entry.kind == "fabric"]

@@ -80,9 +80,13 @@ def main(arguments):
             print("FAIL: the run")
             return 1
         found = faults_of(path, places)
-        shown = run("--from", path)
+        markdown = os.path.join(directory, "table.md")
+        shown = run("--from", path, "--markdown", markdown)
         if shown.returncode != 0 or "latency 8 B" not in shown.stdout:
             found.append("the report cannot be shown again")
+        with open(markdown, encoding="utf-8") as file:
+            if "| latency 8 B |" not in file.read():
+                found.append("the table in Markdown lacks its first row")
         if not reason:
             found += faults_of_choices(arguments[1], os.path.join(directory, "choices.json"))
         refused = run("--smoke", "--build", directory)

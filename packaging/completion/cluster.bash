@@ -33,7 +33,7 @@ _cluster_perf() {
         --peers) _cluster_words "$(_cluster_list transports)" ;;
         --measures) _cluster_words "$(_cluster_list measures)" ;;
         --places) _cluster_words "inside between" ;;
-        --json | --from) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+        --json | --from | --markdown) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
         --plots | --build) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
         *) _cluster_words "$(_cluster_help cluster-perf)" ;;
     esac

@@ -13,6 +13,7 @@ rows        the lines of the tables: what is compared with what, and which of th
 limits      which bare limit bounds which measure
 report      JSON, and the check that it is complete
 table       the text
+markdown    the table of the README
 plots       the pictures; a program of its own, for it needs matplotlib
 machine     what it all ran on
 demo        util/demo: data check and MPI measurements

@@ -7,15 +7,18 @@ import sys
 
 from cluster_lib import build
 
-from . import choices, machine, placement, plan, report, runs, samples, schedule, table, transports
+from . import choices, machine, markdown, placement, plan, report, runs, samples, schedule, table, transports
 from .errors import PerfError
 
 _SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, and there wherever libfabric is
+# Those that can be the best: rxd is slower by far, and would take most of the time.
+_README_TRANSPORTS = [name for name in transports.names() if name not in ("rxd", "cluster/safe")]
 _PLACES = (transports.INSIDE, transports.BETWEEN)
 
 _EPILOG = """\
 examples:
   cluster-perf --quick                            the figures that matter, in less than three minutes
+  cluster-perf --readme --markdown table.md       the table of the README: five minutes
   cluster-perf --json all.json --plots pictures   everything, with pictures: about half an hour
   cluster-perf --measures latency --peers cluster,shm,ucx --places inside
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
@@ -50,6 +53,8 @@ def _parser():
                                  "same two processors; inside a node and between two virtual nodes.")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="only the figures that matter, in less than three minutes")
+    mode.add_argument("--readme", action="store_true",
+                      help="the figures of the table in the README, repeated for about five minutes")
     mode.add_argument("--smoke", action="store_true",
                       help="a few seconds: does everything work? The figures mean nothing; the report is checked")
     mode.add_argument("--choices", type=_words, nargs="?", const=[], metavar="LIST",
@@ -58,16 +63,20 @@ def _parser():
     mode.add_argument("--from", dest="source", metavar="FILE", help="measure nothing, show what --json wrote")
     mode.add_argument("--list", action="store_true", help="list the transports and measures, and end")
     parser.add_argument("--json", metavar="FILE", help="write all figures for programs")
+    parser.add_argument("--markdown", metavar="FILE",
+                        help="write a table in Markdown that names revision, machine, kernel and date")
     parser.add_argument("--plots", metavar="DIRECTORY", help="results to keep: pictures (SVG and PNG; needs python3-matplotlib), the table, and the "
                              "figures without the single samples")
     parser.add_argument("--peers", type=_words, metavar="LIST",
-                        help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe)")
+                        help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe, and "
+                             "rxd with --readme)")
     parser.add_argument("--measures", type=_words, metavar="LIST", help="only these measures, such as latency,put")
     parser.add_argument("--places", type=_words, metavar="LIST", default=list(_PLACES),
                         help="inside, between (default: both)")
     parser.add_argument("--libfabric", type=_library, metavar="NAME=DIRECTORY", action="append", default=[],
                         help="measure the providers of that libfabric, too; can be given several times")
-    parser.add_argument("--repetitions", type=int, metavar="N", help="runs of everything (default: 5, with --quick 2)")
+    parser.add_argument("--repetitions", type=int, metavar="N",
+                        help="runs of everything (default: 5, with --quick 2, with --readme 9)")
     parser.add_argument("--milliseconds", type=float, metavar="T",
                         help="length of one measurement (default: 60, with --quick 20)")
     parser.add_argument("--mtu", type=int, default=1500, metavar="BYTES", help="between the nodes (default: %(default)s)")
@@ -100,6 +109,8 @@ def _check(options):
     choices.chosen(options.choices or [])
     if options.choices is not None and (options.peers or options.measures or options.places != list(_PLACES)):
         raise PerfError("--choices measures between nodes, without transports: leave out --peers, --measures and --places")
+    if options.choices is not None and options.markdown:
+        raise PerfError("--choices prints Markdown as it is: leave out --markdown")
     for place in options.places:
         if place not in _PLACES:
             raise PerfError(f"--places: '{place}' is neither inside nor between")
@@ -118,7 +129,7 @@ def _check(options):
 
 
 def _plan(options):
-    chosen = plan.smoke() if options.smoke else plan.quick() if options.quick else plan.full()
+    chosen = {"smoke": plan.smoke, "quick": plan.quick, "readme": plan.readme}.get(_mode(options), plan.full)()
     chosen.repetitions = options.repetitions or chosen.repetitions
     chosen.milliseconds = options.milliseconds or chosen.milliseconds
     return plan.with_only(chosen, options.measures) if options.measures else chosen
@@ -151,14 +162,14 @@ def _measure(options):
 def _turns(options, chosen, where):
     if options.choices is not None:
         return choices.turns(choices.chosen(options.choices), where[0])
-    asked = options.peers or (_SMOKE_TRANSPORTS if options.smoke else None)
+    asked = options.peers or {"smoke": _SMOKE_TRANSPORTS, "readme": _README_TRANSPORTS}.get(_mode(options))
     return schedule.make_turns(chosen, where, asked, options.libfabric)
 
 
 def _mode(options):
     if options.choices is not None:
         return "choices"
-    return "smoke" if options.smoke else "quick" if options.quick else "full"
+    return next((mode for mode in ("smoke", "quick", "readme") if getattr(options, mode)), "full")
 
 
 def _read(path):
@@ -203,11 +214,20 @@ def _python_with_matplotlib():
     return None
 
 
+def _write_markdown(figures, path):
+    if figures["settings"]["mode"] == "choices":
+        raise PerfError("--markdown: these are choices, which are printed as Markdown: leave it out")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(markdown.render(figures) + "\n")
+
+
 def _show(options):
     figures = _read(options.source) if options.source else _measure(options)
     _say("\n" + _text(figures))
     if options.json:
         report.write(figures, options.json)
+    if options.markdown:
+        _write_markdown(figures, options.markdown)
     faults = [] if options.source else report.faults(figures)
     for fault in faults:
         print(f"cluster-perf: the report is not sound: {fault}", file=sys.stderr)

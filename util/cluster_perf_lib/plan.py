@@ -95,6 +95,26 @@ def quick():
                 bare_between=[Item("frame", 64), Item("frame_rate", 64, 64), *_streams()], repetitions=2, milliseconds=20)
 
 
+def readme():
+    """The table of the README, in about five minutes."""
+    inside, between = (INSIDE,), (BETWEEN,)
+    rate, large = Item("rate", 8, 64), [Item("bandwidth", 64 * _KIB, 16), Item("bandwidth", _MIB, 16)]
+    between_items = [*_each("latency", [64, 4 * _KIB, 64 * _KIB], 1), rate, *large]
+    groups = [
+        Group("tagged", [*_each("latency", [8, 4 * _KIB], 1), rate, Item("bandwidth", 4 * _KIB, 64), *large], places=inside),
+        Group("tagged", between_items, places=between),
+        Group("remote", [Item("put_latency", 8), Item("put_rate", 8, 64), Item("put", _MIB, 16), Item("get", _MIB, 16)],
+              needs="rma", places=inside),
+        Group("remote", [Item("put_latency", 8), Item("put", _MIB, 16)], needs="rma", places=between),
+        Group("cpu", [Item("bandwidth", _MIB, 16)], wait="block", places=between)]
+    return Plan(groups=groups,
+                mpi_groups=[Group("mpi", [Item("latency", 8), rate], places=inside),
+                            Group("mpi", between_items, places=between)],
+                bare_inside=[Item("ring", 8), Item("ring_rate", 8, 64),
+                             *_each("copy", [4 * _KIB, 64 * _KIB, _MIB], 1)],
+                bare_between=[Item("frame", 64), Item("frame_rate", 64, 64), *_streams()], repetitions=9, milliseconds=60)
+
+
 def demo():
     """MPI only, for util/demo."""
     mpi = Group("demo", [Item("latency", 8), Item("latency", _KIB), Item("latency", 64 * _KIB), Item("bandwidth", _MIB, 16),

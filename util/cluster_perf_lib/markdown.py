@@ -1,0 +1,71 @@
+"""The table of the README: a table in Markdown for each place, the best peer and the bare limit beside our figures."""
+from . import limits
+from .machine import in_words
+from .rows import LEVELS, Row, best, cell_text, rows, times_as_good, transport_text
+from .samples import is_ours
+from .table import warnings
+
+_HEADS = {"inside": "inside a node", "between": "between nodes"}
+_BEFORE = {"mpi": "MPI, ", "crowd": "MPI, more ranks than processors, "}
+
+
+def _processor_time(row):
+    """The row of what a gigabyte costs both sides, out of a row in which they waited asleep; None if that is not known."""
+    cells = {name: {**result, "median": result["cpu_seconds_per_gb"], "unit": "s/GB"}
+             for name, result in row.cells.items() if "cpu_seconds_per_gb" in result}
+    return Row(row.place, row.level, f"processor time, {row.name}", cells) if cells else None
+
+
+def _rows(results, place):
+    spinning = [result for result in results if result["wait"] != "block"]
+    asleep = [result for result in results if result["wait"] == "block"]
+    found = [row for level in LEVELS if level != "bare" for row in rows(spinning, place, level)]
+    return found + [row for row in map(_processor_time, rows(asleep, place, "fabric")) if row]
+
+
+def _columns(block):
+    """Our transports by their short names: that of MPI over one stands in the same column."""
+    return list(dict.fromkeys(transport_text(name) for row in block for name in row.cells if is_ours(name)))
+
+
+def _line(row, columns, results):
+    by_column = {transport_text(name): result for name, result in row.cells.items() if is_ours(name)}
+    compared = [ours for ours in row.ours() if row.best_peer(ours)]
+    peer, times = "-", "-"
+    if compared:
+        ours = best(compared)
+        against = row.best_peer(ours)
+        peer = f"{transport_text(against['transport'])} {cell_text(against)}"
+        times = f"{times_as_good(ours, against):.2f}"
+    pair = None if any(result["unit"] == "s/GB" for result in row.cells.values()) else limits.nearest(row, results)
+    cells = [_BEFORE.get(row.level, "") + row.name, *(cell_text(by_column.get(name)) for name in columns), peer, times,
+             limits.text(*pair) if pair else "-"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _table(results, place):
+    block = [row for row in _rows(results, place) if row.ours()]
+    if not block:
+        return []
+    columns = _columns(block)
+    head = [_HEADS[place], *columns, "best peer", "times as good", "bare limit"]
+    return ["", "| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1),
+            *(_line(row, columns, results) for row in block)]
+
+
+def render(report):
+    """What names revision, machine, kernel and date, the tables, and how to read them."""
+    settings, results = report["settings"], report["results"]
+    lines = [f"Measured by `cluster-perf{_option(settings['mode'])}` on {in_words(report['machine'])}."]
+    for place in _HEADS:
+        lines += _table(results, place)
+    lines += ["", f"Medians over up to {settings['repetitions']} runs of {settings['milliseconds']:g} ms each, in one phase of the "
+              "processors (`far`: a cache line took more than twice the shortest time). Times as good: the best of our "
+              "transports beside the best peer of the same phase. Bare limit: a time is so many times what the machine takes "
+              "without any transport, a rate so large a share of it."]
+    won = warnings(results)
+    return "\n".join(lines + (["", "A peer is ahead by more than the spread:", "", *(f"- {line}" for line in won)] if won else []))
+
+
+def _option(mode):
+    return "" if mode in ("full", "demo") else f" --{mode}"
