@@ -44,8 +44,9 @@ class EventLoop {
 
   /// One turn; true if something came in.
   bool run_once(PollScope scope = PollScope::all);
-  /// The same, for a caller that comes again soon, when at most short messages of this node can have come
-  /// since a turn that left nothing to do. False: no turn was taken, run_once() is due.
+  /// The same, for a caller that comes again soon, when at most short messages and writes of this node can have
+  /// come since a turn that left nothing to do; it also settles posted writes. False: no turn was taken,
+  /// run_once() is due.
   bool run_calm();
   /// Something was done outside of turns that the next one has to go on with.
   void disturb() { calm_ = false; }
@@ -95,7 +96,8 @@ class EventLoop {
   CarrierSelector& carriers_;
   NetworkReceiver& network_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
-  bool calm_ = false;  ///< the last turn left nothing to do, and nothing but run_calm() was called since
+  /// The last turn left nothing to do but to settle posted writes, and nothing has disturbed it since.
+  bool calm_ = false;
   /// When each of these happened last, in ticks.
   std::uint64_t network_polled_at_ = 0;
   std::uint64_t local_checked_at_ = 0;

@@ -20,11 +20,12 @@ class RingRecallTest : public testing::Test {
     ASSERT_TRUE(writer.post(message.segment, message.gather()));
   }
   /// Takes one segment, in a batch of its own.
-  wire::Segment take() {
+  wire::Segment take(bool refuse = false) {
     EXPECT_TRUE(reader.begin_batch());
     wire::Segment segment;
     ConstBytes payload;
     EXPECT_TRUE(reader.peek(segment, payload));
+    if (refuse) reader.refuse();
     reader.pop();
     reader.end_batch();
     return segment;
@@ -127,13 +128,7 @@ TEST_F(RingRecallTest, AWriterWithoutFencesIsHeard) {
 TEST_F(RingRecallTest, ARefusalIsSeenAndOnlyOfItsSegment) {
   for (std::uint64_t i = 0; i < 3; ++i) post(i, 8);
   take();
-  ASSERT_TRUE(reader.begin_batch());
-  wire::Segment segment;
-  ConstBytes payload;
-  ASSERT_TRUE(reader.peek(segment, payload));
-  reader.refuse();
-  reader.pop();
-  reader.end_batch();
+  take(true);
   take();
   for (std::uint32_t i = 0; i < 3; ++i) EXPECT_EQ(writer.take_refusal(kFirstNumber + i), i == 1);
   EXPECT_FALSE(writer.take_refusal(kFirstNumber + 1 + kSmall.slots)) << "one lap later";
