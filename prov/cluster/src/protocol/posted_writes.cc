@@ -128,7 +128,7 @@ bool PostedWrites::take_back_some(Channel& channel) {
   Recall& recall = *channel.carrier->recall();
   PostedState& posted = channel.rma.posted;
   complete_taken(channel);
-  posted.taken = recall.taken();
+  const Recall::Number taken = recall.taken();
   for (std::size_t left = kHeldWrites; left > 0 && !posted.writes.empty(); --left) {
     const PostedWrite write = posted.writes.front();
     const ConstBytes payload = recall.payload(write.number);
@@ -138,6 +138,7 @@ bool PostedWrites::take_back_some(Channel& channel) {
     recall.withdraw(write.number);
     ++context_.counters.rma_alone;
     posted.inattentive = true;
+    posted.taken = taken;  // what was withdrawn is behind it: the target shows that it polls by taking that
     complete_front(channel, outcome == Outcome::done ? Status::ok : Status::access);
   }
   return true;

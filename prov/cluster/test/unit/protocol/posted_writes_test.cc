@@ -47,7 +47,10 @@ class TestRing final : public carrier::Carrier, public Recall {
     EXPECT_TRUE(held && segment - kFirst >= reader) << "the reader has it";
     items[segment - kFirst].withdrawn = true;
   }
-  void resume() override { held = false; }
+  void resume() override {
+    held = false;
+    if (takes_all_at_resume) reader = published = items.size();
+  }
 
   std::vector<Item> items;
   std::size_t reader = 0;     ///< items it has taken
@@ -56,6 +59,7 @@ class TestRing final : public carrier::Carrier, public Recall {
   int holds = 0;
   bool taking = false;
   bool held = false;
+  bool takes_all_at_resume = false;
 };
 
 /// The target's regions as the initiator reaches them: notes what was written.
@@ -344,6 +348,18 @@ TEST_F(PostedWritesTest, ManyAreTakenBackInSeveralHolds) {
   EXPECT_TRUE(posted().recall());
   EXPECT_EQ(reached->written.size(), ring.capacity() / 2);
   EXPECT_EQ(ring.holds, 4);
+}
+
+/// What it has taken between two holds shows that it polls, though then nothing is left that it could take.
+TEST_F(PostedWritesTest, ATargetThatWakesUpBetweenTwoHoldsIsAttentive) {
+  for (std::uint64_t i = 0; i < ring.capacity() / 2; ++i) put(8 * i);
+  ring.takes_all_at_resume = true;
+  EXPECT_TRUE(posted().recall());
+  EXPECT_EQ(completed(), ring.capacity() / 2);
+  EXPECT_LT(reached->written.size(), ring.capacity() / 2);
+  const std::size_t before = ring.items.size();
+  put(0);
+  EXPECT_EQ(ring.items.size(), before + 1) << "through the ring again";
 }
 
 TEST_F(PostedWritesTest, ALostPeerHasDoneWhatItHasTaken) {
