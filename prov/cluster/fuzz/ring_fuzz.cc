@@ -38,7 +38,7 @@ std::size_t peek(RingReader& reader) {
 std::size_t peek_short(RingReader& reader) {
   ShortMessage message;
   if (!reader.peek_short(message)) return 0;
-  if (message.header.size() + message.header.length > Slot::kInlineBytes) __builtin_trap();
+  if (message.header.length > kSmall.arena_bytes) __builtin_trap();
   std::size_t sum = 0;
   for (std::size_t i = 0; i < message.header.length; ++i)
     sum += std::to_integer<std::size_t>(message.payload[i]);

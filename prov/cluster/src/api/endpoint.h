@@ -124,7 +124,7 @@ inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexce
 
 [[gnu::always_inline]] inline ssize_t Endpoint::send_short(fi_addr_t to, const engine::ShortSend& message,
                                                            std::size_t fast_end) noexcept {
-  if (message.header.length >= fast_end || !message.fits()) return kGeneralRoad;
+  if (message.header.length >= fast_end) return kGeneralRoad;
   try {
     return engine_->send_short(to, message) ? 0 : kGeneralRoad;
   } catch (...) {

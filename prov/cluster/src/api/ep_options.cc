@@ -6,6 +6,7 @@
 
 #include "api/fid_object.h"
 #include "base/enumeration.h"
+#include "engine/fast_lane.h"
 
 namespace cluster::api {
 namespace {
@@ -87,12 +88,11 @@ void EpOptions::find_fast_ends() {
   const Limits& msg = limits(Operation::msg);
   const Limits& tagged = limits(Operation::tagged);
   const std::size_t inject_end = std::min(msg.inject_size, tagged.inject_size) + 1;
-  const std::size_t send_end = std::min({msg.max_size, tagged.max_size, protocol::kInjectMax}) + 1;
+  const std::size_t send_end = std::min({msg.max_size, tagged.max_size, engine::ShortSend::kBytesMax}) + 1;
   const auto plain = [](const TxFlags& flags) {
     return !flags.fence && !flags.more && flags.completion_level != protocol::CompletionLevel::delivery;
   };
-  const bool selective = mode_.tx_selective || !tx_flags_.report;
-  fast_send_end_ = !plain(tx_flags_) || selective ? 0 : tx_flags_.inject ? inject_end : send_end;
+  fast_send_end_ = !plain(tx_flags_) ? 0 : tx_flags_.inject ? inject_end : send_end;
   fast_inject_end_ = plain(inject_flags_) ? inject_end : 0;
 }
 

@@ -53,10 +53,10 @@ template <typename... Tag>
   return endpoint.send(op, flags);
 }
 
-/// The same message for the fast lane; longer ones do not fit.
+/// The same message for the fast lane, which takes none longer than kBytesMax.
 [[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
                                                            const SendOp& op, bool report) {
-  return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax)),
+  return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax + 1)),
                      .tagged = op.tagged,
                      .has_data = op.has_data,
                      .tag = op.tag,
@@ -70,7 +70,8 @@ template <typename... Tag>
                                                   SendOp&& op) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const std::size_t fast_end = endpoint.options().fast_send_end();
-  const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, true), fast_end);
+  const bool report = endpoint.options().tx_flags().report;
+  const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, report), fast_end);
   if (result != Endpoint::kGeneralRoad) [[likely]]
     return result;
   return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));

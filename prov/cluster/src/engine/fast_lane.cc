@@ -9,8 +9,7 @@ void FastLane::review(Peer& peer) const {
   const bool reachable = peer.outbox != nullptr && channel.carrier == peer.outbox.get() && !peer.local.failed;
   const bool first_in_order =
       channel.tx.ordered.empty() && channel.rma.writes_announced == 0 && channel.rma.reads == 0;
-  const bool short_is_eager = channel.eager_max >= shm::Slot::kInlineBytes;
-  if (plain && reachable && first_in_order && short_is_eager) peer.local.lane = peer.outbox.get();
+  if (plain && reachable && first_in_order) peer.local.lane = peer.outbox.get();
 }
 
 }  // namespace cluster::engine

@@ -9,9 +9,9 @@
 //   - no operation waits in the peer's queue, and none is under way that a message must not overtake.
 // Nothing but an operation, a failure (PeerTable::mark_failed), the end of the ring (LocalPeers::remove) or a
 // new binding (Engine::attach) can make one of these false; so it is enough that those close it. What changes
-// with each message is compared with it: credit, a free slot, and that header and payload fit into the slot.
-// What an operation asks for beyond a plain send (a fence, delivery, selective completion) is decided in api/,
-// when its flags are set.
+// with each message is compared with it: credit, space in the ring, and that it is eager at this length.
+// What an operation asks for beyond a plain send (a fence, delivery) is decided in api/, when its flags are
+// set.
 //
 // Up. A slot with a whole eager message goes to the oldest posted receive, if that is for one message, matches
 // it, is long enough and reports its completion: payload into the user's buffer, completion into the queue.
@@ -30,16 +30,16 @@
 
 namespace cluster::engine {
 
-/// A message of which header and payload fit into a slot of a ring.
+/// A message for the lane: one copy into the ring, one out of it.
 struct ShortSend {
   wire::EagerHeader header;
   const void* payload = nullptr;  ///< header.length bytes
   void* context = nullptr;
-  bool report = true;  ///< false: injected, only a failure would be reported
+  bool report = true;  ///< false: injected, or completions are selective; only a failure would be reported
 
-  static constexpr std::size_t kBytesMax = shm::Slot::kInlineBytes;
-  bool fits() const { return header.size() + header.length <= kBytesMax; }
+  static constexpr std::size_t kBytesMax = 4096;
 };
+static_assert(ShortSend::kBytesMax <= shm::Geometry::kArenaMin / 8, "it always fits into one segment");
 
 class FastLane {
  public:
@@ -58,7 +58,7 @@ class FastLane {
     if (ring == nullptr) [[unlikely]]
       return false;
     const std::size_t length = message.header.length;
-    if (!protocol::CreditManager::covers(peer.channel, length) ||
+    if (length > peer.channel.eager_max || !protocol::CreditManager::covers(peer.channel, length) ||
         !ring->post_short(message.header, message.payload)) [[unlikely]] {
       return false;
     }

@@ -25,7 +25,7 @@ class Outbox final : public carrier::Carrier, public carrier::Recall {
   bool acked_on_post() const override { return true; }
   bool drained() const override { return writer_.drained(); }
   carrier::Recall* recall() override { return this; }
-  /// post() of a message of which header and payload fit into Slot::kInlineBytes.
+  /// post() of a whole eager message.
   bool post_short(const wire::EagerHeader& header, const void* payload) {
     if (!writer_.post_short(header, payload)) [[unlikely]]
       return false;

@@ -45,14 +45,9 @@ bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
     payload = {slot_copy_ + header_size, length};
     block_ = 0;
   } else {
-    if (offset % kLineBytes != 0 || offset >= ring_.arena_bytes() || length > ring_.arena_bytes() - offset)
-      return set_broken();
-    payload = {ring_.arena + offset, length};
-    if (!shown_) {
-      const std::uint32_t end = offset + block_bytes(length);
-      block_ = (end - arena_place_) & ring_.arena_mask;  // with what was skipped before it
-      arena_place_ = end & ring_.arena_mask;
-    }
+    const std::byte* place = nullptr;
+    if (!find_in_arena(offset, length, place)) return set_broken();
+    payload = {place, length};
   }
   shown_ = true;
   return true;

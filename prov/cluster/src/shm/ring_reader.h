@@ -14,7 +14,7 @@
 
 namespace cluster::shm {
 
-/// A whole eager message that lies in its slot; valid until pop().
+/// A whole eager message; valid until pop().
 struct ShortMessage {
   wire::EagerHeader header;
   const std::byte* payload = nullptr;
@@ -41,8 +41,8 @@ class RingReader {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence == next_value() ? read(segment, payload) : find_nothing(sequence);
   }
-  /// Shows the next segment if it is a short message; otherwise false, and peek() judges it. What peek() has
-  /// shown is not shown again.
+  /// Shows the next segment if it is a whole eager message; otherwise false, and peek() judges it. What peek()
+  /// has shown is not shown again.
   bool peek_short(ShortMessage& message);
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
@@ -59,6 +59,7 @@ class RingReader {
   /// Gives back what peek() or peek_short() showed.
   void pop() {
     ++position_;
+    arena_place_ = (arena_place_ + block_) & ring_.arena_mask;
     arena_taken_ += block_;
     shown_ = false;
     if (position_ - published_ >= ring_.slot_count() / kLagFraction ||
@@ -100,6 +101,14 @@ class RingReader {
     return static_cast<const volatile Integer&>(field);
   }
 
+  /// The payload of a segment in the arena, and where its block ends; false: it cannot lie there.
+  bool find_in_arena(std::uint32_t offset, std::uint32_t length, const std::byte*& payload) {
+    if (offset % kLineBytes != 0 || offset >= ring_.arena_bytes() || length > ring_.arena_bytes() - offset)
+      return false;
+    payload = ring_.arena + offset;
+    block_ = (offset + block_bytes(length) - arena_place_) & ring_.arena_mask;  // with what was skipped
+    return true;
+  }
   bool find_nothing(std::uint32_t sequence);
   bool read(wire::Segment& segment, ConstBytes& payload);
   bool set_broken();
@@ -111,7 +120,7 @@ class RingReader {
   RecallWord recall_;
   std::uint32_t position_ = kFirstNumber;   ///< number of the next segment to take
   std::uint32_t published_ = kFirstNumber;  ///< what `head` says
-  std::uint32_t arena_place_ = 0;           ///< where the newest block seen ends, in the arena
+  std::uint32_t arena_place_ = 0;           ///< where the newest block taken ends, in the arena
   std::uint32_t arena_taken_ = 0;           ///< bytes taken since published_
   std::uint32_t block_ = 0;                 ///< bytes of the arena that the segment shown occupies
   std::uint32_t idle_word_ = 0;
@@ -124,16 +133,16 @@ class RingReader {
 inline bool RingReader::peek_short(ShortMessage& message) {
   const Slot& slot = ring_.slot(position_);
   if (!has_segment() || shown_ || broken_) return false;
-  if (!message.header.read(slot.inline_bytes) || once(slot.offset) != Slot::kInline) return false;
+  if (!message.header.read(slot.inline_bytes)) return false;
   const std::size_t header_size = message.header.size();
   const std::uint32_t length = message.header.length;
-  if (once(slot.header_size) != header_size || once(slot.length) != length ||
-      length > Slot::kInlineBytes - header_size) [[unlikely]] {
+  if (once(slot.header_size) != header_size || once(slot.length) != length) [[unlikely]]
     return false;
-  }
+  const std::uint32_t offset = once(slot.offset);
+  if (offset != Slot::kInline) return find_in_arena(offset, length, message.payload);
   message.payload = slot.inline_bytes + header_size;
   block_ = 0;
-  return true;
+  return length <= Slot::kInlineBytes - header_size;
 }
 
 }  // namespace cluster::shm

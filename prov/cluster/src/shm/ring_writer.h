@@ -27,7 +27,7 @@ class RingWriter {
   /// most payload_max().
   bool post(const wire::Segment& segment, const Gather& payload);
 
-  /// The same for a whole eager message of which header and payload fit into Slot::kInlineBytes.
+  /// The same for a whole eager message of header.length bytes, at most payload_max().
   bool post_short(const wire::EagerHeader& header, const void* payload);
 
   /// True if the reader's doorbell must be rung now, for what was posted.
@@ -112,13 +112,20 @@ inline bool RingWriter::post(const wire::Segment& segment, const Gather& payload
 }
 
 inline bool RingWriter::post_short(const wire::EagerHeader& header, const void* payload) {
-  assert(header.size() + header.length <= Slot::kInlineBytes);
+  assert(header.length <= payload_max_);
   if (!slot_free()) [[unlikely]]
     return false;
   Slot& slot = ring_.slot(position_);
+  std::uint32_t offset = Slot::kInline;
+  std::byte* place = slot.inline_bytes + header.size();
+  if (header.size() + header.length > Slot::kInlineBytes) {
+    if (!reserve(block_bytes(header.length), offset)) [[unlikely]]
+      return false;
+    place = ring_.arena + offset;
+  }
   header.write(slot.inline_bytes);
-  copy_short(slot.inline_bytes + header.size(), static_cast<const std::byte*>(payload), header.length);
-  publish(slot, header.size(), header.length, Slot::kInline);
+  copy_short(place, static_cast<const std::byte*>(payload), header.length);
+  publish(slot, header.size(), header.length, offset);
   return true;
 }
 

@@ -61,20 +61,21 @@ TEST_F(FastLaneTest, UntaggedMessagesTakeItAndNeverMeetTaggedReceives) {
   EXPECT_GE(received(), before + kFew - 1);
 }
 
-TEST_F(FastLaneTest, MessagesOfEveryLengthAroundTheSlotArrive) {
+TEST_F(FastLaneTest, MessagesOfEveryLengthAroundTheSlotAndTheLimitArrive) {
   start_connected();
-  std::array<unsigned char, 64> out{}, in{};
-  for (std::size_t size = 0; size <= out.size(); ++size) {
+  std::array<unsigned char, 4100> out{}, in{};
+  for (std::size_t size = 0; size <= out.size(); size += size == 200 ? 3800 : 1) {
     out.fill(static_cast<unsigned char>(size));
     in.fill(0xff);
     const std::uint64_t before = sent();
     ASSERT_EQ(fi_trecv(right.endpoint, in.data(), in.size(), nullptr, FI_ADDR_UNSPEC, kTag, 0, nullptr), 0);
-    ASSERT_EQ(fi_tinject(left.endpoint, out.data(), size, to_right, kTag), 0);
+    ASSERT_EQ(fi_tsend(left.endpoint, out.data(), size, nullptr, to_right, kTag, nullptr), 0);
+    ASSERT_EQ(await(left.sends, entry), 1);
     ASSERT_EQ(await(right.receives, entry), 1);
     EXPECT_EQ(entry.len, size);
     EXPECT_TRUE(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size), in.begin()));
-    EXPECT_EQ(in[std::min(size, in.size() - 1)], size < in.size() ? 0xff : size);
-    EXPECT_EQ(sent() - before, size <= 32 ? 1u : 0u) << size;
+    EXPECT_EQ(in[std::min(size, in.size() - 1)], size < in.size() ? 0xff : in.back());
+    EXPECT_EQ(sent() - before, size <= 4096 ? 1u : 0u) << size;
   }
 }
 
@@ -98,9 +99,13 @@ TEST_F(FastLaneTest, ItIsLeftByMessagesWithFlagsOfTheirOwn) {
   EXPECT_EQ(lane_users(), kBoth) << "and taken again";
 }
 
-TEST_F(FastLaneTest, ItIsLeftWhereCompletionsAreSelective) {
+TEST_F(FastLaneTest, SelectiveCompletionsTakeItAndReportWhatTheEndpointAsksFor) {
   start_connected(FI_SELECTIVE_COMPLETION);
-  EXPECT_EQ(lane_users(), kOnlyUp);
+  EXPECT_EQ(lane_users(), kBoth);
+  expect_nothing(left.sends);
+  set_op_flags(FI_COMPLETION);
+  EXPECT_EQ(lane_users(), kBoth) << "as Open MPI sends";
+  for (int i = 0; i < kFew; ++i) EXPECT_EQ(await(left.sends, entry), 1);
   expect_nothing(left.sends);
 }
 

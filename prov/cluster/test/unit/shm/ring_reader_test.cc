@@ -43,7 +43,7 @@ TEST_F(RingReaderTest, ShowsTheSameUntilItIsTaken) {
   EXPECT_FALSE(reader.broken());
 }
 
-TEST_F(RingReaderTest, ShowsShortMessagesInTheirSlots) {
+TEST_F(RingReaderTest, ShowsShortMessagesInTheirSlotsAndInTheArena) {
   ShortMessage message;
   EXPECT_FALSE(reader.peek_short(message)) << "nothing there";
   EXPECT_TRUE(reader.found_empty());
@@ -51,20 +51,39 @@ TEST_F(RingReaderTest, ShowsShortMessagesInTheirSlots) {
   ASSERT_TRUE(writer.post_short({.length = 32, .tagged = true, .tag = 7}, sent.bytes.data()));
   post(8, 8);
   post(9, 33);
+  const Message long_one(10, 4096);
+  ASSERT_TRUE(writer.post_short({.length = 4096, .tagged = true, .tag = 10}, long_one.bytes.data()));
+  post(11, 200);
   EXPECT_FALSE(reader.found_empty());
-  for (const std::uint64_t number : {7u, 8u}) {
+  for (const std::uint64_t number : {7u, 8u, 9u, 10u}) {
     ASSERT_TRUE(reader.peek_short(message)) << "by either way of writing";
     const Message expected(number, message.header.length);
     EXPECT_TRUE(expected.equals(expected.segment, {message.payload, message.header.length}));
     EXPECT_EQ(message.header.tag, number);
     reader.pop();
   }
-  EXPECT_FALSE(reader.peek_short(message)) << "its payload lies in the arena";
+  EXPECT_TRUE(reader.peek_short(message)) << "and may be left to the other";
   ASSERT_TRUE(peek());
-  EXPECT_TRUE(Message(9, 33).equals(segment, payload));
+  EXPECT_TRUE(Message(11, 200).equals(segment, payload));
   reader.pop();
   EXPECT_TRUE(reader.found_empty());
-  EXPECT_EQ(head(), 3u);
+  EXPECT_EQ(head(), 5u);
+}
+
+TEST_F(RingReaderTest, GivesTheArenaBackWhicheverWayItWasRead) {
+  const std::uint32_t length = static_cast<std::uint32_t>(writer.payload_max());
+  const Message sent(1, length);
+  for (std::uint32_t i = 0; i < 8 * memory.geometry.arena_bytes / length; ++i) {
+    ASSERT_TRUE(writer.post_short({.length = length, .tagged = true, .tag = 1}, sent.bytes.data())) << i;
+    ShortMessage message;
+    ASSERT_TRUE(reader.peek_short(message));
+    EXPECT_TRUE(sent.equals(sent.segment, {message.payload, length}));
+    if (i % 3 == 0) {
+      ASSERT_TRUE(peek());
+    }
+    reader.pop();
+  }
+  EXPECT_FALSE(reader.broken());
 }
 
 TEST_F(RingReaderTest, WhatIsShownStaysWhereItIs) {
@@ -82,7 +101,8 @@ TEST_F(RingReaderTest, ShortMessagesThatContradictThemselvesAreLeftToTheGate) {
       [](Slot& slot) { slot.length = 9; },
       [](Slot& slot) { slot.header_size = 8; },
       [](Slot& slot) { slot.header_size = 24; },
-      [](Slot& slot) { slot.offset = 0; },
+      [](Slot& slot) { slot.offset = 1; },
+      [](Slot& slot) { slot.offset = Slot::kInline - 63; },
       [](Slot& slot) { slot.inline_bytes[4] = std::byte{200}; },
       [](Slot& slot) {
         slot.length = 200;
