@@ -56,18 +56,23 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
   sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
 }
 
+/// Answers alone wait for the acknowledgement that is owed: the application may send something before that is
+/// due, and takes both along.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
   const std::size_t paths_before = paths_.ip_paths();
   join_paths();
   OutgoingAck ack = receiver_.acknowledgement(now);
-  const FrameSender::Outcome sent = sender_.send_bursts(now, clock, link, ack);
+  const bool only_answers = queue_.only_answers_left();
+  FrameSender::Outcome sent{.now = now};
+  if (!only_answers || !receiver_.owes_ack() || receiver_.ack_due(now))
+    sent = sender_.send_bursts(now, clock, link, ack);
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, link);
   AckIncluded included = sent.ack;
   const bool bare = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
-  receiver_.on_ack_sent(sent.now, ack, included, bare);
+  receiver_.on_ack_sent(sent.now, ack, included, bare || only_answers);
   liveness_.set_expecting(sent.now, !queue_.drained());
 }
 

@@ -46,7 +46,7 @@ struct FrameBody {
   void set_padding(std::size_t size);
   void reset() {
     filled = payload_pieces = payload_size = 0;
-    ordered = false;
+    ordered = only_answers = awaits_answer = false;
     tokens.clear();
   }
 
@@ -57,6 +57,8 @@ struct FrameBody {
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;
   bool ordered = false;
+  bool only_answers = false;           ///< nothing but `done`: may wait for the acknowledgement that is owed
+  bool awaits_answer = false;          ///< the application waits for the peer's `done`
   std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is used again
 };
 

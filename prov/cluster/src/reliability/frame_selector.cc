@@ -38,7 +38,7 @@ void FrameSelector::select_new(Selection& selection, std::size_t limit) {
   while (s.before(window_end) && selection.count < limit) {
     if (s == window.end()) queue_.close_open_frame();
     if (s == window.end()) break;
-    if (window.has_token(window.at(s))) selection.completion_awaited = true;
+    if (window.awaited(window.at(s))) selection.completion_awaited = true;
     selection.picks[selection.count++] = {s, false, false};
     ++s;
   }

@@ -54,10 +54,16 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   return true;
 }
 
-void SendQueue::open_frame(std::unique_ptr<FrameBody> body, const wire::Segment& segment) {
+void SendQueue::open_frame(std::unique_ptr<FrameBody> body) {
   close_open_frame();
   open_ = std::move(body);
-  open_->ordered = wire::ordered(segment.kind);
+  open_->only_answers = true;
+}
+
+void SendQueue::note_joined(const wire::Segment& segment) {
+  if (open_->only_answers) open_->ordered = wire::ordered(segment.kind);
+  open_->only_answers &= segment.kind == wire::SegmentKind::done;
+  open_->awaits_answer |= wire::awaits_done(segment.kind);
 }
 
 /// False if the frame would be left partly empty, or the payload is in too many pieces.
@@ -71,7 +77,8 @@ bool SendQueue::post_reference(const wire::Segment& segment, const Gather& paylo
   std::array<ConstBytes, kPayloadPiecesMax> pieces;
   const std::size_t count = payload.pieces(pieces);
   if (count == 0) return false;
-  if (!shares) open_frame(bodies_.take_slim(), segment);
+  if (!shares) open_frame(bodies_.take_slim());
+  note_joined(segment);
   open_->filled += wire::encode(segment, open_->segments() + open_->filled);
   for (std::size_t i = 0; i < count; ++i) open_->add_reference_to(pieces[i]);
   if (token != 0) open_->tokens.push_back(token);
@@ -82,7 +89,8 @@ bool SendQueue::post_reference(const wire::Segment& segment, const Gather& paylo
 void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                           std::size_t capacity) {
   const std::size_t size = wire::encoded_size(segment) + payload.length;
-  if (!fits(segment, size, capacity)) open_frame(bodies_.take(), segment);
+  if (!fits(segment, size, capacity)) open_frame(bodies_.take());
+  note_joined(segment);
   std::byte* at = open_->segments() + open_->filled;
   payload.copy_to(at + wire::encode(segment, at));
   open_->filled += size;

@@ -12,8 +12,12 @@
 // Limits: at most kQueuedMax frames wait to be sent, so that what is posted later can still be ordered by the
 // protocol, and a segment fits into one frame of the size that handshake and path allow now.
 //
+// A frame of answers alone (`done`) may stay open while an acknowledgement is owed: both leave with what this
+// side sends next, or when the acknowledgement is due (Flow::transmit).
+//
 // Invariant: a frame holds ordered segments or unordered ones, never both, so that unordered data never waits
-// for a missing frame at the receiver.
+// for a missing frame at the receiver. Answers are the exception: they join either kind, since one frame less
+// is worth more than that they never wait for a retransmission.
 #pragma once
 
 #include <cstddef>
@@ -53,6 +57,10 @@ class SendQueue final : public carrier::Carrier {
   bool may_coalesce() const;
   bool drained() const override { return !open_ && window_.first() == window_.end(); }
   bool has_open_frame() const { return open_ != nullptr; }
+  /// Nothing is to be sent but answers, in the open frame.
+  bool only_answers_left() const {
+    return open_ != nullptr && open_->only_answers && window_.queued() == 0 && !window_.has_lost();
+  }
   /// Queues the open frame, however full it is.
   void close_open_frame() {
     if (open_) window_.push(std::move(open_));
@@ -69,10 +77,14 @@ class SendQueue final : public carrier::Carrier {
     return status_.alive() && window_.queued() < kQueuedMax && window_.has_space(kFramesMax);
   }
   bool fits(const wire::Segment& segment, std::size_t size, std::size_t capacity) const {
-    return open_ != nullptr && open_->ordered == wire::ordered(segment.kind) &&
-           open_->filled + size <= capacity;
+    return open_ != nullptr && open_->filled + size <= capacity && mixes(*open_, segment);
   }
-  void open_frame(std::unique_ptr<FrameBody> body, const wire::Segment& segment);
+  static bool mixes(const FrameBody& open, const wire::Segment& segment) {
+    return open.only_answers || segment.kind == wire::SegmentKind::done ||
+           open.ordered == wire::ordered(segment.kind);
+  }
+  void open_frame(std::unique_ptr<FrameBody> body);
+  void note_joined(const wire::Segment& segment);
   bool post_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,
                       std::size_t capacity);
   void post_copy(const wire::Segment& segment, const Gather& payload, carrier::Token token,

@@ -72,6 +72,8 @@ class SentFrames {
     return frame.run == 0 ? nullptr : &runs_[frame.run - 1u];
   }
   bool has_token(const SentFrame& frame) const { return frame.run != 0 || !frame.body->tokens.empty(); }
+  /// The application waits until the peer has this frame, or has answered it.
+  bool awaited(const SentFrame& frame) const { return has_token(frame) || frame.body->awaits_answer; }
 
  protected:
   /// The frames before this one are acknowledged.

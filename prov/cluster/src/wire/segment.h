@@ -81,6 +81,10 @@ inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 /// and writes); the others (answers, pulls, bulk, credit, close) are processed whenever they arrive and
 /// must never wait behind a full receiver.
 bool ordered(SegmentKind kind);
+/// The sender waits for a `done` (or `failed`), which the receiver sends as soon as it has executed this.
+inline bool awaits_done(SegmentKind kind) {
+  return kind == SegmentKind::write || kind == SegmentKind::write_next || kind == SegmentKind::atomic;
+}
 
 /// True if these bytes begin like a write that needs no answer.
 inline bool seems_unanswered(const std::byte* encoded) {

@@ -65,6 +65,8 @@ class FlowEnd {
     segment.tag = smalls_++;
     enqueue(segment, pattern(segment.tag, length), carrier::PayloadMode::copy, with_token);
   }
+  /// Of the kind that the peer's application may wait for.
+  void send_answer() { enqueue({.kind = wire::SegmentKind::done}, {}, carrier::PayloadMode::copy, false); }
   void send_bulk(std::size_t length) {
     wire::Segment segment;
     segment.kind = wire::SegmentKind::bulk;
@@ -127,6 +129,7 @@ class FlowEnd {
   std::unique_ptr<reliability::Flow> flow;
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
+  std::size_t answers = 0;
   std::size_t refused = 0;                    ///< frames the gate or the flow did not take
   std::size_t keep_alives = 0;                ///< times the flow asked for a sign of life
   std::size_t tokens_expected = 0;
@@ -205,6 +208,10 @@ class FlowEnd {
       const ConstBytes payload = segments.subspan(header, segment.length);
       segments = segments.subspan(header + segment.length);
       if (segment.kind == wire::SegmentKind::padding) continue;
+      if (segment.kind == wire::SegmentKind::done) {
+        ++answers;
+        continue;
+      }
       if (wire::ordered(segment.kind)) {
         smalls.push_back({segment, {payload.begin(), payload.end()}});
       } else {

@@ -58,6 +58,31 @@ TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
   EXPECT_EQ(b.counters().refused_window + a.counters().refused_window, 0u);
 }
 
+/// It shares a frame with a message, and the application may post no receive before it comes.
+TEST_F(UnexpectedFullTest, AnAnswerComesThoughTheMessagesBeforeItHadToWait) {
+  Node a(network, kA, kB, 1000, nullptr, narrow());
+  Node b(network, kB, kA, 1000);
+  for (std::uint64_t i = 0; i < kMessages; ++i) b.send();
+  pass(a, b);
+  b.receive();
+  const ConstBytes slice = as_bytes(&a.word, sizeof a.word);
+  ASSERT_EQ(a.engine.send({.slices = {&slice, 1},
+                           .length = sizeof a.word,
+                           .completion_level = protocol::CompletionLevel::delivery}),
+            Status::ok);
+  for (int i = 0; i < 100 && received(b) == 0; ++i) {
+    clock.advance(1us);
+    b.engine.poll();
+  }
+  EXPECT_GT(a.counters().unexpected_full, 0u) << "messages wait";
+  const std::uint64_t before = b.counters().frames_sent;
+  b.send();
+  EXPECT_EQ(b.counters().frames_sent, before + 1) << "message and answer in one frame";
+  EXPECT_TRUE(a.sent.empty());
+  pass(a, b);
+  EXPECT_FALSE(a.sent.empty());
+}
+
 TEST_F(UnexpectedFullTest, AReceiveThatWaitsIsServedThoughTheStoreIsFull) {
   Node a(network, kA, kB, 1000, nullptr, narrow());
   Node b(network, kB, kA, 1000);

@@ -327,6 +327,62 @@ TEST(FlowAck, ComesAtOnceIfThePeerWaitsAndRepliesWereLate) {
   EXPECT_TRUE(pair.b.flow->quiet());
 }
 
+TEST(FlowAck, AnswersWaitForItAndTravelWithWhatFollows) {
+  FlowPair pair(1);
+  open_session(pair);
+  converse(pair);
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  Tap tap(pair.network);
+  for (int i = 0; i < 3; ++i) {
+    pair.b.send_answer();
+    pair.b.turn();
+  }
+  EXPECT_EQ(tap.frames.size(), 0u);
+  pair.b.send_small(8);
+  pair.b.turn();
+  ASSERT_EQ(tap.frames.size(), 1u);
+  EXPECT_TRUE(tap.frames[0].ordered() && tap.frames[0].acknowledges());
+  ASSERT_TRUE(pair.run(100ms));
+  EXPECT_EQ(pair.a.answers, 3u);
+}
+
+TEST(FlowAck, AnswersLeaveWithItAtTheLatest) {
+  FlowPair pair(1);
+  open_session(pair);
+  converse(pair);
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  Tap tap(pair.network);
+  pair.b.send_answer();
+  pair.b.turn();
+  EXPECT_EQ(tap.frames.size(), 0u);
+  EXPECT_LE(pair.b.flow->deadline(), pair.clock.now() + 10us);
+  pair.clock.advance(10us);
+  pair.b.turn();
+  ASSERT_EQ(tap.frames.size(), 1u);
+  EXPECT_TRUE(tap.frames[0].data() && tap.frames[0].acknowledges());
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+  tap.frames.clear();
+  pair.b.send_answer();
+  pair.b.turn();
+  EXPECT_EQ(tap.frames.size(), 1u) << "nothing followed the one before: this time nothing is waited for";
+}
+
+TEST(FlowAck, AnswersDoNotWaitWhereNoneIsOwed) {
+  FlowPair pair(1);
+  open_session(pair);
+  ASSERT_TRUE(pair.run(100ms));
+  Tap tap(pair.network);
+  pair.b.send_answer();
+  pair.b.turn();
+  EXPECT_EQ(tap.frames.size(), 1u);
+}
+
 TEST(FlowAck, AnExchangeOfMessagesNeedsNone) {
   FlowPair pair(1);
   open_session(pair);
