@@ -65,9 +65,9 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   join_paths();
   OutgoingAck ack = receiver_.acknowledgement(now);
   const bool only_answers = queue_.only_answers_left();
-  FrameSender::Outcome sent{.now = now};
-  if (!only_answers || !receiver_.owes_ack() || receiver_.ack_due(now))
-    sent = sender_.send_bursts(now, clock, link, ack);
+  const bool answers_wait = only_answers && receiver_.owes_ack() && !receiver_.ack_due(now);
+  const FrameSender::Outcome sent =
+      answers_wait ? sender_.skip_turn(now) : sender_.send_bursts(now, clock, link, ack);
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, link);
   AckIncluded included = sent.ack;
   const bool bare = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);

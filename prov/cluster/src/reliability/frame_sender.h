@@ -48,6 +48,11 @@ class FrameSender {
   };
   /// Sends what the windows allow now. Each burst after the first is dated by `clock`, unless that is null.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
+  /// Sends nothing: what there is may wait, and another turn is asked for by the acknowledgement's deadline.
+  Outcome skip_turn(Time now) {
+    retry_at_ = resume_at_ = kNever;
+    return {.now = now};
+  }
   /// Sends nothing but an acknowledgement; returns what the frame carries, or nothing if the link is full.
   std::optional<AckIncluded> send_ack(Time now, link::Link& link, const OutgoingAck& ack);
   /// Sends our opening, and nothing else, to the peer of that handshake.

@@ -18,7 +18,10 @@ Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time
     const Duration least = reply_time.established() ? kTlpMin : multipath::RttEstimator::kRtoInitial;
     return std::max({2 * reply_time.smoothed(), reply_time.rto_unclamped(), least}) + ack_delay_;
   }
-  return std::min(reply_time.rto() * (1u << backoff_), multipath::RttEstimator::kRtoMax);
+  const Duration rto = reply_time.rto();
+  const Duration most =
+      reply_time.measured() ? std::max(rto, kBackedOffMax) : multipath::RttEstimator::kRtoMax;
+  return std::min(rto * (1u << backoff_), most);
 }
 
 Time RetransmissionTimer::deadline(const multipath::RttEstimator& reply_time) const {

@@ -8,7 +8,7 @@ namespace {
 
 using Event = RetransmissionTimer::Event;
 
-TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOffToASecond) {
+TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOffTo32Milliseconds) {
   multipath::RttEstimator round_trip;
   for (int i = 0; i < 50; ++i) round_trip.sample(100us);
   RetransmissionTimer timer(25us);
@@ -22,12 +22,12 @@ TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOffToASecond) {
   for (int i = 0; i < 20; ++i) {
     timer.on_sent(now);
     const Duration wait = timer.deadline(round_trip) - now;
-    EXPECT_TRUE(wait == 2 * last || wait == 1s || i == 0);
+    EXPECT_TRUE(wait == 2 * last || wait == 32ms || i == 0);
     last = wait;
     now += wait;
     EXPECT_EQ(timer.on_timer(now, round_trip), Event::rto);
   }
-  EXPECT_EQ(last, 1s);
+  EXPECT_EQ(last, 32ms);
   timer.on_progress(now, true);
   EXPECT_EQ(timer.deadline(round_trip), now + 225us);
   timer.on_progress(now, false);
@@ -48,6 +48,33 @@ TEST(RetransmissionTimer, ItIsPersistentAfterTwoTimeoutsInARowWithoutAnAnswer) {
   EXPECT_FALSE(timer.persistent());
   time_out();
   EXPECT_TRUE(timer.persistent());
+}
+
+TEST(RetransmissionTimer, TimeoutsBackOffToASecondAsLongAsNothingWasAnswered) {
+  const multipath::RttEstimator round_trip;
+  RetransmissionTimer timer(25us);
+  Time now(1ms);
+  for (int i = 0; i < 20; ++i) {
+    timer.on_sent(now);
+    now = timer.deadline(round_trip);
+    timer.on_timer(now, round_trip);
+  }
+  timer.on_sent(now);
+  EXPECT_EQ(timer.deadline(round_trip), now + 1s);
+}
+
+TEST(RetransmissionTimer, TimeoutsAreNeverEarlierThanTheReplyTimeAllows) {
+  multipath::RttEstimator round_trip;
+  for (int i = 0; i < 50; ++i) round_trip.sample(80ms);
+  RetransmissionTimer timer(25us);
+  Time now(1ms);
+  for (int i = 0; i < 4; ++i) {
+    timer.on_sent(now);
+    const Time due = timer.deadline(round_trip);
+    EXPECT_GE(due - now, 80ms);
+    now = due;
+    timer.on_timer(now, round_trip);
+  }
 }
 
 TEST(RetransmissionTimer, WithoutAMeasurementItWaitsAMillisecond) {
