@@ -1,5 +1,7 @@
 #include "api/poll_backoff.h"
 
+#include <algorithm>
+
 namespace cluster::api {
 
 void PollBackoff::check(std::uint32_t reads) {
@@ -7,24 +9,28 @@ void PollBackoff::check(std::uint32_t reads) {
   const std::uint64_t last_check = checked_at_.load(std::memory_order_relaxed);
   checked_at_.store(now, std::memory_order_relaxed);
   if (reads == kReadsBeforeCheck) {
-    slept_at_.store(now, std::memory_order_relaxed);
+    spun_.store(0, std::memory_order_relaxed);
     return;
   }
-  if (now - last_check > kTicksUnbroken) {
-    idle_reads_.store(0, std::memory_order_relaxed);
+  const std::uint64_t passed = now - last_check;
+  const std::uint64_t spun = spun_.load(std::memory_order_relaxed);
+  if (passed > kTicksUnbroken) {
+    spun_.store(spun - std::min(spun, passed), std::memory_order_relaxed);
+    idle_reads_.store(kReadsAfterGap, std::memory_order_relaxed);
     return;
   }
-  if (now - slept_at_.load(std::memory_order_relaxed) >= kTicksBetweenSleeps) {
-    platform_.sleep_shortest();
-    const std::uint64_t awake = platform_.clock().ticks();
-    slept_at_.store(awake, std::memory_order_relaxed);
-    checked_at_.store(awake, std::memory_order_relaxed);
-    return;
-  }
+  spun_.store(spun + passed, std::memory_order_relaxed);
+  if (spun + passed >= kTicksBeforeSleep) return sleep();
   const std::uint32_t interval = yield_interval_.load(std::memory_order_relaxed);
   if (reads % interval != 0) return;
   yield_interval_.store(next_yield_interval(interval, platform_.yield_processor()),
                         std::memory_order_relaxed);
+  checked_at_.store(platform_.clock().ticks(), std::memory_order_relaxed);
+}
+
+void PollBackoff::sleep() {
+  platform_.sleep_shortest();
+  spun_.store(0, std::memory_order_relaxed);
   checked_at_.store(platform_.clock().ticks(), std::memory_order_relaxed);
 }
 

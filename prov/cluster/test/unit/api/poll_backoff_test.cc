@@ -88,6 +88,23 @@ TEST_F(PollBackoffTest, UnbrokenSpinningSleepsAboutOnceAMillisecond) {
   EXPECT_LE(platform.sleeps, 10);
 }
 
+// Open MPI yields between its reads on an oversubscribed machine, and others run for some microseconds.
+TEST_F(PollBackoffTest, SpinningThatIsInterruptedNowAndThenSleepsAsWell) {
+  for (int i = 0; i < 250; ++i) {  // 10 ms, of which one is gaps
+    spin(180);
+    platform.clock().advance(20us);
+  }
+  EXPECT_GE(platform.sleeps, 2);
+}
+
+TEST_F(PollBackoffTest, NeverSleepsWhereTheGapsAreLongerThanTheSpinning) {
+  for (int i = 0; i < 1000; ++i) {
+    spin(180);
+    platform.clock().advance(50us);
+  }
+  EXPECT_EQ(platform.sleeps, 0);
+}
+
 TEST_F(PollBackoffTest, UnbrokenSpinningYieldsOftenWhereOthersWait) {
   platform.others_run = 20us;
   spin(static_cast<int>(PollBackoff::kYieldIntervalMax));
