@@ -127,7 +127,10 @@ class SeveralRails:
             self.assertGreaterEqual(sum(carried), MESSAGES * MEGABYTE)
         self.network.cut(rail, back)
         pair.await_carriers(self, self.all)
-        carried = self.carried(pair)
+        for _ in attempts():  # a rail that is back counts as slow until it has been measured again
+            carried = self.carried(pair)
+            if carried[rail] > MESSAGES * MEGABYTE / 100:
+                break
         self.assertGreater(carried[rail], MESSAGES * MEGABYTE / 100, f"{carried}: the rail is used again")
 
     def test_a_rail_that_does_not_reach_the_peer_is_logged_once(self):

@@ -53,6 +53,8 @@ template <typename... Tag>
   return endpoint.send(op, flags);
 }
 
+static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length of an inject is not capped");
+
 /// The same message for the fast lane, which takes none longer than kBytesMax.
 [[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
                                                            const SendOp& op, bool report) {

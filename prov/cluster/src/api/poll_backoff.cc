@@ -20,7 +20,7 @@ void PollBackoff::check(std::uint32_t reads) {
     return;
   }
   spun_.store(spun + passed, std::memory_order_relaxed);
-  if (spun + passed >= kTicksBeforeSleep) return sleep();
+  if (spun + passed >= kTicksBeforeSleep) return rest();
   const std::uint32_t interval = yield_interval_.load(std::memory_order_relaxed);
   if (reads % interval != 0) return;
   yield_interval_.store(next_yield_interval(interval, platform_.yield_processor()),
@@ -28,7 +28,7 @@ void PollBackoff::check(std::uint32_t reads) {
   checked_at_.store(platform_.clock().ticks(), std::memory_order_relaxed);
 }
 
-void PollBackoff::sleep() {
+void PollBackoff::rest() {
   platform_.sleep_shortest();
   spun_.store(0, std::memory_order_relaxed);
   checked_at_.store(platform_.clock().ticks(), std::memory_order_relaxed);

@@ -5,7 +5,7 @@
 // sleeps for the shortest time there is: some kernels (seen with 6.18) let threads that only yield keep a
 // processor from others for ten seconds and more.
 //
-// Invariant: a program that works between its reads is never delayed. Spinning is unbroken as long as every
+// Invariant: a program that works between its reads for longer than it reads is never delayed. Spinning is unbroken as long as every
 // kReadsPerCheck idle reads take at most kTicksUnbroken. After a longer gap the reads to the next yield are
 // counted afresh, and the gap is subtracted from the spinning: a program that works spins less than it works,
 // whereas a reader that is only interrupted now and then (a caller that yields itself, as Open MPI does) gets
@@ -62,7 +62,7 @@ class PollBackoff {
   static constexpr std::uint32_t kReadsAfterGap = kYieldIntervalMax;
 
   void check(std::uint32_t reads);
-  void sleep();
+  void rest();
 
   Platform& platform_;
   /// All relaxed: with several readers the counts are imprecise, which changes the intervals only.

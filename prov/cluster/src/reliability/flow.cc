@@ -56,8 +56,8 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
   sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
 }
 
-/// Answers alone wait for the acknowledgement that is owed: the application may send something before that is
-/// due, and takes both along.
+/// Answers alone may wait for the acknowledgement that is owed: if the application sends something before that is
+/// due, it takes both along.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (!status_.alive()) return;
   detect_losses(now);
@@ -65,9 +65,11 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   join_paths();
   OutgoingAck ack = receiver_.acknowledgement(now);
   const bool only_answers = queue_.only_answers_left();
-  const bool answers_wait = only_answers && receiver_.owes_ack() && !receiver_.ack_due(now);
+  const bool may_wait = only_answers && receiver_.owes_ack() && !receiver_.ack_due(now);
   const FrameSender::Outcome sent =
-      answers_wait ? sender_.skip_turn(now) : sender_.send_bursts(now, clock, link, ack);
+      may_wait && answer_delay_.wait() ? sender_.skip_turn(now) : sender_.send_bursts(now, clock, link, ack);
+  if (sent.sent_any)
+    only_answers ? answer_delay_.on_answers_alone(sent.now) : answer_delay_.on_data(sent.now);
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, link);
   AckIncluded included = sent.ack;
   const bool bare = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);

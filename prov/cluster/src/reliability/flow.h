@@ -29,6 +29,7 @@
 #include "multipath/address_pairing.h"
 #include "multipath/path_manager.h"
 #include "reliability/ack_processor.h"
+#include "reliability/answer_delay.h"
 #include "reliability/flow_status.h"
 #include "reliability/frame_receiver.h"
 #include "reliability/frame_sender.h"
@@ -151,6 +152,7 @@ class Flow {
   FrameSender sender_;
   AckProcessor acks_;
   FrameReceiver receiver_;
+  AnswerDelay answer_delay_;
   Liveness liveness_;
   std::vector<Sequence> lost_frames_;  ///< by the last detect_losses()
   std::uint64_t lost_ = 0;             ///< frames, for stats()

@@ -1,8 +1,10 @@
 // When a frame is sent again because nothing is acknowledged. First a tail loss probe (TLP, RFC 8985 section
 // 7): one frame is repeated, whose acknowledgement tells the loss detector about all before it. Then
-// retransmission timeouts (RTO, RFC 6298 section 5), each twice as long as the one before, up to a second, or
-// to kBackedOffMax once the peer has answered before: one frame in so long loads no network, and a peer that was
-// unlucky a dozen times in a row, among hundreds that fill the same queue, is not left behind for a second.
+// retransmission timeouts (RTO, RFC 6298 section 5), each twice as long as the one before, up to a second.
+// If the peer has answered before, the first kBackoffMax of them are at most kBackedOffMax apart: one frame in so
+// long loads no network, and a flow that was unlucky a dozen times in a row, among hundreds that fill the same
+// queue, is not left behind for a second. A peer that is stopped, or holds what it has no memory for, gets the
+// second after that.
 //
 //   TLP   2 smoothed reply times, or smoothed + 4 deviations if that is longer, + the acknowledgement delay:
 //         reply times contain what the peer has waited, but the last frame may be the first for which it
@@ -49,7 +51,8 @@ class RetransmissionTimer {
 
  private:
   static constexpr Duration kTlpMin = 20us;
-  static constexpr unsigned kBackoffMax = 13;  ///< 200 us doubled so often is beyond a second
+  static constexpr unsigned kDoublingsMax = 13;  ///< 200 us doubled so often is beyond a second
+  static constexpr unsigned kBackoffMax = 20;    ///< timeouts without progress
   static constexpr Duration kBackedOffMax = 32ms;
 
   Duration interval(const multipath::RttEstimator& reply_time) const;

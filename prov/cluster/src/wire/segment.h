@@ -78,8 +78,8 @@ struct Segment {
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
 /// True for kinds whose order among themselves matters (for matching, and for the ordering of remote reads
-/// and writes); the others (answers, pulls, bulk, credit, close) are processed whenever they arrive and
-/// must never wait behind a full receiver.
+/// and writes); the others (answers, pulls, bulk, credit, close) are processed whenever they arrive. A `done`
+/// may travel in a frame of ordered ones, and then waits with them.
 bool ordered(SegmentKind kind);
 /// The sender waits for a `done` (or `failed`), which the receiver sends as soon as it has executed this.
 inline bool awaits_done(SegmentKind kind) {

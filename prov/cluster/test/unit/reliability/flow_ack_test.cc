@@ -85,10 +85,31 @@ TEST(FlowAck, ComesAtOnceIfThePeerWaitsAndRepliesWereLate) {
   EXPECT_TRUE(pair.b.flow->quiet());
 }
 
+/// A message of a has come to b, which has not looked yet.
+void send_to_b(FlowPair& pair) {
+  pair.a.send_small(8);
+  pair.a.turn();
+  pair.clock.advance(pair.network.conditions.delay);
+}
+
+/// b answers, and its application sends something soon, so often that answers wait for it.
+void follow_answers(FlowPair& pair) {
+  for (int i = 0; i < 4; ++i) {
+    send_to_b(pair);
+    pair.b.send_answer();
+    pair.b.turn();
+    pair.clock.advance(5us);
+    pair.b.send_small(8);
+    pair.b.turn();
+    pair.clock.advance(pair.network.conditions.delay);
+    pair.a.turn();
+  }
+}
+
 TEST(FlowAck, AnswersWaitForItAndTravelWithWhatFollows) {
   FlowPair pair(1);
   open_session(pair);
-  converse(pair);
+  follow_answers(pair);
   pair.a.send_small(8);
   pair.a.turn();
   pair.clock.advance(pair.network.conditions.delay);
@@ -103,13 +124,13 @@ TEST(FlowAck, AnswersWaitForItAndTravelWithWhatFollows) {
   ASSERT_EQ(tap.frames.size(), 1u);
   EXPECT_TRUE(tap.frames[0].ordered() && tap.frames[0].acknowledges());
   ASSERT_TRUE(pair.run(100ms));
-  EXPECT_EQ(pair.a.answers, 3u);
+  EXPECT_EQ(pair.a.answers, 7u);
 }
 
 TEST(FlowAck, AnswersLeaveWithItAtTheLatest) {
   FlowPair pair(1);
   open_session(pair);
-  converse(pair);
+  follow_answers(pair);
   pair.a.send_small(8);
   pair.a.turn();
   pair.clock.advance(pair.network.conditions.delay);
@@ -129,6 +150,32 @@ TEST(FlowAck, AnswersLeaveWithItAtTheLatest) {
   pair.b.send_answer();
   pair.b.turn();
   EXPECT_EQ(tap.frames.size(), 1u) << "nothing followed the one before: this time nothing is waited for";
+}
+
+// It replies to one message at once, and computes for long after the next, without a turn of its engine.
+TEST(FlowAck, AnswersDoNotWaitForAnApplicationThatOftenComputes) {
+  FlowPair pair(1);
+  open_session(pair);
+  follow_answers(pair);
+  int late = 0;
+  for (int i = 0; i < 20; ++i) {
+    send_to_b(pair);
+    pair.b.send_answer();
+    pair.b.turn();
+    pair.clock.advance(5us);
+    pair.b.send_small(8);
+    pair.b.turn();
+    send_to_b(pair);
+    FrameTap tap(pair.network);
+    pair.b.send_answer();
+    pair.b.turn();
+    late += tap.frames.empty();
+    pair.clock.advance(5ms);
+    pair.b.turn();
+    pair.a.turn();
+    pair.network.drop = nullptr;
+  }
+  EXPECT_LE(late, 1);
 }
 
 TEST(FlowAck, AnswersDoNotWaitWhereNoneIsOwed) {

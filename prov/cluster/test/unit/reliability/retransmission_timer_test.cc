@@ -8,7 +8,7 @@ namespace {
 
 using Event = RetransmissionTimer::Event;
 
-TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOffTo32Milliseconds) {
+TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOff) {
   multipath::RttEstimator round_trip;
   for (int i = 0; i < 50; ++i) round_trip.sample(100us);
   RetransmissionTimer timer(25us);
@@ -19,15 +19,14 @@ TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOffTo32Millisecond
   Time now = timer.deadline(round_trip);
   EXPECT_EQ(timer.on_timer(now, round_trip), Event::tlp);
   Duration last{0};
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 30; ++i) {
     timer.on_sent(now);
     const Duration wait = timer.deadline(round_trip) - now;
-    EXPECT_TRUE(wait == 2 * last || wait == 32ms || i == 0);
+    EXPECT_TRUE(i == 0 || wait == (i < 20 ? std::min<Duration>(2 * last, 32ms) : 1s)) << i;
     last = wait;
     now += wait;
     EXPECT_EQ(timer.on_timer(now, round_trip), Event::rto);
   }
-  EXPECT_EQ(last, 32ms);
   timer.on_progress(now, true);
   EXPECT_EQ(timer.deadline(round_trip), now + 225us);
   timer.on_progress(now, false);
