@@ -1,6 +1,7 @@
 #include "endpoint.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 
 enum { kNameMax = 256, kLooksBeforeYield = 64 };
 
@@ -12,7 +13,7 @@ void must(ssize_t result, const char* tried) {
 
 /* The interface by which this process reached rank 0 is one by which its peers reach it. A provider whose
  * addresses are not those of IP is asked without. */
-static void find_provider(struct endpoint* e) {
+static void find_provider(struct endpoint* e, enum fi_progress progress) {
   struct fi_info* hints = fi_allocinfo();
   if (hints == NULL) must(-FI_ENOMEM, "fi_allocinfo");
   hints->caps = FI_RMA | FI_ATOMIC;
@@ -21,8 +22,8 @@ static void find_provider(struct endpoint* e) {
   hints->domain_attr->mr_mode =
       FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN; /* one thread uses it: no locks */
-  hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
-  hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+  hints->domain_attr->control_progress = progress;
+  hints->domain_attr->data_progress = progress;
   /* A completion says that the operation is done at the target: what makes endpoint_flush() a flush. */
   hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
   const uint32_t version = FI_VERSION(1, 17);
@@ -46,10 +47,9 @@ static void open_objects(struct endpoint* e, size_t arena_bytes) {
   must(fi_ep_bind(e->ep, &e->av->fid, 0), "fi_ep_bind of the address vector");
   must(fi_enable(e->ep), "fi_enable");
 
-  const size_t page = 4096;
-  e->arena = aligned_alloc(page, (arena_bytes + page - 1) / page * page);
-  if (e->arena == NULL) must(-FI_ENOMEM, "memory for the arena");
-  memset(e->arena, 0, arena_bytes);
+  e->arena_bytes = arena_bytes;
+  e->arena = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (e->arena == MAP_FAILED) must(-FI_ENOMEM, "memory for the arena");
   const uint64_t access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
   const uint64_t wanted_key = 1; /* where the provider does not choose it */
   must(fi_mr_reg(e->domain, e->arena, arena_bytes, access, 0, wanted_key, 0, &e->mr, NULL), "fi_mr_reg");
@@ -85,7 +85,8 @@ static void introduce(struct endpoint* e) {
   free(all);
 }
 
-void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about, size_t arena_bytes) {
+void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about, size_t arena_bytes,
+                   enum fi_progress progress) {
   memset(e, 0, sizeof *e);
   char *rank_end = NULL, *size_end = NULL;
   e->rank = argc == 4 ? (int)strtol(argv[1], &rank_end, 10) : -1;
@@ -100,7 +101,7 @@ void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about,
     exit(2);
   }
   bootstrap_open(&e->bootstrap, e->rank, e->size, argv[3]);
-  find_provider(e);
+  find_provider(e, progress);
   if (e->rank == 0) printf("%d processes over %s\n", e->size, e->info->fabric_attr->prov_name);
   open_objects(e, arena_bytes);
   introduce(e);
@@ -166,7 +167,7 @@ void endpoint_close(struct endpoint* e) {
   must(fi_close(&e->domain->fid), "fi_close of the domain");
   must(fi_close(&e->fabric->fid), "fi_close of the fabric");
   fi_freeinfo(e->info);
-  free(e->arena);
+  munmap(e->arena, e->arena_bytes);
   free(e->peers);
   bootstrap_close(&e->bootstrap);
 }

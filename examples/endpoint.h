@@ -6,8 +6,8 @@
  * once, which providers with FI_MR_LOCAL demand for local buffers too, and `desc` describes every local
  * buffer.
  *
- * Automatic progress is not asked for: a process that is the target of others calls endpoint_progress()
- * whenever it waits. That is the rule of FI_PROGRESS_MANUAL, and it costs no thread. */
+ * With FI_PROGRESS_MANUAL a process that is the target of others calls endpoint_progress() whenever it waits:
+ * that costs no thread. A target that computes for long meanwhile asks for FI_PROGRESS_AUTO. */
 #ifndef EXAMPLES_ENDPOINT_H
 #define EXAMPLES_ENDPOINT_H
 
@@ -35,7 +35,8 @@ struct endpoint {
   struct fid_av* av;
   struct fid_ep* ep;
   struct fid_mr* mr;
-  char* arena; /* the registered memory, zeroed */
+  char* arena; /* the registered memory, zeroed; pages of a shared mapping, so that it can be mapped again */
+  size_t arena_bytes;
   void* desc;  /* of every local buffer inside the arena */
   struct {     /* indexed by rank; one's own as well: an endpoint may address itself */
     fi_addr_t address;
@@ -51,7 +52,8 @@ struct endpoint {
 
 /* Reads RANK SIZE HOST:PORT, opens everything and exchanges addresses. Ends the program, with the reason,
  * on errors. */
-void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about, size_t arena_bytes);
+void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about, size_t arena_bytes,
+                   enum fi_progress progress);
 /* Flushes, and meets all others: after that no process is the target of another any more. */
 void endpoint_close(struct endpoint* e);
 

@@ -124,7 +124,7 @@ static double microseconds(void) {
 int main(int argc, char** argv) {
   struct endpoint e;
   endpoint_open(&e, argc, argv, "A counter and an MCS lock shared by processes on several nodes, by atomics.",
-                sizeof(struct arena));
+                sizeof(struct arena), FI_PROGRESS_MANUAL);
   struct arena* const a = arena_of(&e);
   int wrong = 0;
   endpoint_barrier(&e);

@@ -82,7 +82,7 @@ int main(int argc, char** argv) {
   struct endpoint e;
   endpoint_open(&e, argc, argv,
                 "A page shared by processes on several nodes, kept coherent by put and fetch-add.",
-                sizeof(struct copy));
+                sizeof(struct copy), FI_PROGRESS_MANUAL);
   struct copy* const mine = (struct copy*)e.arena;
   mine->one = 1;
   endpoint_barrier(&e); /* all arenas are ready */
