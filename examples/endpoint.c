@@ -13,32 +13,33 @@ void must(ssize_t result, const char* tried) {
 
 /* The interface by which this process reached rank 0 is one by which its peers reach it. A provider whose
  * addresses are not those of IP is asked without. */
-static void find_provider(struct endpoint* e, enum fi_progress progress) {
+static void find_provider(struct endpoint* e) {
   struct fi_info* hints = fi_allocinfo();
   if (hints == NULL) must(-FI_ENOMEM, "fi_allocinfo");
-  hints->caps = FI_RMA | FI_ATOMIC;
+  hints->caps = e->options.caps;
   hints->ep_attr->type = FI_EP_RDM;
   /* Keys and remote addresses are exchanged, local buffers registered: all of these are met. */
   hints->domain_attr->mr_mode =
       FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
   hints->domain_attr->threading = FI_THREAD_DOMAIN; /* one thread uses it: no locks */
-  hints->domain_attr->control_progress = progress;
-  hints->domain_attr->data_progress = progress;
+  hints->domain_attr->control_progress = e->options.progress;
+  hints->domain_attr->data_progress = e->options.progress;
   /* A completion says that the operation is done at the target: what makes endpoint_flush() a flush. */
-  hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+  if (e->options.caps & FI_RMA) hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
   const uint32_t version = FI_VERSION(1, 17);
   int error = fi_getinfo(version, e->bootstrap.local_address, NULL, FI_SOURCE, hints, &e->info);
   if (error == -FI_ENODATA) error = fi_getinfo(version, NULL, NULL, 0, hints, &e->info);
   must(error,
-       "fi_getinfo: a provider with FI_EP_RDM, FI_RMA, FI_ATOMIC and FI_DELIVERY_COMPLETE (FI_PROVIDER names "
-       "one)");
+       "fi_getinfo: a provider with FI_EP_RDM, what the program needs, FI_DELIVERY_COMPLETE for one-sided "
+       "calls (FI_PROVIDER "
+       "names one)");
   fi_freeinfo(hints);
 }
 
-static void open_objects(struct endpoint* e, size_t arena_bytes) {
+static void open_objects(struct endpoint* e) {
   must(fi_fabric(e->info->fabric_attr, &e->fabric, NULL), "fi_fabric");
   must(fi_domain(e->fabric, e->info, &e->domain, NULL), "fi_domain");
-  struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA, .size = 1024};
+  struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = 1024, .wait_obj = e->options.wait};
   must(fi_cq_open(e->domain, &cq, &e->cq, NULL), "fi_cq_open");
   struct fi_av_attr av = {.type = FI_AV_TABLE, .count = (size_t)e->size};
   must(fi_av_open(e->domain, &av, &e->av, NULL), "fi_av_open");
@@ -47,10 +48,12 @@ static void open_objects(struct endpoint* e, size_t arena_bytes) {
   must(fi_ep_bind(e->ep, &e->av->fid, 0), "fi_ep_bind of the address vector");
   must(fi_enable(e->ep), "fi_enable");
 
-  e->arena_bytes = arena_bytes;
+  const size_t arena_bytes = e->options.arena_bytes;
   e->arena = mmap(NULL, arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (e->arena == MAP_FAILED) must(-FI_ENOMEM, "memory for the arena");
-  const uint64_t access = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+  const int one_sided = (e->options.caps & FI_RMA) != 0;
+  const uint64_t access =
+      one_sided ? FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE : FI_SEND | FI_RECV;
   const uint64_t wanted_key = 1; /* where the provider does not choose it */
   must(fi_mr_reg(e->domain, e->arena, arena_bytes, access, 0, wanted_key, 0, &e->mr, NULL), "fi_mr_reg");
   if (e->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
@@ -85,9 +88,11 @@ static void introduce(struct endpoint* e) {
   free(all);
 }
 
-void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about, size_t arena_bytes,
-                   enum fi_progress progress) {
+void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about,
+                   struct endpoint_options options) {
   memset(e, 0, sizeof *e);
+  e->options = options;
+  if (options.caps == 0) e->options.caps = FI_RMA | FI_ATOMIC;
   char *rank_end = NULL, *size_end = NULL;
   e->rank = argc == 4 ? (int)strtol(argv[1], &rank_end, 10) : -1;
   e->size = argc == 4 ? (int)strtol(argv[2], &size_end, 10) : 0;
@@ -101,9 +106,9 @@ void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about,
     exit(2);
   }
   bootstrap_open(&e->bootstrap, e->rank, e->size, argv[3]);
-  find_provider(e, progress);
+  find_provider(e);
   if (e->rank == 0) printf("%d processes over %s\n", e->size, e->info->fabric_attr->prov_name);
-  open_objects(e, arena_bytes);
+  open_objects(e);
   introduce(e);
 }
 
@@ -116,24 +121,27 @@ static void report_failure(struct endpoint* e) {
   exit(1);
 }
 
-void endpoint_progress(struct endpoint* e) {
-  struct fi_cq_data_entry entries[16];
+int endpoint_progress(struct endpoint* e) {
+  struct fi_cq_tagged_entry entries[16];
   const ssize_t count = fi_cq_read(e->cq, entries, 16);
   if (count == -FI_EAVAIL) report_failure(e);
   if (count == -FI_EAGAIN) {
     /* With more processes than processors, the one that all wait for needs one. */
     if (++e->empty_looks % kLooksBeforeYield == 0) sched_yield();
-    return;
+    return 0;
   }
   must(count, "fi_cq_read");
   e->empty_looks = 0;
   for (ssize_t i = 0; i < count; ++i) {
     if (entries[i].flags & FI_REMOTE_CQ_DATA) {
       if (e->on_data) e->on_data(e, entries[i].data, e->on_data_argument);
+    } else if (entries[i].flags & FI_RECV) {
+      if (e->on_message) e->on_message(e, &entries[i], e->on_message_argument);
     } else {
       --e->outstanding;
     }
   }
+  return 1;
 }
 
 void endpoint_flush(struct endpoint* e) {
@@ -167,7 +175,7 @@ void endpoint_close(struct endpoint* e) {
   must(fi_close(&e->domain->fid), "fi_close of the domain");
   must(fi_close(&e->fabric->fid), "fi_close of the fabric");
   fi_freeinfo(e->info);
-  munmap(e->arena, e->arena_bytes);
+  munmap(e->arena, e->options.arena_bytes);
   free(e->peers);
   bootstrap_close(&e->bootstrap);
 }

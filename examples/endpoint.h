@@ -1,5 +1,5 @@
 /* One endpoint, one registered piece of memory, and the addresses of both at all peers: what every
- * one-sided program opens before it begins. Read endpoint.c once from top to bottom; the examples
+ * program opens before it begins. Read endpoint.c once from top to bottom; the examples
  * themselves show the operations.
  *
  * All memory that an operation touches, here or at the target, lies in the one arena. So it is registered
@@ -18,6 +18,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,15 @@
 
 #include "bootstrap.h"
 
+struct endpoint_options {
+  uint64_t caps; /* 0: FI_RMA | FI_ATOMIC */
+  size_t arena_bytes;
+  enum fi_progress progress;
+  enum fi_wait_obj wait; /* FI_WAIT_FD: poll() may wait for completions */
+};
+
 struct endpoint {
+  struct endpoint_options options;
   struct bootstrap bootstrap;
   int rank, size;
   struct fi_info* info;
@@ -36,7 +45,6 @@ struct endpoint {
   struct fid_ep* ep;
   struct fid_mr* mr;
   char* arena; /* the registered memory, zeroed; pages of a shared mapping, so that it can be mapped again */
-  size_t arena_bytes;
   void* desc;  /* of every local buffer inside the arena */
   struct {     /* indexed by rank; one's own as well: an endpoint may address itself */
     fi_addr_t address;
@@ -48,17 +56,20 @@ struct endpoint {
   /* Called for the remote completion data that a peer's write carried, if the program sets it. */
   void (*on_data)(struct endpoint* e, uint64_t data, void* argument);
   void* on_data_argument;
+  /* Called for a message that has arrived in a posted receive. */
+  void (*on_message)(struct endpoint* e, const struct fi_cq_tagged_entry* entry, void* argument);
+  void* on_message_argument;
 };
 
 /* Reads RANK SIZE HOST:PORT, opens everything and exchanges addresses. Ends the program, with the reason,
  * on errors. */
-void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about, size_t arena_bytes,
-                   enum fi_progress progress);
+void endpoint_open(struct endpoint* e, int argc, char** argv, const char* about,
+                   struct endpoint_options options);
 /* Flushes, and meets all others: after that no process is the target of another any more. */
 void endpoint_close(struct endpoint* e);
 
-/* Reads what completed. Calls it wherever a program waits. */
-void endpoint_progress(struct endpoint* e);
+/* Reads what completed: called wherever a program waits. True if there was anything. */
+int endpoint_progress(struct endpoint* e);
 /* A flush: returns when every operation posted so far is complete, which here means: done at its target. */
 void endpoint_flush(struct endpoint* e);
 /* All processes meet, and make progress meanwhile. */
@@ -70,6 +81,12 @@ void endpoint_barrier(struct endpoint* e);
   do {                \
   } while (endpoint_retry((e), (call), #call))
 int endpoint_retry(struct endpoint* e, ssize_t result, const char* call);
+/* The same for a receive, which is not outstanding: no flush awaits it. */
+#define POST_RECEIVE(e, call) \
+  do {                        \
+    POST(e, call);            \
+    --(e)->outstanding;       \
+  } while (0)
 
 /* Ends the program unless `result` is >= 0. */
 void must(ssize_t result, const char* tried);

@@ -123,8 +123,9 @@ static double microseconds(void) {
 
 int main(int argc, char** argv) {
   struct endpoint e;
-  endpoint_open(&e, argc, argv, "A counter and an MCS lock shared by processes on several nodes, by atomics.",
-                sizeof(struct arena), FI_PROGRESS_MANUAL);
+  endpoint_open(
+      &e, argc, argv, "A counter and an MCS lock shared by processes on several nodes, by atomics.",
+      (struct endpoint_options){.arena_bytes = sizeof(struct arena), .progress = FI_PROGRESS_MANUAL});
   struct arena* const a = arena_of(&e);
   int wrong = 0;
   endpoint_barrier(&e);

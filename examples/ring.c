@@ -124,7 +124,7 @@ int main(int argc, char** argv) {
   endpoint_open(
       &e, argc, argv,
       "Rank 0 consumes items that all others write into rings in its memory, with remote completion data.",
-      bytes, FI_PROGRESS_MANUAL);
+      (struct endpoint_options){.arena_bytes = bytes, .progress = FI_PROGRESS_MANUAL});
   if (e.size < 2) must(-FI_EINVAL, "SIZE: at least one producer and one consumer are needed");
   if (e.info->domain_attr->cq_data_size < 4) must(-FI_ENOSYS, "remote completion data of 4 bytes");
   const int result = e.rank == 0 ? consume(&e) : produce(&e);

@@ -80,9 +80,9 @@ static void wait_for_version(struct endpoint* e, const struct copy* mine, uint64
 
 int main(int argc, char** argv) {
   struct endpoint e;
-  endpoint_open(&e, argc, argv,
-                "A page shared by processes on several nodes, kept coherent by put and fetch-add.",
-                sizeof(struct copy), FI_PROGRESS_MANUAL);
+  endpoint_open(
+      &e, argc, argv, "A page shared by processes on several nodes, kept coherent by put and fetch-add.",
+      (struct endpoint_options){.arena_bytes = sizeof(struct copy), .progress = FI_PROGRESS_MANUAL});
   struct copy* const mine = (struct copy*)e.arena;
   mine->one = 1;
   endpoint_barrier(&e); /* all arenas are ready */

@@ -317,7 +317,9 @@ void dsm_open(int argc, char** argv, const char* about, size_t bytes) {
   g.space_offset =
       (sizeof(struct arena) + (size_t)(size > 0 ? size : 0) * 2 * g.set_bytes + kPage - 1) / kPage * kPage;
   /* A process that computes does not call libfabric: its provider has to serve the others by itself. */
-  endpoint_open(&g.e, argc, argv, about, g.space_offset + g.pages * kPage, FI_PROGRESS_AUTO);
+  endpoint_open(&g.e, argc, argv, about,
+                (struct endpoint_options){.arena_bytes = g.space_offset + g.pages * kPage,
+                                          .progress = FI_PROGRESS_AUTO});
   g.arena = (struct arena*)g.e.arena;
   g.space = g.e.arena + g.space_offset;
   g.view = map_view(g.pages * kPage);

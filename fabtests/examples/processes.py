@@ -29,3 +29,12 @@ def run(cluster, program, size, port, nodes, environment, *options, **more):
             child.wait()
             results.append(None)
     return results, said
+
+
+def wait_until_it_listens(cluster, node, port, child):
+    """False if the child has ended before."""
+    limit = time.monotonic() + SECONDS_MAX
+    while child.poll() is None and time.monotonic() < limit:
+        if cluster.listens(node, port):
+            return True
+    return False
