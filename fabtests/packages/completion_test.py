@@ -31,6 +31,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(completed("cluster-info", "--h"), ["--help", "--host"])
         self.assertIn("--libfabric", completed("cluster-perf", "--"))
         self.assertEqual(completed("vcluster", "up", "--r"), ["--rails", "--rate"])
+        self.assertEqual(completed("cluster-status", "--d"), ["--drain"])
 
     def test_commands(self):
         self.assertEqual(completed("vcluster", "f"), ["faults"])

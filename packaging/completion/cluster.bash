@@ -1,4 +1,4 @@
-# Completion in bash for cluster-info, cluster-dissect, cluster-perf and vcluster; installed once under each name.
+# Completion in bash for cluster-info, cluster-dissect, cluster-perf, cluster-status, clusterd and vcluster; installed once under each name.
 #
 # Options are taken from what each command says to --help, so they are the ones that it has. Nothing of the package
 # bash-completion is needed but that it finds this file.
@@ -56,11 +56,12 @@ _cluster_dissect() {
 _cluster_vcluster() {
     local command=${COMP_WORDS[1]}
     if [ "$COMP_CWORD" -eq 1 ]; then
-        _cluster_words "up exec mpirun faults list down --help"
+        _cluster_words "up exec mpirun faults agents list down --help"
         return
     fi
     case "$before" in
         --name) _cluster_words "$(_cluster_clusters)" ; return ;;
+        --start | --stop | --kill) _cluster_words "$(_cluster_nodes) all" ; return ;;
         --on | --node) _cluster_words "$(_cluster_nodes)" ; return ;;
     esac
     case "$word" in
@@ -74,6 +75,23 @@ _cluster_vcluster() {
     esac
 }
 
+_cluster_status() {
+    case "$before" in
+        --drain | --isolate | --resume | --forget | --why | --rate)
+            _cluster_words "$(cluster-status --json 2>/dev/null | sed -n 's/^   "name": "\(.*\)",$/\1/p')" ;;
+        *) _cluster_words "$(_cluster_help cluster-status)" ;;
+    esac
+}
+
+_cluster_agent() {
+    case "$before" in
+        --key-file | --hook | --certificate | --certificate-key) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+        --state | --provider) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+        --jobs) _cluster_words "auto slurm mpirun none" ;;
+        *) _cluster_words "$(_cluster_help clusterd)" ;;
+    esac
+}
+
 _cluster_complete() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
@@ -82,7 +100,10 @@ _cluster_complete() {
         cluster-perf) _cluster_perf ;;
         cluster-info) _cluster_info ;;
         cluster-dissect) _cluster_dissect ;;
+        cluster-status) _cluster_status ;;
+        clusterd) _cluster_agent ;;
     esac
 }
 
-complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-perf vcluster
+complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-perf cluster-status \
+    clusterd vcluster

@@ -20,7 +20,8 @@ DEFAULT_IN_WORDS = "what is installed" if installed else "build/release, built w
 VERSION = installed.VERSION if installed else None  # in the source tree the revision says more
 
 # Debian's names, for each purpose that util/setup knows and an installed command can have.
-_PACKAGES = {"nodes": "iproute2 util-linux clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
+_PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
+             "nodes": "iproute2 util-linux clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
 _PATHS = {

@@ -9,11 +9,12 @@
     cluster    up, down: the modules above together
     launchers  the mpirun of each MPI library, and how it gets the nodes
     mpi_job    one run of it, from start to nothing left
+    agents     clusterd in every node, and its page on this machine
     faults     fault injection: programs at the ports of the switch, and their counts
     bpf        the maps of these programs
     native_build  the parts in C and C++, built at their first use
     units      numbers with units, as on a command line
-    cli        options, help, output; those of faults in faults_cli
+    cli        options, help, output; those of faults in faults_cli, of agents in agents_cli
 
 A cluster consists of one `switch` namespace that holds a bridge per rail, and of N nodes, each with a network,
 UTS, IPC and mount namespace. A sleeping process, the holder, keeps each of them alive. The machine's own network

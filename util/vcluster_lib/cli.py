@@ -7,7 +7,7 @@ import sys
 
 from cluster_lib import build
 
-from . import cluster, faults_cli, launchers, mpi_job, namespaces, network, processes, state
+from . import agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, processes, state
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -15,6 +15,7 @@ examples:
   vcluster up -n 4 --rails 2          four nodes, two rails
   vcluster exec node2 ip addr         look around in the second one
   vcluster mpirun -np 8 ./program     two ranks on each
+  vcluster up -n 4 --agents           four nodes and a page that shows them, in a browser
   vcluster down                       nothing is left
 
 Nodes are namespaces of this machine: own host name, network, IPC, mounts, /dev/shm and temporary directory; the file
@@ -49,6 +50,8 @@ def _parser():
                     help=f"largest packet, {cluster.MTU_MIN} to {cluster.MTU_MAX} (default: %(default)s)")
     up.add_argument("--rate", metavar="RATE",
                     help="shape every port of every node in both directions, such as 1gbit (default: as fast as it goes)")
+    up.add_argument("--agents", action="store_true",
+                    help="start an agent (clusterd) in every node, and print the address of the page that shows the cluster")
 
     exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
     exec_.add_argument("node", metavar="NODE", help="node1, node2... or just the number; or `switch`, where the "
@@ -70,6 +73,7 @@ def _parser():
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
 
     faults_cli.add_parser(commands, _with_name)
+    agents_cli.add_parser(commands, _with_name)
 
     list_ = commands.add_parser("list", help="show the clusters of this machine")
     list_.add_argument("--json", action="store_true", help="for programs")
@@ -174,6 +178,18 @@ def _refuse_inside():
                 raise VclusterError(f"this is {holder['label']} of cluster '{name}' already: run it outside of the nodes")
 
 
+def _up(options):
+    if options.agents:
+        agents.ensure()
+    record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
+    print(f"cluster '{record['name']}': node1 to node{record['size']}, "
+          f"{network.address(record['subnet'], 0, 1)} and following")
+    if options.agents:
+        agents.start_all(record)
+        agents_cli.show(record)
+    return 0
+
+
 def _dispatch(options, words):
     if options.command == "list":
         return _list(options.json)
@@ -183,16 +199,15 @@ def _dispatch(options, words):
     _refuse_inside()
     _install_missing(options)
     if options.command == "up":
-        record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
-        print(f"cluster '{record['name']}': node1 to node{record['size']}, "
-              f"{network.address(record['subnet'], 0, 1)} and following")
-        return 0
+        return _up(options)
     if options.command == "down":
         cluster.down(options.name)
         return 0
     if options.command == "faults":
         return faults_cli.run(options.name, options)
     record = state.running(options.name)
+    if options.command == "agents":
+        return agents_cli.run(record, options)
     return _exec(record, options) if options.command == "exec" else _mpirun(record, options, words)
 
 

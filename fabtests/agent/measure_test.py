@@ -1,0 +1,181 @@
+"""What an agent measures and notices: links, wiring, clocks; and the text and the picture that cluster-status makes of it."""
+import os
+import random
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
+from clusterd_lib import key  # noqa: E402
+from clusterd_lib.errors import AgentError  # noqa: E402
+from clusterd_lib.measure import clock, findings, links  # noqa: E402
+from clusterd_lib.status import matrix, text, topology  # noqa: E402
+
+
+class Wire:
+    """Links over a network with a loss, a delay and a largest packet."""
+
+    def __init__(self, loss=0.0, delay=0.001, largest=9000):
+        self.now, self.loss, self.delay, self.largest = 0.0, loss, delay, largest
+        self.random, self.flying, self.changes, self.sent = random.Random(1), [], [], 0
+        self.monitor = links.LinkMonitor(self.send, lambda link, old: self.changes.append((link.state, self.now)))
+
+    def send(self, _rail, address, sequence, size):
+        self.sent += 1
+        if self.random.random() >= self.loss and size <= self.largest:
+            self.flying.append((self.now + self.delay, sequence, address[0]))
+
+    def run(self, until):
+        while True:
+            at = min([self.monitor.next_deadline()] + [arrival for arrival, _, _ in self.flying])
+            if at > until:
+                self.now = until
+                return
+            self.now = max(at, self.now)
+            for flying in [entry for entry in self.flying if entry[0] <= self.now]:
+                self.flying.remove(flying)
+                self.monitor.on_reply(flying[1], flying[2], self.now)
+            self.monitor.run(self.now)
+
+
+class Links(unittest.TestCase):
+    def link(self, wire, mtu=9000):
+        wire.monitor.set_peer("b", [(0, "b", 7947, mtu)], 0.0)
+        return wire.monitor.links["b", 0]
+
+    def test_round_trip_and_loss(self):
+        wire = Wire(loss=0.1, delay=0.002)
+        link = self.link(wire)
+        wire.run(200)
+        self.assertAlmostEqual(link.rtt, 0.002, delta=1e-6)
+        self.assertGreater(link.loss, 0.02)
+        self.assertLess(link.loss, 0.25)
+        self.assertEqual((link.state, link.path_mtu), ("up", 9000))
+
+    def test_a_cut_link_is_down_within_two_seconds_and_up_again(self):
+        wire = Wire()
+        self.link(wire)
+        wire.run(10.5)
+        wire.loss = 1
+        wire.run(20)
+        wire.loss = 0
+        wire.run(30)
+        self.assertEqual([state for state, _ in wire.changes], ["up", "down", "up"])
+        self.assertLess(wire.changes[1][1], 12.5)
+
+    def test_the_path_mtu_is_found(self):
+        wire = Wire(largest=1500)
+        link = self.link(wire)
+        wire.run(60)
+        self.assertEqual((link.state, link.path_mtu, link.loss), ("up", 1500, 0))
+        self.assertEqual([entry["kind"] for entry in findings.of_links([link.describe()])], ["path-mtu"])
+
+    def test_echoes_are_bounded_however_many_links_there_are(self):
+        wire = Wire()
+        for peer in range(999):
+            wire.monitor.set_peer(f"node{peer}", [(rail, f"node{peer}", 7947, 1500) for rail in range(2)], 0.0)
+        wire.run(20)
+        self.assertLessEqual(wire.sent / 20, links.ECHOES_PER_SECOND + 0.1)
+
+    def test_a_message_takes_another_rail_while_one_is_in_question(self):
+        wire = Wire()
+        wire.monitor.set_peer("b", [(0, "b", 7947, 1500), (1, "b", 7947, 1500)], 0.0)
+        wire.run(5)
+        self.assertEqual([link.rail for link in wire.monitor.usable("b")], [0])
+        wire.monitor.links["b", 0].lost_in_a_row = 1
+        self.assertEqual([link.rail for link in wire.monitor.usable("b")], [0, 1])
+
+
+def card(name, *networks, **more):
+    rails = [{"device": f"eth{number}", "address": f"{network}.1", "network": f"{network}.0/24", "mtu": 1500, "speed": 1000,
+              "duplex": "full", "up": True} for number, network in enumerate(networks)]
+    rails[0].update(more)
+    return {"name": name, "port": 7947, "rails": rails}
+
+
+class Findings(unittest.TestCase):
+    def kinds(self, odd):
+        usual = [card(name, "10.0.0", "10.0.1") for name in ("a", "b", "c")]
+        self.assertEqual(findings.of_cards(usual), [])
+        found = findings.of_cards(usual + [odd])
+        self.assertEqual({entry["node"] for entry in found}, {"d"})
+        return [entry["kind"] for entry in found]
+
+    def test_settings_that_differ(self):
+        self.assertEqual(self.kinds(card("d", "10.0.0", "10.0.1", mtu=9000)), ["mtu"])
+        self.assertEqual(self.kinds(card("d", "10.0.0", "10.0.1", speed=100)), ["speed"])
+        self.assertEqual(self.kinds(card("d", "10.0.0", "10.0.1", duplex="half")), ["duplex"])
+        self.assertEqual(self.kinds(card("d", "10.0.0", "10.0.1", up=False)), ["carrier"])
+        self.assertEqual(self.kinds(card("d", "10.0.1", "10.0.0")), ["order", "order"])
+
+    def test_a_crossed_cable(self):
+        me, peer = card("a", "10.0.0", "10.0.1"), card("b", "10.0.0", "10.0.1")
+        self.assertEqual(findings.of_hellos(me, {"b": peer}, {("b", 0): [0], ("b", 1): [1]}), [])
+        found = findings.of_hellos(me, {"b": peer}, {("b", 0): [1], ("b", 1): [0]})
+        self.assertEqual([entry["kind"] for entry in found], ["cable", "cable"])
+
+
+class Clock(unittest.TestCase):
+    def test_jumps_and_suspension(self):
+        watch = clock.ClockWatch(1000.0, 10.0, 10.0)
+        self.assertEqual(watch.look(1002.0004, 12.0, 12.0), "")
+        self.assertIn("jumped by -60.0 s", watch.look(944.0, 14.0, 14.0))
+        self.assertIn("suspended for 100.0 s", watch.look(1046.0, 16.0, 116.0))
+
+
+class Key(unittest.TestCase):
+    def test_only_a_private_file_is_a_key(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "key")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("k" * 32 + "\n")
+            os.chmod(path, 0o600)
+            self.assertEqual(key.read(path), b"k" * 32)
+            os.chmod(path, 0o640)
+            self.assertRaisesRegex(AgentError, "chmod 600", key.read, path)
+            os.symlink(path, path + "2")
+            self.assertRaises(AgentError, key.read, path + "2")
+            with open(path, "w", encoding="ascii") as file:
+                file.write("short")
+            os.chmod(path, 0o600)
+            self.assertRaisesRegex(AgentError, "at least 16", key.read, path)
+
+
+def status(nodes):
+    def link(a, b, state="up"):
+        return {"from": a, "peer": b, "rail": 0, "state": state, "loss": 0.0, "rtt_us": 51.2, "path_mtu": 1500, "mtu": 1500}
+
+    names = [f"node{number}" for number in range(1, nodes + 1)]
+    rails = card("x", "10.0.0")["rails"]
+    entries = [{"name": name, "state": "up", "order": "", "order_reason": "", "reason": "", "since": 0, "rails": rails, "cpu": 1.0,
+                "memory": 2.0, "endpoints": 0} for name in names]
+    entries[-1]["state"] = "down"
+    entries[0]["name"] = names[0] = "<b>&'"
+    return {"nodes": entries, "links": [link(a, b, "down" if b == names[1] else "up") for a in names for b in names if a != b],
+            "findings": [], "endpoints": [], "history": []}
+
+
+class Shown(unittest.TestCase):
+    def test_matrix_and_states_are_words_and_colours(self):
+        plain = text.Text(False).everything(status(3))
+        self.assertIn("51us", plain)
+        self.assertIn("down", plain)
+        self.assertNotIn("\x1b", plain)
+        self.assertIn("\x1b[31mdown", text.Text(True).everything(status(3)))
+
+    def test_the_picture_is_well_formed_whatever_nodes_are_called(self):
+        for nodes in (3, 1000):
+            picture = topology.draw(status(nodes))
+            xml.etree.ElementTree.fromstring(picture)
+            self.assertNotIn("<b>", picture)
+
+    def test_quality(self):
+        link = status(3)["links"][0]
+        self.assertEqual(matrix.quality({**link, "state": "up", "loss": 0.5}), "lossy")
+        self.assertEqual(matrix.quality({**link, "state": "up", "path_mtu": 1400}), "lossy")
+        self.assertEqual(matrix.of_node(status(3)["links"], "node2", 0), "lossy")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,112 @@
+"""Real agents in four virtual nodes: what they find out when cables, processes and clocks fail, and what they cost."""
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
+
+NODES = 4
+STATUS = os.path.join(os.path.dirname(virtual_nodes.TOOL), "cluster-status")
+PROCESSOR_SHARE_MAX, MEMORY_BYTES_MAX = 0.01, 60 << 20
+
+
+class Agents(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.nodes = virtual_nodes.make(NODES, "--rails", "2", "--agents")
+
+    def status(self, node=1, *options):
+        return json.loads(self.nodes.run(node, sys.executable, "-B", STATUS, "--json", *options))
+
+    def states(self, node=1):
+        return {entry["name"]: entry["state"] for entry in self.status(node)["nodes"]}
+
+    def until(self, seconds, condition):
+        """Seconds until the condition holds, asked again and again."""
+        started = time.monotonic()
+        while time.monotonic() < started + seconds:
+            if condition():
+                return time.monotonic() - started
+        self.fail(f"not within {seconds} s: {self.status()}")
+
+    def agents(self, *words):
+        result = virtual_nodes.vcluster("agents", "--name", self.nodes.name, *words, capture_output=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def history_at(self, word, node):
+        return [event["at"] for event in self.status(1)["history"] if word in event["text"] and event["node"] == node]
+
+    def test_1_all_know_all_and_every_link(self):
+        self.until(30, lambda: all(len(self.states(node)) == NODES for node in range(1, NODES + 1)))
+        self.until(30, lambda: len([link for link in self.status()["links"] if link["state"] == "up"]) == NODES * (NODES - 1) * 2)
+
+    def test_2_a_cut_rail_is_seen_and_its_node_lives(self):
+        cut_at = time.time()
+        self.nodes.run("switch", "ip", "link", "set", "n2r0", "down")
+        self.until(10, lambda: self.history_at("rail 0 to node2 is down", "node2"))
+        self.assertLess(self.history_at("rail 0 to node2 is down", "node2")[0] - cut_at, 3)
+        self.until(10, lambda: any(entry["kind"] == "carrier" for entry in self.status()["findings"]))
+        self.assertNotIn("down", self.states().values())
+        self.nodes.run("switch", "ip", "link", "set", "n2r0", "up")
+        self.until(20, lambda: all(link["state"] == "up" for link in self.status()["links"]))
+
+    def test_3_a_killed_node_is_down_and_returns(self):
+        killed_at = time.time()
+        self.agents("--kill", "node4")
+        self.until(10, lambda: self.states()["node4"] == "down")
+        self.assertLess(self.history_at("down", "node4")[0] - killed_at, 5)
+        self.agents("--start", "node4")
+        self.until(10, lambda: self.states(3)["node4"] == "returned")
+
+    def test_4_orders_reach_all_and_need_root(self):
+        self.nodes.run(2, sys.executable, "-B", STATUS, "--drain", "node3", "--reason", "new disk")
+        self.until(10, lambda: self.status(4)["nodes"][2]["order_reason"] == "drained by root: new disk")
+        self.nodes.run(2, sys.executable, "-B", STATUS, "--isolate", "node3")
+        self.until(10, lambda: self.states(1)["node3"] == "isolated")
+        self.nodes.run(1, sys.executable, "-B", STATUS, "--resume", "node3")
+        self.until(10, lambda: self.states(4)["node3"] == "up")
+        words = self.nodes.command(1, "setpriv", "--reuid", "65534", "--clear-groups", sys.executable, "-B", STATUS, "--drain", "node3")
+        refused = subprocess.run(words, capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("may not operate: --operate", refused.stderr)
+
+    def test_5_crossed_cables_and_another_mtu_are_noticed(self):
+        for port, bridge in (("n3r0", "rail1"), ("n3r1", "rail0")):
+            self.nodes.run("switch", "ip", "link", "set", port, "master", bridge)
+        self.nodes.run(2, "ip", "link", "set", "eth1", "mtu", "1400")
+        self.until(40, lambda: {"cable", "mtu"} <= {entry["kind"] for entry in self.status()["findings"]})
+        for port, bridge in (("n3r0", "rail0"), ("n3r1", "rail1")):
+            self.nodes.run("switch", "ip", "link", "set", port, "master", bridge)
+        self.nodes.run(2, "ip", "link", "set", "eth1", "mtu", "1500")
+
+    def test_6_a_stopped_agent_says_so_at_once(self):
+        self.agents("--stop", "node4")
+        self.until(5, lambda: [node for node in self.status()["nodes"] if node["reason"] == "its agent was stopped"])
+
+    def test_7_what_an_agent_costs(self):
+        record = virtual_nodes.state.load(self.nodes.name)
+        pid = record["agents"]["node1"]["pid"]
+
+        def ticks():
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                return sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
+
+        self.until(60, lambda: time.sleep(20) or True)  # nothing looks any more: what is measured is the agent alone
+        before, started = ticks(), time.monotonic()
+        time.sleep(30)
+        share = (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - started)
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            memory = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) << 10
+        print(f"an agent of {NODES} nodes: {share * 100:.2f} % of a processor, {memory / 1e6:.0f} MB")
+        self.assertLess(share, PROCESSOR_SHARE_MAX)
+        self.assertLess(memory, MEMORY_BYTES_MAX)
+
+
+if __name__ == "__main__":
+    virtual_nodes.require("ip")
+    unittest.main()

@@ -1,0 +1,165 @@
+"""The process: protocol, measuring and page on one event loop.
+
+The loop wakes when the protocol or a link has something due, or something arrives. If it wakes late, because the host
+was busy or suspended, the detector is notified: what is overdue then says nothing about others.
+"""
+import asyncio
+import random
+import signal
+import socket
+import sys
+import time
+
+from . import key as key_file
+from . import query, roles
+from .errors import AgentError
+from .history import History
+from .hooks import Hook
+from .measure.endpoints import Endpoints
+from .operations import Operations
+from .protocol import wire
+from .protocol.agent import Agent
+from .reports import Reports
+from .survey import Survey
+from .transport import Transport
+from .view import View
+
+LATE_SECONDS = 0.3
+
+
+class Daemon:
+    def __init__(self, settings, loop):
+        self.settings, self._loop = settings, loop
+        self.key = key_file.read(settings.key_file)
+        self.history = History()
+        self.hook = Hook(settings.hook, lambda text: self.history.add("hook", settings.name, text))
+        self.transport = Transport(loop, settings, self.key, self._received)
+        self.survey = Survey(settings, self.key, self.transport, self.history, query.ask)
+        self.survey.open()
+        address = self.survey.rails[0]["address"] if self.survey.rails else "127.0.0.1"
+        self.agent = Agent(settings.name, (socket.inet_aton(address), settings.port), int(time.time()) & 0xFFFFFFFF,
+                           random.SystemRandom(), self.transport, self._state_changed)
+        self.transport.usable = self.survey.monitor.usable
+        self.endpoints = Endpoints(settings.cluster_info)
+        self.reports = Reports(self.ask, self.living)
+        self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history)
+        self.roles = roles.Roles(settings.look, settings.submit, settings.operate)
+        self.operations = Operations(self)
+        self._server = query.Server(self.key, self.operations.answer)
+        self._timer, self._due, self._tasks = None, 0.0, []
+
+    def living(self):
+        """(name, address as text) of each other node that is not down."""
+        members = self.agent.membership.members
+        return [(name, socket.inet_ntop(socket.AF_INET, members[name].address[0]))
+                for name in self.agent.membership.living() if len(members[name].address[0]) == 4]
+
+    async def ask(self, address, operation, arguments=None, seconds=query.SECONDS_MAX):
+        return await query.ask(address, self.settings.port, self.key, operation, arguments, seconds)
+
+    async def ask_node(self, name, operation, arguments=None, seconds=query.SECONDS_MAX):
+        """The same at a node by name, by whichever of its rails is well."""
+        address = dict(self.living()).get(name)
+        if address is None:
+            raise AgentError(f"{name} is down or unknown")
+        links = self.survey.monitor.usable(name)
+        return await self.ask(links[0].address[0] if links else address, operation, arguments, seconds)
+
+    def _state_changed(self, change):
+        self.history.add("state", change.name, f"{change.new}{': ' + change.reason if change.reason else ''}")
+        self.hook.notify(change)
+        if change.new == "down":
+            self.survey.forget(change.name)
+        elif change.name != self.settings.name and change.name not in self.survey.cards:
+            self._loop.call_soon(self._fetch_card, change.name)
+
+    def _fetch_card(self, name):
+        address = dict(self.living()).get(name)
+        if address and len(self.agent.membership.members) <= 100:  # in large clusters the survey comes by
+            self._spawn(self.survey.fetch_card(name, address))
+
+    def _spawn(self, work):
+        task = self._loop.create_task(work)
+        self._tasks.append(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task):
+        self._tasks.remove(task)
+        if not task.cancelled() and task.exception():
+            print(f"clusterd: {type(task.exception()).__name__}: {task.exception()}", file=sys.stderr, flush=True)
+
+    def _received(self, message, address, rail, by_hello):
+        now = time.monotonic()
+        if message.kind == wire.ECHO:
+            self.survey.on_echo(message, address, rail)
+        elif message.kind == wire.ECHO_REPLY:
+            self.survey.monitor.on_reply(message.sequence, message.sender, now)
+        else:
+            if by_hello and message.kind == wire.HELLO and message.sender != self.settings.name:
+                self.survey.on_hello(message, rail, now)
+            self.agent.receive(message, (socket.inet_aton(address[0]), address[1]), now)
+        self._arm()
+
+    def rearm(self):
+        """After something was done that has a deadline of its own."""
+        self._arm()
+
+    def _arm(self):
+        due = min(self.agent.next_deadline(), self.survey.monitor.next_deadline())
+        if self._timer is None or due < self._due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due = due
+            self._timer = self._loop.call_at(max(due, self._loop.time()), self._run)
+
+    def _run(self):
+        self._timer = None
+        now = time.monotonic()
+        if now - self._due > LATE_SECONDS:
+            self.agent.detector.late()
+        self.agent.run(now)
+        self.survey.monitor.run(now)
+        self._arm()
+
+    async def run(self):
+        """Until SIGTERM or SIGINT."""
+        stopped = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, stopped.set)
+        await self._server.listen_locally()
+        await self._server.listen("0.0.0.0", self.settings.port)
+        self.agent.start(time.monotonic())
+        self._arm()
+        for work in (self.survey.run(self.living), self.reports.run(), self.hook.run()):
+            self._spawn(work)
+        page = await self._start_page()
+        print(f"clusterd: {self.settings.name} of cluster '{self.settings.cluster}', {len(self.survey.rails)} rails"
+              f"{', page at ' + self.page_url if page else ''}", flush=True)
+        await stopped.wait()
+        self.agent.leave()
+        if page:
+            page.stop()
+        self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        self.transport.close()
+
+    @property
+    def page_url(self):
+        if self.settings.page_url:
+            return self.settings.page_url
+        host, port = self.settings.page
+        return f"https://{self.settings.name if host == '0.0.0.0' else host}:{port}/"
+
+    async def _start_page(self):
+        return None
+
+
+def main(settings):
+    loop = asyncio.new_event_loop()
+    try:
+        loop.run_until_complete(Daemon(settings, loop).run())
+    finally:
+        loop.close()
+    return 0

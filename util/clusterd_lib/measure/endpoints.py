@@ -1,0 +1,51 @@
+"""What running endpoints of the provider on this node say: `cluster-info --all --json`, in a process of its own.
+
+Endpoints are asked every few seconds and only while somewhere a person or a program looks, so that a job that nothing
+looks at is not disturbed. `--why` is used if the installed cluster-info offers it.
+"""
+import asyncio
+import json
+import shutil
+
+SECONDS_MAX = 10
+BYTES_MAX = 4 << 20
+
+
+class Endpoints:
+    def __init__(self, program):
+        self._program = program if program and shutil.which(program) else shutil.which("cluster-info")
+        self._offers_why = None
+        self.latest = {"processes": []}
+
+    @property
+    def offers_why(self):
+        return bool(self._offers_why)
+
+    async def _run(self, *words):
+        process = await asyncio.create_subprocess_exec(
+            self._program, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL)
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), SECONDS_MAX)
+        except asyncio.TimeoutError:
+            process.kill()
+            await process.wait()
+            return ""
+        return output[:BYTES_MAX].decode(errors="replace")
+
+    async def refresh(self):
+        if not self._program:
+            self.latest = {"processes": [], "trouble": "cluster-info is not installed"}
+            return
+        try:
+            self.latest = json.loads(await self._run("--all", "--json"))
+        except (json.JSONDecodeError, OSError) as error:
+            self.latest = {"processes": [], "trouble": f"cluster-info: {error}"}
+
+    async def why(self):
+        """In words, why operations of this node's processes wait."""
+        if not self._program:
+            return "cluster-info is not installed on this node"
+        if self._offers_why is None:
+            self._offers_why = "--why" in await self._run("--help")
+        return await self._run("--why" if self._offers_why else "--all")

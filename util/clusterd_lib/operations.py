@@ -1,0 +1,138 @@
+"""What can be asked of an agent, and what each caller may ask.
+
+From other agents: `card` and `report` are for the nodes in the table; everything else needs the key. From users of this
+node: everything may look that has an account, orders need the role.
+"""
+import asyncio
+import time
+
+from . import roles
+from .errors import AgentError
+from .measure import rate
+from .protocol import wire
+
+ORDERS = {"drain": wire.DRAIN, "isolate": wire.ISOLATE, "resume": wire.NO_ORDER}
+ENDPOINTS_SECONDS = 2
+REASON_MAX = 60
+
+
+class Operations:
+    def __init__(self, daemon):
+        self._daemon = daemon
+        self._asked_endpoints_at = float("-inf")
+        self._by_agents = {"card": self._card, "report": self._report, "series": self._series, "why": self._why,
+                           "rate-open": self._rate_open, "rate-result": self._rate_result}
+        self._receivers = rate.Receivers()
+        self._by_users = {"status": self._status, "series": self._series, "why": self._why, "order": self._user_order,
+                          "forget": self._user_forget, "rate": self._user_rate}
+
+    def add(self, name, answer, by_users=False):
+        """An operation of another part; `answer(caller, arguments)` is awaited."""
+        (self._by_users if by_users else self._by_agents)[name] = answer
+
+    async def answer(self, caller, operation, arguments):
+        if caller.uid is not None:
+            if self._daemon.roles.of(caller.user) < roles.LOOK:
+                raise AgentError(f"{caller.user} may not look: --look of clusterd says which users may")
+            table = self._by_users
+        else:
+            table = self._by_agents
+            if not caller.trusted and (operation not in ("card", "report", "series") or not self._is_member(caller.address)):
+                raise AgentError("without a key of the cluster this is not answered: --key-file")
+        if operation not in table:
+            raise AgentError(f"'{operation}' is unknown here")
+        return await table[operation](caller, arguments)
+
+    def _is_member(self, address):
+        cards = self._daemon.survey.cards.values()
+        return any(address == known for _, known in self._daemon.living()) or any(
+            address == rail["address"] for card in cards for rail in card["rails"])
+
+    async def _card(self, _caller, _arguments):
+        return self._daemon.survey.card()
+
+    async def refresh_endpoints(self):
+        now = time.monotonic()
+        if now - self._asked_endpoints_at >= ENDPOINTS_SECONDS:
+            self._asked_endpoints_at = now
+            await self._daemon.endpoints.refresh()
+
+    async def _report(self, _caller, _arguments):
+        await self.refresh_endpoints()
+        return self._daemon.view.own_report()
+
+    async def _series(self, _caller, arguments):
+        name = arguments.get("node", self._daemon.settings.name)
+        if name != self._daemon.settings.name:
+            return await self._daemon.ask_node(name, "series")
+        return self._daemon.survey.load.series()
+
+    async def _why(self, _caller, arguments):
+        name = arguments.get("node", self._daemon.settings.name)
+        if name != self._daemon.settings.name:
+            return await self._daemon.ask_node(name, "why")
+        return await self._daemon.endpoints.why()
+
+    async def _status(self, _caller, arguments):
+        await self.refresh_endpoints()
+        if self._daemon.living():
+            try:
+                await asyncio.wait_for(self._daemon.reports.complete(), 5)
+            except asyncio.TimeoutError:
+                pass  # what has come so far
+        return self._daemon.view.everything(int(arguments.get("history", 100)))
+
+    def order(self, user, node, order, reason):
+        """For the page and for users: the caller has looked at the role."""
+        daemon = self._daemon
+        if order not in ORDERS:
+            raise AgentError(f"'{order}' is no order: drain, isolate or resume")
+        if node not in daemon.agent.membership.members:
+            raise AgentError(f"{node} is unknown")
+        words = {"drain": "drained", "isolate": "isolated", "resume": "resumed"}[order]
+        text = f"{words} by {user}{': ' + reason if reason else ''}"
+        daemon.agent.order(node, ORDERS[order], "" if order == "resume" else text[:REASON_MAX], time.monotonic())
+        daemon.history.add("order", node, text)
+        daemon.rearm()
+        return text
+
+    def _need_operate(self, caller):
+        if self._daemon.roles.of(caller.user) < roles.OPERATE:
+            raise AgentError(f"{caller.user} may not operate: --operate of clusterd says which users may")
+
+    async def _user_order(self, caller, arguments):
+        self._need_operate(caller)
+        return self.order(caller.user, str(arguments["node"]), str(arguments["order"]), str(arguments.get("reason", "")))
+
+    async def _user_forget(self, caller, arguments):
+        self._need_operate(caller)
+        if not self._daemon.agent.membership.forget(str(arguments["node"])):
+            raise AgentError("only a node that is down can be forgotten")
+        return "forgotten"
+
+    async def _rate_open(self, caller, arguments):
+        rails = self._daemon.survey.rails
+        return self._receivers.open(rails[int(arguments["rail"])]["address"], str(arguments["source"]))
+
+    async def _rate_result(self, _caller, arguments):
+        return await self._receivers.result(int(arguments["port"]))
+
+    async def rates(self, name):
+        """Bits a second that reach a node over each rail, one after the other."""
+        found = []
+        for (peer, number), link in sorted(self._daemon.survey.monitor.links.items()):
+            if peer != name:
+                continue
+            source = self._daemon.survey.rails[number]["address"]
+            port = await self._daemon.ask_node(name, "rate-open", {"rail": number, "source": source})
+            try:
+                await rate.send((link.address[0], port), source)
+            except OSError:
+                pass  # the answer says how much came
+            bits = await self._daemon.ask_node(name, "rate-result", {"port": port})
+            found.append({"rail": number, "bits_per_second": bits})
+        return found
+
+    async def _user_rate(self, caller, arguments):
+        self._need_operate(caller)
+        return await self.rates(str(arguments["node"]))

@@ -1,0 +1,115 @@
+"""Finding the others: hello, and fetching the table of a node that was found.
+
+A hello goes to the multicast group on every rail and to the addresses of a list, often while this agent knows no
+other, then seldom: a node that hears its own rail number from another rail sees a wrong cable by it, and two halves of
+a cluster that started apart find each other. The more nodes, the more seldom, so that the hellos that a node hears
+stay a few a second. Only some of the nodes answer a hello of a node that they did not know.
+
+The table of another node comes in pages, each asked for, so that a lost one is asked for again. The first node asked may
+be as young as this one: the whole table of another is fetched after 1, 2, 4, 8 and 16 seconds. Later one page of a node
+at random repairs what gossip has missed (anti-entropy).
+"""
+from . import wire
+
+HELLO_FIRST = 0.5
+HELLO_MIN = 5.0
+HELLO_PER_NODE = 0.3  # seconds between two hellos of a node, for each node
+ANSWERS = 3  # how many nodes should answer a hello
+PULL_TIMEOUT = 0.5
+PULL_TRIES = 3
+REPAIR_SECONDS = 30.0
+REPAIR_FIRST = 1.0
+YOUNG_REPAIRS = 5
+FIRST_HELLOS = 20  # then a lone agent says hello as seldom as others
+
+
+class Discovery:
+    """`send(address, kind, sequence, target, about, number)` as in detector.py; `hello()` says hello everywhere."""
+
+    def __init__(self, membership, random, send, hello):
+        self._membership, self._random, self._send, self._hello = membership, random, send, hello
+        self._hello_at = self._repair_at = self._pull_until = float("inf")
+        self._pull = None  # (name, address, page, tries)
+        self._hellos = self._repairs = 0
+        self._whole = True  # the table that is being fetched is wanted whole
+        self._begun = False
+
+    def start(self, now):
+        self._hello_at = now
+        self._repair_at = now + REPAIR_FIRST
+
+    def settle(self, now):
+        """As if this agent had been up for long."""
+        self._begun, self._repairs = True, YOUNG_REPAIRS
+        self._hello_at = now + max(HELLO_MIN, HELLO_PER_NODE * len(self._membership.members)) * self._random.random()
+        self._repair_at = now + self._repair_pause() * self._random.random()
+
+    def _repair_pause(self):
+        if self._repairs < YOUNG_REPAIRS:
+            return REPAIR_FIRST * 2 ** self._repairs
+        return REPAIR_SECONDS * max(1.0, len(self._membership.members) / 100)
+
+    def next_deadline(self):
+        return min(self._hello_at, self._repair_at, self._pull_until)
+
+    def run(self, now):
+        nodes = len(self._membership.members)
+        if now >= self._hello_at:
+            self._hello()
+            self._hellos += 1
+            early = not self._membership.living() and self._hellos <= FIRST_HELLOS
+            pause = HELLO_FIRST if early else max(HELLO_MIN, HELLO_PER_NODE * nodes)
+            self._hello_at = now + pause * (0.75 + self._random.random() / 2)
+        if now >= self._repair_at:
+            self._whole = self._repairs < YOUNG_REPAIRS
+            self._repairs += 1
+            self._repair_at = now + self._repair_pause()
+            living = self._membership.living()
+            if living and self._pull is None:
+                self._ask_one_of(living, 0 if self._whole else self._random.randrange(nodes), now)
+        if now >= self._pull_until:
+            name, address, page, tries = self._pull
+            others = self._membership.living()
+            if tries > 1:
+                self._ask(name, address, page, tries - 1, now)
+            elif others:
+                self._ask_one_of(others, page, now)
+            else:
+                self._pull, self._pull_until = None, float("inf")
+
+    def on_hello(self, message, address, is_new):
+        """A node that this one did not know, or took for dead, gets an answer, but not from all."""
+        nodes = len(self._membership.members)
+        if is_new and self._random.random() < ANSWERS / max(1, nodes - 1):
+            self._send(address, wire.GOSSIP, 0, message.sender, message.sender)
+
+    def heard_of(self, name, address, now):
+        """An agent has spoken: if it is the first, its table is fetched."""
+        if not self._begun:
+            self._begun = True
+            self._ask(name, address, 0, PULL_TRIES, now)
+
+    def _ask_one_of(self, names, page, now):
+        name = self._random.choice(names)
+        self._ask(name, self._membership.members[name].address, page, PULL_TRIES, now)
+
+    def _ask(self, name, address, page, tries, now):
+        self._pull, self._pull_until = (name, address, page, tries), now + PULL_TIMEOUT
+        self._send(address, wire.PULL, page, name)
+
+    def on_pull(self, message, address):
+        """A page: the records from a number on; its own number is that of the next page, 0 after the last."""
+        members = list(self._membership.members.values())
+        first = min(message.sequence, len(members))
+        records = wire.fitting(member.record() for member in members[first:])
+        after = first + len(records)
+        self._send(address, wire.PAGE, message.sequence, message.sender, "", after if after < len(members) else 0, records)
+
+    def on_page(self, message, now):
+        """After its records were taken over."""
+        if self._pull is None or message.sequence != self._pull[2]:
+            return
+        name, address = self._pull[0], self._pull[1]
+        self._pull, self._pull_until = None, float("inf")
+        if self._whole and message.number:
+            self._ask(name, address, message.number, PULL_TRIES, now)

@@ -1,0 +1,29 @@
+"""How long a node that does not answer stays suspect before it counts as down.
+
+From Lifeguard: the time is long as long as one node alone suspects, because that node may be the slow one, and gets
+shorter with every other node that has found the same on its own.
+"""
+import math
+
+SECONDS_MIN = 1.6
+SECONDS_MAX = 3.0
+CONFIRMATIONS = 3  # of other nodes, that bring the time down to the least
+
+
+class Suspicion:
+    def __init__(self, by, now, nodes):
+        self._started = now
+        self._by = {by}
+        self._needed = max(1, min(CONFIRMATIONS, nodes - 2))
+
+    def confirm(self, by):
+        """Another node suspects, too; True if that is news."""
+        if by in self._by or len(self._by) > self._needed:
+            return False
+        self._by.add(by)
+        return True
+
+    @property
+    def deadline(self):
+        confirmed = math.log(len(self._by)) / math.log(self._needed + 1)
+        return self._started + max(SECONDS_MIN, SECONDS_MAX - (SECONDS_MAX - SECONDS_MIN) * confirmed)

@@ -1,0 +1,174 @@
+"""The bytes of a message, and the gate for bytes from outside.
+
+    magic "cD" | version 1 B | kind 1 B | cluster tag 4 B | sequence 4 B | number 4 B | sender | target |
+    count 1 B | records | padding | signature 16 B, when there is a key
+
+A name is one length byte and UTF-8. A record begins with its length in 2 bytes, so that a later version can append
+fields that this one skips. The cluster tag keeps the agents of several clusters on one network apart. The signature
+is HMAC-SHA-256 over everything before it, cut to 16 bytes. With a key nothing without a valid signature passes.
+
+Replay: a repeated message changes nothing, because a record is believed only if its incarnation or its stamp is newer
+than what is known (membership.py), and an answer only if its sequence number is awaited (detector.py).
+"""
+import hmac
+import struct
+import zlib
+from typing import NamedTuple
+
+VERSION = 1
+SIGNATURE_BYTES = 16
+DATAGRAM_BYTES_MAX = 1200  # fits every path MTU that IPv6 allows
+NAME_BYTES_MAX = 63
+REASON_BYTES_MAX = 60
+RECORDS_MAX = 255
+OVERHEAD_BYTES = 28  # of IPv4 and UDP
+
+PING, ACK, PING_REQUEST, NACK, GOSSIP, HELLO, PULL, PAGE, ECHO, ECHO_REPLY = range(1, 11)
+ALIVE, SUSPECT, DOWN, LEFT = range(4)
+NO_ORDER, DRAIN, ISOLATE = range(3)
+
+_MAGIC = b"cD"
+_HEAD = struct.Struct("!2sBBIII")
+_RECORD = struct.Struct("!IBBIH")
+
+
+class Record(NamedTuple):
+    """What one node says about one node. `reason` says why it is suspect or down; for a suspect it is the name of the
+    node that suspects."""
+    name: str
+    incarnation: int
+    status: int
+    address: tuple  # (IP address as bytes, port)
+    reason: str = ""
+    order: int = NO_ORDER
+    order_stamp: int = 0
+    order_reason: str = ""
+
+
+class Message(NamedTuple):
+    kind: int
+    sequence: int
+    sender: str
+    target: str = ""
+    number: int = 0
+    records: tuple = ()
+    padding: int = 0  # bytes that an echo carries to measure the path MTU
+
+
+class Rejected(Exception):
+    """Why a datagram did not pass the gate; the text is a short constant, for a counter."""
+
+
+def tag(cluster):
+    return zlib.crc32(cluster.encode())
+
+
+def _text(text, bytes_max):
+    data = text.encode()[:bytes_max]
+    while True:
+        try:
+            data.decode()
+            return bytes([len(data)]) + data
+        except UnicodeDecodeError:
+            data = data[:-1]  # a character was cut
+
+
+def encode_record(record):
+    address, port = record.address
+    body = b"".join((
+        _RECORD.pack(record.incarnation, record.status, record.order, record.order_stamp, port),
+        bytes([len(address)]), address, _text(record.name, NAME_BYTES_MAX), _text(record.reason, REASON_BYTES_MAX),
+        _text(record.order_reason, REASON_BYTES_MAX)))
+    return struct.pack("!H", len(body)) + body
+
+
+def encode(message, cluster_tag, key=b""):
+    data = b"".join((
+        _HEAD.pack(_MAGIC, VERSION, message.kind, cluster_tag, message.sequence, message.number),
+        _text(message.sender, NAME_BYTES_MAX), _text(message.target, NAME_BYTES_MAX), bytes([len(message.records)]),
+        *map(encode_record, message.records), bytes(message.padding)))
+    return data + sign(key, data) if key else data
+
+
+def sign(key, data):
+    return hmac.digest(key, data, "sha256")[:SIGNATURE_BYTES]
+
+
+class _Reader:
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def take(self, count):
+        if self.at + count > len(self.data):
+            raise Rejected("cut short")
+        self.at += count
+        return self.data[self.at - count:self.at]
+
+    def text(self, bytes_max):
+        length = self.take(1)[0]
+        if length > bytes_max:
+            raise Rejected("name too long")
+        try:
+            text = bytes(self.take(length)).decode()
+        except UnicodeDecodeError as error:
+            raise Rejected("name is no UTF-8") from error
+        if not text.isprintable():
+            raise Rejected("name has control characters")
+        return text
+
+
+def _decode_record(data):
+    reader = _Reader(data)
+    incarnation, status, order, stamp, port = _RECORD.unpack(reader.take(_RECORD.size))
+    if status > LEFT or order > ISOLATE:
+        raise Rejected("unknown status")
+    length = reader.take(1)[0]
+    if length not in (4, 16):
+        raise Rejected("no IP address")
+    address = bytes(reader.take(length)), port
+    name = reader.text(NAME_BYTES_MAX)
+    if not name:
+        raise Rejected("node without a name")
+    return Record(name, incarnation, status, address, reader.text(REASON_BYTES_MAX), order, stamp,
+                  reader.text(REASON_BYTES_MAX))
+
+
+def decode(data, cluster_tag, key=b""):
+    """The message in a datagram; Rejected with the reason if it does not pass."""
+    if len(data) < _HEAD.size or data[:2] != _MAGIC:
+        raise Rejected("not of an agent")
+    if key:
+        if len(data) < _HEAD.size + SIGNATURE_BYTES:
+            raise Rejected("no signature")
+        signed, signature = data[:-SIGNATURE_BYTES], data[-SIGNATURE_BYTES:]
+        if not hmac.compare_digest(sign(key, signed), bytes(signature)):
+            raise Rejected("wrong signature")
+        data = signed
+    _, version, kind, said_tag, sequence, number = _HEAD.unpack_from(data)
+    if version != VERSION:
+        raise Rejected("another version")
+    if said_tag != cluster_tag:
+        raise Rejected("another cluster")
+    if not PING <= kind <= ECHO_REPLY:
+        raise Rejected("unknown kind")
+    reader = _Reader(memoryview(data))
+    reader.at = _HEAD.size
+    sender, target = reader.text(NAME_BYTES_MAX), reader.text(NAME_BYTES_MAX)
+    if not sender:
+        raise Rejected("node without a name")
+    records = []
+    for _ in range(reader.take(1)[0]):
+        records.append(_decode_record(reader.take(struct.unpack("!H", reader.take(2))[0])))
+    return Message(kind, sequence, sender, target, number, tuple(records), len(data) - reader.at)
+
+
+def fitting(records, bytes_max=DATAGRAM_BYTES_MAX - 200):
+    """As many of the records, from the first on, as one datagram holds."""
+    taken, size = [], 0
+    for record in records:
+        size += len(encode_record(record))
+        if size > bytes_max or len(taken) == RECORDS_MAX:
+            break
+        taken.append(record)
+    return tuple(taken)

@@ -1,0 +1,105 @@
+"""Options of clusterd, from the command line and from files of options."""
+import argparse
+import ipaddress
+import os
+import socket
+
+from .errors import AgentError
+from .protocol.wire import NAME_BYTES_MAX
+
+_EPILOG = """\
+examples:
+  clusterd                                    finds the others by multicast; page at https://localhost:7443/
+  clusterd --key-file /etc/clusterd.key       the same, signed: only nodes with this key belong to the cluster
+  clusterd --group none --peers node1,node2   without multicast
+  clusterd @/etc/clusterd.conf                options from a file, one a line
+
+Nothing in the provider needs an agent. What it shows: cluster-status, the page, /metrics beside it."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line; in files of options # begins a comment, and a line has an option and its value."""
+
+    def error(self, message):
+        self.exit(2, f"clusterd: {message} (see clusterd --help)\n")
+
+    def convert_arg_line_to_args(self, arg_line):
+        line = arg_line.partition("#")[0].strip()
+        if not line:
+            return []
+        option, _, value = line.partition("=" if "=" in line else " ")
+        option = option.strip() if option.startswith("-") else "--" + option.strip()
+        return [option, value.strip()] if value.strip() else [option]
+
+
+def _words(text):
+    return [word for word in text.replace(",", " ").split() if word]
+
+
+def _parser():
+    parser = _Parser(prog="clusterd", description="The agent of a node: it knows the other nodes, measures the links to "
+                     "them, and shows both on a page and to cluster-status.", epilog=_EPILOG, fromfile_prefix_chars="@",
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--cluster", metavar="NAME", default="default", help="agents of other clusters are not heard (default: %(default)s)")
+    add("--name", metavar="NAME", default=socket.gethostname().partition(".")[0], help="of this node (default: its host name)")
+    add("--interfaces", metavar="LIST", type=_words, default=[],
+        help="rails, in this order (default: every Ethernet interface with an IPv4 address)")
+    add("--port", metavar="N", type=int, default=7947, help="UDP and TCP, the same on all nodes (default: %(default)s)")
+    add("--group", metavar="ADDRESS", default="239.255.79.47",
+        help="multicast group by which nodes find each other, or none (default: %(default)s)")
+    add("--peers", metavar="LIST", type=_words, default=[], help="nodes to say hello to, by name or address")
+    add("--key-file", metavar="FILE", default=os.environ.get("FI_CLUSTER_KEY_FILE", ""),
+        help="key of the cluster, readable by root only (default: $FI_CLUSTER_KEY_FILE; without one nothing is signed)")
+    add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")
+    add("--page", metavar="ADDRESS:PORT", default="127.0.0.1:7443",
+        help="where the page is, :7443 for all addresses, or none (default: %(default)s)")
+    add("--page-fd", metavar="N", type=int, help="a listening socket for the page that this process inherits")
+    add("--page-url", metavar="URL", default="", help="by which the page is reached, for the links that are printed")
+    add("--certificate", metavar="FILE", default="", help="of the page (default: one made in --state)")
+    add("--certificate-key", metavar="FILE", default="", help="its key")
+    add("--state", metavar="DIR", default="/var/lib/clusterd", help="what is kept: certificate, jobs (default: %(default)s)")
+    add("--operate", metavar="LIST", type=_words, default=["root", "@cluster-operate"],
+        help="users and @groups that may drain and isolate (default: root @cluster-operate)")
+    add("--submit", metavar="LIST", type=_words, default=["@cluster-submit"],
+        help="users and @groups that may run jobs (default: @cluster-submit)")
+    add("--look", metavar="LIST", type=_words, default=["*"], help="users and @groups that may look (default: *, every account)")
+    add("--jobs", choices=("auto", "slurm", "mpirun", "none"), default="auto",
+        help="what runs jobs (default: slurm where sbatch is installed, else mpirun if there is a key)")
+    add("--provider", metavar="DIR", default="", help="where libcluster-fi.so is, for jobs (default: where libfabric looks)")
+    add("--cluster-info", metavar="FILE", default="", help=argparse.SUPPRESS)
+    return parser
+
+
+def _page_address(text):
+    host, _, port = text.rpartition(":")
+    try:
+        return (host.strip("[]") or "0.0.0.0", int(port))
+    except ValueError as error:
+        raise AgentError(f"--page {text}: ADDRESS:PORT is expected, such as 127.0.0.1:7443") from error
+
+
+def _resolved(name):
+    try:
+        return socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0]
+    except OSError as error:
+        raise AgentError(f"--peers: {name} has no address") from error
+
+
+def read(arguments):
+    settings = _parser().parse_args(arguments)
+    if not settings.name or len(settings.name.encode()) > NAME_BYTES_MAX or not settings.name.isprintable():
+        raise AgentError(f"--name: 1 to {NAME_BYTES_MAX} bytes that can be printed")
+    if not 0 < settings.port < 65536:
+        raise AgentError(f"--port {settings.port}: 1 to 65535")
+    settings.group = "" if settings.group == "none" else settings.group
+    try:
+        if settings.group and not ipaddress.IPv4Address(settings.group).is_multicast:
+            raise AgentError(f"--group {settings.group}: no multicast address (224.0.0.0 to 239.255.255.255)")
+    except ipaddress.AddressValueError as error:
+        raise AgentError(f"--group {settings.group}: no IPv4 address") from error
+    settings.page = None if settings.page == "none" and settings.page_fd is None else settings.page
+    if settings.page and settings.page_fd is None:
+        settings.page = _page_address(settings.page)
+    settings.peers = [_resolved(name) for name in settings.peers]
+    return settings

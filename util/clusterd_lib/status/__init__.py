@@ -1,0 +1,7 @@
+"""cluster-status: what an agent knows, as text, JSON, or a picture.
+
+cli       options
+text      tables for a terminal
+matrix    links as one matrix a rail
+topology  nodes and rails as SVG, for --map and for the page
+"""

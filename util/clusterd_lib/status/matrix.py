@@ -1,0 +1,45 @@
+"""Links as one matrix a rail, and one word for how good a link is."""
+LOSS_BAD = 0.01
+
+GOOD, LOSSY, DOWN, NONE = "good", "lossy", "down", "none"
+
+
+def quality(link):
+    if link is None or link["state"] == "unknown":
+        return NONE
+    if link["state"] == "down":
+        return DOWN
+    return LOSSY if link["loss"] > LOSS_BAD or 0 < link["path_mtu"] < link["mtu"] else GOOD
+
+
+def of_links(links):
+    """rail -> {(from, peer): link}"""
+    rails = {}
+    for link in links:
+        rails.setdefault(link["rail"], {})[link["from"], link["peer"]] = link
+    return dict(sorted(rails.items()))
+
+
+def of_node(links, name, rail):
+    """How good the connection of a node to a rail is: down only if no link over it is up."""
+    qualities = [quality(link) for link in links if link["rail"] == rail and name in (link["from"], link["peer"])]
+    qualities = [found for found in qualities if found != NONE]
+    if not qualities:
+        return NONE
+    if all(found == DOWN for found in qualities):
+        return DOWN
+    return GOOD if all(found == GOOD for found in qualities) else LOSSY
+
+
+def duration(seconds):
+    """A time in words of two letters at most: 350us, 1.2ms."""
+    if not seconds:
+        return "-"
+    return f"{seconds * 1e6:.0f}us" if seconds < 1e-3 else f"{seconds * 1e3:.1f}ms"
+
+
+def ago(seconds):
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(0, seconds):.0f} s"

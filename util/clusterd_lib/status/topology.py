@@ -1,0 +1,73 @@
+"""Nodes and rails as SVG: rails are bars, nodes stand above and below, a line leads from a node to each of its rails.
+
+State is shown by colour and by a word or the kind of line, for those that do not see colours. Large clusters are drawn
+as a field of squares, each with its name as a title.
+"""
+from xml.sax.saxutils import escape, quoteattr
+
+from . import matrix
+
+LINES_NODES_MAX = 64
+_STATE = {"up": "#1a7f37", "returned": "#0969da", "suspect": "#b35900", "isolated": "#8250df", "down": "#cf222e"}
+_LINE = {matrix.GOOD: ("#1a7f37", ""), matrix.LOSSY: ("#b35900", "6 3"), matrix.DOWN: ("#cf222e", "2 4"), matrix.NONE: ("#8c959f", "1 3")}
+_FONT = "font-family='system-ui, sans-serif'"
+_WIDTH, _HEIGHT, _GAP, _RAIL_GAP = 104, 44, 12, 34
+
+
+def draw(status):
+    nodes, links = status["nodes"], status["links"]
+    rails = max((len(node["rails"]) for node in nodes), default=0)
+    if len(nodes) > LINES_NODES_MAX:
+        return _field(nodes)
+    columns = max(2, (len(nodes) + 1) // 2)
+    width = columns * (_WIDTH + _GAP) + 80
+    top, middle = 16, 16 + _HEIGHT + 28
+    bottom = middle + rails * _RAIL_GAP + 20
+    shapes = []
+    for rail in range(rails):
+        y = middle + rail * _RAIL_GAP
+        shapes.append(f"<rect x='70' y='{y}' width='{width - 80}' height='8' rx='4' fill='#57606a'/>"
+                      f"<text x='8' y='{y + 9}' font-size='13' fill='currentColor'>rail {rail}</text>")
+    for number, node in enumerate(nodes):
+        x = 76 + number // 2 * (_WIDTH + _GAP)
+        y = top if number % 2 == 0 else bottom
+        shapes += _lines(node, links, rails, x, y, middle, number % 2 == 0)
+        shapes.append(_box(node, x, y))
+    return _svg(width, bottom + _HEIGHT + 12, f"{len(nodes)} nodes on {rails} rails", shapes)
+
+
+def _lines(node, links, rails, x, y, middle, above):
+    for rail in range(min(rails, len(node["rails"])) if node["state"] != "down" else rails):
+        quality = matrix.DOWN if node["state"] == "down" else matrix.of_node(links, node["name"], rail)
+        colour, dashes = _LINE[quality]
+        end = x + 18 + rail * (_WIDTH - 36) / max(1, rails - 1) if rails > 1 else x + _WIDTH / 2
+        bar = middle + rail * _RAIL_GAP + (0 if above else 8)
+        yield (f"<line x1='{end:.0f}' y1='{y + _HEIGHT if above else y}' x2='{end:.0f}' y2='{bar}' stroke='{colour}' "
+               f"stroke-width='3' stroke-dasharray='{dashes}'><title>{escape(node['name'])} rail {rail}: {quality}</title></line>")
+        if quality != matrix.DOWN:
+            yield f"<circle cx='{end:.0f}' cy='{bar + (4 if above else -4)}' r='5' fill='{colour}'/>"
+
+
+def _box(node, x, y):
+    colour = _STATE.get(node["state"], "#57606a")
+    words = node["state"] if not node["order"] or node["order"] == node["state"] else f"{node['state']}, {node['order']}"
+    label = quoteattr(f"{node['name']}: {words}")
+    name = node["name"] if len(node["name"]) <= 13 else node["name"][:12] + "\u2026"
+    return (f"<g role='img' aria-label={label}><rect x='{x}' y='{y}' width='{_WIDTH}' height='{_HEIGHT}' rx='6' fill='{colour}'/>"
+            f"<text x='{x + 9}' y='{y + 19}' font-size='14' font-weight='600' fill='#fff'>{escape(name)}</text>"
+            f"<text x='{x + 9}' y='{y + 36}' font-size='12' fill='#fff'>{escape(words)}</text></g>")
+
+
+def _field(nodes):
+    columns, side = 40, 22
+    shapes = []
+    for number, node in enumerate(nodes):
+        x, y = 10 + number % columns * side, 10 + number // columns * side
+        shapes.append(f"<rect x='{x}' y='{y}' width='{side - 3}' height='{side - 3}' rx='3' "
+                      f"fill='{_STATE.get(node['state'], '#57606a')}'><title>{escape(node['name'])}: {node['state']}</title></rect>")
+    return _svg(20 + columns * side, 20 + (len(nodes) + columns - 1) // columns * side, f"{len(nodes)} nodes", shapes)
+
+
+def _svg(width, height, title, shapes):
+    return (f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' role='group' {_FONT} "
+            f"aria-label={quoteattr(title)}><title>{escape(title)}</title>" + "".join(shapes) + "</svg>\n")

@@ -1,0 +1,127 @@
+"""What this node measures, and what others say of themselves: cards, links, wrong hellos, findings, load.
+
+A card is a node's name, its rails and its port. It is fetched when a node is first seen or is back, and again now and
+then, so that a changed MTU is noticed.
+"""
+import asyncio
+import time
+
+from .errors import AgentError
+from .measure import findings, rails
+from .measure.clock import ClockWatch
+from .measure.links import LinkMonitor
+from .measure.load import Load
+from .protocol import wire
+
+CARD_SECONDS = 60.0
+SAMPLE_SECONDS = 2.0
+HEARD_SECONDS = 3600
+
+
+def clocks():
+    return time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Survey:
+    def __init__(self, settings, key, transport, history, ask):
+        self._settings, self._key, self._transport, self._history, self._ask = settings, key, transport, history, ask
+        self.monitor = LinkMonitor(self._send_echo, self._link_changed)
+        self.load = Load()
+        self.rails, self.cards = [], {}
+        self._heard = {}  # (peer, its rail) -> {rail of this node: when}
+        self._fetching = set()
+        self._known_findings = set()
+        self._clock = ClockWatch(*clocks())
+
+    def open(self):
+        self.rails = rails.read(self._settings.interfaces)
+        self._transport.open(self.rails)
+
+    def card(self):
+        return {"name": self._settings.name, "port": self._settings.port, "rails": self.rails}
+
+    def _send_echo(self, rail, address, sequence, size):
+        self._transport.send_echo(rail, address, wire.Message(wire.ECHO, sequence, self._settings.name, "", rail), size)
+
+    def _link_changed(self, link, old):
+        if old != "unknown":
+            self._history.add("link", link.peer, f"rail {link.rail} to {link.peer} is {link.state}")
+
+    def on_hello(self, message, rail, now):
+        if rail is not None:
+            self._heard.setdefault((message.sender, message.number), {})[rail] = now
+
+    def on_echo(self, message, address, rail):
+        self._transport.answer_echo(rail, address, wire.Message(
+            wire.ECHO_REPLY, message.sequence, self._settings.name, "", message.number))
+
+    async def fetch_card(self, name, address):
+        """Asks a node what its rails are, once at a time; a node that does not answer is asked again later."""
+        if name in self._fetching:
+            return
+        self._fetching.add(name)
+        try:
+            card = await self._ask(address, self._settings.port, self._key, "card", seconds=3)
+            self.set_card(name, card)
+        except (AgentError, KeyError, TypeError):
+            pass  # it is asked again as long as it has no card
+        finally:
+            self._fetching.discard(name)
+
+    def set_card(self, name, card):
+        self.cards[name] = card
+        self._transport.names_of = {
+            (entry["rails"][0]["address"], entry["port"]): peer for peer, entry in self.cards.items() if entry["rails"]}
+        self.monitor.set_peer(name, [
+            (number, entry["address"], card["port"], min(entry["mtu"], self.rails[number]["mtu"]))
+            for number, entry in enumerate(card["rails"][:len(self.rails)])], time.monotonic())
+
+    def forget(self, name):
+        """A node is down: its links are not measured."""
+        self.cards.pop(name, None)
+        self.monitor.set_peer(name, [], time.monotonic())
+
+    def links(self):
+        return [link.describe() for link in self.monitor.links.values()]
+
+    def findings(self):
+        me = self.card()
+        now = time.monotonic()
+        heard = {pair: [rail for rail, at in where.items() if now - at < HEARD_SECONDS] for pair, where in self._heard.items()}
+        found = findings.of_cards([me, *self.cards.values()]) + findings.of_hellos(me, self.cards, heard) + \
+            findings.of_links(self.links())
+        if self._transport.refused["another version"]:
+            found.append({"node": self._settings.name, "rail": None, "kind": "version",
+                          "text": "an agent of another version is heard: install the same on all nodes"})
+        return found
+
+    def _tell_new_findings(self):
+        present = {(entry["node"], entry["text"]) for entry in self.findings()}
+        for node, text in sorted(present - self._known_findings):
+            self._history.add("finding", node, text)
+        self._known_findings = present
+
+    async def run(self, living):
+        """`living()` gives (name, address as text) of each node that is not down."""
+        turn = 0
+        while True:
+            await asyncio.sleep(SAMPLE_SECONDS)
+            turn += 1
+            self.load.take(time.time(), [rail["device"] for rail in self.rails])
+            jumped = self._clock.look(*clocks())
+            if jumped:
+                self._history.add("clock", self._settings.name, jumped)
+            now = rails.read(self._settings.interfaces)
+            if now != self.rails:
+                moved = [(rail["device"], rail["address"]) for rail in now] != [
+                    (rail["device"], rail["address"]) for rail in self.rails]
+                self.rails = now
+                if moved:
+                    self._transport.open(now)
+            nodes = living()
+            refresh = turn % max(1, round(CARD_SECONDS * max(1.0, len(nodes) / 100) / SAMPLE_SECONDS)) == 0
+            for name, address in nodes:
+                if refresh or name not in self.cards:
+                    await self.fetch_card(name, address)
+            if turn % 5 == 0:
+                self._tell_new_findings()

@@ -1,0 +1,143 @@
+"""An agent (clusterd) in every node of a cluster, and its page on the loopback interface of this machine.
+
+The listening socket of each page is made here, outside of the nodes, and handed to the agent: so a browser of this
+machine reaches the page though no link leads into the nodes. All agents of a cluster share a key that is made for it.
+"""
+import contextlib
+import os
+import secrets
+import select
+import signal
+import socket
+import subprocess
+
+from cluster_lib import build
+
+from . import namespaces, processes, state
+from .errors import VclusterError
+
+FIRST_PORT, PORTS = 7443, 1000
+_SYSTEM_PYTHON = "/usr/bin/python3"
+_MODULES = "psutil, starlette, uvicorn, jinja2, prometheus_client, pam, cryptography"
+_READY_SECONDS = 30
+_UTIL = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+
+
+def ensure():
+    """What agents need: Debian's Python packages, the provider and cluster-info."""
+    words = [_SYSTEM_PYTHON, "-c", f"import {_MODULES}"]
+    if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        build.packages("agent")
+    if not build.installed:
+        build.ensure("vcluster", ["cluster-fi", "cluster-info"])
+
+
+def _listening_socket(taken):
+    for port in range(FIRST_PORT, FIRST_PORT + PORTS):
+        if port in taken:
+            continue
+        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            opened.bind(("127.0.0.1", port))
+        except OSError:
+            opened.close()
+            continue
+        opened.listen(64)
+        return opened, port
+    raise VclusterError(f"no free port for a page in {FIRST_PORT} to {FIRST_PORT + PORTS - 1}")
+
+
+def _directory(record):
+    return os.path.join(state.directory(record["name"]), "agents")
+
+
+def _key_file(record):
+    path = os.path.join(_directory(record), "key")
+    if not os.path.exists(path):
+        os.makedirs(_directory(record), mode=0o711, exist_ok=True)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(32) + "\n")
+    return path
+
+
+def _command(record, holder, descriptor, port):
+    words = [_SYSTEM_PYTHON, "-B", os.path.join(_UTIL, "clusterd"), "--cluster", record["name"], "--name", holder["label"],
+             "--key-file", _key_file(record), "--page-fd", str(descriptor), "--page-url", f"https://127.0.0.1:{port}/",
+             "--state", os.path.join(_directory(record), holder["label"])]
+    if not build.installed:
+        words += ["--cluster-info", build.path("cluster-info")]
+        words += ["--provider", os.path.dirname(build.path("cluster-fi"))]
+    return words + record.get("agent_options", [])
+
+
+def start(record, holder):
+    """Starts the agent of a node and waits until it serves."""
+    agents = record.setdefault("agents", {})
+    if is_running(record, holder):
+        raise VclusterError(f"the agent of {holder['label']} is running already")
+    before = agents.get(holder["label"], {}).get("port")
+    taken = {entry["port"] for label, entry in agents.items() if label != holder["label"] and entry["port"] != before}
+    opened, port = _listening_socket(taken)
+    log = os.path.join(_directory(record), holder["label"] + ".log")
+    with opened, open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as errors:
+        process = subprocess.Popen(
+            _command(record, holder, opened.fileno(), port), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            env=state.environment(record, holder), pass_fds=[opened.fileno()], start_new_session=True,
+            preexec_fn=lambda: namespaces.enter(holder))
+    readable, _, _ = select.select([process.stdout], [], [], _READY_SECONDS)
+    said = os.read(process.stdout.fileno(), 4096) if readable else b""
+    process.stdout.close()
+    if not said:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        with open(log, encoding="utf-8", errors="replace") as file:
+            lines = file.read().strip().splitlines()
+        raise VclusterError(f"the agent of {holder['label']} does not start: {lines[-1] if lines else 'no answer'} ({log})")
+    agents[holder["label"]] = {"pid": process.pid, "start": processes.start_time(process.pid), "port": port}
+    state.save(record)
+
+
+def start_all(record, options=()):
+    record["agent_options"] = list(options)
+    _key_file(record)
+    for holder in record["nodes"]:
+        start(record, holder)
+
+
+def is_running(record, holder):
+    entry = record.get("agents", {}).get(holder["label"])
+    return bool(entry) and processes.start_time(entry["pid"]) == entry["start"] and not processes.is_zombie(entry["pid"])
+
+
+def stop(record, holder, number=signal.SIGTERM):
+    """Ends the agent of a node: with SIGKILL its node looks dead to the others."""
+    if not is_running(record, holder):
+        raise VclusterError(f"no agent is running in {holder['label']}")
+    handle = os.pidfd_open(record["agents"][holder["label"]]["pid"])
+    signal.pidfd_send_signal(handle, number)
+    left = processes.wait_all([handle], _READY_SECONDS)
+    os.close(handle)
+    if left:
+        raise VclusterError(f"the agent of {holder['label']} does not end")
+
+
+def describe(record):
+    """A line for each node with an agent."""
+    lines = []
+    for holder in record["nodes"]:
+        entry = record.get("agents", {}).get(holder["label"])
+        if entry:
+            what = f"https://127.0.0.1:{entry['port']}/" if is_running(record, holder) else "not running"
+            lines.append(f"{holder['label']}: {what}")
+    return lines
+
+
+def login(record, holder):
+    """The page's address with a login for one use."""
+    result = subprocess.run(
+        [_SYSTEM_PYTHON, "-B", os.path.join(_UTIL, "cluster-status"), "--page"], capture_output=True, text=True, check=False,
+        preexec_fn=lambda: namespaces.enter(holder))
+    if result.returncode != 0:
+        raise VclusterError(result.stderr.strip().removeprefix("cluster-status: "))
+    return result.stdout.strip()

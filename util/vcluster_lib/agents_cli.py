@@ -1,0 +1,35 @@
+"""The command `vcluster agents`."""
+import signal
+
+from . import agents, state
+
+
+def add_parser(commands, with_name):
+    parser = with_name(commands.add_parser(
+        "agents", help="start, stop and show the agents of the nodes",
+        description="Without options: shows the agents and the addresses of their pages, with a login for one use."))
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--start", metavar="NODE", help="start the agent of a node, or of `all`")
+    which.add_argument("--stop", metavar="NODE", help="stop it in order")
+    which.add_argument("--kill", metavar="NODE", help="kill it: to the others the node looks dead")
+
+
+def run(record, options):
+    if options.start == "all":
+        agents.ensure()
+        agents.start_all(record)
+    elif options.start:
+        agents.ensure()
+        agents.start(record, state.node(record, options.start))
+    elif options.stop:
+        agents.stop(record, state.node(record, options.stop))
+    elif options.kill:
+        agents.stop(record, state.node(record, options.kill), signal.SIGKILL)
+    else:
+        show(record)
+    return 0
+
+
+def show(record):
+    lines = agents.describe(record)
+    print("\n".join(lines) if lines else "no agents: vcluster agents --start all, or vcluster up --agents")
