@@ -20,7 +20,7 @@ void PollBackoff::check(std::uint32_t reads) {
     return;
   }
   spun_.store(spun + passed, std::memory_order_relaxed);
-  if (spun + passed >= kTicksBeforeSleep) return rest();
+  if (spun + passed >= kTicksBeforeSleep) return spun_long();
   const std::uint32_t interval = yield_interval_.load(std::memory_order_relaxed);
   if (reads % interval != 0) return;
   yield_interval_.store(next_yield_interval(interval, platform_.yield_processor()),
@@ -28,8 +28,10 @@ void PollBackoff::check(std::uint32_t reads) {
   checked_at_.store(platform_.clock().ticks(), std::memory_order_relaxed);
 }
 
-void PollBackoff::rest() {
-  platform_.sleep_shortest();
+/// Where a yield has shown others, or the kernel counts them, they may be starving.
+void PollBackoff::spun_long() {
+  const bool shared = yield_interval_.load(std::memory_order_relaxed) == kYieldIntervalMin;
+  if (shared || platform_.processors_crowded()) platform_.sleep_shortest();
   spun_.store(0, std::memory_order_relaxed);
   checked_at_.store(platform_.clock().ticks(), std::memory_order_relaxed);
 }

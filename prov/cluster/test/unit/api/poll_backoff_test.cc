@@ -58,6 +58,7 @@ class PollBackoffTest : public ::testing::Test {
 
 TEST_F(PollBackoffTest, NeverWaitsForAProgramThatWorksBetweenItsReads) {
   platform.others_run = 50us;
+  platform.crowded = true;
   for (const Duration work : {Duration(5us), Duration(20us), Duration(1ms)}) work_and_read(20000, work);
   EXPECT_EQ(platform.sleeps, 0);
   EXPECT_EQ(platform.yields, 0);
@@ -73,6 +74,7 @@ TEST_F(PollBackoffTest, NeverWaitsBetweenShortBurstsOfReads) {
 }
 
 TEST_F(PollBackoffTest, OneGapStartsAfresh) {
+  platform.crowded = true;
   spin(5000);  // a millisecond: the next check would sleep
   const int yields = platform.yields;
   ASSERT_EQ(platform.sleeps, 0);
@@ -82,7 +84,15 @@ TEST_F(PollBackoffTest, OneGapStartsAfresh) {
   EXPECT_LE(platform.yields, 2 * yields);
 }
 
-TEST_F(PollBackoffTest, UnbrokenSpinningSleepsAboutOnceAMillisecond) {
+TEST_F(PollBackoffTest, UnbrokenSpinningNeverSleepsWhereEveryThreadHasAProcessor) {
+  spin(500000);  // 100 ms
+  EXPECT_EQ(platform.sleeps, 0);
+  EXPECT_GT(platform.yields, 0);
+  EXPECT_LE(platform.crowd_checks, 100);  // the kernel is asked once a millisecond
+}
+
+TEST_F(PollBackoffTest, UnbrokenSpinningOnCrowdedProcessorsSleepsAboutOnceAMillisecond) {
+  platform.crowded = true;
   spin(50000);  // 10 ms
   EXPECT_GE(platform.sleeps, 3);
   EXPECT_LE(platform.sleeps, 10);
@@ -90,6 +100,7 @@ TEST_F(PollBackoffTest, UnbrokenSpinningSleepsAboutOnceAMillisecond) {
 
 // Open MPI yields between its reads on an oversubscribed machine, and others run for some microseconds.
 TEST_F(PollBackoffTest, SpinningThatIsInterruptedNowAndThenSleepsAsWell) {
+  platform.crowded = true;
   for (int i = 0; i < 250; ++i) {  // 10 ms, of which one is gaps
     spin(180);
     platform.clock().advance(20us);
@@ -97,7 +108,15 @@ TEST_F(PollBackoffTest, SpinningThatIsInterruptedNowAndThenSleepsAsWell) {
   EXPECT_GE(platform.sleeps, 2);
 }
 
+// Two threads on one processor of many: the kernel counts no crowd.
+TEST_F(PollBackoffTest, SpinningSleepsWhereYieldsShowOthers) {
+  platform.others_run = 20us;
+  spin(50000);
+  EXPECT_GE(platform.sleeps, 3);
+}
+
 TEST_F(PollBackoffTest, NeverSleepsWhereTheGapsAreLongerThanTheSpinning) {
+  platform.crowded = true;
   for (int i = 0; i < 1000; ++i) {
     spin(180);
     platform.clock().advance(50us);
@@ -122,6 +141,7 @@ TEST_F(PollBackoffTest, UnbrokenSpinningYieldsRarelyWhereOthersCompute) {
 }
 
 TEST_F(PollBackoffTest, AnEventEndsTheSpinning) {
+  platform.crowded = true;
   for (int event = 0; event < 1000; ++event) {
     spin(static_cast<int>(PollBackoff::kYieldIntervalMin) - 1);
     backoff.record_event();
@@ -152,15 +172,49 @@ class NonBlockingReadTest : public PairTest {
 };
 
 TEST_F(NonBlockingReadTest, AProgramThatWorksBetweenItsReadsIsNotDelayed) {
+  platform.crowded = true;
   for (const int kind : {0, 1, 2}) {
     for (int i = 0; i < 5000; ++i) {
-      platform.clock().advance(10us);
+      platform.clock().advance(Duration(20us) + i % 5 * 20us);
       read(kind);
       if (i % 2 == 0) read(kind);
     }
   }
   EXPECT_EQ(platform.sleeps, 0);
   EXPECT_EQ(platform.yields, 0);
+}
+
+TEST_F(NonBlockingReadTest, AProgramThatPostsBetweenItsReadsIsNotDelayed) {
+  platform.crowded = true;
+  for (int i = 0; i < 3000; ++i) {
+    platform.clock().advance(20us);
+    std::uint64_t word = static_cast<std::uint64_t>(i);
+    while (fi_tinject(left.endpoint, &word, sizeof word, to_right, 7) == -FI_EAGAIN) read(2);
+    for (const int kind : {0, 1, 2}) read(kind);
+  }
+  EXPECT_EQ(platform.sleeps, 0);
+}
+
+// As MPI libraries do: each turn of a ping-pong looks at a queue and at a counter that never moves.
+TEST_F(NonBlockingReadTest, APingPongThatReadsAnIdleCounterIsNotDelayed) {
+  platform.crowded = true;
+  for (int round = 0; round < 3000; ++round) {
+    std::uint64_t word = static_cast<std::uint64_t>(round);
+    ASSERT_EQ(fi_trecv(right.endpoint, &word, sizeof word, nullptr, FI_ADDR_UNSPEC, 7, 0, &word), 0);
+    ASSERT_EQ(fi_tinject(left.endpoint, &word, sizeof word, to_right, 7), 0);
+    fi_cq_tagged_entry entry{};
+    while (fi_cq_read(right.receives, &entry, 1) == -FI_EAGAIN) {
+      read(0);
+      read(2);
+    }
+    platform.clock().advance(5us);
+  }
+  EXPECT_EQ(platform.sleeps, 0);
+}
+
+TEST_F(NonBlockingReadTest, SpinningOnAQueueACounterAndMemoryNeverSleepsOnProcessorsOfOnesOwn) {
+  for (int i = 0; i < 100000; ++i) read(i % 3);
+  EXPECT_EQ(platform.sleeps, 0);
 }
 
 TEST_F(NonBlockingReadTest, UnbrokenSpinningGivesTheProcessorAway) {
