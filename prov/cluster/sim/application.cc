@@ -82,7 +82,7 @@ HostNumber Application::destination() {
 /// Starts a message, a remote read or write, or an atomic operation; false if that is not possible now.
 bool Application::start_operation() {
   bool started = false;
-  if (random_.chance(env_.plan.atomics)) {
+  if (random_.chance(env_.plan.atomics.share)) {
     started = atomics_.start_operation(destination());
   } else if (random_.chance(env_.plan.remote)) {
     started = rma_.start_operation(destination());

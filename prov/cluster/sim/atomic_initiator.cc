@@ -34,7 +34,7 @@ void store_elements(const std::vector<std::uint64_t>& values, std::size_t size, 
 AtomicInitiator::AtomicInitiator(const ApplicationEnvironment& environment, SeededRandom random,
                                  Quarantine& quarantine)
     : env_(environment), random_(random), quarantine_(quarantine) {
-  if (env_.plan.atomics == 0) return;
+  if (env_.plan.atomics.share == 0) return;
   AtomicRegion& region = env_.atomics.register_region(
       {.host = env_.self,
        .incarnation = env_.incarnation,
@@ -59,7 +59,8 @@ AtomicOperation AtomicInitiator::draw_operation(HostNumber to, AtomicRegion& reg
   shape.region = &region;
   shape.fenced = random_.chance(env_.plan.fenced);
   AtomicAccess& access = shape.access;
-  access.row = random_.below(region.rows());
+  const bool mixed = random_.chance(env_.plan.atomics.mixed_words);
+  access.row = mixed ? random_.between(region.mixed_from(), region.rows() - 1) : random_.below(region.mixed_from());
   access.first = random_.chance(800'000) ? random_.below(kHotWords) : random_.below(AtomicRegion::kRowWords);
   access.count = random_.chance(700'000) ? 1 : random_.between(1, AtomicRegion::kRowWords - access.first);
   while (!region.has_space(access.row, access.first, access.count) &&
@@ -67,19 +68,29 @@ AtomicOperation AtomicInitiator::draw_operation(HostNumber to, AtomicRegion& reg
     ++access.first;  // the words before are used up
     access.count = 1;
   }
+  const bool used_up = !region.has_space(access.row, access.first, access.count);
+  if (used_up && region.is_mixed(access.row)) access.row = 0;  // where reads leave no record
   const bool reads = random_.chance(200'000) || !region.has_space(access.row, access.first, access.count);
-  const bool digits = region.has_digits(access.row);
   access.code.type = region.type_of(access.row);
   access.code.fetch = random_.chance(600'000);
-  access.code.op = digits                         ? region.digit_op(access.row)
-                   : random_.chance(kMillion / 2) ? AtomicOp::write
-                                                  : AtomicOp::cswap;
+  access.code.op = draw_op(region, access.row);
   if (reads) access.code.op = AtomicOp::read;
   if (reads || access.code.compares()) access.code.fetch = true;
   if (access.code.compares()) access.comparands = draw_comparands(access, region);
   shape.forbidden = random_.chance(env_.plan.forbidden);
   shape.reported = access.code.fetch || shape.forbidden || !random_.chance(env_.plan.unreported);
   return shape;
+}
+
+AtomicOp AtomicInitiator::draw_op(const AtomicRegion& region, std::size_t row) {
+  constexpr std::array kAll{AtomicOp::sum,      AtomicOp::sum,      AtomicOp::write,    AtomicOp::write,
+                            AtomicOp::cswap,    AtomicOp::cswap,    AtomicOp::bxor,     AtomicOp::bor,
+                            AtomicOp::band,     AtomicOp::min,      AtomicOp::max,      AtomicOp::mswap,
+                            AtomicOp::cswap_ne, AtomicOp::cswap_le, AtomicOp::cswap_lt, AtomicOp::cswap_ge,
+                            AtomicOp::cswap_gt};
+  if (region.is_mixed(row)) return random_.pick(kAll);
+  if (region.has_digits(row)) return region.digit_op(row);
+  return random_.chance(kMillion / 2) ? AtomicOp::write : AtomicOp::cswap;
 }
 
 /// Mostly what the words hold now, so that many comparisons succeed.

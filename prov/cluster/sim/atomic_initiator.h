@@ -32,6 +32,7 @@ class AtomicInitiator {
   };
 
   AtomicOperation draw_operation(HostNumber to, AtomicRegion& region);
+  wire::AtomicOp draw_op(const AtomicRegion& region, std::size_t row);
   std::vector<std::uint64_t> draw_comparands(const AtomicAccess& access, const AtomicRegion& region);
   void compose(AtomicOperation shape);
   bool post(MessageNumber number);

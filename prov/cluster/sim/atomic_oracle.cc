@@ -5,7 +5,7 @@
 namespace cluster::sim {
 namespace {
 
-using State = AtomicOperation::State;
+using AtomicState = AtomicOperation::State;
 
 /// Names the process that orders an operation.
 std::uint64_t source_of(const AtomicOperation& operation) {
@@ -45,8 +45,8 @@ bool AtomicOracle::region_gone(const AtomicOperation& operation) const {
 void AtomicOracle::incarnation_ends(HostNumber host) {
   for (AtomicOperation& operation : operations_) {
     const bool its_own = operation.from == host && operation.from_incarnation == incarnations_.of(host);
-    const bool over = operation.state == State::succeeded || operation.state == State::failed;
-    if (its_own && !over) operation.state = State::abandoned;
+    const bool over = operation.state == AtomicState::succeeded || operation.state == AtomicState::failed;
+    if (its_own && !over) operation.state = AtomicState::abandoned;
   }
 }
 
@@ -61,7 +61,7 @@ void AtomicOracle::accepted(MessageNumber number) {
   AtomicOperation& operation = this->operation(number);
   operation.started = incarnations_.begin(operation.from, operation.to);
   operation.accepted_at = ++time_;
-  operation.state = operation.reported ? State::under_way : State::unreported;
+  operation.state = operation.reported ? AtomicState::under_way : AtomicState::unreported;
   operation.region->accepted(operation.access, operation.accepted_at);
   accepted_[{operation.from, operation.to}].push_back(number);
 }
@@ -71,13 +71,13 @@ void AtomicOracle::ended(const protocol::Completion& completion, MessageNumber n
   if (number == 0 || number > operations_.size())
     throw SafetyFailure("an atomic operation ended that never was");
   AtomicOperation& operation = this->operation(number);
-  const bool expected = operation.state == State::under_way ||
-                        (operation.state == State::unreported && completion.status != Status::ok);
+  const bool expected = operation.state == AtomicState::under_way ||
+                        (operation.state == AtomicState::unreported && completion.status != Status::ok);
   if (!expected) fail(std::string("ended twice (") + describe(completion.status) + ")", operation);
   if (completion.kind != (operation.access.code.fetch ? Kind::fetch : Kind::atomic))
     fail("ended as another", operation);
   if (completion.status != Status::ok) {
-    operation.state = State::failed;
+    operation.state = AtomicState::failed;
     const bool access_refused =
         completion.status == Status::access && (operation.forbidden || region_gone(operation));
     if (!access_refused && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
@@ -86,7 +86,7 @@ void AtomicOracle::ended(const protocol::Completion& completion, MessageNumber n
     return;
   }
   if (operation.forbidden) fail("a forbidden access succeeded", operation);
-  operation.state = State::succeeded;
+  operation.state = AtomicState::succeeded;
   ++succeeded_;
   check_fence(operation);
   const AtomicRecord reader{.number = number,
@@ -103,7 +103,7 @@ void AtomicOracle::check_fence(const AtomicOperation& operation) const {
   for (const MessageNumber number : accepted_.at({operation.from, operation.to})) {
     if (number == operation.number) return;
     const AtomicOperation& before = operations_[number - 1];
-    if (before.from_incarnation == operation.from_incarnation && before.state == State::under_way) {
+    if (before.from_incarnation == operation.from_incarnation && before.state == AtomicState::under_way) {
       fail("a fence was passed by " + text(before), operation);
     }
   }
@@ -111,10 +111,10 @@ void AtomicOracle::check_fence(const AtomicOperation& operation) const {
 
 void AtomicOracle::check_complete() {
   for (const AtomicOperation& operation : operations_) {
-    if (operation.state == State::under_way) {
+    if (operation.state == AtomicState::under_way) {
       throw LivenessFailure("an atomic operation never ended: " + text(operation));
     }
-    const bool owed = operation.state == State::unreported && !operation.forbidden &&
+    const bool owed = operation.state == AtomicState::unreported && !operation.forbidden &&
                       !region_gone(operation) &&
                       !incarnations_.error_permitted(operation.from, operation.to, operation.started);
     if (owed) operation.region->expect(operation.access);
@@ -127,11 +127,17 @@ void AtomicOracle::check_complete() {
   }
 }
 
+std::uint64_t AtomicOracle::histories() const {
+  std::uint64_t count = 0;
+  for (const AtomicRegion& region : regions_) count += region.histories();
+  return count;
+}
+
 std::string AtomicOracle::unfinished() const {
   std::size_t count = 0;
   std::string shown;
   for (const AtomicOperation& operation : operations_) {
-    if (operation.state != State::under_way) continue;
+    if (operation.state != AtomicState::under_way) continue;
     if (count++ == 0) shown = "; " + text(operation);
   }
   return std::to_string(count) + " atomic operations" + shown;

@@ -60,6 +60,8 @@ class AtomicOracle {
   std::string unfinished() const;
   std::uint64_t operations() const { return operations_.size(); }
   std::uint64_t succeeded() const { return succeeded_; }
+  /// Words of which a whole history is judged (sim/word_history.h).
+  std::uint64_t histories() const;
 
  private:
   static std::string text(const AtomicOperation& operation);

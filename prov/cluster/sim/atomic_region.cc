@@ -17,13 +17,47 @@ std::uint64_t load(const std::byte* from, std::size_t size) {
   return value;
 }
 
+WordOperation::Kind kind_of(AtomicOp op) {
+  using Kind = WordOperation::Kind;
+  switch (op) {
+    case AtomicOp::min: return Kind::least;
+    case AtomicOp::max: return Kind::greatest;
+    case AtomicOp::sum: return Kind::sum;
+    case AtomicOp::bor: return Kind::bor;
+    case AtomicOp::band: return Kind::band;
+    case AtomicOp::bxor: return Kind::bxor;
+    case AtomicOp::write: return Kind::write;
+    case AtomicOp::cswap: return Kind::swap_if_equal;
+    case AtomicOp::cswap_ne: return Kind::swap_if_not_equal;
+    case AtomicOp::cswap_le: return Kind::swap_if_less_or_equal;
+    case AtomicOp::cswap_lt: return Kind::swap_if_less;
+    case AtomicOp::cswap_ge: return Kind::swap_if_greater_or_equal;
+    case AtomicOp::cswap_gt: return Kind::swap_if_greater;
+    case AtomicOp::mswap: return Kind::swap_masked;
+    default: return Kind::read;
+  }
+}
+
+/// What replaces has a value of its own; what combines is small, so that later operations still show.
+std::uint64_t operand_of(AtomicOp op, std::uint64_t number) {
+  switch (op) {
+    case AtomicOp::sum: return 1 + number % 5;
+    case AtomicOp::bor:
+    case AtomicOp::bxor: return std::uint64_t{1} << number % 8;
+    case AtomicOp::band: return ~(std::uint64_t{1} << number % 8);
+    default: return number;
+  }
+}
+
 }  // namespace
 
 AtomicRegion::AtomicRegion(const Shape& shape) : shape_(shape) {
   rows_ = {{AtomicType::uint64, DigitKind::sum},  {AtomicType::int32, DigitKind::sum},
            {AtomicType::uint64, DigitKind::bxor}, {AtomicType::uint16, DigitKind::bor},
            {AtomicType::uint64, DigitKind::band}, {AtomicType::uint64, std::nullopt},
-           {AtomicType::uint32, std::nullopt}};
+           {AtomicType::uint32, std::nullopt},    {AtomicType::uint64, std::nullopt, true},
+           {AtomicType::uint32, {}, true},        {AtomicType::uint16, {}, true},
+           {AtomicType::uint8, {}, true}};
   std::size_t bytes = 0;
   for (Row& row : rows_) {
     row.offset = bytes;
@@ -34,6 +68,8 @@ AtomicRegion::AtomicRegion(const Shape& shape) : shape_(shape) {
     const std::size_t size = size_of(row.type);
     if (row.digit_kind) {
       row.digits.assign(kRowWords, DigitHistory(*row.digit_kind, static_cast<unsigned>(8 * size)));
+    } else if (row.takes_all) {
+      row.mixed.assign(kRowWords, WordHistory(static_cast<unsigned>(8 * size)));
     } else {
       row.registers.resize(kRowWords);
     }
@@ -71,11 +107,27 @@ AtomicOp AtomicRegion::digit_op(std::size_t row) const {
 }
 
 bool AtomicRegion::has_space(std::size_t row, std::size_t first, std::size_t count) const {
-  const std::vector<DigitHistory>& digits = rows_[row].digits;
   if (first + count > kRowWords) return false;
-  return digits.empty() || std::none_of(digits.begin() + static_cast<std::ptrdiff_t>(first),
-                                        digits.begin() + static_cast<std::ptrdiff_t>(first + count),
-                                        [](const DigitHistory& digit) { return digit.full(); });
+  for (std::size_t word = first; word < first + count; ++word) {
+    if (has_digits(row) && rows_[row].digits[word].full()) return false;
+    if (is_mixed(row) && rows_[row].mixed[word].full()) return false;
+  }
+  return true;
+}
+
+std::size_t AtomicRegion::mixed_from() const {
+  std::size_t row = 0;
+  while (!is_mixed(row)) ++row;
+  return row;
+}
+
+std::size_t AtomicRegion::histories() const {
+  std::size_t count = 0;
+  for (const Row& row : rows_) {
+    count += static_cast<std::size_t>(std::count_if(row.mixed.begin(), row.mixed.end(),
+                                                    [](const WordHistory& word) { return word.size() > 1; }));
+  }
+  return count;
 }
 
 void AtomicRegion::add(AtomicAccess& access, std::uint64_t number, std::uint64_t source) {
@@ -88,6 +140,12 @@ void AtomicRegion::add(AtomicAccess& access, std::uint64_t number, std::uint64_t
       if (reads) continue;
       access.records.push_back(row.digits[word].add(number, source));
       access.operands.push_back(row.digits[word].operand(access.records.back()));
+    } else if (row.takes_all) {
+      const std::uint64_t operand = operand_of(access.code.op, number);
+      const std::uint64_t comparand = access.code.compares() ? access.comparands[i] : 0;
+      access.records.push_back(
+          row.mixed[word].add(number, source, kind_of(access.code.op), operand, comparand));
+      if (!reads) access.operands.push_back(operand);
     } else {
       const Effect effect = reads                    ? Effect::reads
                             : access.code.compares() ? Effect::writes_if_equal
@@ -102,6 +160,7 @@ void AtomicRegion::add(AtomicAccess& access, std::uint64_t number, std::uint64_t
 AtomicRecord& AtomicRegion::record(const AtomicAccess& access, std::size_t index) {
   Row& row = rows_[access.row];
   const std::size_t word = access.first + index;
+  if (row.takes_all) return row.mixed[word].record(access.records[index]);
   return row.digit_kind ? row.digits[word].record(access.records[index])
                         : row.registers[word].record(access.records[index]);
 }
@@ -122,13 +181,19 @@ std::string AtomicRegion::ended(const AtomicAccess& access, AtomicRecord reader,
     if (results.empty()) continue;
     const std::uint64_t value = load(results.data() + i * size, size);
     own.fetched = value;
-    const std::string wrong = !row.digit_kind ? row.registers[word].fetched(access.records[i], value)
-                              : recorded      ? row.digits[word].fetched(access.records[i], value)
-                                              : row.digits[word].read(own);
-    if (!wrong.empty())
+    if (const std::string wrong = ended(row, word, access, i, own); !wrong.empty())
       return wrong + " (word " + std::to_string(word) + " of row " + std::to_string(access.row) + ")";
   }
   return {};
+}
+
+/// A history that is judged as a whole has nothing to say yet.
+std::string AtomicRegion::ended(Row& row, std::size_t word, const AtomicAccess& access, std::size_t index,
+                                const AtomicRecord& own) {
+  if (row.takes_all) return {};
+  if (!row.digit_kind) return row.registers[word].fetched(access.records[index], *own.fetched);
+  return index < access.records.size() ? row.digits[word].fetched(access.records[index], *own.fetched)
+                                       : row.digits[word].read(own);
 }
 
 void AtomicRegion::expect(const AtomicAccess& access) {
@@ -142,8 +207,9 @@ std::string AtomicRegion::check_final() const {
   for (std::size_t row = 0; row < rows_.size(); ++row) {
     for (std::size_t word = 0; word < kRowWords; ++word) {
       const std::uint64_t last = value(row, word);
-      const std::string wrong = rows_[row].digit_kind ? rows_[row].digits[word].check_final(last)
-                                                      : rows_[row].registers[word].check_final(last);
+      const std::string wrong = rows_[row].takes_all    ? rows_[row].mixed[word].check_final(last)
+                                : rows_[row].digit_kind ? rows_[row].digits[word].check_final(last)
+                                                        : rows_[row].registers[word].check_final(last);
       if (wrong.empty()) continue;
       return wrong + " (word " + std::to_string(word) + " of row " + std::to_string(row) + ")";
     }

@@ -13,6 +13,7 @@
 #include "sim/digit_history.h"
 #include "sim/register_history.h"
 #include "sim/sim_network.h"
+#include "sim/word_history.h"
 #include "wire/atomic.h"
 
 namespace cluster::sim {
@@ -45,6 +46,9 @@ class AtomicRegion {
   protocol::MemoryRegion region();
   std::size_t rows() const { return rows_.size(); }
   bool has_digits(std::size_t row) const { return rows_[row].digit_kind.has_value(); }
+  /// The rows from this one on take operations of every kind.
+  std::size_t mixed_from() const;
+  bool is_mixed(std::size_t row) const { return !rows_[row].mixed.empty(); }
   wire::AtomicType type_of(std::size_t row) const { return rows_[row].type; }
   /// Where the word lies in the region, in bytes.
   std::size_t offset_of(std::size_t row, std::size_t word) const;
@@ -65,18 +69,24 @@ class AtomicRegion {
   void expect(const AtomicAccess& access);
   /// Judges the memory when no operation is under way any more.
   std::string check_final() const;
+  /// Words on which several operations met.
+  std::size_t histories() const;
 
  private:
   struct Row {
     wire::AtomicType type;
-    std::optional<DigitKind> digit_kind;  ///< none: registers
+    std::optional<DigitKind> digit_kind = {};  ///< none: registers, or mixed
+    bool takes_all = false;
     std::size_t offset = 0;
     std::vector<DigitHistory> digits = {};
     std::vector<RegisterHistory> registers = {};
+    std::vector<WordHistory> mixed = {};
   };
 
   static constexpr std::size_t kMarginBytes = 64;
   AtomicRecord& record(const AtomicAccess& access, std::size_t index);
+  std::string ended(Row& row, std::size_t word, const AtomicAccess& access, std::size_t index,
+                    const AtomicRecord& own);
 
   Shape shape_;
   std::vector<Row> rows_;

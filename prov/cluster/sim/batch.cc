@@ -49,6 +49,7 @@ class Batch {
  private:
   bool more() const {
     if (options_.first_failure && failed_ > 0) return false;
+    if (options_.histories > 0) return histories_ < options_.histories;
     if (options_.minutes > 0) return seconds_now() - began_ < options_.minutes * 60;
     return started_ < options_.seeds;
   }
@@ -67,6 +68,7 @@ class Batch {
   std::uint64_t failed_ = 0;
   std::uint64_t messages_ = 0;
   std::uint64_t frames_ = 0;
+  std::uint64_t histories_ = 0;
   ExitStatus worst_ = ExitStatus::good;
 };
 
@@ -122,6 +124,7 @@ void Batch::record(const Outcome& outcome) {
   ++ended_;
   messages_ += outcome.messages;
   frames_ += outcome.frames;
+  histories_ += outcome.histories;
   if (outcome.status == ExitStatus::good) return;
   ++failed_;
   print_outcome(outcome, options_.run);
@@ -143,8 +146,8 @@ void Batch::print_progress() {
 }
 
 void Batch::summarise() const {
-  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed, %" PRIu64 " messages, %" PRIu64 " frames, %.0f s\n",
-              ended_, failed_, messages_, frames_, seconds_now() - began_);
+  std::printf("%" PRIu64 " seeds, %" PRIu64 " failed, %" PRIu64 " messages, %" PRIu64 " frames, %" PRIu64 " histories, %.0f s\n",
+              ended_, failed_, messages_, frames_, histories_, seconds_now() - began_);
 }
 
 }  // namespace

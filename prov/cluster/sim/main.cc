@@ -42,6 +42,8 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("--seed-of", line.seed_of, "make the first seed of this text (a commit)");
   app.add_option("--seeds", line.batch.seeds, "how many seeds, one after the other")->capture_default_str();
   app.add_option("--minutes", line.batch.minutes, "go on with further seeds for so long");
+  app.add_option("--histories", line.batch.histories,
+                 "go on with further seeds until so many histories of words have been judged");
   app.add_flag("--first-failure", line.batch.first_failure, "start no further seed once one has failed");
   app.add_option("--jobs", line.batch.jobs, "processes at a time (0: one per processor)")
       ->capture_default_str();
@@ -92,7 +94,7 @@ int run_all(CommandLine& line) {
   }
   if (!line.seed_of.empty()) line.seed = seed_of_text(line.seed_of);
   line.batch.run.seed = line.seed;
-  const bool single = line.batch.seeds == 1 && line.batch.minutes == 0;
+  const bool single = line.batch.seeds == 1 && line.batch.minutes == 0 && line.batch.histories == 0;
   if (single) return run_single(line.batch.run);
   if (line.batch.jobs == 0) line.batch.jobs = std::max(1u, std::thread::hardware_concurrency());
   line.batch.run.trace.clear();

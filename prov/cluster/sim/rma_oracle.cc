@@ -5,7 +5,7 @@
 namespace cluster::sim {
 namespace {
 
-using State = RmaOperation::State;
+using RmaState = RmaOperation::State;
 using Verb = RmaOperation::Verb;
 
 std::string text(const RmaOperation& operation) {
@@ -54,8 +54,8 @@ void RmaOracle::incarnation_ends(HostNumber host) {
   for (WatchedRegion* region_watch : registered(host)) close(*region_watch);
   for (RmaOperation& operation : operations_) {
     const bool its_own = operation.from == host && operation.from_incarnation == incarnations_.of(host);
-    const bool over = operation.state == State::succeeded || operation.state == State::failed;
-    if (its_own && !over) operation.state = State::abandoned;
+    const bool over = operation.state == RmaState::succeeded || operation.state == RmaState::failed;
+    if (its_own && !over) operation.state = RmaState::abandoned;
   }
 }
 
@@ -76,7 +76,7 @@ void RmaOracle::accepted(MessageNumber number) {
   RmaOperation& operation = this->operation(number);
   operation.started = incarnations_.begin(operation.from, operation.to);
   look_after_silent();
-  operation.state = operation.reported ? State::under_way : State::silent;
+  operation.state = operation.reported ? RmaState::under_way : RmaState::silent;
   if (!operation.reported) silent_.push_back(number);
   lanes_[{operation.from, operation.to}].order.push_back(number);
   if (operation.reads_back != 0) ++this->operation(operation.reads_back).readers;
@@ -86,7 +86,7 @@ void RmaOracle::accepted(MessageNumber number) {
 void RmaOracle::look_after_silent() {
   std::erase_if(silent_, [this](MessageNumber number) {
     RmaOperation& write = operation(number);
-    if (write.state != State::silent || write.forbidden) return true;
+    if (write.state != RmaState::silent || write.forbidden) return true;
     if (!landed(write) || (write.has_data && !write.data_came)) return false;
     for (const RmaOperation::Range& range : write.ranges) range.region_watch->seal(range.offset);
     return write.over = true;
@@ -95,7 +95,7 @@ void RmaOracle::look_after_silent() {
 
 void RmaOracle::not_accepted(MessageNumber number) {
   RmaOperation& operation = this->operation(number);
-  operation.state = State::failed;
+  operation.state = RmaState::failed;
   if (operation.verb != Verb::write || operation.forbidden) return;
   for (const RmaOperation::Range& range : operation.ranges) range.region_watch->release_slot(range.offset);
 }
@@ -114,7 +114,7 @@ bool RmaOracle::closed(const RmaOperation& operation) const {
 /// True if nothing more is to be expected of it.
 bool RmaOracle::settled(const RmaOperation& operation) const {
   return operation.verb != Verb::write || operation.forbidden || closed(operation) ||
-         (operation.state != State::under_way && operation.state != State::silent);
+         (operation.state != RmaState::under_way && operation.state != RmaState::silent);
 }
 
 void RmaOracle::ended(const protocol::Completion& completion, MessageNumber number, ConstBytes read) {
@@ -122,20 +122,20 @@ void RmaOracle::ended(const protocol::Completion& completion, MessageNumber numb
   if (number == 0 || number > operations_.size())
     throw SafetyFailure("a remote operation ended that never was");
   RmaOperation& operation = this->operation(number);
-  const bool expected = operation.state == State::under_way ||
-                        (operation.state == State::silent && completion.status != Status::ok);
+  const bool expected = operation.state == RmaState::under_way ||
+                        (operation.state == RmaState::silent && completion.status != Status::ok);
   if (!expected) fail(std::string("ended twice (") + describe(completion.status) + ")", operation);
   if (completion.kind != (operation.verb == Verb::write ? Kind::write : Kind::read)) {
     fail("ended as another", operation);
   }
   if (completion.status == Status::ok) {
     if (operation.forbidden) fail("a forbidden access succeeded", operation);
-    operation.state = State::succeeded;
+    operation.state = RmaState::succeeded;
     ++succeeded_;
     check_fence(operation);
     return operation.verb == Verb::write ? write_ended(operation) : read_ended(operation, read);
   }
-  operation.state = State::failed;
+  operation.state = RmaState::failed;
   const bool access_refused =
       completion.status == Status::access && (operation.forbidden || closed(operation));
   if (!access_refused && !incarnations_.error_permitted(operation.from, operation.to, operation.started)) {
@@ -155,9 +155,9 @@ void RmaOracle::write_ended(RmaOperation& operation) {
 /// The slots of a write are not needed any more.
 void RmaOracle::finish(RmaOperation& write) {
   if (write.forbidden || write.over || write.readers > 0) return;
-  if (write.state != State::succeeded && write.state != State::failed) return;
+  if (write.state != RmaState::succeeded && write.state != RmaState::failed) return;
   for (const RmaOperation::Range& range : write.ranges) {
-    if (write.state == State::succeeded) {
+    if (write.state == RmaState::succeeded) {
       range.region_watch->seal(range.offset);
     } else {
       range.region_watch->fail(range.offset);
@@ -168,7 +168,7 @@ void RmaOracle::finish(RmaOperation& write) {
 
 void RmaOracle::read_ended(RmaOperation& operation, ConstBytes read) {
   RmaOperation* write = operation.reads_back == 0 ? nullptr : &this->operation(operation.reads_back);
-  const bool known = write == nullptr || write->state == State::succeeded;
+  const bool known = write == nullptr || write->state == RmaState::succeeded;
   std::size_t from = 0;
   for (const RmaOperation::Range& range : operation.ranges) {
     const ConstBytes right = range.region_watch->at(range.offset, range.length);
@@ -187,7 +187,7 @@ void RmaOracle::check_fence(const RmaOperation& operation) {
   for (const MessageNumber number : lanes_[{operation.from, operation.to}].order) {
     if (number == operation.number) return;
     const RmaOperation& before = this->operation(number);
-    if (before.from_incarnation == operation.from_incarnation && before.state == State::under_way) {
+    if (before.from_incarnation == operation.from_incarnation && before.state == RmaState::under_way) {
       fail("a fence was passed by " + text(before), operation);
     }
   }
@@ -206,8 +206,8 @@ void RmaOracle::data_came(HostNumber host, std::uint32_t incarnation,
     fail("data came to another process", operation);
   if (operation.data_came) fail("data came twice", operation);
   operation.data_came = true;
-  if (operation.state == State::composed) fail("data came before it was sent", operation);
-  if (!closed(operation) && operation.state != State::failed && !landed(operation)) {
+  if (operation.state == RmaState::composed) fail("data came before it was sent", operation);
+  if (!closed(operation) && operation.state != RmaState::failed && !landed(operation)) {
     fail("data came before the bytes were there", operation);
   }
 }
@@ -227,10 +227,10 @@ void RmaOracle::message_came(const Message& message, std::size_t accepted_before
 
 void RmaOracle::check_complete() {
   for (const RmaOperation& operation : operations_) {
-    if (operation.state == State::under_way) {
+    if (operation.state == RmaState::under_way) {
       throw LivenessFailure("a remote operation never ended: " + text(operation));
     }
-    const bool to_land = operation.state == State::silent || operation.state == State::succeeded;
+    const bool to_land = operation.state == RmaState::silent || operation.state == RmaState::succeeded;
     if (!to_land || operation.verb != Verb::write || operation.forbidden || closed(operation)) continue;
     if (incarnations_.error_permitted(operation.from, operation.to, operation.started)) continue;
     if (!landed(operation)) fail("a remote write was lost", operation);
@@ -248,7 +248,7 @@ std::string RmaOracle::unfinished() const {
   std::size_t count = 0;
   std::string shown;
   for (const RmaOperation& operation : operations_) {
-    if (operation.state != State::under_way) continue;
+    if (operation.state != RmaState::under_way) continue;
     if (count++ == 0) shown = "; " + text(operation);
   }
   return std::to_string(count) + " remote operations" + shown;

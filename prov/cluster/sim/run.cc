@@ -40,6 +40,7 @@ Outcome run_seed(const RunOptions& options, bool announce) {
     outcome.bytes = report.bytes;
     outcome.failures = report.failures;
     outcome.frames = report.network.frames;
+    outcome.histories = report.histories;
     outcome.steps = report.steps;
     outcome.simulated_ns = report.duration.count();
   } catch (const SafetyFailure& failure) {
@@ -55,8 +56,8 @@ Outcome run_seed(const RunOptions& options, bool announce) {
 void print_outcome(const Outcome& outcome, const RunOptions& options) {
   if (outcome.status == ExitStatus::good) {
     std::printf("digest %016" PRIx64 "  %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64 " failed, %" PRIu64
-                " frames, %.3f s simulated\n",
-                outcome.digest, outcome.messages, outcome.bytes, outcome.failures, outcome.frames,
+                " frames, %" PRIu64 " histories, %.3f s simulated\n",
+                outcome.digest, outcome.messages, outcome.bytes, outcome.failures, outcome.frames, outcome.histories,
                 static_cast<double>(outcome.simulated_ns) / 1e9);
     return;
   }

@@ -18,6 +18,7 @@ struct Outcome {
   std::uint64_t bytes = 0;
   std::uint64_t failures = 0;
   std::uint64_t frames = 0;
+  std::uint64_t histories = 0;
   std::uint64_t steps = 0;
   std::int64_t simulated_ns = 0;
   std::array<char, 512> description{};

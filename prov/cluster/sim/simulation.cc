@@ -304,6 +304,7 @@ RunReport Simulation::report() const {
   report.delivered = cluster_.oracle.totals().delivered;
   report.bytes = cluster_.oracle.totals().delivered_bytes;
   report.failures = cluster_.oracle.totals().failures;
+  report.histories = cluster_.atomics.histories();
   report.steps = cluster_.event_queue.steps();
   report.duration = cluster_.event_queue.now().time_since_epoch();
   report.network = cluster_.network.totals();

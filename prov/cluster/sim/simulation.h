@@ -34,6 +34,7 @@ struct RunReport {
   std::uint64_t delivered = 0;
   std::uint64_t bytes = 0;
   std::uint64_t failures = 0;  ///< operations that ended with an error that was permitted
+  std::uint64_t histories = 0;
   std::uint64_t steps = 0;
   Duration duration{0};
   Counters counters;

@@ -21,9 +21,9 @@ std::size_t near(std::size_t middle, std::size_t reach, SeededRandom& random) {
 }
 
 using Name = std::string_view;
-constexpr std::array<Name, 13> kNames{"ping-pong",   "all-to-all",    "incast",   "wildcard", "sizes",
+constexpr std::array<Name, 14> kNames{"ping-pong",   "all-to-all",    "incast",   "wildcard", "sizes",
                                       "cancel-peek", "large",         "remote",   "backlog",  "mixed",
-                                      "atomics",     "multi-receive", "datagrams"};
+                                      "atomics",     "multi-receive", "datagrams", "histories"};
 
 void make_ping_pong(WorkloadPlan& plan, SeededRandom& random) {
   plan.pattern = Pattern::ping_pong;
@@ -84,10 +84,24 @@ void make_backlog(WorkloadPlan& plan, SeededRandom& random) {
 /// Several hosts operate on a few words of each other; messages and reads go on beside them.
 void make_atomics(WorkloadPlan& plan, SeededRandom& random) {
   plan.pattern = random.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::incast});
-  plan.atomics =
+  plan.atomics.share =
       random.chance(500'000) ? kMillion : static_cast<std::uint32_t>(random.between(kMillion / 5, kMillion));
   plan.remote = random.chance(300'000) ? static_cast<std::uint32_t>(random.below(kMillion / 2)) : 0;
   plan.to_itself = random.chance(200'000) ? 200'000 : 10'000;
+}
+
+/// Short histories of many words: whatever an atomic operation can be, on words that all change, one's own
+/// included.
+void make_histories(WorkloadPlan& plan, SeededRandom& random) {
+  make_atomics(plan, random);
+  plan.atomics.share = random.chance(800'000) ? kMillion : kMillion * 9 / 10;
+  plan.remote = 0;
+  plan.atomics.mixed_words = kMillion;
+  plan.messages = static_cast<std::uint32_t>(random.between(200, 1500));
+  plan.in_flight = static_cast<std::uint32_t>(random.between(1, 12));
+  plan.to_itself = static_cast<std::uint32_t>(random.below(400'000));
+  plan.forbidden = 5'000;
+  plan.sizes = {10, 0, 5, 1, 0, 0, 0};
 }
 
 void make_multi_receive(WorkloadPlan& plan, SeededRandom& random) {
@@ -120,7 +134,7 @@ void make_mixed(WorkloadPlan& plan, SeededRandom& random) {
   plan.wildcard = static_cast<std::uint32_t>(random.below(kMillion));
   plan.exact = static_cast<std::uint32_t>(random.below(kMillion / 3));
   if (random.chance(400'000)) plan.remote = static_cast<std::uint32_t>(random.below(kMillion / 2));
-  if (random.chance(300'000)) plan.atomics = static_cast<std::uint32_t>(random.below(kMillion / 2));
+  if (random.chance(300'000)) plan.atomics.share = static_cast<std::uint32_t>(random.below(kMillion / 2));
   if (random.chance(200'000)) plan.multi_receives = 1;
 }
 
@@ -185,6 +199,8 @@ WorkloadPlan draw_workload(std::string_view name, SeededRandom& random) {
     make_backlog(plan, random);
   } else if (name == "atomics") {
     make_atomics(plan, random);
+  } else if (name == "histories") {
+    make_histories(plan, random);
   } else if (name == "multi-receive") {
     make_multi_receive(plan, random);
   } else if (name == "datagrams") {

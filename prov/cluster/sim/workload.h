@@ -44,6 +44,11 @@ std::size_t datagram_max(const Thresholds& thresholds);
 /// Remote accesses are no longer than this, so that many fit into a region.
 inline constexpr std::size_t kRemoteMax = 1200 * 1024;
 
+struct AtomicMix {
+  std::uint32_t share = 0;              ///< of operations
+  std::uint32_t mixed_words = 200'000;  ///< of these: on words that take operations of every kind
+};
+
 struct WorkloadPlan {
   std::string name;
   Pattern pattern = Pattern::scattered;
@@ -81,7 +86,7 @@ struct WorkloadPlan {
   std::uint32_t read_back = 200'000;  ///< writes that are read back, behind a fence
   std::uint32_t closing = 0;          ///< turns in which a region is closed and another one opened
 
-  std::uint32_t atomics = 0;       ///< operations that are atomic
+  AtomicMix atomics;
   std::size_t multi_receives = 0;  ///< buffers for many messages that a host keeps posted
   bool datagrams = false;          ///< all endpoints of the run are datagram endpoints
 };
