@@ -3,6 +3,7 @@
 #include <rdma/fi_errno.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -51,8 +52,13 @@ void check(const char* what, int result) {
 
 }  // namespace
 
-Memory::Memory(std::size_t size) : size_(size) {
-  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+Memory::Memory(std::size_t size, bool shared) : size_(size) {
+  const int file = shared ? ::memfd_create("fabric_perf", MFD_CLOEXEC) : -1;
+  if (shared && (file < 0 || ::ftruncate(file, static_cast<off_t>(size)) != 0))
+    throw std::runtime_error("no file in memory of " + std::to_string(size) + " bytes");
+  const int flags = shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+  void* data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, file, 0);
+  file_ = file;
   if (data == MAP_FAILED) throw std::runtime_error("no memory for " + std::to_string(size) + " bytes");
   data_ = static_cast<char*>(data);
   std::memset(data_, 0, size);
@@ -61,6 +67,7 @@ Memory::Memory(std::size_t size) : size_(size) {
 Memory::~Memory() {
   region_.reset();
   ::munmap(data_, size_);
+  if (file_ >= 0) ::close(file_);
 }
 
 void Memory::register_with(fid_domain* domain, std::uint64_t key, bool virtual_addresses) {
@@ -74,8 +81,8 @@ void Memory::register_with(fid_domain* domain, std::uint64_t key, bool virtual_a
 
 Endpoints::Endpoints(const Request& request, ControlConnection& line)
     : info_(ask(request)),
-      out_(request.memory),
-      in_(request.memory),
+      out_(request.memory, request.shared),
+      in_(request.memory, request.shared),
       contexts_(kContexts),
       waiting_(request.waiting) {
   open(request);

@@ -29,6 +29,7 @@ struct Request {
   Waiting waiting = Waiting::spin;
   unsigned pairs = 1;
   std::size_t memory = 0;  ///< bytes of each of the two buffers
+  bool shared = false;     ///< they lie in a mapping that other processes can map, too
 };
 
 /// The provider does not offer what the plan needs.
@@ -45,10 +46,11 @@ struct CloseFid {
 template <typename Object>
 using Owned = std::unique_ptr<Object, CloseFid>;
 
-/// Whole pages, touched, and registered when the provider wants that.
+/// Whole pages, touched, and registered when the provider wants that. Private, as a heap is, or, for providers
+/// that make use of it, a shared mapping of a file in memory.
 class Memory {
  public:
-  explicit Memory(std::size_t size);
+  Memory(std::size_t size, bool shared);
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
   ~Memory();
@@ -66,6 +68,7 @@ class Memory {
  private:
   char* data_;
   std::size_t size_;
+  int file_ = -1;  ///< stays open: some providers find it there
   Owned<fid_mr> region_;
   void* descriptor_ = nullptr;
   Handle handle_{};

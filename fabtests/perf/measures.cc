@@ -29,6 +29,10 @@ constexpr Measure kMeasures[] = {
     {"put_latency", Needs::rma, "one-way time until the target sees the last byte"},
     {"get", Needs::rma, "WINDOW remote reads under way; bytes per second"},
     {"get_latency", Needs::rma, "time of one remote read"},
+    {"put_shared", Needs::rma, "put, where both sides' memory is a shared mapping (not in one run with put)"},
+    {"put_shared_rate", Needs::rma, "the same, in operations per second"},
+    {"put_shared_latency", Needs::rma, "put_latency in such memory"},
+    {"get_shared", Needs::rma, "get in such memory"},
     {"fetch_add", Needs::atomic, "WINDOW 8-byte atomic additions under way; operations per second"},
     {"fetch_add_latency", Needs::atomic, "time of one 8-byte atomic addition that returns the old value"},
 };
@@ -40,13 +44,17 @@ const Measure& measure_of(const Item& item) {
   throw std::invalid_argument("there is no measure '" + item.measure + "'");
 }
 
+bool in_shared_memory(const Item& item) { return item.measure.find("_shared") != std::string::npos; }
+
 }  // namespace
 
 void ask_for(const std::vector<Item>& plan, bool cold, Request& request) {
   std::size_t memory = cold ? kColdBytes : kPage;
+  bool in_private = false;
   for (const Item& item : plan) {
     const Measure& measure = measure_of(item);
     request.rma |= measure.needs == Needs::rma;
+    if (measure.needs == Needs::rma) (in_shared_memory(item) ? request.shared : in_private) = true;
     request.atomic |= measure.needs == Needs::atomic;
     if (item.measure == "pairs") request.pairs = std::max(request.pairs, item.window);
     const std::size_t places = measure.needs == Needs::rma ? item.window : 1;
@@ -55,6 +63,8 @@ void ask_for(const std::vector<Item>& plan, bool cold, Request& request) {
       throw std::invalid_argument("'" + item.text() + "' needs too much memory");
     memory = std::max(memory, bytes * places);
   }
+  if (request.shared && in_private)
+    throw std::invalid_argument("a run has one kind of memory, private or shared");
   request.memory = (memory + kPage - 1) / kPage * kPage;
 }
 

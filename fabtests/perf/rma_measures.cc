@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <regex>
+#include <string>
 
 #include "measures.h"
 
@@ -123,15 +125,16 @@ Benchmark remote_work(Endpoints& side, const Item& item) {
   const auto remote = std::make_shared<Remote>(side, item);
   const auto read = [remote] { remote->read_all(); };
   const auto add = [remote] { remote->add_all(); };
+  const std::string measure = std::regex_replace(item.measure, std::regex("_shared"), "");
   Benchmark work;
-  if (item.measure == "put") work = puts(remote, Figure::bytes_per_second);
-  if (item.measure == "put_rate") work = puts(remote, Figure::messages_per_second);
-  if (item.measure == "put_latency") work = put_ping_pong(remote);
-  if (item.measure == "get") work = one_sided(Figure::bytes_per_second, read);
-  if (item.measure == "get_latency") work = one_sided(Figure::round_us, read);
-  if (item.measure == "fetch_add") work = one_sided(Figure::messages_per_second, add);
-  if (item.measure == "fetch_add_latency") work = one_sided(Figure::round_us, add);
-  work.messages = item.measure == "put_latency" ? 2 : item.window;
+  if (measure == "put") work = puts(remote, Figure::bytes_per_second);
+  if (measure == "put_rate") work = puts(remote, Figure::messages_per_second);
+  if (measure == "put_latency") work = put_ping_pong(remote);
+  if (measure == "get") work = one_sided(Figure::bytes_per_second, read);
+  if (measure == "get_latency") work = one_sided(Figure::round_us, read);
+  if (measure == "fetch_add") work = one_sided(Figure::messages_per_second, add);
+  if (measure == "fetch_add_latency") work = one_sided(Figure::round_us, add);
+  work.messages = measure == "put_latency" ? 2 : item.window;
   work.bytes = work.messages * static_cast<double>(item.bytes);
   return work;
 }

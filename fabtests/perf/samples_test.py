@@ -129,14 +129,27 @@ class Limits(unittest.TestCase):
                 size = 8 if place == "inside" else 64
                 self.assertLessEqual({("latency", size), ("rate", 8), ("bandwidth", 65536), ("bandwidth", 1 << 20),
                                       ("put", 1 << 20), ("put_latency", 8)}, found)
+                if place == "inside":
+                    self.assertLessEqual({("put_shared", 1 << 20), ("put_shared_latency", 8), ("put_shared_rate", 8),
+                                          ("get_shared", 1 << 20)}, found)
 
     def test_a_peer_ahead_by_more_than_the_spread_is_named(self):
-        near, line = [50, 50], "shm is ahead: inside, put latency 8 B: 0.13 us, cluster 0.33 us"
+        near, line = [50, 50], "shm is ahead: inside, put latency 8 B, private memory: 0.13 us, cluster 0.33 us"
         self.add("inside", "cluster", sample(0.33, "us", near, "put_latency"))
         self.add("inside", "shm", sample(0.13, "us", near, "put_latency"))
         self.add("inside", "tcp", sample(0.05, "us", [170, 170], "put_latency"))
         self.assertEqual(table.warnings(self.collected.results()), [line])
         self.assertIn(line, self.text())
+
+    def test_puts_into_shared_mappings_are_a_row_of_their_own_and_the_one_with_ucx(self):
+        near = [50, 50]
+        for name in ("put_latency", "put_shared_latency"):
+            self.add("inside", "cluster", sample(0.33, "us", near, name))
+        self.assertIn("put latency 8 B, private memory", self.text())
+        self.assertIn("put latency 8 B, shared mapping", self.text())
+        inside = {item.measure: ucx.knows(item, "inside") for item in (plan.Item("put", 8), plan.Item("put_shared", 8))}
+        self.assertEqual(inside, {"put": False, "put_shared": True})
+        self.assertTrue(ucx.knows(plan.Item("put", 8), "between"))
 
     def test_a_peer_ahead_within_the_spread_or_of_one_transport_only_is_not_named(self):
         near = [50, 50]
@@ -182,7 +195,7 @@ class Limits(unittest.TestCase):
 class Plans(unittest.TestCase):
     def test_no_item_needs_more_memory_than_the_programs_allow(self):
         for item in (item for mode in (plan.full(), plan.readme()) for group in mode.groups for item in group.items):
-            places = item.window if item.measure in ("put", "get") else 1
+            places = item.window if item.measure in ("put", "get", "put_shared", "get_shared") else 1
             self.assertLessEqual(item.bytes * places, 256 << 20, item)
 
     def test_groups_are_measured_in_their_places_only(self):

@@ -21,12 +21,12 @@ class Limit:
 
 
 _LIMITS = (
-    Limit(INSIDE, ("latency", "put_latency"), 0, 8, "ring", 8),
+    Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 0, 8, "ring", 8),
     # With more slots the ring, which has a number in each, is slower than a transport that copies as a whole.
-    Limit(INSIDE, ("latency", "put_latency"), 9, 256, "ring"),
+    Limit(INSIDE, ("latency", "put_latency", "put_shared_latency"), 9, 256, "ring"),
     Limit(INSIDE, ("latency",), 16 * _KIB, _ANY, "copy"),  # a smaller copy takes next to no time
-    Limit(INSIDE, ("rate", "put_rate"), 0, 8, "ring_rate", 8),
-    Limit(INSIDE, ("bandwidth", "put", "get"), 0, _ANY, "copy"),
+    Limit(INSIDE, ("rate", "put_rate", "put_shared_rate"), 0, 8, "ring_rate", 8),
+    Limit(INSIDE, ("bandwidth", "put", "get", "put_shared", "get_shared"), 0, _ANY, "copy"),
     Limit(BETWEEN, ("latency", "put_latency"), 0, 64, "frame", 64),
     Limit(BETWEEN, ("latency",), 65, 1400, "frame"),
     Limit(BETWEEN, ("rate", "put_rate"), 0, 64, "frame_rate", 64),

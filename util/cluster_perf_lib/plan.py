@@ -66,11 +66,14 @@ def full():
     remote = (_each("put_latency", [8, 64, 4 * _KIB], 1) + _each("get_latency", [8, 64, 4 * _KIB], 1)
               + [Item("put_rate", 8, 64)]
               + _each("put", [4 * _KIB, 64 * _KIB, _MIB, 4 * _MIB]) + _each("get", [4 * _KIB, 64 * _KIB, _MIB, 4 * _MIB]))
+    shared = (_each("put_shared_latency", [8, 64, 4 * _KIB], 1) + [Item("put_shared_rate", 8, 64)]
+              + _each("put_shared", [4 * _KIB, 64 * _KIB, _MIB, 4 * _MIB]) + _each("get_shared", [64 * _KIB, _MIB, 4 * _MIB]))
     return Plan(
         groups=[latency, bandwidth, rate, both,
                 Group("pairs", [Item("pairs", 8, pairs) for pairs in (1, 2, 4, 8, 16)]),
                 Group("overlap", _each("overlap", [64 * _KIB, _MIB, 4 * _MIB], 1)),
                 Group("remote", remote, needs="rma"),
+                Group("shared", shared, needs="rma", places=(INSIDE,)),
                 Group("atomic", [Item("fetch_add_latency", 8), Item("fetch_add", 8, 64)], needs="atomic"),
                 Group("cpu", [Item("rate", 8, 64), Item("bandwidth", _MIB, 16)], wait="block")],
         mpi_groups=[latency, bandwidth, rate, both],
@@ -89,7 +92,8 @@ def quick():
     mpi = Group("common", [Item("latency", 8), Item("rate", 8, 64), Item("bandwidth", 64 * _KIB, 16),
                            Item("bandwidth", _MIB, 16)])
     remote = Group("remote", [Item("put_latency", 8), Item("put_rate", 8, 64), Item("put", _MIB, 16)], needs="rma")
-    return Plan(groups=[common, remote], mpi_groups=[mpi],
+    shared = Group("shared", [Item("put_shared_latency", 8), Item("put_shared", _MIB, 16)], needs="rma", places=(INSIDE,))
+    return Plan(groups=[common, remote, shared], mpi_groups=[mpi],
                 bare_inside=[Item("ring", 8), Item("ring", 64), Item("ring_rate", 8, 64),
                              *_each("copy", [4 * _KIB, 64 * _KIB, _MIB], 1)],
                 bare_between=[Item("frame", 64), Item("frame_rate", 64, 64), *_streams()], repetitions=2, milliseconds=20)
@@ -105,6 +109,8 @@ def readme():
         Group("tagged", between_items, places=between),
         Group("remote", [Item("put_latency", 8), Item("put_rate", 8, 64), Item("put", _MIB, 16), Item("get", _MIB, 16)],
               needs="rma", places=inside),
+        Group("shared", [Item("put_shared_latency", 8), Item("put_shared_rate", 8, 64), Item("put_shared", _MIB, 16),
+                         Item("get_shared", _MIB, 16)], needs="rma", places=inside),
         Group("remote", [Item("put_latency", 8), Item("put", _MIB, 16)], needs="rma", places=between),
         Group("cpu", [Item("bandwidth", _MIB, 16)], wait="block", places=between)]
     return Plan(groups=groups,

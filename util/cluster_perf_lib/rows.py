@@ -4,6 +4,7 @@ A row holds what one measurement gave over each transport. Figures are compared 
 from dataclasses import dataclass
 
 from .samples import is_ours, lower_is_better
+from .transports import INSIDE
 
 LEVELS = ("fabric", "mpi", "crowd", "bare")
 _OF_LEVEL = {"mpi": "MPI ", "crowd": "more ranks than processors, "}
@@ -49,13 +50,21 @@ def times_as_good(result, other):
     return 1 / times if lower_is_better(result["unit"]) else times
 
 
+def _memory(result):
+    """Inside a node it matters where remote memory lies."""
+    if result["place"] != INSIDE or result["measure"].partition("_")[0] not in ("put", "get"):
+        return ""
+    return ", shared mapping" if "_shared" in result["measure"] else ", private memory"
+
+
 def _name(result):
-    name = result["measure"].replace("_", " ") + (f" {size_text(result['bytes'])}" if result["bytes"] else "")
+    name = result["measure"].replace("_shared", "").replace("_", " ")
+    name += f" {size_text(result['bytes'])}" if result["bytes"] else ""
     if result["measure"] == "pairs":
         name += f", {result['window']} pairs"
     elif result["window"] > 1:
         name += f" x {result['window']}"
-    return name + (", waiting asleep" if result["wait"] == "block" else "")
+    return name + _memory(result) + (", waiting asleep" if result["wait"] == "block" else "")
 
 
 @dataclass

@@ -104,7 +104,7 @@ class Runner:
             raise Skipped("no ucx_perftest here (Debian: ucx-utils; util/setup --for perf)")
         samples = []
         for item in items:
-            if not ucx.knows(item):
+            if not ucx.knows(item, place.name):
                 continue
             before = self.distance()
             sample = ucx.run(place, transports.environment(transport, self.build), item, self.milliseconds)

@@ -1,5 +1,7 @@
 """UCX has a measuring program of its own, ucx_perftest. Its figures are taken as it prints them: the median of its
-latencies, and overall rates; it sends without waiting for answers, which the other programs do once per window."""
+latencies, and overall rates; it sends without waiting for answers, which the other programs do once per window. Inside a
+node it puts into, and gets from, memory that it has allocated so that both sides map it: that is compared with shared
+mappings only."""
 import os
 import time
 
@@ -8,6 +10,7 @@ from cluster_lib.processes import listens
 from .errors import Skipped
 from .placement import processors
 from .processes import Child
+from .transports import INSIDE
 
 _TESTS = {
     "latency": "tag_lat", "bandwidth": "tag_bw", "rate": "tag_bw", "put_latency": "ucp_put_lat", "put": "ucp_put_bw",
@@ -19,8 +22,14 @@ _MIB = 1e6 * 1.048576
 _START_SECONDS, _RUN_SECONDS = 10, 60
 
 
-def knows(item):
-    return item.measure in _TESTS
+def _general(measure):
+    return measure.replace("_shared", "")
+
+
+def knows(item, place):
+    remote = item.measure.partition("_")[0] in ("put", "get")
+    shared = "_shared" in item.measure
+    return _general(item.measure) in _TESTS and (not remote or shared == (place == INSIDE))
 
 
 def _iterations(item, milliseconds):
@@ -33,7 +42,7 @@ def _figures(item, csv, iterations, seconds):
     """The last line of the CSV: iterations, percentile, average and overall latency, bandwidths (MB = 2^20), rates."""
     fields = [float(field) for field in csv.split(",")]
     percentile, bandwidth, rate = fields[1], fields[5], fields[7]
-    unit = _UNITS[item.measure]
+    unit = _UNITS[_general(item.measure)]
     value = {"us": percentile, "B/s": bandwidth * _MIB, "1/s": rate}[unit]
     if unit == "B/s" and rate > 0:
         value = rate * item.bytes  # the printed bandwidth has two decimals only
@@ -46,7 +55,7 @@ def run(place, environment, item, milliseconds):
     own, other = processors()
     port = 20000 + os.getpid() % 20000
     iterations = _iterations(item, milliseconds)
-    what = ["-t", _TESTS[item.measure], "-s", str(item.bytes), "-n", str(iterations), "-w", str(max(4, iterations // 10)),
+    what = ["-t", _TESTS[_general(item.measure)], "-s", str(item.bytes), "-n", str(iterations), "-w", str(max(4, iterations // 10)),
             "-O", str(item.window), "-f", "-v", "-p", str(port)]
     server = Child(place.command(1, ["ucx_perftest", "-c", str(other), "-p", str(port)]), environment)
     client = None

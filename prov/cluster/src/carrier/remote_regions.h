@@ -25,9 +25,18 @@ class RemoteRegions {
   virtual Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) = 0;
   /// What write() would do now, as far as can be seen without copying.
   virtual Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) = 0;
+  /// True if some of the regions have been mapped into this process.
+  bool maps_some() const { return maps_some_; }
+  /// One piece of memory by stores, or loads, of this process, where the region is mapped here; nothing is
+  /// cheaper. Else unsuited, and nothing has been done.
+  virtual Outcome store(std::uint64_t, std::uint64_t, ConstBytes) { return Outcome::unsuited; }
+  virtual Outcome load(std::uint64_t, std::uint64_t, Bytes) { return Outcome::unsuited; }
   /// Into position `offset` of the concatenation of `slices`.
   virtual Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices,
                        std::size_t offset, std::size_t length) = 0;
+
+ protected:
+  bool maps_some_ = false;
 };
 
 class RegionConnector {

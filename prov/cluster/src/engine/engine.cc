@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 namespace cluster::engine {
@@ -56,26 +57,36 @@ Status Engine::send(const protocol::SendOp& op) {
   return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 
-/// Where the fast lane is open, a write that can be taken back leaves the engine as idle as it was.
+template <typename Op>
+[[gnu::noinline]] Status Engine::access_generally(const Op& op) {
+  return post(op.to, op.more, [&](protocol::Channel& channel) {
+    carriers_.reach_regions(*static_cast<Peer*>(channel.owner));
+    if constexpr (std::is_same_v<Op, protocol::WriteOp>) {
+      return messenger_.rma().write(channel, op);
+    } else {
+      return messenger_.rma().read(channel, op);
+    }
+  });
+}
+
+/// Where the fast lane is open, an access to memory that is mapped here, and a write that can be taken back,
+/// leave the engine as idle as it was.
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
-  if (used != nullptr && used->local.lane != nullptr && messenger_.rma().posted().post(used->channel, op)) {
-    loop_.wake_sleepers();
-    return Status::ok;
-  }
-  return post(op.to, op.more, [&](protocol::Channel& channel) {
-    carriers_.reach_regions(*static_cast<Peer*>(channel.owner));
-    return messenger_.rma().write(channel, op);
-  });
+  if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
+    return access_generally(op);
+  loop_.wake_sleepers();
+  return Status::ok;
 }
 
 Status Engine::read(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
-  return post(op.to, op.more, [&](protocol::Channel& channel) {
-    carriers_.reach_regions(*static_cast<Peer*>(channel.owner));
-    return messenger_.rma().read(channel, op);
-  });
+  Peer* const used = peers_.used_before(op.to);
+  if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().read_at_once(used->channel, op))
+    return access_generally(op);
+  loop_.wake_sleepers();
+  return Status::ok;
 }
 
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {

@@ -115,6 +115,8 @@ class Engine {
  private:
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
+  template <typename Op>
+  Status access_generally(const Op& op);
 
   mutable BiasedLock lock_;
   EngineParts parts_;

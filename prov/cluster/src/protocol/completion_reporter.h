@@ -33,6 +33,24 @@ class CompletionReporter {
   /// One range of an operation is complete: reports the operation when it was the last.
   void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
                      const Channel& channel);
+  /// The same, at once, for one of one range that has succeeded.
+  void rma_succeeded(Completion::Kind kind, const RmaOp& op) {
+    const EndpointBindings& bindings = context_.bindings;
+    if (op.report && bindings.tx_queue != nullptr) {
+      bindings.tx_queue->push_success([&](Completion& entry) {
+        entry.context = op.context;
+        entry.kind = kind;
+        entry.tagged = entry.has_data = entry.releases_buffer = false;
+        entry.tag = entry.data = 0;
+        entry.buffer = nullptr;
+        entry.length = 0;
+        entry.source = kAddrNotAvail;
+      });
+    }
+    Counter* const counter =
+        kind == Completion::Kind::read ? bindings.read_counter : bindings.write_counter;
+    if (counter != nullptr) counter->count(Status::ok);
+  }
 
   // --- RMA and atomics of peers ---
   /// A range of a peer's write has arrived.

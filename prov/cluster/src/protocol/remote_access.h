@@ -1,11 +1,12 @@
 // Remote writes and reads of this side, each by the first of these ways that suits it:
 //
+//   InitiatorRma                       memory that this process has mapped: it loads and stores by itself
 //   PostedWrites                       a small write to a peer of this node whose library polls
-//   InitiatorRma                       the initiator copies by itself, where the peer's memory is in reach
+//   InitiatorRma                       the kernel copies for it, where the peer's memory is in reach
 //   RmaWriteProtocol, RmaReadProtocol  the target's library serves it
 //
-// A way that does not suit has left no trace. The last ones queue what has to wait, and try the second one
-// again when its turn comes.
+// A way that does not suit has left no trace. The last ones queue what has to wait, and try InitiatorRma again
+// when its turn comes.
 #pragma once
 
 #include "protocol/initiator_rma.h"
@@ -24,8 +25,13 @@ class RemoteAccess {
         writes_(context, outgoing, reporter, control, pulls, alone_),
         reads_(context, outgoing, reporter, control, pulls, alone_) {}
 
+  /// The first two ways, which schedule nothing. False: nothing has been done.
+  bool write_at_once(Channel& channel, const WriteOp& op) {
+    return alone_.store(channel, op) || posted_.post(channel, op);
+  }
+  bool read_at_once(Channel& channel, const ReadOp& op) { return alone_.load(channel, op); }
   Status write(Channel& channel, const WriteOp& op) {
-    if (posted_.post(channel, op)) return Status::ok;
+    if (write_at_once(channel, op)) return Status::ok;
     if (channel.rma.reached.regions != nullptr && alone_.write(channel, op)) return Status::ok;
     return writes_.write(channel, op);
   }

@@ -55,6 +55,7 @@ void PeerRegions::take_welcome() {
       os::write_guarded(process_, welcome_.guard, 0, {{&source, 1}, 0, 0}) == os::GuardedCopy::whole;
   if (!reachable) return end("the kernel lets this process not reach its memory");
   entries_ = RegionEntries(table_.bytes());
+  mapped_.set_process({process_, welcome_.guard});
   state_ = State::ready;
 }
 
@@ -72,37 +73,46 @@ void PeerRegions::end(const char* reason) {
 }
 
 PeerRegions::Outcome PeerRegions::write(std::uint64_t key, std::uint64_t address, const Gather& source) {
+  const auto piece = [&](std::size_t at, std::size_t part) {
+    return Gather{source.slices, source.offset + at, part};
+  };
   return access(
-      key, address, source.length, kWrite, [&](std::uint64_t target, std::size_t at, std::size_t part) {
-        return os::write_guarded(process_, welcome_.guard, target, {source.slices, source.offset + at, part});
+      key, address, source.length, kWrite,
+      [&](std::byte* target, std::size_t at, std::size_t part) { gather_short(piece(at, part), target); },
+      [&](std::uint64_t target, std::size_t at, std::size_t part) {
+        return os::write_guarded(process_, welcome_.guard, target, piece(at, part));
       });
 }
 
 PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
                                        std::span<const Bytes> slices, std::size_t offset,
                                        std::size_t length) {
-  return access(key, address, length, kRead, [&](std::uint64_t source, std::size_t at, std::size_t part) {
-    return os::read_guarded(process_, welcome_.guard, source, slices, offset + at, part);
-  });
+  return access(
+      key, address, length, kRead,
+      [&](const std::byte* source, std::size_t at, std::size_t part) {
+        scatter(slices, offset + at, {source, part});
+      },
+      [&](std::uint64_t source, std::size_t at, std::size_t part) {
+        return os::read_guarded(process_, welcome_.guard, source, slices, offset + at, part);
+      });
 }
 
 /// In pieces, each of which is a use of its own: a close waits for one piece. Each is checked with all that
 /// follows it, so that what is beyond the end is denied before anything is copied; a later piece is denied only
-/// if the region has been closed meanwhile.
-template <typename Copy>
+/// if the region has been closed meanwhile. `copy` is for memory that is mapped here.
+template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
-                                         const Kind& kind, Copy&& copy) {
+                                         const Kind& kind, Copy&& copy, Through&& through_kernel) {
   if (!ready()) [[unlikely]]
     return Outcome::unsuited;
   std::size_t at = 0;
   do {
-    const Outcome outcome =
-        access_piece(key, address + at, length - at, kind, [&](std::uint64_t there, std::size_t part) {
-          const os::GuardedCopy copied = copy(there, at, part);
-          at += part;
-          return copied;
-        });
+    const std::size_t part = std::min(length - at, kPieceBytes);
+    const Outcome outcome = access_piece(
+        key, address + at, length - at, part, kind, [&](std::byte* there) { copy(there, at, part); },
+        [&](std::uint64_t there) { return through_kernel(there, at, part); });
     if (outcome != Outcome::done) return outcome;
+    at += part;
   } while (at < length);
   return Outcome::done;
 }
@@ -137,24 +147,56 @@ PeerRegions::Outcome PeerRegions::judge_write(std::uint64_t key, std::uint64_t a
     return Outcome::unsuited;
   const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
   const Use use(page(), number);
-  return judge(number, key, address, length, kWrite);
+  const Outcome allowed = judge(number, key, address, length, kWrite);
+  if (allowed == Outcome::done && length > 0) mapped(number, address, length);  // it counts as a use
+  return allowed;
 }
 
-/// Copies the first kPieceBytes of a range that must be inside the region.
-template <typename Copy>
+/// Copies the first `part` bytes of a range that must be inside the region.
+template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t address, std::size_t length,
-                                               const Kind& kind, Copy&& copy) {
+                                               std::size_t part, const Kind& kind, Copy&& copy,
+                                               Through&& through_kernel) {
   const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
   const Use use(page(), number);
   const Outcome allowed = judge(number, key, address, length, kind);
   if (allowed != Outcome::done || length == 0) return allowed;
+  if (std::byte* const here = mapped(number, address, part)) {
+    copy(here);
+    return Outcome::done;
+  }
   const RegionEntry& entry = entries_.at(number);
-  switch (copy(entry.base + (address - entry.start), std::min(length, kPieceBytes))) {
+  switch (through_kernel(entry.base + (address - entry.start))) {
     case os::GuardedCopy::whole: return Outcome::done;
     case os::GuardedCopy::cut_short: return Outcome::unsuited;
     case os::GuardedCopy::no_process: end("its process has gone"); return Outcome::unsuited;
   }
   return Outcome::unsuited;
+}
+
+PeerRegions::Outcome PeerRegions::store(std::uint64_t key, std::uint64_t address, ConstBytes source) {
+  return access_mapped(key, address, source.size(), kWrite,
+                       [&](std::byte* target) { copy_short(target, source.data(), source.size()); });
+}
+
+PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address, Bytes target) {
+  return access_mapped(key, address, target.size(), kRead,
+                       [&](const std::byte* source) { copy_short(target.data(), source, target.size()); });
+}
+
+/// What is not to be done leaves no trace: the other ways say why.
+template <typename Copy>
+PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key, std::uint64_t address, std::size_t length,
+                                                const Kind& kind, Copy&& copy) {
+  const std::uint32_t number = mapped_.find(entries_, key);
+  if (number == RegionEntries::kEntries || length == 0 || length > kPieceBytes || state_ != State::ready)
+    return Outcome::unsuited;
+  const Use use(page(), number);
+  if (judge(number, key, address, length, kind) != Outcome::done) return Outcome::unsuited;
+  std::byte* const here = mapped(number, address, length);
+  if (here == nullptr) return Outcome::unsuited;
+  copy(here);
+  return Outcome::done;
 }
 
 std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const SocketAddress& peer) {

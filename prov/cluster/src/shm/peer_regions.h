@@ -1,8 +1,10 @@
 // The regions of one peer on this node, reached by this side alone: the initiator's side of RMA without the
 // target (shm/region_layout.h).
 //
-// A small copy costs a system call of one or two microseconds, several times what a ring costs whose reader
-// polls: small writes take the ring for as long as it does (protocol/posted_writes.h).
+// A region that lies in memory which its owner shares is mapped here, too, after some uses, and copied to and
+// from by loads and stores (shm/mapped_regions.h). For all others the kernel copies: a system call of one or two
+// microseconds, several times what a ring costs whose reader polls; small writes take the ring for as long as it
+// does (protocol/posted_writes.h).
 #pragma once
 
 #include <string>
@@ -12,6 +14,7 @@
 #include "os/local_socket.h"
 #include "os/process_memory.h"
 #include "os/shared_memory.h"
+#include "shm/mapped_regions.h"
 #include "shm/region_hello.h"
 #include "shm/region_layout.h"
 
@@ -25,6 +28,8 @@ class PeerRegions final : public carrier::RemoteRegions {
 
   Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override;
   Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override;
+  Outcome store(std::uint64_t key, std::uint64_t address, ConstBytes source) override;
+  Outcome load(std::uint64_t key, std::uint64_t address, Bytes target) override;
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
@@ -46,13 +51,22 @@ class PeerRegions final : public carrier::RemoteRegions {
   bool ready();
   void take_welcome();
   void end(const char* reason);
-  template <typename Copy>
-  Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy);
+  template <typename Copy, typename Through>
+  Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy,
+                 Through&& through_kernel);
   Outcome judge(std::uint32_t number, std::uint64_t key, std::uint64_t address, std::size_t length,
                 const Kind& kind);
+  template <typename Copy, typename Through>
+  Outcome access_piece(std::uint64_t key, std::uint64_t address, std::size_t length, std::size_t part,
+                       const Kind& kind, Copy&& copy, Through&& through_kernel);
   template <typename Copy>
-  Outcome access_piece(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind,
-                       Copy&& copy);
+  Outcome access_mapped(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind,
+                        Copy&& copy);
+  std::byte* mapped(std::uint32_t number, std::uint64_t address, std::size_t length) {
+    std::byte* const here = mapped_.at(entries_, number, address - entries_.at(number).start, length);
+    if (here != nullptr) maps_some_ = true;
+    return here;
+  }
 
   const SocketAddress peer_;
   os::LocalSocket socket_;   ///< for as long as it is open, the peer waits for what `page` says is in use
@@ -63,6 +77,7 @@ class PeerRegions final : public carrier::RemoteRegions {
   RegionWelcome welcome_{};
   os::SharedMemory table_;
   RegionEntries entries_;
+  MappedRegions mapped_;
 };
 
 class PeerRegionConnector final : public carrier::RegionConnector {

@@ -51,6 +51,7 @@ void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& reg
   entry.base = region.base;
   entry.start = region.start;
   entry.length = region.length;
+  std::atomic_ref(entry.generation).store(++generation_, std::memory_order_relaxed);
   entries_.state(number).store(live_state(region), std::memory_order_release);
 }
 

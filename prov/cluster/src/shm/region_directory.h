@@ -45,6 +45,7 @@ class RegionDirectory final : public carrier::RegionOffers {
   os::SharedMemory memory_;  ///< empty if there can be none
   os::GuardPage guard_;
   RegionEntries entries_;
+  std::uint64_t generation_ = 0;  ///< of the region that was offered last
   std::list<Endpoint> endpoints_;
 };
 

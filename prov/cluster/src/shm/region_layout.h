@@ -8,6 +8,11 @@
 // is vacant, and its state last. A region for which there is no vacant entry is served by the target's
 // library, and `unlisted` says that the table is not complete.
 //
+// Two ways to the bytes. The kernel copies them (os/process_memory.h), or, where the region lies in memory that
+// its owner maps shared, the initiator has mapped that as well (shm/mapped_regions.h) and stores and loads by
+// itself. What follows holds for both. The owner may unmap such memory, or map something else in its place,
+// before it closes the region: the initiator goes on with the file of before, which is no one else's.
+//
 // Use. One word for each initiator instead of a count for each region: a count would not say which of its
 // users has died. An initiator (1) writes the number of the entry into its page, (2) executes a full fence,
 // (3) finds the entry still live, with its key, (4) copies, and (5) clears the word. The target that closes a
@@ -15,7 +20,8 @@
 // initiators: it waits for each that names the entry. Either the initiator's look at the state comes late
 // enough to find the region closed, or the target's look at the page comes late enough to find the use. So
 // when the target has looked, no byte of the region is copied any more; and while the word names a live entry
-// its fields stand still, without a generation. A use lasts for one piece of kPieceBytes.
+// its fields stand still. A use lasts for one piece of kPieceBytes. The generation says to an initiator that
+// kept something of an earlier use, a mapping, that the entry has been another region's meanwhile.
 //
 // Death. The page is good for as long as the connection that brought it. An initiator that dies in the midst
 // of a copy is waited for no longer than that: its end of file comes when the last of its threads has left the
@@ -37,7 +43,10 @@
 namespace cluster::shm {
 
 /// Part of the name of listening sockets: another version is not found rather than refused.
-inline constexpr std::uint32_t kRegionVersion = 1;
+inline constexpr std::uint32_t kRegionVersion = 2;
+
+/// The length of a region of all memory.
+inline constexpr std::uint64_t kAllMemory = ~std::uint64_t{0};
 
 /// How long a close waits for one initiator that lives: far longer than a piece takes.
 inline constexpr Duration kUseMax = 5s;
@@ -60,7 +69,8 @@ struct RegionEntry {
   std::uint64_t base;
   std::uint64_t start;
   std::uint64_t length;
-  std::uint64_t unused[3];
+  std::uint64_t generation;  ///< another one each time that the entry becomes live, never 0
+  std::uint64_t unused[2];
 };
 static_assert(sizeof(RegionEntry) == 64);
 

@@ -24,7 +24,7 @@ SKIPPED = 77
 SECONDS_MAX = 300
 
 # what the table calls all steps together -> the function of the program that repeats them
-TOTALS = {"all five": "budget_exchanges", "a write, all four": "budget_puts"}
+TOTALS = {"all five": "budget_exchanges", "a write, all four": "budget_puts", "shared, all four": "budget_accesses"}
 # what the table calls it -> the function of the program that does it
 STEPS = {
     "fi_trecv": "budget_receive",
@@ -35,6 +35,9 @@ STEPS = {
     "fi_write": "budget_write",
     "fi_cq_read, the target writes": "budget_take_write",
     "fi_cq_read, write complete": "budget_read_written",
+    "fi_write, shared": "budget_store",
+    "fi_read, shared": "budget_load",
+    "fi_cq_read, shared": "budget_read_accessed",
     **TOTALS,
 }
 # What comes by the clock and not with the message is left out: it would count how slow the counting tool is.

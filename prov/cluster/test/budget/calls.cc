@@ -1,5 +1,6 @@
-// One thread that sends 8-byte tagged messages, and then writes 8 bytes, from one endpoint of this process to
-// another, as two processes of one node would, for the test that counts what that costs. Each step stands in a function
+// One thread that sends 8-byte tagged messages, and then writes 8 bytes, into private memory and into a shared
+// mapping, from one endpoint of this process to another, as two processes of one node would, for the test that
+// counts what that costs. Each step stands in a function
 // of its own, by which the counting tool knows it. Deterministic: no other process takes part.
 //
 //   budget_calls EXCHANGES
@@ -10,6 +11,8 @@
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -20,7 +23,7 @@
 namespace {
 
 constexpr std::uint64_t kTag = 7;
-constexpr std::uint64_t kKey = 1;
+constexpr std::uint64_t kKey = 1, kSharedKey = 2;
 constexpr int kWarmUp = 3000;  ///< past first contact, and every table and pool at its size
 constexpr int kReadsMax = 1'000'000;
 
@@ -111,6 +114,21 @@ struct Fabric {
   return fi_cq_read(initiator.queue, &entry, 1) == 1;
 }
 
+[[gnu::noinline]] void budget_store(Side& initiator) {
+  check("fi_write",
+        fi_write(initiator.ep, &initiator.data, 8, nullptr, initiator.peer, 0, kSharedKey, &initiator));
+}
+
+[[gnu::noinline]] void budget_load(Side& initiator) {
+  check("fi_read",
+        fi_read(initiator.ep, &initiator.data, 8, nullptr, initiator.peer, 0, kSharedKey, &initiator));
+}
+
+[[gnu::noinline]] bool budget_read_accessed(Side& initiator) {
+  fi_cq_tagged_entry entry;
+  return fi_cq_read(initiator.queue, &entry, 1) == 1;
+}
+
 [[gnu::noinline]] void budget_read_nothing(Side& receiver) {
   fi_cq_tagged_entry entry;
   if (fi_cq_read(receiver.queue, &entry, 1) != -FI_EAGAIN) check("an idle queue", -FI_EOTHER);
@@ -146,7 +164,24 @@ void put(Side& initiator, Side& target) {
   await(initiator, target, budget_read_written);
 }
 
+/// The target takes no part.
+void store_and_load(Side& initiator, Side& target, const volatile std::uint64_t& shared) {
+  const std::uint64_t written = ++initiator.data;
+  budget_store(initiator);
+  await(initiator, target, budget_read_accessed);
+  if (shared != written) check("the data", -FI_EOTHER);
+  initiator.data = 0;
+  budget_load(initiator);
+  await(initiator, target, budget_read_accessed);
+  if (initiator.data != written) check("the data that was read", -FI_EOTHER);
+}
+
 }  // namespace
+
+[[gnu::noinline]] void budget_accesses(Side& initiator, Side& target, const std::uint64_t& shared,
+                                       int count) {
+  for (int i = 0; i < count; ++i) store_and_load(initiator, target, shared);
+}
 
 [[gnu::noinline]] void budget_puts(Side& initiator, Side& target, int count) {
   for (int i = 0; i < count; ++i) put(initiator, target);
@@ -175,6 +210,16 @@ int main(int argc, char** argv) {
   await(sender, receiver, budget_read_written);  // the way to the region is found
   for (int i = 0; i < kWarmUp; ++i) put(sender, receiver);
   budget_puts(sender, receiver, exchanges);
+  check("fi_close", fi_close(&region->fid));
+  const int file = ::memfd_create("budget_calls", MFD_CLOEXEC);
+  check("ftruncate", ::ftruncate(file, 4096));
+  void* const page = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  check("mmap", page == MAP_FAILED ? -FI_ENOMEM : 0);
+  auto& shared = *static_cast<std::uint64_t*>(page);
+  check("fi_mr_reg", fi_mr_reg(fabric.domain, &shared, sizeof shared, FI_REMOTE_WRITE | FI_REMOTE_READ, 0,
+                               kSharedKey, 0, &region, nullptr));
+  for (int i = 0; i < kWarmUp; ++i) store_and_load(sender, receiver, shared);
+  budget_accesses(sender, receiver, shared, exchanges);
   check("fi_close", fi_close(&region->fid));
   for (fid* object : {&sender.ep->fid, &receiver.ep->fid, &sender.queue->fid, &receiver.queue->fid,
                       &fabric.av->fid, &fabric.domain->fid, &fabric.fabric->fid}) {

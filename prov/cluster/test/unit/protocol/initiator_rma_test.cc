@@ -33,7 +33,19 @@ class ReachedTable final : public RemoteRegions {
     });
   }
 
+  Outcome store(std::uint64_t key, std::uint64_t address, ConstBytes source) override {
+    ++stores;
+    return write(key, address, {{&source, 1}, 0, source.size()});
+  }
+  Outcome load(std::uint64_t key, std::uint64_t address, Bytes target) override {
+    ++loads;
+    return read(key, address, {&target, 1}, 0, target.size());
+  }
+  /// From now on as if all regions were mapped into this process.
+  void map() { maps_some_ = true; }
+
   bool in_reach = true;
+  int stores = 0, loads = 0;
   int accesses = 0;
 
  private:
@@ -112,6 +124,31 @@ TEST_F(InitiatorRmaTest, IsDoneWhenTheCallReturns) {
   EXPECT_EQ(left.counters.rma_alone, 10u);
 }
 
+TEST_F(InitiatorRmaTest, MappedMemoryIsStoredToAndLoadedFrom) {
+  const auto data = pattern(8);
+  std::vector<std::byte> back(8);
+  put(data, 100);
+  get(back, 100);
+  EXPECT_EQ(reached->stores + reached->loads, 0);
+  reached->map();
+  ASSERT_EQ(put(data, 200), Status::ok);
+  ASSERT_EQ(get(back, 200), Status::ok);
+  EXPECT_EQ(back, data);
+  EXPECT_EQ(reached->stores, 1);
+  EXPECT_EQ(reached->loads, 1);
+  EXPECT_EQ(done_now(), 4u);
+  EXPECT_EQ(written.value(), 2u);
+  put_with_data(data, 300);
+  EXPECT_EQ(reached->stores, 1) << "data for the target goes through the target";
+  const RmaIov ranges[] = {{0, kKey, 4}, {8, kKey, 4}};
+  ASSERT_EQ(write(keep(data), ranges), Status::ok);
+  EXPECT_EQ(reached->stores, 1);
+  run();
+  EXPECT_EQ(done_now(), 2u);
+  ASSERT_EQ(put(data, kMemory - 1), Status::ok);
+  EXPECT_EQ(outcome(left).status, Status::access) << "what must not be stored is refused by the other ways";
+}
+
 TEST_F(InitiatorRmaTest, SeveralRangesAreOneOperation) {
   const auto data = keep(pattern(3000));
   const RmaIov remote[] = {{0, kKey, 1000}, {50000, kKey, 1}, {7000, kKey, 1999}};
@@ -180,21 +217,24 @@ TEST_F(InitiatorRmaTest, AnOrderThatWasAskedForIsKept) {
     bool write_waits, read_waits;
   };
   // Behind a write that the target has to serve.
-  for (const Case& each :
-       {Case{{.write_after_write = true}, true, false}, Case{{.read_after_write = true}, false, true},
-        Case{{.read_after_read = true, .write_after_read = true}, false, false}}) {
-    open_with(each.ordering);
-    put_with_data(pattern(8), 0);
-    const int before = reached->accesses;
-    ASSERT_EQ(put(pattern(8), 64), Status::ok);
-    EXPECT_EQ(reached->accesses == before, each.write_waits);
-    std::vector<std::byte> back(8);
-    const int before_read = reached->accesses;
-    ASSERT_EQ(get(back, 64), Status::ok);
-    EXPECT_EQ(reached->accesses == before_read, each.read_waits);
-    run();
-    EXPECT_EQ(left.take().size(), 3u);
-    right.take();
+  for (const bool mapped : {false, true}) {
+    if (mapped) reached->map();
+    for (const Case& each :
+         {Case{{.write_after_write = true}, true, false}, Case{{.read_after_write = true}, false, true},
+          Case{{.read_after_read = true, .write_after_read = true}, false, false}}) {
+      open_with(each.ordering);
+      put_with_data(pattern(8), 0);
+      const int before = reached->accesses;
+      ASSERT_EQ(put(pattern(8), 64), Status::ok);
+      EXPECT_EQ(reached->accesses == before, each.write_waits);
+      std::vector<std::byte> back(8);
+      const int before_read = reached->accesses;
+      ASSERT_EQ(get(back, 64), Status::ok);
+      EXPECT_EQ(reached->accesses == before_read, each.read_waits);
+      run();
+      EXPECT_EQ(left.take().size(), 3u);
+      right.take();
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -56,6 +57,12 @@ struct Domain {
 /// What this process holds at some address it holds, too.
 class RegionDirectoryTest : public testing::Test {
  protected:
+  explicit RegionDirectoryTest(int flags = MAP_PRIVATE)
+      : memory_(as_bytes(
+            ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0), kSize)) {
+    std::fill(memory_.begin(), memory_.end(), std::byte{1});
+  }
+  ~RegionDirectoryTest() override { ::munmap(memory_.data(), kSize); }
   enum Order : char {
     close_region = 'c',
     offer_again = 'o',
@@ -145,7 +152,7 @@ class RegionDirectoryTest : public testing::Test {
   }
 
   const SocketAddress name_ = fresh_name();
-  std::vector<std::byte> memory_ = std::vector<std::byte>(kSize, std::byte{1});
+  const Bytes memory_;
   test::FakeLog log_;
   PeerRegionConnector connector_{log_};
   std::unique_ptr<carrier::RemoteRegions> regions_;
@@ -203,6 +210,67 @@ TEST_F(RegionDirectoryTest, TheDeadHaveNoRegions) {
   EXPECT_EQ(write(0, 8), Outcome::unsuited);
   ASSERT_EQ(log_.lines.size(), 1u) << "once";
   EXPECT_NE(log_.lines[0].find("its process has gone"), std::string::npos);
+}
+
+/// The region lies in memory that its owner shares: with this process, as it happens, which looks at it there.
+class MappedRegionTest : public RegionDirectoryTest {
+ protected:
+  MappedRegionTest() : RegionDirectoryTest(MAP_SHARED) {}
+  void SetUp() override {
+    RegionDirectoryTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    use_often();
+    if (!regions_->maps_some()) GTEST_SKIP() << "not privileged to open what has no name";
+  }
+  void use_often() {
+    for (std::uint32_t i = 0; i < MappedRegions::kUsesBefore; ++i) ASSERT_EQ(write(0, 1), Outcome::done);
+  }
+  Outcome store(std::uint64_t offset, std::size_t size, std::byte value, std::uint64_t key = kKey) {
+    const std::vector<std::byte> bytes(size, value);
+    return regions_->store(key, 1000 + offset, bytes);
+  }
+};
+
+TEST_F(MappedRegionTest, IsStoredToAndLoadedFrom) {
+  for (const std::size_t size : {1u, 8u, 5000u, 3u << 20}) {
+    ASSERT_EQ(store(4999, size, std::byte{7}), Outcome::done);
+    EXPECT_EQ(std::count(memory_.begin() + 4999, memory_.begin() + 4999 + std::ptrdiff_t(size), std::byte{7}),
+              std::ptrdiff_t(size));
+    std::vector<std::byte> back(size);
+    ASSERT_EQ(regions_->load(kKey, 5999, back), Outcome::done);
+    EXPECT_EQ(std::count(back.begin(), back.end(), std::byte{7}), std::ptrdiff_t(size));
+  }
+  std::vector<std::byte> back(9 << 20);
+  ASSERT_EQ(write(1, back.size(), std::byte{9}), Outcome::done);
+  ASSERT_EQ(read(1, back), Outcome::done);
+  EXPECT_EQ(std::count(back.begin(), back.end(), std::byte{9}), std::ptrdiff_t(back.size()));
+}
+
+TEST_F(MappedRegionTest, IsBoundToTheSameRules) {
+  EXPECT_EQ(store(kSize - 7, 8, std::byte{7}), Outcome::unsuited) << "beyond the end";
+  EXPECT_EQ(write(kSize - 1, 8), Outcome::denied);
+  EXPECT_EQ(store(0, 8, std::byte{7}, kKey + 1), Outcome::unsuited) << "to be read only";
+  ask(count_reads);
+  std::vector<std::byte> back(8);
+  EXPECT_EQ(regions_->load(kKey, 1000, back), Outcome::unsuited) << "its owner counts them";
+  EXPECT_EQ(store(0, 8, std::byte{7}), Outcome::done);
+  ask(close_endpoint);
+  EXPECT_EQ(store(8, 8, std::byte{7}), Outcome::unsuited);
+  EXPECT_EQ(memory_[8], std::byte{1});
+}
+
+TEST_F(MappedRegionTest, IsAnotherOneWhenItsKeyIsRegisteredAgain) {
+  EXPECT_EQ(ask(close_region), 1);
+  EXPECT_EQ(store(5000, 1, std::byte{7}), Outcome::unsuited);
+  EXPECT_EQ(write(5000, 1, std::byte{7}), Outcome::denied);
+  EXPECT_EQ(memory_[5000], std::byte{1});
+  ask(offer_again);
+  EXPECT_EQ(store(100, 1, std::byte{8}), Outcome::unsuited) << "not yet";
+  EXPECT_EQ(write(100, 1, std::byte{8}), Outcome::done);
+  EXPECT_EQ(memory_[4196], std::byte{8}) << "it begins elsewhere now";
+  use_often();
+  EXPECT_EQ(store(101, 1, std::byte{9}), Outcome::done);
+  EXPECT_EQ(memory_[4197], std::byte{9});
 }
 
 TEST_F(RegionDirectoryTest, WhereTheKernelForbidsItTheOwnersLibraryServes) {
