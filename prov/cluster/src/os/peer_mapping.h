@@ -43,9 +43,11 @@ class PeerMapping {
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);
 
   explicit operator bool() const { return !range_.empty(); }
+  /// True if each part of the range can be read and written.
+  bool ready() const { return unpopulated_ == 0 && !range_.empty(); }
+  std::byte* begin() const { return range_.data(); }
   /// Part of the range, to be read and written; null if there is no memory for it. It must be inside.
   std::byte* at(std::uint64_t offset, std::size_t length) {
-    if (unpopulated_ == 0) return range_.data() + offset;
     const std::size_t last = (offset + length - 1) / kChunkBytes;
     for (std::size_t chunk = offset / kChunkBytes; chunk <= last; ++chunk) {
       if (!populated_[chunk] && !populate(chunk, last)) [[unlikely]]

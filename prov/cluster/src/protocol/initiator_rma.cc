@@ -51,6 +51,33 @@ bool InitiatorRma::overtakes(const Channel& channel, bool fence, bool is_read) c
   return comes_behind(channel, nullptr, is_read);
 }
 
+bool InitiatorRma::store(Channel& channel, const WriteOp& op) {
+  if (op.has_data || op.remote.size() != 1 || op.slices.size() != 1 || overtakes(channel, op.fence, false))
+    return false;
+  const RmaIov& range = op.remote.front();
+  RemoteRegions& regions = *channel.rma.reached.regions;
+  if (regions.store(range.key, range.address, op.slices.front()) != RemoteRegions::Outcome::done)
+    return false;
+  context_.counters.bytes_sent += op.length;
+  report_done(Completion::Kind::write, op);
+  return true;
+}
+
+bool InitiatorRma::load(Channel& channel, const ReadOp& op) {
+  if (op.remote.size() != 1 || op.slices.size() != 1 || overtakes(channel, op.fence, true)) return false;
+  const RmaIov& range = op.remote.front();
+  RemoteRegions& regions = *channel.rma.reached.regions;
+  if (regions.load(range.key, range.address, op.slices.front()) != RemoteRegions::Outcome::done)
+    return false;
+  report_done(Completion::Kind::read, op);
+  return true;
+}
+
+void InitiatorRma::report_done(Completion::Kind kind, const RmaOp& op) {
+  ++context_.counters.rma_alone;
+  reporter_.rma_succeeded(kind, op);
+}
+
 std::optional<Status> InitiatorRma::write_now(const WriteRequest& request) {
   Channel& channel = *request.channel;
   if (channel.rma.reached.regions == nullptr || request.has_data || comes_behind(channel, &request, false))

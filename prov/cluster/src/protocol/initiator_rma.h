@@ -26,29 +26,8 @@ class InitiatorRma {
   bool write(Channel& channel, const WriteOp& op);
   bool read(Channel& channel, const ReadOp& op);
   /// The same where the peer's memory is mapped here, by the fewest steps; false: nothing has been done.
-  bool store(Channel& channel, const WriteOp& op) {
-    if (op.has_data || !in_one_piece(channel, op)) return false;
-    const RmaIov& range = op.remote.front();
-    if (overtakes(channel, op.fence, false) ||
-        channel.rma.reached.regions->store(range.key, range.address, op.slices.front()) !=
-            RemoteRegions::Outcome::done) {
-      return false;
-    }
-    context_.counters.bytes_sent += op.length;
-    report_done(Completion::Kind::write, op);
-    return true;
-  }
-  bool load(Channel& channel, const ReadOp& op) {
-    if (!in_one_piece(channel, op)) return false;
-    const RmaIov& range = op.remote.front();
-    if (overtakes(channel, op.fence, true) ||
-        channel.rma.reached.regions->load(range.key, range.address, op.slices.front()) !=
-            RemoteRegions::Outcome::done) {
-      return false;
-    }
-    report_done(Completion::Kind::read, op);
-    return true;
-  }
+  bool store(Channel& channel, const WriteOp& op);
+  bool load(Channel& channel, const ReadOp& op);
   /// The same for a range whose turn has come after it had to wait: nothing, or its outcome, which the caller
   /// reports.
   std::optional<Status> write_now(const WriteRequest& request);
@@ -58,14 +37,7 @@ class InitiatorRma {
   bool comes_behind_others(const Channel& channel, const OutgoingRequest* own, bool is_read) const;
 
  private:
-  static bool in_one_piece(const Channel& channel, const auto& op) {
-    const RemoteRegions* const regions = channel.rma.reached.regions.get();
-    return regions != nullptr && regions->maps_some() && op.remote.size() == 1 && op.slices.size() == 1;
-  }
-  void report_done(Completion::Kind kind, const RmaOp& op) {
-    ++context_.counters.rma_alone;
-    reporter_.rma_succeeded(kind, op);
-  }
+  void report_done(Completion::Kind kind, const RmaOp& op);
   bool overtakes(const Channel& channel, bool fence, bool is_read) const;
   bool comes_behind(const Channel& channel, const OutgoingRequest* own, bool is_read) const;
   template <typename Access>

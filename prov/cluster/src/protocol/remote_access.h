@@ -27,9 +27,11 @@ class RemoteAccess {
 
   /// The first two ways, which schedule nothing. False: nothing has been done.
   bool write_at_once(Channel& channel, const WriteOp& op) {
-    return alone_.store(channel, op) || posted_.post(channel, op);
+    return (maps_some(channel) && alone_.store(channel, op)) || posted_.post(channel, op);
   }
-  bool read_at_once(Channel& channel, const ReadOp& op) { return alone_.load(channel, op); }
+  bool read_at_once(Channel& channel, const ReadOp& op) {
+    return maps_some(channel) && alone_.load(channel, op);
+  }
   Status write(Channel& channel, const WriteOp& op) {
     if (write_at_once(channel, op)) return Status::ok;
     if (channel.rma.reached.regions != nullptr && alone_.write(channel, op)) return Status::ok;
@@ -46,6 +48,11 @@ class RemoteAccess {
   RmaReadProtocol& reads() { return reads_; }
 
  private:
+  static bool maps_some(const Channel& channel) {
+    const RemoteRegions* const regions = channel.rma.reached.regions.get();
+    return regions != nullptr && regions->maps_some();
+  }
+
   InitiatorRma alone_;
   PostedWrites posted_;
   RmaWriteProtocol writes_;

@@ -29,11 +29,10 @@ class MappedRegions {
   /// Part of the region of an entry that is in use; null: it is not mapped. This counts as a use.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                 std::size_t length) {
-    if (number != last_number_ || entries.at(number).generation != last_->generation) [[unlikely]]
-      select(entries, number);
-    if (last_->mapping) return last_->mapping.at(offset, length);
-    const bool looked_for = last_->uses >= kUsesBefore;
-    return looked_for ? nullptr : use(entries, offset, length);
+    if (number == last_number_ && entries.at(number).generation == last_->generation && last_->mapping.ready())
+        [[likely]]
+      return last_->mapping.begin() + offset;
+    return at_another(entries, number, offset, length);
   }
   /// The entry of the key if it is likely to be mapped, it need not be in use; kEntries: it is not.
   std::uint32_t find(const RegionEntries& entries, std::uint64_t key) const {
@@ -51,6 +50,8 @@ class MappedRegions {
   };
 
   std::uint32_t find_other(const RegionEntries& entries, std::uint64_t key) const;
+  std::byte* at_another(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
+                        std::size_t length);
   void select(const RegionEntries& entries, std::uint32_t number);
   std::byte* use(const RegionEntries& entries, std::uint64_t offset, std::size_t length);
   void forget_closed(const RegionEntries& entries);

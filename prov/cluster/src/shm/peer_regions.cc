@@ -148,7 +148,8 @@ PeerRegions::Outcome PeerRegions::judge_write(std::uint64_t key, std::uint64_t a
   const std::uint32_t number = entries_.find(key, RegionEntry::kLive);
   const Use use(page(), number);
   const Outcome allowed = judge(number, key, address, length, kWrite);
-  if (allowed == Outcome::done && length > 0) mapped(number, address, length);  // it counts as a use
+  if (++judged_ % kJudgedPerUse == 0 && allowed == Outcome::done && length > 0)
+    mapped(number, address, length);
   return allowed;
 }
 

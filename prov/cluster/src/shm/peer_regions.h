@@ -37,6 +37,9 @@ class PeerRegions final : public carrier::RemoteRegions {
   void wait_for_welcome();
 
  private:
+  /// Writes that take the ring, of which one counts as a use: it is not worth more instructions.
+  static constexpr std::uint32_t kJudgedPerUse = 16;
+
   enum class State : std::uint8_t { waiting, ready, ended };
 
   /// What a kind of access is, in an entry's state.
@@ -78,6 +81,7 @@ class PeerRegions final : public carrier::RemoteRegions {
   os::SharedMemory table_;
   RegionEntries entries_;
   MappedRegions mapped_;
+  std::uint32_t judged_ = 0;
 };
 
 class PeerRegionConnector final : public carrier::RegionConnector {
