@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 
 namespace cluster::os {
@@ -70,6 +71,29 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   return count;
 }
 
+/// A number in a file of /proc, the one behind `skipped` others.
+std::optional<unsigned> read_number(const char* path, int skipped) {
+  std::FILE* const file = std::fopen(path, "re");
+  if (file == nullptr) return std::nullopt;
+  unsigned number = 0;
+  bool found = true;
+  for (int i = 0; i <= skipped && found; ++i) found = std::fscanf(file, "%u", &number) == 1;
+  std::fclose(file);
+  return found ? std::optional(number) : std::nullopt;
+}
+
+/// What the kernel shows for users that are not mapped (user_namespaces(7)).
+unsigned overflow_user() {
+  constexpr unsigned kDefault = 65534;
+  return read_number("/proc/sys/kernel/overflowuid", 0).value_or(kDefault);
+}
+
+/// True outside of user namespaces: there the overflow user is one like others.
+bool every_user_mapped() {
+  constexpr unsigned kUsers = 0xFFFFFFFF;
+  return read_number("/proc/self/uid_map", 2) == kUsers;
+}
+
 bool peer_credentials(const Descriptor& socket, ucred& credentials) {
   socklen_t size = sizeof credentials;
   return ::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
@@ -108,7 +132,12 @@ LocalSocket LocalSocket::accept(std::string& reason) const {
   return LocalSocket(std::move(socket));
 }
 
-bool LocalSocket::same_user() const { return peer_user() == ::geteuid(); }
+/// Every user that has no number in this process's user namespace is shown as the overflow user: two of those
+/// need not be the same.
+bool LocalSocket::same_user() const {
+  const std::optional<unsigned> user = peer_user();
+  return user == ::geteuid() && (user != overflow_user() || every_user_mapped());
+}
 
 std::optional<unsigned> LocalSocket::peer_user() const {
   ucred credentials;

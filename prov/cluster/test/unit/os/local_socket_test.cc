@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -127,6 +128,21 @@ TEST_F(LocalSocketTest, AnotherUserIsSeenFromBothSides) {
   const LocalSocket server = listener.accept(reason);
   ASSERT_TRUE(server);
   EXPECT_FALSE(server.same_user());
+}
+
+/// All users that are not mapped have one number.
+TEST_F(LocalSocketTest, AUserWithoutANumberIsNotTheSameAsAnother) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWUSER) != 0) ::_exit(77);
+    if (::geteuid() != 65534) ::_exit(2);
+    const LocalSocket client = LocalSocket::connect(name, reason);
+    ::_exit(client && client.peer_user() == ::geteuid() && !client.same_user() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs a user namespace";
+  EXPECT_EQ(status, 0);
 }
 
 TEST_F(LocalSocketTest, ANameBelongsToOneListenerAtATime) {
