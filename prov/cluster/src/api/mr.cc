@@ -46,6 +46,13 @@ int mr_control(fid* plain, int command, void* argument) noexcept {
 constinit fi_ops mr_fid_ops =
     fid_ops({.close = mr_close, .bind = Method<&Mr::bind>::entry, .control = mr_control});
 
+/// One that no peer can guess, and that no region has: 64 random bits are not drawn twice.
+std::uint64_t draw_key(Domain& domain) {
+  std::uint64_t key = FI_KEY_NOTAVAIL;
+  while (key == FI_KEY_NOTAVAIL) key = domain.platform().random().next();
+  return key;
+}
+
 int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
                         fid_mr** handle) noexcept {
   if (domain == nullptr || domain->fclass != FI_CLASS_DOMAIN || attributes == nullptr || handle == nullptr) {
@@ -96,8 +103,8 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
   auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
-  mr->key = domain.basic_registration() ? domain.next_key() : attributes.requested_key;
-  if (domain.basic_registration())
+  mr->key = domain.draws_keys() ? draw_key(domain) : attributes.requested_key;
+  if (domain.virtual_addresses())
     mr->start_ = reinterpret_cast<std::uintptr_t>(attributes.mr_iov[0].iov_base);
   // A region without remote access needs no entry in the table, and its key may be any.
   if (attributes.access & kRemoteAccess) {
@@ -108,6 +115,7 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
     region.length = memory.iov_len;
     region.readable = attributes.access & FI_REMOTE_READ;
     region.writable = attributes.access & FI_REMOTE_WRITE;
+    region.drawn_key = domain.draws_keys();
     if (!domain.regions().add(mr->key, region)) return -FI_ENOKEY;
     mr->listed_ = true;
   }

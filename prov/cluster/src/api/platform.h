@@ -17,6 +17,7 @@ class Platform {
   virtual ~Platform() = default;
   virtual Log& log() = 0;
   virtual Clock& clock() = 0;
+  virtual Random& random() = 0;
   /// Lets other threads run; returns for how many ticks of clock() they had the processor, the cost of the
   /// system call included.
   virtual std::uint64_t yield_processor() = 0;

@@ -62,6 +62,16 @@ std::uint64_t PeerTable::handle_of(const protocol::Channel& channel) {
   return peer.handle.value;
 }
 
+bool PeerTable::is_member(const protocol::Channel& channel) {
+  const Peer& peer = *static_cast<const Peer*>(channel.owner);
+  if (peer.self || peer.inbox != nullptr || handle_of(channel) != protocol::kAddrNotAvail) return true;
+  if (!peer.has_aliases || peer.flow == nullptr) return false;
+  // The application may know it by another of its addresses than that under which it came.
+  return std::ranges::any_of(peer.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
+    return is_alias(address, peer) && in_address_vector(address);
+  });
+}
+
 void PeerTable::mark_failed(Peer& peer, Status status) {
   const auto is_peer = [&](const Failure& failure) { return failure.peer == &peer; };
   peer.local.lane = nullptr;

@@ -99,6 +99,7 @@ class PeerTable final : public protocol::AddressHandles {
     return known ? by_handle_[handle] : nullptr;
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
+  bool is_member(const protocol::Channel& channel) override;
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
 
   struct Failure {

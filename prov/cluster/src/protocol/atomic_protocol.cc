@@ -92,9 +92,12 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
     perform(code, {target, operands, code.compares() ? operands + part : nullptr, before.data(), part});
   };
   const RmaIov rest{segment.offset, segment.key, segment.total};
-  RegionTable* const regions = context_.bindings.regions;
-  const bool allowed = regions != nullptr && regions->with(rest, access_for(code), change);
-  if (!allowed) return control_.send_failed(channel, segment.id);
+  const bool allowed = context_.may_access(channel, rest.key) &&
+                       context_.bindings.regions->with(rest, access_for(code), change);
+  if (!allowed) {
+    context_.refuse_access();
+    return control_.send_failed(channel, segment.id);
+  }
   if (part == segment.total && !segment.more()) {
     reporter_.accessed_by_peer(rest, code.op == wire::AtomicOp::read ? Access::read : Access::write);
   }

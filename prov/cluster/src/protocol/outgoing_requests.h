@@ -60,9 +60,10 @@ class OutgoingRequests {
       range.base += remote.length;
     }
   }
-  /// A response, to be posted after the bulk that waits already; null if there can be no more requests.
+  /// A response, to be posted after the bulk that waits already; null if there are too many already.
   template <typename Type>
   Type* acquire_response(Channel& channel) {
+    if (responses_ >= context_.settings.responses_max) return nullptr;
     Type* const request = pool_.acquire<Type>();
     if (request == nullptr) return nullptr;
     request->channel = &channel;

@@ -34,6 +34,7 @@ struct MemoryRegion {
   bool writable = false;
   Counter* reads = nullptr;  ///< bound counters of accesses by peers
   Counter* writes = nullptr;
+  bool drawn_key = false;  ///< its key is 64 random bits: a peer has it from the application
 };
 
 class RegionTable {
@@ -89,6 +90,12 @@ class RegionTable {
     // Not by arithmetic on `base`: that of a region of all memory points to nothing.
     visit(reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(region.base) + offset), region);
     return true;
+  }
+  /// True if there is such a region, and the provider has drawn its key.
+  bool drawn(std::uint64_t key) {
+    const std::lock_guard guard(lock_);
+    const auto found = regions_.find(key);
+    return found != regions_.end() && found->second.drawn_key;
   }
   /// True if the range is inside a region that allows the access.
   bool allows(const RmaIov& range, Access access) {

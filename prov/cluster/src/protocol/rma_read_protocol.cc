@@ -53,10 +53,13 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
     posted = at_once && post_copy(*channel.carrier, answer, {source, segment.total});
   };
   const RmaIov range{segment.offset, segment.key, segment.total};
-  RegionTable* const regions = context_.bindings.regions;
-  const bool allowed = regions != nullptr && segment.total > 0 &&
-                       channel.rma.response_count < kResponsesMax && regions->with(range, Access::read, post);
-  if (!allowed) return send_read_failed(channel, segment.peer_id);
+  const bool has_place = channel.rma.response_count < kResponsesMax;
+  const bool allowed = has_place && segment.total > 0 && context_.may_access(channel, range.key) &&
+                       context_.bindings.regions->with(range, Access::read, post);
+  if (!allowed) {
+    if (has_place) context_.refuse_access();
+    return send_read_failed(channel, segment.peer_id);
+  }
   if (posted) {
     control_.mark_pending(channel);
     if (!segment.more()) reporter_.accessed_by_peer(range, Access::read);

@@ -101,8 +101,9 @@ void RmaWriteProtocol::on_first(Channel& channel, const wire::Segment& segment, 
   write.answered = !segment.unanswered();
   write.arrived = 0;
   write.open = true;
-  RegionTable* const regions = context_.bindings.regions;
-  write.allowed = regions != nullptr && regions->allows(write.range.iov, Access::write);
+  write.allowed = context_.may_access(channel, write.range.iov.key) &&
+                  context_.bindings.regions->allows(write.range.iov, Access::write);
+  if (!write.allowed) context_.refuse_access();
   store(channel, payload);
 }
 
@@ -133,10 +134,11 @@ void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
 
 void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
   const RemoteWrite write = add_range(channel.incoming_write, segment);
-  RegionTable* const regions = context_.bindings.regions;
-  const bool allowed = regions != nullptr && regions->allows(write.iov, Access::write) && segment.total > 0 &&
-                       channel.rma.write_targets < kResponsesMax;
-  WriteTarget* const target = allowed ? pulls_.pool().acquire<WriteTarget>() : nullptr;
+  const bool allowed = context_.may_access(channel, write.iov.key) &&
+                       context_.bindings.regions->allows(write.iov, Access::write) && segment.total > 0;
+  if (!allowed) context_.refuse_access();
+  const bool has_place = allowed && channel.rma.write_targets < kResponsesMax;
+  WriteTarget* const target = has_place ? pulls_.pool().acquire<WriteTarget>() : nullptr;
   if (target == nullptr) return control_.send_failed(channel, segment.id);
   ++channel.rma.write_targets;
   target->channel = &channel;

@@ -23,6 +23,7 @@ class Machine final : public api::Platform {
 
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }
+  Random& random() override { return random_; }
   std::uint64_t yield_processor() override { return os::timed_yield(); }
   bool processors_crowded() override { return os::processors_crowded(); }
   void sleep_shortest() override { os::sleep_shortest(); }

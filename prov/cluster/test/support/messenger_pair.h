@@ -18,6 +18,7 @@ using test::QueueCarrier;
 struct FixedHandle final : AddressHandles {
   std::uint64_t handle = 7;
   std::uint64_t handle_of(const Channel&) override { return handle; }
+  bool is_member(const Channel&) override { return handle != kAddrNotAvail; }
 };
 
 struct Side {

@@ -131,6 +131,7 @@ class MemoryPlatform final : public Platform {
  public:
   Log& log() override { return kept; }
   PassingClock& clock() override { return clock_; }
+  Random& random() override { return random_; }
   std::uint64_t yield_processor() override {
     ++yields;
     std::this_thread::yield();

@@ -35,6 +35,20 @@ TEST_F(MrTest, AcceptsRmaEventAndNoOtherFlag) {
   EXPECT_EQ(expose(5, FI_REMOTE_WRITE, FI_RMA_EVENT | FI_RMA_PMEM, region), -FI_EBADFLAGS);
 }
 
+TEST_F(MrTest, TheProviderDrawsKeysWhereItMay) {
+  info.domain.mr_mode = FI_MR_PROV_KEY;
+  fid_domain* drawing = nullptr;
+  ASSERT_EQ(fi_domain(fabric, &info.info, &drawing, nullptr), 0);
+  std::array<fid_mr*, 2> regions{};
+  for (fid_mr*& region : regions) {
+    ASSERT_EQ(fi_mr_reg(drawing, memory.data(), memory.size(), FI_REMOTE_WRITE, 0, 5, 0, &region, nullptr), 0);
+    EXPECT_GT(fi_mr_key(region), 5u);
+  }
+  EXPECT_NE(fi_mr_key(regions[0]), fi_mr_key(regions[1]));
+  for (fid_mr* region : regions) EXPECT_EQ(fi_close(&region->fid), 0);
+  EXPECT_EQ(fi_close(&drawing->fid), 0);
+}
+
 TEST_F(MrTest, ALocalRegionIsNotCountedForAnotherRegionWithItsKey) {
   begin();
   fid_cntr* counter = open_cntr();

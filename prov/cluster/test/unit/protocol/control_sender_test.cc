@@ -13,6 +13,7 @@ namespace {
 struct ControlSenderTest : testing::Test {
   struct FixedHandle final : AddressHandles {
     std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
+    bool is_member(const Channel&) override { return true; }
   } handles;
   Counters counters;
   Context context{{.eager_credit = 1000}, counters, handles};

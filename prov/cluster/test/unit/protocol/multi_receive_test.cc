@@ -161,6 +161,7 @@ TEST_F(MultiReceiveTest, ALostPeerLeavesTheBufferToOthersUnlessItIsDirected) {
 TEST_F(MultiReceiveTest, UnknownSourcesAreReportedWithTheirMessage) {
   struct NoHandles final : AddressHandles {
     std::uint64_t handle_of(const Channel&) override { return kAddrNotAvail; }
+    bool is_member(const Channel&) override { return true; }
   } handles;
   Counters counters;
   Messenger messenger(settings, counters, handles);

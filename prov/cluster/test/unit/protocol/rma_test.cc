@@ -294,6 +294,29 @@ TEST_F(RmaTest, ReadsBeyondTheLimitAreRepeatedByTheCaller) {
   EXPECT_EQ(get({words.data(), 8}, 0), Status::ok) << "they may begin again";
 }
 
+TEST_F(RmaTest, ResponsesToAllPeersTogetherAreBounded) {
+  constexpr std::size_t kMax = 4;
+  MessengerSettings few = settings;
+  few.responses_max = kMax;
+  Side target{few};
+  EndpointBindings bindings;
+  bindings.tx_queue = bindings.rx_queue = &target.completions;
+  bindings.regions = &regions;
+  target.messenger.attach(bindings);
+  target.carrier.capacity = 0;
+  for (std::uint32_t id = 1; id <= kMax + 2; ++id) {
+    target.messenger.arrive(
+        target.channel, {.kind = wire::SegmentKind::read, .peer_id = id, .total = 8, .key = kKey}, {});
+  }
+  target.carrier.capacity = 1000;
+  target.messenger.pump();
+  const auto count = [&](wire::SegmentKind kind) {
+    return std::ranges::count(target.carrier.items, kind, [](const auto& item) { return item.segment.kind; });
+  };
+  EXPECT_EQ(count(wire::SegmentKind::bulk), static_cast<std::ptrdiff_t>(kMax));
+  EXPECT_EQ(count(wire::SegmentKind::read_failed), 2);
+}
+
 /// What is kept to answer a peer is not taken from what the application may have under way.
 TEST_F(RmaTest, KeptResponsesDoNotCountAgainstTheApplication) {
   std::vector<std::byte> words(8 * 2 * settings.tx_requests_max);
