@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cluster::os::test {
+namespace cluster::os {
 namespace {
 
 TEST(ProcessorsCrowded, IfMoreThreadsWantToRunThanThereAreProcessors) {
@@ -17,4 +17,4 @@ TEST(ProcessorsCrowded, IfTheKernelDoesNotSay) {
 }
 
 }  // namespace
-}  // namespace cluster::os::test
+}  // namespace cluster::os
