@@ -30,7 +30,7 @@ class FlowHarness {
         peer_(SocketAddress::v4(kIpB, 2)),
         link_(network_, name_),
         flow_({.window = 16}, {name_, 1, kSession}, {peer_, {}, false}, world_.log, world_.counters,
-              bodies_) {}
+              bodies_, world_.random) {}
 
   void step() {
     switch (input_.ConsumeIntegralInRange<int>(0, 6)) {
@@ -44,7 +44,7 @@ class FlowHarness {
     }
     const Time now = world_.clock.now();
     if (flow_.deadline() <= now) flow_.on_timer(now);
-    if (flow_.keep_alive_due(now)) flow_.on_keep_alive_sent(now);
+    if (flow_.keep_alive_due(now)) flow_.keep_alive(now, {peer_, {}, false});
     flow_.transmit(now, link_);
     check_tokens();
   }

@@ -192,7 +192,7 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
 void SimHost::answer_keep_alive(const Packet& packet) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
-  const wire::ControlFrame answer = wire::ControlFrame::alive(view.sequence.value);
+  const wire::ControlFrame answer = wire::ControlFrame::alive(view);
   const link::Path path{address_of(packet.from, packet.rail), {}, false};
   link::OutFrame frame;
   frame.path = &path;

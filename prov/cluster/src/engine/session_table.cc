@@ -72,7 +72,8 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
   const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};
   sessions_[session] = &peer;
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
-                                             parts_.environment.counters, peers_.bodies());
+                                             parts_.environment.counters, peers_.bodies(),
+                                             parts_.environment.random);
 }
 
 void SessionTable::use(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
@@ -102,14 +103,16 @@ bool SessionTable::is_own(const SocketAddress& address) const {
   return address == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
 }
 
-/// The answer echoes this side's session, which only the peers that were asked know. Where the peer itself
-/// answers, it is found by that address from now on. That the peer claims an address is not enough, or it
-/// could claim that of another endpoint.
+/// Where the peer itself answers, it is found by that address from now on. That the peer claims an address is
+/// not enough, or it could claim that of another endpoint; so it has to repeat what was sent to that address.
 void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
   Peer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
     return;
-  peer->flow->on_alive(now, from, view.kind == wire::FrameKind::path_response);
+  if (!peer->flow->on_alive(now, view, from)) {
+    ++parts_.environment.counters.refused_stale;
+    return;
+  }
   for (const SocketAddress& address : peer->flow->paths().validated_addresses()) {
     if (!is_own(address)) peers_.add_alias(*peer, address);
   }
@@ -126,7 +129,7 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
     ++parts_.environment.counters.refused_stale;
     return;
   }
-  send_control(*parts_.link, wire::ControlFrame::path_response(asker).bytes(), from);
+  send_control(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 
 /// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message. And a session that is

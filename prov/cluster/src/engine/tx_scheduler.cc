@@ -69,9 +69,8 @@ bool TxScheduler::run_timers(Time now) {
     expired = true;
     mark(peer);
     if (flow.keep_alive_due(now)) {
-      flow.on_keep_alive_sent(now);
-      send_control(*link_, wire::ControlFrame::keep_alive(flow.handshake().session()).bytes(),
-                   flow.paths().scheduler().next_validated());
+      const link::Path& path = flow.paths().scheduler().next_validated();
+      send_control(*link_, flow.keep_alive(now, path).bytes(), path);
     }
   }
   return expired;

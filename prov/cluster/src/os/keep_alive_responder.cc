@@ -29,7 +29,7 @@ bool answer_one(int socket) {
   wire::FrameView view;
   const ConstBytes bytes(buffer.data(), static_cast<std::size_t>(got));
   if (wire::admit(bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::keep_alive) return true;
-  const wire::ControlFrame alive = wire::ControlFrame::alive(view.sequence.value);
+  const wire::ControlFrame alive = wire::ControlFrame::alive(view);
   sendto(socket, alive.bytes().data(), alive.bytes().size(), MSG_DONTWAIT, address, peer_size);
   return true;  // the peer repeats a keep-alive whose answer is lost
 }

@@ -30,7 +30,7 @@ std::vector<SocketAddress> further_addresses(const Identity& identity) {
 }  // namespace
 
 Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
-           Counters& counters, BodyPool& bodies)
+           Counters& counters, BodyPool& bodies, Random& random)
     : counters_(counters),
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
       handshake_(opening_of(settings, identity), further_addresses(identity)),
@@ -40,7 +40,8 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
-      liveness_(settings.peer_timeout) {}
+      liveness_(settings.peer_timeout),
+      challenges_(random) {}
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
   if (!handshake_.knows_peer()) ++counters_.sessions_opened;
@@ -70,7 +71,7 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
       may_wait && answer_delay_.wait() ? sender_.skip_turn(now) : sender_.send_bursts(now, clock, link, ack);
   if (sent.sent_any)
     only_answers ? answer_delay_.on_answers_alone(sent.now) : answer_delay_.on_data(sent.now);
-  sender_.send_challenges(sent, paths_.ip_paths() != paths_before, link);
+  sender_.send_challenges(sent, paths_.ip_paths() != paths_before, challenges_, link);
   AckIncluded included = sent.ack;
   const bool bare = included == AckIncluded::none && !sent.link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
@@ -164,9 +165,16 @@ void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   paths_.recovery().suspect_ethertype_paths(now);
 }
 
-void Flow::on_alive(Time now, const link::Path& from, bool by_engine) {
+bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& from) {
+  if (!challenges_.answered(answer.challenge(), from.to)) return false;
   liveness_.on_sign_of_life(now, from.ethertype);
-  paths_.on_response(now, from, by_engine);
+  paths_.on_response(now, from, answer.kind == wire::FrameKind::path_response);
+  return true;
+}
+
+wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
+  liveness_.on_keep_alive_sent(now);
+  return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(path.to));
 }
 
 void Flow::on_path_error(Time now, const link::PathError& error) {
@@ -204,7 +212,7 @@ FlowStats Flow::stats() const {
           .lost = lost_,
           .heard_at = liveness_.heard_at(),
           .footprint = sizeof *this + queue_.window().footprint() + receiver_.window().footprint() +
-                       paths_.footprint()};
+                       paths_.footprint() + challenges_.footprint()};
 }
 
 /// Before the peer's session is known frames carry session 0, which can be guessed like their sequence: so

@@ -27,6 +27,7 @@
 #include "carrier/carrier.h"
 #include "link/link.h"
 #include "multipath/address_pairing.h"
+#include "multipath/path_challenges.h"
 #include "multipath/path_manager.h"
 #include "reliability/ack_processor.h"
 #include "reliability/answer_delay.h"
@@ -39,6 +40,7 @@
 #include "reliability/retransmission_timer.h"
 #include "reliability/send_queue.h"
 #include "wire/admit.h"
+#include "wire/control.h"
 
 namespace cluster::reliability {
 
@@ -76,7 +78,7 @@ class Flow {
   /// `bodies` is made for links of at least `settings.frame_max` and outlives the flow, as do log and
   /// counters.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
-       Counters& counters, BodyPool& bodies);
+       Counters& counters, BodyPool& bodies, Random& random);
 
   SendQueue& queue() { return queue_; }
   FrameReceiver& receiver() { return receiver_; }
@@ -115,13 +117,15 @@ class Flow {
 
   // --- life ---
   /// A keep-alive was answered over this path by the peer's responder, which says that the process lives; or
-  /// a path challenge by its engine, which says that the path leads to the peer.
-  void on_alive(Time now, const link::Path& from, bool by_engine);
+  /// a path challenge by its engine, which says that the path leads to the peer. False: nothing was asked
+  /// there that this answers.
+  bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
   /// ICMP says that nothing is at this address of the peer (port or host unreachable).
   void on_path_error(Time now, const link::PathError& error);
   /// True if it is time to send the peer a keep-alive; again each second.
   bool keep_alive_due(Time now) const { return status_.alive() && liveness_.keep_alive_due(now); }
-  void on_keep_alive_sent(Time now) { liveness_.on_keep_alive_sent(now); }
+  /// One for this path, which is sent now.
+  wire::ControlFrame keep_alive(Time now, const link::Path& path);
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.
   Status status() const { return status_.cause(); }
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
@@ -154,6 +158,7 @@ class Flow {
   FrameReceiver receiver_;
   AnswerDelay answer_delay_;
   Liveness liveness_;
+  multipath::PathChallenges challenges_;
   std::vector<Sequence> lost_frames_;  ///< by the last detect_losses()
   std::uint64_t lost_ = 0;             ///< frames, for stats()
 };

@@ -181,32 +181,36 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
 
 /// Those of EtherType paths wait until the MTU of the path is known, because the frame that finds it out must
 /// take the IP path.
-void FrameSender::send_challenges(const Outcome& sent, bool new_paths, link::Link& link) {
+void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
+                                  link::Link& link) {
   using wire::FrameKind;
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
     while (const auto due = paths_.challenge_due(sent.now)) {
       const bool proven = paths_[due->path].validator.proven();  // so the responder may answer
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
-      send_challenge(sent.now, *due, kind, frame_size_.frame_max(), link);
+      send_challenge(sent.now, *due, challenges.draw(due->to.to), kind, frame_size_.frame_max(), link);
     }
   }
   if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
   if (sent_ < kFramesBeforeEthertype || !frame_size_.search_complete()) return;
   while (const auto due = paths_.ethertype_challenge_due(sent.now)) {
-    send_challenge(sent.now, *due, FrameKind::path_challenge, sizeof(wire::FrameHeader), link);
+    send_challenge(sent.now, *due, challenges.draw(due->to.to), FrameKind::path_challenge,
+                   sizeof(wire::FrameHeader), link);
   }
 }
 
 /// A frame of `size` bytes: header and, if there is space for it, one segment of padding.
 void FrameSender::send_challenge(Time now, const multipath::PathManager::Challenge& challenge,
-                                 wire::FrameKind kind, std::size_t size, link::Link& link) {
+                                 std::uint64_t data, wire::FrameKind kind, std::size_t size,
+                                 link::Link& link) {
   FrameBody padding{wire::kSegmentHeaderMax};
   if (size > sizeof(wire::FrameHeader)) padding.set_padding(size - sizeof(wire::FrameHeader));
   std::byte* const start = padding.segments() - sizeof(wire::FrameHeader);
   wire::FrameHeader& header = wire::header_at(start);
   header.kind = static_cast<std::uint8_t>(kind);
   header.session = kind == wire::FrameKind::path_challenge ? handshake_.peer_session() : 0;
-  header.sequence = handshake_.session();  // comes back with the answer
+  header.sequence = handshake_.session();  // comes back with the answer, as does
+  wire::set_challenge(header, data);
   link::OutFrame out;
   out.path = &challenge.to;
   out.add({start, sizeof header + padding.filled});

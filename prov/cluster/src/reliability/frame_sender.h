@@ -25,6 +25,7 @@
 #include "base/counters.h"
 #include "base/environment.h"
 #include "link/link.h"
+#include "multipath/path_challenges.h"
 #include "multipath/path_manager.h"
 #include "reliability/frame_selector.h"
 #include "reliability/frame_size.h"
@@ -61,7 +62,8 @@ class FrameSender {
   void send_fin(link::Link& link, const OutgoingAck& ack);
 
   /// Sends the challenges that are due, after send_bursts(). `new_paths`: some have joined in this turn.
-  void send_challenges(const Outcome& sent, bool new_paths, link::Link& link);
+  void send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
+                       link::Link& link);
 
   /// The frame goes out next, whatever the windows allow.
   void repeat(Sequence frame) { selector_.repeat(frame); }
@@ -83,8 +85,8 @@ class FrameSender {
   void note_retransmission(Time now, Sequence s, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,
                                        link::Link& link, const OutgoingAck& ack);
-  void send_challenge(Time now, const multipath::PathManager::Challenge& challenge, wire::FrameKind kind,
-                      std::size_t size, link::Link& link);
+  void send_challenge(Time now, const multipath::PathManager::Challenge& challenge, std::uint64_t data,
+                      wire::FrameKind kind, std::size_t size, link::Link& link);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
   static constexpr std::size_t kFinCopies = 3;

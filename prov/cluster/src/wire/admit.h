@@ -34,6 +34,8 @@ struct FrameView {
   ResetBlock reset{};   ///< kind reset only
   ConstBytes segments;  ///< kind flow with flag sequenced, kind datagram: not empty
 
+  /// Kinds keep_alive, path_challenge and their answers: what the answer repeats.
+  std::uint64_t challenge() const { return transmission.value | std::uint64_t{ack.value} << 32; }
   bool sequenced() const { return (flags & frame_flag::kSequenced) != 0; }
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }
   bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }

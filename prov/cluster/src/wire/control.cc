@@ -6,14 +6,24 @@
 
 namespace cluster::wire {
 
-ControlFrame::ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t sequence,
-                           const ResetBlock* block)
+namespace {
+
+FrameHeader asking(std::uint32_t session, std::uint64_t challenge) {
+  FrameHeader fields{};
+  fields.sequence = session;
+  set_challenge(fields, challenge);
+  return fields;
+}
+
+}  // namespace
+
+/// `fields`: session and what comes behind it.
+ControlFrame::ControlFrame(FrameKind kind, const FrameHeader& fields, const ResetBlock* block)
     : size_(sizeof(FrameHeader) + (block != nullptr ? sizeof *block : 0)) {
   if (block != nullptr) std::memcpy(storage_.data() + sizeof(FrameHeader), block, sizeof *block);
   FrameHeader& header = header_at(storage_.data());
+  header = fields;
   header.kind = static_cast<std::uint8_t>(kind);
-  header.session = session;
-  header.sequence = sequence;
   const ConstBytes whole = bytes();
   encode_frame(header, {&whole, 1});
 }
@@ -26,17 +36,21 @@ ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason,
   block.sequence = offending.sequence.value;
   block.transmission = offending.transmission.value;
   block.epoch = epoch;
-  return {FrameKind::reset, 0, 0, &block};
+  return {FrameKind::reset, FrameHeader{}, &block};
 }
 
-ControlFrame ControlFrame::keep_alive(std::uint32_t nonce) {
-  return {FrameKind::keep_alive, 0, nonce, nullptr};
+ControlFrame ControlFrame::keep_alive(std::uint32_t session, std::uint64_t challenge) {
+  return {FrameKind::keep_alive, asking(session, challenge), nullptr};
 }
 
-ControlFrame ControlFrame::alive(std::uint32_t nonce) { return {FrameKind::alive, 0, nonce, nullptr}; }
+ControlFrame ControlFrame::alive(const FrameView& asked) {
+  return {FrameKind::alive, asking(asked.sequence.value, asked.challenge()), nullptr};
+}
 
-ControlFrame ControlFrame::path_response(std::uint32_t session) {
-  return {FrameKind::path_response, session, session, nullptr};
+ControlFrame ControlFrame::path_response(const FrameView& asked) {
+  FrameHeader fields = asking(asked.sequence.value, asked.challenge());
+  fields.session = asked.sequence.value;
+  return {FrameKind::path_response, fields, nullptr};
 }
 
 }  // namespace cluster::wire

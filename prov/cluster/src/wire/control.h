@@ -21,16 +21,16 @@ class ControlFrame {
   /// Refuses `offending`, which is quoted so that its sender can distinguish the reset from a forged one.
   /// `epoch` is the one already seen (stale_epoch only).
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
-  /// Asks whether the process is alive. The answer repeats `nonce`.
-  static ControlFrame keep_alive(std::uint32_t nonce);
+  /// Asks whether the process is alive. `session` is that of the asking side; the answer repeats both.
+  static ControlFrame keep_alive(std::uint32_t session, std::uint64_t challenge);
   /// Says that it is.
-  static ControlFrame alive(std::uint32_t nonce);
-  /// The engine that has the session says that the path leads there. `session` is that of the receiver, which
-  /// is also the nonce of its challenge.
-  static ControlFrame path_response(std::uint32_t session);
+  static ControlFrame alive(const FrameView& asked);
+  /// The engine that has the session says that the path leads there. It names the asking side's session, as the
+  /// challenge did, and repeats the challenge.
+  static ControlFrame path_response(const FrameView& asked);
 
  private:
-  ControlFrame(FrameKind kind, std::uint32_t session, std::uint32_t sequence, const ResetBlock* block);
+  ControlFrame(FrameKind kind, const FrameHeader& fields, const ResetBlock* block);
 
   std::array<std::byte, sizeof(FrameHeader) + sizeof(ResetBlock)> storage_{};
   std::size_t size_ = 0;

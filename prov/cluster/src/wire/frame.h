@@ -75,6 +75,12 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
 
+/// In a keep_alive, a path_challenge and their answers: 64 random bits, which the answer repeats.
+inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
+  header.transmission = static_cast<std::uint32_t>(challenge);
+  header.ack = static_cast<std::uint32_t>(challenge >> 32);
+}
+
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
 inline constexpr std::size_t kFrameMax = 65535;       ///< what `length` can say

@@ -262,7 +262,7 @@ TEST_P(LinkConformance, KeepAliveResponderAnswersWhileTheLinkIsNotRead) {
   learn_paths();
   const std::shared_ptr<void> responder = responder_of(1, right);
   for (const std::uint32_t nonce : {17U, 18U}) {
-    const wire::ControlFrame keep_alive = wire::ControlFrame::keep_alive(nonce);
+    const wire::ControlFrame keep_alive = wire::ControlFrame::keep_alive(nonce, 0);
     link::OutFrame out;
     out.path = &to_right;
     out.add(keep_alive.bytes());

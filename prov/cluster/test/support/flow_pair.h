@@ -53,7 +53,7 @@ class FlowEnd {
     const reliability::Identity identity{name_of(node_), epoch,
                                          static_cast<std::uint32_t>(node_ * 1000u + epoch)};
     flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false}, log,
-                                               counters, bodies);
+                                               counters, bodies, random);
   }
   Time now() const { return network_.clock().now(); }
 
@@ -97,7 +97,7 @@ class FlowEnd {
     take_tokens();
     if (flow->deadline() <= now()) flow->on_timer(now());
     if (flow->keep_alive_due(now())) {
-      flow->on_keep_alive_sent(now());
+      last_keep_alive = flow->keep_alive(now(), {name_of(peer_), {}, false});
       ++keep_alives;
     }
     pump();
@@ -126,12 +126,14 @@ class FlowEnd {
   FakeLog log;
   Counters counters;
   reliability::BodyPool bodies{settings.frame_max};
+  FakeRandom random;
   std::unique_ptr<reliability::Flow> flow;
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
   std::size_t answers = 0;
   std::size_t refused = 0;                    ///< frames the gate or the flow did not take
   std::size_t keep_alives = 0;                ///< times the flow asked for a sign of life
+  wire::ControlFrame last_keep_alive = wire::ControlFrame::keep_alive(0, 0);
   std::size_t tokens_expected = 0;
   std::set<carrier::Token> tokens_seen;
 
@@ -184,16 +186,18 @@ class FlowEnd {
       ++refused;
       return;
     }
-    const std::uint32_t nonce = view.sequence.value;
     if (view.kind == wire::FrameKind::path_challenge) {  // as the engine does it
-      const wire::ControlFrame response = wire::ControlFrame::path_response(nonce);
+      const wire::ControlFrame response = wire::ControlFrame::path_response(view);
       link::OutFrame out;
       out.path = &frame.from;
       out.add(response.bytes());
       link.send_burst({&out, 1});
       return;
     }
-    if (view.kind == wire::FrameKind::path_response) return flow->on_alive(now(), frame.from, true);
+    if (view.kind == wire::FrameKind::path_response) {
+      if (!flow->on_alive(now(), view, frame.from)) ++refused;
+      return;
+    }
     if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::ReceiveResult::refused)
       ++refused;
     ConstBytes segments;

@@ -5,6 +5,7 @@
 #include "multipath/link_bundle.h"
 #include "shm/local_listener.h"
 #include "support/fake_network.h"
+#include "wire/control.h"
 
 namespace cluster::engine {
 namespace {
@@ -144,6 +145,44 @@ TEST_F(SessionAliasesTest, AClaimedAddressOfAnotherEndpointGetsNoMessages) {
   turns();
   EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
   EXPECT_EQ(owner.world.counters.refused_stale, 1u) << "it was asked whether it is the other one";
+  a.send(a.book.insert(address(1, 3)));
+  turns();
+  EXPECT_EQ(owner.engine.unexpected_messages(), 1u);
+  EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
+}
+
+/// A peer knows the session, and can write any sender into a frame.
+TEST_F(SessionAliasesTest, AnAnswerToNothingThatWasSentThereMakesNoAlias) {
+  RailNode owner{network, 3};
+  RailNode impostor{network, 4, 3};
+  std::uint32_t session = 0;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    const bool sound = wire::admit(packet.bytes, view) == wire::Refusal::none;
+    if (sound && to == address(0, 1) && view.session != 0) session = view.session;
+    return packet.from.ip()[2] != to.ip()[2];
+  };
+  const auto turns = [&] {
+    for (int i = 0; i < 200; ++i) {
+      pass(1);
+      owner.engine.poll();
+      impostor.engine.poll();
+    }
+  };
+  a.send(a.book.insert(address(0, 4)));
+  turns();
+  ASSERT_NE(session, 0u);
+  wire::FrameView asked;
+  asked.sequence = {session};
+  const wire::ControlFrame answer = wire::ControlFrame::path_response(asked);
+  const link::Path to_a{address(1, 1), {}, false, 0};
+  link::OutFrame frame;
+  frame.path = &to_a;
+  frame.add(answer.bytes());
+  const std::uint64_t refused = a.world.counters.refused_stale;
+  network.carry(address(1, 3), frame);
+  turns();
+  EXPECT_EQ(a.world.counters.refused_stale, refused + 1);
   a.send(a.book.insert(address(1, 3)));
   turns();
   EXPECT_EQ(owner.engine.unexpected_messages(), 1u);

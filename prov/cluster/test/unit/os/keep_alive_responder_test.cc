@@ -63,7 +63,7 @@ TEST_F(KeepAliveResponderTest, AnswersManyEndpoints) {
     ASSERT_TRUE(keep_alive_responders.back());
   }
   for (std::uint32_t i = 0; i < ports.size(); ++i) {
-    send(*asker, ports[i]->name(), wire::ControlFrame::keep_alive(100 + i).bytes());
+    send(*asker, ports[i]->name(), wire::ControlFrame::keep_alive(100 + i, 0).bytes());
     EXPECT_EQ(answer(*asker), 100 + i);
   }
 }
@@ -72,7 +72,7 @@ TEST_F(KeepAliveResponderTest, AnswersMoreThanOneTurnHolds) {
   const auto asker = open();
   const auto port = open();
   const auto responder = start_keep_alive_responder(port, world_.log);
-  for (std::uint32_t i = 1; i <= 300; ++i) send(*asker, port->name(), wire::ControlFrame::keep_alive(i).bytes());
+  for (std::uint32_t i = 1; i <= 300; ++i) send(*asker, port->name(), wire::ControlFrame::keep_alive(i, 0).bytes());
   for (std::uint32_t i = 1; i <= 300; ++i) ASSERT_EQ(answer(*asker), i);
 }
 
@@ -80,12 +80,12 @@ TEST_F(KeepAliveResponderTest, GarbageThatLooksLikeAKeepAliveGetsNoAnswer) {
   const auto asker = open();
   const auto port = open();
   const auto responder = start_keep_alive_responder(port, world_.log);
-  const wire::ControlFrame keep_alive = wire::ControlFrame::keep_alive(5);
+  const wire::ControlFrame keep_alive = wire::ControlFrame::keep_alive(5, 0);
   std::vector<std::byte> damaged(keep_alive.bytes().begin(), keep_alive.bytes().end());
   damaged[17] ^= std::byte{1};
   send(*asker, port->name(), damaged);
   send(*asker, port->name(), ConstBytes(damaged).first(3));
-  send(*asker, port->name(), wire::ControlFrame::keep_alive(6).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(6, 0).bytes());
   EXPECT_EQ(answer(*asker), 6U) << "the first answer is to the first genuine keep-alive";
 }
 
@@ -105,12 +105,12 @@ TEST_F(KeepAliveResponderTest, OnceDroppedKeepAlivesGoToTheEndpoint) {
   const auto port = open();
   auto responder = start_keep_alive_responder(port, world_.log);
   responder.reset();
-  send(*asker, port->name(), wire::ControlFrame::keep_alive(5).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(5, 0).bytes());
   std::array<std::byte, 256> buffer;
   EXPECT_EQ(receive(*port, buffer), 32);
   responder = start_keep_alive_responder(port, world_.log);
   ASSERT_TRUE(responder) << "an endpoint may have a keep-alive responder again";
-  send(*asker, port->name(), wire::ControlFrame::keep_alive(6).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(6, 0).bytes());
   EXPECT_EQ(answer(*asker), 6U);
 }
 
@@ -118,14 +118,14 @@ TEST_F(KeepAliveResponderTest, AnIcmpErrorThatIsNotReadYetDoesNotKeepTheThreadAw
   auto asker = open();
   const auto port = open();
   const auto responder = start_keep_alive_responder(port, world_.log);
-  send(*asker, port->name(), wire::ControlFrame::keep_alive(1).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(1, 0).bytes());
   ASSERT_EQ(answer(*asker), 1U);
   // Keep-alives whose answers find no socket: port unreachable, which only read_path_errors() takes out.
   for (std::uint32_t i = 0; i < 20; ++i) {
     const auto gone = open();
-    send(*gone, port->name(), wire::ControlFrame::keep_alive(2).bytes());
+    send(*gone, port->name(), wire::ControlFrame::keep_alive(2, 0).bytes());
   }
-  send(*asker, port->name(), wire::ControlFrame::keep_alive(3).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(3, 0).bytes());
   ASSERT_EQ(answer(*asker), 3U) << "and it still answers";
   const auto cpu_time = [] {
     timespec used{};
@@ -150,7 +150,7 @@ TEST_F(KeepAliveResponderTest, AnswersWhileAnEngineIsBusy) {
   const auto asker = open();
   const auto port = open();
   const auto responder = start_keep_alive_responder(port, world_.log);
-  send(*asker, port->name(), wire::ControlFrame::keep_alive(4).bytes());
+  send(*asker, port->name(), wire::ControlFrame::keep_alive(4, 0).bytes());
   EXPECT_EQ(answer(*asker), 4U);
 }
 
@@ -177,13 +177,13 @@ TEST_F(KeepAliveResponderTest, AChildWithoutTheThreadClosesWhatItInheritedAndMay
     const auto own_responder = start_keep_alive_responder(own, world_.log);
     if (!own_responder) _exit(1);
     const auto child_asker = open();
-    send(*child_asker, own->name(), wire::ControlFrame::keep_alive(9).bytes());
+    send(*child_asker, own->name(), wire::ControlFrame::keep_alive(9, 0).bytes());
     _exit(answer(*child_asker) == 9 ? 0 : 2);
   }
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
-  send(*asker, name, wire::ControlFrame::keep_alive(7).bytes());
+  send(*asker, name, wire::ControlFrame::keep_alive(7, 0).bytes());
   EXPECT_EQ(answer(*asker), 7U) << "the parent's responder must not have noticed";
 }
 

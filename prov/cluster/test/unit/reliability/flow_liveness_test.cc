@@ -31,7 +31,10 @@ TEST(FlowLiveness, TheKeepAliveResponderKeepsABusyPeerAlive) {
   pair.a.send_small(8);
   for (int second = 0; second < 60; ++second) {
     pair.pass(1s);
-    pair.a.flow->on_alive(pair.clock.now(), {name_of(2), {}, false}, false);
+    wire::FrameView asked, answer;
+    ASSERT_EQ(wire::admit(pair.a.last_keep_alive.bytes(), asked), wire::Refusal::none);
+    ASSERT_EQ(wire::admit(wire::ControlFrame::alive(asked).bytes(), answer), wire::Refusal::none);
+    EXPECT_TRUE(pair.a.flow->on_alive(pair.clock.now(), answer, {name_of(2), {}, false}));
   }
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
   pair.network.conditions.blackout = false;

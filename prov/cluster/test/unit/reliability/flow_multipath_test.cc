@@ -39,7 +39,7 @@ class End {
     bundle_ = std::make_unique<multipath::LinkBundle>(std::move(links));
     const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), rails_};
     flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0}, log,
-                                   counters, bodies_);
+                                   counters, bodies_, random_);
   }
 
   void turn(Time now) {
@@ -80,12 +80,14 @@ class End {
   void take(Time now, const link::InFrame& frame) {
     wire::FrameView view;
     ASSERT_EQ(wire::admit(frame.bytes, view), wire::Refusal::none);
-    const std::uint32_t nonce = view.sequence.value;
-    if (view.kind == wire::FrameKind::keep_alive) return answer(wire::ControlFrame::alive(nonce), frame.from);
-    if (view.kind == wire::FrameKind::path_challenge)
-      return answer(wire::ControlFrame::path_response(nonce), frame.from);
-    if (view.kind == wire::FrameKind::alive) return flow_->on_alive(now, frame.from, false);
-    if (view.kind == wire::FrameKind::path_response) return flow_->on_alive(now, frame.from, true);
+    using wire::FrameKind;
+    if (view.kind == FrameKind::keep_alive) return answer(wire::ControlFrame::alive(view), frame.from);
+    if (view.kind == FrameKind::path_challenge)
+      return answer(wire::ControlFrame::path_response(view), frame.from);
+    if (view.kind == FrameKind::alive || view.kind == FrameKind::path_response) {
+      EXPECT_TRUE(flow_->on_alive(now, view, frame.from));
+      return;
+    }
     flow_->receive(now, view, frame.from);
     ConstBytes segments;
     while (flow_->receiver().next(segments)) ++received;
@@ -101,6 +103,7 @@ class End {
   std::vector<multipath::Rail> rails_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(kFrame);
   std::unique_ptr<multipath::LinkBundle> bundle_;
+  test::FakeRandom random_;
   BodyPool bodies_{1472};
   std::unique_ptr<Flow> flow_;
   carrier::Token token_ = 0;

@@ -212,15 +212,20 @@ TEST(Control, FramesAreAdmittedAndCarryTheirFields) {
   EXPECT_EQ(view.reset.transmission, 19u);
   EXPECT_EQ(view.reset.epoch, 99u);
   ASSERT_EQ(admit(ControlFrame::reset(offending, ResetReason::unknown_session).bytes(), view), Refusal::none);
-  ASSERT_EQ(admit(ControlFrame::keep_alive(0xFEED).bytes(), view), Refusal::none);
-  EXPECT_EQ(view.kind, FrameKind::keep_alive);
-  EXPECT_EQ(view.sequence.value, 0xFEEDu);
-  ASSERT_EQ(admit(ControlFrame::alive(0xFEED).bytes(), view), Refusal::none);
+  constexpr std::uint64_t kChallenge = 0x0123456789ABCDEF;
+  FrameView asked;
+  ASSERT_EQ(admit(ControlFrame::keep_alive(0xFEED, kChallenge).bytes(), asked), Refusal::none);
+  EXPECT_EQ(asked.kind, FrameKind::keep_alive);
+  EXPECT_EQ(asked.sequence.value, 0xFEEDu);
+  EXPECT_EQ(asked.challenge(), kChallenge);
+  ASSERT_EQ(admit(ControlFrame::alive(asked).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::alive);
   EXPECT_EQ(view.sequence.value, 0xFEEDu);
+  EXPECT_EQ(view.challenge(), kChallenge);
   EXPECT_EQ(view.session, 0u);
-  ASSERT_EQ(admit(ControlFrame::path_response(0xFEED).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(ControlFrame::path_response(asked).bytes(), view), Refusal::none);
   EXPECT_EQ(view.kind, FrameKind::path_response);
+  EXPECT_EQ(view.challenge(), kChallenge);
   EXPECT_EQ(view.sequence.value, 0xFEEDu);
   EXPECT_EQ(view.session, 0xFEEDu);
 }
@@ -233,7 +238,7 @@ TEST(Print, SaysWhatIsInAFrame) {
             "flow to 0xabcd seq 17 tx 19 ack 4 largest_acked 3 age 7168 ns ordered ack-now"
             " [opening 10.0.0.1:5000 epoch 0x4d session 0x9 frame 1472 window 512]"
             " [has 6-8 11-11 spurious 2] 1 segment");
-  ASSERT_EQ(admit(ControlFrame::keep_alive(7).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(ControlFrame::keep_alive(7, 0).bytes(), view), Refusal::none);
   EXPECT_EQ(print(view), "keep_alive nonce 7");
   Segment segment;
   segment.flags = segment_flag::kTagged;

@@ -30,9 +30,12 @@ TEST(PrintFrame, AResetSaysWhichFrameItRefusesAndWhy) {
 }
 
 TEST(PrintFrame, QuestionsAndAnswersShowTheNonceTheyHaveInCommon) {
-  EXPECT_EQ(printed(ControlFrame::keep_alive(7)), "keep_alive nonce 7");
-  EXPECT_EQ(printed(ControlFrame::alive(7)), "alive nonce 7");
-  EXPECT_EQ(printed(ControlFrame::path_response(7)), "path_response nonce 7");
+  EXPECT_EQ(printed(ControlFrame::keep_alive(7, 0)), "keep_alive nonce 7");
+  FrameView asked;
+  const ControlFrame keep_alive = ControlFrame::keep_alive(7, 0);
+  ASSERT_EQ(admit(keep_alive.bytes(), asked), Refusal::none);
+  EXPECT_EQ(printed(ControlFrame::alive(asked)), "alive nonce 7");
+  EXPECT_EQ(printed(ControlFrame::path_response(asked)), "path_response nonce 7");
   FrameView challenge;
   challenge.kind = FrameKind::path_challenge;
   challenge.sequence = {7};
