@@ -154,10 +154,7 @@ bool SessionAcceptor::reopen(Time now, Peer& peer, std::uint64_t peer_begins) {
 
 /// An endpoint with several addresses may send from any of them.
 bool SessionAcceptor::sent_from_own_address(const wire::FrameView& view, const link::Path& from) {
-  if (view.opening.name == from.to) return true;
-  if (view.rails.empty()) return false;
-  const std::vector<SocketAddress> further = wire::read_rails(view.rails);
-  return std::find(further.begin(), further.end(), from.to) != further.end();
+  return wire::lists(view.opening, view.rails, from.to);
 }
 
 void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source) {

@@ -45,14 +45,14 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
   if (!handshake_.knows_peer()) ++counters_.sessions_opened;
-  if (!handshake_.accept(opening)) return;
+  if (!handshake_.accept(opening, opening.opening.name)) return;
   sender_.send_opening(handshake_, paths_.reply_path(), link, receiver_.acknowledgement(Time{}));
 }
 
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
   Handshake towards_caller(handshake_.opening(),
                            {handshake_.further_addresses().begin(), handshake_.further_addresses().end()});
-  if (!status_.alive() || !towards_caller.accept(opening)) return;
+  if (!status_.alive() || !towards_caller.accept(opening, opening.opening.name)) return;
   liveness_.on_opening();
   sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
 }
@@ -98,14 +98,16 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake_.knows_peer();
-  if (!status_.alive() || !session_kind || !handshake_.accept(view)) {
+  if (!status_.alive() || !session_kind || !handshake_.accept(view, from.to)) {
     ++counters_.refused_stale;
     return ReceiveResult::refused;
   }
   if (!knew_peer) ++counters_.sessions_opened;
   const bool beyond_opening =
       view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kInitialFramesMax;
-  if (beyond_opening || (view.acknowledges() && !acks_.valid(view))) {
+  const bool ends = view.kind == wire::FrameKind::fin;
+  const bool impossible_end = ends && !receiver_.may_end_at(view.sequence);
+  if (beyond_opening || impossible_end || (view.acknowledges() && !acks_.valid(view))) {
     ++counters_.refused_window;
     return ReceiveResult::refused;
   }
@@ -121,7 +123,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
       view.sequenced() ? receiver_.receive(now, view, arrived, count) : ReceiveResult::nothing_new;
   // Only a peer that knows the session can say over which path it is reached; an opening may be forged.
   if (result != ReceiveResult::refused && view.session != 0) paths_.learn(from, view.sequenced(), count);
-  if (view.kind == wire::FrameKind::fin) receiver_.on_fin(now, view.sequence);
+  if (ends) receiver_.on_fin(now, view.sequence);
   liveness_.set_expecting(now, !queue_.drained());
   return result;
 }

@@ -36,9 +36,14 @@ bool FrameReceiver::ack_was_lost(Time arrived) const {
   return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }
 
-void FrameReceiver::on_fin(Time now, Sequence end) {
+bool FrameReceiver::may_end_at(Sequence end) const {
+  if (fin_) return *fin_ == end;
   const std::int32_t ahead = end - window_.expected();
-  if (fin_ || ahead < 0 || ahead > static_cast<std::int32_t>(window_.size())) return;
+  return ahead >= 0 && ahead <= static_cast<std::int32_t>(window_.size());
+}
+
+void FrameReceiver::on_fin(Time now, Sequence end) {
+  if (fin_) return;
   fin_ = end;
   fin_timeout_at_ = now + kFinTimeout;
   end_if_complete();

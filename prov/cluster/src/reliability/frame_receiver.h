@@ -42,6 +42,8 @@ class FrameReceiver {
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
+  /// True if the peer's frames may end before `end`, as far as is known.
+  bool may_end_at(Sequence end) const;
   /// The peer has closed; its frames end before `end`.
   void on_fin(Time now, Sequence end);
 

@@ -9,11 +9,12 @@ OpeningClass classify_opening(const std::optional<PeerSession>& known, const wir
   return same ? OpeningClass::same : OpeningClass::stale;
 }
 
-bool Handshake::accept(const wire::FrameView& view) {
+bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
   const bool addressed = view.session == ours_.session;
   if (!addressed && (view.session != 0 || !view.has_opening)) return false;
   if (view.has_opening) {
     if (forgotten_ && classify_opening(forgotten_, view.opening) == OpeningClass::same) return false;
+    if (!peer_ && !wire::lists(view.opening, view.rails, from)) return false;
     if (!peer_) {
       peer_ = view.opening;
       peer_addresses_ = wire::read_rails(view.rails);
@@ -21,7 +22,7 @@ bool Handshake::accept(const wire::FrameView& view) {
     }
     if (peer_->session != view.opening.session || peer_->epoch != view.opening.epoch) return false;
   }
-  if (!peer_) return false;
+  if (!peer_ || !from_peer(from)) return false;
   if (!addressed) return true;
   address_validated_ = true;
   // A bare opening shows that the peer has received ours, not that it has kept a session for it.

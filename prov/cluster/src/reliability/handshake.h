@@ -57,8 +57,9 @@ class Handshake {
   const wire::Opening& opening() const { return ours_; }
   std::uint32_t session() const { return ours_.session; }
   std::span<const SocketAddress> further_addresses() const { return further_; }
-  /// Checks that the frame belongs to this session and learns from it. False: not of this session.
-  bool accept(const wire::FrameView& view);
+  /// Checks that the frame belongs to this session, and that it comes from an address of the peer; learns from
+  /// it. False: not of this session.
+  bool accept(const wire::FrameView& view, const SocketAddress& from);
   /// The peer's session has ended before it said that it has ours: the next opening but that of the same session
   /// is taken for the first.
   void forget_peer();
@@ -92,6 +93,10 @@ class Handshake {
   }
 
  private:
+  bool from_peer(const SocketAddress& from) const {
+    return peer_addresses_.front() == from || std::ranges::find(peer_addresses_, from) != peer_addresses_.end();
+  }
+
   wire::Opening ours_;
   std::vector<SocketAddress> further_;
   std::optional<wire::Opening> peer_;

@@ -89,6 +89,13 @@ RailBlock rail_block(const SocketAddress& address) {
   return block;
 }
 
+bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& address) {
+  if (opening.name == address) return true;
+  if (rails.empty()) return false;
+  const std::vector<SocketAddress> further = read_rails(rails);
+  return std::find(further.begin(), further.end(), address) != further.end();
+}
+
 std::vector<SocketAddress> read_rails(ConstBytes blocks) {
   std::vector<SocketAddress> rails;
   for (std::size_t at = 0; at < blocks.size() && rails.size() + 1 < kRailsMax; at += sizeof(RailBlock)) {

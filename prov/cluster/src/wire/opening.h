@@ -63,6 +63,9 @@ void encode(const Opening& opening, OpeningBlock& out);
 /// RailBlocks as they lie there, for read_rails().
 std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 
+/// True if the address is the name in the opening, or one of the further addresses behind it.
+bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& address);
+
 RailBlock rail_block(const SocketAddress& address);
 /// The addresses in blocks that decode() has checked.
 std::vector<SocketAddress> read_rails(ConstBytes blocks);

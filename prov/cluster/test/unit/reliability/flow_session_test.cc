@@ -11,6 +11,7 @@ namespace {
 using reliability::ReceiveResult;
 
 const link::Path kFromA{name_of(1), {}, false};
+const link::Path kFromB{name_of(2), {}, false};
 
 TEST(FlowSession, FirstContactCostsNoRoundTrip) {
   FlowPair pair(1);
@@ -124,17 +125,17 @@ TEST(FlowSession, AcknowledgementsOfWhatWasNeverSentAreRefused) {
   lie.flags = wire::frame_flag::kAcknowledges;
   lie.session = pair.a.flow->handshake().session();
   lie.ack = {5};
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::refused);
   lie.ack = {1};
   lie.largest_acked = {100};
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::refused);
   lie.largest_acked = {1};
   lie.has_ranges = true;
   lie.ranges.count = 1;
   lie.ranges.ranges[0] = {{2}, {9}};
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::refused);
   lie.has_ranges = false;
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromA), ReceiveResult::nothing_new);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::nothing_new);
   EXPECT_EQ(pair.a.counters.refused_window, 3u);
 }
 
@@ -152,9 +153,9 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   const reliability::PeerSession known{pair.a.flow->handshake().peer_epoch(),
                                        pair.a.flow->handshake().peer_session()};
   EXPECT_EQ(reliability::classify_opening(known, view.opening), reliability::OpeningClass::newer);
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::refused);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromB), ReceiveResult::refused);
   pair.a.begin(2);
-  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromA), ReceiveResult::accepted);
+  EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), view, kFromB), ReceiveResult::accepted);
 }
 
 TEST(FlowSession, AResetIsValidIfItQuotesAFrameInFlight) {

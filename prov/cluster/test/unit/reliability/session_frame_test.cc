@@ -48,7 +48,7 @@ struct SessionFrameTest : testing::Test {
     view.opening = opening_of(2000);
     view.session = 1000;
     view.flags = wire::frame_flag::kAcknowledges;
-    ASSERT_TRUE(handshake.accept(view));
+    ASSERT_TRUE(handshake.accept(view, view.opening.name));
   }
 
   Handshake handshake{opening_of(1000), {SocketAddress::v4(kIp, 8)}};
