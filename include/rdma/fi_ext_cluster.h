@@ -35,6 +35,17 @@ struct fi_cluster_ops_stats {
 	int (*path)(struct fid_ep *ep, fi_addr_t peer, const char **path);
 };
 
+/* What stands behind struct fi_eq_cm_entry in the FI_SHUTDOWN event that the event queue of an endpoint gets for
+ * each peer that is lost: read it with fi_eq_read into a buffer of both. The peer may come back. */
+struct fi_cluster_peer_lost {
+	fi_addr_t peer;        /* FI_ADDR_NOTAVAIL if it is not in the address vector */
+	int32_t err;           /* FI_ECONNRESET, FI_ECONNREFUSED, FI_EHOSTUNREACH, FI_ETIMEDOUT */
+	int32_t prov_errno;    /* for fi_cq_strerror */
+	uint32_t address_size; /* of `address`: a struct sockaddr */
+	uint8_t address[28];
+	char cause[64];
+};
+
 #ifdef __cplusplus
 }
 #endif

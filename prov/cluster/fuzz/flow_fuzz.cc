@@ -44,7 +44,9 @@ class FlowHarness {
     }
     const Time now = world_.clock.now();
     if (flow_.deadline() <= now) flow_.on_timer(now);
-    if (flow_.keep_alive_due(now)) flow_.keep_alive(now, {peer_, {}, false});
+    if (flow_.status() == Status::ok && flow_.liveness().keep_alive_due(now)) {
+      flow_.keep_alive(now, {peer_, {}, false});
+    }
     flow_.transmit(now, link_);
     check_tokens();
   }

@@ -220,8 +220,29 @@ void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& ne
   }
 }
 
-FaultSchedule::FaultSchedule(FaultPlan plan, EventQueue& event_queue, Trace& trace, SimNetwork& network,
-                             Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts)
+void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout, SimNetwork& network,
+                  FaultPlan& plan, SeededRandom& random) {
+  using Kind = Incident::Kind;
+  const bool filtered = random.chance(300'000);
+  for (HostNumber number = 0; number < hosts.size(); ++number) {
+    for (RailNumber rail = 0; rail < network.rails(); ++rail) network.port(number, rail).icmp_filtered = filtered;
+    HostProfile& host = hosts[number];
+    host.kernel_answers = random.chance(800'000);
+    plan.answered.push_back(host.kernel_answers || !filtered);
+  }
+  for (Incident& incident : plan.incidents) {
+    if (incident.kind == Kind::crash && incident.duration >= 1ms && random.chance(300'000)) incident.kind = Kind::power_off;
+    const bool for_long = incident.kind == Kind::stopped && random.chance(400'000);
+    if (for_long && hosts[incident.host].kernel_answers) {
+      incident.duration = random.between(peer_timeout / 2, 3 * peer_timeout);
+      incident.at = Time{} + random.between(Duration{0}, horizon / 2);
+    }
+  }
+}
+
+FaultSchedule::FaultSchedule(FaultPlan plan, Duration peer_timeout, EventQueue& event_queue, Trace& trace,
+                             SimNetwork& network, Oracle& oracle,
+                             std::vector<std::unique_ptr<SimHost>>& hosts)
     : plan_(std::move(plan)),
       event_queue_(event_queue),
       trace_(trace),
@@ -229,7 +250,8 @@ FaultSchedule::FaultSchedule(FaultPlan plan, EventQueue& event_queue, Trace& tra
       oracle_(oracle),
       hosts_(hosts),
       returning_(hosts.size()),
-      set_back_(hosts.size()) {
+      set_back_(hosts.size()),
+      deaths_(event_queue, oracle, hosts, peer_timeout) {
   if (plan_.severity == Severity::outage) oracle_.incarnations().expect_outages(plan_.outage_min);
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) event_queue_.plan(plan_.incidents[i].at, *this, i);
 }
@@ -267,7 +289,11 @@ void FaultSchedule::begin(const Incident& incident) {
     case Kind::clock_jump: return host.jump_clock(incident.duration);
     case Kind::crash:
       if (!host.running()) return;
-      host.crash();
+      kill(incident);
+      break;
+    case Kind::power_off:
+      if (!host.running()) return;
+      kill(incident);
       break;
     case Kind::crash_after_success:
       if (!host.running()) return;
@@ -280,6 +306,13 @@ void FaultSchedule::begin(const Incident& incident) {
   }
   returning_[incident.host] = incident.comes_back;
   set_back_[incident.host] = incident.clock_set_back;
+}
+
+void FaultSchedule::kill(const Incident& incident) {
+  SimHost& host = *hosts_[incident.host];
+  const bool powered = incident.kind != Incident::Kind::power_off;
+  if (!host.exiting()) deaths_.killed(incident.host, powered && plan_.answered[incident.host]);
+  host.crash(powered);
 }
 
 void FaultSchedule::end(const Incident& incident) {
@@ -295,6 +328,7 @@ void FaultSchedule::end(const Incident& incident) {
     case Kind::ethertype_blocked:
       return network_.block_ethertype(incident.host, incident.rail, incident.side, false);
     case Kind::crash:
+    case Kind::power_off:
     case Kind::crash_after_success:
     case Kind::leave:
       if (host.running() || !returning_[incident.host]) return;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/death_watch.h"
 #include "sim/sim_host.h"
 #include "sim/sim_network.h"
 
@@ -32,6 +33,7 @@ struct Incident {
     computing,
     no_progress_thread,
     stopped,
+    power_off,
     clock_jump,
     crash,
     crash_after_success,
@@ -54,6 +56,7 @@ struct FaultPlan {
   bool lossy = false;
   Duration outage_min{0};  ///< what lasts shorter is no outage
   std::vector<Incident> incidents;
+  std::vector<bool> answered;  ///< hosts of which peers hear soon when a process ends there
 };
 
 std::vector<std::string_view> severity_names();
@@ -68,11 +71,16 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
 void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
                            SeededRandom& random);
 
+/// What answers for a process that does not: kernels that say whether it exists, ICMP errors, which may be
+/// filtered. Where a kernel answers, the process may be stopped for as long as it likes.
+void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout, SimNetwork& network,
+                  FaultPlan& plan, SeededRandom& random);
+
 /// Lets incidents begin and end at their times.
 class FaultSchedule final : public EventHandler {
  public:
-  FaultSchedule(FaultPlan plan, EventQueue& event_queue, Trace& trace, SimNetwork& network, Oracle& oracle,
-                std::vector<std::unique_ptr<SimHost>>& hosts);
+  FaultSchedule(FaultPlan plan, Duration peer_timeout, EventQueue& event_queue, Trace& trace,
+                SimNetwork& network, Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts);
 
   void handle_event(std::uint64_t note) override;
   /// Nothing happens any more; what is down comes up. Processes that are to come back do so now.
@@ -82,6 +90,7 @@ class FaultSchedule final : public EventHandler {
   void begin(const Incident& incident);
   void end(const Incident& incident);
   void report_connections();
+  void kill(const Incident& incident);
 
   FaultPlan plan_;
   EventQueue& event_queue_;
@@ -91,6 +100,7 @@ class FaultSchedule final : public EventHandler {
   std::vector<std::unique_ptr<SimHost>>& hosts_;
   std::vector<bool> returning_;  ///< hosts whose next incarnation is planned
   std::vector<Duration> set_back_;
+  DeathWatch deaths_;
   bool healed_ = false;
 };
 

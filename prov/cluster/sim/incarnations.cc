@@ -126,6 +126,11 @@ void Incarnations::connection_changed(HostNumber one, HostNumber other, bool con
   }
 }
 
+bool Incarnations::cut_off(HostNumber one, HostNumber other) const {
+  const auto found = interruptions_.find({std::min(one, other), std::max(one, other)});
+  return found != interruptions_.end() && found->second.now;
+}
+
 /// True if the network was gone between the two for long, or is gone now and that may be an outage.
 bool Incarnations::had_outage(HostNumber one, HostNumber other) const {
   const auto found = interruptions_.find({std::min(one, other), std::max(one, other)});

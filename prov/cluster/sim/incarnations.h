@@ -43,6 +43,9 @@ class Incarnations {
   /// The network begins or ends to carry frames between two hosts, in both directions.
   void connection_changed(HostNumber one, HostNumber other, bool connected, Time now);
 
+  /// True if the network does not carry frames between two hosts now, in one of the directions.
+  bool cut_off(HostNumber one, HostNumber other) const;
+
   /// An engine sends the opening of a session; it may have closed an earlier one.
   void session_announced(HostNumber self, HostNumber to, const wire::Opening& opening);
   /// An engine sends an opening, and nothing else, to that session.

@@ -192,7 +192,7 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
   const bool peer_known = !completion.peer.empty();
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
   const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
-                         completion.status == Status::refused;
+                         completion.status == Status::refused || completion.status == Status::ended;
   // The completion does not name the incarnation of the peer: any change of incarnations permits the error.
   if (lost_peer && peer_known &&
       incarnations_.error_permitted(receive.host, peer, {kFirstIncarnation, receive.started}))

@@ -42,6 +42,8 @@ struct Port {
   std::size_t ring_frames = 1024;               ///< receive ring of the host
   Impairment out;
   Impairment in;
+  bool powered = true;         ///< else the host says nothing, and takes nothing in
+  bool icmp_filtered = false;  ///< ICMP errors of this host go nowhere
 };
 
 }  // namespace cluster::sim

@@ -52,12 +52,14 @@ void SimHost::start(Duration clock_set_back) {
   process_ = std::make_unique<SimProcess>(shared_, profile_, number_, epoch, clock_, engine_random_, memory_);
   crash_after_success_ = false;
   pause_.until = Time{};
+  shared_.network.port(number_).powered = true;
   wake_now();
 }
 
-void SimHost::crash() {
+void SimHost::crash(bool powered) {
   if (process_ == nullptr) return;
-  shared_.trace.line("host %u: its process is killed", number_);
+  shared_.trace.line("host %u: its process is killed%s", number_, powered ? "" : ", and the host has no power");
+  shared_.network.port(number_).powered = powered;
   process_->disconnect();
   end_process();
 }
@@ -105,8 +107,13 @@ void SimHost::pause(Duration duration, PauseKind kind) {
   shared_.trace.line("host %u is away for %lld us (%s)", number_,
                      static_cast<long long>(duration.count() / 1000),
                      kind == PauseKind::stopped ? "stopped" : "computing");
-  pause_ = {shared_.event_queue.now() + duration, kind};
+  pause_ = {shared_.event_queue.now() + duration, shared_.event_queue.now() + duration, kind};
   wake(pause_.until);
+}
+
+void SimHost::resume() {
+  pause_.last = std::min(pause_.last, shared_.event_queue.now());
+  pause_.until = Time{};
 }
 
 void SimHost::jump_clock(Duration by) {
@@ -171,7 +178,11 @@ void SimHost::wait_after_turn(bool acted, std::uint64_t frames) {
 }
 
 bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
-  if (process_ == nullptr) return false;
+  if (process_ == nullptr) {
+    const bool powered = shared_.network.port(number_).powered;
+    if (!powered) shared_.network.recycle(std::move(packet));
+    return !powered;
+  }
   const Time now = shared_.event_queue.now();
   const bool paused = now < pause_.until;
   if (is_keep_alive(*packet)) {

@@ -25,8 +25,9 @@ class SimHost final : public EventHandler, public NetworkNode {
   /// A process begins; there must be none. Its epoch comes from a real-time clock that may have been
   /// set back.
   void start(Duration clock_set_back = Duration{0});
-  /// The process is killed without notice to its peers.
-  void crash();
+  /// The process is killed without notice to its peers. Without power, until the next one begins, the host's
+  /// kernel says nothing, nor does it take anything in.
+  void crash(bool powered = true);
   /// It will be killed the moment after an operation of its application has succeeded. It must be running.
   void crash_after_success();
   /// The application closes its endpoint; the process ends when nothing is owed any more.
@@ -40,7 +41,9 @@ class SimHost final : public EventHandler, public NetworkNode {
     stopped,             ///< neither is
   };
   void pause(Duration duration, PauseKind kind);
-  void resume() { pause_.until = Time{}; }
+  void resume();
+  /// True if the application has not run all the time since then.
+  bool away_since(Time since) const { return pause_.last >= since || shared_.event_queue.now() < pause_.until; }
   void jump_clock(Duration by);
 
   Application& application() { return process_->application(); }
@@ -72,6 +75,7 @@ class SimHost final : public EventHandler, public NetworkNode {
   };
   struct Pause {
     Time until{};
+    Time last{};  ///< when the last pause was to end
     PauseKind kind = PauseKind::computing;
   };
 

@@ -229,6 +229,7 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
 void SimNetwork::send_icmp_error(const Packet& packet) {
   PortState& in = port_state(packet.to, packet.rail);
   const Time now = event_queue_.now();
+  if (in.port.icmp_filtered) return;
   if (in.icmp_sent_at != Time{} && now < in.icmp_sent_at + kIcmpInterval) return;
   in.icmp_sent_at = now;
   std::unique_ptr<Packet> answer = packets_.make();

@@ -5,6 +5,7 @@
 
 #include "multipath/link_bundle.h"
 #include "shm/local_listener.h"
+#include "sim/sim_probe.h"
 
 namespace cluster::sim {
 namespace {
@@ -38,6 +39,8 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
         .resources = nullptr,
         .type = shared.plan.datagrams ? engine::EndpointType::dgram : engine::EndpointType::rdm,
         .rails = std::move(rails),
+        .probe = std::make_unique<SimProbe>(shared.network, shared.oracle.incarnations(), host,
+                                            profile.kernel_answers),
         .region_connector = shared.regions.connector(host)});
     engine_->attach(shared.addresses,
                     {.tx_queue = &sends_, .rx_queue = &receives_, .regions = &regions_, .want_source = true});

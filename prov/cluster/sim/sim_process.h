@@ -27,6 +27,7 @@ struct HostProfile {
   engine::EngineSettings settings;
   std::size_t frame_max = 1472;
   bool ethertype = false;       ///< its links have one
+  bool kernel_answers = false;  ///< says whether its process exists
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
   Duration frame_cost = 100ns;  ///< of taking in or sending a frame
   Duration clock_ahead{0};

@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kStreamPlan = 5;
 constexpr std::uint64_t kStreamRails = 7;
 constexpr std::uint64_t kStreamEthertype = 8;
+constexpr std::uint64_t kStreamAnswers = 10;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
@@ -59,9 +60,11 @@ Simulation::Simulation(const RunOptions& options)
   for (HostNumber host = 0; host < host_count_; ++host) {
     profiles_.push_back(draw_profile());
     profiles_.back().ethertype = ethertype_random.chance(800'000);
-    cluster_.add_host(profiles_.back());
   }
-  faults_ = std::make_unique<FaultSchedule>(std::move(faults), cluster_.event_queue, cluster_.trace,
+  SeededRandom answers_random = SeededRandom::stream(options.seed, kStreamAnswers);
+  draw_answers(profiles_, horizon_, peer_timeout_, cluster_.network, faults, answers_random);
+  for (const HostProfile& profile : profiles_) cluster_.add_host(profile);
+  faults_ = std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, cluster_.event_queue, cluster_.trace,
                                             cluster_.network, cluster_.oracle, cluster_.hosts);
 }
 

@@ -23,6 +23,8 @@ class BoundFids {
   int check_complete(std::uint64_t caps) const;
 
   Av& av() const { return *av_; }
+  /// Null if none is bound.
+  Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
   /// What the engine writes completions, counts and remote accesses to.
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;

@@ -45,6 +45,7 @@ class Cntr : public fid_cntr, public RefCounted {
   PollBackoff backoff_;
   std::atomic<int> waiting_{0};  ///< threads in wait()
   Ref<Domain> domain_;
+  InheritedFid inherited_fid_{fid};
   fi_wait_obj wait_object_;
 };
 

@@ -66,6 +66,7 @@ class Cq : public fid_cq, public RefCounted {
   fi_wait_obj wait_object_;
   bool threshold_wanted_;
   Ref<Domain> domain_;
+  InheritedFid inherited_fid_{fid};
 
   // The error read last, for fi_cq_strerror and err_data; guarded by error_lock_.
   SpinLock error_lock_;

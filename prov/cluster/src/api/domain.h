@@ -37,6 +37,7 @@ class Domain : public fid_domain, public RefCounted {
  private:
   Domain(Fabric& fabric, const fi_info& info, void* context);
 
+  InheritedFid inherited_fid_{fid};
   Ref<Fabric> fabric_;
   Ref<Eq> eq_;
   std::uint32_t address_format_;

@@ -167,7 +167,11 @@ int Endpoint::enable() {
 
 /// From now on the engine completes to what is bound, and so do the aliases' operations.
 void Endpoint::connect_bound() {
-  const protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
+  protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
+  if (loss_reporter_ == nullptr && bound_.eq() != nullptr) {
+    loss_reporter_ = std::make_unique<LossReporter>(&fid, *bound_.eq());
+  }
+  bindings.losses = loss_reporter_.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_read_counter != nullptr,

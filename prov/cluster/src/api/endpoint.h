@@ -22,6 +22,7 @@
 #include "api/bound_fids.h"
 #include "api/ep_options.h"
 #include "api/errno_map.h"
+#include "api/loss_reporter.h"
 
 namespace cluster::api {
 
@@ -72,6 +73,7 @@ class Endpoint : public fid_ep, public RefCounted {
   Status repeat_after_progress(const Op& op);
 
   engine::Engine* engine_ = nullptr;  ///< the original's; null until fi_enable
+  InheritedFid inherited_fid_{fid};
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
@@ -82,6 +84,7 @@ class Endpoint : public fid_ep, public RefCounted {
   std::mutex aliases_lock_;
   /// Of an original: from fi_enable, or when its name is asked for.
   std::unique_ptr<engine::Engine> owned_engine_;
+  std::unique_ptr<LossReporter> loss_reporter_;  ///< of an original with an event queue
   std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
 };
 

@@ -1,5 +1,4 @@
-// An event queue. The provider raises no events, so a queue carries only what the application writes into it;
-// it exists because nearly every program opens one.
+// An event queue. The provider puts the loss of peers into it (loss_reporter.h), the application what it likes.
 //
 // Its descriptor is readable exactly while there is an event.
 #pragma once
@@ -42,6 +41,7 @@ class Eq : public fid_eq, public RefCounted {
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
 
+  InheritedFid inherited_fid_{fid};
   Ref<Fabric> fabric_;
   SpinLock lock_;
   std::deque<Event> events_;

@@ -17,7 +17,9 @@ int fi_errno_of(Status status) {
     case Status::no_message: return FI_ENOMSG;
     case Status::unreachable: return FI_EHOSTUNREACH;
     case Status::refused: return FI_ECONNREFUSED;
-    case Status::reset: return FI_ECONNRESET;
+    case Status::reset:
+    case Status::ended: return FI_ECONNRESET;
+    case Status::stuck: return FI_ETIMEDOUT;
     case Status::unknown_source: return FI_EADDRNOTAVAIL;
     case Status::access: return FI_EACCES;
   }

@@ -16,6 +16,7 @@
 #include <rdma/fi_domain.h>
 
 #include "api/fid_object.h"
+#include "api/inherited_fids.h"
 #include "api/platform.h"
 
 namespace cluster::api {
@@ -33,6 +34,7 @@ class Fabric : public fid_fabric, public RefCounted {
 
  private:
   Platform& platform_;
+  InheritedFid inherited_fid_{fid};
 };
 
 }  // namespace cluster::api

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "api/errno_map.h"
+#include "base/process_generation.h"
 
 namespace cluster::api {
 
@@ -113,9 +114,12 @@ class RefCounted {
   bool has_refs() const { return count_.load(std::memory_order_acquire) != 0; }
   void add_ref() { count_.fetch_add(1, std::memory_order_relaxed); }
   void drop_ref() { count_.fetch_sub(1, std::memory_order_release); }
+  /// True in a forked child, if the parent has opened it.
+  bool inherited() const { return process_ != process_generation.load(std::memory_order_relaxed); }
 
  private:
   std::atomic<int> count_{0};
+  const unsigned process_ = process_generation.load(std::memory_order_relaxed);
 };
 
 /// A pointer that counts at its object, which is RefCounted; may be null.
@@ -146,10 +150,12 @@ class Ref {
   Object* object_ = nullptr;
 };
 
-/// fi_close of an object that others may hold.
+/// fi_close of an object that others may hold. A forked child leaves its copy of the parent's where it is: what the object
+/// refers to is the parent's still.
 template <typename Object>
 int close_object(fid* plain) noexcept {
   Object& object = object_of<Object>(plain);
+  if (object.inherited()) return 0;
   if (object.has_refs()) return -FI_EBUSY;
   delete &object;
   return 0;

@@ -16,6 +16,7 @@ constexpr std::uint64_t kAccess = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemo
 /// its memory back.
 int mr_close(fid* plain) noexcept {
   Mr& mr = object_of<Mr>(plain);
+  if (mr.inherited()) return 0;
   if (!mr.withdraw()) return -FI_EBUSY;
   delete &mr;
   return 0;

@@ -20,6 +20,8 @@ class Mr : public fid_mr {
   int bind(fid_t object, std::uint64_t flags);
   /// No peer accesses it any more. False if one goes on accessing it; then it may be repeated.
   bool withdraw();
+  /// In a forked child: it is the parent's.
+  bool inherited() const { return domain_->inherited(); }
   /// The remote address of the first byte.
   std::uint64_t start() const { return start_; }
 

@@ -16,6 +16,8 @@ const char* describe(Status status) {
     case Status::unknown_source: return "sender not in the address vector";
     case Status::access: return "remote memory not registered for this access";
     case Status::reset: return "peer closed or restarted";
+    case Status::ended: return "peer's process has ended";
+    case Status::stuck: return "peer's process exists, but its endpoint does not answer";
   }
   return "unknown status";
 }

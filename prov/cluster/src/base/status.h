@@ -15,6 +15,8 @@ enum class Status {
   unreachable,     ///< no carrier leads there, no answer within the timeout, or an ICMP error
   refused,         ///< the host answers, but no endpoint has that port
   reset,           ///< the peer closed or restarted
+  ended,           ///< the peer's process has ended: its kernel says so
+  stuck,           ///< the peer's process exists, but its endpoint does not answer
   unknown_source,  ///< a message arrived whose sender is not in the address vector
   access,          ///< no such region there, or too short, or not registered for this access
 };

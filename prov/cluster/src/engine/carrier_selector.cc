@@ -30,7 +30,7 @@ bool CarrierSelector::open(Peer& peer) {
         peer.name().text().c_str(), reason.c_str());
     return false;
   }
-  sessions_.open(peer, {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())});
+  open_session(peer);
   peer.carrier_reason = "no shared memory: " + reason;
   log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), parts_.link->name(),
            peer.carrier_reason.c_str());
@@ -78,6 +78,8 @@ void CarrierSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
   }
   Peer& peer = peers_.find_or_add(inbox->peer());
   local_.add_inbox(peer, std::move(inbox));
+  peer.absence.lost = Status::ok;
+  peer.absence.departed = false;
   if (peer.channel.carrier == nullptr) open(peer);  // answers need a carrier
 }
 

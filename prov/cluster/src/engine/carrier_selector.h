@@ -31,6 +31,14 @@ class CarrierSelector {
 
   /// Gives the peer a carrier; false if none reaches it (the log says why).
   bool open(Peer& peer);
+  /// The same if the peer is on this node, or over the network.
+  bool open_ring(Peer& peer) {
+    std::string reason;
+    return open_ring(peer, reason);
+  }
+  void open_session(Peer& peer) {
+    sessions_.open(peer, {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())});
+  }
   /// Before a remote write or read: reaches for the peer's regions, if that is due.
   void reach_regions(Peer& peer) {
     if (peer.channel.rma.reached.regions == nullptr && parts_.region_connector != nullptr)

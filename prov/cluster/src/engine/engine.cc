@@ -13,13 +13,13 @@ Engine::Engine(EngineParts parts)
       messenger_(parts_.settings, parts_.environment.counters, peers_),
       waiter_(parts_.link.get(), parts_.local_listener.get()),
       admission_(parts_.settings, parts_.environment, peers_, messenger_),
-      tx_(parts_.link.get(), parts_.environment.clock, peers_, messenger_),
+      tx_(parts_.link.get(), parts_.probe.get(), parts_.environment.clock, peers_, messenger_),
       local_(peers_, messenger_, waiter_, admission_, parts_.settings.fast_lane),
       sessions_(parts_, peers_, messenger_, tx_),
       closer_(parts_, peers_, messenger_, local_, sessions_),
-      carriers_(parts_, peers_, admission_, local_, sessions_, closer_),
+      lost_(parts_, peers_, messenger_, admission_, local_, sessions_, closer_),
       network_(parts_, peers_, messenger_, admission_, tx_, sessions_, closer_),
-      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, carriers_, network_),
+      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, lost_, network_),
       background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {}
 
 Engine::~Engine() {
@@ -43,7 +43,13 @@ Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
   if (peer == nullptr) return Status::bad_address;
   FastLane::close(*peer);
   loop_.disturb();
-  if (peer->channel.carrier == nullptr && !carriers_.open(*peer)) return Status::unreachable;
+  if (peer->channel.carrier == nullptr && !lost_.reach(*peer)) {
+    if (peer->absence.lost == Status::ok) return Status::unreachable;
+    const Status status = lost_.fail_at_once(*peer, act);
+    tx_.transmit_control(parts_.environment.clock.now());
+    loop_.wake_sleepers();
+    return status;
+  }
   const Status status = act(peer->channel);
   if (peer->flow != nullptr) tx_.posted(*peer, more);
   if (peer->outbox != nullptr) local_.lane().review(*peer);
@@ -60,7 +66,7 @@ Status Engine::send(const protocol::SendOp& op) {
 template <typename Op>
 [[gnu::noinline]] Status Engine::access_generally(const Op& op) {
   return post(op.to, op.more, [&](protocol::Channel& channel) {
-    carriers_.reach_regions(*static_cast<Peer*>(channel.owner));
+    lost_.carriers().reach_regions(*static_cast<Peer*>(channel.owner));
     if constexpr (std::is_same_v<Op, protocol::WriteOp>) {
       return messenger_.rma().write(channel, op);
     } else {

@@ -11,6 +11,7 @@
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
 //   TxScheduler       what leaves, and when             EventLoop         one turn; when the next is due
 //   LocalPeers        rings of peers on this node       BackgroundRunner  turns of the progress thread
+//   LostPeers         those that are out of reach
 //
 // Progress happens in poll() and try_poll(), which api/ calls from whatever reads or waits.
 #pragma once
@@ -31,6 +32,7 @@
 #include "engine/engine_parts.h"
 #include "engine/event_loop.h"
 #include "engine/local_peers.h"
+#include "engine/lost_peers.h"
 #include "engine/network_receiver.h"
 #include "engine/peer_closer.h"
 #include "engine/peer_table.h"
@@ -128,7 +130,7 @@ class Engine {
   LocalPeers local_;
   SessionTable sessions_;
   PeerCloser closer_;
-  CarrierSelector carriers_;
+  LostPeers lost_;
   NetworkReceiver network_;
   EventLoop loop_;
   BackgroundRunner background_;

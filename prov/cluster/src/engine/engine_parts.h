@@ -11,6 +11,7 @@
 #include "carrier/remote_regions.h"
 #include "engine/engine_settings.h"
 #include "link/link.h"
+#include "link/process_probe.h"
 #include "multipath/address_pairing.h"
 #include "shm/local_listener.h"
 
@@ -31,6 +32,8 @@ struct EngineParts {
   EndpointType type = EndpointType::rdm;  ///< dgram: there is a link, and no listener is used
   /// The interfaces behind `link` by number, the first being that of the name; empty: one.
   std::vector<multipath::Rail> rails = {};
+  /// Asks the kernels of peers whether their processes exist; null: silence has to be judged alone.
+  std::unique_ptr<link::ProcessProbe> probe = nullptr;
   /// Reaches registered memory of peers on this node; null: their libraries serve all accesses.
   std::unique_ptr<carrier::RegionConnector> region_connector = nullptr;
 };

@@ -22,7 +22,9 @@ struct EngineSettings : protocol::MessengerSettings {
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
   std::uint16_t flow_window = kFlowWindow;   ///< frames in flight in one flow
   Duration ack_delay = kAckDelay;            ///< an acknowledgement is sent after so long at the latest
-  Duration peer_timeout = 10s;               ///< a peer that answers nothing for so long is dead
+  Duration peer_timeout = 5s;                ///< a peer that answers nothing for so long is dead
+  Duration stuck_timeout{0};  ///< a peer whose process exists but does not serve its peers is given up after so long; 0: never
+  bool end_abandoned = false;  ///< receives from any sender end when every peer that was met is lost
   bool fast_lane = true;                     ///< short messages inside a node (tests compare both roads)
   Duration linger = 2s;                      ///< longest wait in close for what peers are owed
 };

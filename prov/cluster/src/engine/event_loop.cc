@@ -103,7 +103,7 @@ bool EventLoop::run_once(PollScope scope) {
 
 void EventLoop::check_local_peers(std::uint64_t ticks) {
   local_checked_at_ = ticks;
-  carriers_.accept();
+  lost_.carriers().accept();
   if (messenger_.under_way()) local_.ring_unheard();
   if (ticks - deaths_checked_at_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
     deaths_checked_at_ = ticks;
@@ -117,7 +117,10 @@ bool EventLoop::poll_network() {
   if (network_.holding()) [[unlikely]]
     network_.receive_held(now);
   if (now >= tx_.next_timer() && tx_.run_timers(now)) network_.read_path_errors(now, false);
-  if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) sessions_.remind_idle_peers(now);
+  if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) {
+    sessions_.remind_idle_peers(now);
+    lost_.contact_awaited(now);
+  }
   tx_.pump(now);
   if (arrivals > kArrivalsFew) now = parts_.environment.clock.now();
   tx_.transmit_control(now);
@@ -173,7 +176,7 @@ void EventLoop::handle_events() {
   const std::size_t count = waiter_.collect(events);
   for (const Waiter::Event& event : std::span(events).first(count)) {
     switch (event.source) {
-      case Waiter::Source::connection: carriers_.accept(); break;
+      case Waiter::Source::connection: lost_.carriers().accept(); break;
       case Waiter::Source::path_error: network_.read_path_errors(parts_.environment.clock.now(), true); break;
       case Waiter::Source::peer:
         if (event.peer->inbox != nullptr) event.peer->inbox->clear_doorbell();

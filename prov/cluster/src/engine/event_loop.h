@@ -16,6 +16,7 @@
 #include "engine/carrier_selector.h"
 #include "engine/engine_parts.h"
 #include "engine/local_peers.h"
+#include "engine/lost_peers.h"
 #include "engine/network_receiver.h"
 #include "engine/peer_closer.h"
 #include "engine/peer_table.h"
@@ -30,7 +31,7 @@ class EventLoop {
  public:
   EventLoop(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter,
             TxScheduler& tx, LocalPeers& local, SessionTable& sessions, PeerCloser& closer,
-            CarrierSelector& carriers, NetworkReceiver& network)
+            LostPeers& lost, NetworkReceiver& network)
       : parts_(parts),
         peers_(peers),
         messenger_(messenger),
@@ -39,7 +40,7 @@ class EventLoop {
         local_(local),
         sessions_(sessions),
         closer_(closer),
-        carriers_(carriers),
+        lost_(lost),
         network_(network) {}
 
   /// One turn; true if something came in.
@@ -93,7 +94,7 @@ class EventLoop {
   LocalPeers& local_;
   SessionTable& sessions_;
   PeerCloser& closer_;
-  CarrierSelector& carriers_;
+  LostPeers& lost_;
   NetworkReceiver& network_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   /// The last turn left nothing to do but to settle posted writes, and nothing has disturbed it since.

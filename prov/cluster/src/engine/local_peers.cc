@@ -36,6 +36,7 @@ void LocalPeers::add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox) {
   rings_.push_back(&peer);
   active_ = rings_.size();
   waiter_.watch(peer.inbox->descriptor(), peer);
+  waiter_.watch_process(peer.inbox->process_descriptor(), peer);
 }
 
 void LocalPeers::remove(Peer& peer) {
@@ -44,6 +45,7 @@ void LocalPeers::remove(Peer& peer) {
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
     waiter_.unwatch(peer.inbox->descriptor());
+    waiter_.unwatch(peer.inbox->process_descriptor());
     std::erase(rings_, &peer);
     active_ = rings_.size();
     peer.local.ring = nullptr;
@@ -179,11 +181,13 @@ void LocalPeers::check_deaths() {
 }
 
 void LocalPeers::check_death(Peer& peer) {
+  // Where there is an inbox it knows the peer's process.
   const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
-                    (peer.outbox != nullptr && peer.outbox->peer_gone());
+                    (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
+                    (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->process_ended());
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-  if (peer.inbox == nullptr || drain(peer)) peers_.mark_failed(peer, Status::reset);
+  if (peer.inbox == nullptr || drain(peer)) peers_.mark_failed(peer, Status::ended);
 }
 
 bool LocalPeers::request_doorbells() {

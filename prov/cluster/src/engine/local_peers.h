@@ -1,5 +1,5 @@
 // Peers of this node, and the endpoint itself. Their rings are read directly, their death is an end-of-file
-// of the ring's socket.
+// of the ring's socket, or the end of the process behind it.
 //
 // Rings that brought something lately (the active ones, in front) are read in every turn, the others one
 // after another, kQuietPerTurn in each: an idle peer costs nothing. Each ring gives at most kRingBurst

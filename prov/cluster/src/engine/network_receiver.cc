@@ -119,7 +119,10 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
     return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
   // A peer that only repeats its opening counts as idle.
   if (view.session != 0 || result == ReceiveResult::accepted) peer->heard_at = now;
-  if (view.has_opening) acceptor_.compare_mtu(*peer, view.opening);
+  if (view.has_opening) {
+    acceptor_.compare_mtu(*peer, view.opening);
+    sessions_.on_answer(*peer);
+  }
   if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};

@@ -1,5 +1,6 @@
 #include "engine/peer_closer.h"
 
+#include <algorithm>
 #include <string>
 
 namespace cluster::engine {
@@ -10,6 +11,20 @@ void PeerCloser::close(Peer& peer, Status status) {
   peer.closed_sessions.closed_at = parts_.environment.clock.now();
   messenger_.rma().posted().settle_last(peer.channel);
   const bool orderly = peer.channel.peer_closed;
+  const bool was_lost = peer.absence.lost != Status::ok;
+  if (!was_lost) log_end(peer, status, orderly);
+  peer.carrier_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
+  messenger_.fail(peer.channel, status, !orderly);
+  sessions_.close(peer);
+  local_.remove(peer);
+  // One that has closed, or begun anew, is not out of reach.
+  if (!orderly && status != Status::reset) peer.absence.lost = status;
+  peer.absence.departed = orderly;
+  if (!orderly && !was_lost) report_loss(peer, status);
+  sessions_.promote_pending(peer);
+}
+
+void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
   Log& log = parts_.environment.log;
   if (orderly && peer.channel.waits_for_peer()) {
     log.warn("peer %s has closed before operations with it were complete: they end with an error",
@@ -20,11 +35,18 @@ void PeerCloser::close(Peer& peer, Status status) {
     log.warn("peer %s is lost: %s; operations under way with it end with an error",
              peer.name().text().c_str(), describe(status));
   }
-  peer.carrier_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
-  messenger_.fail(peer.channel, status, !orderly);
-  sessions_.close(peer);
-  local_.remove(peer);
-  sessions_.promote_pending(peer);
+}
+
+/// To the event queue; and if no peer is left, receives from any sender may be hopeless.
+void PeerCloser::report_loss(const Peer& peer, Status status) {
+  if (protocol::LossListener* const losses = messenger_.short_message_parts().context.bindings.losses) {
+    losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
+  }
+  if (!parts_.settings.end_abandoned) return;
+  const bool any_left = std::any_of(peers_.all().begin(), peers_.all().end(), [](const auto& other) {
+    return other->channel.carrier != nullptr && !other->self;
+  });
+  if (!any_left) messenger_.matcher().fail_wildcards(status);
 }
 
 void PeerCloser::close_failed() {

@@ -23,6 +23,9 @@ class PeerCloser {
   void announce_close();
 
  private:
+  void log_end(const Peer& peer, Status status, bool orderly);
+  void report_loss(const Peer& peer, Status status);
+
   const EngineParts& parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;

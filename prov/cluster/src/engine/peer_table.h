@@ -51,6 +51,12 @@ struct Peer {
     std::uint64_t value = protocol::kAddrNotAvail;
     std::uint64_t generation = ~std::uint64_t{0};  ///< of the address table when it was looked up
   } handle;
+  struct Absence {
+    Status lost = Status::ok;  ///< why it was lost, as long as it has not come back (lost_peers.h)
+    bool departed = false;     ///< it has closed in an orderly way: receives wait for its next incarnation
+    Time awaited_since{};      ///< a receive waits for it alone, and there is no carrier; Time{}: not
+    bool probed = false;       ///< its kernel has been asked whether its process exists
+  } absence;
   Time heard_at{};  ///< last frame over the network of its session, or that opens it
   Timer timer;      ///< of its flow
   ClosedSessions closed_sessions;

@@ -68,7 +68,10 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
                                            .frame_max = parts_.link->frame_max(),
                                            .ethertype = parts_.link->has_ethertype_path(),
                                            .ack_delay = parts_.settings.ack_delay,
-                                           .peer_timeout = parts_.settings.peer_timeout};
+                                           .peer_timeout = parts_.settings.peer_timeout,
+                                           .stuck_timeout = parts_.settings.stuck_timeout,
+                                           .asks_kernels = parts_.probe != nullptr,
+                                           .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};
   sessions_[session] = &peer;
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
@@ -79,10 +82,23 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
 void SessionTable::use(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
   peer.flow = std::move(flow);
   tx_.add(peer);
-  if (peer.channel.carrier == nullptr) {
-    peer.channel.carrier = &peer.flow->queue();
-    peer.channel.eager_max = parts_.settings.net_eager_max;
-  }
+  peer.absence.lost = Status::ok;
+  peer.absence.departed = false;
+  use_carrier(peer);
+}
+
+void SessionTable::use_carrier(Peer& peer) {
+  if (peer.channel.carrier != nullptr) return;
+  peer.channel.carrier = &peer.flow->queue();
+  peer.channel.eager_max = parts_.settings.net_eager_max;
+}
+
+void SessionTable::on_answer(Peer& peer) {
+  if (peer.absence.lost == Status::ok || !peer.flow->handshake().address_validated()) return;
+  peer.absence.lost = Status::ok;
+  peer.carrier_reason = "the peer has come back";
+  parts_.environment.log.info("peer %s has come back", peer.name().text().c_str());
+  use_carrier(peer);
 }
 
 /// Later sessions have larger epochs, within one incarnation by the clock and across incarnations by real
@@ -135,7 +151,12 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
 /// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message. And a session that is
 /// not validated may have been opened by a forged frame: its peer is asked until it answers or times out.
 void SessionTable::remind_idle_peers(Time now) {
-  next_reminder_ = now + kReminderInterval;
+  const auto flows = static_cast<std::int64_t>(tx_.flows().size());
+  next_reminder_ = now + std::max<Duration>(kReminderInterval, kReminderIntervalPerPeer * flows);
+  const Duration watch = std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * flows);
+  protocol::Matcher& matcher = messenger_.matcher();
+  const bool any_may_send =
+      matcher.queue(true).find_wildcard() != nullptr || matcher.queue(false).find_wildcard() != nullptr;
   unvalidated_ = false;
   for (Peer* peer : tx_.flows()) {
     if (peer->pending.flow != nullptr && now >= peer->pending.since + parts_.settings.peer_timeout) {
@@ -143,16 +164,19 @@ void SessionTable::remind_idle_peers(Time now) {
     }
     const bool in_use = peer->channel.carrier == &peer->flow->queue();
     unvalidated_ |= peer->pending.flow != nullptr || (!peer->flow->handshake().address_validated() && in_use);
-    if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated())
+    if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated()) {
       remind_if_idle(now, *peer);
+    } else if (any_may_send) {
+      remind_if_idle(now, *peer, watch);
+    }
   }
   messenger_.matcher().each_directed(
       [&](protocol::Channel& channel) { remind_if_idle(now, *static_cast<Peer*>(channel.owner)); });
 }
 
-void SessionTable::remind_if_idle(Time now, Peer& peer) {
+void SessionTable::remind_if_idle(Time now, Peer& peer, Duration idle) {
   const bool in_use = peer.flow != nullptr && peer.channel.carrier == &peer.flow->queue();
-  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= kIdleBeforeReminder)
+  if (in_use && peer.flow->queue().drained() && now - peer.heard_at >= idle)
     messenger_.remind(peer.channel);
 }
 

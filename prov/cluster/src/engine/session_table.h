@@ -6,7 +6,7 @@
 // comes that is addressed to it, it is validated and takes the place of the other.
 //
 // Timers: while an operation is under way, or a session is not validated, each peer from which nothing has
-// come for kIdleBeforeReminder is sent its credit again each kReminderInterval: it either acknowledges that
+// come for kIdleBeforeReminder is sent its credit again each kReminderInterval (longer with many peers): it either acknowledges that
 // or, in a new incarnation, refuses it (remind_idle_peers). A pending session that is not validated within the
 // peer timeout is dropped.
 #pragma once
@@ -32,6 +32,8 @@ class SessionTable {
   void open(Peer& peer, const link::Path& path);
   /// The peer called: its session is not validated before a frame is addressed to it.
   void accept(Time now, Peer& peer, const link::Path& path);
+  /// A frame with an opening has come in the peer's flow: if the peer was lost, it has come back.
+  void on_answer(Peer& peer);
   void add_pending(Time now, Peer& peer, const link::Path& path);
   void drop_pending(Peer& peer);
   /// The session in use is over. It is remembered, so that late frames do not open it again.
@@ -59,13 +61,19 @@ class SessionTable {
   void remind_idle_peers(Time now);
 
  private:
-  static constexpr Duration kIdleBeforeReminder = 1s;
-  static constexpr Duration kReminderInterval = 500ms;
+  static constexpr Duration kIdleBeforeReminder = 400ms;
+  static constexpr Duration kReminderInterval = 200ms;
+  /// The same while a receive from any sender waits, which each peer may be about to serve; longer with many peers.
+  static constexpr Duration kIdleBeforeWatch = 2s;
+  static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
+  /// Reminders of an endpoint with many peers take no more than so many frames a second (1 / this).
+  static constexpr Duration kReminderIntervalPerPeer = 2ms;
 
   std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
+  void use_carrier(Peer& peer);
   void use(Peer& peer, std::unique_ptr<reliability::Flow> flow);
   std::uint64_t next_epoch(Time now);
-  void remind_if_idle(Time now, Peer& peer);
+  void remind_if_idle(Time now, Peer& peer, Duration idle = kIdleBeforeReminder);
 
   const EngineParts& parts_;
   PeerTable& peers_;

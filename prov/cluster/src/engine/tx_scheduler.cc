@@ -16,6 +16,8 @@ void TxScheduler::remove(Peer& peer) {
   timers_.cancel(peer.timer);
   if (peer.tx_pending) std::erase(tx_pending_, &peer);
   peer.tx_pending = false;
+  if (peer.absence.probed) probe_->end(peer.name());
+  peer.absence.probed = false;
 }
 
 void TxScheduler::transmit(Time now) {
@@ -65,15 +67,27 @@ bool TxScheduler::run_timers(Time now) {
       timers_.schedule(peer.timer, flow.deadline());
       continue;
     }
+    if (probe_ != nullptr) ask_kernel(now, peer);
     flow.on_timer(now);
     expired = true;
     mark(peer);
-    if (flow.keep_alive_due(now)) {
+    if (flow.status() == Status::ok && flow.liveness().keep_alive_due(now)) {
       const link::Path& path = flow.paths().scheduler().next_validated();
       send_control(*link_, flow.keep_alive(now, path).bytes(), path);
     }
   }
   return expired;
+}
+
+void TxScheduler::ask_kernel(Time now, Peer& peer) {
+  reliability::Liveness& liveness = peer.flow->liveness();
+  if (liveness.probe_due(now)) {
+    liveness.on_probe(now, probe_->ask(peer.name()));
+    peer.absence.probed = true;
+  } else if (peer.absence.probed && liveness.probe_over()) {
+    probe_->end(peer.name());
+    peer.absence.probed = false;
+  }
 }
 
 bool TxScheduler::quiescent() const {

@@ -18,6 +18,7 @@
 #include "engine/peer_table.h"
 #include "engine/timer_heap.h"
 #include "link/link.h"
+#include "link/process_probe.h"
 #include "protocol/messenger.h"
 
 namespace cluster::engine {
@@ -25,8 +26,8 @@ namespace cluster::engine {
 class TxScheduler {
  public:
   /// `link` is null for an endpoint that has only shared memory: then no peer is ever added.
-  TxScheduler(link::Link* link, Clock& clock, PeerTable& peers, protocol::Messenger& messenger)
-      : link_(link), clock_(clock), peers_(peers), messenger_(messenger) {}
+  TxScheduler(link::Link* link, link::ProcessProbe* probe, Clock& clock, PeerTable& peers, protocol::Messenger& messenger)
+      : link_(link), probe_(probe), clock_(clock), peers_(peers), messenger_(messenger) {}
 
   /// The peer's flow is in use from now on, or no more.
   void add(Peer& peer);
@@ -60,7 +61,10 @@ class TxScheduler {
   const PackingPolicy& packing() const { return packing_; }
 
  private:
+  void ask_kernel(Time now, Peer& peer);
+
   link::Link* link_;
+  link::ProcessProbe* probe_;
   Clock& clock_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;

@@ -1,9 +1,23 @@
 #include "engine/waiter.h"
 
 #include <array>
+#include <cstdint>
 #include <utility>
 
 namespace cluster::engine {
+namespace {
+
+/// The owner of a descriptor that tells of the peer's end is marked by a bit that no pointer to a peer has.
+constexpr std::uintptr_t kEnd = 1;
+static_assert(alignof(Peer) > kEnd);
+
+void* end_of(Peer* peer) { return reinterpret_cast<std::byte*>(peer) + kEnd; }
+bool is_end(const void* owner) { return (reinterpret_cast<std::uintptr_t>(owner) & kEnd) != 0; }
+Peer* peer_of(void* owner) {
+  return reinterpret_cast<Peer*>(static_cast<std::byte*>(owner) - (is_end(owner) ? kEnd : 0));
+}
+
+}  // namespace
 
 bool Waiter::open(const PeerTable& peers) {
   if (wait_set_ != nullptr) return true;
@@ -19,21 +33,29 @@ bool Waiter::open(const PeerTable& peers) {
   wait_set_ = std::move(set);
   for (const std::unique_ptr<Peer>& peer : peers.all()) {
     if (peer->outbox != nullptr) watch(peer->outbox->descriptor(), *peer);
-    if (peer->inbox != nullptr) watch(peer->inbox->descriptor(), *peer);
+    if (peer->inbox == nullptr) continue;
+    watch(peer->inbox->descriptor(), *peer);
+    watch_process(peer->inbox->process_descriptor(), *peer);
   }
   return true;
 }
 
+void Waiter::watch(int descriptor, Peer& peer) { add(descriptor, &peer); }
+
+void Waiter::watch_process(int descriptor, Peer& peer) {
+  if (descriptor >= 0) add(descriptor, end_of(&peer));
+}
+
 /// Threads that sleep have not armed its doorbell: they are woken.
-void Waiter::watch(int descriptor, Peer& peer) {
+void Waiter::add(int descriptor, void* owner) {
   if (wait_set_ == nullptr) return;
-  if (!wait_set_->add(descriptor, &peer)) incomplete_ = true;
+  if (!wait_set_->add(descriptor, owner)) incomplete_ = true;
   changed_ = true;
   set_alarm(Time::min());
 }
 
 void Waiter::unwatch(int descriptor) {
-  if (wait_set_ != nullptr) wait_set_->remove(descriptor);
+  if (wait_set_ != nullptr && descriptor >= 0) wait_set_->remove(descriptor);
 }
 
 std::size_t Waiter::collect(std::span<Event> events) {
@@ -50,7 +72,7 @@ std::size_t Waiter::collect(std::span<Event> events) {
     } else if (owner == link_) {
       if (trouble) events[kept++] = {Source::path_error, nullptr, trouble};
     } else {
-      events[kept++] = {Source::peer, static_cast<Peer*>(owner), trouble};
+      events[kept++] = {Source::peer, peer_of(owner), trouble || is_end(owner)};
     }
   }
   return kept;

@@ -42,6 +42,8 @@ class Waiter {
   /// -1 unless it is open.
   int descriptor() const { return wait_set_ != nullptr ? wait_set_->descriptor() : -1; }
   void watch(int descriptor, Peer& peer);
+  /// The same for a descriptor that is readable once the peer's process has ended; -1: none.
+  void watch_process(int descriptor, Peer& peer);
   void unwatch(int descriptor);
 
   /// Writes what is ready now, and returns how much that is; an alarm that went off is only cancelled.
@@ -65,6 +67,8 @@ class Waiter {
   void cancel_alarm();
 
  private:
+  void add(int descriptor, void* owner);
+
   link::Link* link_;
   shm::LocalListener* listener_;
   std::unique_ptr<os::WaitSet> wait_set_;

@@ -11,10 +11,21 @@
 
 namespace cluster::os {
 
+/// All that have an owner, so that a forked child can close them (os/fork_guard.h).
+struct OwnedDescriptors {
+  static void add(int number);
+  static void remove(int number);
+  static void close_all();
+};
+
+/// From now on this process may have as many descriptors as the hard limit says: each peer on this node takes three,
+/// and the soft limit is 1024 nearly everywhere.
+void raise_descriptor_limit();
+
 class Descriptor {
  public:
   Descriptor() = default;
-  explicit Descriptor(int number) : number_(number) {}
+  explicit Descriptor(int number) : number_(number) { OwnedDescriptors::add(number); }
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
   Descriptor& operator=(Descriptor&& other) noexcept {
     if (this != &other) {
@@ -28,7 +39,9 @@ class Descriptor {
   int number() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }
   void reset() {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
+    if (number_ < 0) return;
+    OwnedDescriptors::remove(number_);
+    ::close(std::exchange(number_, -1));
   }
 
  private:

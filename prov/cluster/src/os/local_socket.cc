@@ -192,8 +192,15 @@ void LocalSocket::clear_doorbell() const {
 }
 
 bool LocalSocket::hung_up() const {
-  pollfd watch{socket_.number(), POLLRDHUP, 0};
-  return ::poll(&watch, 1, 0) > 0 && (watch.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+  if (process_ended_) return true;
+  pollfd watch[] = {{socket_.number(), POLLRDHUP, 0}, {process_.number(), POLLIN, 0}};
+  if (::poll(watch, 2, 0) <= 0) return false;
+  return (watch[0].revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0 || watch[1].revents != 0;
+}
+
+int LocalSocket::watch_process() {
+  process_ = open_process(process_ended_);
+  return process_.number();
 }
 
 void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {
@@ -203,18 +210,23 @@ void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {
 
 /// Kernels before 6.5 give no handle of the process at the other end: then it is opened by its number, which
 /// may be that of a later process meanwhile.
-bool LocalSocket::peer_process_ended() const {
+Descriptor LocalSocket::open_process(bool& ended) const {
   int number = -1;
   socklen_t size = sizeof number;
-  if (::getsockopt(socket_.number(), SOL_SOCKET, kPeerPidfd, &number, &size) != 0) {
-    if (errno == ESRCH || errno == EINVAL) return true;  // it has ended, and its parent has seen it
-    const int process = peer_process();
-    number = process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1;
-    if (number < 0) return process > 0 && errno == ESRCH;
-  }
-  const Descriptor handle(number);
+  if (::getsockopt(socket_.number(), SOL_SOCKET, kPeerPidfd, &number, &size) == 0) return Descriptor(number);
+  ended = errno == ESRCH || errno == EINVAL;  // it has ended, and its parent has seen it
+  if (errno != ENOPROTOOPT) return {};
+  const int process = peer_process();
+  number = process > 0 ? static_cast<int>(::syscall(SYS_pidfd_open, process, 0)) : -1;
+  ended = number < 0 && process > 0 && errno == ESRCH;
+  return Descriptor(number);
+}
+
+bool LocalSocket::peer_process_ended() const {
+  bool ended = false;
+  const Descriptor handle = open_process(ended);
   pollfd watch{handle.number(), POLLIN, 0};
-  return ::poll(&watch, 1, 0) > 0;
+  return ended || (handle && ::poll(&watch, 1, 0) > 0);
 }
 
 Descriptor reserve_name(std::string_view name, int& error) {

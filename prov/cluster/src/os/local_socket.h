@@ -1,6 +1,7 @@
 // Connections between processes of one network namespace: UNIX sockets of whole messages (SOCK_SEQPACKET)
 // under abstract names, which no file system holds and which vanish with their owner. They carry a descriptor
-// beside a message, report the peer's credentials, and end exactly when the peer dies. No call blocks but
+// beside a message, report the peer's credentials, and end when the peer dies: exactly then for a socket that watches its
+// process, since a forked child may hold the peer's end open. No call blocks but
 // wait_for_message().
 #pragma once
 
@@ -54,6 +55,11 @@ class LocalSocket {
   void clear_doorbell() const;
   int descriptor() const { return socket_.number(); }
 
+  /// Takes a handle (pidfd) of the process on the other side: from then on its end counts as that of the
+  /// connection, though a child of it may hold the socket. Readable from then on; -1 if there can be none.
+  int watch_process();
+  int process_descriptor() const { return process_.number(); }
+
   /// True once the other side is gone, even if messages of it still wait.
   bool hung_up() const;
   /// True once the process on the other side has ended, even if a child of it holds the socket.
@@ -61,8 +67,11 @@ class LocalSocket {
 
  private:
   explicit LocalSocket(Descriptor socket) : socket_(std::move(socket)) {}
+  Descriptor open_process(bool& ended) const;
 
   Descriptor socket_;
+  Descriptor process_;
+  bool process_ended_ = false;  ///< before there could be a handle
 };
 
 /// Holds an abstract name that is not connected to: holding it is the message. Empty with EADDRINUSE in

@@ -83,6 +83,7 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
     error = errno;
     return nullptr;
   }
+  madvise(memory, bytes, MADV_DONTFORK);  // a child would keep the socket open
   return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, shape.slot_bytes,
                                                     {static_cast<std::byte*>(memory), bytes}, environment));
 }

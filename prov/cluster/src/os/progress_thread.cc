@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <list>
 #include <mutex>
 #include <utility>
@@ -145,7 +146,11 @@ void ProgressThread::collect_readable() {
 
 void ProgressThread::run(Client& client, Time now) {
   client.readable = false;
-  NextWake next = client.run();
+  NextWake next{kPollInterval};
+  try {
+    next = client.run();
+  } catch (const std::exception&) {  // no memory, for example: an exception would end the process
+  }
   if (next.descriptor != client.watched) watch(client, next.descriptor);
   if (next.descriptor != client.watched) next.after = std::min(next.after, kPollInterval);
   client.due = next.after == NextWake::kUntilReadable ? kNever : now + next.after;

@@ -152,6 +152,14 @@ class Counter {
 
 class RegionTable;
 
+/// Is notified of the peers that an endpoint loses: an event queue.
+class LossListener {
+ public:
+  virtual ~LossListener() = default;
+  /// `handle`: of the peer, or kAddrNotAvail. Called under the engine's lock.
+  virtual void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) = 0;
+};
+
 /// What is bound to an endpoint (fi_ep_bind), null where nothing is, and what it was opened for.
 struct EndpointBindings {
   CompletionQueue* tx_queue = nullptr;
@@ -163,6 +171,7 @@ struct EndpointBindings {
   Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
   Counter* remote_read_counter = nullptr;
   RegionTable* regions = nullptr;      ///< what peers may access; null: nothing
+  LossListener* losses = nullptr;
   bool want_source = false;            ///< fill Completion::source of receives
   bool report_unknown_source = false;  ///< messages whose sender has no handle are reported as failures
   Ordering ordering{};                 ///< what the endpoint was opened with

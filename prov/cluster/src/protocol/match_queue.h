@@ -38,6 +38,8 @@ class MatchQueue {
   RecvRequest* find_context(const void* context) const;
   /// The first posted receive that matches only this channel; stays in the queue.
   RecvRequest* find_directed(const Channel* channel) const;
+  /// The first posted receive that matches any sender; stays in the queue.
+  RecvRequest* find_wildcard() const { return find_directed(nullptr); }
   template <typename Visit>
   void each_directed(Visit& visit) const {
     for (RecvRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive)) {

@@ -223,6 +223,15 @@ void Matcher::fail_messages(Channel& channel, Status status) {
   }
 }
 
+void Matcher::fail_wildcards(Status status) {
+  for (MatchQueue* queue : {&tagged_, &untagged_}) {
+    while (RecvRequest* receive = queue->find_wildcard()) {
+      queue->withdraw(*receive);
+      pulls_.complete(*receive, status);
+    }
+  }
+}
+
 void Matcher::fail_directed(const Channel& channel, Status status) {
   for (MatchQueue* queue : {&tagged_, &untagged_}) {
     while (RecvRequest* receive = queue->find_directed(&channel)) {

@@ -49,6 +49,8 @@ class Matcher {
   /// The peer is lost: see Messenger::fail(). Messages that have arrived completely stay.
   void fail_messages(Channel& channel, Status status);
   void fail_directed(const Channel& channel, Status status);
+  /// No peer is left that could send: receives from any sender end.
+  void fail_wildcards(Status status);
 
   std::size_t stored() const { return messages_.alive(); }
   MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }

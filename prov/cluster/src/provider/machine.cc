@@ -5,8 +5,10 @@
 #include <system_error>
 
 #include "api/sockaddr_io.h"
+#include "os/descriptor.h"
 #include "os/keep_alive_responder.h"
 #include "os/progress_thread.h"
+#include "os/tcp_probe.h"
 #include "provider/addressing.h"
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"
@@ -87,6 +89,7 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
                                                       int& error) {
+  os::raise_descriptor_limit();
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   AddressFilter filter;
   filter.interface = options_.text(Options::Name::iface);
@@ -134,9 +137,11 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   std::unique_ptr<carrier::RegionConnector> region_connector;
   if (sessions && reaches_memory(settings))
     region_connector = std::make_unique<shm::PeerRegionConnector>(log_);
-  auto engine = std::make_unique<engine::Engine>(
-      engine::EngineParts{environment, settings, name, epoch, std::move(link), std::move(shm),
-                          std::move(resources), type, std::move(rails.rails), std::move(region_connector)});
+  std::unique_ptr<link::ProcessProbe> probe;
+  if (sessions) probe = os::TcpProbe::open(name, log_);
+  auto engine = std::make_unique<engine::Engine>(engine::EngineParts{
+      environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), type,
+      std::move(rails.rails), std::move(probe), std::move(region_connector)});
   engine->set_progress_client(run_in_background(*engine, setup));
   return engine;
 }

@@ -194,6 +194,8 @@ engine::EngineSettings Options::settings() const {
   settings.shm_eager_max = number(Name::shm_eager);
   settings.net_eager_max = number(Name::net_eager);
   settings.peer_timeout = std::chrono::milliseconds(number(Name::peer_timeout));
+  settings.end_abandoned = boolean(Name::end_abandoned);
+  settings.stuck_timeout = std::chrono::milliseconds(number(Name::stuck_timeout));
   return settings;
 }
 

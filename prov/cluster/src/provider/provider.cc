@@ -5,6 +5,8 @@
 #include <new>
 
 #include "api/fabric.h"
+#include "api/inherited_fids.h"
+#include "os/fork_guard.h"
 
 namespace cluster::provider {
 namespace {
@@ -48,6 +50,9 @@ int Provider::get_info(std::uint32_t version, const char* node, const char* serv
 }
 
 int Provider::open_fabric(fi_fabric_attr* attributes, fid_fabric** fabric, void* context) {
+  os::install_fork_guard({.prepare = api::lock_fids_to_inherit,
+                          .in_parent = api::unlock_fids_to_inherit,
+                          .in_child = api::disable_inherited_fids});
   return api::open_fabric(attributes, fabric, context, machine_);
 }
 

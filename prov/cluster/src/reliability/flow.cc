@@ -15,6 +15,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.name = identity.name;
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
   if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
+  if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
   return opening;
 }
@@ -25,6 +26,12 @@ std::vector<SocketAddress> further_addresses(const Identity& identity) {
     if (rail.address != identity.name) further.push_back(rail.address);
   }
   return further;
+}
+
+/// The peer's opening has been accepted for the first time.
+void note_peer(const Handshake& handshake, Liveness& liveness, Counters& counters) {
+  ++counters.sessions_opened;
+  if (handshake.kernel_answers()) liveness.allow_probes();
 }
 
 }  // namespace
@@ -40,12 +47,13 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
-      liveness_(settings.peer_timeout),
+      liveness_(settings.peer_timeout, settings.stuck_timeout, settings.asks_kernels),
       challenges_(random) {}
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
-  if (!handshake_.knows_peer()) ++counters_.sessions_opened;
+  const bool knew_peer = handshake_.knows_peer();
   if (!handshake_.accept(opening, opening.opening.name)) return;
+  if (!knew_peer) note_peer(handshake_, liveness_, counters_);
   sender_.send_opening(handshake_, paths_.reply_path(), link, receiver_.acknowledgement(Time{}));
 }
 
@@ -102,7 +110,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     ++counters_.refused_stale;
     return ReceiveResult::refused;
   }
-  if (!knew_peer) ++counters_.sessions_opened;
+  if (!knew_peer) note_peer(handshake_, liveness_, counters_);
   const bool beyond_opening =
       view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kInitialFramesMax;
   const bool ends = view.kind == wire::FrameKind::fin;
@@ -137,7 +145,8 @@ Time Flow::deadline() const {
 
 void Flow::on_timer(Time now) {
   if (!status_.alive()) return;
-  status_.end(receiver_.fin_timed_out(now) ? Status::reset : liveness_.check(now));
+  if (receiver_.fin_timed_out(now)) status_.end(Status::reset);
+  check_liveness(now);
   if (!status_.alive()) return;
   detect_losses(now);
   const RetransmissionTimer::Event event = timer_.on_timer(now, paths_.recovery().reply_time());
@@ -169,8 +178,9 @@ void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
 
 bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& from) {
   if (!challenges_.answered(answer.challenge(), from.to)) return false;
-  liveness_.on_sign_of_life(now, from.ethertype);
-  paths_.on_response(now, from, answer.kind == wire::FrameKind::path_response);
+  const bool by_engine = answer.kind == wire::FrameKind::path_response;
+  liveness_.on_sign_of_life(now, from.ethertype, by_engine ? Liveness::By::engine : Liveness::By::responder);
+  paths_.on_response(now, from, by_engine);
   return true;
 }
 
@@ -179,14 +189,19 @@ wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
   return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(path.to));
 }
 
+/// A port that was open and is so no more: the process has ended.
+void Flow::check_liveness(Time now) {
+  const Status verdict = liveness_.check(now);
+  status_.end(verdict == Status::refused && handshake_.knows_peer() ? Status::ended : verdict);
+}
+
 void Flow::on_path_error(Time now, const link::PathError& error) {
   if (!status_.alive() || paths_.on_path_error(now, error)) return;
-  if (liveness_.on_path_error(now, error.status)) {
+  if (liveness_.on_path_error(now, error.status, handshake_.knows_peer())) {
     timer_.expedite(now + Liveness::kRetryAfter);
     return;
   }
-  const Status verdict = liveness_.check(now);
-  status_.end(verdict == Status::refused && handshake_.knows_peer() ? Status::reset : verdict);
+  check_liveness(now);
 }
 
 bool Flow::reopen(Time now) {

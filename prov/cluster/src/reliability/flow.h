@@ -49,7 +49,11 @@ struct FlowSettings {
   std::size_t frame_max = 1472;  ///< largest frame this side sends or receives, header included
   bool ethertype = false;        ///< the link receives frames of our EtherType
   Duration ack_delay = 25us;     ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
-  Duration peer_timeout = 10s;
+  Duration peer_timeout = 5s;
+  Duration stuck_timeout{0};  ///< see Liveness
+  /// This side can ask kernels whether a peer's process exists / its own kernel answers such questions.
+  bool asks_kernels = false;
+  bool kernel_answers = false;
 };
 
 /// What the opening block says of this side.
@@ -122,10 +126,10 @@ class Flow {
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
   /// ICMP says that nothing is at this address of the peer (port or host unreachable).
   void on_path_error(Time now, const link::PathError& error);
-  /// True if it is time to send the peer a keep-alive; again each second.
-  bool keep_alive_due(Time now) const { return status_.alive() && liveness_.keep_alive_due(now); }
-  /// One for this path, which is sent now.
+  /// A keep-alive for this path, which is sent now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
+  /// When to ask whether it lives, and what came of that.
+  Liveness& liveness() { return liveness_; }
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.
   Status status() const { return status_.cause(); }
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
@@ -142,6 +146,7 @@ class Flow {
   bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
+  void check_liveness(Time now);
   void join_paths();
   void detect_losses(Time now);
   void on_retransmission_timer(Time now, RetransmissionTimer::Event event);

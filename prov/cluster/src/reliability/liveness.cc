@@ -15,40 +15,48 @@ Duration Liveness::idle_by(Time now) const {
 }
 
 void Liveness::count_idle(Time now) {
-  idle_ = idle_by(now);
+  const Duration idle = idle_by(now);
+  engine_idle_ += idle - idle_;
+  idle_ = idle;
   counted_until_ = std::max(counted_until_, now);
 }
 
-void Liveness::on_sign_of_life(Time now, bool by_ethertype) {
+void Liveness::on_sign_of_life(Time now, bool by_ethertype, By by) {
   heard_at_ = now;
   if (by_ethertype) return;
+  count_idle(now);
   restart_idle(now);
-  failing_ = false;
+  outage_.error = Status::ok;
+  if (by == By::responder) return;
+  engine_idle_ = Duration{};
+  probing_.active = false;
 }
 
 void Liveness::set_expecting(Time now, bool owed) {
-  if (owed && !expecting_) restart_idle(now);
-  if (!owed) failing_ = false;
+  if (owed && !expecting_) {
+    restart_idle(now);
+    engine_idle_ = Duration{};
+  }
+  if (!owed) {
+    outage_.error = Status::ok;
+    probing_.active = false;
+  }
   expecting_ = owed;
 }
 
-bool Liveness::on_path_error(Time now, Status error) {
+bool Liveness::on_path_error(Time now, Status error, bool known) {
   // A peer that owes nothing may be gone without harm: the next frame to it will tell.
   if (!expecting_) return false;
-  if (!failing_ || now - last_error_ > kErrorGapMax) {
-    failing_ = true;
-    failing_since_ = now;
-  }
-  last_error_ = now;
   const bool refused = error == Status::refused;
-  if (now - failing_since_ >= (refused ? kRefusedTolerated : kUnreachableTolerated)) {
-    verdict_ = refused ? Status::refused : Status::unreachable;
-  }
-  return verdict_ == Status::ok;
+  if (outage_.error == Status::ok || now - outage_.last > kErrorGapMax) outage_.since = now;
+  outage_.error = error;
+  outage_.last = now;
+  outage_.tolerated = !refused ? kUnreachableTolerated : known ? kRefusedTolerated : kStartingTolerated;
+  return check(now) == Status::ok;
 }
 
 bool Liveness::keep_alive_due(Time now) const {
-  return expecting_ && idle_by(now) >= kIdleBeforeKeepAlive && now >= keep_alive_at_;
+  return expecting_ && idle_by(now) >= before_keep_alive() && now >= keep_alive_at_;
 }
 
 void Liveness::on_keep_alive_sent(Time now) {
@@ -56,18 +64,51 @@ void Liveness::on_keep_alive_sent(Time now) {
   keep_alive_at_ = now + kKeepAliveInterval;
 }
 
+/// A peer whose kernel has answered is asked on until the peer itself is heard.
+bool Liveness::wants_probe(Time now) const {
+  if (!probing_.allowed || !expecting_) return false;
+  return probing_.active || outage_.error == Status::refused || idle_by(now) >= before_probe();
+}
+
+void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
+  using Answer = link::ProcessProbe::Answer;
+  probing_.at = now + (probing_.active ? kProbeInterval : kProbeIntervalFirst);
+  probing_.active = true;
+  count_idle(now);
+  if (answer == Answer::ended) verdict_ = Status::ended;
+  if (answer != Answer::exists) return;
+  idle_ = Duration{};
+  outage_.error = Status::ok;  // older than this, or forged
+}
+
 Status Liveness::check(Time now) {
   if (verdict_ != Status::ok) return verdict_;
   count_idle(now);
-  if (expecting_ && idle_ >= peer_timeout_) return Status::unreachable;
-  return Status::ok;
+  if (!expecting_) return Status::ok;
+  if (outage_.error != Status::ok && outage_.last > outage_.since &&
+      now - outage_.since >= outage_.tolerated && now - outage_.last <= kErrorGapMax) {
+    verdict_ = outage_.error;
+  } else if (idle_ >= peer_timeout_) {
+    return Status::unreachable;
+  } else if (stuck_timeout_ != Duration{} && engine_idle_ >= stuck_timeout_) {
+    return Status::stuck;
+  }
+  return verdict_;
 }
 
 Time Liveness::deadline() const {
   if (!expecting_) return kNever;
-  const Time keep_alive =
-      std::max(counted_until_ + std::max(kIdleBeforeKeepAlive - idle_, Duration{}), keep_alive_at_);
-  return std::min(keep_alive, counted_until_ + (peer_timeout_ - idle_));
+  const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
+  Time next = std::min(std::max(at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
+  if (probing_.allowed) {
+    const bool now = probing_.active || outage_.error == Status::refused;
+    next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));
+  }
+  if (outage_.error != Status::ok && outage_.last > outage_.since) {
+    const Time verdict = outage_.since + outage_.tolerated;
+    if (verdict <= outage_.last + kErrorGapMax && verdict > counted_until_) next = std::min(next, verdict);
+  }
+  return next;
 }
 
 }  // namespace cluster::reliability

@@ -1,36 +1,60 @@
 // Whether the peer is still there. Asked only while it owes an acknowledgement.
 //
 // Timers: a peer that has been idle (no frame of it has come) for kIdleBeforeKeepAlive is sent a keep-alive,
-// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6); idle for
-// `peer_timeout` it is unreachable. Only time during which this side ran counts: after a suspend of the host,
-// or a stop of the process, the clock is far ahead and no keep-alive was sent meanwhile, so one step counts at
-// most kIdleStepMax. ICMP errors (port or host unreachable) end it sooner, but not at once: a peer may be
-// starting, or be on its way back. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port unreachable, a
-// hard error there, would end the session at once.
+// which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6). Idle for
+// kIdleBeforeProbe, or reported by ICMP, its kernel is asked as well (link/process_probe.h): what that says of
+// the process counts at once, whether it runs or is stopped. Idle for `peer_timeout`, with no word of its
+// kernel either, the peer is unreachable. Only time during which this side ran counts: after a suspend of the
+// host, or a stop of the process, the clock is far ahead and nothing was asked meanwhile, so one step counts
+// at most kIdleStepMax.
+//
+// ICMP errors (port or host unreachable) end it sooner, but not at once: they may be forged, and a peer may be
+// starting or be on its way back. RFC 1122 4.2.3.9 says that of host unreachable (a soft error); port
+// unreachable, a hard error there, would end the session at once.
+//
+// A process that lives but serves its peers no more is none of these cases: `stuck_timeout`, if it is not 0,
+// is how long its engine may stay silent.
 #pragma once
+
+#include <algorithm>
+#include <cstdint>
 
 #include "base/status.h"
 #include "base/units.h"
+#include "link/process_probe.h"
 
 namespace cluster::reliability {
 
 class Liveness {
  public:
-  explicit Liveness(Duration peer_timeout) : peer_timeout_(peer_timeout) {}
+  /// `can_probe`: this side is able to ask the kernels of its peers.
+  explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, bool can_probe = true)
+      : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probing_{.possible = can_probe} {}
 
+  /// What a sign of life has come from.
+  enum class By : std::uint8_t { engine, responder };
   /// A frame of the peer to our session, or of its keep-alive responder. What came over the EtherType path proves nothing about
   /// the IP path, and is not counted.
-  void on_sign_of_life(Time now, bool by_ethertype);
+  void on_sign_of_life(Time now, bool by_ethertype, By by = By::engine);
   /// A frame with an opening bears the peer's name: path errors before it, and those still unread, may be
   /// about an earlier incarnation. It is no sign of life, since it may be forged.
-  void on_opening() { failing_ = false; }
+  void on_opening() { outage_.error = Status::ok; }
   /// Whether the peer owes an acknowledgement from now on.
   void set_expecting(Time now, bool owed);
-  /// Returns true if a frame should be sent again kRetryAfter from now.
-  bool on_path_error(Time now, Status error);
+  /// Returns true if a frame should be sent again kRetryAfter from now. `known`: the peer has answered in this
+  /// session, so it is not just starting.
+  bool on_path_error(Time now, Status error, bool known);
   bool keep_alive_due(Time now) const;
   void on_keep_alive_sent(Time now);
-  /// `ok`, `unreachable` (idle for too long, or host unreachable) or `refused` (port unreachable).
+  /// The peer's kernel answers: from now on it can be asked.
+  void allow_probes() { probing_.allowed = probing_.possible; }
+  /// True if the peer's kernel is to be asked now; on_probe() then takes the answer.
+  bool probe_due(Time now) const { return wants_probe(now) && now >= probing_.at; }
+  void on_probe(Time now, link::ProcessProbe::Answer answer);
+  /// Its kernel's answers are of no interest (any more).
+  bool probe_over() const { return !probing_.active; }
+  /// `ok`, `unreachable` (idle for too long, or host unreachable), `refused` (port unreachable), `ended` (says its
+  /// kernel) or `stuck`.
   Status check(Time now);
   Time deadline() const;
   /// The last sign of life over any path; Time{}: none yet.
@@ -39,29 +63,50 @@ class Liveness {
   static constexpr Duration kRetryAfter = 20ms;
 
  private:
-  static constexpr Duration kIdleBeforeKeepAlive = 500ms;
+  static constexpr Duration kIdleBeforeKeepAlive = 250ms;
   static constexpr Duration kKeepAliveInterval = 1s;
+  static constexpr Duration kIdleBeforeProbe = 400ms;
+  /// The first answers take a round trip; later ones tell of a process that has ended meanwhile.
+  static constexpr Duration kProbeIntervalFirst = 20ms;
+  static constexpr Duration kProbeInterval = 200ms;
   /// Idle time between two checks that counts at most; a running side checks at each kKeepAliveInterval.
   static constexpr Duration kIdleStepMax = 2s;
-  static constexpr Duration kRefusedTolerated = 1s;
+  static constexpr Duration kStartingTolerated = 950ms;
+  static constexpr Duration kRefusedTolerated = 300ms;
   static constexpr Duration kUnreachableTolerated = 3s;
   /// Errors further apart do not belong to one outage (kernels send one a second).
   static constexpr Duration kErrorGapMax = 2500ms;
 
+  /// Both leave time for an answer before the peer timeout is over.
+  Duration before_keep_alive() const { return std::min(kIdleBeforeKeepAlive, peer_timeout_ / 4); }
+  Duration before_probe() const { return std::min(kIdleBeforeProbe, peer_timeout_ / 2); }
   Duration idle_by(Time now) const;
   void count_idle(Time now);
   void restart_idle(Time now);
+  bool wants_probe(Time now) const;
 
-  Duration peer_timeout_;
+  const Duration peer_timeout_;
+  const Duration stuck_timeout_;
   bool expecting_ = false;
   Time heard_at_{};  ///< for statistics: the verdict goes by idle_
-  Duration idle_{};  ///< counted while expecting
+  Duration idle_{};  ///< counted while expecting: of the peer's process...
+  Duration engine_idle_{};  ///< ...and of its engine
   Time counted_until_{};
   Time keep_alive_at_{};
-  bool failing_ = false;  ///< path errors have come since the last sign of life
-  Time failing_since_{};
-  Time last_error_{};
-  Status verdict_ = Status::ok;  ///< of path errors
+  struct Probing {
+    bool possible = true;
+    bool allowed = false;
+    bool active = false;  ///< asked since the peer was last heard
+    Time at{};            ///< when to ask next
+  } probing_;
+  /// Path errors have come since the last sign of life, unless `error` is `ok`.
+  struct Outage {  // two errors at least: one may be forged
+    Status error = Status::ok;
+    Duration tolerated{};
+    Time since{};
+    Time last{};
+  } outage_;
+  Status verdict_ = Status::ok;
 };
 
 }  // namespace cluster::reliability

@@ -58,6 +58,8 @@ class Inbox {
 
   /// Readable when the peer rings the doorbell or is gone.
   virtual int descriptor() const = 0;
+  /// Readable when the peer's process has ended; -1: descriptor() alone tells.
+  virtual int process_descriptor() const { return -1; }
   /// From now on the peer rings the doorbell behind its next segment. True if it had not been asked: then
   /// os::fence_processes() and one more peek() are due before the caller sleeps.
   virtual bool request_doorbell() = 0;

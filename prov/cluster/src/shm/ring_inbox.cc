@@ -11,7 +11,9 @@ RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemor
       memory_(std::move(memory)),
       socket_(std::move(socket)),
       peer_memory_(socket_, single_copy ? hello.proof : Proof{}),
-      hello_(hello) {}
+      hello_(hello) {
+  socket_.watch_process();
+}
 
 bool RingInbox::peek(PeekedSegment& segment) {
   if (reader_.peek(segment.segment, segment.payload)) {

@@ -44,6 +44,7 @@ class RingInbox final : public Inbox {
   void ignore_writer() override { reader_.ignore_writer(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
   int descriptor() const override { return socket_.descriptor(); }
+  int process_descriptor() const override { return socket_.process_descriptor(); }
   bool request_doorbell() override { return reader_.request_doorbell(); }
   void clear_doorbell() override { socket_.clear_doorbell(); }
 

@@ -16,7 +16,9 @@ inline constexpr std::uint64_t kEpochEnd = std::uint64_t{1} << 62;
 
 namespace feature {
 inline constexpr std::uint32_t kEthertypePath = 1;  ///< the sender receives the EtherType path (link/link.h)
-}
+/// The TCP port of the sender's number is open exactly as long as its process lives (link/process_probe.h).
+inline constexpr std::uint32_t kKernelAnswers = 2;
+}  // namespace feature
 
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.
 struct OpeningBlock {

@@ -96,7 +96,7 @@ class FlowEnd {
     receive();
     take_tokens();
     if (flow->deadline() <= now()) flow->on_timer(now());
-    if (flow->keep_alive_due(now())) {
+    if (flow->status() == Status::ok && flow->liveness().keep_alive_due(now())) {
       last_keep_alive = flow->keep_alive(now(), {name_of(peer_), {}, false});
       ++keep_alives;
     }

@@ -142,7 +142,7 @@ TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
     a.received.drain(
         9, [](const protocol::Completion&) { return true; },
         [&](const protocol::Completion& completion) { faults.push_back(completion.status); });
-    EXPECT_EQ(faults, in_peace ? std::vector<Status>{} : std::vector<Status>{Status::reset});
+    EXPECT_EQ(faults, in_peace ? std::vector<Status>{} : std::vector<Status>{Status::ended});
   }
 }
 

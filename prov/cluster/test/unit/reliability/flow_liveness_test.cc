@@ -7,20 +7,20 @@
 namespace cluster::test {
 namespace {
 
-TEST(FlowLiveness, KeepAlivesAfterHalfASecondThenEverySecondThenTheEnd) {
+TEST(FlowLiveness, KeepAlivesAfterAQuarterOfASecondThenEverySecondThenTheEnd) {
   FlowPair pair(1);
   pair.network.conditions.blackout = true;
   pair.a.send_small(8);
-  pair.pass(400ms);
+  pair.pass(200ms);
   EXPECT_EQ(pair.a.keep_alives, 0u);
   pair.pass(200ms);
   EXPECT_EQ(pair.a.keep_alives, 1u);
   pair.pass(4s);
   EXPECT_EQ(pair.a.keep_alives, 5u);
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
-  pair.pass(5s);
+  pair.pass(400ms);
   EXPECT_EQ(pair.a.flow->status(), Status::ok);
-  pair.pass(1s);
+  pair.pass(400ms);
   EXPECT_EQ(pair.a.flow->status(), Status::unreachable);
   EXPECT_EQ(pair.b.keep_alives, 0u) << "nothing is owed to b, so it asks nothing";
 }
@@ -64,10 +64,10 @@ TEST(FlowLiveness, AnOpeningIsNoSignOfLife) {
   };
   pair.a.send_small(8);
   pair.b.send_small(8);
-  pair.pass(5s);
+  pair.pass(2500ms);
   EXPECT_GE(pair.b.smalls.size(), 1u);
   EXPECT_EQ(pair.b.flow->stats().heard_at, Time{});
-  pair.pass(5500ms);
+  pair.pass(3s);
   EXPECT_EQ(pair.b.flow->status(), Status::unreachable) << "though the peer has called once a second";
 }
 
@@ -91,7 +91,7 @@ TEST(FlowLiveness, StatusAfterPathErrors) {
   ASSERT_TRUE(once.run(100ms));
   once.network.conditions.blackout = true;
   once.a.send_small(8);
-  EXPECT_EQ(status_after_path_errors(once, Status::refused, 1200ms), Status::reset);
+  EXPECT_EQ(status_after_path_errors(once, Status::refused, 1200ms), Status::ended);
 
   FlowPair far(1);
   far.network.conditions.blackout = true;
@@ -106,7 +106,7 @@ TEST(FlowLiveness, OldPathErrorsDoNotCountAgainstANewIncarnation) {
   pair.network.conditions.blackout = true;
   pair.a.send_small(8);
   ASSERT_EQ(status_after_path_errors(pair, Status::refused, 900ms), Status::ok);
-  pair.pass(1s);
+  pair.pass(50ms);
   RecordingLink call;
   pair.b.send_small(8);
   pair.b.pump();

@@ -64,10 +64,10 @@ TEST(Liveness, PathErrorsThatFollowEachOtherEndTheSession) {
     Liveness liveness(100s);
     liveness.set_expecting(at(0s), true);
     for (int second = 0; second < seconds; ++second) {
-      EXPECT_TRUE(liveness.on_path_error(at(1s * second), error)) << "sent again soon";
+      EXPECT_TRUE(liveness.on_path_error(at(1s * second), error, false)) << "sent again soon";
       EXPECT_EQ(liveness.check(at(1s * second)), Status::ok) << second;
     }
-    EXPECT_FALSE(liveness.on_path_error(at(1s * seconds), error));
+    EXPECT_FALSE(liveness.on_path_error(at(1s * seconds), error, false));
     EXPECT_EQ(liveness.check(at(1s * seconds)), error);
   }
 }
@@ -75,7 +75,7 @@ TEST(Liveness, PathErrorsThatFollowEachOtherEndTheSession) {
 TEST(Liveness, PathErrorsFarApartAreNotOneOutage) {
   Liveness liveness(100s);
   liveness.set_expecting(at(0s), true);
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(liveness.on_path_error(at(2600ms * i), Status::refused)) << i;
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(liveness.on_path_error(at(2600ms * i), Status::refused, false)) << i;
   EXPECT_EQ(liveness.check(at(52s)), Status::ok);
 }
 
@@ -83,10 +83,10 @@ TEST(Liveness, ASignOfLifeAnOpeningOrAnAnswerEndsAnOutage) {
   const auto outage = [](auto&& end) {
     Liveness liveness(100s);
     liveness.set_expecting(at(0s), true);
-    liveness.on_path_error(at(0s), Status::refused);
-    liveness.on_path_error(at(900ms), Status::refused);
+    liveness.on_path_error(at(0s), Status::refused, false);
+    liveness.on_path_error(at(900ms), Status::refused, false);
     end(liveness);
-    liveness.on_path_error(at(1100ms), Status::refused);
+    liveness.on_path_error(at(1100ms), Status::refused, false);
     return liveness.check(at(1100ms));
   };
   EXPECT_EQ(outage([](Liveness&) {}), Status::refused);
@@ -99,6 +99,72 @@ TEST(Liveness, ASignOfLifeAnOpeningOrAnAnswerEndsAnOutage) {
               liveness.set_expecting(at(1s), true);
             }),
             Status::ok);
+}
+
+using Answer = link::ProcessProbe::Answer;
+
+/// As the engine does it, with a kernel that gives this answer; until the verdict, or for `limit`.
+Time asked_until_verdict(Liveness& liveness, Time now, Time limit, Answer answer) {
+  while (now < limit && liveness.check(now) == Status::ok) {
+    if (liveness.keep_alive_due(now)) liveness.on_keep_alive_sent(now);
+    if (liveness.probe_due(now)) liveness.on_probe(now, answer);
+    const Time next = liveness.deadline();
+    if (liveness.check(now) != Status::ok) break;
+    EXPECT_GT(next, now) << "the timer would fire for ever";
+    if (next <= now) break;
+    now = next;
+  }
+  return now;
+}
+
+TEST(Liveness, AProcessThatIsStoppedLivesAsLongAsItsKernelSaysSo) {
+  Liveness liveness(5s);
+  liveness.allow_probes();
+  liveness.set_expecting(at(0s), true);
+  const Time hour = asked_until_verdict(liveness, at(0s), at(1h), Answer::exists);
+  EXPECT_EQ(liveness.check(hour), Status::ok);
+  EXPECT_FALSE(liveness.probe_over());
+  // The node goes down.
+  EXPECT_LE(asked_until_verdict(liveness, hour, hour + 1min, Answer::none), hour + 5s);
+  EXPECT_EQ(liveness.check(hour + 5s), Status::unreachable);
+}
+
+TEST(Liveness, TheEndOfAProcessIsKnownBeforeHalfASecondIsOver) {
+  Liveness liveness(5s);
+  liveness.allow_probes();
+  liveness.set_expecting(at(0s), true);
+  const Time end = asked_until_verdict(liveness, at(0s), at(10s), Answer::ended);
+  EXPECT_LE(end, at(500ms));
+  EXPECT_EQ(liveness.check(end), Status::ended);
+}
+
+TEST(Liveness, APathErrorMakesItAskAtOnceAndAKernelRefutesIt) {
+  Liveness liveness(5s);
+  liveness.allow_probes();
+  liveness.set_expecting(at(0s), true);
+  for (int i = 0; i < 20; ++i) {
+    liveness.on_path_error(at(50ms * i), Status::refused, true);
+    ASSERT_TRUE(liveness.probe_due(at(50ms * i)) || i > 0);
+    if (liveness.probe_due(at(50ms * i))) liveness.on_probe(at(50ms * i), Answer::exists);
+    ASSERT_EQ(liveness.check(at(50ms * i)), Status::ok) << "forged";
+  }
+}
+
+TEST(Liveness, OneForgedPathErrorIsNotEnough) {
+  Liveness liveness(5s);
+  liveness.set_expecting(at(0s), true);
+  liveness.on_path_error(at(0s), Status::refused, true);
+  EXPECT_EQ(idle_until_verdict(liveness, at(0s)), at(5s));
+}
+
+TEST(Liveness, AnEndpointThatIsStuckIsGivenUpIfThatIsAskedFor) {
+  for (const Duration stuck : {0s, 20s}) {
+    Liveness liveness(5s, stuck);
+    liveness.allow_probes();
+    liveness.set_expecting(at(0s), true);
+    const Time end = asked_until_verdict(liveness, at(0s), at(1min), Answer::exists);
+    EXPECT_EQ(liveness.check(end), stuck == 0s ? Status::ok : Status::stuck);
+  }
 }
 
 }  // namespace

@@ -1,0 +1,207 @@
+"""Chaos: ranks on virtual nodes exchange checked messages, puts and atomics while ranks are killed and restarted, fork, are
+stopped and continued, and rails are cut and restored.
+
+    chaos.py --build BUILD --program life_peer [--minutes N] [--seed S] [--ranks 8] [--nodes 4]
+
+It fails when a byte is wrong, an operation does not end, one with a peer that lived all the time fails (a false death), or the
+death of a rank is reported late. The seed decides what is done in which order; what it meets depends on the machine.
+"""
+import argparse
+import os
+import random
+import signal
+import sys
+import time
+
+from life_process import Life, Process, virtual_nodes
+
+PEER_TIMEOUT = 3.0
+CUT_MAX, STOP_MAX = 1.0, 6.0  # one rail at a time; stops last for longer than the peer timeout
+REPORTED_WITHIN = 1.0
+LATE = float(os.environ.get("LIFE_PATIENCE", "1"))
+OPERATIONS_MAX = 12  # of a rank at a time
+BIGGEST = 96 * 1024
+
+
+class Rank:
+    def __init__(self, number, cluster, nodes):
+        self.number, self.node, self.port = number, 1 + number % nodes, 21000 + number
+        self.cluster, self.process, self.handles = cluster, None, {}
+        self.pending = {}  # operation -> (rank, life of it, life of this one, posted at)
+        self.life, self.died_at, self.stopped_until = 0, None, None
+        self.away = []  # (from, until): when it was stopped
+
+    def start(self):
+        settings = {"FI_CLUSTER_PEER_TIMEOUT": str(int(PEER_TIMEOUT * 1000)), "FI_LOG_LEVEL": "warn"}
+        self.process = Process(self.cluster.command(self.node), self.port, **settings)
+        self.process.do(f"keep 32 {BIGGEST}")
+        self.handles, self.pending, self.died_at = {}, {}, None
+        self.life += 1
+
+    @property
+    def alive(self):
+        return self.died_at is None
+
+    def was_away(self, since):
+        return bool(self.stopped_until) or any(until > since for _, until in self.away)
+
+
+class Chaos:
+    def __init__(self, options):
+        self.random = random.Random(options.seed)
+        self.cluster = virtual_nodes.make(options.nodes, "--rails", "2")
+        self.ranks = [Rank(number, self.cluster, options.nodes) for number in range(options.ranks)]
+        self.nodes, self.serial, self.cut = options.nodes, 0, None
+        self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut"), 0)
+        self.latest = 0.0
+        for rank in self.ranks:
+            rank.start()
+
+    def handle(self, rank, other):
+        if other.number not in rank.handles:
+            rank.handles[other.number] = rank.process.peer(other.process.name)
+        return rank.handles[other.number]
+
+    def operate(self, rank):
+        other = self.random.choice([each for each in self.ranks if each is not rank])
+        handle = self.handle(rank, other)
+        self.serial += 1
+        name, size = f"o{self.serial}", self.random.choice((8, 64, 700, 5000, 60000, BIGGEST))
+        seed = self.serial << 32 | rank.number << 8
+        order = self.random.choice((f"say {name} {size} {handle} {seed}", f"put {name} {size} {handle} {seed}", f"add {name} {handle}"))
+        rank.process.do(order)
+        rank.pending[name] = (other, other.life if other.alive else 0, time.monotonic(), order)
+        self.counts["operations"] += 1
+
+    def take(self, rank):
+        rank.process.take()
+        for name in [each for each in rank.pending if each in rank.process.ends]:
+            other, life, posted, order = rank.pending.pop(name)
+            error, at, text = rank.process.ends.pop(name)
+            if error == 0:
+                continue
+            self.counts["failed"] += 1
+            lived = other.alive and other.life == life and life > 0
+            if lived and not self.knows_of_death(rank, other):
+                raise RuntimeError(f"false death: rank {rank.number} with rank {other.number}: {text}; '{order}'; {rank.process.log()}")
+        for name, (other, life, posted, order) in rank.pending.items():
+            if other.alive or other.life != life or rank.was_away(other.died_at) or self.cut:
+                continue
+            waited = time.monotonic() - max(other.died_at, posted)
+            if waited > REPORTED_WITHIN * 2 * LATE + 2:
+                raise RuntimeError(f"rank {rank.number} has not noticed in {waited:.1f} s that rank {other.number} is dead: '{order}'; "
+                                   f"{rank.process.log()}")
+
+    @staticmethod
+    def knows_of_death(rank, other):
+        """An earlier life of the other has ended while this one lived: its loss may be all that this one knows."""
+        return other.life > 1 and bool(rank.process.losses)
+
+    def kill(self, rank):
+        rank.died_at = rank.process.kill()
+        rank.stopped_until = None
+        rank.process.close()
+        self.counts["killed"] += 1
+
+    def stop(self, rank):
+        rank.process.signal(signal.SIGSTOP)
+        now = time.monotonic()
+        rank.stopped_until = now + self.random.uniform(0.1, STOP_MAX)
+        self.counts["stopped"] += 1
+
+    def go_on(self, rank):
+        rank.process.signal(signal.SIGCONT)
+        rank.away.append((0, time.monotonic()))
+        rank.stopped_until = None
+
+    def set_rail(self, node, up):
+        self.cluster.run(node, "ip", "link", "set", "eth1", "up" if up else "down")
+
+    def harm(self):
+        what = self.random.choice(("kill", "stop", "fork", "cut", "start", "start"))
+        rank = self.random.choice(self.ranks)
+        running = rank.alive and not rank.stopped_until
+        if what == "kill" and rank.alive and sum(each.alive for each in self.ranks) > 3:
+            self.kill(rank)
+        elif what == "start" and not rank.alive:
+            rank.start()
+        elif what == "stop" and running:
+            self.stop(rank)
+        elif what == "fork" and running:
+            rank.process.fork(self.random.choice(("live", "close", "exec", "use")))
+            self.counts["forked"] += 1
+        elif what == "cut" and not self.cut:
+            self.cut = (1 + self.random.randrange(self.nodes), time.monotonic() + self.random.uniform(0.1, CUT_MAX))
+            self.set_rail(self.cut[0], False)
+            self.counts["cut"] += 1
+
+    def heal(self, everything=False):
+        now = time.monotonic()
+        if self.cut and (everything or now >= self.cut[1]):
+            self.set_rail(self.cut[0], True)
+            self.cut = None
+        for rank in self.ranks:
+            if rank.stopped_until and (everything or now >= rank.stopped_until):
+                self.go_on(rank)
+            if everything and not rank.alive:
+                rank.start()
+
+    def run(self, seconds):
+        end, next_harm = time.monotonic() + seconds, 0.0
+        while time.monotonic() < end:
+            now = time.monotonic()
+            self.heal()
+            if now >= next_harm:
+                self.harm()
+                next_harm = now + self.random.uniform(0.05, 0.8)
+            for rank in self.ranks:
+                if not rank.alive or rank.stopped_until:
+                    continue
+                if len(rank.pending) < OPERATIONS_MAX:
+                    self.operate(rank)
+                self.take(rank)
+        self.heal(everything=True)
+        if not self.wait_for_all(60 * max(LATE, 1)):
+            raise RuntimeError("hang: " + "; ".join(f"rank {rank.number}: {list(rank.pending.values())[:2]} {rank.process.log()}"
+                                                    for rank in self.ranks if rank.pending))
+
+    def wait_for_all(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            for rank in self.ranks:
+                self.take(rank)
+            if not any(rank.pending for rank in self.ranks):
+                return True
+            time.sleep(0.01)
+        return False
+
+    def close(self):
+        for rank in self.ranks:
+            rank.process.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ranks", type=int, default=8)
+    parser.add_argument("--nodes", type=int, default=4)
+    options = parser.parse_args()
+    Life.program = os.path.abspath(options.program)
+    Life.plugin = os.path.join(os.path.abspath(options.build), "prov", "cluster")
+    virtual_nodes.require()
+    print(f"chaos: seed {options.seed}, {options.minutes} minutes", flush=True)
+    chaos = Chaos(options)
+    try:
+        chaos.run(options.minutes * 60)
+    except RuntimeError as failure:
+        print(f"chaos: seed {options.seed}: {failure}")
+        sys.exit(1)
+    finally:
+        chaos.close()
+    print(", ".join(f"{count} {what}" for what, count in chaos.counts.items()) + ": no wrong byte, no hang, no false death")
+
+
+main()

@@ -1,0 +1,371 @@
+// An endpoint in a process of its own that does what its driver says, a line each, and makes progress all the time:
+// as an application that polls. Only libfabric's interface is used.
+//
+//   peer HEX                  adds an address; answered "peer <handle>"
+//   post <id> KIND SIZE <handle>   begins an operation: send, recv (directed), any (from any sender), write, read, atomic
+//   keep N SIZE               that many receives from any sender stay posted, for checked messages of at most SIZE bytes; each
+//                             that comes is reported: "got <seed> <size>"
+//   say <id> SIZE <handle> SEED      sends a checked message: all its bytes follow from the seed
+//   put <id> SIZE <handle> SEED      writes such bytes to place SEED / 2^32 of the peer's region, reads them back and compares
+//   add <id> <handle>         adds one to a word of the peer's region; "sum" tells this side's: "sum <value>"
+//   fork live|close|exec|use  a child that lives on, closes what it inherited and ends, executes a
+//                             program, or uses what it inherited; answered "child <pid>"; the child says "used <error>"
+//   quit                      closes everything
+//
+// What happens is reported by lines: "name <hex>" in the beginning, "end <id> <error> <ns> <text>" of an operation, "lost
+// <error> <ns> <text>" of an event. <ns> is the monotonic clock, which all processes of a host share.
+#include <poll.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext_cluster.h>
+#include <rdma/fi_rma.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kRegionBytes = 8 << 20;
+constexpr std::uint64_t kKey = 1;
+constexpr std::size_t kPlaceBytes = 128 * 1024, kPlaces = 48;  // of puts, behind the word of sums
+constexpr unsigned kChildSeconds = 60;  // the driver ends it sooner
+
+void must(long status, const char* what) {
+  if (status >= 0) return;
+  std::fprintf(stderr, "life_peer: %s: %s\n", what, fi_strerror(static_cast<int>(-status)));
+  std::exit(1);
+}
+
+long long now_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000ll + now.tv_nsec;
+}
+
+void say(const std::string& line) {
+  const std::string whole = line + "\n";
+  if (write(STDOUT_FILENO, whole.data(), whole.size()) < 0) std::exit(1);
+}
+
+fi_info* find(const char* port) {
+  fi_info* hints = fi_allocinfo();
+  hints->ep_attr->type = FI_EP_RDM;
+  hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
+  hints->fabric_attr->prov_name = strdup("cluster");
+  fi_info* info = nullptr;
+  must(fi_getinfo(FI_VERSION(1, 15), nullptr, port, port != nullptr ? FI_SOURCE : 0, hints, &info), "fi_getinfo");
+  fi_freeinfo(hints);
+  return info;
+}
+
+/// Byte `at` of what follows from a seed; the first eight are the seed.
+unsigned char checked_byte(std::uint64_t seed, std::size_t at) {
+  if (at < sizeof seed) return static_cast<unsigned char>(seed >> 8 * at);
+  const std::uint64_t mixed = (seed + at / 8) * 0x9E3779B97F4A7C15u;
+  return static_cast<unsigned char>(mixed >> 8 * (at % 8));
+}
+
+struct Operation {
+  enum class Kind { plain, checked_receive, put, put_read_back };
+
+  fi_context context{};  ///< first: libfabric hands it back
+  std::string id;
+  Kind kind = Kind::plain;
+  std::uint64_t seed = 0;
+  std::uint64_t offset = 0;
+  fi_addr_t peer = FI_ADDR_UNSPEC;
+  std::vector<unsigned char> bytes;
+  std::list<Operation>::iterator place;
+
+  void fill() {
+    for (std::size_t at = 0; at < bytes.size(); ++at) bytes[at] = checked_byte(seed, at);
+  }
+  void check(std::size_t size) const {
+    for (std::size_t at = 0; at < size; ++at) {
+      if (bytes[at] == checked_byte(seed, at)) continue;
+      say("wrong byte " + std::to_string(at) + " of " + std::to_string(size) + " of seed " + std::to_string(seed));
+      std::exit(1);
+    }
+  }
+};
+
+class LifePeer {
+ public:
+  explicit LifePeer(const char* port) : info_(find(port)) {
+    must(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
+    fi_eq_attr eq{};
+    must(fi_eq_open(fabric_, &eq, &eq_, nullptr), "fi_eq_open");
+    must(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
+    fi_av_attr av{};
+    must(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
+    fi_cq_attr cq{};
+    cq.format = FI_CQ_FORMAT_MSG;
+    must(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
+    must(fi_endpoint(domain_, info_, &endpoint_, nullptr), "fi_endpoint");
+    must(fi_ep_bind(endpoint_, &av_->fid, 0), "fi_ep_bind");
+    must(fi_ep_bind(endpoint_, &cq_->fid, FI_SEND | FI_RECV), "fi_ep_bind");
+    must(fi_ep_bind(endpoint_, &eq_->fid, 0), "fi_ep_bind");
+    must(fi_enable(endpoint_), "fi_enable");
+    constexpr std::uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
+    must(fi_mr_reg(domain_, region_.data(), region_.size(), access, 0, kKey, 0, &mr_, nullptr), "fi_mr_reg");
+  }
+
+  void close() {
+    fid* const objects[] = {&mr_->fid, &endpoint_->fid, &cq_->fid, &av_->fid, &domain_->fid, &eq_->fid, &fabric_->fid};
+    for (fid* object : objects) must(fi_close(object), "fi_close");
+  }
+
+  std::string name() {
+    unsigned char bytes[64];
+    std::size_t size = sizeof bytes;
+    must(fi_getname(&endpoint_->fid, bytes, &size), "fi_getname");
+    std::string digits;
+    for (std::size_t i = 0; i < size; ++i) {
+      char two[3];
+      std::snprintf(two, sizeof two, "%02x", bytes[i]);
+      digits += two;
+    }
+    return digits;
+  }
+
+  fi_addr_t insert(const std::string& digits) {
+    std::vector<unsigned char> bytes;
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+      bytes.push_back(static_cast<unsigned char>(std::strtoul(digits.substr(i, 2).c_str(), nullptr, 16)));
+    }
+    fi_addr_t peer = FI_ADDR_UNSPEC;
+    if (fi_av_insert(av_, bytes.data(), 1, &peer, 0, nullptr) != 1) must(-FI_EINVAL, "fi_av_insert");
+    return peer;
+  }
+
+  void post(const std::string& id, const std::string& kind, std::size_t size, fi_addr_t peer) {
+    Operation& operation = add(id, Operation::Kind::plain, 0);
+    post_patiently(operation, [&] { return begin(kind, size, peer, &operation.context); });
+  }
+
+  void keep(int count, std::size_t size) {
+    for (int i = 0; i < count; ++i) {
+      Operation& kept = add("kept", Operation::Kind::checked_receive, size);
+      must(fi_recv(endpoint_, kept.bytes.data(), size, nullptr, FI_ADDR_UNSPEC, &kept.context), "fi_recv");
+    }
+  }
+
+  void send_checked(const std::string& id, std::size_t size, fi_addr_t peer, std::uint64_t seed) {
+    Operation& message = add(id, Operation::Kind::plain, size);
+    message.seed = seed;
+    message.fill();
+    post_patiently(message, [&] { return fi_send(endpoint_, message.bytes.data(), size, nullptr, peer, &message.context); });
+  }
+
+  void put(const std::string& id, std::size_t size, fi_addr_t peer, std::uint64_t seed) {
+    Operation& put = add(id, Operation::Kind::put, size);
+    put.seed = seed;
+    put.peer = peer;
+    put.offset = kPlaceBytes * (1 + (seed >> 32) % kPlaces);
+    put.fill();
+    post_patiently(put, [&] {
+      return fi_write(endpoint_, put.bytes.data(), size, nullptr, peer, put.offset, kKey, &put.context);
+    });
+  }
+
+  void add_one(const std::string& id, fi_addr_t peer) {
+    static std::uint64_t one = 1;
+    Operation& sum = add(id, Operation::Kind::plain, 0);
+    post_patiently(
+        sum, [&] { return fi_atomic(endpoint_, &one, 1, nullptr, peer, 0, kKey, FI_UINT64, FI_SUM, &sum.context); });
+  }
+
+  std::uint64_t sum() const {
+    std::uint64_t value;
+    std::memcpy(&value, region_.data(), sizeof value);
+    return value;
+  }
+
+  /// What the endpoint says when a process uses it that has only inherited it.
+  long use() { return begin("send", 8, 0, nullptr); }
+
+  /// True if anything came.
+  bool progress() {
+    bool any = false;
+    fi_cq_msg_entry entry{};
+    const long got = fi_cq_read(cq_, &entry, 1);
+    if (got == 1) complete(entry.op_context, entry.len);
+    if (got == -FI_EAVAIL) {
+      fi_cq_err_entry error{};
+      must(fi_cq_readerr(cq_, &error, 0), "fi_cq_readerr");
+      end(error.op_context, error.err, fi_cq_strerror(cq_, error.prov_errno, error.err_data, nullptr, 0));
+    }
+    any |= got == 1 || got == -FI_EAVAIL;
+    unsigned char event[sizeof(fi_eq_cm_entry) + sizeof(fi_cluster_peer_lost)];
+    std::uint32_t kind = 0;
+    if (fi_eq_read(eq_, &kind, event, sizeof event, 0) == static_cast<ssize_t>(sizeof event) && kind == FI_SHUTDOWN) {
+      fi_cluster_peer_lost lost;
+      std::memcpy(&lost, event + sizeof(fi_eq_cm_entry), sizeof lost);
+      say("lost " + std::to_string(lost.err) + " " + std::to_string(now_ns()) + " " + lost.cause);
+      any = true;
+    }
+    return any;
+  }
+
+ private:
+  long begin(const std::string& kind, std::size_t size, fi_addr_t peer, void* context) {
+    if (kind == "send") return fi_send(endpoint_, region_.data(), size, nullptr, peer, context);
+    if (kind == "recv") return fi_recv(endpoint_, place_.data(), size, nullptr, peer, context);
+    if (kind == "any") return fi_recv(endpoint_, place_.data(), size, nullptr, FI_ADDR_UNSPEC, context);
+    if (kind == "write") return fi_write(endpoint_, place_.data(), size, nullptr, peer, 0, kKey, context);
+    if (kind == "read") return fi_read(endpoint_, place_.data(), size, nullptr, peer, 0, kKey, context);
+    if (kind == "atomic")
+      return fi_atomic(endpoint_, place_.data(), 1, nullptr, peer, 0, kKey, FI_UINT64, FI_SUM, context);
+    std::fprintf(stderr, "life_peer: no operation is called %s\n", kind.c_str());
+    std::exit(1);
+  }
+
+  template <typename Post>
+  void post_patiently(Operation& operation, Post&& post_it) {
+    long status;
+    while ((status = post_it()) == -FI_EAGAIN) progress();
+    if (status != 0) end(&operation, static_cast<int>(-status), "refused");
+  }
+
+  Operation& add(const std::string& id, Operation::Kind kind, std::size_t size) {
+    operations_.emplace_back();
+    Operation& operation = operations_.back();
+    operation.id = id;
+    operation.kind = kind;
+    operation.bytes.resize(size);
+    operation.place = std::prev(operations_.end());
+    return operation;
+  }
+
+  static Operation& of(void* context) {
+    return *static_cast<Operation*>(context);
+  }
+
+  void complete(void* context, std::size_t size) {
+    Operation& operation = of(context);
+    if (operation.kind == Operation::Kind::checked_receive) {
+      std::memcpy(&operation.seed, operation.bytes.data(), sizeof operation.seed);
+      operation.check(size);
+      say("got " + std::to_string(operation.seed) + " " + std::to_string(size));
+      must(fi_recv(endpoint_, operation.bytes.data(), operation.bytes.size(), nullptr, FI_ADDR_UNSPEC, context), "fi_recv");
+    } else if (operation.kind == Operation::Kind::put) {
+      operation.kind = Operation::Kind::put_read_back;
+      std::fill(operation.bytes.begin(), operation.bytes.end(), 0);
+      post_patiently(operation, [&] {
+        return fi_read(endpoint_, operation.bytes.data(), operation.bytes.size(), nullptr, operation.peer,
+                       operation.offset, kKey, context);
+      });
+    } else {
+      if (operation.kind == Operation::Kind::put_read_back) operation.check(operation.bytes.size());
+      end(context, 0, "");
+    }
+  }
+
+  void end(void* context, int error, const std::string& text) {
+    Operation& operation = of(context);
+    if (operation.kind == Operation::Kind::checked_receive) {  // its sender has died in the midst of a message
+      must(fi_recv(endpoint_, operation.bytes.data(), operation.bytes.size(), nullptr, FI_ADDR_UNSPEC, context), "fi_recv");
+      return;
+    }
+    say("end " + operation.id + " " + std::to_string(error) + " " + std::to_string(now_ns()) + " " + text);
+    operations_.erase(operation.place);
+  }
+
+  fi_info* info_;
+  fid_fabric* fabric_ = nullptr;
+  fid_eq* eq_ = nullptr;
+  fid_domain* domain_ = nullptr;
+  fid_av* av_ = nullptr;
+  fid_cq* cq_ = nullptr;
+  fid_ep* endpoint_ = nullptr;
+  fid_mr* mr_ = nullptr;
+  std::list<Operation> operations_;
+  std::vector<unsigned char> region_ = std::vector<unsigned char>(kRegionBytes);
+  std::vector<unsigned char> place_ = std::vector<unsigned char>(kRegionBytes);
+};
+
+/// The child ends here.
+[[noreturn]] void be_child(LifePeer& peer, const std::string& what) {
+  if (what == "use") say("used " + std::to_string(-peer.use()));
+  if (what == "close") peer.close();
+  if (what == "live") sleep(kChildSeconds);
+  if (what == "exec") execlp("sleep", "sleep", std::to_string(kChildSeconds).c_str(), nullptr);
+  _exit(0);
+}
+
+void fork_child(LifePeer& peer, const std::string& what) {
+  const pid_t child = fork();
+  if (child == 0) be_child(peer, what);
+  say("child " + std::to_string(child));
+}
+
+/// False: it was the last order.
+bool obey(LifePeer& peer, const std::string& line) {
+  std::istringstream words(line);
+  std::string order, id, kind;
+  std::size_t size = 0;
+  fi_addr_t to = 0;
+  words >> order;
+  if (order == "peer") {
+    words >> id;
+    say("peer " + std::to_string(peer.insert(id)));
+  } else if (order == "post") {
+    words >> id >> kind >> size >> to;
+    peer.post(id, kind, size, to);
+  } else if (order == "keep") {
+    int count = 0;
+    words >> count >> size;
+    peer.keep(count, size);
+  } else if (order == "say" || order == "put") {
+    std::uint64_t seed = 0;
+    words >> id >> size >> to >> seed;
+    order == "say" ? peer.send_checked(id, size, to, seed) : peer.put(id, size, to, seed);
+  } else if (order == "add") {
+    words >> id >> to;
+    peer.add_one(id, to);
+  } else if (order == "sum") {
+    say("sum " + std::to_string(peer.sum()));
+  } else if (order == "fork") {
+    words >> kind;
+    fork_child(peer, kind);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  LifePeer peer(count > 1 ? words[1] : nullptr);
+  say("name " + peer.name());
+  std::string input;
+  for (;;) {
+    pollfd orders{STDIN_FILENO, POLLIN, 0};
+    const bool busy = peer.progress();
+    if (poll(&orders, 1, busy ? 0 : 1) <= 0) continue;
+    char bytes[4096];
+    const ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got <= 0) return 0;
+    input.append(bytes, static_cast<std::size_t>(got));
+    for (std::size_t end; (end = input.find('\n')) != std::string::npos; input.erase(0, end + 1)) {
+      if (obey(peer, input.substr(0, end))) continue;
+      peer.close();
+      return 0;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+"""Endpoints in processes of their own (life_peer), and what is known of them by the lines they say.
+
+Events are awaited, not slept for; times are those of the monotonic clock, which all processes of this host share."""
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+import virtual_nodes  # noqa: E402
+
+SECONDS_MAX = 60  # for what must happen, on a machine that does much else
+
+
+class Life:
+    """Of this run: the program and the directory of the plugin."""
+
+    program = plugin = None
+
+
+class Process:
+    """A life_peer; `before` are the words of a command that starts it in a node."""
+
+    def __init__(self, before=(), port=None, **settings):
+        self._log = tempfile.TemporaryFile("w+")
+        environment = virtual_nodes.of_provider(Life.plugin, **settings)
+        self.process = virtual_nodes.start([*before, Life.program, *([str(port)] if port else [])], environment, text=True,
+                                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True)
+        self._lines = queue.Queue()
+        self._operations = 0
+        self.ends, self.losses, self.children, self.got = {}, [], [], []
+        threading.Thread(target=self._read, daemon=True).start()
+        self.name = self._answer("name")
+
+    def _read(self):
+        for line in self.process.stdout:
+            self._lines.put(line.split())
+        self._lines.put(None)
+
+    def log(self):
+        self._log.seek(0)
+        return self._log.read()
+
+    def _next(self, deadline):
+        """Takes in one line; False when none came before the deadline."""
+        try:
+            words = self._lines.get(timeout=max(deadline - time.monotonic(), 0))
+        except queue.Empty:
+            return False
+        if words is None:
+            raise RuntimeError(f"life_peer has ended: {self.log()}")
+        if words[0] == "end":
+            self.ends[words[1]] = (int(words[2]), int(words[3]) / 1e9, " ".join(words[4:]))
+        elif words[0] == "got":
+            self.got.append((int(words[1]), int(words[2])))
+        elif words[0] == "wrong":
+            raise RuntimeError(f"life_peer: {' '.join(words)}")
+        elif words[0] == "lost":
+            self.losses.append((int(words[1]), int(words[2]) / 1e9, " ".join(words[3:])))
+        else:
+            self._answers = words
+        return True
+
+    def until(self, reached, seconds=SECONDS_MAX):
+        """Waits until `reached` says so; False when it does not come to that."""
+        deadline = time.monotonic() + seconds
+        while not reached():
+            if not self._next(deadline):
+                return False
+        return True
+
+    def _answer(self, word):
+        self._answers = None
+        if not self.until(lambda: self._answers and self._answers[0] == word):
+            raise RuntimeError(f"life_peer does not answer '{word}': {self.log()}")
+        return self._answers[1]
+
+    def do(self, order):
+        self.process.stdin.write(order + "\n")
+        self.process.stdin.flush()
+
+    def peer(self, name):
+        self.do("peer " + name)
+        return self._answer("peer")
+
+    def post(self, kind, size, handle):
+        """Begins an operation; returns what names it."""
+        self._operations += 1
+        operation = f"{kind}{self._operations}"
+        self.do(f"post {operation} {kind} {size} {handle}")
+        return operation
+
+    def take(self):
+        """Takes in what has been said by now."""
+        while self._next(0):
+            pass
+
+    def end(self, operation, seconds=SECONDS_MAX):
+        """(error, time, text) of an operation; None if it does not end."""
+        return self.ends[operation] if self.until(lambda: operation in self.ends, seconds) else None
+
+    def fork(self, what):
+        self.do("fork " + what)
+        self.children.append(int(self._answer("child")))
+        return self.children[-1]
+
+    def used(self):
+        return int(self._answer("used"))
+
+    def signal(self, number):
+        """Returns when."""
+        os.kill(self.pid, number)
+        return time.monotonic()
+
+    @property
+    def pid(self):
+        """Of the endpoint itself: nsenter and env have become it by exec."""
+        return self.process.pid
+
+    def kill(self):
+        at = self.signal(signal.SIGKILL)
+        self.process.wait(SECONDS_MAX)
+        return at
+
+    def close(self):
+        for child in self.children:
+            try:
+                os.kill(child, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.stdin.close()
+            try:
+                self.process.wait(SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._log.close()
+
+
+def acquaint(one, other):
+    """Each knows the other's address, and a message has gone each way; returns both handles."""
+    to_other, to_one = one.peer(other.name), other.peer(one.name)
+    for sender, receiver, handle in ((one, other, to_other), (other, one, to_one)):
+        exchange(sender, receiver, handle)
+    return to_other, to_one
+
+
+def exchange(sender, receiver, handle, size=8):
+    """One message; both ends are a success."""
+    received, sent = receiver.post("any", size, 0), sender.post("send", size, handle)
+    for process, operation in ((sender, sent), (receiver, received)):
+        end = process.end(operation)
+        if end is None or end[0] != 0:
+            raise RuntimeError(f"{operation}: {end}; {sender.log()}; {receiver.log()}")

@@ -1,0 +1,37 @@
+#include "sim/death_watch.h"
+
+#include <string>
+
+namespace cluster::sim {
+
+void DeathWatch::killed(HostNumber host, bool answered) {
+  const Incarnations& incarnations = oracle_.incarnations();
+  Death death{host, incarnations.of(host), event_queue_.now(), {}};
+  for (MessageNumber number = 1; number <= oracle_.messages(); ++number) {
+    const Message& message = oracle_.message(number);
+    const bool awaited = message.to == host && message.from != host && !message.datagram;
+    if (awaited && message.state == Message::State::under_way) death.awaited.push_back(number);
+  }
+  if (death.awaited.empty()) return;
+  const Duration within = answered ? kAnsweredWithin : silent_ + kSilentSlack;
+  event_queue_.plan(event_queue_.now() + within, *this, deaths_.size());
+  deaths_.push_back(std::move(death));
+}
+
+void DeathWatch::handle_event(std::uint64_t note) {
+  const Death& death = deaths_[note];
+  const Incarnations& incarnations = oracle_.incarnations();
+  if (incarnations.alive(death.host) || incarnations.of(death.host) != death.incarnation) return;
+  for (const MessageNumber number : death.awaited) {
+    const Message& message = oracle_.message(number);
+    const bool sender_lives = incarnations.alive(message.from) &&
+                              incarnations.of(message.from) == message.from_incarnation;
+    if (message.state != Message::State::under_way || !sender_lives) continue;
+    if (hosts_[message.from]->away_since(death.at) || incarnations.cut_off(message.from, death.host)) continue;
+    throw LivenessFailure("host " + std::to_string(message.from) + " has not noticed that the process of host " +
+                          std::to_string(death.host) + " was killed " +
+                          std::to_string((event_queue_.now() - death.at).count() / 1'000'000) + " ms ago");
+  }
+}
+
+}  // namespace cluster::sim

@@ -1,0 +1,44 @@
+// Whether deaths are noticed in time: when a process has been killed, each send to it that is under way at that moment
+// ends within the bound that holds for its host, unless the process comes back before, or the sender was away.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/oracle.h"
+#include "sim/sim_host.h"
+
+namespace cluster::sim {
+
+class DeathWatch final : public EventHandler {
+ public:
+  /// `silent`: how long a host that says nothing may be waited for.
+  DeathWatch(EventQueue& event_queue, Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts,
+             Duration silent)
+      : event_queue_(event_queue), oracle_(oracle), hosts_(hosts), silent_(silent) {}
+
+  /// The process of the host has been killed. `answered`: its host says so to peers that ask.
+  void killed(HostNumber host, bool answered);
+  void handle_event(std::uint64_t note) override;
+
+ private:
+  /// The first questions, and their answers, under all that the network does to them.
+  static constexpr Duration kAnsweredWithin = 1500ms;
+  static constexpr Duration kSilentSlack = 1s;
+
+  struct Death {
+    HostNumber host;
+    std::uint32_t incarnation;
+    Time at;
+    std::vector<MessageNumber> awaited;
+  };
+
+  EventQueue& event_queue_;
+  Oracle& oracle_;
+  std::vector<std::unique_ptr<SimHost>>& hosts_;
+  Duration silent_;
+  std::vector<Death> deaths_;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,40 @@
+#include "engine/lost_peers.h"
+
+#include <utility>
+
+namespace cluster::engine {
+
+bool LostPeers::has_returned(Peer& peer) {
+  if (carriers_.open_ring(peer)) {
+    peer.absence.lost = Status::ok;
+    return true;
+  }
+  if (parts_.link == nullptr || peer.flow != nullptr) return false;
+  const Status lost = peer.absence.lost;
+  carriers_.open_session(peer);
+  messenger_.remind(peer.channel);
+  peer.channel.carrier = nullptr;
+  peer.absence.lost = lost;
+  return false;
+}
+
+void LostPeers::contact_awaited(Time now) {
+  if (parts_.type == EndpointType::dgram) return;
+  messenger_.matcher().each_directed([&](protocol::Channel& channel) {
+    Peer& peer = *static_cast<Peer*>(channel.owner);
+    if (channel.carrier != nullptr || peer.flow != nullptr || peer.absence.departed) return;
+    if (peer.absence.awaited_since == Time{}) {
+      peer.absence.awaited_since = now;
+    } else if (now - peer.absence.awaited_since >= kContactAfter) {
+      peer.absence.awaited_since = Time{};
+      awaited_.push_back(&peer);
+    }
+  });
+  for (Peer* peer : std::exchange(awaited_, {})) {
+    const bool reached = reach(*peer);
+    if (reached && peer->flow != nullptr) messenger_.remind(peer->channel);
+    if (!reached && peer->flow == nullptr) peers_.mark_failed(*peer, Status::unreachable);
+  }
+}
+
+}  // namespace cluster::engine

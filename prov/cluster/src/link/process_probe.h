@@ -1,0 +1,24 @@
+// Asks the kernel of a peer's node whether the peer's process still exists. A process that computes, starves or is
+// stopped answers no keep-alive; its kernel answers for it, and tells it from one that has ended. No answer of
+// any kind tells nothing: the node may be down, or something on the way filters the question.
+#pragma once
+
+#include "base/address.h"
+
+namespace cluster::link {
+
+class ProcessProbe {
+ public:
+  enum class Answer : unsigned char { none, exists, ended };
+
+  virtual ~ProcessProbe() = default;
+  /// True if the kernel answers for this process when peers ask: openings say so.
+  virtual bool answered_here() const = 0;
+  /// What is known by now; the first call begins to ask. Only of peers whose opening says that they are answered
+  /// for. Never waits.
+  virtual Answer ask(const SocketAddress& peer) = 0;
+  /// The answer is not needed any more.
+  virtual void end(const SocketAddress& peer) = 0;
+};
+
+}  // namespace cluster::link

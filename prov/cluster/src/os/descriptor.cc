@@ -1,0 +1,50 @@
+#include "os/descriptor.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+namespace cluster::os {
+namespace {
+
+constexpr std::size_t kWordBits = 64;
+/// More than a process may have (fs.nr_open): the system gives pages of it that are used.
+constexpr std::size_t kDescriptorsMax = 1 << 20;
+
+std::atomic<std::uint64_t> owned_bits[kDescriptorsMax / kWordBits];
+
+std::uint64_t bit_of(std::size_t number) { return std::uint64_t{1} << number % kWordBits; }
+
+}  // namespace
+
+void OwnedDescriptors::add(int number) {
+  const auto place = static_cast<std::size_t>(number);
+  if (number >= 0 && place < kDescriptorsMax)
+    owned_bits[place / kWordBits].fetch_or(bit_of(place), std::memory_order_relaxed);
+}
+
+void OwnedDescriptors::remove(int number) {
+  const auto place = static_cast<std::size_t>(number);
+  if (place < kDescriptorsMax)
+    owned_bits[place / kWordBits].fetch_and(~bit_of(place), std::memory_order_relaxed);
+}
+
+void OwnedDescriptors::close_all() {
+  for (std::size_t word = 0; word < kDescriptorsMax / kWordBits; ++word) {
+    std::uint64_t bits = owned_bits[word].exchange(0, std::memory_order_relaxed);
+    for (; bits != 0; bits &= bits - 1) {
+      ::close(static_cast<int>(word * kWordBits) + __builtin_ctzll(bits));
+    }
+  }
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kDescriptorsMax);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace cluster::os

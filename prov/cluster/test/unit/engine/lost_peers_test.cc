@@ -1,0 +1,111 @@
+// Peers that are lost, or were never met.
+#include <gtest/gtest.h>
+
+#include "support/node.h"
+
+namespace cluster::test {
+namespace {
+
+class LostPeersTest : public EngineTest {
+ protected:
+  /// Time goes on in steps of timers.
+  template <typename... Nodes>
+  void wait(Duration time, Nodes&... nodes) {
+    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(1ms)) (nodes.engine.poll(), ...);
+  }
+  static std::vector<Status> outcomes(protocol::CompletionQueue& queue) {
+    std::vector<Status> all;
+    const auto take = [&](const protocol::Completion& completion) { all.push_back(completion.status); };
+    for (std::size_t before = 1; before != all.size();) {
+      before = all.size();
+      queue.drain(9, [](const protocol::Completion&) { return true; }, take);
+      if (all.empty()) break;
+    }
+    return all;
+  }
+};
+
+TEST_F(LostPeersTest, OperationsFailAtOnceUntilThePeerIsBack) {
+  Node a(network, kA, kB, 1000);
+  network.conditions.blackout = true;
+  a.send();
+  wait(5500ms, a);
+  ASSERT_EQ(outcomes(a.sent), std::vector{Status::unreachable});
+  for (int i = 0; i < 3; ++i) {
+    a.send();
+    EXPECT_EQ(outcomes(a.sent), std::vector{Status::unreachable}) << "without time, nor a turn";
+  }
+  EXPECT_EQ(a.logged("is lost"), 1u);
+  network.conditions.blackout = false;
+  Node b(network, kB, kA, 2000);
+  b.receive();
+  a.send();
+  EXPECT_EQ(outcomes(a.sent), std::vector{Status::unreachable}) << "but this calls it";
+  wait(2s, a, b);
+  EXPECT_EQ(a.logged("has come back"), 1u);
+  a.send();
+  wait(100ms, a, b);
+  EXPECT_EQ(outcomes(a.sent), std::vector{Status::ok});
+  EXPECT_EQ(outcomes(b.received), std::vector{Status::ok});
+  EXPECT_EQ(b.got, a.word);
+}
+
+TEST_F(LostPeersTest, AReceiveFromAPeerNeverMetEndsWithIt) {
+  Node a(network, kA, kB, 1000);
+  const Bytes slice = as_bytes(&a.got, sizeof a.got);
+  ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
+  wait(500ms, a);
+  EXPECT_EQ(network.carried, 0u) << "it may be about to call";
+  wait(6500ms, a);
+  EXPECT_EQ(outcomes(a.received), std::vector{Status::unreachable});
+  ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
+  wait(7s, a);
+  EXPECT_EQ(outcomes(a.received), std::vector{Status::unreachable}) << "after the loss as well";
+}
+
+TEST_F(LostPeersTest, AReceiveFromAPeerThatLivesStaysPosted) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 2000);
+  const Bytes slice = as_bytes(&a.got, sizeof a.got);
+  ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
+  wait(20s, a, b);
+  EXPECT_EQ(outcomes(a.received), std::vector<Status>{});
+  b.send();
+  wait(100ms, a, b);
+  EXPECT_EQ(outcomes(a.received), std::vector{Status::ok});
+}
+
+TEST_F(LostPeersTest, ReceivesFromAnySenderEndWithTheLastPeerIfThatIsAskedFor) {
+  for (const bool wanted : {false, true}) {
+    engine::EngineSettings settings = node_settings();
+    settings.end_abandoned = wanted;
+    Node a(network, kA, kB, 1000, nullptr, settings);
+    a.receive();
+    a.send();
+    wait(5500ms, a);
+    EXPECT_EQ(outcomes(a.received), wanted ? std::vector{Status::unreachable} : std::vector<Status>{});
+  }
+}
+
+TEST_F(LostPeersTest, ALossIsReportedOnce) {
+  struct Losses final : protocol::LossListener {
+    void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) override {
+      EXPECT_EQ(handle, 0u);
+      EXPECT_EQ(peer, kB);
+      EXPECT_EQ(cause, Status::unreachable);
+      ++count;
+    }
+    int count = 0;
+  } losses;
+  Node a(network, kA, kB, 1000);
+  a.engine.attach(a.book, {.tx_queue = &a.sent, .rx_queue = &a.received, .losses = &losses});
+  a.send();
+  wait(5500ms, a);
+  EXPECT_EQ(losses.count, 1);
+  a.send();
+  wait(5500ms, a);
+  EXPECT_EQ(losses.count, 1) << "it was not back meanwhile";
+}
+
+}  // namespace
+}  // namespace cluster::test
