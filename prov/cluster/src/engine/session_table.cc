@@ -152,12 +152,12 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
 /// not validated may have been opened by a forged frame: its peer is asked until it answers or times out.
 void SessionTable::remind_idle_peers(Time now) {
   const auto flows = static_cast<std::int64_t>(tx_.flows().size());
-  next_reminder_ = now + std::max<Duration>(kReminderInterval, kReminderIntervalPerPeer * flows);
   const Duration watch = std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * flows);
   protocol::Matcher& matcher = messenger_.matcher();
   const bool any_may_send =
       matcher.queue(true).find_wildcard() != nullptr || matcher.queue(false).find_wildcard() != nullptr;
   unvalidated_ = false;
+  bool any_awaited = false;
   for (Peer* peer : tx_.flows()) {
     if (peer->pending.flow != nullptr && now >= peer->pending.since + parts_.settings.peer_timeout) {
       drop_pending(*peer);
@@ -165,13 +165,18 @@ void SessionTable::remind_idle_peers(Time now) {
     const bool in_use = peer->channel.carrier == &peer->flow->queue();
     unvalidated_ |= peer->pending.flow != nullptr || (!peer->flow->handshake().address_validated() && in_use);
     if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated()) {
+      any_awaited = true;
       remind_if_idle(now, *peer);
     } else if (any_may_send) {
       remind_if_idle(now, *peer, watch);
     }
   }
-  messenger_.matcher().each_directed(
-      [&](protocol::Channel& channel) { remind_if_idle(now, *static_cast<Peer*>(channel.owner)); });
+  messenger_.matcher().each_directed([&](protocol::Channel& channel) {
+    any_awaited = true;
+    remind_if_idle(now, *static_cast<Peer*>(channel.owner));
+  });
+  const Duration interval = any_awaited ? kReminderInterval : kReminderIntervalIdle;
+  next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * flows);
 }
 
 void SessionTable::remind_if_idle(Time now, Peer& peer, Duration idle) {

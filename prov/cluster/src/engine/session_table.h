@@ -63,6 +63,8 @@ class SessionTable {
  private:
   static constexpr Duration kIdleBeforeReminder = 400ms;
   static constexpr Duration kReminderInterval = 200ms;
+  /// While only receives from any sender wait: an idle process is woken no more often than that.
+  static constexpr Duration kReminderIntervalIdle = 500ms;
   /// The same while a receive from any sender waits, which each peer may be about to serve; longer with many peers.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
