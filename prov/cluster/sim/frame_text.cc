@@ -9,6 +9,7 @@ std::string text_of_frame(ConstBytes bytes) {
   switch (wire::admit(bytes, view)) {
     case wire::Refusal::malformed: return "no frame of ours, " + std::to_string(bytes.size()) + " bytes";
     case wire::Refusal::checksum: return "damaged, " + std::to_string(bytes.size()) + " bytes";
+    case wire::Refusal::sealed: return "sealed, " + std::to_string(bytes.size()) + " bytes";
     case wire::Refusal::none: break;
   }
   std::string text = wire::print(view);

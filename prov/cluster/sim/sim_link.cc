@@ -72,7 +72,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   for (std::unique_ptr<Packet>& packet : in_use_) network_.recycle(std::move(packet));
   in_use_.clear();
   while (in_use_.size() < frames.size() && !ring_.empty()) {
-    const Packet& packet = *ring_.front();
+    Packet& packet = *ring_.front();
     wire::FrameView view;
     const bool intact = wire::admit(packet.bytes, view) == wire::Refusal::none;
     if (intact) {

@@ -9,6 +9,8 @@ namespace cluster::engine {
 namespace {
 
 constexpr Duration kPathErrorInterval = 5ms;
+/// Between two warnings of sealed frames, which any process can send.
+constexpr Duration kSealedWarningInterval = 60s;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
 
@@ -30,7 +32,9 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
       admission_(admission),
       tx_(tx),
       sessions_(sessions),
-      acceptor_(parts, peers, admission, tx, sessions, closer) {
+      acceptor_(parts, peers, admission, tx, sessions, closer),
+      integrity_(parts.link != nullptr && parts.link->seal_overhead() != 0 ? wire::Integrity::seal
+                                                                           : wire::Integrity::checksum) {
   if (parts.type == EndpointType::dgram) {
     datagrams_.emplace(*parts.link, parts.environment.counters, peers, messenger);
   }
@@ -55,15 +59,15 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   std::size_t singly = 0;  // frames of a run that is not new as a whole: so many more are taken one by one
   for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
     wire::FrameView view;
-    const wire::Refusal refusal = wire::admit(bytes, view);
+    const wire::Refusal refusal = wire::admit(bytes, view, integrity_);
     if (refusal != wire::Refusal::none) {
-      ++(refusal == wire::Refusal::checksum ? counters.refused_checksum : counters.refused_malformed);
+      count_refusal(now, refusal, frame.from.to);
       return arrivals + 1;
     }
     std::size_t count = 1;
     wire::RunView run;
     const bool alone = singly != 0 || bytes.size() < 2 * view.length;
-    if (!alone && wire::admit_run(bytes, view, run)) {
+    if (!alone && wire::admit_run(bytes, view, run, integrity_)) {
       (takes_run(view, run, frame) ? count : singly) = run.count;
     }
     if (singly != 0) --singly;
@@ -77,6 +81,21 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
     bytes = bytes.subspan(count * view.length);
   }
   return arrivals;
+}
+
+void NetworkReceiver::count_refusal(Time now, wire::Refusal refusal, const SocketAddress& from) {
+  Counters& counters = parts_.environment.counters;
+  switch (refusal) {
+    case wire::Refusal::checksum: ++counters.refused_checksum; return;
+    case wire::Refusal::sealed: ++counters.refused_sealed; break;
+    default: ++counters.refused_malformed; return;
+  }
+  if (now < next_sealed_warning_) return;
+  next_sealed_warning_ = now + kSealedWarningInterval;
+  parts_.environment.log.warn(
+      "sealed frames from %s are dropped: its job has a key and this process has none "
+      "(set FI_CLUSTER_KEY_FILE on all nodes of the job)",
+      from.text().c_str());
 }
 
 /// True if the frames of a run may take the way up together.

@@ -47,6 +47,7 @@ class NetworkReceiver {
 
  private:
   std::size_t receive_from(Time now, const link::InFrame& frame);
+  void count_refusal(Time now, wire::Refusal refusal, const SocketAddress& from);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
   void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
@@ -61,11 +62,13 @@ class NetworkReceiver {
   TxScheduler& tx_;
   SessionTable& sessions_;
   SessionAcceptor acceptor_;
+  const wire::Integrity integrity_;
   std::optional<DatagramEndpoint> datagrams_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   std::uint32_t empty_polls_ = 0;
   bool held_ = false;
   Time next_path_errors_{};
+  Time next_sealed_warning_{};
 };
 
 }  // namespace cluster::engine

@@ -61,7 +61,7 @@ struct OutFrame {
 
 /// Bytes that arrived; frames describe their own length, several may lie back to back.
 struct InFrame {
-  ConstBytes bytes;
+  Bytes bytes;
   Path from;
   /// When they reached this node, where they then waited to be read; kNever: the link cannot say.
   Time arrived = kNever;
@@ -90,7 +90,11 @@ class Link {
   /// the caller's again on return. A taken frame may still be lost. Runs of frames with one path and one size
   /// (the last may be shorter) are cheapest: a link may hand them on as one.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
-  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call.
+  /// Bytes at the end of each frame that seal it; 0: frames are not sealed, their checksum vouches for them.
+  /// frame_max() is without them, what is received has them still.
+  virtual std::size_t seal_overhead() const { return 0; }
+  /// Fills at most `frames.size()` entries and returns how many. Their bytes stay valid until the next call,
+  /// and are the caller's to change.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
   /// Writes the ICMP errors since the last call, at most `errors.size()`. Costs a system call, so it is
   /// called when something seems wrong, not per turn.

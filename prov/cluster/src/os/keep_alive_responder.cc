@@ -19,26 +19,24 @@ constexpr int kAnswersPerRun = 64;  // then the other clients of the thread have
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
 
 /// Answers one datagram; false if there was none.
-bool answer_one(int socket) {
+bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
   std::array<std::byte, 64 * 1024> buffer;  // those that challenge a path are as long as its frames
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
   auto* const address = reinterpret_cast<sockaddr*>(&peer);
   const ssize_t got = recvfrom(socket, buffer.data(), buffer.size(), MSG_DONTWAIT, address, &peer_size);
   if (got < 0) return errno != EAGAIN;  // an ICMP error about an earlier answer, for read_path_errors()
-  wire::FrameView view;
-  const ConstBytes bytes(buffer.data(), static_cast<std::size_t>(got));
-  if (wire::admit(bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::keep_alive) return true;
-  const wire::ControlFrame alive = wire::ControlFrame::alive(view);
-  sendto(socket, alive.bytes().data(), alive.bytes().size(), MSG_DONTWAIT, address, peer_size);
+  std::array<std::byte, 64> answer;
+  const std::size_t size = answerer(ConstBytes(buffer).first(static_cast<std::size_t>(got)), asked, answer);
+  if (size != 0) sendto(socket, answer.data(), size, MSG_DONTWAIT, address, peer_size);
   return true;  // the peer repeats a keep-alive whose answer is lost
 }
 
 /// ICMP errors stay queued until the engine reads them, which a computing application delays; until then
 /// they keep the socket readable, and it is looked at by time.
-NextWake answer_some(int socket) {
+NextWake answer_some(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
   for (int i = 0; i < kAnswersPerRun; ++i) {
-    if (answer_one(socket)) continue;
+    if (answer_one(socket, asked, answerer)) continue;
     pollfd errors{socket, 0, 0};
     if (poll(&errors, 1, 0) > 0) return {kErrorsPending};
     return {NextWake::kUntilReadable, socket};
@@ -48,11 +46,23 @@ NextWake answer_some(int socket) {
 
 }  // namespace
 
-std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, Log& log) {
+std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress&, std::span<std::byte, 64> answer) {
+  wire::FrameView view;
+  if (wire::admit(frame, view) != wire::Refusal::none || view.kind != wire::FrameKind::keep_alive) return 0;
+  const wire::ControlFrame alive = wire::ControlFrame::alive(view);
+  std::memcpy(answer.data(), alive.bytes().data(), alive.bytes().size());
+  return alive.bytes().size();
+}
+
+std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, Log& log,
+                                                 KeepAliveAnswerer answerer) {
   int error = 0;
   const int socket = port->open_keep_alive_socket(error);
   std::shared_ptr<void> client;
-  if (socket >= 0) client = start_progress_client([socket] { return answer_some(socket); }, error);
+  if (socket >= 0) {
+    client = start_progress_client(
+        [socket, asked = port->name(), answerer] { return answer_some(socket, asked, answerer); }, error);
+  }
   if (client != nullptr) {
     UdpPort* const its_port = port.get();
     return {its_port, [port = std::move(port), client = std::move(client)](UdpPort*) mutable {

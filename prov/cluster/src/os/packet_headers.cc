@@ -108,7 +108,7 @@ void write_headers(std::byte* out, const Origin& origin, const link::Path& to, s
   }
 }
 
-bool read_headers(ConstBytes frame, int index, link::InFrame& out) {
+bool read_headers(Bytes frame, int index, link::InFrame& out) {
   if (frame.size() < kEthernetBytes) return false;
   const std::uint16_t type = get16(frame.data() + 12);
   const ConstBytes packet = frame.subspan(kEthernetBytes);
@@ -120,7 +120,8 @@ bool read_headers(ConstBytes frame, int index, link::InFrame& out) {
   if (!(whole || whole_v6) || datagram.size() < kUdpBytes) return false;
   const std::size_t length = get16(datagram.data() + 4);
   if (length < kUdpBytes || length > datagram.size()) return false;
-  out.bytes = datagram.subspan(kUdpBytes, length - kUdpBytes);
+  const auto at = static_cast<std::size_t>(datagram.data() - frame.data());
+  out.bytes = frame.subspan(at + kUdpBytes, length - kUdpBytes);
   out.from.to = from.with_port(get16(datagram.data()));
   std::copy_n(frame.data() + 6, out.from.mac.size(), out.from.mac.begin());
   out.from.mac_known = true;

@@ -48,6 +48,6 @@ void write_headers(std::byte* out, const Origin& origin, const link::Path& to, s
 
 /// Reads an Ethernet frame of either type that arrived on the interface `index`: payload without padding,
 /// and the way back. False if it is not a whole, unfragmented UDP datagram.
-bool read_headers(ConstBytes frame, int index, link::InFrame& out);
+bool read_headers(Bytes frame, int index, link::InFrame& out);
 
 }  // namespace cluster::os

@@ -79,7 +79,7 @@ std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
       continue;
     }
     link::InFrame& frame = frames[count++];
-    frame.bytes = {static_cast<const std::byte*>(iovecs_[i].iov_base), header.msg_len};
+    frame.bytes = {static_cast<std::byte*>(iovecs_[i].iov_base), header.msg_len};
     frame.from = {};
     frame.from.to =
         SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);

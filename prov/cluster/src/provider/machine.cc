@@ -2,16 +2,20 @@
 
 #include <rdma/fi_errno.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "api/sockaddr_io.h"
 #include "os/descriptor.h"
 #include "os/keep_alive_responder.h"
 #include "os/progress_thread.h"
+#include "os/secret_memory.h"
 #include "os/tcp_probe.h"
 #include "provider/addressing.h"
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"
+#include "seal/keep_alive_seal.h"
+#include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "shm/peer_regions.h"
 #include "shm/region_directory.h"
@@ -85,6 +89,35 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
   return shm::open_listener(name, epoch, rings, environment, reason);
 }
 
+/// Answers keep-alives that carry what this endpoint's frames carry: a seal if there is a key, else a checksum.
+os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>& credentials) {
+  if (!credentials) return os::answer_plain_keep_alive;
+  return [credentials = *credentials](ConstBytes frame, const SocketAddress& asked,
+                                      std::span<std::byte, 64> out) -> std::size_t {
+    seal::KeepAliveAnswer answer;
+    if (!seal::answer_keep_alive(credentials, frame, asked, answer)) return 0;
+    std::copy(answer.begin(), answer.end(), out.begin());
+    return answer.size();
+  };
+}
+
+/// Null if a forked child could not be known.
+std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const KeyFindings& keys,
+                                      const OpenedRails& rails, const Environment& environment) {
+  const volatile std::uint32_t* const same_process = os::fork_mark();
+  if (same_process == nullptr) {
+    environment.log.warn("no endpoint: keys need a kernel that knows MADV_WIPEONFORK (Linux 4.14)");
+    return nullptr;
+  }
+  environment.log.info("endpoint %s: frames are %s, with the key of %s", rails.ports.front()->name().text().c_str(),
+                       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated",
+                       keys.source.c_str());
+  std::vector<SocketAddress> addresses;
+  for (const auto& port : rails.ports) addresses.push_back(port->name());
+  return std::make_unique<seal::SealedLink>(std::move(link), *keys.credentials, std::move(addresses), environment,
+                                            same_process);
+}
+
 }  // namespace
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
@@ -100,6 +133,12 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
     log_.warn("no endpoint at %s: %s", wanted.empty() ? "any address" : wanted.text().c_str(),
               no_address_reason(filter, places).c_str());
     error = FI_EADDRNOTAVAIL;
+    return nullptr;
+  }
+  const KeyFindings keys = keys_.find({});
+  if (!keys.error.empty()) {
+    log_.warn("no endpoint: %s", keys.error.c_str());
+    error = FI_EACCES;
     return nullptr;
   }
   const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted.port(), log_, error);
@@ -118,7 +157,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   }
   if (sessions) opener.add_further(places, *place, rails);
   for (const auto& each : rails.ports) {
-    resources->keep_alive_responders.push_back(os::start_keep_alive_responder(each, log_));
+    resources->keep_alive_responders.push_back(
+        os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
   }
   const engine::EngineSettings settings = options_.settings();
   // Real time, so that the epoch grows from one incarnation of an address to the next, across restarts of the
@@ -128,6 +168,11 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   std::string no_shm_reason;
   auto shm = open_shm(name, epoch, type, settings, environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
+  if (keys.credentials) link = seal_link(std::move(link), keys, rails, environment);
+  if (link == nullptr) {
+    error = FI_EOPNOTSUPP;
+    return nullptr;
+  }
   const EndpointSetup setup{
       name,           rails.interface_names(), link->name(), rails.not_packet_reason, link->frame_max(),
       shm != nullptr, no_shm_reason,           !sessions};

@@ -12,6 +12,7 @@
 #include "os/system_random.h"
 #include "provider/counter_pool.h"
 #include "provider/endpoint_report.h"
+#include "provider/key_source.h"
 #include "provider/options.h"
 
 namespace cluster::provider {
@@ -19,7 +20,7 @@ namespace cluster::provider {
 class Machine final : public api::Platform {
  public:
   /// `log` and `options` outlive the machine.
-  Machine(Log& log, const Options& options) : log_(log), options_(options) {}
+  Machine(Log& log, const Options& options) : log_(log), options_(options), keys_(options) {}
 
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }
@@ -39,6 +40,7 @@ class Machine final : public api::Platform {
 
   Log& log_;
   const Options& options_;
+  KeySource keys_;
   os::SystemClock clock_;
   os::SystemRandom random_;
   CounterPool counters_;

@@ -15,6 +15,7 @@ constexpr OptionRow kRows[] = {
 };
 
 constexpr std::size_t kTextMax = 64;
+constexpr std::size_t kPathMax = 4095;
 
 /// What FI_CLUSTER_TEST can change.
 struct TestConstant {
@@ -104,8 +105,8 @@ std::string printable(std::string_view written) {
 }
 
 std::string option_error(const OptionRow& row, std::string_view written) {
-  return variable(row) + "=" + printable(written) + " is refused, allowed: " + allowed(row) +
-         "; cluster offers nothing until this is corrected";
+  const std::string shown = row.kind == OptionKind::secret ? "(a secret)" : printable(written);
+  return variable(row) + "=" + shown + " is refused, allowed: " + allowed(row) + "; cluster offers nothing until this is corrected";
 }
 
 }  // namespace
@@ -116,6 +117,8 @@ std::string variable(const OptionRow& row) { return "FI_CLUSTER_" + each_letter(
 
 std::string allowed(const OptionRow& row) {
   switch (row.kind) {
+    case OptionKind::path: return "at most " + std::to_string(kPathMax) + " characters";
+    case OptionKind::secret: return "one or two keys of 32 to 128 hexadecimal digits, with a comma in between";
     case OptionKind::text: return "at most " + std::to_string(kTextMax) + " characters";
     case OptionKind::boolean: return "yes or no";
     case OptionKind::choice: {
@@ -148,6 +151,10 @@ std::string help_text(const OptionRow& row) {
 std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_view written) {
   std::optional<std::uint64_t> number;
   switch (row.kind) {
+    case OptionKind::path:
+    case OptionKind::secret:
+      if (written.size() > kPathMax) return std::nullopt;
+      return Value{std::string(written), 0, {}};
     case OptionKind::text:
     case OptionKind::constants:
       if (written.size() > kTextMax) return std::nullopt;

@@ -19,7 +19,7 @@
 
 namespace cluster::provider {
 
-enum class OptionKind : std::uint8_t { text, choice, boolean, number, size, duration, constants };
+enum class OptionKind : std::uint8_t { text, choice, path, secret, boolean, number, size, duration, constants };
 
 struct OptionRow {
   const char* name;
@@ -60,13 +60,14 @@ class Options {
   bool boolean(Name name) const { return value(name).number != 0; }
 
   /// Calls visit(row, value, from_user) for every option in the order of the table; `value` is as the user
-  /// wrote it, or the default.
+  /// wrote it, or the default. That of a secret is not shown.
   template <typename Visitor>
   void each(Visitor&& visit) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const bool from_user = !values_[i].written.empty();
-      visit(option_rows()[i], from_user ? values_[i].written : std::string(option_rows()[i].fallback),
-            from_user);
+      const bool shown = from_user && option_rows()[i].kind != OptionKind::secret;
+      visit(option_rows()[i],
+            shown ? values_[i].written : std::string(from_user ? "(set)" : option_rows()[i].fallback), from_user);
     }
   }
 

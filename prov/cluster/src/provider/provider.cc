@@ -2,6 +2,7 @@
 
 #include <rdma/fi_errno.h>
 
+#include <cstdlib>
 #include <new>
 
 #include "api/fabric.h"
@@ -18,6 +19,10 @@ Options read_options(fi_provider& handle, Log& log, bool& refused) {
   std::vector<std::string> errors;
   Options options(
       [&](const OptionRow& row) -> std::optional<std::string> {
+        if (row.kind == OptionKind::secret) {  // libfabric would write it to its log
+          const char* const secret = secure_getenv(variable(row).c_str());
+          return secret != nullptr ? std::optional<std::string>(secret) : std::nullopt;
+        }
         char* value = nullptr;
         if (fi_param_get_str(&handle, row.name, &value) != 0 || value == nullptr) return std::nullopt;
         return std::string(value);

@@ -47,6 +47,7 @@ namespace cluster::reliability {
 struct FlowSettings {
   std::uint16_t window = 512;    ///< frames in flight, and frames kept beyond a gap
   std::size_t frame_max = 1472;  ///< largest frame this side sends or receives, header included
+  std::size_t seal_overhead = 0;  ///< bytes that the link adds to each frame
   bool ethertype = false;        ///< the link receives frames of our EtherType
   Duration ack_delay = 25us;     ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
   Duration peer_timeout = 5s;

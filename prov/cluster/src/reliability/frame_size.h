@@ -27,19 +27,26 @@ class SendQueue;
 
 class FrameSize {
  public:
-  FrameSize(const Handshake& handshake, const multipath::PathManager& paths, Log& log)
-      : handshake_(handshake), paths_(paths), log_(log) {}
+  /// `overhead`: bytes that the link adds to each frame.
+  FrameSize(const Handshake& handshake, const multipath::PathManager& paths, Log& log,
+            std::size_t overhead = 0)
+      : handshake_(handshake),
+        paths_(paths),
+        log_(log),
+        initial_max_(kInitialFrameSize - overhead),
+        base_(kBasePlpmtu - overhead),
+        path_max_(base_) {}
 
   /// Largest frame to send, header included: both links and the path carry it.
   std::size_t frame_max() const {
-    return std::min(handshake_.link_frame_max(), handshake_.knows_peer() ? path_max_ : kInitialFrameSize);
+    return std::min(handshake_.link_frame_max(), handshake_.knows_peer() ? path_max_ : initial_max_);
   }
   /// Bytes of a frame that are left for segments.
   std::size_t segment_capacity() const {
     return frame_max() - sizeof(wire::FrameHeader) - handshake_.opening_size();
   }
   /// True if there is nothing (more) to find out (RFC 8899 5.2).
-  bool search_complete() const { return handshake_.link_frame_max() <= kBasePlpmtu || answered_; }
+  bool search_complete() const { return handshake_.link_frame_max() <= base_ || answered_; }
 
   /// Once the peer has our opening: queues a PMTU probe if one is due.
   void send_pmtu_probe(SendQueue& queue);
@@ -67,7 +74,9 @@ class FrameSize {
   const Handshake& handshake_;
   const multipath::PathManager& paths_;
   Log& log_;
-  std::size_t path_max_ = kBasePlpmtu;
+  const std::size_t initial_max_;
+  const std::size_t base_;
+  std::size_t path_max_;
   std::optional<Sequence> pmtu_probe_;
   bool padded_ = false;  ///< the probe outstanding still has its padding
   bool answered_ = false;

@@ -26,27 +26,34 @@ constexpr KindRule kRules[] = {
     {true, 0},                                     // datagram
     {true, 0},                                     // path_challenge
     {true, 0},                                     // path_response
+    {false, 0},                                    // association_request: ends in seal/
+    {false, 0},                                    // association_response
+    {false, 0},                                    // association_unknown
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
   return (flags & one) == 0 || (flags & other) != 0;
 }
 
+/// Flags without kSealed.
 bool flags_are_valid(std::uint8_t kind, std::uint8_t flags) {
   return (flags & ~kRules[kind].flags) == 0 && implies(flags, kOrdered | kAckNow, kSequenced) &&
          implies(flags, kAckBlock, kAcknowledges);
 }
 
-bool is_frame(const FrameHeader& header, std::size_t available) {
-  return header.magic == kMagic && header.version == kVersion && header.kind < std::size(kRules) &&
-         kRules[header.kind].exists && header.length >= sizeof header && header.length <= available;
+bool is_ours(const FrameHeader& header) { return header.magic == kMagic && header.version == kVersion; }
+
+/// `least`: bytes of header and trailer.
+bool is_frame(const FrameHeader& header, std::size_t least, std::size_t available) {
+  return is_ours(header) && header.kind < std::size(kRules) && kRules[header.kind].exists &&
+         header.length >= least && header.length <= available;
 }
 
 /// Leaves the blocks as they are: has_opening and has_ranges say whether they are set, and clearing them
 /// would cost more than reading the whole frame.
 void copy_header(const FrameHeader& header, FrameView& out) {
   out.kind = static_cast<FrameKind>(header.kind);
-  out.flags = header.flags;
+  out.flags = header.flags & kAll;
   out.length = header.length;
   out.ack_delay_ns = std::uint64_t{header.ack_delay} * kAckDelayUnit;
   out.session = header.session;
@@ -86,16 +93,21 @@ bool read_reset(ConstBytes rest, FrameView& out) {
 
 }  // namespace
 
-Refusal admit(ConstBytes bytes, FrameView& out) {
+Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity) {
   FrameHeader header;
   if (bytes.size() < sizeof header) return Refusal::malformed;
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (!is_frame(header, bytes.size())) return Refusal::malformed;
+  const bool seal = integrity == Integrity::seal;
+  if (seal != ((header.flags & kSealed) != 0)) {
+    return !seal && is_ours(header) ? Refusal::sealed : Refusal::malformed;
+  }
+  const std::size_t trailer = seal ? sizeof(SealTrailer) : 0;
+  if (!is_frame(header, sizeof header + trailer, bytes.size())) return Refusal::malformed;
   const ConstBytes whole = bytes.first(header.length);
-  if (frame_checksum({&whole, 1}) != header.checksum) return Refusal::checksum;
-  if (!flags_are_valid(header.kind, header.flags)) return Refusal::malformed;
+  if (!seal && frame_checksum({&whole, 1}) != header.checksum) return Refusal::checksum;
+  if (!flags_are_valid(header.kind, header.flags & ~kSealed)) return Refusal::malformed;
   copy_header(header, out);
-  ConstBytes rest = whole.subspan(sizeof header);
+  ConstBytes rest = whole.subspan(sizeof header, whole.size() - sizeof header - trailer);
   if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::malformed;
   if (!read_blocks(rest, out)) return Refusal::malformed;
   const bool padded = out.kind == FrameKind::keep_alive || out.kind == FrameKind::path_challenge;

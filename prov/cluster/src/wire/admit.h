@@ -46,11 +46,23 @@ struct FrameView {
   }
 };
 
-enum class Refusal : std::uint8_t { none, malformed, checksum };
+enum class Refusal : std::uint8_t {
+  none,
+  malformed,
+  checksum,
+  sealed,  ///< a sealed frame where there is no key
+};
+
+/// What vouches for the bytes of a frame.
+enum class Integrity : std::uint8_t {
+  checksum,
+  seal,  ///< seal/ has verified the trailer, which is left out here; the checksum field is not one
+};
 
 /// Reads the first frame in `bytes` into `out`. On success frames that follow begin at
-/// bytes[out.length]. After a refusal the rest of `bytes` cannot be trusted either.
-Refusal admit(ConstBytes bytes, FrameView& out);
+/// bytes[out.length]. After a refusal the rest of `bytes` cannot be trusted either. A frame of the other
+/// integrity is always refused.
+Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity::checksum);
 
 /// The CRC of a frame made of `pieces`, the first of which holds the whole FrameHeader.
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);

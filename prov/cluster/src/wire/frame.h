@@ -46,6 +46,10 @@ enum class FrameKind : std::uint8_t {
   path_challenge = 7,  ///< "does this path lead to the session?" (RFC 9000 8.2)
   /// The answer to a path_challenge by the engine that has the session; echoes its `sequence`.
   path_response = 8,
+  // The three of seal/, which end there:
+  association_request = 9,   ///< "these are my salt and my addresses": authenticated by the key of the job
+  association_response = 10,  ///< the same in return, authenticated by the keys of the association
+  association_unknown = 11,   ///< the receiver of a sealed frame has no keys for it, and asks for a request
 };
 
 namespace frame_flag {
@@ -55,7 +59,8 @@ inline constexpr std::uint8_t kSequenced = 4;      ///< occupies `sequence` and 
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
 inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
-inline constexpr std::uint8_t kAll = 63;
+inline constexpr std::uint8_t kAll = 63;               ///< what frames of flows may carry, besides the next one
+inline constexpr std::uint8_t kSealed = 64;            ///< a SealTrailer is the end of the frame, in place of the checksum
 }  // namespace frame_flag
 
 /// As it lies on the wire.
@@ -80,6 +85,14 @@ inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.transmission = static_cast<std::uint32_t>(challenge);
   header.ack = static_cast<std::uint32_t>(challenge >> 32);
 }
+
+/// The end of a sealed frame (seal/sealed_link.h). The checksum field of its header then names the sender: the
+/// first bytes of its salt.
+struct SealTrailer {
+  Le64 counter;  ///< of the sender's frames in this direction: the nonce
+  std::uint8_t tag[16];
+};
+static_assert(sizeof(SealTrailer) == 24);
 
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`

@@ -16,6 +16,9 @@ const char* name_of(FrameKind kind) {
     case FrameKind::datagram: return "datagram";
     case FrameKind::path_challenge: return "path_challenge";
     case FrameKind::path_response: return "path_response";
+    case FrameKind::association_request: return "association_request";
+    case FrameKind::association_response: return "association_response";
+    case FrameKind::association_unknown: return "association_unknown";
   }
   return "unknown";
 }

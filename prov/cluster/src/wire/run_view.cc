@@ -46,7 +46,7 @@ bool continues(const std::byte* first, const std::byte* frame, std::uint32_t i, 
 
 }  // namespace
 
-bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out) {
+bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out, Integrity integrity) {
   constexpr std::uint8_t plain = frame_flag::kSequenced | frame_flag::kOrdered | frame_flag::kAcknowledges;
   const std::size_t length = first.length;
   if (first.kind != FrameKind::flow || (first.flags & ~plain) != 0 || !first.sequenced()) return false;
@@ -63,7 +63,8 @@ bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out) {
     const std::byte* const frame = begin + i * length;
     if (!continues(begin, frame, i, first, out.segment, header)) break;
     const ConstBytes whole(frame, length);
-    if (frame_checksum({&whole, 1}) != field_at<Le32>(frame + kChecksumOffset)) break;
+    const bool checked = integrity == Integrity::checksum;
+    if (checked && frame_checksum({&whole, 1}) != field_at<Le32>(frame + kChecksumOffset)) break;
   }
   return out.count > 1;
 }

@@ -29,6 +29,7 @@ struct RunView {
 
 /// `first` is what admit() has made of the beginning of `bytes`. True if frames follow that continue it:
 /// `out` is that one and those.
-bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out);
+bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out,
+               Integrity integrity = Integrity::checksum);
 
 }  // namespace cluster::wire

@@ -12,7 +12,9 @@
 
 #include "engine/engine.h"
 #include "shm/local_listener.h"
+#include "seal/sealed_link.h"
 #include "support/fake_network.h"
+#include "support/seal_keys.h"
 
 namespace cluster::test {
 
@@ -38,6 +40,8 @@ inline const SocketAddress kUnknownSource = node_name(3).with_port(666);
 struct NodeKind {
   engine::EndpointType type = engine::EndpointType::rdm;
   std::size_t frame_max = 1472;
+  std::optional<seal::Credentials> credentials = std::nullopt;  ///< it seals
+  const volatile std::uint32_t* same_process = &kSameProcess;
 };
 
 /// An endpoint that knows one peer, under handle 0.
@@ -49,7 +53,7 @@ struct Node {
                                    .settings = settings,
                                    .name = name,
                                    .epoch = epoch,
-                                   .link = std::make_unique<FakeLink>(network, name, kind.frame_max),
+                                   .link = make_link(network, name, kind),
                                    .local_listener = std::move(listener),
                                    .resources = nullptr,
                                    .type = kind.type}) {
@@ -74,6 +78,12 @@ struct Node {
     return seen && seen->peers.size() == 1 ? seen->peers[0] : engine::PeerStats{};
   }
 
+  std::unique_ptr<link::Link> make_link(FakeNetwork& network, const SocketAddress& name, const NodeKind& kind) {
+    auto plain = std::make_unique<FakeLink>(network, name, kind.frame_max);
+    if (!kind.credentials) return plain;
+    return std::make_unique<seal::SealedLink>(std::move(plain), *kind.credentials, std::vector{name},
+                                              world_->environment(), kind.same_process);
+  }
   /// Engines of one test share nothing but the network's clock.
   struct World final {
     World(FakeClock& shared, std::uint64_t seed) : clock(shared), random(seed) {}

@@ -6,17 +6,19 @@ from source import Violation
 # component -> components (or single headers) it may include beside its own.
 ALLOWED = {
     "base": set(),
+    "crypto": {"base"},
     "wire": {"base"},
     "link": {"base", "wire"},
     "carrier": {"base", "wire"},
-    "os": {"base", "wire", "link"},
+    "os": {"base", "crypto", "wire", "link"},
+    "seal": {"base", "crypto", "wire", "link"},
     "multipath": {"base", "wire", "link"},
     "reliability": {"base", "wire", "link", "carrier", "multipath"},
     "shm": {"base", "wire", "os", "carrier"},
     "protocol": {"base", "wire", "carrier"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol"},
     "api": {"base", "protocol", "engine"},
-    "provider": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
+    "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
 }
 LIBFABRIC_COMPONENTS = {"api", "provider"}
 

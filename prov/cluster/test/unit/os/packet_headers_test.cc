@@ -133,17 +133,18 @@ TEST(FrameHeaders, LinkLocalPeersAreNamedWithTheInterface) {
   local[1] = std::byte{0x80};
   ends.origin.address = SocketAddress::v6(local.data(), 4000, 7);
   link::InFrame in;
-  ASSERT_TRUE(read_headers(frame_with(ends, 8, Framing::udp_sum_later), 7, in));
+  std::vector<std::byte> frame = frame_with(ends, 8, Framing::udp_sum_later);
+  ASSERT_TRUE(read_headers(frame, 7, in));
   EXPECT_EQ(in.from.to, ends.origin.address);
 }
 
 TEST(FrameHeaders, RefusesEveryTruncation) {
   for (const Ends& ends : {ends_v4(), ends_v6()}) {
     for (const Framing framing : {Framing::udp, Framing::own}) {
-      const std::vector<std::byte> frame = frame_with(ends, 16, framing);
+      std::vector<std::byte> frame = frame_with(ends, 16, framing);
       link::InFrame in;
       for (std::size_t size = 0; size < frame.size(); ++size) {
-        EXPECT_FALSE(read_headers(ConstBytes(frame).first(size), 1, in)) << size;
+        EXPECT_FALSE(read_headers(Bytes(frame).first(size), 1, in)) << size;
       }
     }
   }

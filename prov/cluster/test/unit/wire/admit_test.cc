@@ -163,7 +163,7 @@ TEST(Admit, RefusesNonsenseWithARightChecksum) {
   EXPECT_TRUE(refused(flow(kAckNow), {}));
   EXPECT_TRUE(refused(flow(kAckBlock), ack_block())) << "ranges without an acknowledgement";
   EXPECT_TRUE(refused(flow(kOpening), Page(47)));
-  EXPECT_TRUE(refused(flow(64 | kSequenced), segments)) << "an unknown flag";
+  EXPECT_TRUE(refused(flow(128 | kSequenced), segments)) << "an unknown flag";
   FrameHeader kind = flow(kSequenced);
   kind.kind = 7;
   EXPECT_TRUE(refused(kind, segments));

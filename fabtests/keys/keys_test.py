@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Endpoints in two virtual nodes talk when they have the same key. With another key, another protection or none on one side
+nothing arrives, and the log of each side says why; a key that others can read opens no endpoint."""
+import contextlib
+import ctypes
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "info"))
+import endpoint_program  # noqa: E402
+from endpoint_program import ScriptedEndpoint, connect, transfer, virtual_nodes  # noqa: E402
+
+MEGABYTE = 1 << 20
+LIBRARIES = ("libcrypto.so.3", "libcrypto.so.1.1")
+WARNINGS = {
+    "other key": "it has another key than this process",
+    "other mode": "FI_CLUSTER_SECURITY is auth on one side and encrypt on the other",
+    "sender has none": "this process has a key and their sender has none",
+    "receiver has none": "its job has a key and this process has none",
+    "no answer": "does not answer requests that are authenticated",
+}
+
+
+def found(library):
+    with contextlib.suppress(OSError):
+        return ctypes.CDLL(library) is not None
+    return False
+
+
+class Keys(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = virtual_nodes.shared()
+        directory = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(directory.cleanup)
+        cls.key = cls.write(os.path.join(directory.name, "key"))
+        cls.other = cls.write(os.path.join(directory.name, "other"))
+        cls.open_to_all = cls.write(os.path.join(directory.name, "open_to_all"), 0o644)
+
+    @staticmethod
+    def write(path, mode=0o600):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(os.urandom(32).hex() + "\n")
+        os.chmod(path, mode)
+        return path
+
+    def start(self, node, key, security="auto", **settings):
+        if key:
+            settings["FI_CLUSTER_KEY_FILE"] = key
+        made = ScriptedEndpoint(self.cluster.command(node), FI_CLUSTER_SECURITY=security, FI_LOG_LEVEL="warn", **settings)
+        self.addCleanup(self.end, made)
+        return made
+
+    @staticmethod
+    def end(scripted):
+        """Of an endpoint that may wait for what never comes."""
+        scripted.process.kill()
+        with contextlib.suppress(BrokenPipeError):
+            scripted.close()
+
+    def assert_one_warning(self, scripted, which):
+        log = scripted.log()
+        for name, words in WARNINGS.items():
+            self.assertEqual(log.count(words), 1 if name == which else 0, f"{name}:\n{log}")
+        self.assertIn("(set " if which != "other key" else "must be the same on all nodes", log)
+
+    def test_the_same_key(self):
+        for link in ("packet", "udp"):
+            for security in ("auth", "encrypt"):
+                with self.subTest(link=link, security=security):
+                    one, other = (self.start(node, self.key, security, FI_CLUSTER_LINK=link) for node in (1, 2))
+                    connect(one, other)
+                    for sender, receiver in ((one, other), (other, one)):
+                        transfer(sender, receiver, 50)
+                        transfer(sender, receiver, 8, MEGABYTE)
+                    for each in (one, other):
+                        self.assertEqual(each.close(), 0)
+
+    def test_sides_that_do_not_agree(self):
+        """All at once: each sender waits until its peer is declared dead."""
+        cases = [((self.key, "auth"), (self.other, "auth"), "no answer", "other key"),
+                 ((self.key, "auth"), (self.key, "encrypt"), "no answer", "other mode"),
+                 ((self.key, "auth"), (None, "auto"), "no answer", "receiver has none"),
+                 ((None, "auto"), (self.key, "encrypt"), "receiver has none", "sender has none")]
+        pairs = []
+        for number, (sending, receiving, *_) in enumerate(cases):
+            settings = {"FI_CLUSTER_LINK": ("packet", "udp")[number % 2], "FI_CLUSTER_PEER_TIMEOUT": "2500"}
+            sender, receiver = self.start(1, *sending, **settings), self.start(2, *receiving, **settings)
+            connect(sender, receiver)
+            receiver.begin("receive 1")
+            sender.begin("send 1 8")
+            pairs.append((sender, receiver))
+        for (sender, receiver), (*_, at_sender, at_receiver) in zip(pairs, cases):
+            with self.subTest(at_sender=at_sender, at_receiver=at_receiver):
+                self.assertEqual(sender.process.wait(endpoint_program.SECONDS_MAX), 1, "the message counts as delivered")
+                self.assert_one_warning(sender, at_sender)
+                self.assert_one_warning(receiver, at_receiver)
+                self.assertIsNone(receiver.process.poll(), receiver.log())
+                receiver.process.kill()
+                self.assertEqual(receiver.process.stdout.read(), "", "something was received")
+
+    def test_a_key_that_others_can_read(self):
+        scripted = self.start(1, self.open_to_all)
+        self.assertEqual(scripted.process.wait(endpoint_program.SECONDS_MAX), 1)
+        lines = [line for line in scripted.log().splitlines() if self.open_to_all in line]
+        self.assertEqual(len(lines), 1, scripted.log())
+        self.assertIn(f"others may read or write it; chmod 600 {self.open_to_all}", lines[0])
+
+
+if __name__ == "__main__":
+    arguments = endpoint_program.parse(__doc__)
+    if not any(found(library) for library in LIBRARIES):
+        virtual_nodes.skip("OpenSSL's libcrypto is not installed (" + " or ".join(LIBRARIES) + ")")
+    unittest.main(argv=arguments, verbosity=2)

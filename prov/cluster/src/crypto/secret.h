@@ -1,0 +1,31 @@
+// Key material that leaves no trace: wiped when it goes, never copied by accident. Where the bytes lie (core
+// dumps, swap) is the matter of their owner: os/secret_memory.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include "base/bytes.h"
+
+namespace cluster::crypto {
+
+/// Not left out by the compiler, though nothing reads the bytes afterwards.
+inline void wipe(Bytes bytes) { explicit_bzero(bytes.data(), bytes.size()); }
+
+template <std::size_t N>
+class Secret {
+ public:
+  Secret() = default;
+  Secret(const Secret&) = delete;
+  Secret& operator=(const Secret&) = delete;
+  ~Secret() { wipe(bytes_); }
+
+  Bytes bytes() { return bytes_; }
+  ConstBytes bytes() const { return bytes_; }
+
+ private:
+  std::array<std::byte, N> bytes_{};
+};
+
+}  // namespace cluster::crypto

@@ -1,0 +1,206 @@
+#include "os/libcrypto.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace cluster::os {
+namespace {
+
+using crypto::Aead;
+using crypto::Cipher;
+using crypto::Cryptography;
+using crypto::Digest;
+using crypto::Nonce;
+
+template <typename Signature>
+using Pointer = Signature*;
+
+/// The functions that are used, with the types that both versions give them; objects are known by pointers.
+struct Functions {
+  Pointer<int(std::uint64_t options, const void* settings)> init_crypto;
+  Pointer<const void*()> sha256;
+  Pointer<unsigned char*(const void* digest, const void* key, int key_size, const unsigned char* message, std::size_t size, unsigned char* out, unsigned* out_size)> hmac;
+  Pointer<int(const void* one, const void* other, std::size_t size)> memory_compare;
+  Pointer<const void*()> aes_128_gcm;
+  Pointer<const void*()> chacha20_poly1305;
+  Pointer<void*()> context_new;
+  Pointer<void(void* context)> context_free;
+  Pointer<int(void* context, int what, int size, void* data)> context_control;
+  Pointer<int(void* context, const void* cipher, void* engine, const unsigned char* key, const unsigned char* nonce, int seals)> cipher_init;
+  Pointer<int(void* context, unsigned char* out, int* out_size, const unsigned char* in, int size)> cipher_update;
+  Pointer<int(void* context, unsigned char* out, int* out_size)> cipher_final;
+};
+
+// Numbers of its interface, the same in all versions.
+constexpr std::uint64_t kNoAtExit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT
+constexpr int kGetTag = 0x10;                    // EVP_CTRL_AEAD_GET_TAG
+constexpr int kSetTag = 0x11;                    // EVP_CTRL_AEAD_SET_TAG
+
+const unsigned char* octets(const std::byte* bytes) { return reinterpret_cast<const unsigned char*>(bytes); }
+unsigned char* octets(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
+
+class EvpAead final : public Aead {
+ public:
+  EvpAead(const Functions& functions, void* context) : functions_(functions), context_(context) {}
+  ~EvpAead() override { functions_.context_free(context_); }  // wipes the key
+  EvpAead(const EvpAead&) = delete;
+  EvpAead& operator=(const EvpAead&) = delete;
+
+  bool seal(const Nonce& nonce, std::span<const ConstBytes> associated, std::span<const ConstBytes> plain,
+            std::byte* out, std::byte* tag) override {
+    if (!begin(nonce, associated, 1)) return false;
+    int size = 0;
+    for (const ConstBytes piece : plain) {
+      if (!update(octets(out), size, piece)) return false;
+      out += size;
+    }
+    unsigned char none[16];
+    return functions_.cipher_final(context_, none, &size) == 1 &&
+           functions_.context_control(context_, kGetTag, crypto::kTagSize, tag) == 1;
+  }
+
+  bool open(const Nonce& nonce, std::span<const ConstBytes> associated, Bytes sealed,
+            const std::byte* tag) override {
+    if (!begin(nonce, associated, 0)) return false;
+    int size = 0;
+    if (!sealed.empty() && !update(octets(sealed.data()), size, sealed)) return false;
+    std::array<std::byte, crypto::kTagSize> expected;
+    std::memcpy(expected.data(), tag, expected.size());
+    unsigned char none[16];
+    return functions_.context_control(context_, kSetTag, crypto::kTagSize, expected.data()) == 1 &&
+           functions_.cipher_final(context_, none, &size) == 1;
+  }
+
+ private:
+  bool begin(const Nonce& nonce, std::span<const ConstBytes> associated, int seals) {
+    if (functions_.cipher_init(context_, nullptr, nullptr, nullptr, octets(nonce.data()), seals) != 1)
+      return false;
+    int size = 0;
+    return std::all_of(associated.begin(), associated.end(),
+                       [&](ConstBytes piece) { return piece.empty() || update(nullptr, size, piece); });
+  }
+  bool update(unsigned char* out, int& size, ConstBytes piece) {
+    return functions_.cipher_update(context_, out, &size, octets(piece.data()),
+                                    static_cast<int>(piece.size())) == 1;
+  }
+
+  const Functions& functions_;
+  void* context_;
+};
+
+class Libcrypto final : public Cryptography {
+ public:
+  /// The library stays loaded: its objects outlive everything that could close it.
+  explicit Libcrypto(const Functions& functions) : functions_(functions) {}
+
+  bool hmac(ConstBytes key, ConstBytes message, Digest& out) const override {
+    unsigned size = 0;
+    return functions_.hmac(functions_.sha256(), key.data(), static_cast<int>(key.size()),
+                           octets(message.data()), message.size(), octets(out.data()), &size) != nullptr &&
+           size == out.size();
+  }
+  bool equal(const std::byte* one, const std::byte* other, std::size_t size) const override {
+    return functions_.memory_compare(one, other, size) == 0;
+  }
+  std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const override {
+    if (key.size() < crypto::key_size(cipher)) return nullptr;
+    void* const context = functions_.context_new();
+    if (context == nullptr) return nullptr;
+    auto aead = std::make_unique<EvpAead>(functions_, context);
+    const void* const algorithm =
+        cipher == Cipher::aes128_gcm ? functions_.aes_128_gcm() : functions_.chacha20_poly1305();
+    const int seals = direction == Direction::seal ? 1 : 0;
+    if (algorithm == nullptr ||
+        functions_.cipher_init(context, algorithm, nullptr, octets(key.data()), nullptr, seals) != 1)
+      return nullptr;
+    return aead;
+  }
+  bool prefers_aes() const override { return has_aes_instructions(); }
+
+ private:
+  static bool has_aes_instructions() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("aes") && __builtin_cpu_supports("pclmul");
+#else
+    return true;  // the servers among the others have them
+#endif
+  }
+
+  Functions functions_;
+};
+
+template <typename Function>
+bool find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+bool find_all(void* library, Functions& f) {
+  return find(library, "OPENSSL_init_crypto", f.init_crypto) && find(library, "EVP_sha256", f.sha256) &&
+         find(library, "HMAC", f.hmac) && find(library, "CRYPTO_memcmp", f.memory_compare) &&
+         find(library, "EVP_aes_128_gcm", f.aes_128_gcm) &&
+         find(library, "EVP_chacha20_poly1305", f.chacha20_poly1305) &&
+         find(library, "EVP_CIPHER_CTX_new", f.context_new) &&
+         find(library, "EVP_CIPHER_CTX_free", f.context_free) &&
+         find(library, "EVP_CIPHER_CTX_ctrl", f.context_control) &&
+         find(library, "EVP_CipherInit_ex", f.cipher_init) &&
+         find(library, "EVP_CipherUpdate", f.cipher_update) &&
+         find(library, "EVP_CipherFinal_ex", f.cipher_final);
+}
+
+/// The tags of "abc" under a key and nonce of zeros, and the first bytes of HMAC-SHA256("key", "abc"): a library
+/// that is built or configured without one of these must not be found out by a frame that cannot be sealed.
+bool computes(const Cryptography& library) {
+  static constexpr unsigned char kGcm[] = {0x60, 0x33, 0x35, 0x91};
+  static constexpr unsigned char kChacha[] = {0x1f, 0xbc, 0x04, 0xe4};
+  static constexpr unsigned char kHmac[] = {0x9c, 0x19, 0x6e, 0x32};
+  const std::array<std::byte, 32> key{};
+  const std::array<std::byte, 3> text{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}};
+  const ConstBytes piece(text);
+  const auto tag_begins = [&](Cipher cipher, const unsigned char* expected) {
+    const auto sealing =
+        library.make_aead(cipher, ConstBytes(key).first(key_size(cipher)), Cryptography::Direction::seal);
+    const auto opening =
+        library.make_aead(cipher, ConstBytes(key).first(key_size(cipher)), Cryptography::Direction::open);
+    std::array<std::byte, 3> sealed;
+    std::array<std::byte, crypto::kTagSize> tag;
+    return sealing != nullptr && opening != nullptr &&
+           sealing->seal({}, {}, {&piece, 1}, sealed.data(), tag.data()) &&
+           std::memcmp(tag.data(), expected, 4) == 0 && opening->open({}, {}, sealed, tag.data()) &&
+           sealed == text;
+  };
+  Digest digest;
+  return library.hmac(as_bytes("key", 3), piece, digest) && std::memcmp(digest.data(), kHmac, 4) == 0 &&
+         tag_begins(Cipher::aes128_gcm, kGcm) && tag_begins(Cipher::chacha20_poly1305, kChacha);
+}
+
+}  // namespace
+
+std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
+  void* library = nullptr;
+  for (const char* const name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
+    if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  }
+  if (library == nullptr) {
+    reason = "there is no libcrypto.so.3 or libcrypto.so.1.1 (install OpenSSL)";
+    return nullptr;
+  }
+  Functions functions;
+  // Endpoints are closed when the handlers of exit() have run: the library must not have cleaned up by then.
+  if (!find_all(library, functions) || functions.init_crypto(kNoAtExit, nullptr) != 1) {
+    reason = "the libcrypto that was found lacks functions (install OpenSSL 3)";
+    return nullptr;
+  }
+  auto loaded = std::make_shared<const Libcrypto>(functions);
+  if (!computes(*loaded)) {
+    reason = "the libcrypto that was found has no AES-GCM, ChaCha20-Poly1305 or HMAC-SHA256 (is it in FIPS mode?)";
+    return nullptr;
+  }
+  return loaded;
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,44 @@
+// Where the keys of an endpoint come from: its application (auth_key), a file, or the environment. Whatever
+// is wrong with a key is an error: an endpoint never opens without the protection that was asked for.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "provider/options.h"
+#include "seal/job_key.h"
+
+namespace cluster::provider {
+
+/// What is known of the keys when an endpoint opens.
+struct KeyFindings {
+  std::optional<seal::Credentials> credentials;  ///< nothing: there is no key, and none is demanded
+  std::string error;                             ///< not empty: no endpoint may open; cause and cure
+  std::string source;                            ///< in words for the log
+};
+
+/// The keys, at most two: the one that is used and one that is accepted as well. `auth_key` is the application's,
+/// empty if it has set none. Not for two threads at a time.
+class KeySource {
+ public:
+  explicit KeySource(const Options& options) : options_(options) {}
+
+  KeyFindings find(ConstBytes auth_key);
+
+ private:
+  bool read_text(std::string& text, KeyFindings& findings) const;
+
+  const Options& options_;
+  std::mutex lock_;
+  std::shared_ptr<const crypto::Cryptography> cryptography_;
+};
+
+/// The text of a file that only its owner can read; nothing, and why, for any other.
+std::optional<std::string> read_secret_file(const std::string& path, std::string& error);
+/// At most two keys in hexadecimal digits, apart by white space or commas; lines that begin with # are left out.
+/// Nothing, and why, for anything else.
+std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::string& error);
+
+}  // namespace cluster::provider

@@ -1,0 +1,111 @@
+// A security association (RFC 4301) with one incarnation of a peer: the keys of both directions, the counter of
+// what was sealed, and the window of what was opened.
+//
+// Each endpoint draws a salt when it opens, and tells it in its association request. The keys of a direction
+// are made of the job key, the salts and names of sender and receiver in that order, mode and cipher. So a key
+// belongs to one direction between two incarnations: a frame that was recorded earlier, for another receiver,
+// or that is sent back opens nowhere else, and what a receiver opens was sealed since it opened its endpoint.
+//
+// Invariants: a counter is sealed once, whatever becomes of the frame; after kFramesPerKey counters the key of
+// the direction is replaced by the next one (limits of AES-GCM, RFC 9001 6.6), which follows from the counter
+// alone. An association in which a frame was opened lives as long as the endpoint: its window is all that is
+// known of what has come.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/address.h"
+#include "base/units.h"
+#include "seal/job_key.h"
+#include "seal/replay_window.h"
+#include "wire/frame.h"
+
+namespace cluster::seal {
+
+using Salt = std::array<std::uint8_t, 16>;
+
+/// The checksum field of its sender's frames.
+inline std::uint32_t sender_id(const Salt& salt) {
+  wire::Le32 id;
+  std::memcpy(&id, salt.data(), sizeof id);
+  return id;
+}
+
+/// One side of an association: an incarnation of an endpoint.
+struct Party {
+  Salt salt{};
+  std::vector<SocketAddress> addresses;  ///< its name first
+  bool prefers_aes = false;
+};
+
+class Association {
+ public:
+  /// Counters that one key seals.
+  static constexpr std::uint64_t kFramesPerKey = std::uint64_t{1} << 22;
+
+  Association(std::shared_ptr<const JobKey> key, Mode mode, const Party& ours, Party peer);
+
+  const Party& peer() const { return peer_; }
+  std::uint32_t peer_id() const { return peer_id_; }
+  const JobKey& key() const { return *key_; }
+  bool has_address(const SocketAddress& address) const;
+
+  /// Seals the frame whose `header` (complete but for what this sets) and further `pieces` are given, with the
+  /// next counter. In mode encrypt the pieces are written to `out`, which has as many bytes. False: the library
+  /// failed, nothing may leave.
+  bool seal(wire::FrameHeader& header, std::span<const ConstBytes> pieces, std::byte* out,
+            wire::SealTrailer& trailer);
+  enum class Verdict : std::uint8_t { genuine, replayed, forged };
+  /// `frame` is a whole sealed frame from the peer; opened where it lies.
+  Verdict open(Bytes frame);
+  /// Tag of an association response from us (`ours`) or from the peer.
+  bool authenticate_response(bool ours, ConstBytes message, Tag& tag) const;
+
+  /// A frame or response has shown that the peer is alive and has our salt.
+  bool confirmed = false;
+  std::uint64_t last_request = 0;  ///< largest number of a request of this incarnation
+  Time next_notice{};              ///< when it may be notified again that its frames do not open
+
+ private:
+  static constexpr std::uint64_t kNumbersAheadMax = 64;
+  static constexpr std::uint32_t kFarAheadTried = 256;  ///< one of so many frames far ahead is tried
+  /// Bytes that determine the keys of a direction: mode, cipher, two salts, two names, number of the key.
+  static constexpr std::size_t kContextSize = 2 + 2 * 16 + 2 * 19 + 8;
+  using Context = std::array<std::byte, kContextSize>;
+  /// A key is found by its number: the newest, the one before it and the one behind it may be in use.
+  struct NumberedKey {
+    std::uint64_t number = ~std::uint64_t{0};
+    std::unique_ptr<crypto::Aead> aead;
+  };
+
+  Context make_context(const Party& from, const Party& to) const;
+  crypto::Aead* aead(std::span<NumberedKey> keys, const Context& direction, std::uint64_t number,
+                     crypto::Cryptography::Direction use) const;
+
+  std::shared_ptr<const JobKey> key_;
+  Mode mode_;
+  crypto::Cipher cipher_;
+  std::uint32_t own_id_;
+  std::uint32_t peer_id_;
+  Party peer_;
+  Context outward_;
+  Context inward_;
+  std::array<NumberedKey, 1> sealing_;
+  std::array<NumberedKey, 3> opening_;
+  std::uint64_t sealed_ = 0;
+  ReplayWindow window_;
+  std::uint32_t far_ahead_ = 0;  ///< frames with a counter that is, or claims to be, far ahead
+};
+
+/// As names go into keys and are compared between nodes: the scope of a link-local address is a matter of each
+/// node.
+SocketAddress without_scope(const SocketAddress& address);
+inline constexpr std::size_t kNameSize = 19;
+void write_name(const SocketAddress& address, std::byte* out);
+
+}  // namespace cluster::seal

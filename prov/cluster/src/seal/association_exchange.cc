@@ -1,0 +1,225 @@
+#include "seal/association_exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace cluster::seal {
+namespace {
+
+void set_tag(std::vector<std::byte>& frame, const Tag& tag) {
+  std::memcpy(frame.data() + tagged_size(frame), tag.data(), tag.size());
+}
+
+bool contains(const std::vector<SocketAddress>& addresses, const SocketAddress& wanted) {
+  return std::find(addresses.begin(), addresses.end(), wanted) != addresses.end();
+}
+
+}  // namespace
+
+bool AssociationExchange::is_ours(const SocketAddress& address) const {
+  return std::any_of(ours_.addresses.begin(), ours_.addresses.end(), [&](const SocketAddress& own) {
+    return without_scope(own) == without_scope(address);
+  });
+}
+
+const std::shared_ptr<const JobKey>* AssociationExchange::key_of(const KeyId& id) const {
+  for (const auto& key : credentials_.keys) {
+    if (key->id() == id) return &key;
+  }
+  return nullptr;
+}
+
+void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
+  const link::Path path = link::ip_path(to);
+  link::OutFrame frame;
+  frame.path = &path;
+  frame.add(bytes);
+  link_.send_burst({&frame, 1});
+}
+
+/// While nothing has answered, the keys take turns: the peer may have only one of them.
+void AssociationExchange::request(Time now, Route& route, const link::Path& path) {
+  if (now < route.next_request) return;
+  if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
+  if (route.current == nullptr && now >= route.asked_since + kSilenceMax) warn(now, Warning::silence, path.to);
+  route.request_interval = route.current != nullptr
+                               ? kNoticeInterval
+                               : std::clamp(route.request_interval * 2, kRequestIntervalMin, kRequestIntervalMax);
+  route.next_request = now + route.request_interval;
+  const JobKey& key = *credentials_.keys[route.requests++ % credentials_.keys.size()];
+  AssociationFrame frame;
+  frame.kind = wire::FrameKind::association_request;
+  frame.key_id = key.id();
+  frame.mode = credentials_.mode;
+  frame.sender = ours_;
+  frame.to = path.to;
+  frame.number = route.request = ++numbers_;
+  std::vector<std::byte> bytes = encode(frame);
+  Tag tag;
+  if (!key.authenticate(JobKey::Purpose::request, ConstBytes(bytes).first(tagged_size(bytes)), tag)) return;
+  set_tag(bytes, tag);
+  send(bytes, path);
+}
+
+Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& header, ConstBytes frame,
+                                           const link::Path& from) {
+  if (header.kind == static_cast<std::uint8_t>(wire::FrameKind::association_unknown)) {
+    on_notice(now, header, from);
+    return nullptr;
+  }
+  const std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
+  const bool valid = decoded && is_ours(decoded->to) && contains(decoded->sender.addresses, from.to) &&
+                     decoded->sender.salt != ours_.salt;
+  if (!valid) {
+    ++environment_.counters.refused_malformed;
+    return nullptr;
+  }
+  if (key_of(decoded->key_id) == nullptr) {
+    ++environment_.counters.refused_forged;
+    warn(now, Warning::other_key, from.to);
+    return nullptr;
+  }
+  return decoded->kind == wire::FrameKind::association_request ? on_request(now, *decoded, frame, from)
+                                                               : on_response(*decoded, frame, from);
+}
+
+/// Of an association that is known, a request with a new number says that its peer cannot open what it gets: what
+/// is sealed for it goes into this one again.
+Association* AssociationExchange::on_request(Time now, const AssociationFrame& frame, ConstBytes bytes,
+                                             const link::Path& from) {
+  Counters& counters = environment_.counters;
+  const std::shared_ptr<const JobKey>& key = *key_of(frame.key_id);
+  const std::size_t message = tagged_size(bytes);
+  if (!key->verify(JobKey::Purpose::request, bytes.first(message), bytes.data() + message)) {
+    ++counters.refused_forged;
+    return nullptr;
+  }
+  if (frame.mode != credentials_.mode) {
+    ++counters.refused_forged;
+    warn(now, Warning::other_mode, from.to);
+    return nullptr;
+  }
+  Association* association = table_.find(frame.sender.salt);
+  if (association != nullptr && frame.number <= association->last_request) {
+    ++counters.refused_replayed;
+    return nullptr;
+  }
+  if (!response_allowed(now)) return nullptr;
+  if (association == nullptr) {
+    association =
+        &table_.add(std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender));
+  }
+  association->last_request = frame.number;
+  const bool restored = association->confirmed && table_.route(from.to).current != association;
+  if (restored) table_.make_current(*association);
+  respond(now, *association, frame, from);
+  return restored ? association : nullptr;
+}
+
+void AssociationExchange::respond(Time, const Association& association, const AssociationFrame& request,
+                                  const link::Path& to) {
+  AssociationFrame frame;
+  frame.kind = wire::FrameKind::association_response;
+  frame.key_id = association.key().id();
+  frame.mode = credentials_.mode;
+  frame.sender = ours_;
+  frame.peer_salt = request.sender.salt;
+  frame.to = to.to;
+  frame.number = request.number;
+  std::vector<std::byte> bytes = encode(frame);
+  Tag tag;
+  if (!association.authenticate_response(true, ConstBytes(bytes).first(tagged_size(bytes)), tag)) return;
+  set_tag(bytes, tag);
+  send(bytes, link::without_mac(to));
+}
+
+bool AssociationExchange::response_allowed(Time now) {
+  responses_from_ = std::max(responses_from_, now - kResponseInterval * kResponsesAtOnce);
+  if (responses_from_ + kResponseInterval > now) return false;
+  responses_from_ += kResponseInterval;
+  return true;
+}
+
+Association* AssociationExchange::on_response(const AssociationFrame& frame, ConstBytes bytes,
+                                              const link::Path& from) {
+  Counters& counters = environment_.counters;
+  Route* const route = table_.find_route(from.to);
+  const bool asked = route != nullptr && route->request != 0 && route->request == frame.number;
+  if (!asked || frame.peer_salt != ours_.salt || frame.mode != credentials_.mode) {
+    ++counters.refused_replayed;
+    return nullptr;
+  }
+  Association* known = table_.find(frame.sender.salt);
+  std::unique_ptr<Association> made;
+  if (known == nullptr) {
+    made = std::make_unique<Association>(*key_of(frame.key_id), credentials_.mode, ours_, frame.sender);
+  }
+  const Association& judged = known != nullptr ? *known : *made;
+  const std::size_t message = tagged_size(bytes);
+  Tag expected;
+  const bool genuine =
+      judged.authenticate_response(false, bytes.first(message), expected) &&
+      judged.key().cryptography().equal(expected.data(), bytes.data() + message, expected.size());
+  if (!genuine) {
+    ++counters.refused_forged;
+    return nullptr;
+  }
+  if (known == nullptr) known = &table_.add(std::move(made));
+  table_.make_current(*known);
+  return known;
+}
+
+void AssociationExchange::on_notice(Time now, const wire::FrameHeader& header, const link::Path& from) {
+  Route* const route = table_.find_route(from.to);
+  if (route == nullptr || route->current == nullptr || header.checksum != sender_id(ours_.salt)) return;
+  request(now, *route, link::without_mac(from));
+}
+
+void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from) {
+  ++environment_.counters.refused_stale;
+  notify(now, header, from);
+}
+
+/// No longer than what was refused, and not often: a forger gains nothing by drawing notices.
+void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
+  if (now < next_unknown_) return;
+  next_unknown_ = now + kUnknownInterval;
+  const wire::FrameHeader notice = make_notice(refused);
+  send(as_bytes(&notice, sizeof notice), link::without_mac(to));
+}
+
+void AssociationExchange::on_forged(Time now, Association& association, const wire::FrameHeader& header,
+                                    const link::Path& from) {
+  ++environment_.counters.refused_forged;
+  if (now < association.next_notice) return;
+  association.next_notice = now + kNoticeInterval;
+  const wire::FrameHeader notice = make_notice(header);
+  send(as_bytes(&notice, sizeof notice), link::without_mac(from));
+}
+
+void AssociationExchange::on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from) {
+  ++environment_.counters.refused_unsealed;
+  notify(now, header, from);
+  warn(now, Warning::no_key, from.to);
+}
+
+/// Anything that comes may be forged: one line a minute each.
+void AssociationExchange::warn(Time now, Warning about, const SocketAddress& peer) {
+  Time& next = next_warning_[static_cast<std::size_t>(about)];
+  if (now < next) return;
+  next = now + kWarningInterval;
+  const char* const what[] = {
+      "its frames are dropped, it has another key than this process (FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY must be the "
+      "same on all nodes of the job)",
+      "its frames are dropped, FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the same on all "
+      "nodes of the job)",
+      "its frames are dropped, they are not sealed: this process has a key and their sender has none (set "
+      "FI_CLUSTER_KEY_FILE on all nodes of the job)",
+      "it does not answer requests that are authenticated with the key of this process: it is gone, or has no key, "
+      "another key or another FI_CLUSTER_SECURITY (set the same FI_CLUSTER_KEY_FILE on all nodes of the job)"};
+  environment_.log.warn("%s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
+}
+
+}  // namespace cluster::seal

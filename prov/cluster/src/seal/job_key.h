@@ -1,0 +1,72 @@
+// The key that all processes of a job have, and what is made of it. A process that has it is a member of the job:
+// nothing here tells members apart, or protects one from another.
+//
+//   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, in the clear: which key
+//                                                           request key    association requests
+//                                                           keep-alive key keep-alives and their answers
+//                                                           memory key     connections inside a node
+//                                                           pair keys      one per direction, see association.h
+//
+// The material itself is not kept. The object lives in memory that is left out of core dumps where its owner
+// can arrange that (os/secret_memory.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "crypto/key_derivation.h"
+
+namespace cluster::seal {
+
+/// How much a key protects. Both sides use the same, or do not talk.
+enum class Mode : std::uint8_t {
+  auth = 1,     ///< frames are authenticated; what they carry can be read
+  encrypt = 2,  ///< what they carry is encrypted as well, all but the frame header
+};
+
+using KeyId = std::array<std::uint8_t, 8>;
+using Tag = std::array<std::byte, crypto::kTagSize>;
+
+/// Shortest material of a key, bytes.
+inline constexpr std::size_t kMaterialMin = 16;
+
+class JobKey {
+ public:
+  explicit JobKey(std::shared_ptr<const crypto::Cryptography> cryptography)
+      : cryptography_(std::move(cryptography)) {}
+  /// Once, before anything else. False: the library failed.
+  bool derive(ConstBytes material);
+
+  const crypto::Cryptography& cryptography() const { return *cryptography_; }
+  const KeyId& id() const { return id_; }
+
+  enum class Purpose : std::uint8_t { request, keep_alive, memory };
+  /// The first bytes of an HMAC-SHA256 of the message; false: the library failed.
+  bool authenticate(Purpose purpose, ConstBytes message, Tag& tag) const;
+  bool verify(Purpose purpose, ConstBytes message, const std::byte* tag) const;
+  /// The same with a key that `label` and `context` determine.
+  bool authenticate(std::string_view label, ConstBytes context, ConstBytes message, Tag& tag) const;
+  /// Null: the library failed.
+  std::unique_ptr<crypto::Aead> make_aead(std::string_view label, ConstBytes context, crypto::Cipher cipher,
+                                          crypto::Cryptography::Direction direction) const;
+
+ private:
+  bool first_bytes_of_hmac(const crypto::DerivedKey& key, ConstBytes message, Tag& tag) const;
+
+  std::shared_ptr<const crypto::Cryptography> cryptography_;
+  KeyId id_{};
+  crypto::DerivedKey job_;
+  std::array<crypto::DerivedKey, 3> purposes_;  ///< by Purpose
+};
+
+/// What an endpoint seals with: the first key, and further ones that it accepts.
+struct Credentials {
+  std::vector<std::shared_ptr<const JobKey>> keys;
+  Mode mode = Mode::auth;
+};
+
+}  // namespace cluster::seal

@@ -1,0 +1,246 @@
+#include "seal/sealed_link.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "seal/keep_alive_seal.h"
+
+namespace cluster::seal {
+namespace {
+
+using wire::FrameKind;
+
+bool is(const wire::FrameHeader& header, FrameKind kind) {
+  return header.kind == static_cast<std::uint8_t>(kind);
+}
+
+wire::FrameHeader header_of(ConstBytes bytes) {
+  wire::FrameHeader header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return header;
+}
+
+Salt draw_salt(Random& random) {
+  Salt salt;
+  for (std::size_t at = 0; at < salt.size(); at += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random.next();
+    std::memcpy(salt.data() + at, &word, sizeof word);
+  }
+  return salt;
+}
+
+}  // namespace
+
+SealedLink::SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials,
+                       std::vector<SocketAddress> addresses, const Environment& environment,
+                       const volatile std::uint32_t* same_process)
+    : inner_(std::move(inner)),
+      credentials_(std::move(credentials)),
+      ours_{draw_salt(environment.random), std::move(addresses),
+            credentials_.keys.front()->cryptography().prefers_aes()},
+      environment_(environment),
+      same_process_(same_process),
+      exchange_(credentials_, ours_, table_, *inner_, environment_),
+      burst_(credentials_.mode),
+      keep_alives_(environment.random.next()) {}
+
+std::size_t SealedLink::frame_max() const {
+  return std::min(inner_->frame_max(), wire::kFrameMax) - sizeof(wire::SealTrailer);
+}
+
+std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
+  if (in_child()) return frames.size();
+  for (std::size_t done = 0; done < frames.size();) {
+    const wire::FrameHeader header = header_of(frames[done].pieces[0]);
+    if (is(header, FrameKind::keep_alive)) {
+      send_keep_alive(frames[done++], header);
+      continue;
+    }
+    const SocketAddress& to = frames[done].path->to;
+    const Route* const route = table_.find_route(to);
+    if (route == nullptr || route->current == nullptr) {
+      wait_for_association(frames[done++]);
+      continue;
+    }
+    std::size_t end = done + 1;
+    while (end < frames.size() && frames[end].path->to == to &&
+           !is(header_of(frames[end].pieces[0]), FrameKind::keep_alive)) {
+      ++end;
+    }
+    const std::size_t taken = send_sealed(frames.subspan(done, end - done), *route->current);
+    done += taken;
+    if (done < end) return done;
+  }
+  return frames.size();
+}
+
+/// Frames to one peer; returns how many were taken. One that the library cannot seal is lost.
+std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Association& association) {
+  for (std::size_t done = 0; done < frames.size();) {
+    burst_.clear();
+    std::size_t end = done;
+    while (end < frames.size() && burst_.fits(frames[end]) && burst_.add(frames[end], association)) ++end;
+    if (end == done) {
+      ++done;
+      continue;
+    }
+    const std::size_t taken = inner_->send_burst(burst_.frames());
+    done += taken;
+    if (done < end) return done;
+  }
+  return frames.size();
+}
+
+void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& plain) {
+  const SocketAddress& asked = frame.path->to;
+  Route& route = table_.route(asked);
+  const JobKey& key = route.current != nullptr ? route.current->key() : *credentials_.keys.front();
+  wire::FrameHeader header = plain;
+  wire::SealTrailer trailer;
+  header.flags = wire::frame_flag::kSealed;
+  header.checksum = sender_id(ours_.salt);
+  header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
+  trailer.counter = ++keep_alives_;
+  if (!seal_keep_alive(key, credentials_.mode, header, asked, trailer)) return;
+  route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
+  link::OutFrame sealed;
+  sealed.path = frame.path;
+  sealed.add(as_bytes(&header, sizeof header));
+  sealed.add(frame.pieces[0].subspan(sizeof header));
+  for (std::size_t i = 1; i < frame.count; ++i) sealed.add(frame.pieces[i]);
+  sealed.add(as_bytes(&trailer, sizeof trailer));
+  inner_->send_burst({&sealed, 1});
+}
+
+void SealedLink::wait_for_association(const link::OutFrame& frame) {
+  const Time time = now();
+  Route& route = table_.route(frame.path->to);
+  if (time >= route.waiting_since + kWaitingLongest) route.waiting.clear();
+  if (route.waiting.empty()) route.waiting_since = time;
+  if (route.waiting.size() < kWaitingMax) {
+    WaitingFrame& waiting = route.waiting.emplace_back();
+    waiting.path = *frame.path;
+    waiting.bytes.reserve(frame.size);
+    for (std::size_t i = 0; i < frame.count; ++i) {
+      waiting.bytes.insert(waiting.bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+    }
+  }
+  exchange_.request(time, route, *frame.path);
+}
+
+void SealedLink::send_waiting(Association& association) {
+  const Time time = now();
+  for (const SocketAddress& address : association.peer().addresses) {
+    Route& route = table_.route(address);
+    const std::vector<WaitingFrame> waiting = std::exchange(route.waiting, {});
+    if (time >= route.waiting_since + kWaitingLongest) continue;
+    for (const WaitingFrame& each : waiting) {
+      link::OutFrame frame;
+      frame.path = &each.path;
+      frame.add(each.bytes);
+      send_sealed({&frame, 1}, association);
+    }
+  }
+}
+
+std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
+  std::size_t count = 0;
+  if (arrivals_begin_ == arrivals_end_) {
+    arrivals_begin_ = 0;
+    arrivals_end_ = inner_->receive_burst(std::span(arrivals_).first(std::min(frames.size(), arrivals_.size())));
+    if (in_child()) arrivals_end_ = 0;
+  }
+  while (arrivals_begin_ < arrivals_end_ && count < frames.size()) {
+    count += next_genuine(arrivals_[arrivals_begin_], frames[count]);
+    if (arrivals_[arrivals_begin_].bytes.empty()) ++arrivals_begin_;
+  }
+  return count;
+}
+
+/// Takes frames off the front of the arrival. Those that lie back to back and are genuine become `out`; returns 1
+/// if there are any. Nothing that was not verified says where the next frame begins, except that it lies within
+/// this arrival.
+std::size_t SealedLink::next_genuine(link::InFrame& arrival, link::InFrame& out) {
+  Bytes& rest = arrival.bytes;
+  std::byte* const begin = rest.data();
+  std::size_t genuine = 0;
+  while (!rest.empty()) {
+    if (rest.size() < sizeof(wire::FrameHeader)) {
+      ++environment_.counters.refused_malformed;
+      rest = {};
+      break;
+    }
+    const wire::FrameHeader header = header_of(rest);
+    const std::size_t length = header.length;
+    if (header.magic != wire::kMagic || header.version != wire::kVersion ||
+        length < sizeof(wire::FrameHeader) || length > rest.size()) {
+      ++environment_.counters.refused_malformed;
+      rest = {};
+      break;
+    }
+    const Bytes frame = rest.first(length);
+    rest = rest.subspan(length);
+    if (accept(frame, header, arrival.from)) {
+      genuine += length;
+      continue;
+    }
+    if (genuine != 0) break;  // the frame that was refused lies behind those that go up
+    return 0;
+  }
+  if (genuine == 0) return 0;
+  out = arrival;
+  out.bytes = {begin, genuine};
+  return 1;
+}
+
+/// True if the frame goes up, opened.
+bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from) {
+  if ((header.flags & wire::frame_flag::kSealed) == 0) {
+    exchange_.on_unsealed(now(), header, from);
+    return false;
+  }
+  if (is(header, FrameKind::keep_alive)) return false;  // the keep-alive responder answers
+  if (is(header, FrameKind::alive)) return accept_alive(frame, header, from);
+  if (header.kind >= static_cast<std::uint8_t>(FrameKind::association_request)) {
+    if (Association* const current = exchange_.on_frame(now(), header, frame, from)) send_waiting(*current);
+    return false;
+  }
+  Association* const association = table_.find(from.to, header.checksum);
+  if (association == nullptr) {
+    exchange_.on_unknown(now(), header, from);
+    return false;
+  }
+  switch (association->open(frame)) {
+    case Association::Verdict::genuine: break;
+    case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return false;
+    case Association::Verdict::forged: exchange_.on_forged(now(), *association, header, from); return false;
+  }
+  if (!association->confirmed) {
+    table_.make_current(*association);
+    send_waiting(*association);
+  }
+  return true;
+}
+
+bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from) {
+  Route* const route = table_.find_route(from.to);
+  if (route == nullptr || frame.size() < sizeof header + sizeof(wire::SealTrailer)) return false;
+  wire::SealTrailer trailer;
+  std::memcpy(&trailer, frame.data() + frame.size() - sizeof trailer, sizeof trailer);
+  const std::uint64_t counter = trailer.counter;
+  const auto asked = std::find(route->keep_alives.begin(), route->keep_alives.end(), counter);
+  if (counter == 0 || asked == route->keep_alives.end()) {
+    ++environment_.counters.refused_replayed;
+    return false;
+  }
+  const JobKey& key = route->current != nullptr ? route->current->key() : *credentials_.keys.front();
+  if (!verify_keep_alive(key, credentials_.mode, header, from.to, trailer)) {
+    ++environment_.counters.refused_forged;
+    return false;
+  }
+  *asked = 0;
+  return true;
+}
+
+}  // namespace cluster::seal

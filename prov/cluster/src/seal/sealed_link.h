@@ -1,0 +1,80 @@
+// A link whose frames are sealed with a key of the job: what its user sends leaves sealed, and what its user
+// receives was sealed by a member of the job, for this process, and comes once. Everything else ends here. The
+// user need not know: to it this is a link that loses what is forged, damaged or replayed.
+//
+//   frame header | what the frame carries ... | SealTrailer
+//
+// The header stays readable, so that kernel filters and receive offload work as without a key; the flag kSealed
+// is set, and the checksum field names the sender. The tag stands in place of the checksum.
+//
+// Frames to an address without association wait (kWaitingMax of them, copied) while it is asked for; keep-alives
+// need none. What leaves in one call is sealed together: in mode auth the payload stays where it lies, in mode
+// encrypt it is encrypted into a staging area, and frames of one size stay frames of one size.
+//
+// Invariants: no frame without the flag goes up; none goes up that was not opened in this process, under a
+// counter that was new; the source of what goes up is one of the addresses of the peer that sealed it. A forked
+// child, which has the keys and the counters of its parent, sends and receives nothing.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "base/environment.h"
+#include "link/link.h"
+#include "seal/association_exchange.h"
+#include "seal/association_table.h"
+#include "seal/sealed_burst.h"
+
+namespace cluster::seal {
+
+class SealedLink final : public link::Link {
+ public:
+  /// `addresses`: of this endpoint, its name first. `same_process` is not 0 in the process that made the link, and
+  /// 0 in its forked children (os/secret_memory.h).
+  SealedLink(std::unique_ptr<link::Link> inner, Credentials credentials, std::vector<SocketAddress> addresses,
+             const Environment& environment, const volatile std::uint32_t* same_process);
+
+  const char* name() const override { return inner_->name(); }
+  std::size_t frame_max() const override;
+  bool has_ethertype_path() const override { return inner_->has_ethertype_path(); }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override;
+  std::size_t seal_overhead() const override { return sizeof(wire::SealTrailer); }
+  std::size_t receive_burst(std::span<link::InFrame> frames) override;
+  std::size_t read_path_errors(std::span<link::PathError> errors) override {
+    return inner_->read_path_errors(errors);
+  }
+  std::vector<int> descriptors() const override { return inner_->descriptors(); }
+  void before_sleep() override { inner_->before_sleep(); }
+
+  const AssociationTable& associations() const { return table_; }
+
+ private:
+  static constexpr std::size_t kWaitingMax = 8;
+  static constexpr Duration kWaitingLongest = 1s;
+
+  bool in_child() const { return *same_process_ == 0; }
+  Time now() const { return environment_.clock.now(); }
+  std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association);
+  void send_keep_alive(const link::OutFrame& frame, const wire::FrameHeader& header);
+  void wait_for_association(const link::OutFrame& frame);
+  void send_waiting(Association& association);
+  std::size_t next_genuine(link::InFrame& arrival, link::InFrame& out);
+  bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from);
+  bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
+
+  std::unique_ptr<link::Link> inner_;
+  const Credentials credentials_;
+  Party ours_;
+  Environment environment_;
+  const volatile std::uint32_t* same_process_;
+  AssociationTable table_;
+  AssociationExchange exchange_;
+  SealedBurst burst_;
+  std::uint64_t keep_alives_;  ///< counter of the last one
+  std::array<link::InFrame, link::kBurstMax> arrivals_;
+  std::size_t arrivals_begin_ = 0;  ///< those before it have been looked at
+  std::size_t arrivals_end_ = 0;
+};
+
+}  // namespace cluster::seal

@@ -1,0 +1,90 @@
+// Endpoints that have not the same key: nothing arrives, and each side says why.
+#include "seal/sealed_link.h"
+#include "support/node.h"
+
+namespace cluster::seal {
+namespace {
+
+using test::kA;
+using test::kB;
+using test::Node;
+using test::NodeKind;
+
+constexpr std::string_view kJobKey = "0123456789abcdef";
+constexpr std::string_view kOtherKey = "another key that";
+
+class KeyDisagreement : public test::EngineTest {
+ protected:
+  static NodeKind keyed(Mode mode = Mode::auth, std::initializer_list<std::string_view> keys = {kJobKey}) {
+    NodeKind kind;
+    kind.credentials = test::credentials(keys, mode);
+    return kind;
+  }
+  std::unique_ptr<Node> node(const SocketAddress& name, const SocketAddress& peer, const NodeKind& kind) {
+    return std::make_unique<Node>(network, name, peer, ++epochs_, nullptr, test::node_settings(), kind);
+  }
+  static std::size_t arrived(Node& node) {
+    return node.received.drain(
+        1000, [](const protocol::Completion&) { return true; }, [](const protocol::Completion&) {});
+  }
+
+ private:
+  std::uint64_t epochs_ = 10;
+};
+
+TEST_F(KeyDisagreement, AKeyAndNoneDoNotTalkAndEachSideSaysWhy) {
+  const auto a = node(kA, kB, keyed());
+  const auto b = node(kB, kA, {});
+  b->receive();
+  a->send();
+  pass(*a, *b);
+  a->receive();
+  b->send();
+  pass(*a, *b);
+  EXPECT_EQ(arrived(*a) + arrived(*b), 0u);
+  EXPECT_EQ(b->counters().frames_received + a->counters().frames_received, 0u);
+  EXPECT_GT(a->counters().refused_unsealed, 0u);
+  EXPECT_GT(b->counters().refused_sealed, 0u);
+  EXPECT_EQ(a->logged("this process has a key and their sender has none"), 1u);
+  EXPECT_EQ(b->logged("its job has a key and this process has none"), 1u);
+}
+
+TEST_F(KeyDisagreement, OneThatSendsWithoutAKeyLearnsWhyNothingArrives) {
+  const auto a = node(kA, kB, {});
+  const auto b = node(kB, kA, keyed());
+  b->receive();
+  a->send();
+  for (int i = 0; i < 20 && a->logged("its job has a key") == 0; ++i) pass(*a, *b);
+  EXPECT_EQ(arrived(*b), 0u);
+  EXPECT_EQ(a->logged("its job has a key and this process has none"), 1u);
+  EXPECT_EQ(b->logged("this process has a key and their sender has none"), 1u);
+}
+
+TEST_F(KeyDisagreement, OneThatGetsNoAnswerToItsKeySaysWhatItMayBe) {
+  const auto a = node(kA, kB, keyed());
+  const auto b = node(kB, kA, keyed(Mode::auth, {kOtherKey}));
+  b->receive();
+  a->send();
+  pass(*a, *b);
+  EXPECT_EQ(a->logged("does not answer requests"), 0u);  // the peer may be about to open its endpoint
+  for (int i = 0; i < 3000; ++i) pass(*a, *b);
+  EXPECT_EQ(a->logged("does not answer requests"), 1u);
+  EXPECT_EQ(arrived(*b), 0u);
+}
+
+TEST_F(KeyDisagreement, OtherKeysAndOtherModesDoNotTalk) {
+  const auto a = node(kA, kB, keyed());
+  for (const NodeKind& other : {keyed(Mode::auth, {kOtherKey}), keyed(Mode::encrypt)}) {
+    const auto b = node(kB, kA, other);
+    b->receive();
+    a->send();
+    pass(*a, *b);
+    EXPECT_EQ(arrived(*b), 0u);
+    EXPECT_EQ(b->counters().frames_received, 0u);
+    EXPECT_GT(b->counters().refused_forged, 0u);
+    EXPECT_EQ(b->logged("another key") + b->logged("auth on one side and encrypt on the other"), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace cluster::seal
