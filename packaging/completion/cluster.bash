@@ -85,9 +85,7 @@ _cluster_status() {
 
 _cluster_agent() {
     case "$before" in
-        --key-file | --hook | --certificate | --certificate-key) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
-        --state | --provider) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
-        --jobs) _cluster_words "auto slurm mpirun none" ;;
+        --key-file | --hook) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
         *) _cluster_words "$(_cluster_help clusterd)" ;;
     esac
 }

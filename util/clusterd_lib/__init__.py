@@ -5,8 +5,7 @@ measure/      rails, links, load, endpoints: what this node finds out
 daemon        one process: protocol and measuring on an event loop
 transport     UDP sockets, one a rail, and multicast
 query         questions over TCP between agents, signed, and over a local socket
-view          the cluster as one value, for pages and programs
-web/          metrics and the page
+view          the cluster as one value, for programs
 jobs/         what users run
 
 Nothing in the provider needs it. It asks running endpoints through cluster-info and sends little (protocol/traffic.py).

@@ -1,4 +1,4 @@
-"""The process: protocol, measuring and page on one event loop.
+"""The process: protocol, measuring and answers on one event loop.
 
 The loop wakes when the protocol or a link has something due, or something arrives. If it wakes late, because the host
 was busy or suspended, the detector is notified: what is overdue then says nothing about others.
@@ -43,7 +43,7 @@ class Daemon:
         self.endpoints = Endpoints(settings.cluster_info)
         self.reports = Reports(self.ask, self.living)
         self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history)
-        self.roles = roles.Roles(settings.look, settings.submit, settings.operate)
+        self.roles = roles.Roles(settings.look, settings.operate)
         self.operations = Operations(self)
         self._server = query.Server(self.key, self.operations.answer)
         self._timer, self._due, self._tasks = None, 0.0, []
@@ -133,27 +133,14 @@ class Daemon:
         self._arm()
         for work in (self.survey.run(self.living), self.reports.run(), self.hook.run()):
             self._spawn(work)
-        page = await self._start_page()
-        print(f"clusterd: {self.settings.name} of cluster '{self.settings.cluster}', {len(self.survey.rails)} rails"
-              f"{', page at ' + self.page_url if page else ''}", flush=True)
+        print(f"clusterd: {self.settings.name} of cluster '{self.settings.cluster}', {len(self.survey.rails)} rails",
+              flush=True)
         await stopped.wait()
         self.agent.leave()
-        if page:
-            page.stop()
         self._server.close()
         for task in list(self._tasks):
             task.cancel()
         self.transport.close()
-
-    @property
-    def page_url(self):
-        if self.settings.page_url:
-            return self.settings.page_url
-        host, port = self.settings.page
-        return f"https://{self.settings.name if host == '0.0.0.0' else host}:{port}/"
-
-    async def _start_page(self):
-        return None
 
 
 def main(settings):

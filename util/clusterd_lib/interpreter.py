@@ -8,7 +8,7 @@ from cluster_lib import build
 from .errors import AgentError
 
 SYSTEM = "/usr/bin/python3"
-NEEDED = ("psutil", "starlette", "uvicorn", "jinja2", "prometheus_client", "pam", "cryptography")
+NEEDED = ("psutil",)
 
 
 def missing():

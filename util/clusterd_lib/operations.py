@@ -83,7 +83,7 @@ class Operations:
         return self._daemon.view.everything(int(arguments.get("history", 100)))
 
     def order(self, user, node, order, reason):
-        """For the page and for users: the caller has looked at the role."""
+        """For users: the caller has looked at the role."""
         daemon = self._daemon
         if order not in ORDERS:
             raise AgentError(f"'{order}' is no order: drain, isolate or resume")

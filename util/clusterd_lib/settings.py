@@ -9,12 +9,12 @@ from .protocol.wire import NAME_BYTES_MAX
 
 _EPILOG = """\
 examples:
-  clusterd                                    finds the others by multicast; page at https://localhost:7443/
+  clusterd                                    finds the others by multicast
   clusterd --key-file /etc/clusterd.key       the same, signed: only nodes with this key belong to the cluster
   clusterd --group none --peers node1,node2   without multicast
   clusterd @/etc/clusterd.conf                options from a file, one a line
 
-Nothing in the provider needs an agent. What it shows: cluster-status, the page, /metrics beside it."""
+Nothing in the provider needs an agent. What it knows, cluster-status shows."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -38,7 +38,7 @@ def _words(text):
 
 def _parser():
     parser = _Parser(prog="clusterd", description="The agent of a node: it knows the other nodes, measures the links to "
-                     "them, and shows both on a page and to cluster-status.", epilog=_EPILOG, fromfile_prefix_chars="@",
+                     "them, and tells both to cluster-status.", epilog=_EPILOG, fromfile_prefix_chars="@",
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--cluster", metavar="NAME", default="default", help="agents of other clusters are not heard (default: %(default)s)")
@@ -52,31 +52,11 @@ def _parser():
     add("--key-file", metavar="FILE", default=os.environ.get("FI_CLUSTER_KEY_FILE", ""),
         help="key of the cluster, readable by root only (default: $FI_CLUSTER_KEY_FILE; without one nothing is signed)")
     add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")
-    add("--page", metavar="ADDRESS:PORT", default="127.0.0.1:7443",
-        help="where the page is, :7443 for all addresses, or none (default: %(default)s)")
-    add("--page-fd", metavar="N", type=int, help="a listening socket for the page that this process inherits")
-    add("--page-url", metavar="URL", default="", help="by which the page is reached, for the links that are printed")
-    add("--certificate", metavar="FILE", default="", help="of the page (default: one made in --state)")
-    add("--certificate-key", metavar="FILE", default="", help="its key")
-    add("--state", metavar="DIR", default="/var/lib/clusterd", help="what is kept: certificate, jobs (default: %(default)s)")
     add("--operate", metavar="LIST", type=_words, default=["root", "@cluster-operate"],
         help="users and @groups that may drain and isolate (default: root @cluster-operate)")
-    add("--submit", metavar="LIST", type=_words, default=["@cluster-submit"],
-        help="users and @groups that may run jobs (default: @cluster-submit)")
     add("--look", metavar="LIST", type=_words, default=["*"], help="users and @groups that may look (default: *, every account)")
-    add("--jobs", choices=("auto", "slurm", "mpirun", "none"), default="auto",
-        help="what runs jobs (default: slurm where sbatch is installed, else mpirun if there is a key)")
-    add("--provider", metavar="DIR", default="", help="where libcluster-fi.so is, for jobs (default: where libfabric looks)")
     add("--cluster-info", metavar="FILE", default="", help=argparse.SUPPRESS)
     return parser
-
-
-def _page_address(text):
-    host, _, port = text.rpartition(":")
-    try:
-        return (host.strip("[]") or "0.0.0.0", int(port))
-    except ValueError as error:
-        raise AgentError(f"--page {text}: ADDRESS:PORT is expected, such as 127.0.0.1:7443") from error
 
 
 def _resolved(name):
@@ -98,8 +78,5 @@ def read(arguments):
             raise AgentError(f"--group {settings.group}: no multicast address (224.0.0.0 to 239.255.255.255)")
     except ipaddress.AddressValueError as error:
         raise AgentError(f"--group {settings.group}: no IPv4 address") from error
-    settings.page = None if settings.page == "none" and settings.page_fd is None else settings.page
-    if settings.page and settings.page_fd is None:
-        settings.page = _page_address(settings.page)
     settings.peers = [_resolved(name) for name in settings.peers]
     return settings

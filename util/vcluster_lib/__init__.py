@@ -9,7 +9,7 @@
     cluster    up, down: the modules above together
     launchers  the mpirun of each MPI library, and how it gets the nodes
     mpi_job    one run of it, from start to nothing left
-    agents     clusterd in every node, and its page on this machine
+    agents     clusterd in every node
     faults     fault injection: programs at the ports of the switch, and their counts
     bpf        the maps of these programs
     native_build  the parts in C and C++, built at their first use

@@ -1,14 +1,9 @@
-"""An agent (clusterd) in every node of a cluster, and its page on the loopback interface of this machine.
-
-The listening socket of each page is made here, outside of the nodes, and handed to the agent: so a browser of this
-machine reaches the page though no link leads into the nodes. All agents of a cluster share a key that is made for it.
-"""
+"""An agent (clusterd) in every node of a cluster. All of them share a key that is made for the cluster."""
 import contextlib
 import os
 import secrets
 import select
 import signal
-import socket
 import subprocess
 
 from cluster_lib import build
@@ -16,9 +11,8 @@ from cluster_lib import build
 from . import namespaces, processes, state
 from .errors import VclusterError
 
-FIRST_PORT, PORTS = 7443, 1000
 _SYSTEM_PYTHON = "/usr/bin/python3"
-_MODULES = "psutil, starlette, uvicorn, jinja2, prometheus_client, pam, cryptography"
+_MODULES = "psutil"
 _READY_SECONDS = 30
 _UTIL = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 
@@ -30,22 +24,6 @@ def ensure():
         build.packages("agent")
     if not build.installed:
         build.ensure("vcluster", ["cluster-fi", "cluster-info"])
-
-
-def _listening_socket(taken):
-    for port in range(FIRST_PORT, FIRST_PORT + PORTS):
-        if port in taken:
-            continue
-        opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            opened.bind(("127.0.0.1", port))
-        except OSError:
-            opened.close()
-            continue
-        opened.listen(64)
-        return opened, port
-    raise VclusterError(f"no free port for a page in {FIRST_PORT} to {FIRST_PORT + PORTS - 1}")
 
 
 def _directory(record):
@@ -61,13 +39,11 @@ def _key_file(record):
     return path
 
 
-def _command(record, holder, descriptor, port):
+def _command(record, holder):
     words = [_SYSTEM_PYTHON, "-B", os.path.join(_UTIL, "clusterd"), "--cluster", record["name"], "--name", holder["label"],
-             "--key-file", _key_file(record), "--page-fd", str(descriptor), "--page-url", f"https://127.0.0.1:{port}/",
-             "--state", os.path.join(_directory(record), holder["label"])]
+             "--key-file", _key_file(record)]
     if not build.installed:
         words += ["--cluster-info", build.path("cluster-info")]
-        words += ["--provider", os.path.dirname(build.path("cluster-fi"))]
     return words + record.get("agent_options", [])
 
 
@@ -76,14 +52,11 @@ def start(record, holder):
     agents = record.setdefault("agents", {})
     if is_running(record, holder):
         raise VclusterError(f"the agent of {holder['label']} is running already")
-    before = agents.get(holder["label"], {}).get("port")
-    taken = {entry["port"] for label, entry in agents.items() if label != holder["label"] and entry["port"] != before}
-    opened, port = _listening_socket(taken)
     log = os.path.join(_directory(record), holder["label"] + ".log")
-    with opened, open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as errors:
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as errors:
         process = subprocess.Popen(
-            _command(record, holder, opened.fileno(), port), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-            env=state.environment(record, holder), pass_fds=[opened.fileno()], start_new_session=True,
+            _command(record, holder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            env=state.environment(record, holder), start_new_session=True,
             preexec_fn=lambda: namespaces.enter(holder))
     readable, _, _ = select.select([process.stdout], [], [], _READY_SECONDS)
     said = os.read(process.stdout.fileno(), 4096) if readable else b""
@@ -94,7 +67,7 @@ def start(record, holder):
         with open(log, encoding="utf-8", errors="replace") as file:
             lines = file.read().strip().splitlines()
         raise VclusterError(f"the agent of {holder['label']} does not start: {lines[-1] if lines else 'no answer'} ({log})")
-    agents[holder["label"]] = {"pid": process.pid, "start": processes.start_time(process.pid), "port": port}
+    agents[holder["label"]] = {"pid": process.pid, "start": processes.start_time(process.pid)}
     state.save(record)
 
 
@@ -128,16 +101,6 @@ def describe(record):
     for holder in record["nodes"]:
         entry = record.get("agents", {}).get(holder["label"])
         if entry:
-            what = f"https://127.0.0.1:{entry['port']}/" if is_running(record, holder) else "not running"
+            what = "running" if is_running(record, holder) else "not running"
             lines.append(f"{holder['label']}: {what}")
     return lines
-
-
-def login(record, holder):
-    """The page's address with a login for one use."""
-    result = subprocess.run(
-        [_SYSTEM_PYTHON, "-B", os.path.join(_UTIL, "cluster-status"), "--page"], capture_output=True, text=True, check=False,
-        preexec_fn=lambda: namespaces.enter(holder))
-    if result.returncode != 0:
-        raise VclusterError(result.stderr.strip().removeprefix("cluster-status: "))
-    return result.stdout.strip()

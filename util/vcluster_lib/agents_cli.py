@@ -7,7 +7,7 @@ from . import agents, state
 def add_parser(commands, with_name):
     parser = with_name(commands.add_parser(
         "agents", help="start, stop and show the agents of the nodes",
-        description="Without options: shows the agents and the addresses of their pages, with a login for one use."))
+        description="Without options: shows which agents are running."))
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--start", metavar="NODE", help="start the agent of a node, or of `all`")
     which.add_argument("--stop", metavar="NODE", help="stop it in order")

@@ -15,7 +15,7 @@ examples:
   vcluster up -n 4 --rails 2          four nodes, two rails
   vcluster exec node2 ip addr         look around in the second one
   vcluster mpirun -np 8 ./program     two ranks on each
-  vcluster up -n 4 --agents           four nodes and a page that shows them, in a browser
+  vcluster up -n 4 --agents           four nodes with agents; then: vcluster exec node1 util/cluster-status
   vcluster down                       nothing is left
 
 Nodes are namespaces of this machine: own host name, network, IPC, mounts, /dev/shm and temporary directory; the file
@@ -51,7 +51,7 @@ def _parser():
     up.add_argument("--rate", metavar="RATE",
                     help="shape every port of every node in both directions, such as 1gbit (default: as fast as it goes)")
     up.add_argument("--agents", action="store_true",
-                    help="start an agent (clusterd) in every node, and print the address of the page that shows the cluster")
+                    help="start an agent (clusterd) in every node")
 
     exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
     exec_.add_argument("node", metavar="NODE", help="node1, node2... or just the number; or `switch`, where the "

@@ -3,5 +3,5 @@
 cli       options
 text      tables for a terminal
 matrix    links as one matrix a rail
-topology  nodes and rails as SVG, for --map and for the page
+topology  nodes and rails as SVG, for --map
 """

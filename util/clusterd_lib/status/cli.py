@@ -17,7 +17,6 @@ examples:
   cluster-status --json | jq '.nodes[] | select(.state != "up")'
   cluster-status --map > cluster.svg        nodes and rails as a picture
   cluster-status --drain node3 --reason "new disk"
-  cluster-status --page                     address of the page, with a login for one use
 
 The agent of this node (clusterd) is asked; on virtual nodes: vcluster exec node1 cluster-status"""
 
@@ -37,7 +36,6 @@ def _parser():
     add("--history", type=int, default=10, metavar="N", help="how many events (default: %(default)s)")
     add("--why", metavar="NODE", help="why operations of the endpoints on a node wait")
     add("--rate", metavar="NODE", help="measure how many bits a second reach a node, for a second a rail")
-    add("--page", action="store_true", help="the address of the page, with a login for one use")
     orders = parser.add_argument_group("orders, for users that may operate")
     for order, text in (("drain", "no new jobs for a node"), ("isolate", "the other agents refuse a node"),
                         ("resume", "take both back"), ("forget", "remove a node that is down for good")):
@@ -82,8 +80,6 @@ def _run(options):
         print(query.ask_locally("why", {"node": options.why}).rstrip())
     elif options.rate:
         print(_rates(query.ask_locally("rate", {"node": options.rate})))
-    elif options.page:
-        print(query.ask_locally("page"))
     elif options.watch is not None:
         _watch(options)
     else:
