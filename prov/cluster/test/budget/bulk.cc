@@ -64,7 +64,7 @@ class BudgetLink final : public link::Link {
     const std::size_t count = std::exchange(count_, 0);
     if (count > frames.size()) fail("too many super-frames in a turn");
     for (std::size_t i = 0; i < count; ++i) {
-      frames[i] = {ConstBytes(given_[i].bytes).first(given_[i].size), other_->from_, clock_.now()};
+      frames[i] = {Bytes(given_[i].bytes).first(given_[i].size), other_->from_, clock_.now()};
     }
     return count;
   }
