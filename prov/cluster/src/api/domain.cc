@@ -52,7 +52,7 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
       fabric_(fabric),
       address_format_(info.addr_format),
       regions_(fabric.platform().fence(), fabric.platform().open_region_offers()),
-      mr_mode_(info.domain_attr != nullptr ? info.domain_attr->mr_mode : 0),
+      basic_registration_(info.domain_attr != nullptr && info.domain_attr->mr_mode == FI_MR_BASIC),
       automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO) {}
 
 int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {

@@ -29,10 +29,9 @@ class Domain : public fid_domain, public RefCounted {
   protocol::RegionTable& regions() { return regions_; }
   /// The counters bound to regions, and the engines that serve these regions.
   MrProgress& mr_progress() { return mr_progress_; }
-  /// FI_MR_BASIC: remote addresses are virtual. Otherwise they are offsets in the region.
-  bool virtual_addresses() const { return mr_mode_ == FI_MR_BASIC; }
-  /// FI_MR_BASIC, FI_MR_PROV_KEY: the provider draws keys, at random. Otherwise the application chooses them.
-  bool draws_keys() const { return mr_mode_ == FI_MR_BASIC || (mr_mode_ & FI_MR_PROV_KEY) != 0; }
+  /// FI_MR_BASIC: the provider draws keys, at random, and remote addresses are virtual. Otherwise the application
+  /// chooses keys, and addresses are offsets in the region.
+  bool basic_registration() const { return basic_registration_; }
 
  private:
   Domain(Fabric& fabric, const fi_info& info, void* context);
@@ -42,7 +41,7 @@ class Domain : public fid_domain, public RefCounted {
   Ref<Eq> eq_;
   std::uint32_t address_format_;
   protocol::RegionTable regions_;
-  int mr_mode_;
+  bool basic_registration_;
   bool automatic_;
   MrProgress mr_progress_;
 };

@@ -104,8 +104,8 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
   auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
-  mr->key = domain.draws_keys() ? draw_key(domain) : attributes.requested_key;
-  if (domain.virtual_addresses())
+  mr->key = domain.basic_registration() ? draw_key(domain) : attributes.requested_key;
+  if (domain.basic_registration())
     mr->start_ = reinterpret_cast<std::uintptr_t>(attributes.mr_iov[0].iov_base);
   // A region without remote access needs no entry in the table, and its key may be any.
   if (attributes.access & kRemoteAccess) {
@@ -116,7 +116,7 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
     region.length = memory.iov_len;
     region.readable = attributes.access & FI_REMOTE_READ;
     region.writable = attributes.access & FI_REMOTE_WRITE;
-    region.drawn_key = domain.draws_keys();
+    region.drawn_key = domain.basic_registration();
     if (!domain.regions().add(mr->key, region)) return -FI_ENOKEY;
     mr->listed_ = true;
   }

@@ -45,7 +45,7 @@ struct Context {
   /// A segment that no correct peer sends: it is counted and dropped.
   void refuse_segment() const { ++counters.refused_segment; }
   /// Whether the peer may reach memory by this key at all: it is in the address vector, or the key is one that
-  /// the provider has drawn (FI_MR_PROV_KEY), which a peer has from the application alone.
+  /// the provider has drawn (FI_MR_BASIC), which a peer has from the application alone.
   bool may_access(const Channel& channel, std::uint64_t key) const {
     return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
   }

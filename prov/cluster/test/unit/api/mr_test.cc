@@ -36,7 +36,7 @@ TEST_F(MrTest, AcceptsRmaEventAndNoOtherFlag) {
 }
 
 TEST_F(MrTest, TheProviderDrawsKeysWhereItMay) {
-  info.domain.mr_mode = FI_MR_PROV_KEY;
+  info.domain.mr_mode = FI_MR_BASIC;
   fid_domain* drawing = nullptr;
   ASSERT_EQ(fi_domain(fabric, &info.info, &drawing, nullptr), 0);
   std::array<fid_mr*, 2> regions{};
