@@ -102,7 +102,7 @@ class Endpoints(unittest.TestCase):
             peer = self.peer(self.endpoint(1, one)[0], other)
             if peer["path"] == "none":
                 break
-        self.assertEqual((peer["path"], peer["why"]), ("none", "lost: peer closed or restarted"))
+        self.assertEqual((peer["path"], peer["why"]), ("none", "lost: peer's process has ended"))
         one.process.kill()
 
     def ip(self, number, *words):
