@@ -153,9 +153,9 @@ TEST_F(SessionAliasesTest, AClaimedAddressOfAnotherEndpointGetsNoMessages) {
 
 /// A peer knows the session, and can write any sender into a frame.
 TEST_F(SessionAliasesTest, AnAnswerToNothingThatWasSentThereMakesNoAlias) {
+  std::uint32_t session = 0;  // outlives the nodes, which say goodbye through the network
   RailNode owner{network, 3};
   RailNode impostor{network, 4, 3};
-  std::uint32_t session = 0;
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
     wire::FrameView view;
     const bool sound = wire::admit(packet.bytes, view) == wire::Refusal::none;
