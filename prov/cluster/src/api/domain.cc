@@ -45,6 +45,9 @@ constinit fi_ops_domain domain_ops = {
     .endpoint2 = open_object2<Endpoint, Domain>,
 };
 
+/// The old enumeration's value, or the bits that have replaced it, which are granted together or not at all.
+bool is_basic(int mr_mode) { return mr_mode == FI_MR_BASIC || (mr_mode & FI_MR_PROV_KEY) != 0; }
+
 }  // namespace
 
 Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
@@ -52,7 +55,7 @@ Domain::Domain(Fabric& fabric, const fi_info& info, void* context)
       fabric_(fabric),
       address_format_(info.addr_format),
       regions_(fabric.platform().fence(), fabric.platform().open_region_offers()),
-      basic_registration_(info.domain_attr != nullptr && info.domain_attr->mr_mode == FI_MR_BASIC),
+      basic_registration_(info.domain_attr != nullptr && is_basic(info.domain_attr->mr_mode)),
       automatic_(info.domain_attr != nullptr && info.domain_attr->data_progress == FI_PROGRESS_AUTO) {}
 
 int Domain::open(Fabric& fabric, const fi_info* info, fid_domain** handle, void* context) {

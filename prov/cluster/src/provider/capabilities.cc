@@ -52,14 +52,17 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities)
   attributes.rx_ctx_cnt = 1;
 }
 
-/// Callers before 1.5 get one of two models, and newer callers that name exactly one of them get that. All
-/// others get 0: keys of the application's choice and offsets from 0; the bits that they name
-/// (FI_MR_VIRT_ADDR...) are permissions, not demands. FI_MR_PROV_KEY is not used even where it is permitted:
-/// Intel MPI 2021.18 crashes in MPI_Put when it is granted without FI_MR_BASIC.
+/// The three bits that FI_MR_BASIC stands for since 1.5.
+constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
+
+/// Callers before 1.5 get one of two models, and newer callers that name exactly one of them get that. Callers that
+/// permit all that FI_MR_BASIC stands for get these bits, since keys drawn at random cannot be guessed. All others
+/// get 0: keys of the application's choice and offsets from 0; one bit alone is a permission that is not used.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;
   if (asked == FI_MR_BASIC || asked == FI_MR_SCALABLE) return asked;
-  return old_registration(version) ? FI_MR_SCALABLE : 0;
+  if (old_registration(version)) return FI_MR_SCALABLE;
+  return (asked & kBasicBits) == kBasicBits ? kBasicBits : 0;
 }
 
 void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi_domain_attr* hint,
