@@ -117,7 +117,10 @@ TEST_F(CapabilitiesTest, RegistrationModesOfOldAndNewCallers) {
   EXPECT_EQ(mode(kOldest, FI_MR_SCALABLE), static_cast<int>(FI_MR_SCALABLE));
   EXPECT_EQ(mode(kOldest, FI_MR_LOCAL | FI_MR_VIRT_ADDR), 0);
   EXPECT_EQ(mode(kOldest, FI_MR_PROV_KEY | FI_MR_LOCAL), 0);
-  EXPECT_EQ(mode(kOldest, ~3), 0);
+  EXPECT_EQ(mode(kOldest, FI_MR_PROV_KEY | FI_MR_ALLOCATED), 0);
+  const int basic = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
+  EXPECT_EQ(mode(kOldest, basic), basic);
+  EXPECT_EQ(mode(kOldest, ~3), basic);
 }
 
 TEST_F(CapabilitiesTest, NewFieldsAreWrittenOnlyIfTheCoreHasThem) {
