@@ -1,4 +1,4 @@
-# Completion in bash for cluster-info, cluster-dissect, cluster-perf, cluster-status, clusterd and vcluster; installed once under each name.
+# Completion in bash for cluster-info, cluster-dissect, cluster-key, cluster-perf, cluster-status, clusterd and vcluster; installed once under each name.
 #
 # Options are taken from what each command says to --help, so they are the ones that it has. Nothing of the package
 # bash-completion is needed but that it finds this file.
@@ -83,6 +83,17 @@ _cluster_status() {
     esac
 }
 
+_cluster_key() {
+    case "$before" in
+        --secret | --out) mapfile -t COMPREPLY < <(compgen -f -- "$word") ; return ;;
+        --owner) mapfile -t COMPREPLY < <(compgen -u -- "$word") ; return ;;
+    esac
+    case "$word" in
+        -*) _cluster_words "$(_cluster_help cluster-key)" ;;
+        *) mapfile -t COMPREPLY < <(compgen -c -f -- "$word" | sort -u) ;;
+    esac
+}
+
 _cluster_agent() {
     case "$before" in
         --key-file | --hook) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
@@ -98,10 +109,11 @@ _cluster_complete() {
         cluster-perf) _cluster_perf ;;
         cluster-info) _cluster_info ;;
         cluster-dissect) _cluster_dissect ;;
+        cluster-key) _cluster_key ;;
         cluster-status) _cluster_status ;;
         clusterd) _cluster_agent ;;
     esac
 }
 
-complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-perf cluster-status \
+complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-key cluster-perf cluster-status \
     clusterd vcluster

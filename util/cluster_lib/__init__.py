@@ -2,5 +2,6 @@
 
 environment  the environment of programs that run over one provider
 processes    child processes, and what /proc shows about them
+job_key      the key of a job, out of a secret of the nodes
 build        building what a command needs when it is missing
 """

@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from cluster_lib import build
+from cluster_lib import build, job_key
 
 from . import agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, processes, state
 from .errors import VclusterError
@@ -60,7 +60,8 @@ def _parser():
 
     mpirun = commands.add_parser(
         "mpirun", help="run an MPI job over the nodes",
-        usage="vcluster mpirun [--name NAME] [--mpi MPI] [--slots S] [--on NODE,NODE] [MPIRUN OPTIONS] PROGRAM [ARGUMENTS]",
+        usage="vcluster mpirun [--name NAME] [--mpi MPI] [--slots S] [--on NODE,NODE] [--key] [MPIRUN OPTIONS] PROGRAM "
+              "[ARGUMENTS]",
         description="Runs the mpirun of Open MPI, MPICH or Intel MPI in the first node, with one daemon per node. The "
                     "options below are vcluster's own, all others go to mpirun as they are. The environment reaches "
                     "every rank; the exit status is mpirun's; nothing of the job survives it.")
@@ -71,6 +72,9 @@ def _parser():
     mpirun.add_argument("--slots", type=int, metavar="S",
                         help="ranks per node before the next node is used (default: what spreads -np over all nodes)")
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
+
+    mpirun.add_argument("--key", action="store_true",
+                        help="make a key for this job: endpoints of the provider talk only to those of the same job")
 
     faults_cli.add_parser(commands, _with_name)
     agents_cli.add_parser(commands, _with_name)
@@ -92,7 +96,9 @@ def _split_mpirun(arguments):
         word = rest[0]
         if word in ("-h", "--help"):
             return [word], []
-        if word.partition("=")[0] in ("--name", "--mpi", "--slots", "--on"):
+        if word == "--key":
+            length, target = 1, own
+        elif word.partition("=")[0] in ("--name", "--mpi", "--slots", "--on"):
             length, target = (1 if "=" in word else 2), own
         else:
             length, target = launchers.option_length(word), others
@@ -167,7 +173,7 @@ def _mpirun(record, options, words):
     if options.slots is not None and options.slots < 1:
         raise VclusterError(f"--slots {options.slots}: at least 1")
     chosen = [state.node(record, text) for text in options.on.split(",")] if options.on else None
-    return mpi_job.run(record, launchers.find(options.mpi), words, options.slots, chosen)
+    return mpi_job.run(record, launchers.find(options.mpi), words, options.slots, chosen, options.key)
 
 
 def _refuse_inside():
@@ -219,7 +225,7 @@ def main(arguments):
     options = _parser().parse_args(arguments)
     try:
         return _dispatch(options, words)
-    except (VclusterError, build.BuildError) as error:
+    except (VclusterError, build.BuildError, job_key.JobKeyError) as error:
         print(f"vcluster: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

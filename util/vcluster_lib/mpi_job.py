@@ -1,9 +1,12 @@
 """mpirun over the nodes: one daemon per node, brought there by a launch agent in the place of ssh."""
+import contextlib
 import ctypes
 import os
 import signal
 import time
 import uuid
+
+from cluster_lib import job_key
 
 from . import namespaces, processes, state
 from .errors import VclusterError
@@ -51,17 +54,35 @@ def _watch(child):
             os.kill(child, information.si_signo)
 
 
-def run(record, launcher, words, slots, chosen):
+@contextlib.contextmanager
+def _key_of(record, job):
+    """A file with the key of the job, as long as that runs; what the job finds in its environment."""
+    base = state.directory(record["name"])
+    secret, path = os.path.join(base, "secret"), os.path.join(base, f"{job}.key")
+    if not os.path.exists(secret):
+        job_key.make_secret(secret)
+    job_key.write_private(path, job_key.derive(job_key.read_secret(secret), job_key.job_name(job)))
+    try:
+        yield {"FI_CLUSTER_KEY_FILE": path, "FI_CLUSTER_KEY": None}
+    finally:
+        os.unlink(path)
+
+
+def run(record, launcher, words, slots, chosen, keyed=False):
     """Runs mpirun in the first chosen node; afterwards nothing of the job is left."""
-    holder = (chosen or record["nodes"])[0]
-    line = launcher.command(record, words, slots, chosen)
     job = str(uuid.uuid4())
+    with _key_of(record, job) if keyed else contextlib.nullcontext({}) as additions:
+        return _run(record, launcher.command(record, words, slots, chosen), (chosen or record["nodes"])[0], job,
+                    {**launcher.environment, **additions})
+
+
+def _run(record, line, holder, job, additions):
     parent = os.getpid()
     old_mask = signal.pthread_sigmask(
         signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD})
     child = os.fork()
     if child == 0:
-        _exec_mpirun(record, holder, line, job, old_mask, parent, launcher.environment)
+        _exec_mpirun(record, holder, line, job, old_mask, parent, additions)
     status = _watch(child)
     left = processes.end_all(lambda pid: processes.has_mark(pid, "VCLUSTER_JOB", job), grace=2.0)
     if left:

@@ -1,0 +1,99 @@
+"""The key of a job, made anew on each of its nodes: of a secret that they share, and what the launcher calls the job.
+
+    key = HMAC-SHA256(secret, "cluster job key\\0" + name of the job)      64 hexadecimal digits
+
+From the key of one job neither the secret nor the key of another job follows. A job that gets the name of an earlier one
+gets its key as well.
+"""
+import contextlib
+import errno
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+
+# What launchers call a job, the most comprehensive first: the steps of an allocation, and processes that a job has spawned,
+# share the key of the allocation.
+JOB_VARIABLES = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PMIX_NAMESPACE", "PMI_JOBID")
+_SECRET_MAX = 4096
+_DIGITS = re.compile(r"(?:[0-9a-fA-F]{2}){16,64}")  # what FI_CLUSTER_KEY_FILE takes
+
+
+class JobKeyError(Exception):
+    """Ends the command with the message on standard error."""
+
+
+def default_secret():
+    """The path that is used when none is named: one for the machine, or one for each user."""
+    if os.geteuid() == 0:
+        return "/etc/libfabric-cluster/secret"
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return os.path.join(home, "libfabric-cluster", "secret")
+
+
+def job_name(wish=None, environment=None):
+    """By which all processes of a job know it, and no other: what the user says, else what the launcher has set."""
+    if wish:
+        return "job=" + wish
+    values = os.environ if environment is None else environment
+    for variable in JOB_VARIABLES:
+        if values.get(variable):
+            return f"{variable}={values[variable]}"
+    raise JobKeyError(f"no launcher has named the job: none of {', '.join(JOB_VARIABLES)} is set (say --job ID)")
+
+
+def read_secret(path):
+    """The bytes of a file that its owner alone can read, and that this process may believe."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        why = "it is a symbolic link; name the file itself" if error.errno == errno.ELOOP else error.strerror
+        raise JobKeyError(f"the secret {path} is refused: {why} (to make one: cluster-key --make-secret)") from error
+    try:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise JobKeyError(f"the secret {path} is refused: it is not a regular file")
+        if status.st_uid != os.geteuid():
+            raise JobKeyError(f"the secret {path} is refused: it belongs to another user")
+        if status.st_mode & 0o077:
+            raise JobKeyError(f"the secret {path} is refused: others may read or write it; chmod 600 {path}")
+        text = os.read(file, _SECRET_MAX + 1).decode("ascii", "replace").strip()
+    finally:
+        os.close(file)
+    if not _DIGITS.fullmatch(text):
+        raise JobKeyError(f"the secret {path} is refused: it is not 32 to 128 hexadecimal digits")
+    return bytes.fromhex(text)
+
+
+def derive(secret, name):
+    """Hexadecimal digits, as FI_CLUSTER_KEY and FI_CLUSTER_KEY_FILE take them."""
+    return hmac.new(secret, b"cluster job key\0" + name.encode(), hashlib.sha256).hexdigest()
+
+
+def write_private(path, text, owner=None, replace=True):
+    """Puts text into a file that only its owner can read, at any time, whole or not at all."""
+    beside = f"{path}.{secrets.token_hex(8)}"
+    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(file, "w", encoding="ascii") as opened:
+            opened.write(text + "\n")
+            if owner is not None:
+                os.fchown(file, owner.pw_uid, owner.pw_gid)
+        if replace:
+            os.rename(beside, path)
+        else:
+            os.link(beside, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
+
+
+def make_secret(path):
+    """A new one, which has to be copied to every node; never in the place of another."""
+    os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+    try:
+        write_private(path, secrets.token_hex(32), replace=False)
+    except FileExistsError as error:
+        raise JobKeyError(f"{path} exists already; remove it first if its jobs have ended") from error
