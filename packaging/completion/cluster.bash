@@ -1,4 +1,4 @@
-# Completion in bash for cluster-info, cluster-dissect, cluster-key, cluster-perf, cluster-status, clusterd and vcluster; installed once under each name.
+# Completion in bash for cluster-info, cluster-dissect, cluster-key, cluster-page, cluster-perf, cluster-status, clusterd and vcluster; installed once under each name.
 #
 # Options are taken from what each command says to --help, so they are the ones that it has. Nothing of the package
 # bash-completion is needed but that it finds this file.
@@ -101,6 +101,15 @@ _cluster_agent() {
     esac
 }
 
+_cluster_page() {
+    case "$before" in
+        --certificate | --certificate-key) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+        --state) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+        --jobs) _cluster_words "auto slurm mpirun none" ;;
+        *) _cluster_words "$(_cluster_help cluster-page)" ;;
+    esac
+}
+
 _cluster_complete() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
@@ -112,8 +121,9 @@ _cluster_complete() {
         cluster-key) _cluster_key ;;
         cluster-status) _cluster_status ;;
         clusterd) _cluster_agent ;;
+        cluster-page) _cluster_page ;;
     esac
 }
 
 complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-key cluster-perf cluster-status \
-    clusterd vcluster
+    clusterd cluster-page vcluster

@@ -43,7 +43,7 @@ class Daemon:
         self.endpoints = Endpoints(settings.cluster_info)
         self.reports = Reports(self.ask, self.living)
         self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history)
-        self.roles = roles.Roles(settings.look, settings.operate)
+        self.roles = roles.Roles(settings.look, settings.submit, settings.operate)
         self.operations = Operations(self)
         self._server = query.Server(self.key, self.operations.answer)
         self._timer, self._due, self._tasks = None, 0.0, []

@@ -11,18 +11,18 @@ SYSTEM = "/usr/bin/python3"
 NEEDED = ("psutil",)
 
 
-def missing():
-    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
+def missing(needed=NEEDED):
+    return [name for name in needed if importlib.util.find_spec(name) is None]
 
 
-def with_packages(install=True):
+def with_packages(install=True, purpose="agent", needed=NEEDED):
     """Returns if everything is there, or can be installed; goes on as Debian's python3 if that is not this one."""
-    if not missing():
+    if not missing(needed):
         return
     if os.path.realpath(sys.executable) != os.path.realpath(SYSTEM) and os.access(SYSTEM, os.X_OK):
         os.execv(SYSTEM, [SYSTEM, "-B", *sys.argv])
     if install:
-        build.packages("agent")
+        build.packages(purpose)
         importlib.invalidate_caches()
-    if missing():
-        raise AgentError(f"Python packages are missing: {', '.join(missing())} (Debian: util/setup --for agent)")
+    if missing(needed):
+        raise AgentError(f"Python packages are missing: {', '.join(missing(needed))} (Debian: util/setup --for {purpose})")

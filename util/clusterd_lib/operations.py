@@ -75,7 +75,9 @@ class Operations:
 
     async def _status(self, _caller, arguments):
         await self.refresh_endpoints()
-        if self._daemon.living():
+        if not arguments.get("wait", True):  # a caller that asks every second takes what there is
+            self._daemon.reports.look()
+        elif self._daemon.living():
             try:
                 await asyncio.wait_for(self._daemon.reports.complete(), 5)
             except asyncio.TimeoutError:
@@ -102,7 +104,8 @@ class Operations:
 
     async def _user_order(self, caller, arguments):
         self._need_operate(caller)
-        return self.order(caller.user, str(arguments["node"]), str(arguments["order"]), str(arguments.get("reason", "")))
+        by = str(arguments.get("by", caller.user)) if caller.uid == 0 else caller.user  # the page names its user
+        return self.order(by, str(arguments["node"]), str(arguments["order"]), str(arguments.get("reason", "")))
 
     async def _user_forget(self, caller, arguments):
         self._need_operate(caller)

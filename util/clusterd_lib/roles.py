@@ -1,16 +1,16 @@
-"""What a user may: look, operate; the second includes the first."""
+"""What a user may: look, submit jobs, operate; each includes those before it."""
 import grp
 import pwd
 
-NONE, LOOK, OPERATE = range(3)
-NAMES = ("none", "look", "operate")
+NONE, LOOK, SUBMIT, OPERATE = range(4)
+NAMES = ("none", "look", "submit", "operate")
 
 
 class Roles:
     """Lists of user names, @groups, and * for every account."""
 
-    def __init__(self, look, operate):
-        self._lists = ((OPERATE, operate), (LOOK, look))
+    def __init__(self, look, submit, operate):
+        self._lists = ((OPERATE, operate), (SUBMIT, submit), (LOOK, look))
 
     def of(self, user):
         try:

@@ -17,11 +17,11 @@ examples:
 Nothing in the provider needs an agent. What it knows, cluster-status shows."""
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """Errors in one line; in files of options # begins a comment, and a line has an option and its value."""
 
     def error(self, message):
-        self.exit(2, f"clusterd: {message} (see clusterd --help)\n")
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
     def convert_arg_line_to_args(self, arg_line):
         line = arg_line.partition("#")[0].strip()
@@ -32,29 +32,36 @@ class _Parser(argparse.ArgumentParser):
         return [option, value.strip()] if value.strip() else [option]
 
 
-def _words(text):
+def words_of(text):
     return [word for word in text.replace(",", " ").split() if word]
 
 
+def add_roles(add):
+    """The options by which the agent and the page know what users may."""
+    add("--operate", metavar="LIST", type=words_of, default=["root", "@cluster-operate"],
+        help="users and @groups that may drain and isolate (default: root @cluster-operate)")
+    add("--submit", metavar="LIST", type=words_of, default=["@cluster-submit"],
+        help="users and @groups that may run jobs, too (default: @cluster-submit)")
+    add("--look", metavar="LIST", type=words_of, default=["*"], help="users and @groups that may look (default: *, every account)")
+
+
 def _parser():
-    parser = _Parser(prog="clusterd", description="The agent of a node: it knows the other nodes, measures the links to "
+    parser = Parser(prog="clusterd", description="The agent of a node: it knows the other nodes, measures the links to "
                      "them, and tells both to cluster-status.", epilog=_EPILOG, fromfile_prefix_chars="@",
                      formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
     add("--cluster", metavar="NAME", default="default", help="agents of other clusters are not heard (default: %(default)s)")
     add("--name", metavar="NAME", default=socket.gethostname().partition(".")[0], help="of this node (default: its host name)")
-    add("--interfaces", metavar="LIST", type=_words, default=[],
+    add("--interfaces", metavar="LIST", type=words_of, default=[],
         help="rails, in this order (default: every Ethernet interface with an IPv4 address)")
     add("--port", metavar="N", type=int, default=7947, help="UDP and TCP, the same on all nodes (default: %(default)s)")
     add("--group", metavar="ADDRESS", default="239.255.79.47",
         help="multicast group by which nodes find each other, or none (default: %(default)s)")
-    add("--peers", metavar="LIST", type=_words, default=[], help="nodes to say hello to, by name or address")
+    add("--peers", metavar="LIST", type=words_of, default=[], help="nodes to say hello to, by name or address")
     add("--key-file", metavar="FILE", default=os.environ.get("FI_CLUSTER_KEY_FILE", ""),
         help="key of the cluster, readable by root only (default: $FI_CLUSTER_KEY_FILE; without one nothing is signed)")
     add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")
-    add("--operate", metavar="LIST", type=_words, default=["root", "@cluster-operate"],
-        help="users and @groups that may drain and isolate (default: root @cluster-operate)")
-    add("--look", metavar="LIST", type=_words, default=["*"], help="users and @groups that may look (default: *, every account)")
+    add_roles(add)
     add("--cluster-info", metavar="FILE", default="", help=argparse.SUPPRESS)
     return parser
 

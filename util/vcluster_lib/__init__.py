@@ -10,6 +10,8 @@
     launchers  the mpirun of each MPI library, and how it gets the nodes
     mpi_job    one run of it, from start to nothing left
     agents     clusterd in every node
+    accounts   accounts of the nodes alone, to log in to the page
+    page       cluster-page in the first node
     faults     fault injection: programs at the ports of the switch, and their counts
     bpf        the maps of these programs
     native_build  the parts in C and C++, built at their first use

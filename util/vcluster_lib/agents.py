@@ -2,7 +2,6 @@
 import contextlib
 import os
 import secrets
-import select
 import signal
 import subprocess
 
@@ -58,10 +57,7 @@ def start(record, holder):
             _command(record, holder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
             env=state.environment(record, holder), start_new_session=True,
             preexec_fn=lambda: namespaces.enter(holder))
-    readable, _, _ = select.select([process.stdout], [], [], _READY_SECONDS)
-    said = os.read(process.stdout.fileno(), 4096) if readable else b""
-    process.stdout.close()
-    if not said:
+    if not processes.await_line(process.stdout, b"clusterd:", _READY_SECONDS):
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         with open(log, encoding="utf-8", errors="replace") as file:

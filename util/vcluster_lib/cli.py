@@ -7,7 +7,7 @@ import sys
 
 from cluster_lib import build, job_key
 
-from . import agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, processes, state
+from . import accounts, agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, page, processes, state
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -15,7 +15,7 @@ examples:
   vcluster up -n 4 --rails 2          four nodes, two rails
   vcluster exec node2 ip addr         look around in the second one
   vcluster mpirun -np 8 ./program     two ranks on each
-  vcluster up -n 4 --agents           four nodes with agents; then: vcluster exec node1 util/cluster-status
+  vcluster up -n 4 --agents           four nodes with agents, and a page for a browser
   vcluster down                       nothing is left
 
 Nodes are namespaces of this machine: own host name, network, IPC, mounts, /dev/shm and temporary directory; the file
@@ -51,7 +51,8 @@ def _parser():
     up.add_argument("--rate", metavar="RATE",
                     help="shape every port of every node in both directions, such as 1gbit (default: as fast as it goes)")
     up.add_argument("--agents", action="store_true",
-                    help="start an agent (clusterd) in every node")
+                    help="start an agent (clusterd) in every node, and the page (cluster-page) in the first")
+    up.add_argument("--no-page", action="store_true", help="with --agents: agents alone")
 
     exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
     exec_.add_argument("node", metavar="NODE", help="node1, node2... or just the number; or `switch`, where the "
@@ -185,14 +186,21 @@ def _refuse_inside():
 
 
 def _up(options):
+    with_page = options.agents and not options.no_page
     if options.agents:
         agents.ensure()
+    if with_page:
+        page.ensure()
     record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
     print(f"cluster '{record['name']}': node1 to node{record['size']}, "
           f"{network.address(record['subnet'], 0, 1)} and following")
     if options.agents:
         agents.start_all(record)
         agents_cli.show(record)
+    if with_page:
+        password = accounts.make(record)
+        page.start(record)
+        print(f"{page.describe(record)}\nlog in as {', '.join(accounts.ACCOUNTS)}: password {password}")
     return 0
 
 

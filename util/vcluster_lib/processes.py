@@ -75,6 +75,20 @@ def _signal_all(handles, number):
             signal.pidfd_send_signal(handle, number)
 
 
+def await_line(stream, word, seconds):
+    """Whether a line with this word came; the stream is closed then. A whole line: what a program still writes into a
+    pipe that is closed would end it."""
+    said, deadline = b"", time.monotonic() + seconds
+    while not any(word in line for line in said.split(b"\n")[:-1]):
+        readable, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
+        piece = os.read(stream.fileno(), 4096) if readable else b""
+        if not piece:
+            break
+        said += piece
+    stream.close()
+    return word in said
+
+
 def wait_all(handles, seconds):
     """Waits until every process has ended or the time is over; returns the handles that are left."""
     deadline = time.monotonic() + seconds

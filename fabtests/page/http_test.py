@@ -1,0 +1,127 @@
+"""The page without a browser: logins, what each role may, what is refused, what a large cluster looks like."""
+import sys
+import unittest
+
+import doubles
+
+if not doubles.with_packages():
+    print("skipped: Starlette, uvicorn or Jinja2 is missing")
+    sys.exit(77)
+
+
+class Served(unittest.TestCase):
+    nodes = 4
+
+    @classmethod
+    def setUpClass(cls):
+        cls.page = doubles.Page(doubles.Agent())
+        cls.addClassCleanup(cls.page.stop)
+
+    def setUp(self):
+        self.agent = doubles.Agent(self.nodes)
+        self.page.renew(self.agent)
+
+
+class Login(Served):
+    def test_nothing_is_shown_without_a_login(self):
+        newcomer = self.page.browser()
+        for route in self.page.context.routes:
+            if route.endpoint.needed_role is not None and "GET" in route.methods:
+                answer = newcomer.get(route.path.replace("{name}", "node1").replace("{job}", "1"))
+                self.assertEqual((answer.status, answer.headers["location"]), (303, "/login"), route.path)
+        self.assertEqual(newcomer.get("/static/page.css").status, 200)
+        self.assertEqual(newcomer.get("/static/../settings.py").status, 404)
+
+    def test_wrong_passwords_are_refused_and_then_not_even_asked(self):
+        newcomer = self.page.browser()
+        answers = [newcomer.log_in("lea", "wrong").status for _ in range(7)]
+        self.assertEqual(answers, [401] * 5 + [429] * 2)
+        self.assertEqual(self.page.passwords_asked, 5)
+        self.assertEqual(newcomer.log_in("lea", "right").status, 429)
+        self.assertEqual(newcomer.log_in("ole", "right").status, 303)  # another account, from the same address
+
+    def test_an_account_without_a_role_does_not_get_in(self):
+        self.assertEqual(self.page.browser().log_in("eve", "right").status, 403)
+
+    def test_a_session_ends_with_the_logout(self):
+        lea = self.page.browser("lea")
+        kept = lea.cookie
+        self.assertEqual(lea.post("/logout", {}).status, 303)
+        lea.cookie = kept
+        self.assertEqual(lea.get("/").status, 303)
+
+    def test_the_cookie_and_the_headers_are_strict(self):
+        newcomer = self.page.browser()
+        cookie = newcomer.post("/login", {"user": "lea", "password": "right"}).headers["set-cookie"]
+        for word in ("__Host-", "HttpOnly", "Secure", "SameSite=strict", "Path=/"):
+            self.assertIn(word, cookie)
+        headers = newcomer.get("/").headers
+        self.assertNotIn("unsafe", headers["content-security-policy"])
+        self.assertIn("default-src 'none'", headers["content-security-policy"])
+        self.assertEqual(headers["x-frame-options"], "DENY")
+        self.assertEqual(headers["cache-control"], "no-store")
+
+
+class Forgery(Served):
+    def test_forms_of_others_are_refused(self):
+        lea = self.page.browser("lea")
+        cases = [({}, {"origin": "https://evil.example"}), ({}, {"origin": "null"}), ({"token": "x"}, {}), ({"token": ""}, {}),
+                 ({}, {"sec-fetch-site": "cross-site"}), ({"token": self.page.browser("sam").token}, {})]
+        for fields, headers in cases:
+            self.assertEqual(lea.post("/logout", fields, headers).status, 403, (fields, headers))
+        self.assertEqual(lea.get("/").status, 200)
+
+    def test_what_is_no_form_is_refused(self):
+        lea = self.page.browser("lea")
+        self.assertEqual(lea.post("/logout", {}, {"content-type": "text/plain"}).status, 400)
+        self.assertEqual(lea.post("/logout", {"x": "y" * 300_000}).status, 413)
+        self.assertEqual(lea.request("DELETE", "/").status, 405)
+
+
+class Overview(Served):
+    def test_four_nodes_their_links_and_the_picture(self):
+        text = self.page.browser("lea").get("/").text
+        for number in range(1, 5):
+            self.assertIn(f'data-node="node{number}"', text)
+        self.assertIn("<svg", text)
+        self.assertEqual(text.count('<td class="good"'), 12)
+
+    def test_a_part_is_sent_again_only_when_it_changed(self):
+        lea = self.page.browser("lea")
+        have = lea.get("/part/links").text.partition("have=")[2].partition('"')[0]
+        self.assertEqual(lea.get(f"/part/links?have={have}").status, 204)
+        self.agent.links[0]["state"] = "down"
+        answer = lea.get(f"/part/links?have={have}")
+        self.assertEqual((answer.status, answer.text.count('<td class="down"')), (200, 1))
+
+    def test_text_from_the_network_is_text(self):
+        self.agent.nodes[0]["reason"] = self.agent.nodes[1]["name"] = "<script>alert(1)</script>"
+        self.agent.history.append({"number": 1, "at": 0.0, "kind": "state", "node": "<b>", "text": "\"><img src=x>"})
+        text = self.page.browser("lea").get("/").text
+        for markup in ("<script>alert", "<b>", "<img"):
+            self.assertNotIn(markup, text)
+
+    def test_an_agent_that_is_gone_is_said(self):
+        lea = self.page.browser("lea")
+        self.agent.down = True
+        answer = lea.get("/part/nodes", **{"hx-request": "true"})
+        self.assertEqual(answer.status, 503)
+        self.assertIn("no agent is running", answer.text)
+
+
+class Large(Served):
+    nodes = 1000
+
+    def test_a_thousand_nodes_come_by_pages(self):
+        self.agent.nodes[777]["state"] = "down"
+        lea = self.page.browser("lea")
+        text = lea.get("/").text
+        self.assertEqual(text.count("data-node="), 50)
+        self.assertIn("page 1 of 20", text)
+        self.assertIn('data-node="node1000"', lea.get("/?page=19").text)
+        self.assertEqual(lea.get("/?state=down").text.count("data-node="), 1)
+        self.assertLess(len(text), 400_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,70 @@
+"""Scripts of others that browsers get from here: fetched once by npm, known by their hashes, never part of this tree.
+
+`python3 -m cluster_page_lib.assets` (util/setup --for page) fetches them; an installed tree has them from its package.
+"""
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+from cluster_lib import build
+
+# name and version -> (SHA-512 of the package, its files that are served)
+PACKAGES = {
+    "htmx.org@2.0.6": ("ef2b618d89de192937c821e0b429d079aa05f83fa8ed4d8b177ed65373b4258b"
+                       "f781365289c74416223f022fcd2720b966960958ca546f5d4e0b92ebe807c0a8", ("dist/htmx.min.js",)),
+    "uplot@1.6.32": ("2883159c6ebccefbb95d751b0b82d010f9e1c0ec41b8bc96d401eda66e882935"
+                     "c89a46cb824332fa369b8cb8122cc6ac36e186cd09bf7a9ded3a4c93c6989023",
+                     ("dist/uPlot.iife.min.js", "dist/uPlot.min.css"))}
+FILES = [os.path.basename(path) for _, paths in PACKAGES.values() for path in paths]
+
+
+def directory():
+    if build.installed:
+        return os.path.join(os.path.dirname(os.path.realpath(__file__)), "assets")
+    return os.path.join(build.TOP, "build", "page-assets")
+
+
+def missing(where=None):
+    return [name for name in FILES if not os.path.exists(os.path.join(where or directory(), name))]
+
+
+def ensure():
+    """BuildError if they are missing and cannot be fetched."""
+    if missing():
+        build.packages("page")
+    if missing():
+        raise build.BuildError(f"{', '.join(missing())}: not in {directory()}; util/setup --for page fetches them")
+
+
+def fetch(target):
+    """Puts the files there, all or none."""
+    os.makedirs(target, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        for package, (digest, paths) in PACKAGES.items():
+            result = subprocess.run(["npm", "pack", "--silent", package], cwd=work, capture_output=True, text=True, check=False)
+            if result.returncode:
+                raise build.BuildError(f"npm pack {package} failed: {(result.stderr.strip().splitlines() or ['?'])[-1]}")
+            archive = os.path.join(work, result.stdout.strip().splitlines()[-1])
+            with open(archive, "rb") as file:
+                found = hashlib.file_digest(file, "sha512").hexdigest()
+            if found != digest:
+                raise build.BuildError(f"{package} is not what was reviewed: SHA-512 {found}")
+            with tarfile.open(archive) as tar:
+                for path in paths:
+                    with tar.extractfile(f"package/{path}") as source, open(os.path.join(work, os.path.basename(path)), "wb") as out:
+                        shutil.copyfileobj(source, out)
+        for name in FILES:
+            shutil.copy(os.path.join(work, name), os.path.join(target, name))
+
+
+if __name__ == "__main__":
+    try:
+        place = sys.argv[1] if len(sys.argv) > 1 else directory()
+        if missing(place):
+            fetch(place)
+    except (build.BuildError, OSError) as error:
+        sys.exit(f"setup: {error}")

@@ -1,0 +1,25 @@
+"""The command cluster-page."""
+import sys
+
+from cluster_lib import build
+from clusterd_lib import interpreter
+from clusterd_lib.errors import AgentError
+
+from . import assets, settings as options
+
+NEEDED = ("starlette", "uvicorn", "jinja2", "pam")
+
+
+def main(arguments):
+    try:
+        settings = options.read(arguments)
+        interpreter.with_packages(purpose="page", needed=NEEDED)
+        assets.ensure()
+        from . import server  # pylint: disable=import-outside-toplevel
+        return server.main(settings)
+    except (AgentError, build.BuildError) as error:
+        print(f"cluster-page: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"cluster-page: {error.strerror}: {error.filename or ''}", file=sys.stderr)
+        return 1

@@ -1,0 +1,45 @@
+"""What the agent of this node knows. However many look, the agent is asked at most once in FRESH_SECONDS."""
+import asyncio
+import time
+
+from clusterd_lib import query
+from clusterd_lib.errors import AgentError
+
+FRESH_SECONDS = 0.5
+HISTORY = 40
+
+
+class Cluster:
+    """`ask(operation, arguments)` may block; it runs in a thread. AgentError where the agent does not answer."""
+
+    def __init__(self, ask=query.ask_locally):
+        self._ask = ask
+        self._latest, self._asked_at = None, float("-inf")
+        self._asking = asyncio.Lock()
+
+    async def ask(self, operation, arguments=None):
+        return await asyncio.to_thread(self._ask, operation, arguments or {})
+
+    async def status(self):
+        async with self._asking:
+            if time.monotonic() - self._asked_at > FRESH_SECONDS:
+                self._latest = await self.ask("status", {"wait": False, "history": HISTORY})
+                self._asked_at = time.monotonic()
+            return self._latest
+
+    async def node(self, name):
+        """The entry of a node; AgentError if there is none."""
+        for entry in (await self.status())["nodes"]:
+            if entry["name"] == name:
+                return entry
+        raise AgentError(f"{name} is unknown")
+
+    async def series(self, name):
+        return await self.ask("series", {"node": name})
+
+    async def why(self, name):
+        return await self.ask("why", {"node": name})
+
+    async def order(self, user, name, order, reason):
+        self._asked_at = float("-inf")
+        return await self.ask("order", {"by": user, "node": name, "order": order, "reason": reason})

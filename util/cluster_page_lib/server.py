@@ -1,0 +1,59 @@
+"""The process: its parts put together, TLS, and the end."""
+import asyncio
+import contextlib
+import socket
+
+import uvicorn
+
+from clusterd_lib.errors import AgentError
+from clusterd_lib.roles import Roles
+
+from . import certificate
+from .accounts import Accounts
+from .cluster import Cluster
+from .sessions import Sessions
+from .web import application
+from .web.access import RoleCache
+from .web.context import Context
+
+CONNECTIONS_MAX = 256
+
+
+def context_of(settings, cluster=None, accounts=None, role_of=None, jobs=None):
+    """Parts that are not given are the real ones."""
+    role_of = role_of or Roles(settings.look, settings.submit, settings.operate).of
+    return Context(settings, cluster or Cluster(), accounts or Accounts(), Sessions(), RoleCache(role_of), jobs)
+
+
+def listener(settings):
+    if settings.listen_fd is not None:
+        return socket.socket(fileno=settings.listen_fd)
+    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        opened.bind((settings.address, settings.port))
+    except OSError as error:
+        raise AgentError(f"{settings.address} port {settings.port}: {error.strerror}") from error
+    opened.listen(128)
+    return opened
+
+
+def configured(settings, context):
+    """The server, ready to serve."""
+    certificate_file, key_file = certificate.ensure(settings)
+    return uvicorn.Server(uvicorn.Config(
+        application.make(context), ssl_certfile=certificate_file, ssl_keyfile=key_file, log_level="warning",
+        server_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX, timeout_keep_alive=10, ws="none",
+        lifespan="off", access_log=False))
+
+
+def main(settings):
+    context = context_of(settings)
+    opened = listener(settings)
+    server = configured(settings, context)
+    mark = certificate.fingerprint(certificate.ensure(settings)[0])
+    print(f"cluster-page: SHA-256 of its certificate {mark}", flush=True)
+    print(f"cluster-page: https://{socket.gethostname()}:{opened.getsockname()[1]}/", flush=True)  # the last line: it listens
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(server.serve(sockets=[opened]))
+    return 0

@@ -1,0 +1,18 @@
+// Says so when the page has lost its connection; everything else is htmx, told by attributes.
+"use strict";
+(function () {
+  const stale = document.getElementById("stale");
+  const lost = function () { stale.hidden = false; };
+  document.addEventListener("htmx:sendError", lost);
+  document.addEventListener("htmx:timeout", lost);
+  document.addEventListener("htmx:responseError", function (event) {
+    if (event.detail.xhr.status >= 500) { lost(); }
+  });
+  document.addEventListener("htmx:beforeOnLoad", function (event) {
+    if (event.detail.xhr.status < 500) { stale.hidden = true; }
+  });
+  document.addEventListener("submit", function (event) {
+    const question = event.target.getAttribute("data-ask");
+    if (question && !window.confirm(question)) { event.preventDefault(); }
+  });
+})();

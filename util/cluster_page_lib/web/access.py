@@ -1,0 +1,85 @@
+"""Which role each page needs: every handler is wrapped here, with the role that it needs.
+
+A handler is awaited with (request, visit); `visit` has the session, the role and, for a POST, the checked form.
+"""
+import dataclasses
+import time
+from typing import Optional
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from clusterd_lib import roles
+from clusterd_lib.errors import AgentError
+
+from ..sessions import Session
+from . import forms
+
+COOKIE = "__Host-cluster"
+ROLE_SECONDS = 5.0
+
+
+@dataclasses.dataclass
+class Visit:
+    session: Optional[Session]
+    role: int = roles.NONE
+    form: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def user(self):
+        return self.session.user if self.session else ""
+
+    @property
+    def may_submit(self):
+        return self.role >= roles.SUBMIT
+
+    @property
+    def may_operate(self):
+        return self.role >= roles.OPERATE
+
+
+class RoleCache:
+    """Roles are looked up again after a few seconds: a user that is taken out of a group loses the role without a logout."""
+
+    def __init__(self, of, clock=time.monotonic):
+        self._of, self._clock, self._known = of, clock, {}
+
+    def of(self, user):
+        now = self._clock()
+        role, at = self._known.get(user, (0, float("-inf")))
+        if now - at > ROLE_SECONDS:
+            role = self._of(user)
+            self._known[user] = (role, now)
+        return role
+
+
+def to_login(request):
+    if request.headers.get("hx-request"):
+        return Response(status_code=204, headers={"hx-redirect": "/login"})
+    return RedirectResponse("/login", 303)
+
+
+def page(path, needed, handler, method="GET"):
+    """A route. `needed` None: before the login."""
+
+    async def serve(request):
+        context = request.app.state.context
+        refreshes_itself = method == "GET" and request.headers.get("hx-request") and "hx-boosted" not in request.headers
+        session = context.sessions.find(request.cookies.get(COOKIE), not refreshes_itself)
+        if session is None and needed is not None:
+            return to_login(request)
+        visit = Visit(session, context.roles.of(session.user) if session else roles.NONE)
+        if needed is not None and visit.role < needed:
+            return context.error(request, visit, 403, f"Your account may not do this: it needs the role "
+                                                      f"'{roles.NAMES[needed]}' and has '{roles.NAMES[visit.role]}'.")
+        try:
+            if method == "POST":
+                visit.form = await forms.read(request, session)
+            return await handler(request, visit)
+        except forms.BadForm as error:
+            return context.error(request, visit, error.status, str(error))
+        except AgentError as error:
+            return context.error(request, visit, 503, str(error))
+
+    serve.needed_role = needed
+    return Route(path, serve, methods=[method])

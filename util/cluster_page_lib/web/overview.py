@@ -1,0 +1,107 @@
+"""The overview: nodes, the picture, links, findings, history; in large clusters a table by pages."""
+import collections
+
+from markupsafe import Markup
+
+from clusterd_lib import roles
+from clusterd_lib.status import matrix, topology
+
+from . import access, parts
+
+CARDS_MAX = 48
+ROWS_A_PAGE = 50
+STATES = ("up", "returned", "suspect", "isolated", "down", "drained")
+
+
+def _state_of(node):
+    return node["order"] if node["order"] and node["state"] in ("up", "returned") else node["state"]
+
+
+def _matrices(status):
+    """(rail, rows of (node, cells)) for each rail; a cell is (kind, words, title)."""
+    names = [node["name"] for node in status["nodes"]]
+    if len(names) > 64:
+        return [], names
+    found = []
+    for rail, links in matrix.of_links(status["links"]).items():
+        rows = [(source, [_cell(source, peer, rail, links.get((source, peer))) for peer in names]) for source in names]
+        found.append((rail, rows))
+    return found, names
+
+
+def _cell(source, peer, rail, link):
+    if source == peer:
+        return "self", "", ""
+    kind = matrix.quality(link)
+    if kind in (matrix.DOWN, matrix.NONE):
+        return kind, {matrix.DOWN: "down", matrix.NONE: "\u2013"}[kind], f"{source} to {peer}, rail {rail}: {kind}"
+    words = matrix.duration(link["rtt_us"] * 1e-6).replace("us", " \u00b5s").replace("ms", " ms")
+    if kind == matrix.LOSSY:
+        words += f" {link['loss'] * 100:.0f} %" if link["loss"] > matrix.LOSS_BAD else f" MTU {link['path_mtu']}"
+    return kind, words, f"{source} to {peer}, rail {rail}: {words}, loss {link['loss'] * 100:.1f} %, MTU {link['path_mtu']}"
+
+
+class Choice:
+    """Which nodes of a large cluster are shown: words in the address, nothing else."""
+
+    def __init__(self, query):
+        self.text = query.get("text", "")[:64]
+        self.state = query.get("state", "") if query.get("state", "") in STATES else ""
+        try:
+            self.number = max(0, int(query.get("page", "0")))
+        except ValueError:
+            self.number = 0
+
+    def of(self, nodes):
+        """(nodes of this page, how many there are in all, number of pages)"""
+        found = [node for node in nodes if self.text.lower() in node["name"].lower() and self.state in ("", _state_of(node))]
+        pages = max(1, -(-len(found) // ROWS_A_PAGE))
+        self.number = min(self.number, pages - 1)
+        return found[self.number * ROWS_A_PAGE:(self.number + 1) * ROWS_A_PAGE], len(found), pages
+
+
+async def _nodes_text(request, visit):
+    context = request.app.state.context
+    status = await context.cluster.status()
+    choice = Choice(request.query_params)
+    shown, count, pages = choice.of(status["nodes"])
+    counts = collections.Counter(_state_of(node) for node in status["nodes"])
+    large = len(status["nodes"]) > CARDS_MAX
+    return context.text("nodes_part.html", visit, nodes=shown, count=count, pages=pages, choice=choice, large=large,
+                        total=len(status["nodes"]), counts=[(state, counts[state]) for state in STATES if counts[state]],
+                        state_of=_state_of)
+
+
+async def _links_text(request, visit):
+    context = request.app.state.context
+    status = await context.cluster.status()
+    matrices, names = _matrices(status)
+    bad = [link for link in status["links"] if matrix.quality(link) in (matrix.DOWN, matrix.LOSSY)][:200]
+    return context.text("links_part.html", visit, matrices=matrices, names=names, bad=bad, many=len(names) > 64,
+                        picture=Markup(topology.draw(status)))  # escapes what it draws
+
+
+async def _events_text(request, visit):
+    context = request.app.state.context
+    status = await context.cluster.status()
+    return context.text("events_part.html", visit, findings=status["findings"], history=status["history"])
+
+
+_PARTS = {"nodes": _nodes_text, "links": _links_text, "events": _events_text}
+
+
+async def show(request, visit):
+    context = request.app.state.context
+    texts = {name: Markup(parts.first(await make(request, visit))) for name, make in _PARTS.items()}
+    status = await context.cluster.status()
+    return context.page("overview.html", visit, seen_from=status["cluster"]["seen_from"], choice=Choice(request.query_params),
+                        states=STATES, large=len(status["nodes"]) > CARDS_MAX, **texts)
+
+
+def _part(name):
+    async def serve(request, visit):
+        return parts.answer(request, await _PARTS[name](request, visit))
+    return access.page(f"/part/{name}", roles.LOOK, serve)
+
+
+ROUTES = [access.page("/", roles.LOOK, show), *(_part(name) for name in _PARTS)]

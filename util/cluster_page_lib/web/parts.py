@@ -1,0 +1,22 @@
+"""Parts of a page that refresh themselves: a part asks again with the mark of what it shows, and gets nothing if that is
+still so. What did not change keeps its place, its focus, and the ear of a screen reader."""
+import hashlib
+
+from starlette.responses import HTMLResponse, Response
+
+
+def mark_of(text):
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def answer(request, text):
+    """204 if the asker shows this text already. The part carries its own mark in place of @MARK@."""
+    mark = mark_of(text)
+    if request.query_params.get("have") == mark:
+        return Response(status_code=204)
+    return HTMLResponse(text.replace("@MARK@", mark))
+
+
+def first(text):
+    """The same, inside of a page."""
+    return text.replace("@MARK@", mark_of(text))
