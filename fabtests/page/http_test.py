@@ -1,4 +1,5 @@
 """The page without a browser: logins, what each role may, what is refused, what a large cluster looks like."""
+import json
 import sys
 import unittest
 
@@ -107,6 +108,27 @@ class Overview(Served):
         answer = lea.get("/part/nodes", **{"hx-request": "true"})
         self.assertEqual(answer.status, 503)
         self.assertIn("no agent is running", answer.text)
+
+
+class Node(Served):
+    def test_a_node_has_its_links_and_its_past(self):
+        lea = self.page.browser("lea")
+        self.assertEqual(lea.get("/node/node2").text.count('<th scope="row">node'), 3)
+        self.assertEqual(json.loads(lea.get("/node/node2/series").text)["devices"], ["eth0 in", "eth0 out"])
+        self.assertIn("&lt;script&gt;", lea.get("/node/node2/why").text)
+        self.assertEqual(lea.get("/node/node9").status, 503)
+
+    def test_only_operators_give_orders_and_in_their_own_name(self):
+        for user in ("lea", "sam"):
+            self.assertEqual(self.page.browser(user).post("/node/node2/order", {"order": "drain"}).status, 403)
+            self.assertNotIn("Isolate</button>", self.page.browser(user).get("/node/node2").text)
+        ole = self.page.browser("ole")
+        self.assertEqual(ole.post("/node/node2/order", {"order": "drain", "reason": "new  disk", "by": "root"}).status, 303)
+        self.assertEqual(self.agent.orders, [{"by": "ole", "node": "node2", "order": "drain", "reason": "new disk"}])
+        for fields in ({"order": "forget"}, {"order": "drain", "reason": "x" * 41}):
+            self.assertEqual(ole.post("/node/node2/order", fields).status, 400)
+        self.assertEqual(ole.post("/node/node9/order", {"order": "drain"}).status, 503)
+        self.assertEqual(len(self.agent.orders), 1)
 
 
 class Large(Served):

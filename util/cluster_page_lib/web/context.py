@@ -17,8 +17,8 @@ class Context:
         self.roles, self.jobs, self.routes = role_cache, jobs, []
         self._templates = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.join(_HERE, "templates")),
                                              autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        self._templates.filters.update(ago=lambda at: matrix.ago(time.time() - at), rate=rate, clock=clock,
-                                       duration=matrix.duration)
+        self._templates.filters.update(ago=lambda at: matrix.ago(time.time() - at), clock=clock,
+                                       duration=duration)
         self._templates.globals["role_names"] = roles.NAMES
 
     def text(self, template, visit, **values):
@@ -33,12 +33,8 @@ class Context:
         return self.page(template, visit, status, text=text)
 
 
-def rate(bytes_a_second):
-    for unit in ("B/s", "KB/s", "MB/s"):
-        if bytes_a_second < 1000:
-            return f"{bytes_a_second:.0f} {unit}"
-        bytes_a_second /= 1000
-    return f"{bytes_a_second:.1f} GB/s"
+def duration(seconds):
+    return matrix.duration(seconds).replace("us", " \u00b5s").replace("ms", " ms")
 
 
 def clock(at):

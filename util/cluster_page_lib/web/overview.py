@@ -7,6 +7,7 @@ from clusterd_lib import roles
 from clusterd_lib.status import matrix, topology
 
 from . import access, parts
+from .context import duration
 
 CARDS_MAX = 48
 ROWS_A_PAGE = 50
@@ -35,7 +36,7 @@ def _cell(source, peer, rail, link):
     kind = matrix.quality(link)
     if kind in (matrix.DOWN, matrix.NONE):
         return kind, {matrix.DOWN: "down", matrix.NONE: "\u2013"}[kind], f"{source} to {peer}, rail {rail}: {kind}"
-    words = matrix.duration(link["rtt_us"] * 1e-6).replace("us", " \u00b5s").replace("ms", " ms")
+    words = duration(link["rtt_us"] * 1e-6)
     if kind == matrix.LOSSY:
         words += f" {link['loss'] * 100:.0f} %" if link["loss"] > matrix.LOSS_BAD else f" MTU {link['path_mtu']}"
     return kind, words, f"{source} to {peer}, rail {rail}: {words}, loss {link['loss'] * 100:.1f} %, MTU {link['path_mtu']}"
