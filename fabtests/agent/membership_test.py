@@ -179,6 +179,33 @@ class Simulated(unittest.TestCase):
         print(f"{nodes} nodes, {seconds} s: {suspected} times suspected, {len(downs(network))} times down")
         self.assertEqual(downs(network), [])
 
+    def test_a_false_suspicion_is_refuted_before_it_can_end_in_a_false_death(self):
+        nodes = 1000 if HOUR else 100
+        worst = 0
+        for seed in range(3):
+            network = self.network(nodes, seed)
+            network.run(2)
+            victim = network.agents[50]
+            news = record(victim.name, 1, wire.SUSPECT, reason="node0001")
+            network.send(0, 1, wire.Message(wire.GOSSIP, 0, "node0001", "node0002", 0, (news,)))
+            started = network.now
+            while network.now < started + suspicion.SECONDS_MAX and any(
+                    agent.membership.members[victim.name].incarnation < 2 for agent in network.agents):
+                network.run(network.now + 0.05)
+            worst = max(worst, network.now - started)
+            self.assertEqual(set(network.states(50)), {"up"})
+        print(f"{nodes} nodes: a suspicion is refuted everywhere after {worst:.2f} s at worst")
+        self.assertLess(worst, suspicion.SECONDS_MIN)
+
+    def test_neighbours_that_die_together_are_found_together(self):
+        worst = 0
+        for seed in range(5):
+            network = self.network(100, seed)
+            network.run(2)
+            worst = max(worst, down_everywhere_after(network, range(40, 45)))
+        print(f"five neighbours of 100 nodes: down everywhere after {worst:.1f} s at worst")
+        self.assertLess(worst, DETECTION_SECONDS)
+
     def test_a_broken_pair_is_no_dead_node(self):
         network = self.network(10, loss=0)
         network.cut = {(0, 1), (1, 0)}

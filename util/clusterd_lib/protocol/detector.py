@@ -4,7 +4,8 @@ Every period this agent probes the node that follows it in the order of names, a
 rounds in which each node comes once. The first finds a dead node within a period, however many nodes there are; the
 second finds what a broken pair would not. A node that does not answer in time is probed through three others; if none
 of them brings an answer by the end of the period it is suspect, and down when its suspicion has run out
-(suspicion.py) unless it refutes.
+(suspicion.py) unless it refutes. A successor that is suspect, or does not answer directly, may be one of several that
+died at once, and no other agent follows them: the one after it is probed in the same period, while this agent is well.
 
 Lifeguard's local health: an agent whose own probes fail although the nodes that it asked for help do not even say that
 they had no answer either is likely slow itself. It then waits longer. A host that was not running for a while says
@@ -26,10 +27,10 @@ DEAD_PROBE_PERIOD = 10.0  # one of the dead is asked now and then, so that two h
 
 
 class _Probe:
-    __slots__ = ("name", "direct_until", "until", "indirect", "nacks", "asked")
+    __slots__ = ("name", "direct_until", "until", "follows", "indirect", "nacks", "asked")
 
-    def __init__(self, name, direct_until, until):
-        self.name, self.direct_until, self.until = name, direct_until, until
+    def __init__(self, name, direct_until, until, follows):
+        self.name, self.direct_until, self.until, self.follows = name, direct_until, until, follows
         self.indirect, self.nacks, self.asked = False, 0, 0
 
 
@@ -88,7 +89,7 @@ class Detector:
                 self._declare(name, wire.DOWN, "no answer to probes", now)
         if now >= self._ring_at:
             self._ring_at = now + PERIOD * (1 + self.health)
-            self._probe(self._successor(), now)
+            self._probe(self._successor(self._membership.name), now, follows=True)
         if now >= self._random_at:
             self._random_at = now + 2 * PERIOD * (1 + self.health)
             self._probe(self._next_of_round(), now)
@@ -103,6 +104,8 @@ class Detector:
         for sequence, probe in list(self._probes.items()):
             if not probe.indirect and now >= probe.direct_until:
                 self._ask_helpers(sequence, probe)
+                if probe.follows and not self.health:
+                    self._probe(self._successor(probe.name), now, follows=True)
             if now >= probe.until:
                 del self._probes[sequence]
                 # Helpers that answer, if only that they have no answer, show that this agent is well.
@@ -125,18 +128,22 @@ class Detector:
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         return self._sequence
 
-    def _probe(self, name, now):
+    def _probe(self, name, now, follows=False):
         if name is None:
             return
         sequence, patience = self._new_sequence(), 1 + self.health
-        self._probes[sequence] = _Probe(name, now + ACK_TIMEOUT * patience, now + PERIOD * patience)
+        self._probes[sequence] = _Probe(name, now + ACK_TIMEOUT * patience, now + PERIOD * patience, follows)
         self._send(self._membership.members[name].address, wire.PING, sequence, name, name)
 
-    def _successor(self):
-        living = self._membership.living()
-        if not living:
-            return None
-        return living[bisect.bisect(living, self._membership.name) % len(living)]
+    def _successor(self, name):
+        """The node after this one that no agent suspects yet."""
+        living, members = self._membership.living(), self._membership.members
+        first = bisect.bisect(living, name)
+        for place in range(first, first + len(living)):
+            found = living[place % len(living)]
+            if members[found].status == wire.ALIVE:
+                return found if found != name else None
+        return None
 
     def _next_of_round(self):
         members = self._membership.members

@@ -6,7 +6,7 @@ shorter with every other node that has found the same on its own.
 import math
 
 SECONDS_MIN = 1.6
-SECONDS_MAX = 3.0
+SECONDS_MAX = 2.4
 CONFIRMATIONS = 3  # of other nodes, that bring the time down to the least
 
 
