@@ -11,6 +11,7 @@ from clusterd_lib.roles import Roles
 from . import certificate
 from .accounts import Accounts
 from .cluster import Cluster
+from .jobs import queues
 from .sessions import Sessions
 from .web import application
 from .web.access import RoleCache
@@ -22,7 +23,8 @@ CONNECTIONS_MAX = 256
 def context_of(settings, cluster=None, accounts=None, role_of=None, jobs=None):
     """Parts that are not given are the real ones."""
     role_of = role_of or Roles(settings.look, settings.submit, settings.operate).of
-    return Context(settings, cluster or Cluster(), accounts or Accounts(), Sessions(), RoleCache(role_of), jobs)
+    cluster = cluster or Cluster()
+    return Context(settings, cluster, accounts or Accounts(), Sessions(), RoleCache(role_of), jobs or queues.choose(settings, cluster))
 
 
 def listener(settings):
@@ -44,7 +46,7 @@ def configured(settings, context):
     return uvicorn.Server(uvicorn.Config(
         application.make(context), ssl_certfile=certificate_file, ssl_keyfile=key_file, log_level="warning",
         server_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX, timeout_keep_alive=10, ws="none",
-        lifespan="off", access_log=False))
+        lifespan="on", access_log=False))
 
 
 def main(settings):

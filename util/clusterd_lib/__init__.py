@@ -6,7 +6,7 @@ daemon        one process: protocol and measuring on an event loop
 transport     UDP sockets, one a rail, and multicast
 query         questions over TCP between agents, signed, and over a local socket
 view          the cluster as one value, for programs
-jobs/         what users run
+remote        commands that users start on other nodes, as themselves
 
 Nothing in the provider needs it. It asks running endpoints through cluster-info and sends little (protocol/traffic.py).
 """

@@ -19,6 +19,7 @@ from .measure.endpoints import Endpoints
 from .operations import Operations
 from .protocol import wire
 from .protocol.agent import Agent
+from .remote import Remote
 from .reports import Reports
 from .survey import Survey
 from .transport import Transport
@@ -45,6 +46,7 @@ class Daemon:
         self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history)
         self.roles = roles.Roles(settings.look, settings.submit, settings.operate)
         self.operations = Operations(self)
+        self.remote = Remote(self)
         self._server = query.Server(self.key, self.operations.answer)
         self._timer, self._due, self._tasks = None, 0.0, []
 

@@ -1,0 +1,102 @@
+"""Jobs: the queue, the form, a job with its output as it comes, cancel. Output is for its user and for operators."""
+import codecs
+from urllib.parse import quote
+
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from clusterd_lib import roles
+from clusterd_lib.errors import AgentError
+
+from ..jobs import job as job_module
+from . import access, forms, parts
+
+SHOWN_MAX = 200
+_EMPTY = {"name": "", "nodes": "2", "ranks": "4", "minutes": "60", "program": "", "arguments": "", "environment": "", "script": ""}
+
+
+def _queue(request):
+    queue = request.app.state.context.jobs
+    if queue is None:
+        raise AgentError("this page runs no jobs (--jobs none)")
+    return queue
+
+
+def _may_read(visit, job):
+    return job.user == visit.user or visit.may_operate
+
+
+async def _found(request, visit, to_read=False):
+    job = await _queue(request).job(request.path_params["job"])
+    if job is None or to_read and not _may_read(visit, job):
+        raise forms.BadForm("there is no such job, or it is not yours", 404)
+    return job
+
+
+async def _list_text(request, visit):
+    jobs = await _queue(request).jobs()
+    return request.app.state.context.text("jobs_part.html", visit, jobs=jobs[:SHOWN_MAX], more=max(0, len(jobs) - SHOWN_MAX))
+
+
+async def show(request, visit):
+    return request.app.state.context.page("jobs.html", visit, title=_queue(request).title,
+                                          part=Markup(parts.first(await _list_text(request, visit))))
+
+
+async def part(request, visit):
+    return parts.answer(request, await _list_text(request, visit))
+
+
+async def form(request, visit):
+    return request.app.state.context.page("submit.html", visit, fields=_EMPTY, trouble="", title=_queue(request).title)
+
+
+async def submit(request, visit):
+    queue = _queue(request)
+    try:
+        number = await queue.submit(visit.user, job_module.read(visit.form))
+    except (job_module.BadRequest, AgentError) as error:
+        fields = {**_EMPTY, **{name: visit.form[name] for name in _EMPTY if name in visit.form}}
+        return request.app.state.context.page("submit.html", visit, 400, fields=fields, trouble=str(error), title=queue.title)
+    return RedirectResponse(f"/jobs/{quote(number, safe='')}", 303)
+
+
+def _job_text(request, visit, job):
+    return request.app.state.context.text("job_part.html", visit, job=job, may_cancel=job.is_open and _may_read(visit, job))
+
+
+async def show_job(request, visit):
+    job = await _found(request, visit)
+    return request.app.state.context.page("job.html", visit, job=job, may_read=_may_read(visit, job),
+                                          part=Markup(parts.first(_job_text(request, visit, job))))
+
+
+async def job_part(request, visit):
+    return parts.answer(request, _job_text(request, visit, await _found(request, visit)))
+
+
+async def output(request, visit):
+    """What has come since `from`, and an element that asks for the rest, as long as there can be more."""
+    job = await _found(request, visit, to_read=True)
+    text = request.query_params.get("from", "0")
+    offset = int(text) if text.isdigit() and len(text) < 16 else 0
+    was_open = job.is_open
+    piece, behind = await _queue(request).output(job, offset)
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    words = decoder.decode(piece, final=not was_open)
+    behind -= len(decoder.getstate()[0])  # the rest of a character comes with the next piece
+    return HTMLResponse(request.app.state.context.text("output_part.html", visit, job=job, words=words, behind=behind,
+                                                       more=was_open or bool(piece)))
+
+
+async def cancel(request, visit):
+    job = await _found(request, visit, to_read=True)
+    if job.is_open:
+        await _queue(request).cancel(job, visit.user)
+    return RedirectResponse(f"/jobs/{quote(job.number, safe='')}", 303)
+
+
+ROUTES = [access.page("/jobs", roles.LOOK, show), access.page("/part/jobs", roles.LOOK, part),
+          access.page("/jobs/new", roles.SUBMIT, form), access.page("/jobs/new", roles.SUBMIT, submit, "POST"),
+          access.page("/jobs/{job}", roles.LOOK, show_job), access.page("/jobs/{job}/part", roles.LOOK, job_part),
+          access.page("/jobs/{job}/output", roles.LOOK, output), access.page("/jobs/{job}/cancel", roles.SUBMIT, cancel, "POST")]

@@ -1,0 +1,58 @@
+"""Commands that users start on other nodes, as themselves: what ssh would do, by the key of the cluster.
+
+A user asks the agent of the own node (the kernel tells the user), which asks the agent of the other node. Both look at
+the role. Only launchers of jobs use it: the command gets no input, its output is dropped, and the answer comes when it
+has begun, so that nothing stays open as long as a job runs.
+"""
+import asyncio
+import tempfile
+
+from . import accounts, roles
+from .errors import AgentError
+
+BEGIN_SECONDS = 0.3
+COMMAND_BYTES_MAX = 100_000
+RUNNING_MAX = 256
+
+
+class Remote:
+    def __init__(self, daemon):
+        self._daemon, self._running = daemon, 0
+        daemon.operations.add("run", self._run)
+        daemon.operations.add("run-on", self._run_on, by_users=True)
+
+    async def _run_on(self, caller, arguments):
+        name, request = str(arguments["node"]), {"user": caller.user, "command": str(arguments["command"])}
+        if name == self._daemon.settings.name:
+            return await self._start(**request)
+        self._need_submit(caller.user)
+        return await self._daemon.ask_node(name, "run", request)
+
+    async def _run(self, _caller, arguments):
+        return await self._start(str(arguments["user"]), str(arguments["command"]))
+
+    def _need_submit(self, user):
+        if self._daemon.roles.of(user) < roles.SUBMIT:
+            raise AgentError(f"{user} may not run jobs: --submit of clusterd says which users may")
+
+    async def _start(self, user, command):
+        self._need_submit(user)
+        account = accounts.find(user)
+        if len(command) > COMMAND_BYTES_MAX or self._running >= RUNNING_MAX:
+            raise AgentError(f"a command of more than {COMMAND_BYTES_MAX} bytes, or {RUNNING_MAX} are running already")
+        with tempfile.TemporaryFile() as errors:
+            process = await asyncio.create_subprocess_exec(
+                "/bin/sh", "-c", command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=errors,
+                **accounts.options(account))
+            self._running += 1
+            ended = asyncio.ensure_future(process.wait())
+            ended.add_done_callback(self._ended)
+            done, _ = await asyncio.wait({ended}, timeout=BEGIN_SECONDS)
+            if done and ended.result() != 0:
+                errors.seek(0)
+                said = errors.read(4096).decode(errors="replace").strip().splitlines()
+                raise AgentError(f"the command ended with status {ended.result()}: {said[-1] if said else 'it said nothing'}")
+        return process.pid
+
+    def _ended(self, _future):
+        self._running -= 1
