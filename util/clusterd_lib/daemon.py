@@ -16,6 +16,7 @@ from .errors import AgentError
 from .history import History
 from .hooks import Hook
 from .measure.endpoints import Endpoints
+from .metrics import scrape
 from .operations import Operations
 from .protocol import wire
 from .protocol.agent import Agent
@@ -41,13 +42,14 @@ class Daemon:
         self.agent = Agent(settings.name, (socket.inet_aton(address), settings.port), int(time.time()) & 0xFFFFFFFF,
                            random.SystemRandom(), self.transport, self._state_changed)
         self.transport.usable = self.survey.monitor.usable
-        self.endpoints = Endpoints(settings.cluster_info)
+        self.endpoints = Endpoints(settings.cluster_info, self.survey.node_at)
         self.reports = Reports(self.ask, self.living)
         self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history)
         self.roles = roles.Roles(settings.look, settings.submit, settings.operate)
         self.operations = Operations(self)
         self.remote = Remote(self)
-        self._server = query.Server(self.key, self.operations.answer)
+        metrics = scrape.Metrics(self, self.operations.refresh_endpoints, self.operations.is_member)
+        self._server = query.Server(self.key, self.operations.answer, metrics)
         self._timer, self._due, self._tasks = None, 0.0, []
 
     def living(self):

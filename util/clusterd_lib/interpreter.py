@@ -8,7 +8,7 @@ from cluster_lib import build
 from .errors import AgentError
 
 SYSTEM = "/usr/bin/python3"
-NEEDED = ("psutil",)
+NEEDED = ("psutil", "prometheus_client")
 
 
 def missing(needed=NEEDED):

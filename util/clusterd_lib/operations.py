@@ -37,13 +37,13 @@ class Operations:
             table = self._by_users
         else:
             table = self._by_agents
-            if not caller.trusted and (operation not in ("card", "report", "series") or not self._is_member(caller.address)):
+            if not caller.trusted and (operation not in ("card", "report", "series") or not self.is_member(caller.address)):
                 raise AgentError("without a key of the cluster this is not answered: --key-file")
         if operation not in table:
             raise AgentError(f"'{operation}' is unknown here")
         return await table[operation](caller, arguments)
 
-    def _is_member(self, address):
+    def is_member(self, address):
         cards = self._daemon.survey.cards.values()
         return any(address == known for _, known in self._daemon.living()) or any(
             address == rail["address"] for card in cards for rail in card["rails"])

@@ -43,10 +43,10 @@ def _signature(key, role, ours, theirs, data):
 
 
 class Server:
-    """`answer(caller, operation, arguments)` is awaited for each request; `caller` is a Caller."""
+    """`answer(caller, operation, arguments)` is awaited for each request; `caller` is a Caller. `metrics` serves HTTP."""
 
-    def __init__(self, key, answer):
-        self._key, self._answer = key, answer
+    def __init__(self, key, answer, metrics=None):
+        self._key, self._answer, self._metrics = key, answer, metrics
         self._servers, self._open = [], 0
 
     async def listen(self, address, port):
@@ -59,6 +59,9 @@ class Server:
         except OSError as error:
             raise AgentError("another agent is running on this node") from error
         self._servers.append(await asyncio.start_unix_server(self._local, sock=opened))
+
+    def ports(self):
+        return [opened.getsockname()[1] for server in self._servers for opened in server.sockets]
 
     def close(self):
         for server in self._servers:
@@ -81,7 +84,7 @@ class Server:
         self._open += 1
         try:
             await serve(reader, writer)
-        except (OSError, EOFError, AgentError, asyncio.TimeoutError):
+        except (OSError, EOFError, AgentError, asyncio.TimeoutError, asyncio.LimitOverrunError):
             pass  # the caller is gone, or is none of ours
         finally:
             self._open -= 1
@@ -91,18 +94,22 @@ class Server:
         await self._guarded(self._serve_remote, reader, writer)
 
     async def _serve_remote(self, reader, writer):
+        first = await asyncio.wait_for(reader.readexactly(len(_VERSION)), SECONDS_MAX)
+        address = writer.get_extra_info("peername")[0]
+        if first == b"GET " and self._metrics:
+            await asyncio.wait_for(self._metrics.serve(address, first, reader, writer), SECONDS_MAX)
+            return
         mine = os.urandom(_CHALLENGE)
         writer.write(_VERSION + mine)
-        hello = await asyncio.wait_for(reader.readexactly(len(_VERSION) + _CHALLENGE), SECONDS_MAX)
-        if hello[:4] != _VERSION:
+        if first != _VERSION:
             raise AgentError("another version")
-        theirs = hello[4:]
+        theirs = await asyncio.wait_for(reader.readexactly(_CHALLENGE), SECONDS_MAX)
         data = await asyncio.wait_for(_read_frame(reader, REQUEST_BYTES_MAX), SECONDS_MAX)
         if self._key:
             data, said = data[:-_SIGNATURE], data[-_SIGNATURE:]
             if not hmac.compare_digest(said, _signature(self._key, b"Q", mine, theirs, data)):
                 raise AgentError("wrong signature")
-        caller = Caller(address=writer.get_extra_info("peername")[0], trusted=bool(self._key), reader=reader, writer=writer)
+        caller = Caller(address=address, trusted=bool(self._key), reader=reader, writer=writer)
         answer = await self._reply(caller, data)
         writer.write(_frame(answer + _signature(self._key, b"A", mine, theirs, answer)))
         await writer.drain()

@@ -62,6 +62,8 @@ def _parser():
         help="key of the cluster, readable by root only (default: $FI_CLUSTER_KEY_FILE; without one nothing is signed)")
     add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")
     add_roles(add)
+    add("--metrics", metavar="LIST", type=words_of, default=[],
+        help="networks that may read the metrics for Prometheus, besides the nodes (default: none)")
     add("--cluster-info", metavar="FILE", default="", help=argparse.SUPPRESS)
     return parser
 
@@ -85,5 +87,10 @@ def read(arguments):
             raise AgentError(f"--group {settings.group}: no multicast address (224.0.0.0 to 239.255.255.255)")
     except ipaddress.AddressValueError as error:
         raise AgentError(f"--group {settings.group}: no IPv4 address") from error
+    for text in settings.metrics:
+        try:
+            ipaddress.ip_network(text)
+        except ValueError as error:
+            raise AgentError(f"--metrics {text}: no network such as 10.1.0.0/16") from error
     settings.peers = [_resolved(name) for name in settings.peers]
     return settings

@@ -81,6 +81,11 @@ class Survey:
         self.cards.pop(name, None)
         self.monitor.set_peer(name, [], time.monotonic())
 
+    def node_at(self, address):
+        """The node that has this address; empty if none is known."""
+        return next((card["name"] for card in (self.card(), *self.cards.values())
+                     if any(rail["address"] == address for rail in card["rails"])), "")
+
     def links(self):
         return [link.describe() for link in self.monitor.links.values()]
 

@@ -11,7 +11,7 @@ from . import namespaces, processes, state
 from .errors import VclusterError
 
 _SYSTEM_PYTHON = "/usr/bin/python3"
-_MODULES = "psutil"
+_MODULES = "psutil, prometheus_client"
 _READY_SECONDS = 30
 _UTIL = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 

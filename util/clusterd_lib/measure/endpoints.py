@@ -6,16 +6,20 @@ looks at is not disturbed. `--why` is used if the installed cluster-info offers 
 import asyncio
 import json
 import shutil
+import time
+
+from .traffic import Traffic, job_of
 
 SECONDS_MAX = 10
 BYTES_MAX = 4 << 20
 
 
 class Endpoints:
-    def __init__(self, program):
+    def __init__(self, program, node_of):
         self._program = program if program and shutil.which(program) else shutil.which("cluster-info")
         self._offers_why = None
         self.latest = {"processes": []}
+        self.traffic = Traffic(job_of, node_of)
 
     @property
     def offers_why(self):
@@ -38,9 +42,15 @@ class Endpoints:
             self.latest = {"processes": [], "trouble": "cluster-info is not installed"}
             return
         try:
-            self.latest = json.loads(await self._run("--all", "--json"))
+            latest = json.loads(await self._run("--all", "--json"))
         except (json.JSONDecodeError, OSError) as error:
             self.latest = {"processes": [], "trouble": f"cluster-info: {error}"}
+            return
+        for process in latest["processes"]:
+            for endpoint in process["endpoints"]:  # what is set, not what could be
+                endpoint["options"] = [option for option in endpoint.get("options", []) if option["from"] != "default"]
+        self.traffic.look(latest["processes"], time.monotonic())
+        self.latest = latest
 
     async def why(self):
         """In words, why operations of this node's processes wait."""
