@@ -29,6 +29,9 @@ class Library:
     variables: dict  # path -> environment
     windows: dict = dataclasses.field(default_factory=dict)  # path -> Open MPI's parameter osc
     lacks: dict = dataclasses.field(default_factory=dict)  # path -> tests of mpi_check that it fails by itself
+    # With its own shared memory inside a node: environment, and Open MPI's parameter osc.
+    own_memory: dict = dataclasses.field(default_factory=dict)
+    own_windows: str = ""
 
     def prefix(self, cache):
         return pypi_wheels.install(self.wheel, cache) if self.wheel else None
@@ -49,23 +52,25 @@ def _open_mpi(wheel, include):
         "memory": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader" if not wheel else "self,sm"]}, {
             "cluster": {"FI_PROVIDER": "cluster"}}, {
                 "cluster": "rdma" if wheel else "pt2pt", "tcp": "" if wheel else "pt2pt",
-                "memory": "" if wheel else "pt2pt"}, {"cluster": ours, "tcp": own, "memory": own})
+                "memory": "" if wheel else "pt2pt"}, {"cluster": ours, "tcp": own, "memory": own},
+        own_windows="rdma,sm" if wheel else "pt2pt,sm")
 
 
-def _mpich_like(wheel, common, lacks=()):
+def _mpich_like(wheel, common, own_memory, lacks=()):
     # NOLOCAL: through libfabric inside a node, too.
     return Library(wheel, "mpich", {}, {
         "cluster": {**common, "FI_PROVIDER": "cluster"}, "tcp": {**common, "FI_PROVIDER": "tcp"}}, {},
-        {"cluster": lacks, "tcp": lacks})
+        {"cluster": lacks, "tcp": lacks}, own_memory)
 
 
 LIBRARIES = {
     "openmpi4": _open_mpi("", "mtl_ofi_provider_include"),
     "openmpi5": _open_mpi("openmpi", "opal_common_ofi_provider_include"),
     # This MPICH contains UCX as well and prefers it.
-    "mpich": _mpich_like("mpich", {"MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"}),
+    "mpich": _mpich_like("mpich", {"MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"},
+                         {"MPIR_CVAR_NOLOCAL": "0"}),
     # Without its own shared memory it writes to windows that share memory by a key which it never registered.
-    "intel": _mpich_like("impi", {"I_MPI_FABRICS": "ofi"}, ("shared_by_a_node",)),
+    "intel": _mpich_like("impi", {"I_MPI_FABRICS": "ofi"}, {"I_MPI_FABRICS": "shm:ofi"}, ("shared_by_a_node",)),
 }
 
 

@@ -33,6 +33,7 @@ def parser():
     options.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
     options.add_argument("--slots", type=int, default=0, help="ranks that fit a node (default: as many as there are)")
     options.add_argument("--path", choices=("cluster", "tcp", "memory"), default="cluster", help="(default: %(default)s)")
+    options.add_argument("--own-memory", action="store_true", help="inside a node the library shares memory itself")
     options.add_argument("--provider", default="", help="directory of libcluster-fi.so")
     options.add_argument("--link", default="", help="packet, udp, or mixed: packet on the first node, udp elsewhere")
     options.add_argument("--rails", type=int, default=1, help="Ethernet interfaces per node (default: %(default)s)")
@@ -57,6 +58,8 @@ def environment(options):
         values.update({"FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_LOG_LEVEL": "info"})
         if options.link:
             values["FI_CLUSTER_LINK"] = options.link
+    if options.own_memory:
+        values.update(LIBRARIES[options.mpi].own_memory)
     values.update(word.split("=", 1) for word in options.set)
     return values
 
@@ -76,7 +79,7 @@ def command(options):
         words += ["--slots", str(options.slots)]
     words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
     if library.words:
-        windows = library.windows.get(options.path)
+        windows = library.own_windows if options.own_memory else library.windows.get(options.path)
         default = [f"osc={windows}"] if windows and not any(word.startswith("osc=") for word in options.mca) else []
         for setting in ["mpi_yield_when_idle=1", *default, *options.mca]:
             words += ["--mca", *setting.split("=", 1)]
@@ -122,11 +125,13 @@ def launch(options, cluster):
 def missing(options, output, sums):
     """What the counters do not prove; nothing if they prove that the bytes went through the provider."""
     found = []
+    if options.own_memory and options.nodes == 1:
+        return found
     if sums["endpoints"] < options.ranks:
         found.append(f"{sums['endpoints']} endpoints logged their counters, there were {options.ranks} ranks")
     if options.nodes > 1 and not sums.get("frames_sent"):
         found.append("no frame was sent")
-    if options.ranks > options.nodes and not sums.get("shm_sent"):
+    if options.ranks > options.nodes and not options.own_memory and not sums.get("shm_sent"):
         found.append("nothing went through shared memory")
     compared = sum(map(int, re.findall(r"(\d+) bytes compared", output)))
     if sums.get("bytes_sent", 0) < compared * _LEAST_SHARE:
