@@ -38,6 +38,15 @@ class Rank:
         self.handles, self.pending, self.died_at = {}, {}, None
         self.life += 1
 
+    def know(self, ranks):
+        """Remote accesses are only taken from peers in the address vector; an address stays the same for all lives."""
+        self.handles = {each.number: self.process.peer(each.process.name) for each in ranks if each is not self}
+
+    def free_place(self):
+        """Of its own in the regions of all: no put under way writes there."""
+        taken = {int(order.split()[-1]) for _, _, _, order in self.pending.values() if order.startswith("put")}
+        return next(place for place in range(self.number * OPERATIONS_MAX, (self.number + 1) * OPERATIONS_MAX) if place not in taken)
+
     @property
     def alive(self):
         return self.died_at is None
@@ -53,22 +62,25 @@ class Chaos:
         self.ranks = [Rank(number, self.cluster, options.nodes) for number in range(options.ranks)]
         self.nodes, self.serial, self.cut = options.nodes, 0, None
         self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut"), 0)
-        self.latest = 0.0
+        self.began, self.story = time.monotonic(), []
         for rank in self.ranks:
             rank.start()
+        for rank in self.ranks:
+            rank.know(self.ranks)
 
-    def handle(self, rank, other):
-        if other.number not in rank.handles:
-            rank.handles[other.number] = rank.process.peer(other.process.name)
-        return rank.handles[other.number]
+    def start(self, rank):
+        self.tell(f"start {rank.number}")
+        rank.start()
+        rank.know(self.ranks)
 
     def operate(self, rank):
         other = self.random.choice([each for each in self.ranks if each is not rank])
-        handle = self.handle(rank, other)
+        handle = rank.handles[other.number]
         self.serial += 1
         name, size = f"o{self.serial}", self.random.choice((8, 64, 700, 5000, 60000, BIGGEST))
         seed = self.serial << 32 | rank.number << 8
-        order = self.random.choice((f"say {name} {size} {handle} {seed}", f"put {name} {size} {handle} {seed}", f"add {name} {handle}"))
+        order = self.random.choice((f"say {name} {size} {handle} {seed}", f"put {name} {size} {handle} {seed} {rank.free_place()}",
+                                    f"add {name} {handle}"))
         rank.process.do(order)
         rank.pending[name] = (other, other.life if other.alive else 0, time.monotonic(), order)
         self.counts["operations"] += 1
@@ -97,24 +109,31 @@ class Chaos:
         """An earlier life of the other has ended while this one lived: its loss may be all that this one knows."""
         return other.life > 1 and bool(rank.process.losses)
 
+    def tell(self, what):
+        self.story.append(f"{time.monotonic() - self.began:.2f} {what}")
+
     def kill(self, rank):
+        self.tell(f"kill {rank.number}")
         rank.died_at = rank.process.kill()
         rank.stopped_until = None
         rank.process.close()
         self.counts["killed"] += 1
 
     def stop(self, rank):
+        self.tell(f"stop {rank.number}")
         rank.process.signal(signal.SIGSTOP)
         now = time.monotonic()
         rank.stopped_until = now + self.random.uniform(0.1, STOP_MAX)
         self.counts["stopped"] += 1
 
     def go_on(self, rank):
+        self.tell(f"go on {rank.number}")
         rank.process.signal(signal.SIGCONT)
         rank.away.append((0, time.monotonic()))
         rank.stopped_until = None
 
     def set_rail(self, node, up):
+        self.tell(f"rail of node {node} {'up' if up else 'down'}")
         self.cluster.run(node, "ip", "link", "set", "eth1", "up" if up else "down")
 
     def harm(self):
@@ -124,10 +143,11 @@ class Chaos:
         if what == "kill" and rank.alive and sum(each.alive for each in self.ranks) > 3:
             self.kill(rank)
         elif what == "start" and not rank.alive:
-            rank.start()
+            self.start(rank)
         elif what == "stop" and running:
             self.stop(rank)
         elif what == "fork" and running:
+            self.tell(f"fork {rank.number}")
             rank.process.fork(self.random.choice(("live", "close", "exec", "use")))
             self.counts["forked"] += 1
         elif what == "cut" and not self.cut:
@@ -144,7 +164,7 @@ class Chaos:
             if rank.stopped_until and (everything or now >= rank.stopped_until):
                 self.go_on(rank)
             if everything and not rank.alive:
-                rank.start()
+                self.start(rank)
 
     def run(self, seconds):
         end, next_harm = time.monotonic() + seconds, 0.0
@@ -197,7 +217,8 @@ def main():
     try:
         chaos.run(options.minutes * 60)
     except RuntimeError as failure:
-        print(f"chaos: seed {options.seed}: {failure}")
+        chaos.tell("failed")
+        print(f"chaos: seed {options.seed}: {failure}\n  " + "\n  ".join(chaos.story[-30:]))
         sys.exit(1)
     finally:
         chaos.close()

@@ -6,7 +6,7 @@
 //   keep N SIZE               that many receives from any sender stay posted, for checked messages of at most SIZE bytes; each
 //                             that comes is reported: "got <seed> <size>"
 //   say <id> SIZE <handle> SEED      sends a checked message: all its bytes follow from the seed
-//   put <id> SIZE <handle> SEED      writes such bytes to place SEED / 2^32 of the peer's region, reads them back and compares
+//   put <id> SIZE <handle> SEED PLACE   writes such bytes to that place of the peer's region, reads them back and compares
 //   add <id> <handle>         adds one to a word of the peer's region; "sum" tells this side's: "sum <value>"
 //   fork live|close|exec|use  a child that lives on, closes what it inherited and ends, executes a
 //                             program, or uses what it inherited; answered "child <pid>"; the child says "used <error>"
@@ -39,9 +39,9 @@
 
 namespace {
 
-constexpr std::size_t kRegionBytes = 8 << 20;
+constexpr std::size_t kRegionBytes = 10 << 20;
 constexpr std::uint64_t kKey = 1;
-constexpr std::size_t kPlaceBytes = 128 * 1024, kPlaces = 48;  // of puts, behind the word of sums
+constexpr std::size_t kPlaceBytes = 96 * 1024;  // of puts, behind the word of sums
 constexpr unsigned kChildSeconds = 60;  // the driver ends it sooner
 
 void must(long status, const char* what) {
@@ -171,11 +171,11 @@ class LifePeer {
     post_patiently(message, [&] { return fi_send(endpoint_, message.bytes.data(), size, nullptr, peer, &message.context); });
   }
 
-  void put(const std::string& id, std::size_t size, fi_addr_t peer, std::uint64_t seed) {
+  void put(const std::string& id, std::size_t size, fi_addr_t peer, std::uint64_t seed, std::size_t place) {
     Operation& put = add(id, Operation::Kind::put, size);
     put.seed = seed;
     put.peer = peer;
-    put.offset = kPlaceBytes * (1 + (seed >> 32) % kPlaces);
+    put.offset = kPlaceBytes * (1 + place);
     put.fill();
     post_patiently(put, [&] {
       return fi_write(endpoint_, put.bytes.data(), size, nullptr, peer, put.offset, kKey, &put.context);
@@ -332,8 +332,9 @@ bool obey(LifePeer& peer, const std::string& line) {
     peer.keep(count, size);
   } else if (order == "say" || order == "put") {
     std::uint64_t seed = 0;
-    words >> id >> size >> to >> seed;
-    order == "say" ? peer.send_checked(id, size, to, seed) : peer.put(id, size, to, seed);
+    std::size_t place = 0;
+    words >> id >> size >> to >> seed >> place;
+    order == "say" ? peer.send_checked(id, size, to, seed) : peer.put(id, size, to, seed, place);
   } else if (order == "add") {
     words >> id >> to;
     peer.add_one(id, to);

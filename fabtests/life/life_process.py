@@ -19,7 +19,7 @@ SECONDS_MAX = 60  # for what must happen, on a machine that does much else
 class Life:
     """Of this run: the program and the directory of the plugin."""
 
-    program = plugin = None
+    program = plugin = build = None
 
 
 class Process:
@@ -140,6 +140,8 @@ class Process:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
         self._log.close()
 
 

@@ -1,0 +1,194 @@
+"""The first warning of a fault names its cause and what to do, says it once, and is the one that the manual explains.
+
+    warnings_test.py --build BUILD --program life_peer [test...]
+
+Each test makes one fault over virtual nodes. The first line that the provider writes at FI_LOG_LEVEL=warn has to begin as
+a heading of the section TROUBLESHOOTING of man/fi_cluster.7 does, which has the same words with other names and numbers.
+"""
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from life_process import Life, Process, acquaint, exchange, virtual_nodes
+
+MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man", "fi_cluster.7")
+WARNING = re.compile(r":cluster:[^<]*<warn> ?(?:cluster\(\)[^<]*<warn> )?(.*)")
+NAMES = re.compile(r"\[[0-9a-f:]+\]:\d+|\d+\.\d+\.\d+\.\d+(?::\d+)?|eth\d+|/\S+|\b\d+\b")
+
+
+def headings():
+    """Regular expressions of the manual's lines: names and numbers differ, and so does what stands for dots."""
+    with open(MANUAL, encoding="utf-8") as manual:
+        section = manual.read().split(".SH TROUBLESHOOTING", 1)[1].split("\n.SH ", 1)[0]
+    found = []
+    for line in re.findall(r'^\.(?:I|IR "?)(.*)$', section, re.MULTILINE):
+        text = line.strip().strip('"').replace("\\-", "-").removesuffix('" :')
+        parts = [NAMES.sub(r"\\S+", re.sub(r"([()\[\]?+*^$|])", r"\\\1", part)) for part in text.split("...")]
+        found.append(re.compile(".*".join(parts).replace(".", "\\.").replace("\\.*", ".*")))
+    return found
+
+
+def warnings(log):
+    return [match.group(1).strip() for match in map(WARNING.search, log.splitlines()) if match]
+
+
+class Warnings(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = virtual_nodes.make(2, "--rails", "2", suffix="-warnings")
+        cls.addClassCleanup(cls.cluster.down)
+        cls.manual = headings()
+
+    def start(self, node=1, before=(), port=None, **settings):
+        settings.setdefault("FI_CLUSTER_RAILS", "none")
+        process = Process([*self.cluster.command(node), *before], port, FI_LOG_LEVEL="warn", **settings)
+        self.addCleanup(process.close)
+        return process
+
+    def refused(self, node=1, before=(), **settings):
+        """What a process says that gets no endpoint."""
+        environment = {**os.environ, **virtual_nodes.of_provider(Life.plugin, FI_LOG_LEVEL="warn", **settings)}
+        done = subprocess.run([*self.cluster.command(node), *before, Life.program], env=environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        return done.stderr
+
+    def says(self, log, *words):
+        """The first warning has these words and is one of the manual's; it comes once."""
+        said = warnings(log)
+        self.assertTrue(said, f"no warning: {log}")
+        for word in words:
+            self.assertIn(word, said[0])
+        self.assertTrue(any(heading.match(said[0]) for heading in self.manual), f"not in the manual: {said[0]}")
+        self.assertEqual(said.count(said[0]), 1, said)
+
+    def says_soon(self, process, *words):
+        # The log is no event of the process: it is looked at again and again.
+        self.assertTrue(any(process.until(lambda: warnings(process.log()), 0.05) for _ in range(1000)), "no warning")
+        self.says(process.log(), *words)
+
+    def test_01_option(self):
+        self.says(self.refused(FI_CLUSTER_PEER_TIMEOUT="7"), "FI_CLUSTER_PEER_TIMEOUT=7", "allowed: 100 to 3600000 ms")
+
+    def test_02_interface(self):
+        self.says(self.refused(FI_CLUSTER_IFACE="eth7"), "FI_CLUSTER_IFACE=eth7")
+
+    def test_03_no_interface_at_all(self):
+        self.says(self.refused(before=("unshare", "--net")), "no network interface is up")
+
+    def test_04_raw_sockets(self):
+        before = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
+        self.says(self.refused(before=before, FI_CLUSTER_LINK="packet"), "CAP_NET_RAW", "FI_CLUSTER_LINK=udp")
+
+    def test_05_port_in_use(self):
+        self.start(port=20021)
+        with self.assertRaises(RuntimeError) as failure:
+            self.start(port=20021)
+        self.says(str(failure.exception), "Address already in use")
+
+    def test_06_rail(self):
+        self.says(self.start(FI_CLUSTER_RAILS="eth7").log(), "FI_CLUSTER_RAILS names eth7")
+
+    def test_07_key_file_missing(self):
+        self.says(self.refused(FI_CLUSTER_KEY_FILE="/nowhere/key"), "/nowhere/key", "openssl rand -hex 32")
+
+    def test_08_key_file_of_others(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write("00" * 32)
+            file.flush()
+            os.chmod(file.name, 0o644)
+            self.says(self.refused(FI_CLUSTER_KEY_FILE=file.name), "chmod 600")
+
+    def test_09_key_demanded(self):
+        self.says(self.refused(FI_CLUSTER_SECURITY="encrypt"), "FI_CLUSTER_SECURITY=encrypt", "FI_CLUSTER_KEY_FILE")
+
+    def test_11_no_threads(self):
+        before = ("setpriv", "--reuid", "54321", "--clear-groups", "prlimit", "--nproc=1:1")
+        self.says(self.refused(before=before), "thread")
+
+    def test_12_other_user(self):
+        one = self.start()
+        other = self.start(before=("setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"))
+        one.post("any", 8, 0)
+        operation = other.post("send", 8, other.peer(one.name))
+        self.assertEqual(other.end(operation)[0], 0, "by the network")
+
+    def test_13_local_death(self):
+        one, other = self.start(), self.start()
+        acquaint(one, other)
+        other.kill()
+        self.says_soon(one, "peer's process has ended")
+
+    def test_14_remote_death(self):
+        one, other = self.start(), self.start(2)
+        handle, _ = acquaint(one, other)
+        one.post("recv", 8, handle)
+        other.kill()
+        self.says_soon(one, "is lost")
+
+    def test_15_node_gone(self):
+        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="300"), self.start(2)
+        handle, _ = acquaint(one, other)
+        self.cluster.run(2, "ip", "link", "set", "eth0", "down")
+        self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth0", "up")
+        self.assertIn("peer unreachable", one.end(one.post("send", 8, handle))[2])
+        self.says(one.log(), "peer unreachable")
+
+    def test_16_closed_too_early(self):
+        one, other = self.start(), self.start()
+        handle, _ = acquaint(one, other)
+        one.post("send", 4 << 20, handle)
+        other.do("quit")
+        self.says_soon(one, "has closed before operations with it were complete")
+
+    def test_17_rail_cut(self):
+        one, other = (self.start(node, FI_CLUSTER_RAILS="auto") for node in (1, 2))
+        handle, back = acquaint(one, other)
+        for _ in range(30):
+            exchange(one, other, handle, 100_000)
+        self.cluster.run(2, "ip", "link", "set", "eth1", "down")
+        self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth1", "up")
+        while not warnings(one.log()) and not warnings(other.log()):
+            exchange(one, other, handle, 100_000)
+            exchange(other, one, back, 100_000)
+        self.says(one.log() if warnings(one.log()) else other.log(), "rail eth1", "does not answer")
+
+    def test_18_mtu(self):
+        self.cluster.run(2, "ip", "link", "set", "eth0", "mtu", "1300")
+        self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth0", "mtu", "1500")
+        one, other = self.start(), self.start(2)
+        acquaint(one, other)
+        self.says(one.log(), "has MTU", "ip link set mtu")
+
+    def test_19_one_side_has_a_key(self):
+        key = "ab" * 32
+        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="1000"), self.start(2, FI_CLUSTER_KEY=key)
+        other.post("send", 8, other.peer(one.name))
+        self.says_soon(other, "FI_CLUSTER_KEY_FILE")
+
+    def test_20_stuck(self):
+        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="300", FI_CLUSTER_STUCK_TIMEOUT="700"), self.start(2)
+        handle, _ = acquaint(one, other)
+        other.signal(signal.SIGSTOP)
+        one.post("send", 8, handle)
+        self.says_soon(one, "its endpoint does not answer")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("only", nargs="*")
+    options = parser.parse_args()
+    Life.program, Life.build = os.path.abspath(options.program), os.path.abspath(options.build)
+    Life.plugin = os.path.join(Life.build, "prov", "cluster")
+    virtual_nodes.require("setpriv", "prlimit", "unshare")
+    unittest.main(argv=sys.argv[:1] + options.only)
+
+
+if __name__ == "__main__":
+    main()
