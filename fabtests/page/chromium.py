@@ -1,15 +1,20 @@
 """Debian's Chromium, driven by its own driver through Selenium, and what tests of the page look for in it."""
+import contextlib
 import os
 import shutil
 import tempfile
 import time
 
+from PIL import Image
 from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
+HEIGHT_MAX, COLOURS = 2400, 48
 WIDTHS = {"wide": (1360, 900), "tablet": (820, 1100), "phone": (390, 844)}
 
 
@@ -56,7 +61,7 @@ class Chromium:
         """Presses the button and waits for the page that follows."""
         button = self.one(selector)
         button.click()
-        self.until(30, lambda: self._is_gone(button))
+        self.until(30, lambda: self._is_gone(button), f"a page after {selector}")
 
     @staticmethod
     def _is_gone(element):
@@ -90,18 +95,55 @@ class Chromium:
         names = self.driver.execute_script("return performance.getEntriesByType('resource').map(e => e.name);")
         return [name for name in names if not name.startswith(self.address)]
 
-    def picture(self, directory, name, width, whole=True):
-        """A screenshot at one of WIDTHS."""
-        self.driver.set_window_size(*WIDTHS[width])
+    def submit_without_leaving(self, selector):
+        self.one(selector).click()
+
+    def forge(self, path, fields):
+        """A page of another host sends a form to ours, and the browser follows."""
+        inputs = "".join(f"<input name='{name}' value='{value}'>" for name, value in fields.items())
+        self.driver.get(f"data:text/html,<form method=post action='{self.address.rstrip('/')}{path}'>{inputs}<button>x</button></form>")
+        self.submit("button")
+
+    def press_tab(self):
+        ActionChains(self.driver).send_keys(Keys.TAB).perform()
+
+    def focused(self):
+        return self.driver.execute_script("return document.activeElement.innerText;")
+
+    def without_words(self):
+        """Elements to which a screen reader has nothing to say, and headings that are not one tree."""
+        return self.driver.execute_script("""
+            const bad = [];
+            if (document.querySelectorAll("h1").length !== 1) { bad.push("h1"); }
+            if (!document.documentElement.lang || !document.title || !document.querySelector("main")) { bad.push("frame"); }
+            document.querySelectorAll("input:not([type=hidden]), select, textarea").forEach(e => {
+              if (!e.labels.length && !e.getAttribute("aria-label")) { bad.push(e.outerHTML); } });
+            document.querySelectorAll("a, button").forEach(e => { if (!e.innerText.trim()) { bad.push(e.outerHTML); } });
+            document.querySelectorAll("th:not(.u-legend th)").forEach(e => { if (!e.scope) { bad.push(e.outerHTML); } });
+            document.querySelectorAll("[aria-labelledby]").forEach(e => {
+              if (!document.getElementById(e.getAttribute("aria-labelledby"))) { bad.push(e.outerHTML.slice(0, 80)); } });
+            const ids = Array.from(document.querySelectorAll("[id]")).map(e => e.id);
+            ids.forEach((id, at) => { if (ids.indexOf(id) !== at) { bad.push("twice: " + id); } });
+            return bad;""")
+
+    @contextlib.contextmanager
+    def at(self, width):
+        """As wide as one of WIDTHS, for a while."""
         metrics = {"width": WIDTHS[width][0], "height": WIDTHS[width][1], "deviceScaleFactor": 1, "mobile": width == "phone"}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        if whole:
-            metrics["height"] = max(WIDTHS[width][1], min(2400, self.driver.execute_script("return document.documentElement.scrollHeight;")))
-            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        path = os.path.join(directory, f"{name}_{width}.png")
-        self.driver.save_screenshot(path)
+        yield metrics
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-        return path
+
+    def picture(self, directory, name, width):
+        """A screenshot of the whole page at one of WIDTHS, in few colours."""
+        path = os.path.join(directory, f"{name}_{width}.png")
+        with self.at(width) as metrics:
+            height = self.driver.execute_script("return document.documentElement.scrollHeight;")
+            metrics["height"] = max(metrics["height"], min(HEIGHT_MAX, height))
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            self.driver.save_screenshot(path)
+        with Image.open(path) as image:
+            image.convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
 
     def overflows(self):
         """Whether the page as a whole scrolls sideways."""

@@ -18,9 +18,9 @@ from clusterd_lib.errors import AgentError  # noqa: E402
 ROLES = {"eve": roles.NONE, "lea": roles.LOOK, "sam": roles.SUBMIT, "ole": roles.OPERATE}
 
 
-def with_packages():
+def with_packages(*needed):
     """Goes on as Debian's python3 if only that has the packages; returns whether they are there."""
-    needed = ("starlette", "uvicorn", "jinja2")
+    needed = needed or ("starlette", "uvicorn", "jinja2")
     with contextlib.suppress(AgentError):
         interpreter.with_packages(install=False, needed=needed)
     return not interpreter.missing(needed)
@@ -44,6 +44,7 @@ class Agent:
         if self.down:
             raise AgentError("no agent is running on this node")
         if operation == "status":
+            # A value of its own each time, as an answer is.
             return {"cluster": {"seen_from": "node1", "nodes": len(self.nodes)}, "nodes": self.nodes, "links": self.links,
                     "findings": [], "endpoints": [], "history": self.history}
         if operation == "order":

@@ -5,7 +5,7 @@ import time
 from clusterd_lib import query
 from clusterd_lib.errors import AgentError
 
-FRESH_SECONDS = 0.5
+FRESH_SECONDS = 0.3
 HISTORY = 40
 
 

@@ -12,6 +12,7 @@
     agents     clusterd in every node
     accounts   accounts of the nodes alone, to log in to the page
     page       cluster-page in the first node
+    slurm      slurmctld, slurmd, munged
     faults     fault injection: programs at the ports of the switch, and their counts
     bpf        the maps of these programs
     native_build  the parts in C and C++, built at their first use

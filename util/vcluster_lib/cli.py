@@ -7,7 +7,7 @@ import sys
 
 from cluster_lib import build, job_key
 
-from . import accounts, agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, page, processes, state
+from . import accounts, agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, page, processes, slurm, state
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -52,6 +52,7 @@ def _parser():
                     help="shape every port of every node in both directions, such as 1gbit (default: as fast as it goes)")
     up.add_argument("--agents", action="store_true",
                     help="start an agent (clusterd) in every node, and the page (cluster-page) in the first")
+    up.add_argument("--slurm", action="store_true", help="start Slurm in the nodes; the page runs its jobs through it")
     up.add_argument("--no-page", action="store_true", help="with --agents: agents alone")
 
     exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
@@ -191,14 +192,19 @@ def _up(options):
         agents.ensure()
     if with_page:
         page.ensure()
+    if options.slurm:
+        slurm.ensure()
     record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
     print(f"cluster '{record['name']}': node1 to node{record['size']}, "
           f"{network.address(record['subnet'], 0, 1)} and following")
     if options.agents:
         agents.start_all(record)
         agents_cli.show(record)
+    password = accounts.make(record) if with_page else ""
+    if options.slurm:
+        slurm.start(record)
+        print("Slurm: every node is idle; vcluster exec node1 sinfo")
     if with_page:
-        password = accounts.make(record)
         page.start(record)
         print(f"{page.describe(record)}\nlog in as {', '.join(accounts.ACCOUNTS)}: password {password}")
     return 0

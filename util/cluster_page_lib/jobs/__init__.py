@@ -1,2 +1,3 @@
-"""What users run. A queue has `submit`, `jobs`, `job`, `cancel` and `output`; there are two: `slurm`, and `own_queue`, which
-starts mpirun on nodes that no other job has. Commands are lists of words; no field of a form ever meets a shell."""
+"""What users run. A queue has `submit`, `jobs`, `job`, `cancel` and `output`. There are two: `slurm`, which takes orders about
+nodes as well, and `own_queue`, which starts mpirun on nodes that no other job has. Commands are lists of words; no field
+of a form ever meets a shell."""

@@ -1,9 +1,23 @@
 """Which queue runs the jobs of this page."""
+import subprocess
+
 from .own_queue import OwnQueue
+from .slurm import SlurmQueue
+
+_ASK_SECONDS = 10
+
+
+def _slurm_answers():
+    try:
+        return subprocess.run(["sinfo", "--noheader"], capture_output=True, timeout=_ASK_SECONDS, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
 
 
 def choose(settings, cluster):
     """None where no jobs are wanted."""
     if settings.jobs == "none":
         return None
+    if settings.jobs == "slurm" or settings.jobs == "auto" and _slurm_answers():
+        return SlurmQueue(settings)
     return OwnQueue(settings, cluster)

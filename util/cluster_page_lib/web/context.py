@@ -15,11 +15,19 @@ class Context:
     def __init__(self, settings, cluster, accounts, sessions, role_cache, jobs):
         self.settings, self.cluster, self.accounts, self.sessions = settings, cluster, accounts, sessions
         self.roles, self.jobs, self.routes = role_cache, jobs, []
+        self._shared = {}
         self._templates = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.join(_HERE, "templates")),
                                              autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         self._templates.filters.update(ago=lambda at: matrix.ago(time.time() - at), clock=clock,
                                        duration=duration)
         self._templates.globals["role_names"] = roles.NAMES
+
+    def shared(self, name, status, make):
+        """What `make()` gives, once for all that ask while the agent's answer is the same."""
+        kept = self._shared.get(name)
+        if kept is None or kept[0] is not status:
+            kept = self._shared[name] = (status, make())
+        return kept[1]
 
     def text(self, template, visit, **values):
         return self._templates.get_template(template).render(visit=visit, **values)

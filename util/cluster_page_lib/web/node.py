@@ -72,6 +72,8 @@ async def order(request, visit):
     if wanted not in ORDERS or not reason.isprintable() or len(reason) > REASON_MAX:
         raise forms.BadForm(f"no such order, or a reason of more than {REASON_MAX} characters")
     await context.cluster.order(visit.user, name, wanted, reason)
+    if hasattr(context.jobs, "order"):
+        await context.jobs.order(name, wanted, f"{visit.user}: {reason}" if reason else visit.user)
     return RedirectResponse(f"/node/{quote(name, safe='')}", 303)
 
 

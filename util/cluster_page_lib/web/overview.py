@@ -76,10 +76,13 @@ async def _nodes_text(request, visit):
 async def _links_text(request, visit):
     context = request.app.state.context
     status = await context.cluster.status()
-    matrices, names = _matrices(status)
-    bad = [link for link in status["links"] if matrix.quality(link) in (matrix.DOWN, matrix.LOSSY)][:200]
-    return context.text("links_part.html", visit, matrices=matrices, names=names, bad=bad, many=len(names) > 64,
-                        picture=Markup(topology.draw(status)))  # escapes what it draws
+
+    def make():
+        matrices, names = _matrices(status)
+        bad = [link for link in status["links"] if matrix.quality(link) in (matrix.DOWN, matrix.LOSSY)][:200]
+        return context.text("links_part.html", visit, matrices=matrices, names=names, bad=bad, many=len(names) > 64,
+                            picture=Markup(topology.draw(status)))  # escapes what it draws
+    return context.shared("links", status, make)
 
 
 async def _events_text(request, visit):

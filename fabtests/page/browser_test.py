@@ -1,0 +1,204 @@
+"""The page in a real browser: Debian's Chromium, four virtual nodes with agents, an MPI job over the provider.
+
+    browser_test.py --provider DIRECTORY --program FILE [--pictures DIRECTORY]
+
+With --pictures, screenshots at three widths are left there.
+"""
+import argparse
+import contextlib
+import os
+import sys
+import time
+import unittest
+
+import doubles
+
+if not doubles.with_packages("starlette", "uvicorn", "jinja2", "pam", "psutil", "selenium", "PIL"):
+    print("skipped: Python packages are missing (util/setup --for page, --for browser)")
+    sys.exit(77)
+
+import chromium  # noqa: E402
+import nodes_with_page  # noqa: E402
+
+NODES = 4
+CUT_SECONDS, DOWN_SECONDS = 3, 5
+OPTIONS = argparse.Namespace(provider="", program="", pictures="")
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.nodes = nodes_with_page.Nodes(NODES, OPTIONS.provider, OPTIONS.program)
+        cls.addClassCleanup(cls.nodes.close)
+        cls.browser = chromium.Chromium(cls.nodes.address)
+        cls.addClassCleanup(cls.browser.close)
+
+    def log_in(self, user):
+        self.browser.log_in(user, self.nodes.password)
+        self.assertIn(f"may {user}", self.browser.text("header"))
+
+    def state_of(self, number):
+        return self.browser.text(f"[data-node=node{number}] .state")
+
+    def all_well(self):
+        """Every node and link is up; on a busy machine one may be late now and then."""
+        return {self.state_of(number) for number in range(1, NODES + 1)} <= {"up", "returned"} and \
+            self.browser.count(".matrix td.good, .matrix td.lossy") == 2 * NODES * (NODES - 1)
+
+    def picture(self, name):
+        for width in chromium.WIDTHS if OPTIONS.pictures else ():
+            self.browser.picture(OPTIONS.pictures, name, width)
+
+    @contextlib.contextmanager
+    def timed(self, what, at_most):
+        """A function that notes when it happened; more than `at_most` seconds after the beginning are too many."""
+        busy = min(4.0, max(1.0, os.getloadavg()[0] / os.cpu_count()))  # so much longer may it take if others are at work
+        started = time.monotonic()
+        yield
+        passed = time.monotonic() - started
+        print(f"{what}: {passed:.1f} s of {at_most} s, with {busy:.1f} times as much to do as there are processors")
+        self.assertLess(passed, at_most * busy, what)
+
+    def submit(self, **fields):
+        self.browser.go("/jobs/new")
+        for name, text in fields.items():
+            self.browser.fill(name, text)
+        self.browser.submit("form.panel button")
+
+    def test_1_logins(self):
+        self.browser.log_in("look", "wrong")
+        self.assertIn("Wrong user name or password", self.browser.text("#trouble"))
+        self.picture("login")
+        self.log_in("look")
+
+    def test_2_four_nodes_and_every_link(self):
+        self.log_in("look")
+        self.browser.until(40, self.all_well, "four nodes that are up, and good links")
+        self.assertEqual(self.browser.count("[data-node]"), NODES)
+        self.assertEqual(self.browser.count(".picture svg"), 1)
+        self.picture("overview")
+        for width in chromium.WIDTHS:
+            with self.browser.at(width):
+                self.assertFalse(self.browser.overflows(), width)
+
+    def test_3_a_cut_rail_is_in_the_matrix(self):
+        self.log_in("look")
+        self.browser.until(40, self.all_well, "all is well")
+        with self.timed("a cut rail is in the matrix", CUT_SECONDS):
+            self.addCleanup(self.nodes.cluster.run, "switch", "ip", "link", "set", "n2r0", "up")
+            self.nodes.cluster.run("switch", "ip", "link", "set", "n2r0", "down")
+            self.browser.until(20, lambda: self.browser.count(".matrix[data-rail='0'] td.down") > 0, "a link that is down")
+        self.assertEqual(self.browser.count(".matrix[data-rail='1'] td.down"), 0)
+        self.browser.until(20, lambda: self.browser.count(".matrix[data-rail='0'] td.down") >= 3, "all links of the rail to node2")
+        self.picture("cut")
+        self.nodes.cluster.run("switch", "ip", "link", "set", "n2r0", "up")
+        self.browser.until(40, self.all_well, "all is well again")
+
+    def test_4_a_job_over_the_provider(self):
+        self.log_in("submit")
+        self.submit(name="token ring", nodes="2", ranks="4", program=self.nodes.program,
+                    arguments="40 200")
+        self.browser.until(30, lambda: "round 3 of 40" in self.browser.text("#output"), "output as it comes")
+        self.assertEqual(self.browser.text("#job-state"), "running")
+        self.picture("job")
+        page = self.browser.driver.current_url
+        self.browser.go("/node/node1")
+        self.browser.until(20, lambda: "rounds" in self.browser.text("#node"), "the endpoints of the job: it runs over the provider")
+        self.picture("node")
+        self.browser.submit_without_leaving("[hx-get$='/why']")
+        self.browser.until(20, lambda: self.browser.text("#why"), "an answer why operations wait")
+        self.browser.driver.get(page)
+        self.browser.until(60, lambda: self.browser.text("#job-state") == "ended", "the end")
+        self.browser.until(10, lambda: "done: 4 ranks, from node1" in self.browser.text("#output"), "its last line")
+        self.assertIn("round 40 of 40: the token is 400", self.browser.text("#output"))
+        self.browser.go("/jobs")
+        self.picture("jobs")
+
+    def test_5_a_job_can_be_cancelled(self):
+        self.log_in("submit")
+        self.submit(name="long one", nodes="4", ranks="4", program=self.nodes.program,
+                    arguments="100000 100")
+        self.browser.until(30, lambda: "round 2 of" in self.browser.text("#output"), "output")
+        self.browser.submit("#cancel")
+        self.browser.until(20, lambda: self.browser.text("#job-state") == "cancelled", "cancelled")
+        self.browser.go("/")
+        self.browser.until(20, lambda: "Endpoints\n4" not in self.browser.text("#nodes"), "no endpoint is left")
+
+    def test_6_a_killed_node_a_drained_node(self):
+        self.log_in("operate")
+        self.browser.until(40, self.all_well, "all is well")
+        with self.timed("a killed node is down", DOWN_SECONDS):
+            self.nodes.agents("--kill", "node4")
+            self.browser.until(20, lambda: self.state_of(4) == "down", "node4 is down")
+        self.picture("down")
+        self.nodes.agents("--start", "node4")
+        self.browser.until(20, lambda: self.state_of(4) in ("returned", "up"), "node4 is back")
+        self.browser.go("/node/node4")
+        self.browser.fill("reason", "<script>window.hit=1</script>")
+        self.browser.submit("button[value=drain]")
+        self.browser.until(10, lambda: self.browser.text("#state") == "drained", "node4 is drained")
+        self.assertIn("<script>window.hit=1</script>", self.browser.text("#node"))
+        self.assertIsNone(self.browser.driver.execute_script("return window.hit;"))
+        self.submit_four_and_wait()
+        self.browser.go("/node/node4")
+        self.browser.submit("button[value=resume]")
+        self.browser.until(10, lambda: self.browser.text("#state") in ("up", "returned"), "node4 is taken back")
+
+    def submit_four_and_wait(self):
+        """A job for four nodes waits while one is drained."""
+        self.log_in("submit")
+        self.submit(name="wide", nodes="4", ranks="4", program="/bin/hostname")
+        self.browser.until(10, lambda: "3 of 3 are" in self.browser.text("#job"), "a job that waits for its nodes")
+        self.browser.submit("#cancel")
+        self.log_in("operate")
+
+    def test_7_what_is_refused(self):
+        self.log_in("look")
+        self.browser.go("/jobs")
+        self.assertEqual(self.browser.count("a[href='/jobs/new']"), 0)
+        for path in ("/jobs/new",):
+            self.browser.go(path)
+            self.assertIn("needs the role 'submit'", self.browser.text())
+        self.log_in("submit")
+        self.submit(name="<script>alert(1)</script>", nodes="1", ranks="1", program="/bin/hostname")
+        self.assertIn("name: up to 64", self.browser.text("#trouble"))
+        self.browser.go("/node/node1")
+        self.assertEqual(self.browser.count("button[value=drain]"), 0)
+        self.log_in("operate")
+        self.browser.forge("/node/node1/order", {"order": "isolate"})
+        self.assertIn("does not come from this page", self.browser.text())
+        self.browser.go("/")
+        status = self.browser.driver.execute_async_script(
+            "const done = arguments[0]; fetch('/node/node1/order', {method: 'POST', body: new URLSearchParams({order: 'isolate', "
+            "token: 'guessed'})}).then(a => done(a.status));")
+        self.assertEqual(status, 403)
+        self.browser.until(10, lambda: self.state_of(1) == "up", "node1 was not isolated")
+
+    def test_8_keyboard_and_words(self):
+        self.log_in("operate")
+        self.browser.go("/")
+        self.browser.press_tab()
+        self.assertEqual(self.browser.focused(), "Skip to content")
+        self.browser.driver.execute_script("document.querySelector('[data-node=node3] a').focus();")
+        before = self.browser.text("#nodes")
+        self.browser.until(30, lambda: self.browser.text("#nodes") != before, "the nodes were shown anew")
+        self.assertEqual(self.browser.focused(), "node3")
+        for path in ("/", "/node/node1", "/jobs", "/jobs/new"):
+            self.browser.go(path)
+            self.assertEqual(self.browser.without_words(), [], path)
+            self.assertEqual(self.browser.foreign_requests(), [], path)
+        self.assertEqual(self.browser.browser_errors(), [])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--provider", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--pictures", default="")
+    _, rest = parser.parse_known_args(namespace=OPTIONS)
+    nodes_with_page.require("chromium", "chromedriver")
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""Jobs through Slurm: sbatch as the user, squeue, scontrol and scancel. Slurm is asked at most once in FRESH_SECONDS.
+
+The output of a job of this page is a file in its user's home directory, which is read as that user, whatever a link there
+may point to.
+"""
+import asyncio
+import os
+import re
+import time
+
+from clusterd_lib import accounts
+from clusterd_lib.errors import AgentError
+
+from . import surroundings
+from .job import CANCELLED, ENDED, FAILED, QUEUED, RUNNING, Job
+
+FRESH_SECONDS = 0.8
+ASK_SECONDS = 15
+PIECE_BYTES = 64 << 10
+_BATCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "batch.sh")
+_FORMAT = "%i|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name last: it may have any character
+_STATES = {"PENDING": QUEUED, "CONFIGURING": RUNNING, "RUNNING": RUNNING, "COMPLETING": RUNNING, "SUSPENDED": RUNNING,
+           "COMPLETED": ENDED, "CANCELLED": CANCELLED}
+_SLURM_ORDERS = {"drain": "drain", "isolate": "drain", "resume": "resume"}
+
+
+async def _run(*words, stdin=b"", **options):
+    """The bytes that a command prints; AgentError with what it complains of."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, **options)
+        said, errors = await asyncio.wait_for(process.communicate(stdin), ASK_SECONDS)
+    except FileNotFoundError as error:
+        raise AgentError(f"{words[0]} is not installed") from error
+    except asyncio.TimeoutError as error:
+        process.kill()
+        raise AgentError(f"{words[0]} does not answer") from error
+    if process.returncode:
+        lines = errors.decode(errors="replace").strip().splitlines()
+        raise AgentError(f"{words[0]}: {lines[-1] if lines else process.returncode}")
+    return said
+
+
+def _at(text):
+    """Seconds since 1970 of Slurm's time, 0 for none."""
+    try:
+        return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
+    except ValueError:
+        return 0.0
+
+
+def _job_of(line):
+    number, user, state, nodes, _, submitted, started, ended, reason, where, name = line.split("|", 10)
+    state = _STATES.get(state, FAILED)
+    ran = state != QUEUED
+    return Job(number, user, name, state, int(nodes), 0, [where] if where else [], _at(submitted), _at(started) if ran else 0.0,
+               _at(ended) if state not in (QUEUED, RUNNING) else 0.0, "" if reason == "None" else reason)
+
+
+class SlurmQueue:
+    title = "through Slurm"
+
+    def __init__(self, settings):
+        self._settings = settings
+        self._jobs, self._asked_at, self._asking = [], float("-inf"), asyncio.Lock()
+        self._ranks = {}  # of the jobs that were submitted here
+
+    async def start(self):
+        """Slurm runs by itself."""
+
+    async def stop(self):
+        """Its jobs go on."""
+
+    @staticmethod
+    def _output_name(number):
+        return f"cluster-job-{number}.out"
+
+    async def submit(self, user, request):
+        account = accounts.find(user)
+        options = accounts.options(account)
+        environment = surroundings.of_request(surroundings.of_provider(self._settings), request)
+        options["env"].update(environment, OMPI_MCA_hwloc_base_binding_policy="none", OMPI_MCA_mpi_yield_when_idle="1")
+        words = ["sbatch", "--parsable", f"--job-name={request.name}", f"--nodes={request.nodes}", f"--ntasks={request.ranks}",
+                 f"--ntasks-per-node={-(-request.ranks // request.nodes)}", "--overcommit", f"--time={request.minutes}",
+                 f"--chdir={options['cwd']}", f"--output={options['cwd']}/{self._output_name('%j')}"]
+        if not request.script:
+            words += [_BATCH, "-np", str(request.ranks), *request.words]
+        number = (await _run(*words, stdin=request.script.encode(), **options)).decode().strip().partition(";")[0]
+        if not number.isdigit():
+            raise AgentError(f"sbatch said '{number[:80]}' in the place of a number")
+        self._ranks[number] = request.ranks
+        self._asked_at = float("-inf")
+        return number
+
+    async def jobs(self):
+        async with self._asking:
+            if time.monotonic() - self._asked_at > FRESH_SECONDS:
+                said = await _run("squeue", "--all", "--states=all", "--noheader", f"--format={_FORMAT}")
+                lines = said.decode(errors="replace").splitlines()
+                self._jobs = [_job_of(line) for line in lines if line.count("|") >= 10 and line.partition("|")[0].isdigit()]
+                self._jobs.sort(key=lambda job: -int(job.number))
+                for job in self._jobs:
+                    job.ranks = self._ranks.get(job.number, 0)
+                self._asked_at = time.monotonic()
+        return self._jobs
+
+    async def job(self, number):
+        for job in await self.jobs():
+            if job.number == number:
+                if job.nodes and re.search(r"[\[,]", job.nodes[0]):
+                    job.nodes = (await _run("scontrol", "show", "hostnames", job.nodes[0])).decode().split()
+                return job
+        return None
+
+    async def cancel(self, job, _by):
+        """The page has looked at the role."""
+        await _run("scancel", job.number)
+        self._asked_at = float("-inf")
+
+    async def output(self, job, offset):
+        options = accounts.options(accounts.find(job.user))
+        path = os.path.join(options["cwd"], self._output_name(job.number))
+        try:
+            piece = await _run("/bin/dd", f"if={path}", "iflag=skip_bytes,count_bytes,nonblock", f"skip={offset}", "bs=64K",
+                               f"count={PIECE_BYTES}", "status=none", **options)
+        except AgentError:
+            piece = b""  # it has not begun, or is on another node
+        return piece, offset + len(piece)
+
+    async def order(self, node, order, reason):
+        """Slurm gives no jobs to a node that is drained here."""
+        words = ["scontrol", "update", f"nodename={node}", f"state={_SLURM_ORDERS[order]}"]
+        await _run(*words, *([] if order == "resume" else [f"reason={reason or 'page'}"]))
