@@ -1,15 +1,27 @@
 """What an agent measures and notices: links, wiring, clocks; and the text and the picture that cluster-status makes of it."""
+import collections
 import os
 import random
 import sys
 import tempfile
+import time
+import types
 import unittest
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from clusterd_lib import key  # noqa: E402
+from clusterd_lib import interpreter, key  # noqa: E402
+
+try:
+    interpreter.with_packages(install=False)
+except interpreter.AgentError as error:
+    print(f"skipped: {error}")
+    sys.exit(77)
+
+from clusterd_lib import survey  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 from clusterd_lib.measure import clock, findings, links  # noqa: E402
+from clusterd_lib.protocol import wire  # noqa: E402
 from clusterd_lib.status import matrix, text, topology  # noqa: E402
 
 
@@ -114,6 +126,36 @@ class Findings(unittest.TestCase):
         self.assertEqual(findings.of_hellos(me, {"b": peer}, {("b", 0): [0], ("b", 1): [1]}), [])
         found = findings.of_hellos(me, {"b": peer}, {("b", 0): [1], ("b", 1): [0]})
         self.assertEqual([entry["kind"] for entry in found], ["cable", "cable"])
+
+
+class Cards(unittest.TestCase):
+    def survey(self):
+        self.transport = types.SimpleNamespace(names_of={}, refused=collections.Counter(), send_echo=lambda *_: None)
+        seen = survey.Survey(types.SimpleNamespace(name="a", port=7947), b"", self.transport, None, None)
+        seen.rails = card("a", "10.0.0", "10.0.1")["rails"]
+        return seen
+
+    def test_a_node_is_reached_by_all_rails_after_it_was_down_and_by_its_hello_before_it_has_named_any(self):
+        seen = self.survey()
+        self.assertEqual(seen.routes("b"), [])
+        hello = wire.Message(wire.HELLO, 0, "b", "", 1, (wire.Record("b", 1, wire.ALIVE, (bytes([10, 0, 0, 9]), 7947)),))
+        seen.on_hello(hello, 1, ("10.0.1.9", 7947), 0)
+        self.assertEqual(self.transport.names_of, {("10.0.0.9", 7947): "b"})
+        self.assertEqual(seen.routes("b"), [(1, ("10.0.1.9", 7947))])
+        self.assertEqual(seen.address_of("b"), "10.0.1.9")
+        seen.set_card("b", card("b", "10.0.0", "10.0.1"))
+        seen.monitor.links["b", 0].state = links.DOWN
+        self.assertEqual([route.rail for route in seen.routes("b")], [1])
+        seen.forget("b")
+        self.assertEqual([route.rail for route in seen.routes("b")], [0, 1])
+
+    def test_a_node_that_crossed_cables_made_down_is_still_named(self):
+        seen = self.survey()
+        seen.set_card("b", card("b", "10.0.0", "10.0.1"))
+        seen.forget("b")
+        self.assertEqual(seen.findings(), [])
+        seen.on_hello(wire.Message(wire.HELLO, 0, "b", "", 0), 1, ("10.0.0.2", 7947), time.monotonic())
+        self.assertEqual([(entry["node"], entry["kind"]) for entry in seen.findings()], [("b", "cable")])
 
 
 class Clock(unittest.TestCase):

@@ -17,13 +17,16 @@ PROCESSOR_SHARE_MAX, MEMORY_BYTES_MAX = 0.01, 60 << 20
 class Agents(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.nodes = virtual_nodes.make(NODES, "--rails", "2", "--agents")
+        cls.nodes = virtual_nodes.make(NODES, "--rails", "2", "--agents", "--no-page")
 
     def status(self, node=1, *options):
         return json.loads(self.nodes.run(node, sys.executable, "-B", STATUS, "--json", *options))
 
+    def nodes_of(self, node=1):
+        return {entry["name"]: entry for entry in self.status(node)["nodes"]}
+
     def states(self, node=1):
-        return {entry["name"]: entry["state"] for entry in self.status(node)["nodes"]}
+        return {name: entry["state"] for name, entry in self.nodes_of(node).items()}
 
     def until(self, seconds, condition):
         """Seconds until the condition holds, asked again and again."""
@@ -46,18 +49,23 @@ class Agents(unittest.TestCase):
         self.until(30, lambda: len([link for link in self.status()["links"] if link["state"] == "up"]) == NODES * (NODES - 1) * 2)
 
     def test_2_a_cut_rail_is_seen_and_its_node_lives(self):
-        cut_at = time.time()
         self.nodes.run("switch", "ip", "link", "set", "n2r0", "down")
+        cut_at = time.time()
         self.until(10, lambda: self.history_at("rail 0 to node2 is down", "node2"))
         self.assertLess(self.history_at("rail 0 to node2 is down", "node2")[0] - cut_at, 3)
         self.until(10, lambda: any(entry["kind"] == "carrier" for entry in self.status()["findings"]))
         self.assertNotIn("down", self.states().values())
+        # Its agent starts anew while the address that it tells of itself cannot be reached.
+        self.agents("--kill", "node2")
+        self.until(10, lambda: self.states()["node2"] == "down")
+        self.agents("--start", "node2")
+        self.until(20, lambda: self.states()["node2"] == "returned" and self.nodes_of(1)["node2"]["rails"])
         self.nodes.run("switch", "ip", "link", "set", "n2r0", "up")
         self.until(20, lambda: all(link["state"] == "up" for link in self.status()["links"]))
 
     def test_3_a_killed_node_is_down_and_returns(self):
-        killed_at = time.time()
         self.agents("--kill", "node4")
+        killed_at = time.time()
         self.until(10, lambda: self.states()["node4"] == "down")
         self.assertLess(self.history_at("down", "node4")[0] - killed_at, 5)
         self.agents("--start", "node4")

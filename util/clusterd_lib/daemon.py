@@ -41,7 +41,7 @@ class Daemon:
         address = self.survey.rails[0]["address"] if self.survey.rails else "127.0.0.1"
         self.agent = Agent(settings.name, (socket.inet_aton(address), settings.port), int(time.time()) & 0xFFFFFFFF,
                            random.SystemRandom(), self.transport, self._state_changed)
-        self.transport.usable = self.survey.monitor.usable
+        self.transport.routes = self.survey.routes
         self.endpoints = Endpoints(settings.cluster_info, self.survey.node_at)
         self.reports = Reports(self.ask, self.living)
         self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history)
@@ -55,7 +55,7 @@ class Daemon:
     def living(self):
         """(name, address as text) of each other node that is not down."""
         members = self.agent.membership.members
-        return [(name, socket.inet_ntop(socket.AF_INET, members[name].address[0]))
+        return [(name, self.survey.address_of(name) or socket.inet_ntop(socket.AF_INET, members[name].address[0]))
                 for name in self.agent.membership.living() if len(members[name].address[0]) == 4]
 
     async def ask(self, address, operation, arguments=None, seconds=query.SECONDS_MAX):
@@ -66,8 +66,7 @@ class Daemon:
         address = dict(self.living()).get(name)
         if address is None:
             raise AgentError(f"{name} is down or unknown")
-        links = self.survey.monitor.usable(name)
-        return await self.ask(links[0].address[0] if links else address, operation, arguments, seconds)
+        return await self.ask(address, operation, arguments, seconds)
 
     def _state_changed(self, change):
         self.history.add("state", change.name, f"{change.new}{': ' + change.reason if change.reason else ''}")
@@ -100,9 +99,10 @@ class Daemon:
         elif message.kind == wire.ECHO_REPLY:
             self.survey.monitor.on_reply(message.sequence, message.sender, now)
         else:
-            if by_hello and message.kind == wire.HELLO and message.sender != self.settings.name:
-                self.survey.on_hello(message, rail, now)
             self.agent.receive(message, (socket.inet_aton(address[0]), address[1]), now)
+            known = message.sender in self.agent.membership.members and message.sender != self.settings.name
+            if by_hello and message.kind == wire.HELLO and known:
+                self.survey.on_hello(message, rail, address, now)
         self._arm()
 
     def rearm(self):

@@ -4,7 +4,9 @@ A card is a node's name, its rails and its port. It is fetched when a node is fi
 then, so that a changed MTU is noticed.
 """
 import asyncio
+import socket
 import time
+from typing import NamedTuple
 
 from .errors import AgentError
 from .measure import findings, rails
@@ -18,6 +20,12 @@ SAMPLE_SECONDS = 2.0
 HEARD_SECONDS = 3600
 
 
+class Route(NamedTuple):
+    """Where a node may be reached that has no measured link."""
+    rail: int
+    address: tuple  # (text, port)
+
+
 def clocks():
     return time.time(), time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -28,6 +36,8 @@ class Survey:
         self.monitor = LinkMonitor(self._send_echo, self._link_changed)
         self.load = Load()
         self.rails, self.cards = [], {}
+        self._last_cards = {}  # of nodes that are down, too: crossed cables can make a node down
+        self._hello_routes = {}  # node -> on which rail its latest hello came, and from where
         self._heard = {}  # (peer, its rail) -> {rail of this node: when}
         self._fetching = set()
         self._known_findings = set()
@@ -47,31 +57,53 @@ class Survey:
         if old != "unknown":
             self._history.add("link", link.peer, f"rail {link.rail} to {link.peer} is {link.state}")
 
-    def on_hello(self, message, rail, now):
-        if rail is not None:
-            self._heard.setdefault((message.sender, message.number), {})[rail] = now
+    def on_hello(self, message, rail, address, now):
+        if rail is None:
+            return
+        self._heard.setdefault((message.sender, message.number), {})[rail] = now
+        self._hello_routes[message.sender] = Route(rail, address)
+        for record in message.records:
+            if record.name == message.sender and len(record.address[0]) == 4:
+                self._transport.names_of[socket.inet_ntop(socket.AF_INET, record.address[0]), record.address[1]] = record.name
+
+    def routes(self, name):
+        """By which rails a node may be reached: those that are well; all that it named if none is, or none is measured
+        because it was down; the one on which its hello came if it has named none."""
+        card = self._last_cards.get(name)
+        if card is None:
+            return [self._hello_routes[name]] if name in self._hello_routes else []
+        return self.monitor.usable(name) or [Route(number, (rail["address"], card["port"]))
+                                             for number, rail in enumerate(card["rails"][:len(self.rails)])]
+
+    def address_of(self, name):
+        """The address for a connection to a node; empty if none is known but that of its record."""
+        routes = self.routes(name)
+        return min(routes, key=lambda route: getattr(route, "lost_in_a_row", 0)).address[0] if routes else ""
 
     def on_echo(self, message, address, rail):
         self._transport.answer_echo(rail, address, wire.Message(
             wire.ECHO_REPLY, message.sequence, self._settings.name, "", message.number))
 
     async def fetch_card(self, name, address):
-        """Asks a node what its rails are, once at a time; a node that does not answer is asked again later."""
+        """Asks a node what its rails are, once at a time, over one rail after the other; a node that does not answer is
+        asked again later. The address is that of its record."""
         if name in self._fetching:
             return
         self._fetching.add(name)
         try:
-            card = await self._ask(address, self._settings.port, self._key, "card", seconds=3)
-            self.set_card(name, card)
-        except (AgentError, KeyError, TypeError):
-            pass  # it is asked again as long as it has no card
+            for known in [route.address[0] for route in self.routes(name)] or [address]:
+                try:
+                    self.set_card(name, await self._ask(known, self._settings.port, self._key, "card", seconds=3))
+                    break
+                except (AgentError, KeyError, TypeError):
+                    pass  # it is asked again as long as it has no card
         finally:
             self._fetching.discard(name)
 
     def set_card(self, name, card):
-        self.cards[name] = card
-        self._transport.names_of = {
-            (entry["rails"][0]["address"], entry["port"]): peer for peer, entry in self.cards.items() if entry["rails"]}
+        self.cards[name] = self._last_cards[name] = card
+        if card["rails"]:
+            self._transport.names_of[card["rails"][0]["address"], card["port"]] = name
         self.monitor.set_peer(name, [
             (number, entry["address"], card["port"], min(entry["mtu"], self.rails[number]["mtu"]))
             for number, entry in enumerate(card["rails"][:len(self.rails)])], time.monotonic())
@@ -93,7 +125,7 @@ class Survey:
         me = self.card()
         now = time.monotonic()
         heard = {pair: [rail for rail, at in where.items() if now - at < HEARD_SECONDS] for pair, where in self._heard.items()}
-        found = findings.of_cards([me, *self.cards.values()]) + findings.of_hellos(me, self.cards, heard) + \
+        found = findings.of_cards([me, *self.cards.values()]) + findings.of_hellos(me, self._last_cards, heard) + \
             findings.of_links(self.links())
         if self._transport.refused["another version"]:
             found.append({"node": self._settings.name, "rail": None, "kind": "version",

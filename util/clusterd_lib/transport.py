@@ -29,15 +29,15 @@ class _Rail:
 
 
 class Transport:
-    """`received(message, address, rail, by_hello)` is called for each message; `usable(name)` gives the links by which a
-    node can be reached, if that is known."""
+    """`received(message, address, rail, by_hello)` is called for each message; `routes(name)` gives the rails by which a
+    node can be reached and its addresses there, if that is known (survey.py)."""
 
     def __init__(self, loop, settings, key, received):
         self._loop, self._settings, self._key = loop, settings, key
         self._tag = wire.tag(settings.cluster)
         self._received = received
         self._rails, self._group, self._interfaces = [], None, {}
-        self.names_of, self.usable = {}, lambda name: []
+        self.names_of, self.routes = {}, lambda name: []
         self.refused, self.sent_bytes, self.sent_messages = Counter(), 0, 0
 
     def open(self, rails):
@@ -112,11 +112,11 @@ class Transport:
     def send(self, address, message):
         data = self.encode(message)
         where = (socket.inet_ntop(socket.AF_INET, address[0]), address[1])
-        links = self.usable(self.names_of.get(where, ""))
-        for link in links:
-            if link.rail < len(self._rails):
-                self._put(self._rails[link.rail], link.address, data)
-        rail = None if links else self._rail_towards(where[0])
+        routes = self.routes(self.names_of.get(where, ""))
+        for route in routes:
+            if route.rail < len(self._rails):
+                self._put(self._rails[route.rail], route.address, data)
+        rail = None if routes else self._rail_towards(where[0])
         if rail:
             self._put(rail, where, data)
 
