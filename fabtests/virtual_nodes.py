@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "util"))
+from cluster_lib import build  # noqa: E402, F401
 from cluster_lib.environment import of_provider, without_settings  # noqa: E402, F401
 from cluster_lib.processes import die_with_parent  # noqa: E402
 from vcluster_lib import state, temporary  # noqa: E402

@@ -1,6 +1,7 @@
 """Real agents in four virtual nodes: what they find out when cables, processes and clocks fail, and what they cost."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -92,11 +93,43 @@ class Agents(unittest.TestCase):
             self.nodes.run("switch", "ip", "link", "set", port, "master", bridge)
         self.nodes.run(2, "ip", "link", "set", "eth1", "mtu", "1500")
 
-    def test_6_a_stopped_agent_says_so_at_once(self):
+    def endpoints_of(self, node):
+        """Rows of a node that have peers."""
+        return [row for row in self.status(3)["endpoints"] if row["node"] == node and row.get("peers")]
+
+    def test_6_endpoints_are_seen_from_every_node_with_job_path_rates_and_what_is_stuck(self):
+        words = ["fi_pingpong", "-p", "cluster", "-e", "rdm", "-I", "100000000", "-S", "1024"]
+        plugins = os.path.dirname(virtual_nodes.build.path("cluster-fi"))
+        environment = virtual_nodes.of_provider(plugins, CLUSTER_JOB="42")
+        programs = []
+        try:
+            for node, more in ((1, []), (2, [self.nodes_of()["node1"]["rails"][0]["address"]])):
+                programs.append(virtual_nodes.start(self.nodes.command(node, *words, *more), environment, stdout=subprocess.DEVNULL,
+                                                    stderr=subprocess.DEVNULL))
+                if node == 1:
+                    self.until(20, lambda: ":47592" in self.nodes.run(1, "ss", "-ltn"))
+            self.until(20, lambda: any(row.get("rates", {}).get("bytes_sent_per_second") for row in self.endpoints_of("node1")))
+            row = self.endpoints_of("node1")[0]
+            self.assertEqual((row["job"], row["command"]), ("42", "fi_pingpong"))
+            self.assertEqual([(peer["node"], peer["path"] in ("packet", "udp")) for peer in row["peers"]], [("node2", True)])
+            metrics = self.nodes.run(1, "curl", "-s", "http://127.0.0.1:7947/metrics")
+            self.assertRegex(metrics, r'cluster_path_sent_frames_total\{job_id="42",path="(packet|udp)",peer="node2"\} [1-9]')
+            # A process that is stopped does not answer, and its peer waits for it.
+            os.kill(row["pid"], signal.SIGSTOP)
+            self.until(20, lambda: any("stopped" in entry.get("trouble", "") for entry in self.status()["endpoints"]))
+            os.kill(row["pid"], signal.SIGCONT)
+            shown = self.nodes.run(4, sys.executable, "-B", STATUS)
+            self.assertIn("fi_pingpong", shown)
+        finally:
+            for program in programs:
+                program.kill()
+                program.wait()
+
+    def test_7_a_stopped_agent_says_so_at_once(self):
         self.agents("--stop", "node4")
         self.until(5, lambda: [node for node in self.status()["nodes"] if node["reason"] == "its agent was stopped"])
 
-    def test_7_what_an_agent_costs(self):
+    def test_8_what_an_agent_costs(self):
         record = virtual_nodes.state.load(self.nodes.name)
         pid = record["agents"]["node1"]["pid"]
 
@@ -116,5 +149,5 @@ class Agents(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    virtual_nodes.require("ip")
+    virtual_nodes.require("ip", "fi_pingpong", "curl")
     unittest.main()

@@ -12,7 +12,7 @@ from .measure import rate
 from .protocol import wire
 
 ORDERS = {"drain": wire.DRAIN, "isolate": wire.ISOLATE, "resume": wire.NO_ORDER}
-ENDPOINTS_SECONDS = 2
+ENDPOINTS_SECONDS = 1
 REASON_MAX = 60
 
 
@@ -77,11 +77,12 @@ class Operations:
         await self.refresh_endpoints()
         if not arguments.get("wait", True):  # a caller that asks every second takes what there is
             self._daemon.reports.look()
-        elif self._daemon.living():
+        else:
             try:
                 await asyncio.wait_for(self._daemon.reports.complete(), 5)
             except asyncio.TimeoutError:
                 pass  # what has come so far
+            await self.refresh_endpoints()  # two looks give rates
         return self._daemon.view.everything(int(arguments.get("history", 100)))
 
     def order(self, user, node, order, reason):

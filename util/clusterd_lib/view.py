@@ -62,12 +62,13 @@ class View:
         return [found[name] for name in sorted(found)]
 
     def endpoints(self):
-        """Running endpoints of all nodes, a row each: node, process, address, peers."""
+        """Running endpoints of all nodes, a row each: node, process, job, and what cluster-info says, with rates."""
         rows = []
         for name in sorted(self._agent.membership.members, key=natural):
             for process in ((self.report(name) or {}).get("endpoints") or {}).get("processes", []):
                 for endpoint in process.get("endpoints", []):
-                    rows.append({"node": name, "pid": process.get("pid"), "command": process.get("command", ""), **endpoint})
+                    rows.append({"node": name, "pid": process.get("pid"), "command": process.get("command", ""),
+                                 "job": process.get("job", ""), **endpoint})
         return rows
 
     def everything(self, history=100):

@@ -38,6 +38,16 @@ def duration(seconds):
     return f"{seconds * 1e6:.0f}us" if seconds < 1e-3 else f"{seconds * 1e3:.1f}ms"
 
 
+def rate(bytes_per_second):
+    """1.2 MB/s; - if it is not known."""
+    if bytes_per_second is None:
+        return "-"
+    for unit, size in (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3)):
+        if bytes_per_second >= size:
+            return f"{bytes_per_second / size:.1f} {unit}"
+    return f"{bytes_per_second:.0f} B/s"
+
+
 def ago(seconds):
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:

@@ -53,19 +53,18 @@ class Text:
         return "\n\n".join(parts)
 
     def endpoints(self, status):
-        """A row for each endpoint: how many peers by which path, frames sent again, operations that wait."""
+        """A row for each endpoint: its peers by path and node, rates, frames sent again, what waits."""
         rows = []
-        for endpoint in status["endpoints"]:
-            peers = endpoint.get("peers", [])
-            paths = {}
-            for peer in peers:
-                paths[peer.get("path", "?")] = paths.get(peer.get("path", "?"), 0) + 1
-            stuck = stuck_peers(endpoint)
-            rows.append([endpoint["node"], endpoint["pid"], endpoint.get("command", "")[:24], endpoint.get("address", "-"),
-                         " ".join(f"{count} {path}" for path, count in sorted(paths.items())) or "-",
-                         sum(peer.get("retransmitted_frames", 0) for peer in peers),
-                         ("down", ", ".join(stuck)) if stuck else endpoint.get("trouble", "-")])
-        return self._table(("NODE", "PROCESS", "COMMAND", "ENDPOINT", "PEERS", "SENT AGAIN", "STUCK"), rows) if rows else ""
+        for row in status["endpoints"]:
+            rates, waits = row.get("rates", {}), waiting(row)
+            rows.append([row["node"], row["job"] or "-", f"{row['pid']} {row['command'][:20]}", row["endpoint"]["endpoint"],
+                         paths(row.get("peers", [])), matrix.rate(rates.get("bytes_sent_per_second")),
+                         matrix.rate(rates.get("bytes_received_per_second")),
+                         sum(peer.get("retransmitted_frames", 0) for peer in row.get("peers", [])),
+                         ("down", waits[0]) if waits else "-"])
+            rows += [[""] * 8 + [("down", text)] for text in waits[1:]]
+        heads = ("NODE", "JOB", "PROCESS", "ENDPOINT", "PEERS", "SENDS", "RECEIVES", "SENT AGAIN", "STUCK")
+        return self._table(heads, rows) if rows else ""
 
     def findings(self, status):
         return "\n".join(f"{self._colour('suspect', entry['node'])}: {entry['text']}" for entry in status["findings"])
@@ -83,10 +82,33 @@ class Text:
         return "\n\n".join(part for part in parts if part)
 
 
-STUCK_SECONDS = 1.0
+
+OPERATION_SECONDS = 10
+PATHS_MAX, WAITS_MAX = 4, 3
 
 
-def stuck_peers(endpoint):
-    """Peers that owe an answer and have been silent for longer than any retransmission should take."""
-    return [str(peer.get("address", "?")) for peer in endpoint.get("peers", [])
-            if peer.get("frames_in_flight", 0) > 0 and peer.get("silent_seconds", 0) > STUCK_SECONDS]
+def paths(peers):
+    """How many peers by which path, and of which nodes: `1 shm, 4 packet (node2 node3)`."""
+    found = {}
+    for peer in peers:
+        found.setdefault(peer["path"], []).append(peer.get("node", ""))
+    parts = []
+    for path, nodes in sorted(found.items()):
+        names = sorted(set(nodes) - {""})
+        shown = " ".join(names[:PATHS_MAX]) + (" ..." if len(names) > PATHS_MAX else "")
+        parts.append(f"{len(nodes)} {path}" + (f" ({shown})" if shown and path != "shm" else ""))
+    return ", ".join(parts) or "-"
+
+
+def stuck_peers(row):
+    """Peers that owe an answer and are silent (measure/traffic.py)."""
+    return list(row.get("stuck", []))
+
+
+def waiting(row):
+    """In words, why an endpoint does not answer, which peers owe an answer, which operations have waited for long."""
+    found = [row["trouble"]] if row.get("trouble") else stuck_peers(row)
+    operations = [entry for entry in row.get("operations", []) if entry.get("age_ns", 0) > OPERATION_SECONDS * 1e9]
+    for entry in sorted(operations, key=lambda entry: -entry["age_ns"]):
+        found.append(f"{entry['operation']} of {entry['bytes']} bytes, {entry['peer']}: waits for {matrix.ago(entry['age_ns'] / 1e9)}")
+    return found[:WAITS_MAX] + ([f"and {len(found) - WAITS_MAX} more"] if len(found) > WAITS_MAX else [])
