@@ -14,7 +14,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-HEIGHT_MAX, COLOURS = 2400, 48
+HEIGHT_MAX, COLOURS = 2400, 96
 WIDTHS = {"wide": (1360, 900), "tablet": (820, 1100), "phone": (390, 844)}
 
 

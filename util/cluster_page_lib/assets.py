@@ -45,9 +45,9 @@ def fetch(target):
     os.makedirs(target, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         for package, (digest, paths) in PACKAGES.items():
-            result = subprocess.run(["npm", "pack", "--silent", package], cwd=work, capture_output=True, text=True, check=False)
+            result = subprocess.run(["npm", "pack", "--loglevel=error", package], cwd=work, capture_output=True, text=True, check=False)
             if result.returncode:
-                raise build.BuildError(f"npm pack {package} failed: {(result.stderr.strip().splitlines() or ['?'])[-1]}")
+                raise build.BuildError(f"npm pack {package} failed: {(result.stderr.strip().splitlines() or ['?'])[0]}")
             archive = os.path.join(work, result.stdout.strip().splitlines()[-1])
             with open(archive, "rb") as file:
                 found = hashlib.file_digest(file, "sha512").hexdigest()

@@ -1,7 +1,7 @@
 """The command `vcluster agents`."""
 import signal
 
-from . import agents, state
+from . import agents, page, state
 
 
 def add_parser(commands, with_name):
@@ -31,5 +31,5 @@ def run(record, options):
 
 
 def show(record):
-    lines = agents.describe(record)
+    lines = agents.describe(record) + ([page.describe(record)] if "page" in record else [])
     print("\n".join(lines) if lines else "no agents: vcluster agents --start all, or vcluster up --agents")

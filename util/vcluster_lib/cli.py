@@ -190,8 +190,10 @@ def _up(options):
     with_page = options.agents and not options.no_page
     if options.agents:
         agents.ensure()
-    if with_page:
-        page.ensure()
+    missing = page.ensure() if with_page else ""
+    if missing:
+        print(f"vcluster: without the page: {missing}", file=sys.stderr)
+        with_page = False
     if options.slurm:
         slurm.ensure()
     record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)

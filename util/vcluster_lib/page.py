@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 from cluster_lib import build
+from cluster_page_lib import assets
 
 from . import namespaces, processes, state
 from .errors import VclusterError
@@ -21,10 +22,15 @@ _SYSTEM_PYTHON = "/usr/bin/python3"
 
 
 def ensure():
-    """What the page needs; called before the cluster is made."""
+    """What the page needs, before the cluster is made; why there will be none, or nothing."""
     words = [_SYSTEM_PYTHON, "-c", f"import {_MODULES}"]
-    if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode != 0:
-        build.packages("page")
+    try:
+        if subprocess.run(words, stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            build.packages("page")
+        assets.ensure()
+    except build.BuildError as error:
+        return str(error)
+    return ""
 
 
 def _listener():
@@ -40,14 +46,28 @@ def _listener():
     raise VclusterError(f"no port from {_PORTS[0]} to {_PORTS[-1]} of 127.0.0.1 is free for the page")
 
 
+def _readable_tree(record):
+    """The directory util, where jobs of every user reach it: a source tree may lie where they cannot go, so the nodes
+    have it, to be read, under the cluster's own directory as well."""
+    if build.installed:
+        return _UTIL
+    place = os.path.join(state.directory(record["name"]), "tree")
+    if not os.path.isdir(place):
+        os.mkdir(place, 0o755)
+        for holder in record["nodes"]:
+            namespaces.run_in(holder, ["mount", "--bind", "-o", "ro", build.TOP, place])
+    return os.path.join(place, "util")
+
+
 def start(record, options=()):
     """Starts it and waits until it listens; its address is in the record."""
     holder = record["nodes"][0]
+    util = _readable_tree(record)
     directory = os.path.join(state.directory(record["name"]), "page")
     os.makedirs(directory, mode=0o711, exist_ok=True)
     log = os.path.join(directory, "log")
     opened = _listener()
-    words = [_SYSTEM_PYTHON, "-B", os.path.join(_UTIL, "cluster-page"), "--state", directory, "--listen-fd", str(opened.fileno()),
+    words = [_SYSTEM_PYTHON, "-B", os.path.join(util, "cluster-page"), "--state", directory, "--listen-fd", str(opened.fileno()),
              *options]
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as errors:
         process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
