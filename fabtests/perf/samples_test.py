@@ -3,6 +3,7 @@
 import copy
 import os
 import sys
+import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
@@ -209,6 +210,19 @@ class Plans(unittest.TestCase):
         self.assertNotIn(("between", "get", 1 << 20), measured)
         self.assertNotIn(("inside", "latency", 64), measured)
         self.assertEqual([group.name for _, kind, group in turns if kind.name == "bare"], ["bare", "bare", "stream"])
+
+    def test_ours_is_measured_beside_running_agents_turn_by_turn_and_compared(self):
+        turns = [(types.SimpleNamespace(name="between", cluster=True), kind, None)
+                 for kind in transports.choose(transports.BETWEEN, ["cluster/packet", "tcp"], [])]
+        found = [(kind.name, kind.agents) for _, kind, _ in schedule.beside_agents(turns)]
+        self.assertEqual(found, [("cluster/packet", False), ("cluster/packet/agents", True), ("tcp", False)])
+        common = {"place": "between", "level": "fabric", "measure": "latency", "bytes": 8, "window": 1, "wait": "spin", "unit": "us",
+                  "smallest": 9.0, "largest": 11.0, "phase": "near"}
+        lines = table._agents([{**common, "transport": "cluster/packet", "median": 10.0},  # pylint: disable=protected-access
+                               {**common, "transport": "cluster/packet/agents", "median": 12.5},
+                               {**common, "transport": "tcp/agents", "median": 1.0}])
+        self.assertEqual(lines[2].split(), "between cluster/packet latency 8 B x 0.800 (20 %)".split())
+        self.assertEqual(len(lines), 3)
 
     def test_names_choose_every_kind_but_the_special_ones(self):
         chosen = [entry.name for entry in transports.choose(transports.BETWEEN, ["cluster"], []) if entry.kind == "fabric"]

@@ -21,6 +21,7 @@ examples:
   cluster-perf --readme --markdown table.md       the table of the README: five minutes
   cluster-perf --json all.json --plots pictures   everything, with pictures: about half an hour
   cluster-perf --measures latency --peers cluster,shm,ucx --places inside
+  cluster-perf --quick --agents --peers cluster   what agents (clusterd) cost the provider
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
   cluster-perf --choices send,look                why frames go between nodes as they do
   cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
@@ -73,6 +74,8 @@ def _parser():
     parser.add_argument("--measures", type=_words, metavar="LIST", help="only these measures, such as latency,put")
     parser.add_argument("--places", type=_words, metavar="LIST", default=list(_PLACES),
                         help="inside, between (default: both)")
+    parser.add_argument("--agents", action="store_true",
+                        help="measure `cluster` in nodes also while their agents (clusterd) run, turn by turn")
     parser.add_argument("--libfabric", type=_library, metavar="NAME=DIRECTORY", action="append", default=[],
                         help="measure the providers of that libfabric, too; can be given several times")
     parser.add_argument("--repetitions", type=int, metavar="N",
@@ -109,6 +112,8 @@ def _check(options):
     choices.chosen(options.choices or [])
     if options.choices is not None and (options.peers or options.measures or options.places != list(_PLACES)):
         raise PerfError("--choices measures between nodes, without transports: leave out --peers, --measures and --places")
+    if options.agents and options.choices is not None:
+        raise PerfError("--agents measures the provider, --choices does not: leave out one of them")
     if options.choices is not None and options.markdown:
         raise PerfError("--choices prints Markdown as it is: leave out --markdown")
     for place in options.places:
@@ -150,11 +155,13 @@ def _measure(options):
         _warn_if_busy(about)
     asked_places = options.places if options.choices is None else [transports.BETWEEN]
     where = placement.make(asked_places, options.mtu, options.rails, options.rate, _say)
+    if options.agents and not where[0].cluster:
+        raise PerfError("--agents needs virtual nodes: run it as root")
     collected = samples.Samples()
     extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
     schedule.Schedule(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
     settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
-                "rails": options.rails, "rate": options.rate, "repetitions": chosen.repetitions,
+                "rails": options.rails, "agents": options.agents, "rate": options.rate, "repetitions": chosen.repetitions,
                 "milliseconds": chosen.milliseconds}
     return report.make(about, settings, collected)
 
@@ -163,7 +170,8 @@ def _turns(options, chosen, where):
     if options.choices is not None:
         return choices.turns(choices.chosen(options.choices), where[0])
     asked = options.peers or {"smoke": _SMOKE_TRANSPORTS, "readme": _README_TRANSPORTS}.get(_mode(options))
-    return schedule.make_turns(chosen, where, asked, options.libfabric)
+    turns = schedule.make_turns(chosen, where, asked, options.libfabric)
+    return list(schedule.beside_agents(turns)) if options.agents else turns
 
 
 def _mode(options):

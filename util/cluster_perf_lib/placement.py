@@ -18,6 +18,11 @@ class Place:
     def command(self, side, words):
         return self.cluster.command(self._nodes[side], *words) if self.cluster else list(words)
 
+    def set_agents(self, running):
+        """Starts or stops the agents of the nodes, unless they are so already."""
+        if self.cluster:
+            self.cluster.set_agents(running)
+
     def address(self, side):
         return self.cluster.address(self._nodes[side]) if self.cluster else "127.0.0.1"
 

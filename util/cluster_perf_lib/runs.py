@@ -31,6 +31,10 @@ class Runner:
         items = [item for item in group.items if item.bytes <= transport.bytes_max]
         if not items:
             return []
+        try:
+            place.set_agents(transport.agents)
+        except RuntimeError as error:
+            raise Skipped(str(error)) from error
         if transport.kind in ("mpi", "crowd"):
             return self._mpi(place, transport, items, transports.CROWD_RANKS if transport.kind == "crowd" else 2)
         if transport.kind == "ucx":

@@ -33,6 +33,14 @@ def make_turns(plan, places, asked, libraries):
     return sorted(turns, key=lambda turn: names.index(turn[2].name) if turn[2].name in names else len(names))
 
 
+def beside_agents(turns):
+    """Each turn of ours in a node of its own twice: agents do not run, then they do."""
+    for place, transport, group in turns:
+        yield place, transport, group
+        if transport.is_ours and place.cluster:
+            yield place, transports.with_agents(transport), group
+
+
 class Schedule:
     """Runs the turns; progress is passed to `say`."""
 

@@ -2,7 +2,7 @@
 from . import limits
 from .rows import LEVELS, cell_text, rows, size_text, times_as_good, transport_text, transports_of
 from .samples import is_ours
-from .transports import CROWD_RANKS
+from .transports import AGENTS, CROWD_RANKS
 
 _TITLES = {("inside", "fabric"): "Inside a node, libfabric and UCX", ("inside", "mpi"): "Inside a node, MPI",
            ("inside", "crowd"): f"More ranks than processors: {CROWD_RANKS} inside a node, MPI",
@@ -37,15 +37,16 @@ def _block(place, level, results):
         return []
     transports = transports_of(block)
     width = max([len(row.name) for row in block] + [20]) + 2
+    column = max([_WIDTH] + [len(transport_text(name)) + 2 for name in transports])
     ours = [name for name in transports if is_ours(name)]
     compared = ours if len(transports) > len(ours) else []
     bare = _bare_cells(block, results)
     lines = ["", _TITLES[place, level],
-             " " * width + "".join(f"{transport_text(name):>{_WIDTH}}" for name in transports) + f"{'spread':>9}"
+             " " * width + "".join(f"{transport_text(name):>{column}}" for name in transports) + f"{'spread':>9}"
              + "".join(f"{transport_text(name) + ' : best':>{_BESIDE}}" for name in compared)
              + (f"{'bare':>{_BARE}}" if bare else "")]
     for number, row in enumerate(block):
-        cells = [f"{cell_text(row.cells.get(name)):>{_WIDTH}}" for name in transports]
+        cells = [f"{cell_text(row.cells.get(name)):>{column}}" for name in transports]
         cells.append(f"{_spread_cell(row):>9}")
         cells += [f"{_ratio_cell(row, name):>{_BESIDE}}" for name in compared]
         cells += [f"{bare[number]:>{_BARE}}"] if bare else []
@@ -71,12 +72,32 @@ def _cpu(results):
     return lines
 
 
+def _agents(results):
+    """What was measured beside running agents: so many times as good as without them, and the spread without."""
+    plain = {_subject(result, result["transport"]): result for result in results}
+    lines = []
+    for result in results:
+        name = result["transport"].removesuffix(AGENTS)
+        other = plain.get(_subject(result, name))
+        if name == result["transport"] or other is None or other["phase"] != result["phase"]:
+            continue
+        spread = (other["largest"] - other["smallest"]) / other["median"]
+        lines.append(f"  {result['place']:<8} {name:<18} {result['measure']:<18} {size_text(result['bytes']):>6}  "
+                     f"x {times_as_good(result, other):.3f}  ({100 * spread:.0f} %)")
+    return ["", "While agents run, beside without them (spread without)", *lines] if lines else []
+
+
+def _subject(result, transport):
+    return (transport, *(result[name] for name in ("place", "level", "measure", "bytes", "window", "wait")))
+
+
 def render(report):
     lines = []
     for place in ("inside", "between"):
         for level in LEVELS:
             lines += _block(place, level, report["results"])
     lines += _cpu(report["results"])
+    lines += _agents(report["results"])
     won = warnings(report["results"])
     lines += ["", "A peer is ahead by more than the spread of the line", *(f"  {line}" for line in won)] if won else []
     if report["skipped"]:

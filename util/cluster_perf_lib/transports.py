@@ -1,12 +1,13 @@
 """The peers: what each is and how it is set up. A transport is named as its users know it."""
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cluster_lib import build
 from cluster_lib.environment import of_provider, without_settings
 
 INSIDE, BETWEEN = "inside", "between"
+AGENTS = "/agents"  # end of the name of one that is measured beside running agents
 CROWD_RANKS = 8  # of the jobs of kind `crowd`
 _MIB = 1 << 20
 
@@ -23,6 +24,7 @@ class Transport:
     bytes_max: int = 64 * _MIB
     library: str = ""  # directory of another libfabric
     unasked: bool = True  # measured even if not named by --peers
+    agents: bool = False  # the agents (clusterd) of the nodes run meanwhile
 
     @property
     def level(self):
@@ -92,6 +94,10 @@ def choose(place, asked, libraries):
 def _is_named(transport, asked):
     """`tcp` means tcp of every libfabric, `cluster` means whatever it runs over."""
     return transport.name == asked or (transport.unasked and re.split("[@/]", transport.name)[0] == asked)
+
+
+def with_agents(transport):
+    return replace(transport, name=transport.name + AGENTS, agents=True)
 
 
 def environment(transport, directory):

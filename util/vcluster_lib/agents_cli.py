@@ -10,7 +10,7 @@ def add_parser(commands, with_name):
         description="Without options: shows which agents are running."))
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--start", metavar="NODE", help="start the agent of a node, or of `all`")
-    which.add_argument("--stop", metavar="NODE", help="stop it in order")
+    which.add_argument("--stop", metavar="NODE", help="stop it in order, or those of `all`")
     which.add_argument("--kill", metavar="NODE", help="kill it: to the others the node looks dead")
 
 
@@ -21,6 +21,9 @@ def run(record, options):
     elif options.start:
         agents.ensure()
         agents.start(record, state.node(record, options.start))
+    elif options.stop == "all":
+        for holder in record["nodes"]:
+            agents.stop(record, holder)
     elif options.stop:
         agents.stop(record, state.node(record, options.stop))
     elif options.kill:

@@ -45,6 +45,7 @@ class Cluster:
     def __init__(self, name):
         self.name = name
         self.record = state.running(name)
+        self._agents_run = False
 
     def _holder(self, node):
         return self.record["switch"] if node == "switch" else state.node(self.record, str(node))
@@ -93,6 +94,14 @@ class Cluster:
     def sockets(self, node, table):
         """The lines of /proc/net/TABLE in a node, a socket each."""
         return processes.sockets(self._holder(node)["pid"], table)
+
+    def set_agents(self, running):
+        """Starts or stops the agents of all nodes, unless they are so already; RuntimeError with the reason."""
+        if running != self._agents_run:
+            result = vcluster("agents", "--name", self.name, "--start" if running else "--stop", "all", capture_output=True)
+            if result.returncode != 0:
+                raise RuntimeError(result.stderr.strip())
+            self._agents_run = running
 
     def down(self):
         vcluster("down", "--name", self.name, capture_output=True)
