@@ -2,6 +2,7 @@
 import collections
 import os
 import random
+import re
 import sys
 import tempfile
 import time
@@ -18,10 +19,10 @@ except interpreter.AgentError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-from clusterd_lib import survey  # noqa: E402
+from clusterd_lib import query, survey  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 from clusterd_lib.measure import clock, findings, links  # noqa: E402
-from clusterd_lib.protocol import wire  # noqa: E402
+from clusterd_lib.protocol import traffic, wire  # noqa: E402
 from clusterd_lib.status import matrix, text, topology  # noqa: E402
 
 
@@ -156,6 +157,44 @@ class Cards(unittest.TestCase):
         self.assertEqual(seen.findings(), [])
         seen.on_hello(wire.Message(wire.HELLO, 0, "b", "", 0), 1, ("10.0.0.2", 7947), time.monotonic())
         self.assertEqual([(entry["node"], entry["kind"]) for entry in seen.findings()], [("b", "cable")])
+
+
+class Written(unittest.TestCase):
+    """docs/agent.md and the manual say what the code does."""
+
+    def setUp(self):
+        top = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
+        with open(os.path.join(top, "prov", "cluster", "docs", "agent.md"), encoding="utf-8") as file:
+            self.document = file.read()
+        with open(os.path.join(top, "man", "clusterd.8"), encoding="utf-8") as file:
+            self.manual = file.read()
+
+    def row(self, name):
+        cells = re.search(rf"^\| {name} \|(.*)\|$", self.document, re.MULTILINE).group(1).split("|")
+        return [int(cell.strip().replace(",", "")) for cell in cells]
+
+    def test_bytes_a_second(self):
+        nodes = self.row("nodes")
+        self.assertEqual(nodes, [10, 100, 1000])
+        self.assertEqual(self.row("membership, nothing happens"), [round(traffic.at_rest(count)) for count in nodes])
+        self.assertEqual(self.row("membership while many nodes change"), [round(traffic.in_trouble(count)) for count in nodes])
+        self.assertEqual(self.row("links"), [round(links.bytes_per_second(1500))] * 3)
+        self.assertEqual(self.row("cards"), [round(survey.card_bytes_per_second(count)) for count in nodes])
+        for name in ("membership, nothing happens", "links", "cards", "membership while many nodes change"):
+            self.assertIn("\t".join(f"{number:,}" for number in self.row(name)), self.manual)
+
+    def test_kinds_and_versions(self):
+        numbers = {name.replace(" ", "_").upper(): int(number)
+                   for name, number in re.findall(r"^\| ([a-z ]+) \| (\d+) \|", self.document.partition("## Questions")[0], re.MULTILINE)}
+        self.assertEqual(len(numbers), 10)
+        self.assertEqual({name: getattr(wire, name) for name in numbers}, numbers)
+        self.assertEqual(re.findall(r"[Vv]ersion \*\*(\d+)\*\*", self.document), [str(wire.VERSION), str(query.VERSION[3])])
+
+    def test_an_echo_is_as_long_as_the_bound_says(self):
+        name = "n" * 12
+        for kind in (wire.ECHO, wire.ECHO_REPLY):
+            sent = wire.encode(wire.Message(kind, 1, name, "", 1), wire.tag("c"), b"k" * 16)
+            self.assertLessEqual(len(sent) + wire.OVERHEAD_BYTES, links.ECHO_BYTES)
 
 
 class Clock(unittest.TestCase):

@@ -27,7 +27,7 @@ except interpreter.AgentError as error:
 
 from prometheus_client.parser import text_string_to_metric_families  # noqa: E402
 
-from clusterd_lib.measure import traffic  # noqa: E402
+from clusterd_lib.measure import accounting  # noqa: E402
 from clusterd_lib.metrics import families, scrape  # noqa: E402
 from clusterd_lib.protocol.membership import Member  # noqa: E402
 
@@ -54,53 +54,55 @@ def node_at(address):
     return {"10.0.0.2": "node2"}.get(address, "")
 
 
-def traffic_of(jobs):
-    return traffic.Traffic(lambda pid: jobs.get(pid, ""), node_at)
+def accounting_of(jobs):
+    return accounting.Accounting(lambda pid: jobs.get(pid, ""), node_at)
 
 
 class Totals(unittest.TestCase):
     def setUp(self):
-        self.traffic = traffic_of({1: "7", 2: "7"})
+        self.accounting = accounting_of({1: "7", 2: "7"})
 
     def sent(self, job="7"):
-        return self.traffic.jobs[job].counted["bytes_sent"]
+        return self.accounting.jobs[job].counted["bytes_sent"]
 
     def test_a_total_never_drops_when_endpoints_end_or_begin_anew(self):
-        self.traffic.look([process(1, endpoint()), process(2, endpoint())], 0)
+        self.accounting.look([process(1, endpoint()), process(2, endpoint())], 0)
         self.assertEqual(self.sent(), 8192)
-        self.traffic.look([process(2, endpoint(bytes_sent=5000))], 2)
+        self.accounting.look([process(2, endpoint(bytes_sent=5000))], 2)
         self.assertEqual(self.sent(), 8192 + 904)
-        self.traffic.look([process(2, endpoint(bytes_sent=100))], 4)
+        self.accounting.look([process(2, endpoint(bytes_sent=100))], 4)
         self.assertEqual(self.sent(), 8192 + 904 + 100)
 
     def test_rates_are_of_the_time_between_two_looks(self):
         first, second = endpoint(), endpoint(bytes_sent=4096 + 3000)
-        self.traffic.look([process(1, first)], 10)
+        self.accounting.look([process(1, first)], 10)
         self.assertNotIn("rates", first)
-        self.traffic.look([process(1, second)], 12)
+        self.accounting.look([process(1, second)], 12)
         self.assertEqual(second["rates"]["bytes_sent_per_second"], 1500)
 
     def test_a_peer_that_owes_an_answer_is_stuck_after_a_second(self):
         silent = endpoint(peers=[peer(silent_ns=3 * 10**9, in_flight=4), peer(silent_ns=3 * 10**9), peer(in_flight=4)])
-        self.traffic.look([process(1, silent)], 0)
+        self.accounting.look([process(1, silent)], 0)
         self.assertEqual(silent["stuck"], ["10.0.0.2:7 (node2) silent for 3 s, owes 4 frames"])
-        self.assertEqual(self.traffic.jobs["7"].gauges["stuck"], 1)
+        self.assertEqual(self.accounting.jobs["7"].gauges["stuck"], 1)
 
     def test_jobs_are_bounded_and_forgotten(self):
-        many = traffic_of({pid: f"job{pid}" for pid in range(100)})
+        many = accounting_of({pid: f"job{pid}" for pid in range(100)})
         many.look([process(pid, endpoint(peers=[peer()])) for pid in range(100)], 0)
-        self.assertEqual(len(many.jobs), traffic.JOBS_MAX + 1)
+        self.assertEqual(len(many.jobs), accounting.JOBS_MAX + 1)
         self.assertEqual(sum(totals.counted["bytes_sent"] for totals in many.jobs.values()), 100 * 4096)
-        many.look([], traffic.KEEP_SECONDS + 1)
+        many.look([], accounting.KEEP_SECONDS + 1)
         self.assertEqual((many.jobs, many.paths), ({}, {}))
 
     def test_the_job_of_a_process_is_in_its_environment(self):
-        with subprocess.Popen(["sleep", "60"], env={"PATH": os.environ["PATH"], "SLURM_JOB_ID": "42", "PMIX_NAMESPACE": "x"}) as child:
+        environment = {"SLURM_JOB_ID": "42", "PMIX_NAMESPACE": "x"}
+        with subprocess.Popen(["/bin/sh", "-c", "echo; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as child:
             try:
-                self.assertEqual(traffic.job_of(child.pid), "42")
+                child.stdout.readline()
+                self.assertEqual(accounting.job_of(child.pid), "42")
             finally:
                 child.kill()
-        self.assertEqual(traffic.job_of(0), "")
+        self.assertEqual(accounting.job_of(0), "")
 
 
 def link(name, state="up", loss=0.0):
@@ -109,7 +111,7 @@ def link(name, state="up", loss=0.0):
 
 def daemon(nodes=3, links=None):
     """As much of a daemon as metrics read."""
-    seen = traffic_of({1: "7"})
+    seen = accounting_of({1: "7"})
     seen.look([process(1, endpoint(peers=[peer()]))], 0)
     links = [link(f"node{number}") for number in range(2, nodes + 1)] if links is None else links
     events = history.History()
@@ -121,7 +123,7 @@ def daemon(nodes=3, links=None):
                                      load=types.SimpleNamespace(latest={"cpu": 25.0, "memory": 50.0})),
         transport=types.SimpleNamespace(sent_bytes=1000, sent_messages=10, refused=collections.Counter({"cut short": 2})),
         history=events, agent=types.SimpleNamespace(membership=types.SimpleNamespace(members=members)),
-        endpoints=types.SimpleNamespace(traffic=seen))
+        endpoints=types.SimpleNamespace(accounting=seen))
 
 
 async def nothing():

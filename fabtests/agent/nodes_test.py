@@ -9,8 +9,15 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import virtual_nodes  # noqa: E402
+from clusterd_lib import interpreter  # noqa: E402
+
+interpreter.with_packages()
+from clusterd_lib import survey  # noqa: E402
+from clusterd_lib.measure import links  # noqa: E402
+from clusterd_lib.protocol import traffic  # noqa: E402
 
 NODES = 4
+ETHERNET_HEADER = 14
 STATUS = os.path.join(os.path.dirname(virtual_nodes.TOOL), "cluster-status")
 PROCESSOR_SHARE_MAX, MEMORY_BYTES_MAX = 0.01, 60 << 20
 
@@ -129,6 +136,11 @@ class Agents(unittest.TestCase):
         self.agents("--stop", "node4")
         self.until(5, lambda: [node for node in self.status()["nodes"] if node["reason"] == "its agent was stopped"])
 
+    def sent(self, node):
+        """Bytes from the IP header on that left a node, without broadcast of others: nothing else runs there."""
+        counted = [entry["stats64"]["tx"] for name, entry in self.nodes.links(node).items() if name != "lo"]
+        return sum(entry["bytes"] - ETHERNET_HEADER * entry["packets"] for entry in counted)
+
     def test_8_what_an_agent_costs(self):
         record = virtual_nodes.state.load(self.nodes.name)
         pid = record["agents"]["node1"]["pid"]
@@ -138,12 +150,17 @@ class Agents(unittest.TestCase):
                 return sum(map(int, file.read().rpartition(")")[2].split()[11:13]))
 
         self.until(60, lambda: time.sleep(20) or True)  # nothing looks any more: what is measured is the agent alone
-        before, started = ticks(), time.monotonic()
+        before, sent_before, started = ticks(), self.sent(1), time.monotonic()
         time.sleep(30)
+        passed = time.monotonic() - started
         share = (ticks() - before) / os.sysconf("SC_CLK_TCK") / (time.monotonic() - started)
         with open(f"/proc/{pid}/status", encoding="ascii") as file:
             memory = next(int(line.split()[1]) for line in file if line.startswith("VmRSS:")) << 10
         print(f"an agent of {NODES} nodes: {share * 100:.2f} % of a processor, {memory / 1e6:.0f} MB")
+        sent = (self.sent(1) - sent_before) / passed
+        bound = traffic.at_rest(NODES) + links.bytes_per_second(1500) + survey.card_bytes_per_second(NODES)
+        print(f"it sends {sent:.0f} B/s, at most {bound:.0f}")
+        self.assertLess(sent, bound)
         self.assertLess(share, PROCESSOR_SHARE_MAX)
         self.assertLess(memory, MEMORY_BYTES_MAX)
 

@@ -24,7 +24,7 @@ SECONDS_MAX = 20
 CONNECTIONS_MAX = 64
 _CHALLENGE = 16
 _SIGNATURE = 32
-_VERSION = b"cQ\x00\x01"
+VERSION = b"cQ\x00\x01"
 
 
 async def _read_frame(reader, bytes_max):
@@ -94,14 +94,14 @@ class Server:
         await self._guarded(self._serve_remote, reader, writer)
 
     async def _serve_remote(self, reader, writer):
-        first = await asyncio.wait_for(reader.readexactly(len(_VERSION)), SECONDS_MAX)
+        first = await asyncio.wait_for(reader.readexactly(len(VERSION)), SECONDS_MAX)
         address = writer.get_extra_info("peername")[0]
         if first == b"GET " and self._metrics:
             await asyncio.wait_for(self._metrics.serve(address, first, reader, writer), SECONDS_MAX)
             return
         mine = os.urandom(_CHALLENGE)
-        writer.write(_VERSION + mine)
-        if first != _VERSION:
+        writer.write(VERSION + mine)
+        if first != VERSION:
             raise AgentError("another version")
         theirs = await asyncio.wait_for(reader.readexactly(_CHALLENGE), SECONDS_MAX)
         data = await asyncio.wait_for(_read_frame(reader, REQUEST_BYTES_MAX), SECONDS_MAX)
@@ -158,9 +158,9 @@ async def ask(address, port, key, operation, arguments=None, seconds=SECONDS_MAX
         reader, writer = await asyncio.wait_for(asyncio.open_connection(
             address, port, limit=1 << 20, local_addr=(source, 0) if source else None), min(seconds, 3))
         mine = os.urandom(_CHALLENGE)
-        writer.write(_VERSION + mine)
-        hello = await asyncio.wait_for(reader.readexactly(len(_VERSION) + _CHALLENGE), seconds)
-        if hello[:4] != _VERSION:
+        writer.write(VERSION + mine)
+        hello = await asyncio.wait_for(reader.readexactly(len(VERSION) + _CHALLENGE), seconds)
+        if hello[:4] != VERSION:
             raise AgentError(f"the agent at {address} has another version")
         theirs = hello[4:]
         writer.write(_frame(request + _signature(key, b"Q", theirs, mine, request)))

@@ -16,8 +16,19 @@ from .measure.load import Load
 from .protocol import wire
 
 CARD_SECONDS = 60.0
+CARD_BYTES = 1600  # one connection, both directions, headers included, with two rails
 SAMPLE_SECONDS = 2.0
 HEARD_SECONDS = 3600
+
+
+def card_pause(nodes):
+    """Seconds after which the cards of so many others are fetched again."""
+    return CARD_SECONDS * max(1.0, nodes / 100)
+
+
+def card_bytes_per_second(nodes):
+    """At most, in both roles: what a node sends for the cards that it asks for and for its own, which as many ask for."""
+    return (nodes - 1) / card_pause(nodes - 1) * CARD_BYTES
 
 
 class Route(NamedTuple):
@@ -156,7 +167,7 @@ class Survey:
                 if moved:
                     self._transport.open(now)
             nodes = living()
-            refresh = turn % max(1, round(CARD_SECONDS * max(1.0, len(nodes) / 100) / SAMPLE_SECONDS)) == 0
+            refresh = turn % max(1, round(card_pause(len(nodes)) / SAMPLE_SECONDS)) == 0
             for name, address in nodes:
                 if refresh or name not in self.cards:
                     await self.fetch_card(name, address)

@@ -8,7 +8,7 @@ import json
 import shutil
 import time
 
-from .traffic import Traffic, job_of
+from .accounting import Accounting, job_of
 
 SECONDS_MAX = 10
 BYTES_MAX = 4 << 20
@@ -19,7 +19,7 @@ class Endpoints:
         self._program = program if program and shutil.which(program) else shutil.which("cluster-info")
         self._offers_why = None
         self.latest = {"processes": []}
-        self.traffic = Traffic(job_of, node_of)
+        self.accounting = Accounting(job_of, node_of)
 
     @property
     def offers_why(self):
@@ -49,7 +49,7 @@ class Endpoints:
         for process in latest["processes"]:
             for endpoint in process["endpoints"]:  # what is set, not what could be
                 endpoint["options"] = [option for option in endpoint.get("options", []) if option["from"] != "default"]
-        self.traffic.look(latest["processes"], time.monotonic())
+        self.accounting.look(latest["processes"], time.monotonic())
         self.latest = latest
 
     async def why(self):

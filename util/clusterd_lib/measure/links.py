@@ -21,7 +21,13 @@ LONG_EVERY = 16
 LONG_TRIES = 3
 SIZES = (9000, 4096, 1500, 1400, 1280, 576)
 HEADERS = 28  # of IPv4 and UDP
+ECHO_BYTES = 80  # of a short one, signed, with names of up to 12 characters
 UNKNOWN, UP, DOWN = "unknown", "up", "down"
+
+
+def bytes_per_second(mtu):
+    """At most, in both roles, IP and UDP headers included: as many answers leave as echoes, and they are short."""
+    return 2 * ECHOES_PER_SECOND * ECHO_BYTES + ECHOES_PER_SECOND / LONG_EVERY * (mtu - ECHO_BYTES)
 
 
 @dataclass

@@ -3,7 +3,7 @@
 Names begin with clusterd_ for what the agent finds out, cluster_ for what endpoints of the provider count. Base units:
 seconds, bytes, ratios from 0 to 1. Every node tells of itself, so a cluster of n nodes has n times what one has; what
 grows with the number of nodes is bounded: states of single nodes up to NODES_MAX, links up to LINKS_MAX, the worst first.
-Jobs and paths are bounded where they are counted (measure/traffic.py). clusterd_series_left_out says what was cut.
+Jobs and paths are bounded where they are counted (measure/accounting.py). clusterd_series_left_out says what was cut.
 """
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
@@ -97,8 +97,8 @@ def _links(picture):
                  [(to, link["path_mtu"]) for to, link in links if link["path_mtu"]])
 
 
-def _jobs(traffic):
-    jobs = sorted((name or "none", totals) for name, totals in traffic.jobs.items())
+def _jobs(accounting):
+    jobs = sorted((name or "none", totals) for name, totals in accounting.jobs.items())
     for name, text, key in (
             ("cluster_endpoints", "Endpoints of the provider that run here.", "endpoints"),
             ("cluster_unanswered_endpoints", "Endpoints that do not answer: their process is stopped.", "unanswered"),
@@ -115,8 +115,8 @@ def _jobs(traffic):
                     if name.startswith(_REFUSED)])
 
 
-def _paths(traffic):
-    paths = sorted(([job or "none", peer, path], totals) for (job, peer, path), totals in traffic.paths.items())
+def _paths(accounting):
+    paths = sorted(([job or "none", peer, path], totals) for (job, peer, path), totals in accounting.paths.items())
     labels = ["job_id", "peer", "path"]
     for name, text, key in (("cluster_path_peers", "Peers reached by this path.", "peers"),
                             ("cluster_path_queued_frames", "Frames that wait to be sent.", "queued"),
@@ -130,8 +130,8 @@ def _paths(traffic):
 
 
 def families(picture):
-    """All of them; the traffic of the endpoints is picture["traffic"]."""
+    """All of them; what endpoints have sent is picture["accounting"]."""
     for part in (_agent, _nodes, _rails, _links):
         yield from part(picture)
-    yield from _jobs(picture["traffic"])
-    yield from _paths(picture["traffic"])
+    yield from _jobs(picture["accounting"])
+    yield from _paths(picture["accounting"])

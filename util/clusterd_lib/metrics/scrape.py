@@ -43,7 +43,7 @@ class Metrics:
             "events": daemon.history.counted, "findings": survey.findings(), "load": survey.load.latest,
             "nodes": {name: (member.state, ORDERS[member.order]) for name, member in daemon.agent.membership.members.items()},
             "rails": survey.rails, "interfaces": psutil.net_io_counters(pernic=True), "links": survey.links(),
-            "traffic": daemon.endpoints.traffic}
+            "accounting": daemon.endpoints.accounting}
 
     def _may(self, address):
         found = ipaddress.ip_address(address)

@@ -101,7 +101,7 @@ def paths(peers):
 
 
 def stuck_peers(row):
-    """Peers that owe an answer and are silent (measure/traffic.py)."""
+    """Peers that owe an answer and are silent (measure/accounting.py)."""
     return list(row.get("stuck", []))
 
 

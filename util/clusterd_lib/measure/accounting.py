@@ -48,7 +48,7 @@ class _Totals:
         self.counted, self.gauges, self.seen_at = defaultdict(int), defaultdict(int), 0.0
 
 
-class Traffic:
+class Accounting:
     """`job_of(pid)` and `node_of(address)` give names, empty if they have none."""
 
     def __init__(self, job_of, node_of):  # pylint: disable=redefined-outer-name
