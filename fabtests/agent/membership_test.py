@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from clusterd_lib.protocol import membership, suspicion, traffic, wire  # noqa: E402
+from clusterd_lib.protocol import detector, membership, suspicion, traffic, wire  # noqa: E402
 from clusterd_lib.protocol.gossip import Gossip  # noqa: E402
 from clusterd_lib.protocol.simulation import KEY, TAG, Network  # noqa: E402
 
@@ -127,6 +127,23 @@ class Parts(unittest.TestCase):
             self.assertTrue(alone.confirm(by))
             self.assertFalse(alone.confirm(by), number)
         self.assertAlmostEqual(alone.deadline, 10.0 + suspicion.SECONDS_MIN)
+
+    def test_the_node_after_a_silent_successor_is_probed_in_the_same_period_and_suspects_are_passed_over(self):
+        table = membership.Membership("a", ADDRESS, 1, lambda change: None)
+        for name in "bcde":
+            table.merge(record(name), 0)
+        table.merge(record("b", status=wire.SUSPECT, reason="e"), 0)
+        sent = []
+        ring = detector.Detector(table, random.Random(1), lambda _a, kind, _s, target, *_: sent.append((kind, target)), lambda *_: None)
+        ring.start(0)
+        ring._random_at = float("inf")  # pylint: disable=protected-access
+        ring.run(detector.PERIOD)
+        self.assertEqual(sent, [(wire.PING, "c")])
+        ring.run(detector.PERIOD + detector.ACK_TIMEOUT)
+        self.assertIn((wire.PING, "d"), sent)
+        ring.health = 1  # this agent may be the slow one: it does not ask ever more nodes
+        ring.run(detector.PERIOD + 2 * detector.ACK_TIMEOUT)
+        self.assertNotIn((wire.PING, "e"), sent)
 
     def test_gossip_ends(self):
         gossip = Gossip()
