@@ -245,6 +245,14 @@ class Shown(unittest.TestCase):
         self.assertNotIn("\x1b", plain)
         self.assertIn("\x1b[31mdown", text.Text(True).everything(status(3)))
 
+    def test_rates_of_nodes_and_links_are_shown_where_they_are_known(self):
+        shown = status(3)
+        shown["nodes"][1]["rates"] = {"eth0": [1500, 2_000_000], "eth1": [500, 1_000_000]}
+        shown["links"][1]["rate_bits_per_second"] = 9_410_000_000
+        plain = text.Text(False).everything(shown)
+        self.assertRegex(plain, r"node2 .* 2.0 kB/s +3.0 MB/s ")
+        self.assertIn("51us 9.4G", plain)
+
     def test_endpoints_have_job_paths_rates_and_what_is_stuck(self):
         row = {"node": "node1", "pid": 7, "command": "mpi_app", "job": "42", "endpoint": {"endpoint": "10.0.0.1:50000"},
                "rates": {"bytes_sent_per_second": 1.25e6, "bytes_received_per_second": 10.0},

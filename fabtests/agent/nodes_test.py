@@ -56,6 +56,11 @@ class Agents(unittest.TestCase):
         self.until(30, lambda: all(len(self.states(node)) == NODES for node in range(1, NODES + 1)))
         self.until(30, lambda: len([link for link in self.status()["links"] if link["state"] == "up"]) == NODES * (NODES - 1) * 2)
 
+        said = self.nodes.run(1, sys.executable, "-B", STATUS, "--rate", "node2")
+        self.assertRegex(said, r"rail 0: \d+\.\d+ Gbit/s\nrail 1: ")
+        rates = [link["rate_bits_per_second"] for link in self.status()["links"] if (link["from"], link["peer"]) == ("node1", "node2")]
+        self.assertGreater(min(rates), 0)
+
     def test_2_a_cut_rail_is_seen_and_its_node_lives(self):
         self.nodes.run("switch", "ip", "link", "set", "n2r0", "down")
         cut_at = time.time()

@@ -134,6 +134,7 @@ class Operations:
             except OSError:
                 pass  # the answer says how much came
             bits = await self._daemon.ask_node(name, "rate-result", {"port": port})
+            link.rate = float(bits)
             found.append({"rail": number, "bits_per_second": bits})
         return found
 

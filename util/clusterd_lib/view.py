@@ -33,10 +33,10 @@ class View:
         state, reason = member.visible(time.monotonic())
         entry = {"name": name, "state": state, "reason": reason, "order": ORDERS[member.order],
                  "order_reason": member.order_reason, "since": round(time.time() - (time.monotonic() - member.since), 1),
-                 "rails": [], "cpu": None, "memory": None, "load": None, "endpoints": None, "links_down": None}
+                 "rails": [], "rates": {}, "cpu": None, "memory": None, "load": None, "endpoints": None, "links_down": None}
         if report and state != "down":
             load = report["load"]
-            entry.update(rails=report["card"]["rails"], cpu=load["cpu"], memory=load["memory"], load=load["load1"],
+            entry.update(rails=report["card"]["rails"], rates=load["rates"], cpu=load["cpu"], memory=load["memory"], load=load["load1"],
                          endpoints=sum(len(process.get("endpoints", [])) for process in report["endpoints"].get("processes", [])),
                          links_down=sum(link["state"] == "down" for link in report["links"]))
         return entry

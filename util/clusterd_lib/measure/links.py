@@ -47,6 +47,7 @@ class Link:
     outcomes: list = field(default_factory=list)
     long_size: int = 0
     long_tries: int = 0
+    rate: float = 0.0  # bits a second, as last measured on request
 
     @property
     def loss(self):
@@ -55,7 +56,7 @@ class Link:
     def describe(self):
         return {"peer": self.peer, "rail": self.rail, "state": self.state, "loss": round(self.loss, 4),
                 "rtt_us": round(self.rtt * 1e6, 1), "rtt_min_us": round(self.rtt_min * 1e6, 1) if self.sent and self.rtt else 0.0,
-                "path_mtu": self.path_mtu, "mtu": self.mtu}
+                "path_mtu": self.path_mtu, "mtu": self.mtu, "rate_bits_per_second": round(self.rate)}
 
 
 class LinkMonitor:

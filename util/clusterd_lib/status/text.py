@@ -31,8 +31,9 @@ class Text:
                          "-" if node["cpu"] is None else f"{node['cpu']:.0f} %",
                          "-" if node["memory"] is None else f"{node['memory']:.0f} %",
                          "-" if node["endpoints"] is None else node["endpoints"],
+                         *(matrix.rate(sum(pair[way] for pair in node["rates"].values()) if node.get("rates") else None) for way in (0, 1)),
                          " ".join(rail["address"] for rail in node["rails"]) or "-", node["reason"] or node["order_reason"]])
-        return self._table(("NODE", "STATE", "SINCE", "CPU", "MEMORY", "ENDPOINTS", "RAILS", "REASON"), rows)
+        return self._table(("NODE", "STATE", "SINCE", "CPU", "MEMORY", "ENDPOINTS", "IN", "OUT", "RAILS", "REASON"), rows)
 
     def links(self, status):
         names = [node["name"] for node in status["nodes"]]
@@ -45,6 +46,8 @@ class Text:
                     link = links.get((source, peer))
                     kind = matrix.quality(link)
                     text = _CELL.get(kind) or matrix.duration(link["rtt_us"] * 1e-6)
+                    if kind in (matrix.GOOD, matrix.LOSSY) and link.get("rate_bits_per_second"):
+                        text += f" {link['rate_bits_per_second'] / 1e9:.1f}G"
                     if kind == matrix.LOSSY:
                         text += f" {link['loss'] * 100:.0f}%" if link["loss"] > matrix.LOSS_BAD else f" mtu {link['path_mtu']}"
                     row.append((kind, text) if source != peer else ".")
