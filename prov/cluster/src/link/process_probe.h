@@ -14,8 +14,8 @@ class ProcessProbe {
   virtual ~ProcessProbe() = default;
   /// True if the kernel answers for this process when peers ask: openings say so.
   virtual bool answered_here() const = 0;
-  /// What is known by now; the first call begins to ask. Only of peers whose opening says that they are answered
-  /// for. Never waits.
+  /// What is known by now; the first call begins to ask. Of a peer that has not said that it is answered for, only
+  /// `exists` tells anything. Never waits.
   virtual Answer ask(const SocketAddress& peer) = 0;
   /// The answer is not needed any more.
   virtual void end(const SocketAddress& peer) = 0;

@@ -28,10 +28,15 @@ std::vector<SocketAddress> further_addresses(const Identity& identity) {
   return further;
 }
 
+Liveness::Probes probes_for(const FlowSettings& settings) {
+  if (!settings.asks_kernels) return Liveness::Probes::none;
+  return settings.seal_overhead != 0 ? Liveness::Probes::of_met : Liveness::Probes::of_all;
+}
+
 /// The peer's opening has been accepted for the first time.
 void note_peer(const Handshake& handshake, Liveness& liveness, Counters& counters) {
   ++counters.sessions_opened;
-  if (handshake.kernel_answers()) liveness.allow_probes();
+  liveness.on_met(handshake.kernel_answers());
 }
 
 }  // namespace
@@ -47,7 +52,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
-      liveness_(settings.peer_timeout, settings.stuck_timeout, settings.asks_kernels),
+      liveness_(settings.peer_timeout, settings.stuck_timeout, probes_for(settings)),
       challenges_(random) {}
 
 void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {

@@ -64,9 +64,15 @@ void Liveness::on_keep_alive_sent(Time now) {
   keep_alive_at_ = now + kKeepAliveInterval;
 }
 
+void Liveness::on_met(bool kernel_answers) {
+  probing_.possible = probing_.possible && kernel_answers;
+  probing_.met = true;
+  if (!probing_.possible) probing_.active = false;
+}
+
 /// A peer whose kernel has answered is asked on until the peer itself is heard.
 bool Liveness::wants_probe(Time now) const {
-  if (!probing_.allowed || !expecting_) return false;
+  if (!may_probe() || !expecting_) return false;
   return probing_.active || outage_.error == Status::refused || idle_by(now) >= before_probe();
 }
 
@@ -75,10 +81,10 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   probing_.at = now + (probing_.active ? kProbeInterval : kProbeIntervalFirst);
   probing_.active = true;
   count_idle(now);
-  if (answer == Answer::ended) verdict_ = Status::ended;
-  if (answer != Answer::exists) return;
+  if (answer == Answer::ended && probing_.met) verdict_ = Status::ended;
+  if (answer != Answer::exists || (!probing_.met && engine_idle_ >= kUnmetMax)) return;
   idle_ = Duration{};
-  outage_.error = Status::ok;  // older than this, or forged
+  if (probing_.met) outage_.error = Status::ok;  // older than this, or forged
 }
 
 Status Liveness::check(Time now) {
@@ -100,7 +106,7 @@ Time Liveness::deadline() const {
   if (!expecting_) return kNever;
   const auto at_idle = [this](Duration idle) { return counted_until_ + std::max(idle - idle_, Duration{}); };
   Time next = std::min(std::max(at_idle(before_keep_alive()), keep_alive_at_), at_idle(peer_timeout_));
-  if (probing_.allowed) {
+  if (may_probe()) {
     const bool now = probing_.active || outage_.error == Status::refused;
     next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probing_.at));
   }

@@ -3,7 +3,9 @@
 // Timers: a peer that has been idle (no frame of it has come) for kIdleBeforeKeepAlive is sent a keep-alive,
 // which its keep-alive responder answers, then another every kKeepAliveInterval (RFC 1122 4.2.3.6). Idle for
 // kIdleBeforeProbe, or reported by ICMP, its kernel is asked as well (link/process_probe.h): what that says of
-// the process counts at once, whether it runs or is stopped. Idle for `peer_timeout`, with no word of its
+// the process counts at once, whether it runs or is stopped. Of a peer that has not answered yet it is not known
+// whether its kernel does: that something has the port keeps it from being unreachable, for kUnmetMax, and
+// proves nothing else. Idle for `peer_timeout`, with no word of its
 // kernel either, the peer is unreachable. Only time during which this side ran counts: after a suspend of the
 // host, or a stop of the process, the clock is far ahead and nothing was asked meanwhile, so one step counts
 // at most kIdleStepMax.
@@ -27,9 +29,13 @@ namespace cluster::reliability {
 
 class Liveness {
  public:
-  /// `can_probe`: this side is able to ask the kernels of its peers.
-  explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, bool can_probe = true)
-      : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probing_{.possible = can_probe} {}
+  /// Which kernels are asked: those of peers that have answered, or of all. Behind a key a peer that does not answer
+  /// has most probably another one: it is not waited for because something has its port.
+  enum class Probes : std::uint8_t { none, of_met, of_all };
+  explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, Probes probes = Probes::none)
+      : peer_timeout_(peer_timeout),
+        stuck_timeout_(stuck_timeout),
+        probing_{.possible = probes != Probes::none, .unmet = probes == Probes::of_all} {}
 
   /// What a sign of life has come from.
   enum class By : std::uint8_t { engine, responder };
@@ -46,8 +52,8 @@ class Liveness {
   bool on_path_error(Time now, Status error, bool known);
   bool keep_alive_due(Time now) const;
   void on_keep_alive_sent(Time now);
-  /// The peer's kernel answers: from now on it can be asked.
-  void allow_probes() { probing_.allowed = probing_.possible; }
+  /// The peer has answered, and says whether its kernel does so for it.
+  void on_met(bool kernel_answers);
   /// True if the peer's kernel is to be asked now; on_probe() then takes the answer.
   bool probe_due(Time now) const { return wants_probe(now) && now >= probing_.at; }
   void on_probe(Time now, link::ProcessProbe::Answer answer);
@@ -71,6 +77,7 @@ class Liveness {
   static constexpr Duration kProbeInterval = 200ms;
   /// Idle time between two checks that counts at most; a running side checks at each kKeepAliveInterval.
   static constexpr Duration kIdleStepMax = 2s;
+  static constexpr Duration kUnmetMax = 1min;  ///< of a peer that was stopped before it was ever called
   static constexpr Duration kStartingTolerated = 950ms;
   static constexpr Duration kRefusedTolerated = 300ms;
   static constexpr Duration kUnreachableTolerated = 3s;
@@ -83,6 +90,7 @@ class Liveness {
   Duration idle_by(Time now) const;
   void count_idle(Time now);
   void restart_idle(Time now);
+  bool may_probe() const { return probing_.possible && (probing_.met || probing_.unmet); }
   bool wants_probe(Time now) const;
 
   const Duration peer_timeout_;
@@ -94,8 +102,9 @@ class Liveness {
   Time counted_until_{};
   Time keep_alive_at_{};
   struct Probing {
-    bool possible = true;
-    bool allowed = false;
+    bool possible = false;
+    bool unmet = false;  ///< possible before the peer has answered
+    bool met = false;
     bool active = false;  ///< asked since the peer was last heard
     Time at{};            ///< when to ask next
   } probing_;

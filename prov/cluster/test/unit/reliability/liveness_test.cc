@@ -118,8 +118,8 @@ Time asked_until_verdict(Liveness& liveness, Time now, Time limit, Answer answer
 }
 
 TEST(Liveness, AProcessThatIsStoppedLivesAsLongAsItsKernelSaysSo) {
-  Liveness liveness(5s);
-  liveness.allow_probes();
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all);
+  liveness.on_met(true);
   liveness.set_expecting(at(0s), true);
   const Time hour = asked_until_verdict(liveness, at(0s), at(1h), Answer::exists);
   EXPECT_EQ(liveness.check(hour), Status::ok);
@@ -129,9 +129,47 @@ TEST(Liveness, AProcessThatIsStoppedLivesAsLongAsItsKernelSaysSo) {
   EXPECT_EQ(liveness.check(hour + 5s), Status::unreachable);
 }
 
+/// Nothing is known of a peer that was stopped before it was first called: something has its port, no more.
+TEST(Liveness, AProcessThatWasStoppedBeforeItAnsweredIsNotUnreachableForAMinute) {
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all);
+  liveness.set_expecting(at(0s), true);
+  const Time end = asked_until_verdict(liveness, at(0s), at(1h), Answer::exists);
+  EXPECT_GE(end, at(1min));
+  EXPECT_LE(end, at(66s));
+  EXPECT_EQ(liveness.check(end), Status::unreachable);
+}
+
+TEST(Liveness, OfAPeerThatHasNotAnsweredItsPortProvesNoMore) {
+  Liveness refusing(5s, 0s, Liveness::Probes::of_all);
+  refusing.set_expecting(at(0s), true);
+  EXPECT_EQ(asked_until_verdict(refusing, at(0s), at(1h), Answer::ended), at(5s));
+  EXPECT_EQ(refusing.check(at(5s)), Status::unreachable) << "it may have no such port";
+  Liveness other(5s, 0s, Liveness::Probes::of_all);
+  other.set_expecting(at(0s), true);
+  other.on_path_error(at(0s), Status::refused, false);
+  other.on_probe(at(0s), Answer::exists);
+  other.on_path_error(at(1s), Status::refused, false);
+  EXPECT_EQ(other.check(at(1s)), Status::refused) << "another program may have it";
+}
+
+TEST(Liveness, BehindAKeyOnlyPeersThatHaveAnsweredAreAskedFor) {
+  Liveness liveness(5s, 0s, Liveness::Probes::of_met);
+  liveness.set_expecting(at(0s), true);
+  EXPECT_FALSE(liveness.probe_due(at(4s)));
+  EXPECT_EQ(asked_until_verdict(liveness, at(0s), at(1h), Answer::exists), at(5s));
+}
+
+TEST(Liveness, AKernelThatDoesNotAnswerIsNotAsked) {
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all);
+  liveness.set_expecting(at(0s), true);
+  liveness.on_met(false);
+  EXPECT_FALSE(liveness.probe_due(at(4s)));
+  EXPECT_EQ(idle_until_verdict(liveness, at(0s)), at(5s));
+}
+
 TEST(Liveness, TheEndOfAProcessIsKnownBeforeHalfASecondIsOver) {
-  Liveness liveness(5s);
-  liveness.allow_probes();
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all);
+  liveness.on_met(true);
   liveness.set_expecting(at(0s), true);
   const Time end = asked_until_verdict(liveness, at(0s), at(10s), Answer::ended);
   EXPECT_LE(end, at(500ms));
@@ -139,8 +177,8 @@ TEST(Liveness, TheEndOfAProcessIsKnownBeforeHalfASecondIsOver) {
 }
 
 TEST(Liveness, APathErrorMakesItAskAtOnceAndAKernelRefutesIt) {
-  Liveness liveness(5s);
-  liveness.allow_probes();
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all);
+  liveness.on_met(true);
   liveness.set_expecting(at(0s), true);
   for (int i = 0; i < 20; ++i) {
     liveness.on_path_error(at(50ms * i), Status::refused, true);
@@ -159,8 +197,8 @@ TEST(Liveness, OneForgedPathErrorIsNotEnough) {
 
 TEST(Liveness, AnEndpointThatIsStuckIsGivenUpIfThatIsAskedFor) {
   for (const Duration stuck : {0s, 20s}) {
-    Liveness liveness(5s, stuck);
-    liveness.allow_probes();
+    Liveness liveness(5s, stuck, Liveness::Probes::of_met);
+    liveness.on_met(true);
     liveness.set_expecting(at(0s), true);
     const Time end = asked_until_verdict(liveness, at(0s), at(1min), Answer::exists);
     EXPECT_EQ(liveness.check(end), stuck == 0s ? Status::ok : Status::stuck);
