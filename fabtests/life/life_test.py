@@ -7,9 +7,11 @@ table shows the median and the worst time.
 """
 import argparse
 import collections
+import json
 import os
 import signal
 import statistics
+import subprocess
 import sys
 import unittest
 
@@ -151,6 +153,18 @@ class Stopped(LifeCase):
     def test_local(self):
         self.stop_and_go_on(False)
 
+    def test_before_it_was_ever_called(self):
+        one, other = (self.start(node, FI_CLUSTER_PEER_TIMEOUT="400") for node in (1, 2))
+        handle = one.peer(other.name)
+        received = other.post("any", 8, 0)
+        other.peer(one.name)
+        other.signal(signal.SIGSTOP)
+        pending = [one.post("send", 8, handle), one.post("write", 8, handle)]
+        ended = one.until(lambda: any(operation in one.ends for operation in pending) or one.losses, 2.5)
+        self.assertFalse(ended, f"a stopped process is taken for dead: {one.log()}")
+        other.signal(signal.SIGCONT)
+        self.assertEqual([other.end(received)[0], *(one.end(operation)[0] for operation in pending)], [0, 0, 0])
+
 
 class Fork(LifeCase):
     def parent_dies(self, remote, bound):
@@ -215,6 +229,70 @@ class Return(LifeCase):
         self.come_back(False)
 
 
+class Why(LifeCase):
+    """cluster-info tells of a process that is stuck."""
+
+    TOOL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util", "cluster-info")
+
+    def ask(self, process, *words):
+        said = subprocess.run([self.TOOL, "--build", Life.build, "--pid", str(process.pid), *words], capture_output=True,
+                              text=True, timeout=60, check=True)
+        return said.stdout
+
+    @unittest.skipUnless(os.geteuid() == 0, "processes of other namespaces are for root")
+    def test_finds_processes_of_all_network_namespaces(self):
+        processes = [self.start(node) for node in (1, 2)]
+        said = subprocess.run([self.TOOL, "--build", Life.build, "--all"], capture_output=True, text=True, timeout=60, check=True).stdout
+        inside = subprocess.run([*self.cluster.command(1), self.TOOL, "--build", Life.build, "--all"], capture_output=True,
+                                text=True, timeout=60, check=True).stdout
+        for process, node in zip(processes, (1, 2)):
+            if os.path.exists("/proc/sys/net/core/dev_weight"):
+                self.assertIn(f"Process {process.pid} life_peer", said)
+            self.assertEqual(f"Process {process.pid} life_peer" in inside, node == 1, "in a namespace only its own")
+
+    def operations(self, process, wanted):
+        """Those under way, once each has an age."""
+        for _ in range(200):
+            endpoint, = json.loads(self.ask(process, "--json"))["processes"][0]["endpoints"]
+            found = endpoint.get("operations", [])
+            if len(found) == wanted and all(each.get("age_ns", 0) > 0 for each in found):
+                return found
+            process.take()
+        self.fail(f"{wanted} operations expected: {found}")
+
+    @unittest.skipUnless(os.geteuid() == 0, "processes of other namespaces are for root")
+    def test_says_what_each_peer_owes(self):
+        for remote in (False, True):
+            one, other, handle = self.pair(remote)
+            other.signal(signal.SIGSTOP)
+            for kind in ("send", "recv", "any", "atomic"):
+                one.post(kind, 8 if kind != "send" else BIG, handle)
+            found = {(each["operation"], each["peer"] != "any"): each for each in self.operations(one, 4)}
+            text = self.ask(one, "--why")
+            self.assertEqual(found["receive", True]["waits_for"], "to send a message that matches it")
+            self.assertIn(found["send", True]["waits_for"], ("to post a receive that matches it", "to take what was sent to it before"))
+            self.assertEqual(found["send", True]["bytes"], BIG)
+            self.assertEqual(found["atomic", True]["peer"], found["send", True]["peer"])
+            self.assertIn(("receive", False), found)
+            self.assertRegex(text, rf"Process {one.pid} life_peer: .* has waited .* for .*"
+                                   r"(to send a message that matches it|to post a receive|to take what).*3 more operations are under way")
+            other.signal(signal.SIGCONT)
+
+    @unittest.skipUnless(os.geteuid() == 0, "processes of other namespaces are for root")
+    def test_names_messages_that_no_receive_matches(self):
+        one, other, handle = self.pair()
+        back = other.peer(one.name)
+        for _ in range(3):
+            self.assertEqual(other.end(other.post("send", 8, back))[0], 0)
+        third = self.start(2)
+        one.post("recv", 8, one.peer(third.name))
+        self.operations(one, 1)
+        self.assertIn("to send a message that matches it", self.ask(one, "--why"))
+        self.assertIn("nothing is under way", self.ask(other, "--why"))
+        self.assertIn("receive", self.ask(one))
+        self.assertTrue(handle)
+
+
 def print_table():
     print(f"{'what':68} {'n':>4} {'median':>9} {'worst':>9}")
     for scenario, times in Times.items():
@@ -230,7 +308,7 @@ def main():
     parser.add_argument("--table", action="store_true", help="prints the times")
     parser.add_argument("only", nargs="*")
     options = parser.parse_args()
-    Life.program = os.path.abspath(options.program)
+    Life.program, Life.build = os.path.abspath(options.program), os.path.abspath(options.build)
     Life.plugin = os.path.join(os.path.abspath(options.build), "prov", "cluster")
     ROUNDS = options.rounds
     virtual_nodes.require()

@@ -1,9 +1,11 @@
 #include "endpoint_text.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "json.h"
 #include "text_table.h"
@@ -138,6 +140,76 @@ std::string peers_text(const Report& report) {
   return text;
 }
 
+/// Operations that have waited longest come first; those that are too new to have an age come last.
+std::vector<const Record*> operations_of(const Report& report) {
+  std::vector<const Record*> operations;
+  for (const Record& record : report) {
+    if (record.kind() == "operation") operations.push_back(&record);
+  }
+  const auto age = [](const Record* record) { return std::strtod((*record)["age_ns"].c_str(), nullptr); };
+  std::stable_sort(operations.begin(), operations.end(),
+                   [&](const Record* a, const Record* b) { return age(a) > age(b); });
+  return operations;
+}
+
+std::string operations_text(const Report& report) {
+  Table table({"under way", "peer", ">bytes", ">done", ">tag", ">age", "waits for the peer"});
+  for (const Record* each : operations_of(report)) {
+    const Record& operation = *each;
+    const std::string age = operation["age_ns"].empty() ? "new" : duration_text(operation["age_ns"]);
+    table.add({operation["operation"], operation["peer"], operation["bytes"], operation["done_bytes"],
+               operation["tag"], age, operation["waits_for"]});
+  }
+  return table.empty() ? "" : table.text();
+}
+
+const Record& peer_record(const Report& report, const std::string& name) {
+  for (const Record& record : report) {
+    if (record.kind() == "peer" && record["peer"] == name) return record;
+  }
+  return nothing;
+}
+
+/// What else is known of the peer that may be the reason.
+std::string hints_text(const Record& peer) {
+  constexpr double kLongNs = 1e9;
+  std::string hints;
+  if (peer["path"] == "none") hints += "; it is not reached: " + peer["why"];
+  if (std::strtod(peer["silent_ns"].c_str(), nullptr) >= kLongNs)
+    hints += "; it has been silent for " + duration_text(peer["silent_ns"]);
+  if (peer["unread"] == "yes") hints += "; it has not read what is in its ring";
+  if (!peer["unexpected_messages"].empty() && peer["unexpected_messages"] != "0")
+    hints += "; " + peer["unexpected_messages"] + " messages of it wait here for a receive that matches them";
+  return hints;
+}
+
+/// The sentence of --why. Buffers for many messages wait as long as the program runs: they count only where nothing
+/// else does.
+std::string why_text(const EndpointReport& answer) {
+  const Record& endpoint = find(answer.report, "endpoint");
+  const std::vector<const Record*> operations = operations_of(answer.report);
+  const std::string unexpected = endpoint["unexpected_messages"];
+  if (operations.empty()) {
+    return endpoint["endpoint"] + " waits for no peer: nothing is under way" +
+           (unexpected == "0" || unexpected.empty() ? "" : ", and " + unexpected + " messages wait for a receive") + ".\n";
+  }
+  const auto real = std::find_if(operations.begin(), operations.end(),
+                                 [](const Record* each) { return (*each)["operation"] != "buffer"; });
+  const Record& oldest = real != operations.end() ? **real : *operations.front();
+  const bool any = oldest["peer"] == "any";
+  std::string text = endpoint["endpoint"];
+  text += oldest["age_ns"].empty() ? " waits for " : " has waited " + duration_text(oldest["age_ns"]) + " for ";
+  text += (any ? "any peer " : oldest["peer"] + " ") + oldest["waits_for"];
+  text += " (" + oldest["operation"] + " of " + oldest["bytes"] + " bytes";
+  if (oldest["done_bytes"] != "0") text += ", " + oldest["done_bytes"] + " done";
+  if (!oldest["tag"].empty()) text += ", tag " + oldest["tag"];
+  text += ")";
+  if (any && unexpected != "0") text += "; " + unexpected + " messages wait here for a receive that matches them";
+  if (!any) text += hints_text(peer_record(answer.report, oldest["peer"]));
+  if (operations.size() > 1) text += "; " + std::to_string(operations.size() - 1) + " more operations are under way";
+  return text + ".\n";
+}
+
 std::string process_title(const EndpointReport& answer) {
   if (answer.process == 0) return "\nA process of another namespace\n";
   return "\nProcess " + std::to_string(answer.process) + " " + answer.command + "\n";
@@ -156,7 +228,7 @@ std::string endpoint_json(const EndpointReport& answer) {
 
 }  // namespace
 
-std::string endpoints_text(const EndpointReports& answers) {
+std::string endpoints_text(const EndpointReports& answers, bool operations) {
   std::string text;
   const EndpointReport* before = nullptr;
   for (const EndpointReport& answer : answers.answers) {
@@ -164,6 +236,7 @@ std::string endpoints_text(const EndpointReports& answers) {
     before = &answer;
     if (answer.trouble.empty()) {
       text += setup_text(answer.report) + peers_text(answer.report);
+      if (operations) text += operations_text(answer.report);
     } else {
       text += "  " + answer.endpoint + ": " + answer.trouble + "\n";
     }
@@ -173,6 +246,15 @@ std::string endpoints_text(const EndpointReports& answers) {
     text += "\n" + std::to_string(answers.foreign) + " endpoints of other users, which only root may query\n";
   }
   return text;
+}
+
+std::string reasons_text(const EndpointReports& answers) {
+  std::string text;
+  for (const EndpointReport& answer : answers.answers) {
+    text += "Process " + std::to_string(answer.process) + " " + answer.command + ": ";
+    text += answer.trouble.empty() ? why_text(answer) : answer.endpoint + ": " + answer.trouble + "\n";
+  }
+  return text.empty() ? "No endpoints of this user run here\n" : text;
 }
 
 std::string endpoints_json(const EndpointReports& answers) {

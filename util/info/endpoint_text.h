@@ -1,5 +1,5 @@
 // The reports of running endpoints as text and as JSON: grouped by process, a line for each peer, and the
-// reasons for the paths below.
+// reasons for the paths below; on request the operations under way.
 #pragma once
 
 #include <string>
@@ -8,7 +8,9 @@
 
 namespace cluster::info {
 
-std::string endpoints_text(const EndpointReports& answers);
+std::string endpoints_text(const EndpointReports& answers, bool operations);
+/// A sentence for each endpoint: what it waits for, and from which peer.
+std::string reasons_text(const EndpointReports& answers);
 /// The members `"processes": [...]` and `"foreign_endpoints": N`.
 std::string endpoints_json(const EndpointReports& answers);
 

@@ -1,6 +1,10 @@
 #include "endpoints.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +14,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "os/descriptor.h"
 #include "os/local_socket.h"
 #include "provider/report_server.h"
 
@@ -22,9 +27,10 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kAnswerTimeout{5};
 constexpr unsigned kListens = 0x10000;  // __SO_ACCEPTCON: connections carry the same name
 
-/// The names of report sockets, without the zero byte that the kernel shows as '@'.
-std::set<std::string> listeners() {
-  std::ifstream table("/proc/net/unix");
+/// The names of report sockets in the network namespace of a process ("self" or its number), without the zero byte
+/// that the kernel shows as '@'.
+std::set<std::string> listeners(const std::string& process) {
+  std::ifstream table("/proc/" + process + "/net/unix");
   std::set<std::string> names;
   std::string line;
   while (std::getline(table, line)) {
@@ -44,6 +50,50 @@ std::string command_of(int process) {
   std::getline(file, command);
   return command;
 }
+
+/// 0 if it may not be seen.
+ino_t network_of(const std::string& process) {
+  struct stat status {};
+  return ::stat(("/proc/" + process + "/ns/net").c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+/// True outside of all containers: some settings of the network are those of the node, and are shown there only.
+bool in_first_network() { return ::access("/proc/sys/net/core/dev_weight", F_OK) == 0; }
+
+/// One process of each network namespace that this one may enter, its own ("self") first.
+std::vector<std::string> networks() {
+  std::vector<std::string> found = {"self"};
+  std::set<ino_t> known = {network_of("self"), 0};
+  DIR* const processes = ::geteuid() == 0 ? ::opendir("/proc") : nullptr;
+  while (const dirent* entry = processes != nullptr ? ::readdir(processes) : nullptr) {
+    const std::string name = entry->d_name;
+    if (name.find_first_not_of("0123456789") == std::string::npos && known.insert(network_of(name)).second)
+      found.push_back(name);
+  }
+  if (processes != nullptr) ::closedir(processes);
+  return found;
+}
+
+/// This thread is in the network namespace of another process as long as this object lives.
+class NetworkVisit {
+ public:
+  explicit NetworkVisit(const std::string& process) {
+    if (process == "self") return;
+    home_ = os::Descriptor(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+    const os::Descriptor there(::open(("/proc/" + process + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
+    arrived_ = home_ && there && ::setns(there.number(), CLONE_NEWNET) == 0;
+  }
+  NetworkVisit(const NetworkVisit&) = delete;
+  NetworkVisit& operator=(const NetworkVisit&) = delete;
+  ~NetworkVisit() {
+    if (home_ && arrived_) ::setns(home_.number(), CLONE_NEWNET);
+  }
+  bool arrived() const { return arrived_; }
+
+ private:
+  os::Descriptor home_;
+  bool arrived_ = true;
+};
 
 struct Query {
   os::LocalSocket socket;
@@ -82,16 +132,21 @@ void await_report(Query& question, SteadyClock::time_point end) {
 EndpointReports query_endpoints(const std::vector<int>& processes) {
   EndpointReports result;
   std::vector<Query> questions;
-  for (const std::string& name : listeners()) {
-    Query question = ask(name);
-    const bool wanted = processes.empty() || std::find(processes.begin(), processes.end(),
-                                                       question.answer.process) != processes.end();
-    if (!wanted) continue;
-    if (question.open && !question.socket.same_user() && ::geteuid() != 0) {
-      ++result.foreign;
-      continue;
+  const bool everywhere = !processes.empty() || in_first_network();
+  for (const std::string& network : everywhere ? networks() : std::vector<std::string>{"self"}) {
+    const NetworkVisit visit(network);
+    if (!visit.arrived()) continue;
+    for (const std::string& name : listeners(network)) {
+      Query question = ask(name);
+      const bool wanted = processes.empty() || std::find(processes.begin(), processes.end(),
+                                                         question.answer.process) != processes.end();
+      if (!wanted) continue;
+      if (question.open && !question.socket.same_user() && ::geteuid() != 0) {
+        ++result.foreign;
+        continue;
+      }
+      questions.push_back(std::move(question));
     }
-    questions.push_back(std::move(question));
   }
   const auto end = SteadyClock::now() + kAnswerTimeout;
   for (Query& question : questions) {

@@ -1,5 +1,6 @@
-// The endpoints of running processes: found in this network namespace by the names of their report sockets,
-// and queried (provider/report_server.h). A user queries his own endpoints, root those of all users.
+// The endpoints of running processes: found by the names of their report sockets, and queried
+// (provider/report_server.h). A user queries his own endpoints in this network namespace, root those of all users,
+// and in all namespaces of the node: where it runs outside of any container, or names the process.
 #pragma once
 
 #include <string>

@@ -20,6 +20,7 @@ struct CommandLine {
   bool json = false;
   bool host = false;
   bool processes = false;
+  bool why = false;
   std::vector<int> pids;
 };
 
@@ -30,11 +31,14 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("-p,--pid", line.pids, "only this process; may be given several times")
       ->check(CLI::PositiveNumber)
       ->allow_extra_args(false);
+  app.add_flag("-w,--why", line.why, "what each endpoint waits for, in a sentence: which peer owes it what");
   app.add_flag("-j,--json", line.json, "as JSON");
   app.footer(
-      "Without options: this node and all running processes. Only endpoints of this network namespace are\n"
-      "shown; FI_CLUSTER_* options are those in the environment of this command.\n\n"
+      "Without options: this node and all running processes. Endpoints of this network namespace are shown,\n"
+      "to root those of all namespaces of the node (in a namespace: with --pid); FI_CLUSTER_* options are those\n"
+      "in the environment of this command.\n\n"
       "  FI_CLUSTER_IFACE=eth1 cluster-info --host\n"
+      "  cluster-info --pid 4711 --why\n"
       "  vcluster exec node1 cluster-info --pid 4711 --json");
 }
 
@@ -52,7 +56,7 @@ bool all_found(const CommandLine& line, const EndpointReports& answers) {
 }
 
 int run(const CommandLine& line) {
-  const bool processes = line.processes || !line.pids.empty();
+  const bool processes = line.processes || line.why || !line.pids.empty();
   const bool host = line.host || !processes;
   const bool running = processes || !line.host;
   std::string text;
@@ -65,7 +69,7 @@ int run(const CommandLine& line) {
   }
   if (running) {
     answers = query_endpoints(line.pids);
-    text += endpoints_text(answers);
+    text += line.why ? reasons_text(answers) : endpoints_text(answers, !line.pids.empty());
     json += (json.empty() ? "" : ",\n") + endpoints_json(answers);
   }
   if (line.json) {

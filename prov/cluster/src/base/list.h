@@ -19,7 +19,9 @@ class List {
  public:
   bool empty() const { return head_ == nullptr; }
   Item* front() const { return head_; }
+  Item* back() const { return tail_; }
   static Item* after(const Item& item) { return (item.*hook).next; }
+  static Item* before(const Item& item) { return (item.*hook).previous; }
   /// True if the item is in this list or in any other that uses the same hook.
   static bool linked(const Item& item) { return (item.*hook).linked; }
 

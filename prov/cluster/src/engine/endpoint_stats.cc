@@ -31,6 +31,18 @@ PeerStats stats_of(const EngineParts& parts, const Peer& peer) {
   return stats;
 }
 
+void collect_operations(const PeerTable& peers, const protocol::Messenger& messenger, EndpointStats& stats) {
+  std::vector<protocol::PendingOperation> all;
+  for (const std::unique_ptr<Peer>& peer : peers.all()) collect(peer->channel, all);
+  collect(messenger.matcher(), all);
+  stats.operations_under_way = all.size();
+  if (all.size() > kOperationsMax) all.resize(kOperationsMax);
+  for (const protocol::PendingOperation& each : all) {
+    stats.operations.push_back({each, each.peer != nullptr ? each.peer->name : SocketAddress{}});
+    stats.operations.back().what.peer = nullptr;  // it may be gone when this is read
+  }
+}
+
 }  // namespace
 
 const char* carrier_name(const EngineParts& parts, const Peer& peer) {
@@ -46,9 +58,11 @@ EndpointStats collect_stats(const EngineParts& parts, const PeerTable& peers,
                       .since = since,
                       .counters = parts.environment.counters,
                       .unexpected = messenger.matcher().stored(),
-                      .peers = {}};
+                      .peers = {},
+                      .operations = {}};
   stats.peers.reserve(peers.all().size());
   for (const std::unique_ptr<Peer>& peer : peers.all()) stats.peers.push_back(stats_of(parts, *peer));
+  collect_operations(peers, messenger, stats);
   return stats;
 }
 

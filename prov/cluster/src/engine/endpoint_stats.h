@@ -9,6 +9,7 @@
 
 #include "base/counters.h"
 #include "base/units.h"
+#include "protocol/pending_operations.h"
 #include "reliability/flow.h"
 
 namespace cluster::protocol {
@@ -37,13 +38,23 @@ struct PeerStats {
   std::size_t footprint = 0;      ///< bytes of memory held for the peer; of rings, what is mapped
 };
 
+struct OperationStats {
+  protocol::PendingOperation what;
+  SocketAddress peer;  ///< empty: any
+};
+
 struct EndpointStats {
   Time now{};
   Time since{};  ///< when the endpoint was opened
   Counters counters;
   std::size_t unexpected = 0;  ///< messages that wait for their receive
   std::vector<PeerStats> peers;
+  std::vector<OperationStats> operations;  ///< of the application, under way; at most kOperationsMax
+  std::size_t operations_under_way = 0;
 };
+
+/// More are only counted.
+inline constexpr std::size_t kOperationsMax = 10'000;
 
 /// As PeerStats::carrier.
 const char* carrier_name(const EngineParts& parts, const Peer& peer);

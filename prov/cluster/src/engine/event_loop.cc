@@ -6,6 +6,7 @@
 
 #include "os/process_fence.h"
 #include "os/processor_yield.h"
+#include "protocol/pending_operations.h"
 
 namespace cluster::engine {
 namespace {
@@ -120,6 +121,8 @@ bool EventLoop::poll_network() {
   if (now >= sessions_.next_reminder() && sessions_.reminder_wanted()) {
     sessions_.remind_idle_peers(now);
     lost_.contact_awaited(now);
+    note(messenger_.matcher(), now);
+    for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);
   }
   tx_.pump(now);
   if (arrivals > kArrivalsFew) now = parts_.environment.clock.now();

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "protocol/iov_array.h"
 #include "protocol/ops.h"
 #include "protocol/outgoing_request.h"
@@ -76,6 +77,7 @@ struct IncomingRequest {
   Hook<IncomingRequest> waiting;  ///< PullBudget::waiting
   Hook<IncomingRequest> direct;   ///< DirectCopy
   Hook<IncomingRequest> member;   ///< Channel::incoming, while it pulls
+  Time noted{};                   ///< when note() first saw it (pending_operations.h)
 
   std::span<const Bytes> buffers() const { return slices.all(); }
   void* first_byte() const { return buffers().empty() ? nullptr : buffers()[0].data(); }

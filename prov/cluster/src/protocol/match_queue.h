@@ -40,6 +40,8 @@ class MatchQueue {
   RecvRequest* find_directed(const Channel* channel) const;
   /// The first posted receive that matches any sender; stays in the queue.
   RecvRequest* find_wildcard() const { return find_directed(nullptr); }
+  /// Receives without a message, in the order of posting.
+  const List<RecvRequest, &RecvRequest::queue>& posted() const { return posted_; }
   template <typename Visit>
   void each_directed(Visit& visit) const {
     for (RecvRequest* receive = posted_.front(); receive != nullptr; receive = posted_.after(*receive)) {

@@ -54,6 +54,7 @@ class Matcher {
 
   std::size_t stored() const { return messages_.alive(); }
   MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }
+  const MatchQueue& queue(bool tagged) const { return tagged ? tagged_ : untagged_; }
   /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
   template <typename Visit>
   void each_directed(Visit&& visit) const {

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/list.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "protocol/iov_array.h"
 #include "protocol/ops.h"
 
@@ -68,6 +69,7 @@ struct OutgoingRequest {
   std::unique_ptr<std::byte[]> copy;  ///< bytes of an injected operation that had to queue, or of a response
   Hook<OutgoingRequest> queue_hook;   ///< TxQueues::ordered or TxQueues::bulk
   Hook<OutgoingRequest> member;       ///< Channel::outgoing or RmaState::responses
+  Time noted{};                       ///< when note() first saw it (pending_operations.h)
 
   /// True for the answers to operations of the peer.
   bool response() const { return kind >= Kind::read_response; }

@@ -40,13 +40,25 @@ void report_rail(const multipath::PathStats& rail, const EndpointSetup& setup, R
 void report_peer(const engine::PeerStats& peer, const EndpointSetup& setup, Time now, Report& report) {
   Record& record = report.emplace_back("peer");
   record.text("peer", peer.name.text()).text("path", peer.carrier).text("why", peer.carrier_reason);
-  record.number("state_bytes", peer.footprint);
+  record.number("state_bytes", peer.footprint).number("unexpected_messages", peer.unexpected);
   if (peer.rings) record.flag("single_copy", peer.rings->single_copy).flag("unread", peer.rings->unread);
   if (!peer.flow) return;
   report_flow(*peer.flow, now, record);
   for (const multipath::PathStats& rail : peer.flow->paths) {
     report_rail(rail, setup, report.emplace_back("rail"));
   }
+}
+
+void report_operation(const engine::OperationStats& operation, Time now, Report& report) {
+  const protocol::PendingOperation& what = operation.what;
+  Record& record = report.emplace_back("operation");
+  record.text("operation", what.kind)
+      .text("peer", operation.peer.empty() ? "any" : operation.peer.text())
+      .number("bytes", what.length)
+      .number("done_bytes", what.done);
+  if (what.tagged) record.number("tag", what.tag);
+  if (what.noted != Time{}) record.number("age_ns", ns(now - what.noted));
+  record.text("waits_for", what.waits_for);
 }
 
 }  // namespace
@@ -74,11 +86,13 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
       .flag("shm", setup.shm)
       .text("why_no_shm", setup.shm ? "" : setup.no_shm_reason)
       .number("open_ns", ns(stats.now - stats.since))
-      .number("unexpected_messages", stats.unexpected);
+      .number("unexpected_messages", stats.unexpected)
+      .number("operations_under_way", stats.operations_under_way);
   Record& counters = report.emplace_back("counters");
   stats.counters.each(
       [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });
   for (const engine::PeerStats& peer : stats.peers) report_peer(peer, setup, stats.now, report);
+  for (const engine::OperationStats& operation : stats.operations) report_operation(operation, stats.now, report);
 }
 
 }  // namespace cluster::provider

@@ -27,7 +27,7 @@ struct EndpointSetup {
 };
 
 /// A record of kind endpoint, one of kind counters, and for each peer one of kind peer, followed by one of
-/// kind rail for each path over the network.
+/// kind rail for each path over the network; then one of kind operation for each that is under way.
 void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& stats, Report& report);
 
 }  // namespace cluster::provider
