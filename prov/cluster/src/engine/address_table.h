@@ -2,6 +2,10 @@
 // far more often than written. A handle is the lowest free index, from 0, and is used again after removal.
 // The generation changes with every such change of meaning, so an engine notices that a handle it has cached
 // may name another peer by now.
+//
+// A million addresses take some 32 bytes each: entries lie in one block, those whose addresses fall into one
+// bucket are chained by their numbers, and how often an address was inserted is kept only where that is more
+// than once.
 #pragma once
 
 #include <atomic>
@@ -33,14 +37,22 @@ class AddressTable {
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
   struct Entry {
-    SocketAddress address;
-    std::uint32_t uses = 0;
+    SocketAddress address;       ///< empty: free
+    std::uint32_t next = kNone;  ///< in its bucket
   };
+
+  std::uint32_t& bucket(const SocketAddress& address);
+  std::uint32_t find_entry(const SocketAddress& address) const;
+  void link(std::uint32_t number);
+  void grow_buckets();
 
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
+  std::vector<std::uint32_t> buckets_;  ///< the first entry of each, or kNone; a power of two of them
+  std::unordered_map<Handle, std::uint32_t> further_uses_;
   std::priority_queue<Handle, std::vector<Handle>, std::greater<>> free_;  ///< the lowest on top
   std::atomic<std::uint64_t> generation_{0};
 };

@@ -53,6 +53,20 @@ TEST(AddressTable, ADuplicateGetsTheSameHandleAndCounts) {
   EXPECT_FALSE(book.remove(handle));
 }
 
+TEST(AddressTable, ManyAddressesComeAndGo) {
+  AddressTable book;
+  constexpr unsigned kCount = 20'000;
+  for (unsigned i = 0; i < kCount; ++i) ASSERT_EQ(book.insert(node(i)), i);
+  for (unsigned i = 0; i < kCount; i += 3) ASSERT_TRUE(book.remove(i));
+  for (unsigned i = 0; i < kCount; ++i) {
+    const auto found = book.find(node(i));
+    ASSERT_EQ(found.has_value(), i % 3 != 0) << i;
+    ASSERT_EQ(found.value_or(i), i);
+  }
+  for (unsigned i = 0; i < kCount; i += 3) ASSERT_EQ(book.insert(node(kCount + i)), i) << "the lowest free one";
+  for (unsigned i = 0; i < kCount; i += 3) ASSERT_EQ(book.find(node(kCount + i)), i);
+}
+
 TEST(AddressTable, UnknownHandlesAndAddressesAreNotFound) {
   AddressTable book;
   book.insert(node(1));
