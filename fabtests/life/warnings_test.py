@@ -106,6 +106,14 @@ class Warnings(unittest.TestCase):
     def test_09_key_demanded(self):
         self.says(self.refused(FI_CLUSTER_SECURITY="encrypt"), "FI_CLUSTER_SECURITY=encrypt", "FI_CLUSTER_KEY_FILE")
 
+    def test_10_no_descriptors(self):
+        one, other = self.start(), self.start(before=("prlimit", "--nofile=24:24"))
+        many = [self.start() for _ in range(12)]
+        for each in many:
+            each.post("send", 8, each.peer(other.name))
+        self.says_soon(other, "ulimit -n")
+        self.assertTrue(one)
+
     def test_11_no_threads(self):
         before = ("setpriv", "--reuid", "54321", "--clear-groups", "prlimit", "--nproc=1:1")
         self.says(self.refused(before=before), "thread")
@@ -121,7 +129,7 @@ class Warnings(unittest.TestCase):
         one, other = self.start(), self.start()
         acquaint(one, other)
         other.kill()
-        self.says_soon(one, "peer's process has ended")
+        self.says_soon(one, "peer's process has ended", "its own output")
 
     def test_14_remote_death(self):
         one, other = self.start(), self.start(2)
@@ -136,7 +144,7 @@ class Warnings(unittest.TestCase):
         self.cluster.run(2, "ip", "link", "set", "eth0", "down")
         self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth0", "up")
         self.assertIn("peer unreachable", one.end(one.post("send", 8, handle))[2])
-        self.says(one.log(), "peer unreachable")
+        self.says(one.log(), "peer unreachable", "node off", "cable", "firewall")
 
     def test_16_closed_too_early(self):
         one, other = self.start(), self.start()
@@ -175,7 +183,7 @@ class Warnings(unittest.TestCase):
         handle, _ = acquaint(one, other)
         other.signal(signal.SIGSTOP)
         one.post("send", 8, handle)
-        self.says_soon(one, "its endpoint does not answer")
+        self.says_soon(one, "its endpoint does not answer", "FI_CLUSTER_STUCK_TIMEOUT")
 
 
 def main():

@@ -19,6 +19,7 @@ int fi_errno_of(Status status) {
     case Status::refused: return FI_ECONNREFUSED;
     case Status::reset:
     case Status::ended: return FI_ECONNRESET;
+    case Status::exhausted: return FI_ENOBUFS;
     case Status::stuck: return FI_ETIMEDOUT;
     case Status::unknown_source: return FI_EADDRNOTAVAIL;
     case Status::access: return FI_EACCES;

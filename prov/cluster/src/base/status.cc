@@ -17,6 +17,7 @@ const char* describe(Status status) {
     case Status::access: return "remote memory not registered for this access";
     case Status::reset: return "peer closed or restarted";
     case Status::ended: return "peer's process has ended";
+    case Status::exhausted: return "peer's process has no free file descriptor";
     case Status::stuck: return "peer's process exists, but its endpoint does not answer";
   }
   return "unknown status";

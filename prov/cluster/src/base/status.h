@@ -16,6 +16,7 @@ enum class Status {
   refused,         ///< the host answers, but no endpoint has that port
   reset,           ///< the peer closed or restarted
   ended,           ///< the peer's process has ended: its kernel says so
+  exhausted,       ///< the peer, on this node, has no free descriptor for the connection
   stuck,           ///< the peer's process exists, but its endpoint does not answer
   unknown_source,  ///< a message arrived whose sender is not in the address vector
   access,          ///< no such region there, or too short, or not registered for this access

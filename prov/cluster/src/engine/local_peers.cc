@@ -187,7 +187,8 @@ void LocalPeers::check_death(Peer& peer) {
                     (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->process_ended());
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-  if (peer.inbox == nullptr || drain(peer)) peers_.mark_failed(peer, Status::ended);
+  const bool refused = peer.inbox == nullptr && peer.outbox->refused();
+  if (peer.inbox == nullptr || drain(peer)) peers_.mark_failed(peer, refused ? Status::exhausted : Status::ended);
 }
 
 bool LocalPeers::request_doorbells() {

@@ -5,6 +5,22 @@
 
 namespace cluster::engine {
 
+namespace {
+
+const char* cure_for(Status status) {
+  switch (status) {
+    case Status::unreachable: return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
+    case Status::refused:
+    case Status::ended:
+    case Status::reset: return " (why it ended or began anew is in its own output)";
+    case Status::exhausted: return " (ulimit -n there)";
+    case Status::stuck: return " (FI_CLUSTER_STUCK_TIMEOUT; cluster-info --pid there says what it does)";
+    default: return "";
+  }
+}
+
+}  // namespace
+
 void PeerCloser::close(Peer& peer, Status status) {
   // The peer's next incarnation may begin before this turn ends: it must not be marked as failed.
   peers_.clear_failed(peer);
@@ -32,8 +48,8 @@ void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
   } else if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
   } else {
-    log.warn("peer %s is lost: %s; operations under way with it end with an error",
-             peer.name().text().c_str(), describe(status));
+    log.warn("peer %s is lost: %s; operations under way with it end with an error%s",
+             peer.name().text().c_str(), describe(status), cure_for(status));
   }
 }
 

@@ -1,5 +1,6 @@
 #include "os/descriptor.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,6 +40,8 @@ void OwnedDescriptors::close_all() {
     }
   }
 }
+
+Descriptor Descriptor::spare() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 void raise_descriptor_limit() {
   rlimit limit{};

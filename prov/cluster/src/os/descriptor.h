@@ -35,6 +35,8 @@ class Descriptor {
     return *this;
   }
   ~Descriptor() { reset(); }
+  /// One that keeps a place free.
+  static Descriptor spare();
 
   int number() const { return number_; }
   explicit operator bool() const { return number_ >= 0; }

@@ -19,6 +19,7 @@ namespace {
 constexpr int kBacklog = 4096;
 /// More than a correct peer ever has in the socket; if there are more, the socket stays readable.
 constexpr int kDoorbellsPerClear = 64;
+constexpr std::string_view kRefusal = "no";  ///< a doorbell is one byte
 constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which headers of older kernels lack
 
 /// Binds or connects to an abstract name: its first byte is zero, and its length counts.
@@ -125,9 +126,10 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason) {
   return {};
 }
 
-LocalSocket LocalSocket::accept(std::string& reason) const {
+LocalSocket LocalSocket::accept(std::string& reason, bool* exhausted) const {
   reason.clear();
   Descriptor socket(::accept4(socket_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (exhausted != nullptr) *exhausted = !socket && (errno == EMFILE || errno == ENFILE);
   if (!socket && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) reason = failed("accept");
   return LocalSocket(std::move(socket));
 }
@@ -184,11 +186,19 @@ void LocalSocket::send_doorbell() const {
   ::send(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void LocalSocket::clear_doorbell() const {
+void LocalSocket::clear_doorbell() {
   char word;
   for (int i = 0; i < kDoorbellsPerClear; ++i) {
-    if (::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC) <= 0) return;
+    const ssize_t size = ::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC);
+    // Reported before what was sent: the other side has not read all when it closed.
+    if (size < 0 && errno == ECONNRESET) continue;
+    if (size <= 0) return;
+    refused_ |= static_cast<std::size_t>(size) == kRefusal.size();
   }
+}
+
+void LocalSocket::send_refusal() const {
+  ::send(socket_.number(), kRefusal.data(), kRefusal.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool LocalSocket::hung_up() const {

@@ -23,8 +23,9 @@ class LocalSocket {
   /// On failure an empty one, and `reason` says why.
   static LocalSocket listen(std::string_view name, std::string& reason);
   static LocalSocket connect(std::string_view name, std::string& reason);
-  /// The next connection that came in. Empty with an empty `reason` if none waits.
-  LocalSocket accept(std::string& reason) const;
+  /// The next connection that came in. Empty with an empty `reason` if none waits. `exhausted`: this process, or the
+  /// system, has no free descriptor.
+  LocalSocket accept(std::string& reason, bool* exhausted = nullptr) const;
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
 
@@ -52,7 +53,13 @@ class LocalSocket {
   /// Makes the other side's descriptor readable, if it is not already.
   void send_doorbell() const;
   /// Makes this side's descriptor unreadable: discards what was received.
-  void clear_doorbell() const;
+  void clear_doorbell();
+  /// The other side learns that its connection is refused, and not that this process has ended.
+  void send_refusal() const;
+  bool refused() {
+    clear_doorbell();
+    return refused_;
+  }
   int descriptor() const { return socket_.number(); }
 
   /// Takes a handle (pidfd) of the process on the other side: from then on its end counts as that of the
@@ -72,6 +79,7 @@ class LocalSocket {
   Descriptor socket_;
   Descriptor process_;
   bool process_ended_ = false;  ///< before there could be a handle
+  bool refused_ = false;
 };
 
 /// Holds an abstract name that is not connected to: holding it is the message. Empty with EADDRINUSE in

@@ -46,6 +46,8 @@ class Outbox final : public carrier::Carrier, public carrier::Recall {
 
   /// True once the peer is gone or has broken the ring's rules (a system call).
   bool peer_gone();
+  /// True if the peer is gone because it could not take the connection (a system call).
+  bool refused() { return socket_.refused(); }
   /// True once the peer's process has ended, though a child of it may hold the socket (several system calls).
   bool process_ended() const { return socket_.peer_process_ended(); }
   /// Bytes of memory that are mapped; pages that were never used take no memory.

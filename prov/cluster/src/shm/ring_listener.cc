@@ -81,7 +81,10 @@ void RingListener::accept(std::vector<std::unique_ptr<Inbox>>& inboxes) {
 void RingListener::accept_connections() {
   std::string reason;
   for (std::size_t i = 0; i < kAcceptsPerCall && half_open_.size() < kHalfOpenMax; ++i) {
-    os::LocalSocket socket = listener_.accept(reason);
+    bool exhausted = false;
+    os::LocalSocket socket = listener_.accept(reason, &exhausted);
+    if (exhausted && refuse_one()) continue;
+    if (exhausted && spare_) reason.clear();  // no connection waits
     if (!socket) break;
     if (socket.same_user()) {
       half_open_.push_back(std::move(socket));
@@ -89,11 +92,36 @@ void RingListener::accept_connections() {
       refuse(process_of(socket), "it runs as another user");
     }
   }
-  // For example out of descriptors: the connection waits in the kernel; one line of log is enough.
+  // The connection waits in the kernel; one line of log is enough.
   if (!reason.empty() && !accept_failed_)
     environment_.log.warn("shared memory: a peer on this node waits, its connection cannot be accepted: %s",
                           reason.c_str());
   accept_failed_ = !reason.empty();
+}
+
+/// False if no connection waits, or there is no spare descriptor to accept it with.
+bool RingListener::refuse_one() {
+  if (!spare_) spare_ = os::Descriptor::spare();
+  if (!spare_) return false;
+  spare_.reset();
+  std::string reason;
+  bool refused = false;
+  if (const os::LocalSocket socket = listener_.accept(reason)) {
+    refuse_exhausted(socket);
+    refused = true;
+  }
+  spare_ = os::Descriptor::spare();
+  return refused;
+}
+
+/// Said once: a peer that tries again is refused again.
+void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
+  socket.send_refusal();
+  ++environment_.counters.shm_refused;
+  if (std::exchange(exhaustion_logged_, true)) return;
+  environment_.log.warn(
+      "shared memory refused to %s: this process has no free file descriptor (ulimit -n); what the peer sends fails",
+      process_of(socket).c_str());
 }
 
 std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiting) {
@@ -103,6 +131,10 @@ std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiti
     case os::LocalSocket::Receipt::nothing: waiting = true; return nullptr;
     case os::LocalSocket::Receipt::end: return nullptr;
     case os::LocalSocket::Receipt::misfit:
+      if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
+        refuse_exhausted(socket);
+        return nullptr;
+      }
       refuse(process_of(socket), "its first message is none of this provider");
       return nullptr;
     case os::LocalSocket::Receipt::message: break;

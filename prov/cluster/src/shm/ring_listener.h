@@ -3,6 +3,10 @@
 // A connection is good for nothing until its hello has come; until then it counts among the half-open
 // ones, whose number is bounded: beyond the bound connections wait in the kernel's queue. No timer is
 // needed: a process sends its hello right behind connecting, or it dies and its end of file comes.
+//
+// A peer whose connection waits in that queue believes that its messages arrive. Where this process has no free
+// descriptor to accept it, a spare one is given up for as long as it takes to close the connection: then the peer
+// learns that they do not.
 #pragma once
 
 #include <memory>
@@ -30,6 +34,8 @@ class RingListener final : public LocalListener {
 
  private:
   void accept_connections();
+  bool refuse_one();
+  void refuse_exhausted(const os::LocalSocket& socket);
   std::unique_ptr<Inbox> attach(os::LocalSocket& socket, bool& waiting);
   void refuse(const std::string& peer, const std::string& reason);
 
@@ -42,7 +48,9 @@ class RingListener final : public LocalListener {
   os::LocalSocket listener_;
   Environment environment_;
   std::vector<os::LocalSocket> half_open_;
+  os::Descriptor spare_ = os::Descriptor::spare();
   bool accept_failed_ = false;
+  bool exhaustion_logged_ = false;
 };
 
 }  // namespace cluster::shm

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -225,6 +226,56 @@ TEST_F(RingListenerTest, HalfOpenConnectionsAreBoundedAndDelayNoOther) {
   for (int i = 0; i < 20; ++i) bob->accept(inboxes);
   ASSERT_EQ(inboxes.size(), 1u);
   EXPECT_TRUE(shows(*inboxes[0], 1, 8));
+}
+
+/// All descriptors that this process may have are taken while it lives.
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const int used = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ::close(used);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(used);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    for (;;) {  // what is free below the limit
+      os::Descriptor filler(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!filler) break;
+      fillers_.push_back(std::move(filler));
+    }
+  }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+  std::vector<os::Descriptor> fillers_;
+};
+
+TEST_F(RingListenerTest, WithoutDescriptorsAPeerIsRefusedAndKnowsWhy) {
+  const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
+  ASSERT_TRUE(post(*outbox, 1, 8));
+  {
+    const NoDescriptors none;
+    for (int i = 0; i < 3; ++i) bob->accept(inboxes);
+  }
+  expect_refused("no free file descriptor (ulimit -n)");
+  EXPECT_TRUE(outbox->peer_gone()) << "it would believe that its messages arrive";
+  EXPECT_TRUE(outbox->refused());
+  const std::unique_ptr<Outbox> again = connect_to(bob_name);
+  bob->accept(inboxes);
+  EXPECT_EQ(inboxes.size(), 1u);
+  EXPECT_FALSE(again->peer_gone() || again->refused());
+}
+
+TEST_F(RingListenerTest, WithoutDescriptorsNothingIsRefusedUnlessAPeerConnects) {
+  {
+    const NoDescriptors none;
+    for (int i = 0; i < 3; ++i) bob->accept(inboxes);
+  }
+  EXPECT_EQ(surroundings.said, "");
+  EXPECT_EQ(surroundings.counters.shm_refused, 0u);
 }
 
 TEST_F(RingListenerTest, RefusesANonsenseHello) {
