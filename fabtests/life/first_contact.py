@@ -1,0 +1,57 @@
+"""First contact at scale: the endpoints of a job on two virtual nodes send each other a message, all at once.
+
+    first_contact.py --build BUILD --program first_contact [--each N]
+
+Each process may have 1024 descriptors, as most systems have it. Nothing may fail. A peer of the node takes three of them, one of
+the other node at most one, while its kernel is asked whether it lives.
+"""
+import argparse
+import os
+import sys
+import time
+
+from life_process import virtual_nodes
+
+import subprocess  # noqa: E402
+
+LOCAL_MAX, REMOTE_MAX, OWN_MAX = 3, 1, 60
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--each", type=int, default=192, help="endpoints on each node (default: %(default)s)")
+    options = parser.parse_args()
+    virtual_nodes.require("prlimit")
+    cluster = virtual_nodes.make(2, suffix="-contact")
+    environment = virtual_nodes.of_provider(os.path.join(os.path.abspath(options.build), "prov", "cluster"), FI_LOG_LEVEL="warn")
+    program = os.path.abspath(options.program)
+    processes = [virtual_nodes.start([*cluster.command(node), "prlimit", "--nofile=1024:1024", program], environment, text=True,
+                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for node in (1, 2) for _ in range(options.each)]
+    try:
+        names = [process.stdout.readline() for process in processes]
+        began = time.monotonic()
+        for process, own in zip(processes, names):
+            process.stdin.write("".join(name for name in names if name != own) + "\n")
+            process.stdin.flush()
+        said = [process.stdout.readline().split() for process in processes]
+        seconds = time.monotonic() - began
+        failed = [process for process, words in zip(processes, said) if not words or words[0] != "done"]
+        for process in failed[:3]:
+            print(process.stderr.read()[-2000:])
+        if failed:
+            sys.exit(f"{len(failed)} of {len(processes)} endpoints failed")
+        most = max(int(words[1]) for words in said)
+        print(f"{len(processes)} endpoints, {len(processes) * (len(processes) - 1)} messages in {seconds:.1f} s; "
+              f"at most {most} descriptors")
+        sys.exit(most > (LOCAL_MAX + REMOTE_MAX) * options.each + OWN_MAX)
+    finally:
+        for process in processes:
+            process.stdin.close()
+        for process in processes:
+            process.wait()
+
+
+main()
