@@ -21,8 +21,6 @@ class Platform {
   /// Lets other threads run; returns for how many ticks of clock() they had the processor, the cost of the
   /// system call included.
   virtual std::uint64_t yield_processor() = 0;
-  /// True if there are more threads that want to run than processors; costs some microseconds.
-  virtual bool processors_crowded() = 0;
   /// Sleeps for the shortest time that the system has, some 50 us.
   virtual void sleep_shortest() = 0;
   /// The fence of biased locks; null: plain locks.

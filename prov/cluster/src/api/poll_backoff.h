@@ -3,18 +3,10 @@
 // With more ranks than processors the peer that has to answer may wait for the reader's processor; a reader
 // that spins would use up its time slice. So unbroken spinning yields.
 //
-// A look is not a wait: where every thread has a processor, no read ever sleeps, however long its caller
-// spins. On crowded processors a yield is not enough: some kernels (seen with 6.18) let threads that only
-// yield keep a processor from others, the peer's and the kernel's own, for ten seconds and more. There the
-// reader sleeps for the shortest time there is, after about a millisecond of unbroken spinning, which costs it
-// no more than its yields do: they hand the processor to another thread for as long as that wants it.
-//
-// Invariant: a program that works between its reads for longer than it reads is never delayed, crowded or
-// not. Spinning is unbroken as long as every kReadsPerCheck idle reads take at most kTicksUnbroken. After a
-// longer gap the reads to the next yield are counted afresh, and the gap is subtracted from the spinning: a
-// program that works spins less than it works, whereas a reader that is only interrupted now and then (a
-// caller that yields itself, as Open MPI does) gets to its sleep all the same. After an event everything
-// starts afresh. The first kReadsBeforeCheck idle reads do not read the clock.
+// Invariant: a look is not a wait. No read sleeps, and a program that works between its reads for some
+// microseconds, or finds something now and then, is not even made to yield. Spinning is unbroken as long as every
+// kReadsPerCheck idle reads take at most kTicksUnbroken; after a longer gap, and after an event, the reads to
+// the next yield are counted afresh. The first kReadsBeforeCheck idle reads do not read the clock.
 //
 // The yield interval follows how long other threads kept the processor after the last yield:
 //
@@ -48,8 +40,7 @@ class PollBackoff {
   static constexpr std::uint32_t kReadsBeforeCheck = 24;
   static constexpr std::uint32_t kYieldIntervalMin = 32;
   static constexpr std::uint32_t kYieldIntervalMax = 1024;
-  static constexpr std::uint64_t kTicksUnbroken = 1 << 15;     ///< ten to thirty microseconds
-  static constexpr std::uint64_t kTicksBeforeSleep = 1 << 21;  ///< about a millisecond
+  static constexpr std::uint64_t kTicksUnbroken = 1 << 15;  ///< ten to thirty microseconds
 
   /// The interval that follows `interval` reads, after a yield in which others had the processor for `away`
   /// ticks.
@@ -66,14 +57,12 @@ class PollBackoff {
   static constexpr std::uint32_t kReadsAfterGap = kYieldIntervalMax;
 
   void check(std::uint32_t reads);
-  void spun_long();
 
   Platform& platform_;
   /// All relaxed: with several readers the counts are imprecise, which changes the intervals only.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
   std::atomic<std::uint64_t> checked_at_{0};  ///< ticks at the last check
-  std::atomic<std::uint64_t> spun_{0};        ///< ticks since an event or spun_long(), gaps subtracted
 };
 
 }  // namespace cluster::api

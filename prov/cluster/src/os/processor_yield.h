@@ -15,12 +15,6 @@ void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep);
 /// call itself.
 std::uint64_t timed_yield();
 
-/// True if more threads of this machine want to run than it has processors, or the kernel does not say. What a
-/// yield shows is not enough: a thread that starves others gets its processor back at once.
-bool processors_crowded();
-/// The same from the text of /proc/loadavg.
-bool is_crowded(const char* loadavg, long processors);
-
 /// Sleeps for the shortest time that the kernel has, some 50 us.
 void sleep_shortest();
 

@@ -26,7 +26,6 @@ class Machine final : public api::Platform {
   Clock& clock() override { return clock_; }
   Random& random() override { return random_; }
   std::uint64_t yield_processor() override { return os::timed_yield(); }
-  bool processors_crowded() override { return os::processors_crowded(); }
   void sleep_shortest() override { os::sleep_shortest(); }
   ThreadFence fence() override { return os::thread_fence(); }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,

@@ -138,10 +138,6 @@ class MemoryPlatform final : public Platform {
     clock_.advance(others_run);
     return static_cast<std::uint64_t>(others_run.count());
   }
-  bool processors_crowded() override {
-    ++crowd_checks;
-    return crowded;
-  }
   void sleep_shortest() override {
     ++sleeps;
     clock_.advance(60us);
@@ -185,8 +181,6 @@ class MemoryPlatform final : public Platform {
   bool alone = false;         ///< engines have no link
   bool one_node = false;      ///< engines reach each other through shared memory
   Duration others_run = 0us;  ///< how long other threads keep the processor after a yield
-  bool crowded = false;       ///< more threads want to run than there are processors
-  std::atomic<int> crowd_checks{0};
   std::atomic<int> yields{0};
   std::atomic<int> sleeps{0};
 
