@@ -62,6 +62,7 @@ class Agents(unittest.TestCase):
         self.assertGreater(min(rates), 0)
 
     def test_2_a_cut_rail_is_seen_and_its_node_lives(self):
+        self.addCleanup(self.nodes.run, "switch", "ip", "link", "set", "n2r0", "up")  # also for the tests that follow
         self.nodes.run("switch", "ip", "link", "set", "n2r0", "down")
         cut_at = time.time()
         self.until(10, lambda: self.history_at("rail 0 to node2 is down", "node2"))
@@ -97,13 +98,13 @@ class Agents(unittest.TestCase):
         self.assertIn("may not operate: --operate", refused.stderr)
 
     def test_5_crossed_cables_and_another_mtu_are_noticed(self):
+        for port, bridge in (("n3r0", "rail0"), ("n3r1", "rail1")):
+            self.addCleanup(self.nodes.run, "switch", "ip", "link", "set", port, "master", bridge)
+        self.addCleanup(self.nodes.run, 2, "ip", "link", "set", "eth1", "mtu", "1500")
         for port, bridge in (("n3r0", "rail1"), ("n3r1", "rail0")):
             self.nodes.run("switch", "ip", "link", "set", port, "master", bridge)
         self.nodes.run(2, "ip", "link", "set", "eth1", "mtu", "1400")
         self.until(40, lambda: {"cable", "mtu"} <= {entry["kind"] for entry in self.status()["findings"]})
-        for port, bridge in (("n3r0", "rail0"), ("n3r1", "rail1")):
-            self.nodes.run("switch", "ip", "link", "set", port, "master", bridge)
-        self.nodes.run(2, "ip", "link", "set", "eth1", "mtu", "1500")
 
     def endpoints_of(self, node):
         """Rows of a node that have peers."""
