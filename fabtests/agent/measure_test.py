@@ -77,6 +77,15 @@ class Links(unittest.TestCase):
         self.assertEqual([state for state, _ in wire.changes], ["up", "down", "up"])
         self.assertLess(wire.changes[1][1], 12.5)
 
+    def test_a_link_that_is_cut_before_a_long_echo_is_down_as_soon(self):
+        for cut_at in range(10, 30):
+            wire = Wire()
+            self.link(wire)
+            wire.run(cut_at + 0.5)
+            wire.loss = 1
+            wire.run(cut_at + 10)
+            self.assertLess(wire.changes[1][1], cut_at + 0.5 + 2.3)
+
     def test_the_path_mtu_is_found(self):
         wire = Wire(largest=1500)
         link = self.link(wire)

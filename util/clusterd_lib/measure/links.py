@@ -103,9 +103,9 @@ class LinkMonitor:
             self._next_at = now + max(1 / ECHOES_PER_SECOND, LINK_PERIOD / len(self.links))
             self._echo(self._order.pop(), now)
 
-    def _echo(self, link, now):
+    def _echo(self, link, now, short=False):
         size = 0
-        if link.state == UP and (link.sent % LONG_EVERY == 1 or link.long_tries):
+        if not short and link.state == UP and link.lost_in_a_row == 0 and (link.sent % LONG_EVERY == 1 or link.long_tries):
             size = link.long_size or link.mtu
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
         self._waiting[self._sequence] = (link, now, size)
@@ -135,6 +135,7 @@ class LinkMonitor:
                 link.long_tries = 0
                 link.long_size = next((smaller for smaller in SIZES if smaller < size), SIZES[-1])
                 link.path_mtu = min(link.path_mtu or size, link.long_size)
+            self._echo(link, now, short=True)  # was it the length, or is the link cut?
             return
         self._note(link, 0)
         link.lost_in_a_row += 1
