@@ -18,7 +18,34 @@ crypto::Nonce nonce_of(std::uint64_t counter) {
   return nonce;
 }
 
+/// All that determines the keys of a direction, but their number.
+DirectionKeys::Context context_of(Mode mode, crypto::Cipher cipher, const Party& from, const Party& to) {
+  DirectionKeys::Context context{};
+  std::byte* at = context.data();
+  *at++ = static_cast<std::byte>(mode);
+  *at++ = static_cast<std::byte>(cipher);
+  for (const Party* party : {&from, &to}) {
+    std::memcpy(at, party->salt.data(), party->salt.size());
+    at += party->salt.size();
+    write_name(party->addresses.front(), at);
+    at += kNameSize;
+  }
+  return context;
+}
+
+crypto::Cipher common_cipher(const Party& one, const Party& other) {
+  return one.prefers_aes && other.prefers_aes ? crypto::Cipher::aes128_gcm : crypto::Cipher::chacha20_poly1305;
+}
+
 }  // namespace
+
+std::uint32_t sender_id(const Salt& salt, const KeyId& key) {
+  wire::Le32 of_salt;
+  wire::Le32 of_key;
+  std::memcpy(&of_salt, salt.data(), sizeof of_salt);
+  std::memcpy(&of_key, key.data(), sizeof of_key);
+  return of_salt ^ of_key;
+}
 
 SocketAddress without_scope(const SocketAddress& address) {
   if (address.scope() == 0) return address;
@@ -37,49 +64,22 @@ void write_name(const SocketAddress& address, std::byte* out) {
 Association::Association(std::shared_ptr<const JobKey> key, Mode mode, const Party& ours, Party peer)
     : key_(std::move(key)),
       mode_(mode),
-      cipher_(ours.prefers_aes && peer.prefers_aes ? crypto::Cipher::aes128_gcm
-                                                   : crypto::Cipher::chacha20_poly1305),
-      own_id_(sender_id(ours.salt)),
-      peer_id_(sender_id(peer.salt)),
+      own_id_(sender_id(ours.salt, key_->id())),
+      peer_id_(sender_id(peer.salt, key_->id())),
       peer_(std::move(peer)),
-      outward_(make_context(ours, peer_)),
-      inward_(make_context(peer_, ours)) {}
-
-Association::Context Association::make_context(const Party& from, const Party& to) const {
-  Context context{};
-  std::byte* at = context.data();
-  *at++ = static_cast<std::byte>(mode_);
-  *at++ = static_cast<std::byte>(cipher_);
-  for (const Party* party : {&from, &to}) {
-    std::memcpy(at, party->salt.data(), party->salt.size());
-    at += party->salt.size();
-    write_name(party->addresses.front(), at);
-    at += kNameSize;
-  }
-  return context;
-}
+      outward_(context_of(mode, common_cipher(ours, peer_), ours, peer_), common_cipher(ours, peer_),
+               Cryptography::Direction::seal),
+      inward_(context_of(mode, common_cipher(ours, peer_), peer_, ours), common_cipher(ours, peer_),
+              Cryptography::Direction::open) {}
 
 bool Association::has_address(const SocketAddress& address) const {
   return std::find(peer_.addresses.begin(), peer_.addresses.end(), address) != peer_.addresses.end();
 }
 
-crypto::Aead* Association::aead(std::span<NumberedKey> keys, const Context& direction, std::uint64_t number,
-                                Cryptography::Direction use) const {
-  NumberedKey& key = keys[number % keys.size()];
-  if (key.number == number) return key.aead.get();
-  Context context = direction;
-  const wire::Le64 bytes = number;
-  std::memcpy(context.data() + context.size() - sizeof bytes, &bytes, sizeof bytes);
-  key.aead = key_->make_aead("frames", context, cipher_, use);
-  key.number = key.aead != nullptr ? number : ~std::uint64_t{0};
-  return key.aead.get();
-}
-
 bool Association::seal(wire::FrameHeader& header, std::span<const ConstBytes> pieces, std::byte* out,
                        wire::SealTrailer& trailer) {
   const std::uint64_t counter = ++sealed_;
-  crypto::Aead* const key =
-      aead(sealing_, outward_, counter / kFramesPerKey, Cryptography::Direction::seal);
+  crypto::Aead* const key = outward_.get(*key_, counter / kFramesPerKey);
   if (key == nullptr || pieces.size() >= kPiecesMax) return false;
   header.flags |= wire::frame_flag::kSealed;
   header.checksum = own_id_;
@@ -104,7 +104,7 @@ Association::Verdict Association::open(Bytes frame) {
   const std::uint64_t number = counter / kFramesPerKey;
   const std::uint64_t ahead = number - std::min(number, window_.newest() / kFramesPerKey);
   if (ahead > kNumbersAheadMax || (ahead > 1 && ++far_ahead_ % kFarAheadTried != 0)) return Verdict::forged;
-  crypto::Aead* const key = aead(opening_, inward_, number, Cryptography::Direction::open);
+  crypto::Aead* const key = inward_.get(*key_, number);
   if (key == nullptr) return Verdict::forged;
   const std::size_t clear = mode_ == Mode::encrypt ? sizeof(wire::FrameHeader) : end;
   const ConstBytes associated = frame.first(clear);
@@ -117,7 +117,7 @@ Association::Verdict Association::open(Bytes frame) {
 }
 
 bool Association::authenticate_response(bool ours, ConstBytes message, Tag& tag) const {
-  return key_->authenticate("association response", ours ? outward_ : inward_, message, tag);
+  return key_->authenticate("association response", (ours ? outward_ : inward_).context(), message, tag);
 }
 
 }  // namespace cluster::seal

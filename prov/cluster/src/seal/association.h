@@ -10,6 +10,9 @@
 // the direction is replaced by the next one (limits of AES-GCM, RFC 9001 6.6), which follows from the counter
 // alone. An association in which a frame was opened lives as long as the endpoint: its window is all that is
 // known of what has come.
+//
+// While a key of the job is changed the two sides may each begin with another one, at the same moment. So there is an
+// association for each key that they have in common, told apart on the wire by sender_id().
 #pragma once
 
 #include <array>
@@ -21,6 +24,7 @@
 
 #include "base/address.h"
 #include "base/units.h"
+#include "seal/direction_keys.h"
 #include "seal/job_key.h"
 #include "seal/replay_window.h"
 #include "wire/frame.h"
@@ -29,12 +33,8 @@ namespace cluster::seal {
 
 using Salt = std::array<std::uint8_t, 16>;
 
-/// The checksum field of its sender's frames.
-inline std::uint32_t sender_id(const Salt& salt) {
-  wire::Le32 id;
-  std::memcpy(&id, salt.data(), sizeof id);
-  return id;
-}
+/// The checksum field of frames whose sender has that salt and uses that key.
+std::uint32_t sender_id(const Salt& salt, const KeyId& key);
 
 /// One side of an association: an incarnation of an endpoint.
 struct Party {
@@ -51,6 +51,7 @@ class Association {
   Association(std::shared_ptr<const JobKey> key, Mode mode, const Party& ours, Party peer);
 
   const Party& peer() const { return peer_; }
+  std::uint32_t own_id() const { return own_id_; }
   std::uint32_t peer_id() const { return peer_id_; }
   const JobKey& key() const { return *key_; }
   bool has_address(const SocketAddress& address) const;
@@ -74,29 +75,14 @@ class Association {
  private:
   static constexpr std::uint64_t kNumbersAheadMax = 64;
   static constexpr std::uint32_t kFarAheadTried = 256;  ///< one of so many frames far ahead is tried
-  /// Bytes that determine the keys of a direction: mode, cipher, two salts, two names, number of the key.
-  static constexpr std::size_t kContextSize = 2 + 2 * 16 + 2 * 19 + 8;
-  using Context = std::array<std::byte, kContextSize>;
-  /// A key is found by its number: the newest, the one before it and the one behind it may be in use.
-  struct NumberedKey {
-    std::uint64_t number = ~std::uint64_t{0};
-    std::unique_ptr<crypto::Aead> aead;
-  };
-
-  Context make_context(const Party& from, const Party& to) const;
-  crypto::Aead* aead(std::span<NumberedKey> keys, const Context& direction, std::uint64_t number,
-                     crypto::Cryptography::Direction use) const;
 
   std::shared_ptr<const JobKey> key_;
   Mode mode_;
-  crypto::Cipher cipher_;
   std::uint32_t own_id_;
   std::uint32_t peer_id_;
   Party peer_;
-  Context outward_;
-  Context inward_;
-  std::array<NumberedKey, 1> sealing_;
-  std::array<NumberedKey, 3> opening_;
+  DirectionKeys outward_;
+  DirectionKeys inward_;
   std::uint64_t sealed_ = 0;
   ReplayWindow window_;
   std::uint32_t far_ahead_ = 0;  ///< frames with a counter that is, or claims to be, far ahead
@@ -105,7 +91,6 @@ class Association {
 /// As names go into keys and are compared between nodes: the scope of a link-local address is a matter of each
 /// node.
 SocketAddress without_scope(const SocketAddress& address);
-inline constexpr std::size_t kNameSize = 19;
 void write_name(const SocketAddress& address, std::byte* out);
 
 }  // namespace cluster::seal

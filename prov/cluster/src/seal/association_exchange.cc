@@ -39,7 +39,8 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
   link_.send_burst({&frame, 1});
 }
 
-/// While nothing has answered, the keys take turns: the peer may have only one of them.
+/// With the first key at first; while nothing has answered with all, as the peer may have only one of them. They do not
+/// take turns: the paths of a peer do, and one of the keys would only ever go by the path that leads nowhere.
 void AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return;
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
@@ -48,14 +49,20 @@ void AssociationExchange::request(Time now, Route& route, const link::Path& path
                                ? kNoticeInterval
                                : std::clamp(route.request_interval * 2, kRequestIntervalMin, kRequestIntervalMax);
   route.next_request = now + route.request_interval;
-  const JobKey& key = *credentials_.keys[route.requests++ % credentials_.keys.size()];
+  route.request = ++numbers_;
+  const std::size_t used = route.requests++ == 0 ? 1 : credentials_.keys.size();
+  for (std::size_t i = 0; i < used; ++i) send_request(*credentials_.keys[i], path);
+}
+
+/// The number is that of the last one.
+void AssociationExchange::send_request(const JobKey& key, const link::Path& path) {
   AssociationFrame frame;
   frame.kind = wire::FrameKind::association_request;
   frame.key_id = key.id();
   frame.mode = credentials_.mode;
   frame.sender = ours_;
   frame.to = path.to;
-  frame.number = route.request = ++numbers_;
+  frame.number = numbers_;
   std::vector<std::byte> bytes = encode(frame);
   Tag tag;
   if (!key.authenticate(JobKey::Purpose::request, ConstBytes(bytes).first(tagged_size(bytes)), tag)) return;
@@ -101,7 +108,7 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
     warn(now, Warning::other_mode, from.to);
     return nullptr;
   }
-  Association* association = table_.find(frame.sender.salt);
+  Association* association = table_.find(frame.sender.salt, frame.key_id);
   if (association != nullptr && frame.number <= association->last_request) {
     ++counters.refused_replayed;
     return nullptr;
@@ -151,7 +158,7 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
     ++counters.refused_replayed;
     return nullptr;
   }
-  Association* known = table_.find(frame.sender.salt);
+  Association* known = table_.find(frame.sender.salt, frame.key_id);
   std::unique_ptr<Association> made;
   if (known == nullptr) {
     made = std::make_unique<Association>(*key_of(frame.key_id), credentials_.mode, ours_, frame.sender);
@@ -173,7 +180,7 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
 
 void AssociationExchange::on_notice(Time now, const wire::FrameHeader& header, const link::Path& from) {
   Route* const route = table_.find_route(from.to);
-  if (route == nullptr || route->current == nullptr || header.checksum != sender_id(ours_.salt)) return;
+  if (route == nullptr || route->current == nullptr || header.checksum != route->current->own_id()) return;
   request(now, *route, link::without_mac(from));
 }
 

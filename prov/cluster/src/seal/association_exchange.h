@@ -69,6 +69,7 @@ class AssociationExchange {
   void respond(Time now, const Association& association, const AssociationFrame& request,
                const link::Path& to);
   bool response_allowed(Time now);
+  void send_request(const JobKey& key, const link::Path& path);
   void send(ConstBytes bytes, const link::Path& to);
   void warn(Time now, Warning about, const SocketAddress& peer);
 

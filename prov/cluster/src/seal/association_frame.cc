@@ -41,7 +41,7 @@ std::vector<std::byte> encode(const AssociationFrame& frame) {
     std::memcpy(at, &field, sizeof field);
     at += sizeof field;
   };
-  put(header_of(frame.kind, bytes.size(), sender_id(frame.sender.salt)));
+  put(header_of(frame.kind, bytes.size(), sender_id(frame.sender.salt, frame.key_id)));
   AssociationBlock block{};
   std::copy(frame.key_id.begin(), frame.key_id.end(), block.key_id);
   std::copy(frame.sender.salt.begin(), frame.sender.salt.end(), block.salt);
@@ -85,7 +85,8 @@ std::optional<AssociationFrame> decode(ConstBytes bytes, std::uint32_t scope) {
     frame.sender.addresses.push_back(address_in(address, scope));
     if (frame.sender.addresses.back().empty()) return std::nullopt;
   }
-  const bool valid = !frame.to.empty() && frame.number != 0 && header.checksum == sender_id(frame.sender.salt);
+  const bool valid = !frame.to.empty() && frame.number != 0 &&
+                     header.checksum == sender_id(frame.sender.salt, frame.key_id);
   return valid ? std::optional(std::move(frame)) : std::nullopt;
 }
 

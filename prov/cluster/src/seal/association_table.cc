@@ -19,9 +19,9 @@ Association* AssociationTable::find(const SocketAddress& from, std::uint32_t id)
   return nullptr;
 }
 
-Association* AssociationTable::find(const Salt& salt) {
-  const auto found = by_salt_.find(salt);
-  return found == by_salt_.end() ? nullptr : found->second.get();
+Association* AssociationTable::find(const Salt& salt, const KeyId& key) {
+  const auto found = associations_.find({salt, key});
+  return found == associations_.end() ? nullptr : found->second.get();
 }
 
 Association& AssociationTable::add(std::unique_ptr<Association> association) {
@@ -30,8 +30,9 @@ Association& AssociationTable::add(std::unique_ptr<Association> association) {
     unconfirmed_.pop_front();
   }
   Association& added = *association;
-  unconfirmed_.push_back(added.peer().salt);
-  by_salt_[added.peer().salt] = std::move(association);
+  const Name name{added.peer().salt, added.key().id()};
+  unconfirmed_.push_back(name);
+  associations_[name] = std::move(association);
   for (const SocketAddress& address : added.peer().addresses) routes_[address].associations.push_back(&added);
   return added;
 }
@@ -50,15 +51,15 @@ void AssociationTable::make_current(Association& association) {
 }
 
 /// Unless it was confirmed meanwhile.
-void AssociationTable::drop(const Salt& salt) {
-  const auto found = by_salt_.find(salt);
-  if (found == by_salt_.end() || found->second->confirmed) return;
+void AssociationTable::drop(const Name& name) {
+  const auto found = associations_.find(name);
+  if (found == associations_.end() || found->second->confirmed) return;
   for (const SocketAddress& address : found->second->peer().addresses) {
     Route& its = routes_[address];
     std::erase(its.associations, found->second.get());
     if (its.associations.empty() && its.request == 0 && its.waiting.empty()) routes_.erase(address);
   }
-  by_salt_.erase(found);
+  associations_.erase(found);
 }
 
 }  // namespace cluster::seal

@@ -46,26 +46,31 @@ class AssociationTable {
   Route* find_route(const SocketAddress& address);
   /// Whose frames come from this address under this id; null: there is none.
   Association* find(const SocketAddress& from, std::uint32_t id);
-  /// By its salt; null if there is none.
-  Association* find(const Salt& salt);
+  /// By its salt and key; null if there is none.
+  Association* find(const Salt& salt, const KeyId& key);
   /// A new one, which is not confirmed.
   Association& add(std::unique_ptr<Association> association);
   /// The association is confirmed, if it was not, and frames to the peer's addresses are sealed in it.
   void make_current(Association& association);
 
-  std::size_t size() const { return by_salt_.size(); }
+  std::size_t size() const { return associations_.size(); }
 
   static constexpr std::size_t kUnconfirmedMax = 1024;
 
  private:
-  struct SaltHash {
-    std::size_t operator()(const Salt& salt) const { return sender_id(salt); }
+  struct Name {
+    Salt salt;
+    KeyId key;
+    friend bool operator==(const Name&, const Name&) = default;
   };
-  void drop(const Salt& salt);
+  struct NameHash {
+    std::size_t operator()(const Name& name) const { return sender_id(name.salt, name.key); }
+  };
+  void drop(const Name& name);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
-  std::unordered_map<Salt, std::unique_ptr<Association>, SaltHash> by_salt_;
-  std::deque<Salt> unconfirmed_;  ///< oldest first; some have been confirmed since
+  std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
+  std::deque<Name> unconfirmed_;  ///< oldest first; some have been confirmed since
 };
 
 }  // namespace cluster::seal

@@ -99,7 +99,7 @@ void SealedLink::send_keep_alive(const link::OutFrame& frame, const wire::FrameH
   wire::FrameHeader header = plain;
   wire::SealTrailer trailer;
   header.flags = wire::frame_flag::kSealed;
-  header.checksum = sender_id(ours_.salt);
+  header.checksum = sender_id(ours_.salt, key.id());
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
   trailer.counter = ++keep_alives_;
   if (!seal_keep_alive(key, credentials_.mode, header, asked, trailer)) return;

@@ -15,7 +15,6 @@ SIMULATOR = "prov/cluster/sim/"
 EXCEPTIONS = {
     "wire::FrameView": (5, 16, "one member for each field and block of a frame"),
     "protocol::Matcher": (26, 10, "what reports look at is reached without a right to change it"),
-    "seal::Association": (9, 17, "two directions of keys, the window, and three marks of its users"),
     "sim::WorkloadPlan": (0, 34, "one member for each thing that a run draws"),
     "sim::Message": (0, 22, "one member for each property of a message, and for each thing that the oracle sees of it"),
     "sim::RmaOperation": (0, 17, "the same of a remote read or write"),

@@ -272,6 +272,19 @@ TEST_F(SealedLinkTest, TheSecondKeyIsTriedWhenTheFirstIsNotAnswered) {
   EXPECT_EQ(arrived(*old_one), 1u);
 }
 
+TEST_F(SealedLinkTest, TwoThatBeginWithDifferentKeysAtOnceAgree) {
+  const auto a = node(kA, kB, keyed(Mode::auth, {kSecret, kOther}));
+  const auto b = node(kB, kA, keyed(Mode::auth, {kOther, kSecret}));
+  a->receive();
+  b->receive();
+  a->send();
+  b->send();
+  pass(*a, *b);
+  EXPECT_EQ(arrived(*a), 1u);
+  EXPECT_EQ(arrived(*b), 1u);
+  EXPECT_EQ(a->counters().refused_forged + b->counters().refused_forged, 0u);
+}
+
 TEST_F(SealedLinkTest, ARequestIsWorthNothingElsewhere) {
   const SocketAddress third = test::node_name(4);
   const auto a = node(kA, kB, keyed());
@@ -358,7 +371,7 @@ TEST_F(SealedLinkTest, RequestsOfTheDeadTakeBoundedMemory) {
   table.make_current(*alive);
   for (std::size_t i = 0; i < 5 * most; ++i) add();
   EXPECT_LE(table.size(), most + 1);
-  EXPECT_EQ(table.find(alive->peer().salt), alive) << "one that was confirmed stays";
+  EXPECT_EQ(table.find(alive->peer().salt, keys.keys[0]->id()), alive) << "one that was confirmed stays";
 }
 
 }  // namespace
