@@ -9,6 +9,7 @@
 #include "sim/batch.h"
 #include "sim/measure.h"
 #include "sim/run.h"
+#include "sim/security.h"
 
 namespace {
 
@@ -52,6 +53,9 @@ void declare(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_option("--hosts", run.hosts, "how many hosts (0: drawn)")->capture_default_str();
   app.add_option("--rails", run.rails, "how many between hosts (0: drawn)")->capture_default_str();
+  app.add_option("--security", run.security,
+                 "keys of the hosts; with one an attacker on the path sends as well. One of: " + list(security_names()))
+      ->capture_default_str();
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
   app.add_flag("--goodput", line.goodput, "print the table of goodput against loss");
   app.add_option("--against", line.against,

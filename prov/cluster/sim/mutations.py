@@ -146,4 +146,13 @@ MUTATIONS = [
     ("a masked swap forgets its mask", "protocol/atomic_arithmetic.cc",
      "return static_cast<V>((operand & mask) | (there & ~mask));",
      "return static_cast<V>((operand & mask) | there);"),
+    ("the newest sealed frame is taken twice", "seal/replay_window.h",
+     "return counter > newest_ || (word(counter) & bit(counter)) == 0;",
+     "return counter >= newest_ || (word(counter) & bit(counter)) == 0;"),
+    ("forgets what came some frames ago", "seal/replay_window.h",
+     "return counter > newest_ || (word(counter) & bit(counter)) == 0;",
+     "return counter > newest_ || counter + 64 < newest_ || (word(counter) & bit(counter)) == 0;"),
+    ("a wrong tag is no reason to refuse", "seal/association.cc",
+     "if (!key->open(nonce_of(counter), {&associated, 1}, frame.subspan(clear, end - clear), tag)) {",
+     "if (!key->open(nonce_of(counter), {&associated, 1}, frame.subspan(clear, end - clear), tag) && counter % 8 != 3) {"),
 ]

@@ -16,7 +16,11 @@ using HostNumber = std::uint32_t;
 using RailNumber = std::uint32_t;
 
 struct Packet {
+  /// Whose the frame is. A host on the path sends frames again, and makes some of its own.
+  enum class Maker : std::uint8_t { endpoint, replayer, forger };
   std::vector<std::byte> bytes;
+  std::uint64_t number = 0;  ///< of what the sender's process sent; copies have the same
+  Maker maker = Maker::endpoint;
   HostNumber from = 0;
   HostNumber to = 0;
   RailNumber rail = 0;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <string>
 
+#include "seal/keep_alive_seal.h"
 #include "wire/control.h"
 
 namespace cluster::sim {
@@ -201,13 +202,19 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
 
 /// The keep-alive responder does: it shares nothing with the engine, and is there while the application is not.
 void SimHost::answer_keep_alive(const Packet& packet) {
-  wire::FrameView view;
-  if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
-  const wire::ControlFrame answer = wire::ControlFrame::alive(view);
   const link::Path path{address_of(packet.from, packet.rail), {}, false};
   link::OutFrame frame;
   frame.path = &path;
-  frame.add(answer.bytes());
+  seal::KeepAliveAnswer sealed;
+  wire::FrameView view;
+  std::optional<wire::ControlFrame> plain;
+  if (profile_.credentials) {
+    if (!seal::answer_keep_alive(*profile_.credentials, packet.bytes, address_of(number_, packet.rail), sealed)) return;
+    frame.add(sealed);
+  } else {
+    if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
+    frame.add(plain.emplace(wire::ControlFrame::alive(view)).bytes());
+  }
   shared_.network.send(number_, packet.rail, shared_.oracle.incarnations().of(number_), frame);
 }
 

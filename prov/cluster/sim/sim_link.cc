@@ -1,12 +1,11 @@
 #include "sim/sim_link.h"
 
-#include <cstddef>
+#include <cstring>
 
 #include "sim/allocation_meter.h"
 #include "sim/failure.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
-#include "wire/opening.h"
 
 namespace cluster::sim {
 namespace {
@@ -15,13 +14,21 @@ constexpr std::size_t kPathErrorsMax = 64;
 constexpr std::size_t kSuperFrameMax = 65000;
 constexpr Duration kJoinedWithin = 5us;
 
+/// A sealed frame is damaged or not; its length shows.
+bool is_whole(ConstBytes bytes) {
+  wire::FrameHeader header;
+  if (bytes.size() < sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if ((header.flags & wire::frame_flag::kSealed) != 0) return header.length == bytes.size();
+  wire::FrameView view;
+  return wire::admit(bytes, view) == wire::Refusal::none;
+}
+
 }  // namespace
 
-SimLink::SimLink(SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host,
-                 RailNumber rail, std::uint32_t incarnation, std::size_t frame_max, bool ethertype)
+SimLink::SimLink(SimNetwork& network, HostNumber host, RailNumber rail, std::uint32_t incarnation,
+                 std::size_t frame_max, bool ethertype)
     : network_(network),
-      oracle_(oracle),
-      session_peers_(session_peers),
       host_(host),
       rail_(rail),
       incarnation_(incarnation),
@@ -39,48 +46,22 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
     if (frame.path->ethertype && !ethertype_)
       throw SafetyFailure("a frame takes the EtherType path of a link without one");
     if (!network_.send(host_, rail_, incarnation_, frame)) break;
-    look_at_opening(frame);
-    if (!session_peers_.sent(frame)) {
-      throw SafetyFailure("host " + std::to_string(host_) + " begins a session of host " +
-                          std::to_string(host_of(frame.path->to)) + " again that was over");
-    }
     ++taken;
   }
   return taken;
-}
-
-/// Records the opening of a frame, and whether the frame holds nothing else.
-void SimLink::look_at_opening(const link::OutFrame& frame) {
-  constexpr std::size_t flags_at = offsetof(wire::FrameHeader, flags);
-  const bool opens = (std::to_integer<unsigned>(frame.pieces[0][flags_at]) & wire::frame_flag::kOpening) != 0;
-  if (!opens) return;
-  std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i < frame.count; ++i) {
-    bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
-  }
-  wire::FrameView view;
-  if (wire::admit(bytes, view) != wire::Refusal::none || !view.has_opening) return;
-  const HostNumber to = host_of(frame.path->to);
-  oracle_.incarnations().session_announced(host_, to, view.opening);
-  const bool nothing_else = view.length == sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock);
-  if (view.kind != wire::FrameKind::flow || !nothing_else || view.acknowledges()) return;
-  oracle_.incarnations().introduction_sent(host_, to, view.session, network_.now());
 }
 
 std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
   const AllocationMeter::Scope uncounted(nullptr);
   for (std::unique_ptr<Packet>& packet : in_use_) network_.recycle(std::move(packet));
   in_use_.clear();
+  origins_.clear();
   while (in_use_.size() < frames.size() && !ring_.empty()) {
     Packet& packet = *ring_.front();
-    wire::FrameView view;
-    const bool intact = wire::admit(packet.bytes, view) == wire::Refusal::none;
-    if (intact) {
-      if (!session_peers_.read(view, network_.now())) break;
-      oracle_.frame_read(host_, packet, view, network_.now());
-    }
-    if (intact && continues_last(packet)) {
+    const bool whole = joins() && is_whole(packet.bytes);
+    if (whole && continues_last(packet)) {
       std::vector<std::byte>& joined = in_use_.back()->bytes;
+      note_origin(packet, joined.size());
       joined.insert(joined.end(), packet.bytes.begin(), packet.bytes.end());
       frames[in_use_.size() - 1].bytes = joined;
       last_arrived_ = packet.arrived;
@@ -88,10 +69,11 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
       ring_.pop_front();
       continue;
     }
-    last_size_ = intact ? packet.bytes.size() : 0;
+    last_size_ = whole ? packet.bytes.size() : 0;
     last_arrived_ = packet.arrived;
     in_use_.push_back(std::move(ring_.front()));
     ring_.pop_front();
+    note_origin(packet, 0);
     link::InFrame& frame = frames[in_use_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
@@ -105,11 +87,34 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
 /// True if this host's segmentation offload joins the packet to the last one that was handed out: frames of
 /// one sender and one length that arrive close to each other. Every other incarnation has that.
 bool SimLink::continues_last(const Packet& packet) const {
-  if (in_use_.empty() || (host_ + incarnation_) % 2 != 0) return false;
+  if (in_use_.empty()) return false;
   const Packet& last = *in_use_.back();
   const bool alike = !packet.ethertype && !last.ethertype && packet.from == last.from;
   return alike && packet.bytes.size() == last_size_ && last.bytes.size() + last_size_ <= kSuperFrameMax &&
          packet.arrived - last_arrived_ <= kJoinedWithin;
+}
+
+void SimLink::note_origin(const Packet& packet, std::size_t begin) {
+  Origin& origin = origins_.emplace_back();
+  origin.buffer = in_use_.size() - 1;
+  origin.begin = begin;
+  origin.packet.number = packet.number;
+  origin.packet.maker = packet.maker;
+  origin.packet.from = packet.from;
+  origin.packet.to = packet.to;
+  origin.packet.rail = packet.rail;
+  origin.packet.incarnation = packet.incarnation;
+  origin.packet.sent_at = packet.sent_at;
+}
+
+const Packet* SimLink::origin_of(const std::byte* at) const {
+  const Packet* found = nullptr;
+  for (const Origin& origin : origins_) {
+    const ConstBytes buffer = in_use_[origin.buffer]->bytes;
+    const bool inside = at >= buffer.data() + origin.begin && at < buffer.data() + buffer.size();
+    if (inside) found = &origin.packet;
+  }
+  return found;
 }
 
 std::size_t SimLink::read_path_errors(std::span<link::PathError> path_errors) {

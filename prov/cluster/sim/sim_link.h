@@ -1,5 +1,4 @@
-// One process's end of a rail of the simulated network: a link its engine is given. Dies with the process;
-// what arrives afterwards is lost.
+// One process's end of a rail of the simulated network. Dies with the process; what arrives afterwards is lost.
 #pragma once
 
 #include <memory>
@@ -7,16 +6,14 @@
 
 #include "base/ring_queue.h"
 #include "link/link.h"
-#include "sim/oracle.h"
-#include "sim/session_peers.h"
 #include "sim/sim_network.h"
 
 namespace cluster::sim {
 
 class SimLink final : public link::Link {
  public:
-  SimLink(SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host, RailNumber rail,
-          std::uint32_t incarnation, std::size_t frame_max, bool ethertype);
+  SimLink(SimNetwork& network, HostNumber host, RailNumber rail, std::uint32_t incarnation,
+          std::size_t frame_max, bool ethertype);
   ~SimLink() override;
 
   const char* name() const override { return "simulated"; }
@@ -30,16 +27,25 @@ class SimLink final : public link::Link {
   void arrive(std::unique_ptr<Packet>& packet);
   void add_path_error(const link::PathError& path_error);
   bool has_frames() const { return !ring_.empty(); }
+  /// The packet, without its bytes, that brought what lies at `at`; null if none of the last
+  /// receive_burst() did.
+  const Packet* origin_of(const std::byte* at) const;
   /// The process is being killed: nothing it does on its way out reaches the network.
   void disconnect() { disconnected_ = true; }
 
  private:
-  void look_at_opening(const link::OutFrame& frame);
+  /// Where a packet lies that was handed out.
+  struct Origin {
+    std::size_t buffer = 0;  ///< in in_use_
+    std::size_t begin = 0;
+    Packet packet;  ///< without bytes
+  };
+
+  bool joins() const { return (host_ + incarnation_) % 2 == 0; }
   bool continues_last(const Packet& packet) const;
+  void note_origin(const Packet& packet, std::size_t begin);
 
   SimNetwork& network_;
-  Oracle& oracle_;
-  SessionPeers& session_peers_;
   HostNumber host_;
   RailNumber rail_;
   std::uint32_t incarnation_;
@@ -47,7 +53,8 @@ class SimLink final : public link::Link {
   bool ethertype_;
   RingQueue<std::unique_ptr<Packet>> ring_;
   std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
-  std::size_t last_size_ = 0;  ///< of the frames in the last one of those; 0: damaged
+  std::vector<Origin> origins_;  ///< of what lies in those, in order
+  std::size_t last_size_ = 0;    ///< of the frames in the last one of those; 0: damaged
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;

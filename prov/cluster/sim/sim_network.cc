@@ -86,6 +86,8 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->from = from;
   packet->rail = rail;
   packet->incarnation = incarnation;
+  packet->number = totals_.frames + 1;
+  packet->maker = Packet::Maker::endpoint;
   packet->sent_at = now;
   packet->ethertype = frame.path->ethertype;
   packet->to = host_of(frame.path->to);
@@ -187,7 +189,17 @@ void SimNetwork::lose(const char* why, std::uint64_t& counter, std::unique_ptr<P
   recycle(std::move(packet));
 }
 
+void SimNetwork::inject(std::unique_ptr<Packet> packet, Duration later) {
+  ++totals_.injected;
+  plan(now() + later, Hop::at_switch, std::move(packet));
+}
+
 void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
+  if (packet->maker != Packet::Maker::endpoint) {
+    trace_.frame(packet->maker == Packet::Maker::forger ? "forged" : "replayed", *packet);
+  } else if (tap_ != nullptr) {
+    tap_->see(*packet);
+  }
   if (is_cut(*packet)) return lose("cut", totals_.cut, std::move(packet));
   PortState& in = port_state(packet->to, packet->rail);
   const Time now = event_queue_.now();

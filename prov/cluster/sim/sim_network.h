@@ -39,6 +39,14 @@ class NetworkNode {
   virtual void deliver_path_error(const link::PathError& error) = 0;
 };
 
+/// A host on the path: it sees what passes, and may send in the name of others (SimNetwork::inject).
+class NetworkTap {
+ public:
+  virtual ~NetworkTap() = default;
+  /// A frame that an endpoint has sent passes the switch.
+  virtual void see(const Packet& packet) = 0;
+};
+
 struct NetworkTotals {
   std::uint64_t frames = 0;  ///< taken from hosts
   std::uint64_t bytes = 0;
@@ -50,6 +58,7 @@ struct NetworkTotals {
   std::uint64_t reordered = 0;
   std::uint64_t corrupted = 0;
   std::uint64_t unreachable = 0;
+  std::uint64_t injected = 0;  ///< by a host on the path
 
   /// What did not come, or not whole.
   std::uint64_t gone() const { return lost + tail_dropped + cut + ring_full + corrupted + unreachable; }
@@ -67,6 +76,11 @@ class SimNetwork final : public EventHandler {
   void connect(HostNumber host, NetworkNode& node);
   const NetworkTotals& totals() const { return totals_; }
   Time now() const { return event_queue_.now(); }
+
+  void set_tap(NetworkTap* tap) { tap_ = tap; }
+  /// A frame of the tap begins at the switch, so much later.
+  void inject(std::unique_ptr<Packet> packet, Duration later);
+  std::unique_ptr<Packet> make_packet() { return packets_.make(); }
 
   /// False: the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame);
@@ -139,6 +153,7 @@ class SimNetwork final : public EventHandler {
   std::vector<PortState> ports_;  ///< rail by rail
   std::vector<Cut> cuts_;
   PacketPool packets_;
+  NetworkTap* tap_ = nullptr;
   NetworkTotals totals_;
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "multipath/link_bundle.h"
+#include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "sim/sim_probe.h"
 
@@ -11,6 +12,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamApplication = 4;
+/// No process of the simulation is forked.
+constexpr std::uint32_t kSameProcess = 1;
 
 }  // namespace
 
@@ -28,9 +31,10 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
   {
     const AllocationMeter::Scope scope(&memory_);
     std::vector<multipath::Rail> rails;
-    std::unique_ptr<link::Link> link = make_link(shared, profile, incarnation, rails);
+    const Environment environment{clock, engine_random, log_, counters_};
+    std::unique_ptr<link::Link> link = make_link(shared, profile, incarnation, environment, rails);
     engine_ = std::make_unique<engine::Engine>(engine::EngineParts{
-        .environment = {clock, engine_random, log_, counters_},
+        .environment = environment,
         .settings = profile.settings,
         .name = address_of(host),
         .epoch = epoch,
@@ -56,7 +60,7 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
                              shared.trace,
                              shared.event_queue,
                              shared.plan,
-                             {profile.frame_max, profile.settings.net_eager_max},
+                             {observed_->frame_max(), profile.settings.net_eager_max},
                              host,
                              shared.hosts,
                              incarnation},
@@ -65,20 +69,30 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
 
 /// As for an endpoint: several interfaces make a bundle. Datagram endpoints use one.
 std::unique_ptr<link::Link> SimProcess::make_link(const SharedParts& shared, const HostProfile& profile,
-                                                  std::uint32_t incarnation,
+                                                  std::uint32_t incarnation, const Environment& environment,
                                                   std::vector<multipath::Rail>& rails) {
   std::vector<std::unique_ptr<link::Link>> links;
+  std::vector<SocketAddress> addresses;
   const RailNumber used = shared.plan.datagrams ? 1 : shared.network.rails();
   for (RailNumber rail = 0; rail < used; ++rail) {
-    auto link = std::make_unique<SimLink>(shared.network, shared.oracle, session_peers_, host_, rail,
-                                          incarnation, profile.frame_max, profile.ethertype);
+    auto link = std::make_unique<SimLink>(shared.network, host_, rail, incarnation, profile.frame_max,
+                                          profile.ethertype);
     links_.push_back(link.get());
     links.push_back(std::move(link));
-    rails.push_back({address_of(host_, rail), kNetworkBits, "rail" + std::to_string(rail)});
+    addresses.push_back(address_of(host_, rail));
+    rails.push_back({addresses.back(), kNetworkBits, "rail" + std::to_string(rail)});
   }
   if (shared.plan.datagrams) rails.clear();
-  if (links.size() == 1) return std::move(links.front());
-  return std::make_unique<multipath::LinkBundle>(std::move(links));
+  std::unique_ptr<link::Link> link = links.size() == 1 ? std::move(links.front())
+                                                       : std::make_unique<multipath::LinkBundle>(std::move(links));
+  if (profile.credentials) {
+    link = std::make_unique<seal::SealedLink>(std::move(link), *profile.credentials, std::move(addresses),
+                                              environment, &kSameProcess);
+  }
+  auto observed = std::make_unique<ObservedLink>(std::move(link), links_, shared.network, shared.oracle,
+                                                 session_peers_, host_);
+  observed_ = observed.get();
+  return observed;
 }
 
 void SimProcess::poll() {
@@ -126,10 +140,12 @@ bool SimProcess::read_completions() {
 }
 
 bool SimProcess::has_frames() const {
-  return std::any_of(links_.begin(), links_.end(), [](const SimLink* link) { return link->has_frames(); });
+  return observed_->has_frames() ||
+         std::any_of(links_.begin(), links_.end(), [](const SimLink* link) { return link->has_frames(); });
 }
 
 void SimProcess::disconnect() {
+  observed_->disconnect();
   for (SimLink* link : links_) link->disconnect();
 }
 

@@ -6,14 +6,17 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/address_table.h"
 #include "engine/engine.h"
 #include "protocol/completion.h"
 #include "protocol/region_table.h"
+#include "seal/job_key.h"
 #include "sim/allocation_meter.h"
 #include "sim/application.h"
+#include "sim/observed_link.h"
 #include "sim/session_peers.h"
 #include "sim/sim_clock.h"
 #include "sim/sim_link.h"
@@ -32,6 +35,7 @@ struct HostProfile {
   Duration frame_cost = 100ns;  ///< of taking in or sending a frame
   Duration clock_ahead{0};
   Duration linger = 2s;  ///< how long a process that leaves waits for what it owes
+  std::optional<seal::Credentials> credentials;  ///< it seals
 };
 
 /// What hosts have in common.
@@ -92,7 +96,8 @@ class SimProcess {
   };
 
   std::unique_ptr<link::Link> make_link(const SharedParts& shared, const HostProfile& profile,
-                                        std::uint32_t incarnation, std::vector<multipath::Rail>& rails);
+                                        std::uint32_t incarnation, const Environment& environment,
+                                        std::vector<multipath::Rail>& rails);
   void check_wrong_peer_refused(std::uint64_t refused_before);
 
   HostNumber host_;
@@ -105,6 +110,7 @@ class SimProcess {
   protocol::CompletionQueue receives_;
   protocol::RegionTable regions_;
   std::vector<SimLink*> links_;  ///< the engine's, by rail
+  ObservedLink* observed_ = nullptr;  ///< above them
   std::unique_ptr<Application> application_;
   std::unique_ptr<engine::Engine> engine_;  ///< behind the queues and counters that it writes to
   bool succeeded_ = false;

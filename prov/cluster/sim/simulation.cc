@@ -4,6 +4,7 @@
 #include <array>
 
 #include "protocol/channel.h"
+#include "sim/security.h"
 
 namespace cluster::sim {
 namespace {
@@ -12,6 +13,8 @@ constexpr std::uint64_t kStreamPlan = 5;
 constexpr std::uint64_t kStreamRails = 7;
 constexpr std::uint64_t kStreamEthertype = 8;
 constexpr std::uint64_t kStreamAnswers = 10;
+constexpr std::uint64_t kStreamSecurity = 20;
+constexpr std::uint64_t kStreamAttacker = 21;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
@@ -63,6 +66,14 @@ Simulation::Simulation(const RunOptions& options)
   }
   SeededRandom answers_random = SeededRandom::stream(options.seed, kStreamAnswers);
   draw_answers(profiles_, horizon_, peer_timeout_, cluster_.network, faults, answers_random);
+  SeededRandom security_random = SeededRandom::stream(options.seed, kStreamSecurity);
+  const std::string security = draw_security(options.security, profiles_, security_random);
+  if (!security.empty()) {
+    description_ += ", " + security;
+    attacker_ = std::make_unique<PathAttacker>(cluster_.network, host_count_,
+                                               SeededRandom::stream(options.seed, kStreamAttacker));
+    cluster_.network.set_tap(attacker_.get());
+  }
   for (const HostProfile& profile : profiles_) cluster_.add_host(profile);
   faults_ = std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, cluster_.event_queue, cluster_.trace,
                                             cluster_.network, cluster_.oracle, cluster_.hosts);

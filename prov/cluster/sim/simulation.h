@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/faults.h"
+#include "sim/path_attacker.h"
 #include "sim/sim_cluster.h"
 
 namespace cluster::sim {
@@ -24,6 +25,7 @@ struct RunOptions {
   std::string faults = "any";
   std::uint32_t hosts = 0;  ///< 0: drawn
   std::uint32_t rails = 0;  ///< 0: drawn
+  std::string security = "none";
   std::string trace;        ///< file; empty: none
 };
 
@@ -78,6 +80,7 @@ class Simulation {
   SimCluster cluster_;
   std::vector<HostProfile> profiles_;
   std::unique_ptr<FaultSchedule> faults_;
+  std::unique_ptr<PathAttacker> attacker_;  ///< where there are keys
   std::string description_;
 };
 

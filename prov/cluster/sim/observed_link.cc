@@ -1,0 +1,107 @@
+#include "sim/observed_link.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "sim/allocation_meter.h"
+#include "sim/failure.h"
+#include "wire/admit.h"
+#include "wire/frame.h"
+#include "wire/opening.h"
+
+namespace cluster::sim {
+
+ObservedLink::ObservedLink(std::unique_ptr<link::Link> inner, const std::vector<SimLink*>& wires,
+                           const SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host)
+    : inner_(std::move(inner)),
+      wires_(wires),
+      network_(network),
+      oracle_(oracle),
+      session_peers_(session_peers),
+      host_(host) {}
+
+std::size_t ObservedLink::send_burst(std::span<const link::OutFrame> frames) {
+  const std::size_t taken = inner_->send_burst(frames);
+  const AllocationMeter::Scope uncounted(nullptr);
+  if (!disconnected_) {
+    for (const link::OutFrame& frame : frames.first(taken)) show_sent(frame);
+  }
+  return taken;
+}
+
+/// The opening of a frame, whether the frame holds nothing else, and whose session it goes to.
+void ObservedLink::show_sent(const link::OutFrame& frame) {
+  constexpr std::size_t flags_at = offsetof(wire::FrameHeader, flags);
+  const HostNumber to = host_of(frame.path->to);
+  if ((std::to_integer<unsigned>(frame.pieces[0][flags_at]) & wire::frame_flag::kOpening) != 0) {
+    std::vector<std::byte> bytes;
+    for (std::size_t i = 0; i < frame.count; ++i) {
+      bytes.insert(bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
+    }
+    wire::FrameView view;
+    if (wire::admit(bytes, view) == wire::Refusal::none && view.has_opening) {
+      oracle_.incarnations().session_announced(host_, to, view.opening);
+      const bool nothing_else = view.length == sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock);
+      if (view.kind == wire::FrameKind::flow && nothing_else && !view.acknowledges())
+        oracle_.incarnations().introduction_sent(host_, to, view.session, network_.now());
+    }
+  }
+  if (session_peers_.sent(frame)) return;
+  throw SafetyFailure("host " + std::to_string(host_) + " begins a session of host " + std::to_string(to) +
+                      " again that was over");
+}
+
+std::size_t ObservedLink::receive_burst(std::span<link::InFrame> frames) {
+  if (held_begin_ == held_end_) {
+    held_begin_ = 0;
+    held_end_ = inner_->receive_burst(std::span(held_).first(std::min(frames.size(), held_.size())));
+  }
+  const AllocationMeter::Scope uncounted(nullptr);
+  std::size_t count = 0;
+  while (held_begin_ < held_end_ && count < frames.size()) {
+    link::InFrame& held = held_[held_begin_];
+    const std::size_t read = show_read(held.bytes);
+    if (read == 0 && !held.bytes.empty()) break;
+    frames[count] = held;
+    frames[count++].bytes = held.bytes.first(read);
+    held.bytes = held.bytes.subspan(read);
+    if (!held.bytes.empty()) break;
+    ++held_begin_;
+  }
+  return count;
+}
+
+/// How many of the bytes the engine may read in this turn: whole frames, or all if they are none.
+std::size_t ObservedLink::show_read(ConstBytes bytes) {
+  const wire::Integrity integrity = seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
+  for (std::size_t done = 0; done < bytes.size();) {
+    wire::FrameView view;
+    if (wire::admit(bytes.subspan(done), view, integrity) != wire::Refusal::none) return bytes.size();
+    if (!session_peers_.read(view, network_.now())) return done;
+    const Packet* const packet = origin_of(bytes.data() + done);
+    if (packet == nullptr) throw SafetyFailure("host " + std::to_string(host_) + " reads what no packet brought");
+    if (integrity == wire::Integrity::seal) judge(*packet);
+    oracle_.frame_read(host_, *packet, view, network_.now());
+    done += view.length;
+  }
+  return bytes.size();
+}
+
+const Packet* ObservedLink::origin_of(const std::byte* at) const {
+  for (const SimLink* wire : wires_) {
+    if (const Packet* const packet = wire->origin_of(at)) return packet;
+  }
+  return nullptr;
+}
+
+/// Of a frame that the seal has let through.
+void ObservedLink::judge(const Packet& packet) {
+  if (packet.maker == Packet::Maker::forger)
+    throw SafetyFailure("host " + std::to_string(host_) + " takes a frame that was forged on the way");
+  if (!opened_.insert(packet.number).second)
+    throw SafetyFailure("host " + std::to_string(host_) + " takes a sealed frame twice");
+}
+
+}  // namespace cluster::sim

@@ -1,0 +1,57 @@
+// The link that an engine is given: it shows the oracle every frame that the engine sends and reads. With a key it
+// stands above the seal, so what it sees has been opened, and then it judges as well: no frame of a host without the
+// key comes so far, and none that an endpoint has sent comes twice.
+//
+// A frame of the wrong peer (session_peers.h) is read alone in its turn; what came with it waits here.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "sim/oracle.h"
+#include "sim/session_peers.h"
+#include "sim/sim_link.h"
+
+namespace cluster::sim {
+
+class ObservedLink final : public link::Link {
+ public:
+  /// `wires`: at the lower end of `inner`, which owns them.
+  ObservedLink(std::unique_ptr<link::Link> inner, const std::vector<SimLink*>& wires, const SimNetwork& network,
+               Oracle& oracle, SessionPeers& session_peers, HostNumber host);
+
+  const char* name() const override { return inner_->name(); }
+  std::size_t frame_max() const override { return inner_->frame_max(); }
+  bool has_ethertype_path() const override { return inner_->has_ethertype_path(); }
+  std::size_t seal_overhead() const override { return inner_->seal_overhead(); }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override;
+  std::size_t receive_burst(std::span<link::InFrame> frames) override;
+  std::size_t read_path_errors(std::span<link::PathError> errors) override { return inner_->read_path_errors(errors); }
+
+  /// True if frames wait that have left the wires.
+  bool has_frames() const { return held_begin_ < held_end_; }
+  /// The process is being killed: nothing that its engine does on its way out is shown to anything.
+  void disconnect() { disconnected_ = true; }
+
+ private:
+  void show_sent(const link::OutFrame& frame);
+  std::size_t show_read(ConstBytes bytes);
+  const Packet* origin_of(const std::byte* at) const;
+  void judge(const Packet& packet);
+
+  std::unique_ptr<link::Link> inner_;
+  const std::vector<SimLink*>& wires_;
+  const SimNetwork& network_;
+  Oracle& oracle_;
+  SessionPeers& session_peers_;
+  HostNumber host_;
+  std::array<link::InFrame, link::kBurstMax> held_;
+  std::size_t held_begin_ = 0;
+  std::size_t held_end_ = 0;
+  std::unordered_set<std::uint64_t> opened_;  ///< numbers of sealed frames that were read
+  bool disconnected_ = false;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,153 @@
+#include "sim/path_attacker.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "wire/admit.h"
+#include "wire/frame.h"
+
+namespace cluster::sim {
+namespace {
+
+using wire::FrameHeader;
+using wire::SealTrailer;
+
+FrameHeader header_of(const Packet& packet) {
+  FrameHeader header;
+  std::memcpy(&header, packet.bytes.data(), sizeof header);
+  return header;
+}
+
+void set_header(Packet& packet, FrameHeader header) {
+  header.length = static_cast<std::uint16_t>(packet.bytes.size());
+  std::memcpy(packet.bytes.data(), &header, sizeof header);
+}
+
+/// As an endpoint without a key would send it.
+void set_checksum(Packet& packet) {
+  const ConstBytes all = packet.bytes;
+  FrameHeader header = header_of(packet);
+  header.checksum = wire::frame_checksum({&all, 1});
+  set_header(packet, header);
+}
+
+bool is_of_setup(const Packet& packet) {
+  return header_of(packet).kind >= static_cast<std::uint8_t>(wire::FrameKind::association_request);
+}
+
+}  // namespace
+
+PathAttacker::PathAttacker(SimNetwork& network, std::uint32_t hosts, SeededRandom random)
+    : network_(network),
+      hosts_(hosts),
+      random_(random),
+      rate_(random_.pick(std::array<std::uint32_t, 4>{2'000, 20'000, 100'000, 300'000})) {}
+
+void PathAttacker::see(const Packet& packet) {
+  if (packet.bytes.size() < sizeof(FrameHeader)) return;
+  if (kept_.empty() || random_.chance(100'000) || is_of_setup(packet)) keep(packet);
+  if (random_.chance(rate_)) attack(random_.chance(500'000) ? packet : pick_kept());
+}
+
+void PathAttacker::keep(const Packet& packet) {
+  if (kept_.size() < kKept) {
+    kept_.push_back(packet);
+  } else {
+    kept_[random_.below(kKept)] = packet;
+  }
+}
+
+std::unique_ptr<Packet> PathAttacker::copy(const Packet& packet, Packet::Maker maker) {
+  std::unique_ptr<Packet> made = network_.make_packet();
+  *made = packet;
+  made->maker = maker;
+  return made;
+}
+
+Duration PathAttacker::draw_delay() {
+  return random_.chance(700'000) ? random_.between(0us, 1ms) : random_.between(1ms, 3s);
+}
+
+void PathAttacker::attack(const Packet& packet) {
+  if (random_.chance(300'000)) return network_.inject(copy(packet, Packet::Maker::replayer), draw_delay());
+  std::unique_ptr<Packet> made = copy(packet, Packet::Maker::forger);
+  if (forge(*made)) network_.inject(std::move(made), draw_delay());
+}
+
+/// False: nothing came of it that differs from what an endpoint has sent.
+bool PathAttacker::forge(Packet& packet) {
+  const std::vector<std::byte> before = packet.bytes;
+  switch (random_.below(7)) {
+    case 0: return redirect(packet);
+    case 1: std::swap(packet.from, packet.to); return packet.from != packet.to;
+    case 2: splice(packet); break;
+    case 3: unseal(packet); break;
+    case 4: draw_header(packet); break;
+    default: alter(packet); break;
+  }
+  return packet.bytes != before;
+}
+
+/// To another host than it was sent to, or in the name of another one.
+bool PathAttacker::redirect(Packet& packet) {
+  HostNumber& end = random_.chance(500'000) ? packet.to : packet.from;
+  const HostNumber before = end;
+  end = static_cast<HostNumber>(random_.below(hosts_));
+  return end != before;
+}
+
+/// A few bits anywhere, the counter by a little, or the end.
+void PathAttacker::alter(Packet& packet) {
+  std::vector<std::byte>& bytes = packet.bytes;
+  if (random_.chance(200'000) && bytes.size() > sizeof(FrameHeader) + sizeof(SealTrailer)) {
+    SealTrailer trailer;
+    std::byte* const at = bytes.data() + bytes.size() - sizeof trailer;
+    std::memcpy(&trailer, at, sizeof trailer);
+    trailer.counter = trailer.counter + random_.between(1, 2000) - (random_.chance(500'000) ? 1000 : 0);
+    std::memcpy(at, &trailer, sizeof trailer);
+    return;
+  }
+  if (random_.chance(100'000)) {
+    const FrameHeader header = header_of(packet);
+    bytes.resize(bytes.size() - random_.below(bytes.size() - sizeof(FrameHeader) + 1));
+    return set_header(packet, header);
+  }
+  for (std::uint64_t flips = random_.between(1, 3); flips-- > 0;) {
+    const bool in_header = random_.chance(400'000);
+    const std::size_t at = random_.below(in_header ? sizeof(FrameHeader) : bytes.size());
+    bytes[at] ^= std::byte{1} << static_cast<int>(random_.below(8));
+  }
+}
+
+/// The header of one, and what another carries.
+void PathAttacker::splice(Packet& packet) {
+  const FrameHeader header = header_of(packet);
+  packet.bytes = pick_kept().bytes;
+  set_header(packet, header);
+}
+
+/// The same without its seal, as if there were no key; what is encrypted stays what it is.
+void PathAttacker::unseal(Packet& packet) {
+  FrameHeader header = header_of(packet);
+  if ((header.flags & wire::frame_flag::kSealed) == 0) return;
+  header.flags &= static_cast<std::uint8_t>(~wire::frame_flag::kSealed);
+  if (packet.bytes.size() >= sizeof(FrameHeader) + sizeof(SealTrailer))
+    packet.bytes.resize(packet.bytes.size() - sizeof(SealTrailer));
+  set_header(packet, header);
+  set_checksum(packet);
+}
+
+/// Another kind, other flags: resets, farewells, keep-alives, notices, with a checksum or a seal that was another's.
+void PathAttacker::draw_header(Packet& packet) {
+  FrameHeader header = header_of(packet);
+  header.kind = static_cast<std::uint8_t>(
+      random_.below(static_cast<std::uint64_t>(wire::FrameKind::association_unknown) + 1));
+  if (random_.chance(500'000)) header.flags = static_cast<std::uint8_t>(random_.below(256));
+  if (random_.chance(300'000)) packet.bytes.resize(sizeof(FrameHeader));
+  set_header(packet, header);
+  if ((header.flags & wire::frame_flag::kSealed) == 0) set_checksum(packet);
+}
+
+}  // namespace cluster::sim
