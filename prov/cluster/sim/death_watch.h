@@ -13,10 +13,11 @@ namespace cluster::sim {
 
 class DeathWatch final : public EventHandler {
  public:
-  /// `silent`: how long a host that says nothing may be waited for.
+  /// `silent`: how long a host that says nothing may be waited for. `keyed`: a sender that has opened no frame of the
+  /// process knows nothing of it, so it may wait as long for it as for one that has not begun.
   DeathWatch(EventQueue& event_queue, Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts,
-             Duration silent)
-      : event_queue_(event_queue), oracle_(oracle), hosts_(hosts), silent_(silent) {}
+             Duration silent, bool keyed)
+      : event_queue_(event_queue), oracle_(oracle), hosts_(hosts), silent_(silent), keyed_(keyed) {}
 
   /// The process of the host has been killed. `answered`: its host says so to peers that ask.
   void killed(HostNumber host, bool answered);
@@ -38,6 +39,7 @@ class DeathWatch final : public EventHandler {
   Oracle& oracle_;
   std::vector<std::unique_ptr<SimHost>>& hosts_;
   Duration silent_;
+  bool keyed_;
   std::vector<Death> deaths_;
 };
 

@@ -43,8 +43,8 @@ bool of_network(const Incident& incident) {
   return incident.kind == Incident::Kind::port_down || incident.kind == Incident::Kind::cut;
 }
 
-SimNetwork::Cut draw_cut(std::uint32_t hosts, SeededRandom& random) {
-  SimNetwork::Cut cut{0, std::vector<bool>(hosts), std::vector<bool>(hosts)};
+Cut draw_cut(std::uint32_t hosts, SeededRandom& random) {
+  Cut cut{0, std::vector<bool>(hosts), std::vector<bool>(hosts)};
   const bool one_way = random.chance(500'000);
   for (std::uint32_t i = 0; i < hosts; ++i) {
     cut.from[i] = random.chance(500'000);
@@ -251,7 +251,7 @@ FaultSchedule::FaultSchedule(FaultPlan plan, Duration peer_timeout, EventQueue& 
       hosts_(hosts),
       returning_(hosts.size()),
       set_back_(hosts.size()),
-      deaths_(event_queue, oracle, hosts, peer_timeout) {
+      deaths_(event_queue, oracle, hosts, peer_timeout, plan_.keyed) {
   if (plan_.severity == Severity::outage) oracle_.incarnations().expect_outages(plan_.outage_min);
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) event_queue_.plan(plan_.incidents[i].at, *this, i);
 }
@@ -275,7 +275,7 @@ void FaultSchedule::begin(const Incident& incident) {
     case Kind::port_down:
       trace_.line("the port of host %u on rail %u goes down", incident.host, incident.rail);
       return network_.set_down(incident.host, incident.rail, true);
-    case Kind::cut: trace_.line("rail %u is cut", incident.cut.rail); return network_.cut(incident.cut);
+    case Kind::cut: trace_.line("rail %u is cut", incident.cut.rail); return network_.partitions().add(incident.cut);
     case Kind::detour:
       trace_.line("what host %u sends takes a longer way", incident.host);
       return network_.detour(incident.host, event_queue_.now() + incident.duration, incident.longer_by);
@@ -324,7 +324,7 @@ void FaultSchedule::end(const Incident& incident) {
       return network_.set_down(incident.host, incident.rail, false);
     case Kind::cut:
       trace_.line("rail %u is whole again", incident.cut.rail);
-      return network_.remove_cuts(incident.cut.rail);
+      return network_.partitions().remove(incident.cut.rail);
     case Kind::ethertype_blocked:
       return network_.block_ethertype(incident.host, incident.rail, incident.side, false);
     case Kind::crash:

@@ -47,7 +47,7 @@ struct Incident {
   bool comes_back = true;      ///< if a process ends: there is a next incarnation
   Duration clock_set_back{0};  ///< the real-time clock of that incarnation
   Duration longer_by{0};       ///< detour
-  SimNetwork::Cut cut;
+  Cut cut;
   SimNetwork::Side side = SimNetwork::Side::out;  ///< ethertype_blocked
 };
 
@@ -57,6 +57,7 @@ struct FaultPlan {
   Duration outage_min{0};  ///< what lasts shorter is no outage
   std::vector<Incident> incidents;
   std::vector<bool> answered;  ///< hosts of which peers hear soon when a process ends there
+  bool keyed = false;          ///< what has not been opened says nothing of a peer
 };
 
 std::vector<std::string_view> severity_names();

@@ -59,21 +59,15 @@ void PathAttacker::keep(const Packet& packet) {
   }
 }
 
-std::unique_ptr<Packet> PathAttacker::copy(const Packet& packet, Packet::Maker maker) {
-  std::unique_ptr<Packet> made = network_.make_packet();
-  *made = packet;
-  made->maker = maker;
-  return made;
-}
-
 Duration PathAttacker::draw_delay() {
   return random_.chance(700'000) ? random_.between(0us, 1ms) : random_.between(1ms, 3s);
 }
 
 void PathAttacker::attack(const Packet& packet) {
-  if (random_.chance(300'000)) return network_.inject(copy(packet, Packet::Maker::replayer), draw_delay());
-  std::unique_ptr<Packet> made = copy(packet, Packet::Maker::forger);
-  if (forge(*made)) network_.inject(std::move(made), draw_delay());
+  Packet made = packet;
+  const bool repeats = random_.chance(300'000);
+  made.maker = repeats ? Packet::Maker::replayer : Packet::Maker::forger;
+  if (repeats || forge(made)) network_.inject(made, draw_delay());
 }
 
 /// False: nothing came of it that differs from what an endpoint has sent.

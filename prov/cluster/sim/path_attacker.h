@@ -6,7 +6,6 @@
 // It acts only when a frame passes, so a network that is silent stays so.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "sim/seeded_random.h"
@@ -25,7 +24,6 @@ class PathAttacker final : public NetworkTap {
 
   void keep(const Packet& packet);
   const Packet& pick_kept() { return kept_[random_.below(kept_.size())]; }
-  std::unique_ptr<Packet> copy(const Packet& packet, Packet::Maker maker);
   void attack(const Packet& packet);
   bool forge(Packet& packet);
   bool redirect(Packet& packet);

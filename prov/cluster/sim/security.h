@@ -1,4 +1,5 @@
-// Keys of a run: all hosts have one in common, some a second one before or behind it, as while a key is changed.
+// Keys of a run: all hosts have one in common, some a second one before or behind it, as while a key is changed. What is
+// drawn here depends on the seed alone, never on the library that seals.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// One process's end of a rail of the simulated network. Dies with the process; what arrives afterwards is lost.
+// One process's end of a rail of the simulated network: it moves packets, and knows which of them brought what it hands
+// out. Dies with the process; what arrives afterwards is lost.
 #pragma once
 
 #include <memory>

@@ -170,17 +170,10 @@ void SimNetwork::send_copies(PortState& on, const Impairment& impairment, bool t
 }
 
 bool SimNetwork::connects(HostNumber from, HostNumber to) const {
-  const bool cut = std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& each) {
-    return each.rail == 0 && each.from[from] && each.to[to];
-  });
-  return !cut && !ports_[from].down && !ports_[to].down;
-}
-
-bool SimNetwork::is_cut(const Packet& packet) const {
-  return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
-    const bool spared = cut.spares_ethertype && packet.ethertype;
-    return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
-  });
+  Packet packet;
+  packet.from = from;
+  packet.to = to;
+  return !partitions_.stops(packet) && !ports_[from].down && !ports_[to].down;
 }
 
 void SimNetwork::lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet) {
@@ -189,9 +182,11 @@ void SimNetwork::lose(const char* why, std::uint64_t& counter, std::unique_ptr<P
   recycle(std::move(packet));
 }
 
-void SimNetwork::inject(std::unique_ptr<Packet> packet, Duration later) {
+void SimNetwork::inject(const Packet& packet, Duration later) {
   ++totals_.injected;
-  plan(now() + later, Hop::at_switch, std::move(packet));
+  std::unique_ptr<Packet> copy = packets_.make();
+  *copy = packet;
+  plan(now() + later, Hop::at_switch, std::move(copy));
 }
 
 void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
@@ -200,7 +195,7 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   } else if (tap_ != nullptr) {
     tap_->see(*packet);
   }
-  if (is_cut(*packet)) return lose("cut", totals_.cut, std::move(packet));
+  if (partitions_.stops(*packet)) return lose("cut", totals_.cut, std::move(packet));
   PortState& in = port_state(packet->to, packet->rail);
   const Time now = event_queue_.now();
   const std::size_t size = packet->bytes.size();
@@ -255,7 +250,7 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const PortState& from = port_state(packet->from, packet->rail);
   const PortState& to = port_state(packet->to, packet->rail);
-  if (to.node != nullptr && !is_cut(*packet) && !from.down && !to.down) {
+  if (to.node != nullptr && !partitions_.stops(*packet) && !from.down && !to.down) {
     to.node->deliver_path_error({address_of(packet->from, packet->rail), Status::refused});
   }
   recycle(std::move(packet));
@@ -279,7 +274,7 @@ void SimNetwork::handle_event(std::uint64_t note) {
 }
 
 void SimNetwork::heal() {
-  cuts_.clear();
+  partitions_.clear();
   for (PortState& each : ports_) {
     each.down = each.ethertype_out_blocked = each.ethertype_in_blocked = false;
     each.burst_out = each.burst_in = each.detour_until = Time{};

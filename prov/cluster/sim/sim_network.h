@@ -18,6 +18,7 @@
 #include "link/link.h"
 #include "sim/event_queue.h"
 #include "sim/packet.h"
+#include "sim/partitions.h"
 #include "sim/port.h"
 #include "sim/seeded_random.h"
 #include "sim/trace.h"
@@ -79,8 +80,7 @@ class SimNetwork final : public EventHandler {
 
   void set_tap(NetworkTap* tap) { tap_ = tap; }
   /// A frame of the tap begins at the switch, so much later.
-  void inject(std::unique_ptr<Packet> packet, Duration later);
-  std::unique_ptr<Packet> make_packet() { return packets_.make(); }
+  void inject(const Packet& packet, Duration later);
 
   /// False: the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame);
@@ -91,21 +91,11 @@ class SimNetwork final : public EventHandler {
   /// Whatever the host sends until then takes a longer way, and comes so much later than what it sends
   /// afterwards.
   void detour(HostNumber host, Time until, Duration longer_by);
-  /// Frames of the rail from a host with a bit of `from` to one with a bit of `to` in its group are lost.
-  struct Cut {
-    RailNumber rail = 0;
-    std::vector<bool> from;
-    std::vector<bool> to;
-    bool spares_ethertype = false;
-  };
-  void cut(Cut cut) { cuts_.push_back(std::move(cut)); }
+  Partitions& partitions() { return partitions_; }
   /// True if frames from one host to another get through on the first rail.
   bool connects(HostNumber from, HostNumber to) const;
   /// Ends every partition, brings every port up, makes every cable perfect and unblocks EtherType frames.
   void heal();
-  void remove_cuts(RailNumber rail) {
-    std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
-  }
 
   void handle_event(std::uint64_t note) override;
   /// Takes a packet back that was delivered.
@@ -140,7 +130,6 @@ class SimNetwork final : public EventHandler {
             bool& twice);
   void send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                    const Packet& packet);
-  bool is_cut(const Packet& packet) const;
   void reach_switch(std::unique_ptr<Packet> packet);
   void reach_host(std::unique_ptr<Packet> packet);
   void send_icmp_error(const Packet& packet);
@@ -151,7 +140,7 @@ class SimNetwork final : public EventHandler {
   Trace& trace_;
   std::uint32_t hosts_;
   std::vector<PortState> ports_;  ///< rail by rail
-  std::vector<Cut> cuts_;
+  Partitions partitions_;
   PacketPool packets_;
   NetworkTap* tap_ = nullptr;
   NetworkTotals totals_;

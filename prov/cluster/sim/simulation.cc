@@ -68,7 +68,8 @@ Simulation::Simulation(const RunOptions& options)
   draw_answers(profiles_, horizon_, peer_timeout_, cluster_.network, faults, answers_random);
   SeededRandom security_random = SeededRandom::stream(options.seed, kStreamSecurity);
   const std::string security = draw_security(options.security, profiles_, security_random);
-  if (!security.empty()) {
+  faults.keyed = !security.empty();
+  if (faults.keyed) {
     description_ += ", " + security;
     attacker_ = std::make_unique<PathAttacker>(cluster_.network, host_count_,
                                                SeededRandom::stream(options.seed, kStreamAttacker));

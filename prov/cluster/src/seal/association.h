@@ -12,7 +12,7 @@
 // known of what has come.
 //
 // While a key of the job is changed the two sides may each begin with another one, at the same moment. So there is an
-// association for each key that they have in common, told apart on the wire by sender_id().
+// association for each key that they have in common; on the wire sender_id() says which one.
 #pragma once
 
 #include <array>

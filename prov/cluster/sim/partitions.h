@@ -1,0 +1,39 @@
+// Between which hosts a rail carries nothing at the moment. One way or both, for all frames or all but those of the
+// EtherType path.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "sim/packet.h"
+
+namespace cluster::sim {
+
+/// Frames of the rail from a host with a bit of `from` to one with a bit of `to` in its group are lost.
+struct Cut {
+  RailNumber rail = 0;
+  std::vector<bool> from;
+  std::vector<bool> to;
+  bool spares_ethertype = false;
+};
+
+class Partitions {
+ public:
+  void add(Cut cut) { cuts_.push_back(std::move(cut)); }
+  void remove(RailNumber rail) {
+    std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
+  }
+  void clear() { cuts_.clear(); }
+  bool stops(const Packet& packet) const {
+    return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
+      const bool spared = cut.spares_ethertype && packet.ethertype;
+      return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
+    });
+  }
+
+ private:
+  std::vector<Cut> cuts_;
+};
+
+}  // namespace cluster::sim
