@@ -112,6 +112,22 @@ class Routes(unittest.TestCase):
         self.assertGreater(self.forwarded(), before)
         self.assertFalse(self.peer(one, far)["rails"][0]["ethertype"])
 
+    def test_a_network_that_narrows_behind_the_bridge(self):
+        """No host has that MTU. Whether it narrows before the session or while it lasts: long frames only vanish."""
+        for link in ("udp", "packet"):
+            with self.subTest(link=link):
+                self.addCleanup(self.ip, BRIDGE, "link", "set", "eth1", "mtu", "1500")
+                one, other = self.pair(NEAR, FAR, link)
+                self.exchange(one, other)
+                self.assertEqual(self.peer(one, other)["frame_max_bytes"], 1500 - HEADERS)
+                self.ip(BRIDGE, "link", "set", "eth1", "mtu", str(NARROW))
+                self.exchange(one, other)
+                self.assertLessEqual(self.peer(one, other)["frame_max_bytes"], NARROW - HEADERS)
+                born_later, other = self.pair(NEAR, FAR, link)
+                self.exchange(born_later, other)
+                self.assertLessEqual(self.peer(born_later, other)["frame_max_bytes"], NARROW - HEADERS)
+                self.ip(BRIDGE, "link", "set", "eth1", "mtu", "1500")
+
     def test_frames_live_long_enough(self):
         for link in ("udp", "packet"):
             with self.subTest(link=link):

@@ -6,6 +6,8 @@
 namespace cluster::sim {
 namespace {
 
+constexpr std::size_t kNarrowPath = 1272;  ///< an MTU of 1300
+
 constexpr std::array<std::string_view, 5> kNames{"none", "network", "hosts", "restarts", "outage"};
 
 /// Events of the schedule: the number of an incident, and whether it begins or ends.
@@ -220,6 +222,20 @@ void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& ne
   }
 }
 
+void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
+                       SeededRandom& random) {
+  if (!random.chance(300'000)) return;
+  for (std::uint64_t left = random.between(1, 3); left > 0; --left) {
+    Incident incident;
+    incident.kind = Incident::Kind::narrowed;
+    if (random.chance(700'000)) incident.at = Time{} + random.between(Duration{0}, horizon);
+    incident.duration = random.chance(500'000) ? horizon + 60s : random.between(Duration{0}, horizon);
+    incident.host = static_cast<HostNumber>(random.below(hosts));
+    incident.rail = static_cast<RailNumber>(random.below(network.rails()));
+    plan.incidents.push_back(incident);
+  }
+}
+
 void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout, SimNetwork& network,
                   FaultPlan& plan, SeededRandom& random) {
   using Kind = Incident::Kind;
@@ -282,6 +298,10 @@ void FaultSchedule::begin(const Incident& incident) {
     case Kind::ethertype_blocked:
       trace_.line("the EtherType path of host %u on rail %u is blocked", incident.host, incident.rail);
       return network_.block_ethertype(incident.host, incident.rail, incident.side, true);
+    case Kind::narrowed:
+      trace_.line("the path of host %u on rail %u narrows", incident.host, incident.rail);
+      network_.port(incident.host, incident.rail).path_max = kNarrowPath;
+      return;
     case Kind::computing: return host.pause(incident.duration, SimHost::PauseKind::computing);
     case Kind::no_progress_thread:
       return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
@@ -327,6 +347,7 @@ void FaultSchedule::end(const Incident& incident) {
       return network_.partitions().remove(incident.cut.rail);
     case Kind::ethertype_blocked:
       return network_.block_ethertype(incident.host, incident.rail, incident.side, false);
+    case Kind::narrowed: network_.port(incident.host, incident.rail).path_max = SIZE_MAX; return;
     case Kind::crash:
     case Kind::power_off:
     case Kind::crash_after_success:

@@ -30,6 +30,7 @@ struct Incident {
     cut,
     detour,
     ethertype_blocked,
+    narrowed,
     computing,
     no_progress_thread,
     stopped,
@@ -42,7 +43,7 @@ struct Incident {
   Time at{};
   Kind kind = Kind::port_down;
   HostNumber host = 0;
-  RailNumber rail = 0;         ///< port_down, ethertype_blocked
+  RailNumber rail = 0;         ///< port_down, ethertype_blocked, narrowed
   Duration duration{0};        ///< of the trouble; if a process ends: until the next incarnation begins
   bool comes_back = true;      ///< if a process ends: there is a next incarnation
   Duration clock_set_back{0};  ///< the real-time clock of that incarnation
@@ -71,6 +72,10 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
 /// it happens at every severity. Where networks are cut, some cuts spare it.
 void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
                            SeededRandom& random);
+
+/// A router or tunnel on the way from a host carries less than the links do: from the beginning, or for a while.
+void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
+                       SeededRandom& random);
 
 /// What answers for a process that does not: kernels that say whether it exists, ICMP errors, which may be
 /// filtered. Where a kernel answers, the process may be stopped for as long as it likes.

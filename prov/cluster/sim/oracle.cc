@@ -218,7 +218,9 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, const wire::FrameVi
   if (view.kind != wire::FrameKind::flow && view.kind != wire::FrameKind::fin) return;
   if (!incarnations_.frame_read(at, packet, view, now)) return;
   const bool stale = incarnations_.is_stale(at, packet);
-  each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
+  wire::FrameView whole = view;
+  if (view.in_part() && !parts_[{at, view.session}].complete(whole)) return;
+  each_segment(whole.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
     if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);

@@ -12,12 +12,15 @@
 // It sees what applications see, and the frames that engines read from their links.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "protocol/completion.h"
 #include "protocol/ops.h"
+#include "reliability/part_assembly.h"
 #include "sim/content.h"
 #include "sim/failure.h"
 #include "sim/host_pair.h"
@@ -147,6 +150,7 @@ class Oracle {
 
   std::vector<Message> messages_;
   Incarnations incarnations_;
+  std::map<std::pair<HostNumber, std::uint32_t>, reliability::PartAssembly> parts_;  ///< by receiver and session
   std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it and perhaps still to come
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   MatchOrder order_;

@@ -40,6 +40,7 @@ struct Port {
   std::size_t send_queue_bytes = 512 * 1024;    ///< in the host: full means "not now", never loss
   std::size_t switch_queue_bytes = 512 * 1024;  ///< towards the host: full means loss
   std::size_t ring_frames = 1024;               ///< receive ring of the host
+  std::size_t path_max = SIZE_MAX;              ///< bytes: longer frames of the host are lost without a word
   Impairment out;
   Impairment in;
   bool powered = true;         ///< else the host says nothing, and takes nothing in

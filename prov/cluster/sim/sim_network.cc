@@ -109,6 +109,8 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
     lose("down", totals_.cut, std::move(packet));
   } else if (packet->ethertype && out.ethertype_out_blocked) {
     lose("ethertype", totals_.cut, std::move(packet));
+  } else if (packet->bytes.size() > out.port.path_max) {
+    lose("too-long", totals_.cut, std::move(packet));
   } else if (!pass(out, out.port.out, out.burst_out, *packet, late, twice)) {
     lose("lost-out", totals_.lost, std::move(packet));
   } else {
@@ -279,6 +281,7 @@ void SimNetwork::heal() {
     each.down = each.ethertype_out_blocked = each.ethertype_in_blocked = false;
     each.burst_out = each.burst_in = each.detour_until = Time{};
     each.port.out = each.port.in = Impairment{};
+    each.port.path_max = SIZE_MAX;
   }
 }
 

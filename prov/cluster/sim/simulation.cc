@@ -15,6 +15,7 @@ constexpr std::uint64_t kStreamEthertype = 8;
 constexpr std::uint64_t kStreamAnswers = 10;
 constexpr std::uint64_t kStreamSecurity = 20;
 constexpr std::uint64_t kStreamAttacker = 21;
+constexpr std::uint64_t kStreamNarrowPaths = 11;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
@@ -64,6 +65,8 @@ Simulation::Simulation(const RunOptions& options)
     profiles_.push_back(draw_profile());
     profiles_.back().ethertype = ethertype_random.chance(800'000);
   }
+  SeededRandom narrow_random = SeededRandom::stream(options.seed, kStreamNarrowPaths);
+  draw_narrow_paths(host_count_, horizon_, cluster_.network, faults, narrow_random);
   SeededRandom answers_random = SeededRandom::stream(options.seed, kStreamAnswers);
   draw_answers(profiles_, horizon_, peer_timeout_, cluster_.network, faults, answers_random);
   SeededRandom security_random = SeededRandom::stream(options.seed, kStreamSecurity);

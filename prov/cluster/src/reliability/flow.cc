@@ -14,6 +14,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.epoch = identity.epoch;
   opening.name = identity.name;
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
+  opening.features = wire::feature::kFrameParts;
   if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
   if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
@@ -132,8 +133,12 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   }
   // A bare opening: what was sent before was dropped by the peer, which takes it now.
   if (!knew_peer && !view.sequenced() && queue_.window().first().value == 0) timer_.expedite(now);
-  const ReceiveResult result =
-      view.sequenced() ? receiver_.receive(now, view, arrived, count) : ReceiveResult::nothing_new;
+  ReceiveResult result = ReceiveResult::nothing_new;
+  if (view.in_part()) [[unlikely]] {
+    result = receiver_.receive_part(now, view, arrived);
+  } else if (view.sequenced()) {
+    result = receiver_.receive(now, view, arrived, count);
+  }
   // Only a peer that knows the session can say over which path it is reached; an opening may be forged.
   if (result != ReceiveResult::refused && view.session != 0) paths_.learn(from, view.sequenced(), count);
   if (ends) receiver_.on_fin(now, view.sequence);
@@ -233,7 +238,7 @@ FlowStats Flow::stats() const {
           .retransmitted = sender_.retransmitted(),
           .lost = lost_,
           .heard_at = liveness_.heard_at(),
-          .footprint = sizeof *this + queue_.window().footprint() + receiver_.window().footprint() +
+          .footprint = sizeof *this + queue_.window().footprint() + receiver_.footprint() +
                        paths_.footprint() + challenges_.footprint()};
 }
 

@@ -29,6 +29,15 @@ ReceiveResult FrameReceiver::receive(Time now, const wire::FrameView& view, Time
   return ReceiveResult::accepted;
 }
 
+ReceiveResult FrameReceiver::receive_part(Time now, wire::FrameView view, Time arrived) {
+  const std::int32_t ahead = view.sequence - window_.expected();
+  if (ahead >= static_cast<std::int32_t>(window_.size())) {
+    ++counters_.refused_window;
+    return ReceiveResult::refused;
+  }
+  return parts_.complete(view) ? receive(now, view, arrived, 1) : ReceiveResult::nothing_new;
+}
+
 /// A frame that was acknowledged comes again: either the acknowledgement was lost, or it had not reached the
 /// peer when this copy left there. A copy that arrived within a round trip after the acknowledgement left
 /// says nothing.

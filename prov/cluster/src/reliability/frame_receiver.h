@@ -18,6 +18,7 @@
 #include "reliability/ack_scheduler.h"
 #include "reliability/flow_status.h"
 #include "reliability/outgoing_ack.h"
+#include "reliability/part_assembly.h"
 #include "reliability/receive_window.h"
 #include "wire/admit.h"
 
@@ -38,6 +39,8 @@ class FrameReceiver {
   /// A frame with segments; `arrived`: when it came to this node. With `count` > 1: the first of so many that
   /// continue each other (wire/run_view.h), which the caller hands on before it asks for next().
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
+  /// The same for a part of a frame: what it lacks may come yet.
+  ReceiveResult receive_part(Time now, wire::FrameView view, Time arrived);
   /// True if receive() takes so many frames at once: all of them are new.
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
@@ -54,6 +57,8 @@ class FrameReceiver {
   ReceiveWindow& window() { return window_; }
   const ReceiveWindow& window() const { return window_; }
   void resume(Time now);
+  /// Bytes of memory it holds.
+  std::size_t footprint() const { return window_.footprint() + parts_.footprint(); }
 
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
   bool owes_ack() const { return acks_.owed(); }
@@ -78,6 +83,7 @@ class FrameReceiver {
   Counters& counters_;
   FlowStatus& status_;
   ReceiveWindow window_;
+  PartAssembly parts_;
   AckScheduler acks_;
   std::optional<Sequence> fin_;   ///< the peer has closed; its frames end before this one
   Time fin_timeout_at_ = kNever;  ///< what is missing by then is missing for good

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "reliability/part_encoder.h"
 #include "reliability/session_frame.h"
 #include "wire/frame_encoder.h"
 
@@ -60,7 +61,15 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
       break;
     }
     frames_left = selection.frames_left;
-    if (send_burst(now, link, selection, ack, outcome.ack)) continue;
+    if (selection.retransmissions && meets_black_hole(selection)) {
+      queue_.close_open_frame();
+      frame_size_.on_black_hole(queue_.window().end());
+      frames_left = true;
+    }
+    const bool cuts = frame_size_.cuts(queue_.window().first());
+    if (cuts ? send_some_in_parts(now, link, selection, ack, outcome.ack)
+             : send_burst(now, link, selection, ack, outcome.ack))
+      continue;
     outcome.link_full = true;
     paths_.scheduler().on_link_full(selection.path);  // the link of another path may not be
     if (paths_.ip_paths() == 1 || selector_.repeat_pending()) break;
@@ -115,6 +124,81 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   counters_.frames_sent += taken;
   sent_ += taken;
   return taken == selection.count;
+}
+
+/// Bytes of the frame without an acknowledgement.
+std::size_t FrameSender::size_of(Sequence s) const {
+  const SendWindow& window = queue_.window();
+  const SentFrame& frame = window.at(s);
+  const FrameRun* const run = window.run_of(frame);
+  const std::size_t segments = run != nullptr ? wire::encoded_size(run->segment) + run->part : frame.body->size();
+  return sizeof(wire::FrameHeader) + handshake_.opening_size() + segments;
+}
+
+/// Before frames of the selection leave again. A PMTU probe goes without its padding.
+bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) const {
+  for (std::size_t i = 0; i < selection.count && selection.picks[i].retransmission(); ++i) {
+    const Sequence s = selection.picks[i].sequence;
+    const std::size_t size = size_of(s);
+    if (size > frame_size_.frame_max() || frame_size_.pmtu_probe() == s) continue;  // found already
+    if (frame_size_.suspects(size, queue_.window().at(s).sendings)) return true;
+  }
+  return false;
+}
+
+/// Like send_burst(), frame by frame.
+bool FrameSender::send_some_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                                     const OutgoingAck& ack, AckIncluded& included) {
+  for (std::size_t i = 0; i < selection.count; ++i) {
+    FrameSelector::Selection one = selection;
+    one.picks[0] = selection.picks[i];
+    one.count = 1;
+    one.frames_left = selection.frames_left || i + 1 < selection.count;
+    one.retransmissions = one.picks[0].retransmission();
+    const Sequence s = one.picks[0].sequence;
+    const bool too_long = size_of(s) > frame_size_.frame_max() && frame_size_.pmtu_probe() != s;
+    if (too_long ? send_in_parts(now, link, one, ack, included) : send_burst(now, link, one, ack, included)) continue;
+    for (++i; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
+    return false;
+  }
+  return true;
+}
+
+/// Sends the one frame of the selection. False if the link did not take all of it.
+bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                                const OutgoingAck& ack, AckIncluded& included) {
+  const FrameSelector::Pick& pick = selection.picks[0];
+  const SentFrame& frame = queue_.window().at(pick.sequence);
+  const FrameRun* const run = queue_.window().run_of(frame);
+  std::uint8_t flags = kSequenced;
+  if (run != nullptr ? run->ordered : frame.body->ordered) flags |= kOrdered;
+  if (selector_.wants_ack(selection)) flags |= kAckNow;
+  const FrameIdentity identity{wire::FrameKind::flow, flags, pick.sequence, transmission_ + 1};
+  link::OutFrame whole;
+  whole.path = &paths_[selection.path].address;
+  const std::size_t frame_max = frame_size_.frame_max();
+  RunEncoder::Front front;
+  AckIncluded carried;
+  if (run != nullptr) {
+    RunEncoder encoder(*run, handshake_, frame_max, ack);
+    encoder.encode(identity, front, whole);
+    carried = encoder.included();
+  } else {
+    carried = encode_session_frame(identity, handshake_, frame_max, ack, *frame.body, whole);
+  }
+  PartEncoder parts(whole, sizeof(wire::FrameHeader) + handshake_.opening_size(), frame_max);
+  for (std::size_t i = 0; i < parts.count(); ++i) {
+    const link::OutFrame part = parts.next();
+    if (link.send_burst({&part, 1}) != 0) continue;
+    selector_.put_back(pick);
+    return false;
+  }
+  note_sent(now, selection, 1, selection.path);
+  paths_.scheduler().on_burst_sent(selection.path, transmission_);
+  included = std::max(included, carried);
+  counters_.frames_sent += parts.count();
+  ++sent_;
+  return true;
 }
 
 /// The link has taken the first frames of the selection. New ones come last and are consecutive.

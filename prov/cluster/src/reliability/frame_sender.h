@@ -9,6 +9,8 @@
 // timeout repeats, and a zero window probe, when the peer holds back an acknowledgement for want of memory
 // and says nothing (RFC 9293 3.8.6.1).
 //
+// A frame that has become too long for the path leaves in parts, all of them together one sending.
+//
 // Challenges of path validation (RFC 9000 section 8.2) leave beside the flow's own frames; when one is due is
 // the matter of the path (multipath/path_validator.h). A path that has never worked is sent a path_challenge,
 // which the peer's engine answers if it names the session; one that worked before a keep_alive of the same
@@ -81,6 +83,12 @@ class FrameSender {
  private:
   bool send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                   const OutgoingAck& ack, AckIncluded& included);
+  bool send_some_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
+                          const OutgoingAck& ack, AckIncluded& included);
+  bool send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection, const OutgoingAck& ack,
+                     AckIncluded& included);
+  std::size_t size_of(Sequence s) const;
+  bool meets_black_hole(const FrameSelector::Selection& selection) const;
   void note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken, std::size_t path);
   void note_retransmission(Time now, Sequence s, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,

@@ -5,8 +5,11 @@
 // behind it as any lost frame does, and is no sign of congestion (RFC 8899 3); nothing waits for the result. After
 // kProbesMax lost probes the base is used.
 //
-// The base itself is not probed, unlike in RFC 8899 5.1.2 (docs/protocol.md, section 7): where a tunnel carries less,
-// hosts behind it need the smaller MTU at their interfaces.
+// The base itself is not probed, unlike in RFC 8899 5.1.2: that would cost each session a long frame. Where a router or
+// a tunnel carries less, or begins to while the session lasts, it is a black hole (RFC 8899 4.3): a frame has been
+// sent kBlackHoleSendings times without effect. Then frames are at most kInitialFrameSize long, and the search begins again,
+// for an outage or a peer that computes looks the same. Frames that are queued or outstanding keep their sequences, so
+// those that are too long now leave in parts (part_encoder.h), if the peer takes these.
 //
 // Invariant: at most one PMTU probe is outstanding. It is retransmitted by the flow's own timers.
 #pragma once
@@ -48,6 +51,19 @@ class FrameSize {
   /// True if there is nothing (more) to find out (RFC 8899 5.2).
   bool search_complete() const { return handshake_.link_frame_max() <= base_ || answered_; }
 
+  /// True if a frame of `size` bytes that was sent so often has probably met a black hole.
+  bool suspects(std::size_t size, std::uint32_t sendings) const {
+    return sendings >= kBlackHoleSendings && size > initial_max_ && handshake_.peer_takes_parts();
+  }
+  /// Frames from now on are short; those before `end` have their length.
+  void on_black_hole(Sequence end);
+  /// True if frames from `first` on, the oldest there is, may be longer than frame_max().
+  bool cuts(Sequence first) {
+    if (!cut_before_) [[likely]] return false;
+    if (!first.before(*cut_before_)) cut_before_.reset();
+    return cut_before_.has_value();
+  }
+
   /// Once the peer has our opening: queues a PMTU probe if one is due.
   void send_pmtu_probe(SendQueue& queue);
   /// The frame is lost and goes again: a PMTU probe without its padding.
@@ -68,15 +84,19 @@ class FrameSize {
   /// Needs no probe: an IPv4 frame on an Ethernet of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
+  static constexpr std::uint32_t kBlackHoleSendings = 3;
 
   void on_pmtu_probe_acked();
+  std::size_t probe_size() const { return std::min(handshake_.link_frame_max(), probed_max_); }
 
   const Handshake& handshake_;
   const multipath::PathManager& paths_;
   Log& log_;
   const std::size_t initial_max_;
-  const std::size_t base_;
+  std::size_t base_;
   std::size_t path_max_;
+  std::size_t probed_max_ = wire::kFrameMax;  ///< longer frames are not probed
+  std::optional<Sequence> cut_before_;        ///< frames before it may be longer than frame_max()
   std::optional<Sequence> pmtu_probe_;
   bool padded_ = false;  ///< the probe outstanding still has its padding
   bool answered_ = false;

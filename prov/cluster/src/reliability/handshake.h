@@ -75,6 +75,7 @@ class Handshake {
   bool ethertype_negotiated() const {
     return peer_ && (ours_.features & peer_->features & wire::feature::kEthertypePath) != 0;
   }
+  bool peer_takes_parts() const { return peer_ && (peer_->features & wire::feature::kFrameParts) != 0; }
   /// The peer's kernel can be asked whether its process exists.
   bool kernel_answers() const { return peer_ && (peer_->features & wire::feature::kKernelAnswers) != 0; }
   /// Its name and its further addresses; empty until its opening was seen.

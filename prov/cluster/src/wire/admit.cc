@@ -1,5 +1,6 @@
 #include "wire/admit.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -18,7 +19,7 @@ using namespace frame_flag;
 
 constexpr KindRule kRules[] = {
     {false, 0},
-    {true, kAll},                                  // flow
+    {true, kAll | kPart},                          // flow
     {true, 0},                                     // reset
     {true, kOpening | kAckBlock | kAcknowledges},  // fin
     {true, 0},                                     // keep_alive
@@ -37,7 +38,7 @@ bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
 
 /// Flags without kSealed.
 bool flags_are_valid(std::uint8_t kind, std::uint8_t flags) {
-  return (flags & ~kRules[kind].flags) == 0 && implies(flags, kOrdered | kAckNow, kSequenced) &&
+  return (flags & ~kRules[kind].flags) == 0 && implies(flags, kOrdered | kAckNow | kPart, kSequenced) &&
          implies(flags, kAckBlock, kAcknowledges);
 }
 
@@ -53,7 +54,7 @@ bool is_frame(const FrameHeader& header, std::size_t least, std::size_t availabl
 /// would cost more than reading the whole frame.
 void copy_header(const FrameHeader& header, FrameView& out) {
   out.kind = static_cast<FrameKind>(header.kind);
-  out.flags = header.flags & kAll;
+  out.flags = header.flags & (kAll | kPart);
   out.length = header.length;
   out.ack_delay_ns = std::uint64_t{header.ack_delay} * kAckDelayUnit;
   out.session = header.session;
@@ -81,6 +82,16 @@ bool read_blocks(ConstBytes& rest, FrameView& out) {
     rest = rest.subspan(size);
   }
   return true;
+}
+
+/// Takes the part block off the front of `rest`, which must be as long as it says.
+bool read_part(ConstBytes& rest, FrameView& out) {
+  if (rest.size() <= sizeof out.part || out.session == 0) return false;
+  std::memcpy(&out.part, rest.data(), sizeof out.part);
+  rest = rest.subspan(sizeof out.part);
+  const PartBlock& part = out.part;
+  if (part.count < 2 || part.count > kPartsMax || part.number >= part.count || part.begin() >= part.total) return false;
+  return rest.size() == std::min(part.piece_max(), part.total - part.begin());
 }
 
 bool read_reset(ConstBytes rest, FrameView& out) {
@@ -114,6 +125,7 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity) {
   if (padded) return Refusal::none;
   const bool carries = out.sequenced() || out.kind == FrameKind::datagram;
   if (carries == rest.empty()) return Refusal::malformed;
+  if (out.in_part() && !read_part(rest, out)) return Refusal::malformed;
   out.segments = rest;
   return Refusal::none;
 }

@@ -31,6 +31,7 @@ struct FrameView {
   ConstBytes rails;  ///< the opening's RailBlocks, if there is one
   bool has_ranges = false;
   Ack ranges;
+  PartBlock part{};     ///< of what `segments` is a piece, if in_part()
   ResetBlock reset{};   ///< kind reset only
   ConstBytes segments;  ///< kind flow with flag sequenced, kind datagram: not empty
 
@@ -38,6 +39,7 @@ struct FrameView {
   std::uint64_t challenge() const { return transmission.value | std::uint64_t{ack.value} << 32; }
   bool sequenced() const { return (flags & frame_flag::kSequenced) != 0; }
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }
+  bool in_part() const { return (flags & frame_flag::kPart) != 0; }
   bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }
   bool acknowledges() const { return (flags & frame_flag::kAcknowledges) != 0; }
   /// Not if the delay is longer than the field can hold.

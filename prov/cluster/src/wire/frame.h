@@ -20,6 +20,7 @@
 //   +--------+--------+--------+--------+
 //   | opening block  (if flags say so)  |  32
 //   | ack block      (if flags say so)  |
+//   | part block     (if flags say so)  |
 //   | segments ...                      |
 //
 // Frames describe their own length, so several may lie back to back in one datagram buffer
@@ -59,8 +60,9 @@ inline constexpr std::uint8_t kSequenced = 4;      ///< occupies `sequence` and 
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
 inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for this acknowledgement
 inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
-inline constexpr std::uint8_t kAll = 63;               ///< what frames of flows may carry, besides the next one
+inline constexpr std::uint8_t kAll = 63;               ///< what frames of flows may carry, besides the next two
 inline constexpr std::uint8_t kSealed = 64;            ///< a SealTrailer is the end of the frame, in place of the checksum
+inline constexpr std::uint8_t kPart = 128;             ///< a PartBlock and a piece of the segments of `sequence`
 }  // namespace frame_flag
 
 /// As it lies on the wire.
@@ -86,6 +88,18 @@ inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.ack = static_cast<std::uint32_t>(challenge >> 32);
 }
 
+/// In front of a piece of a frame that has proven too long for the path: its segments, `total` bytes, were cut into
+/// `count` pieces of equal size, the last of which may be shorter.
+struct PartBlock {
+  std::uint8_t number;  ///< of this piece, from 0
+  std::uint8_t count;   ///< 2 to kPartsMax
+  Le16 total;
+
+  std::size_t piece_max() const { return (total + std::size_t{count} - 1) / count; }
+  std::size_t begin() const { return number * piece_max(); }
+};
+static_assert(sizeof(PartBlock) == 4);
+
 /// The end of a sealed frame (seal/sealed_link.h). The checksum field of its header then names the sender: the
 /// first bytes of its salt.
 struct SealTrailer {
@@ -94,6 +108,7 @@ struct SealTrailer {
 };
 static_assert(sizeof(SealTrailer) == 24);
 
+inline constexpr std::size_t kPartsMax = 64;  ///< of one frame
 inline constexpr std::size_t kChecksumOffset = 8;
 inline constexpr std::uint64_t kAckDelayUnit = 1024;  ///< ns per unit of `ack_delay`
 inline constexpr std::size_t kFrameMax = 65535;       ///< what `length` can say

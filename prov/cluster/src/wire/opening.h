@@ -18,6 +18,8 @@ namespace feature {
 inline constexpr std::uint32_t kEthertypePath = 1;  ///< the sender receives the EtherType path (link/link.h)
 /// The TCP port of the sender's number is open exactly as long as its process lives (link/process_probe.h).
 inline constexpr std::uint32_t kKernelAnswers = 2;
+/// The sender takes frames in parts (wire/frame.h: PartBlock).
+inline constexpr std::uint32_t kFrameParts = 4;
 }  // namespace feature
 
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.

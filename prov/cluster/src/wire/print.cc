@@ -117,7 +117,12 @@ std::string print(const FrameView& frame) {
   if (frame.ack_now()) text += " ack-now";
   if (frame.has_opening) text += print_opening(frame.opening);
   if (frame.has_ranges) text += print_ranges(frame.ranges);
-  if (frame.sequenced()) text += print_segments(frame.segments);
+  if (frame.in_part()) {
+    text += " part " + std::to_string(frame.part.number + 1) + " of " + std::to_string(frame.part.count) + " of " +
+            std::to_string(frame.part.total) + " bytes";
+  } else if (frame.sequenced()) {
+    text += print_segments(frame.segments);
+  }
   return text;
 }
 

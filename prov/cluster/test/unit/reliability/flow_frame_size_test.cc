@@ -6,6 +6,14 @@
 namespace cluster::test {
 namespace {
 
+void exchange(FlowPair& pair) {
+  for (int i = 0; i < 40; ++i) pair.a.send_small(1000);
+  for (int i = 0; i < 40; ++i) pair.b.send_small(1000);
+  ASSERT_TRUE(pair.run(1s));
+  pair.b.expect_all_of(pair.a);
+  pair.a.expect_all_of(pair.b);
+}
+
 struct JumboPair : FlowPair {
   explicit JumboPair(std::uint64_t seed) : FlowPair(seed, jumbo()) {}
   static reliability::FlowSettings jumbo() {
@@ -13,13 +21,7 @@ struct JumboPair : FlowPair {
     settings.frame_max = 8972;
     return settings;
   }
-  void exchange() {
-    for (int i = 0; i < 40; ++i) a.send_small(1000);
-    for (int i = 0; i < 40; ++i) b.send_small(1000);
-    ASSERT_TRUE(run(1s));
-    b.expect_all_of(a);
-    a.expect_all_of(b);
-  }
+  void exchange() { cluster::test::exchange(*this); }
 };
 
 TEST(FlowFrameSize, LongFramesAreUsedOnceOneHasArrived) {
@@ -42,6 +44,50 @@ TEST(FlowFrameSize, APathThatSwallowsLongFramesIsUsedWithShortOnesAndSaidOnce) {
   ASSERT_EQ(pair.a.log.lines.size(), 1u);
   EXPECT_NE(pair.a.log.lines[0].find("8972"), std::string::npos);
   EXPECT_LE(pair.network.lost, 8u) << "a few tries each";
+}
+
+bool longer_than_1272(const FakeNetwork::Packet& packet, const SocketAddress&) { return packet.bytes.size() > 1272; }
+
+/// The path narrows while frames of either kind are queued and outstanding: messages that share frames, in order, and a
+/// run of long ones.
+void narrow_while_running(FlowPair& pair) {
+  exchange(pair);
+  pair.network.drop = longer_than_1272;
+  for (int i = 0; i < 60; ++i) {
+    pair.a.send_small(i % 2 == 0 ? 700 : 90);
+  }
+  pair.a.send_long_bulk(100'000);
+  ASSERT_TRUE(pair.run(20s));
+  pair.b.expect_all_of(pair.a);
+  EXPECT_LE(pair.a.full_bulk(), 1232u);
+  const std::uint64_t lost = pair.network.lost;
+  for (int i = 0; i < 60; ++i) pair.a.send_small(700);
+  ASSERT_TRUE(pair.run(1s));
+  pair.b.expect_all_of(pair.a);
+  EXPECT_LE(pair.network.lost - lost, 5u) << "what is sent now is short, but for probes";
+}
+
+TEST(FlowFrameSize, AnEthernetPathThatNarrowsIsUsedWithShorterFrames) {
+  FlowPair pair(1);
+  narrow_while_running(pair);
+}
+
+TEST(FlowFrameSize, AJumboPathThatNarrowsIsUsedWithShorterFrames) {
+  JumboPair pair(1);
+  narrow_while_running(pair);
+}
+
+TEST(FlowFrameSize, AnOutageDoesNotMakeAPathShort) {
+  FlowPair pair(1);
+  exchange(pair);
+  pair.network.drop = [](const FakeNetwork::Packet&, const SocketAddress&) { return true; };
+  for (int i = 0; i < 40; ++i) pair.a.send_small(1000);
+  EXPECT_FALSE(pair.run(500ms));
+  pair.network.drop = nullptr;
+  ASSERT_TRUE(pair.run(5s));
+  exchange(pair);
+  pair.b.expect_all_of(pair.a);
+  EXPECT_EQ(pair.a.full_bulk(), 1472u - 32 - 20);
 }
 
 TEST(FlowFrameSize, RandomLossDoesNotMakeAPathShort) {
