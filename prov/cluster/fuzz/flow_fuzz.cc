@@ -132,6 +132,7 @@ class FlowHarness {
     wire::FrameView view;
     if (wire::admit(frame, view) != wire::Refusal::none) return;
     const link::Path from{peer_, {}, true};
+    if (view.session == 0 && view.has_opening) return flow_.answer_opening(view, {peer_, {}, false}, link_);
     const auto count = input_.ConsumeIntegralInRange<std::uint32_t>(1, 6);
     const bool run = count > 1 && view.kind == wire::FrameKind::flow && view.sequenced() && !view.has_opening;
     const bool together = run && flow_.receiver().takes_run(view, count);

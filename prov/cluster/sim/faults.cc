@@ -290,7 +290,8 @@ void FaultSchedule::begin(const Incident& incident) {
   switch (incident.kind) {
     case Kind::port_down:
       trace_.line("the port of host %u on rail %u goes down", incident.host, incident.rail);
-      return network_.set_down(incident.host, incident.rail, true);
+      network_.port(incident.host, incident.rail).down = true;
+      return;
     case Kind::cut: trace_.line("rail %u is cut", incident.cut.rail); return network_.partitions().add(incident.cut);
     case Kind::detour:
       trace_.line("what host %u sends takes a longer way", incident.host);
@@ -341,7 +342,8 @@ void FaultSchedule::end(const Incident& incident) {
   switch (incident.kind) {
     case Kind::port_down:
       trace_.line("the port of host %u on rail %u comes up", incident.host, incident.rail);
-      return network_.set_down(incident.host, incident.rail, false);
+      network_.port(incident.host, incident.rail).down = false;
+      return;
     case Kind::cut:
       trace_.line("rail %u is whole again", incident.cut.rail);
       return network_.partitions().remove(incident.cut.rail);

@@ -51,7 +51,7 @@ Measured measure(const Scenario& scenario) {
     if (cluster.event_queue.empty() || cluster.event_queue.now() > Time{} + scenario.limit) {
       throw LivenessFailure("the measurement does not end: " + cluster.oracle.unfinished());
     }
-    if (cluster.event_queue.now() >= scenario.cut_at) cluster.network.set_down(1, rails - 1, true);
+    if (cluster.event_queue.now() >= scenario.cut_at) cluster.network.port(1, rails - 1).down = true;
     cluster.event_queue.step();
   }
   Measured measured;

@@ -44,6 +44,7 @@ struct Port {
   Impairment out;
   Impairment in;
   bool powered = true;         ///< else the host says nothing, and takes nothing in
+  bool down = false;
   bool icmp_filtered = false;  ///< ICMP errors of this host go nowhere
 };
 

@@ -66,6 +66,7 @@ void print_outcome(const Outcome& outcome, const RunOptions& options) {
   std::printf("  again: cluster-sim --seed %" PRIu64, outcome.seed);
   if (options.workload != "any") std::printf(" --workload %s", options.workload.c_str());
   if (options.faults != "any") std::printf(" --faults %s", options.faults.c_str());
+  if (options.attack != "none") std::printf(" --attack %s", options.attack.c_str());
   if (options.hosts != 0) std::printf(" --hosts %u", options.hosts);
   if (options.rails != 0) std::printf(" --rails %u", options.rails);
   if (options.security != "none") std::printf(" --security %s", options.security.c_str());

@@ -12,7 +12,7 @@ namespace cluster::sim {
 class SimCluster {
  public:
   SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
-             RailNumber rails = 1);
+             RailNumber rails = 1, std::uint32_t attackers = 0);
 
   /// The next host; its number is the number of those before it. Its process is yet to be started.
   SimHost& add_host(const HostProfile& profile);

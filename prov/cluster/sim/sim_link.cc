@@ -77,6 +77,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     link::InFrame& frame = frames[in_use_.size() - 1];
     frame.bytes = packet.bytes;
     frame.from = {address_of(packet.from, rail_), {}, true};
+    if (packet.port != 0) frame.from.to = frame.from.to.with_port(packet.port);
     frame.from.ethertype = packet.ethertype;
     frame.arrived = packet.arrived;
     frame.from.mac[5] = static_cast<std::byte>(packet.from);
@@ -89,7 +90,8 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
 bool SimLink::continues_last(const Packet& packet) const {
   if (in_use_.empty()) return false;
   const Packet& last = *in_use_.back();
-  const bool alike = !packet.ethertype && !last.ethertype && packet.from == last.from;
+  const bool alike = !packet.ethertype && !last.ethertype && packet.from == last.from &&
+                     !packet.forged && !last.forged;
   return alike && packet.bytes.size() == last_size_ && last.bytes.size() + last_size_ <= kSuperFrameMax &&
          packet.arrived - last_arrived_ <= kJoinedWithin;
 }

@@ -90,6 +90,8 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->maker = Packet::Maker::endpoint;
   packet->sent_at = now;
   packet->ethertype = frame.path->ethertype;
+  packet->forged = false;
+  packet->port = 0;
   packet->to = host_of(frame.path->to);
   for (std::size_t i = 0; i < frame.count; ++i) {
     packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
@@ -97,6 +99,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   ++totals_.frames;
   totals_.bytes += packet->bytes.size();
   trace_.frame("sent", *packet);
+  if (NetworkNode* const last = ports_[hosts_ - 1].node; last != nullptr) last->overhear(*packet);
   out.sends_until =
       std::max(now, out.sends_until) + time_on_cable(packet->bytes.size(), out.port.bits_per_second);
   if (packet->to >= hosts_ || rail_of(frame.path->to) != rail) {
@@ -105,7 +108,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   }
   Duration late{0};
   bool twice = false;
-  if (out.down) {
+  if (out.port.down) {
     lose("down", totals_.cut, std::move(packet));
   } else if (packet->ethertype && out.ethertype_out_blocked) {
     lose("ethertype", totals_.cut, std::move(packet));
@@ -123,6 +126,21 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
     plan(there + late, Hop::at_switch, std::move(packet));
   }
   return true;
+}
+
+void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std::vector<std::byte> bytes) {
+  std::unique_ptr<Packet> packet = packets_.make();
+  packet->bytes = std::move(bytes);
+  packet->from = claim.from;
+  packet->port = claim.port;
+  packet->to = to;
+  packet->rail = rail;
+  packet->incarnation = 0;
+  packet->sent_at = event_queue_.now();
+  packet->ethertype = false;
+  packet->forged = true;
+  trace_.frame("forged", *packet);
+  plan(event_queue_.now() + port_state(to, rail).port.delay, Hop::at_switch, std::move(packet));
 }
 
 void SimNetwork::block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut) {
@@ -175,7 +193,7 @@ bool SimNetwork::connects(HostNumber from, HostNumber to) const {
   Packet packet;
   packet.from = from;
   packet.to = to;
-  return !partitions_.stops(packet) && !ports_[from].down && !ports_[to].down;
+  return !partitions_.stops(packet) && !ports_[from].port.down && !ports_[to].port.down;
 }
 
 void SimNetwork::lose(const char* why, std::uint64_t& counter, std::unique_ptr<Packet> packet) {
@@ -208,7 +226,7 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   in.switch_until = std::max(now, in.switch_until) + time_on_cable(size, in.port.bits_per_second);
   Duration late{0};
   bool twice = false;
-  if (in.down) return lose("down", totals_.cut, std::move(packet));
+  if (in.port.down) return lose("down", totals_.cut, std::move(packet));
   if (packet->ethertype && in.ethertype_in_blocked) return lose("ethertype", totals_.cut, std::move(packet));
   const Impairment& impairment = in.port.in;
   if (!pass(in, impairment, in.burst_in, *packet, late, twice)) {
@@ -245,6 +263,7 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   answer->from = packet.to;
   answer->to = packet.from;
   answer->rail = packet.rail;
+  answer->forged = answer->ethertype = false;
   const Duration way = in.port.delay + port_state(packet.from, packet.rail).port.delay;
   plan(now + way, Hop::icmp_error, std::move(answer));
 }
@@ -252,7 +271,7 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const PortState& from = port_state(packet->from, packet->rail);
   const PortState& to = port_state(packet->to, packet->rail);
-  if (to.node != nullptr && !partitions_.stops(*packet) && !from.down && !to.down) {
+  if (to.node != nullptr && !partitions_.stops(*packet) && !from.port.down && !to.port.down) {
     to.node->deliver_path_error({address_of(packet->from, packet->rail), Status::refused});
   }
   recycle(std::move(packet));
@@ -278,7 +297,7 @@ void SimNetwork::handle_event(std::uint64_t note) {
 void SimNetwork::heal() {
   partitions_.clear();
   for (PortState& each : ports_) {
-    each.down = each.ethertype_out_blocked = each.ethertype_in_blocked = false;
+    each.port.down = each.ethertype_out_blocked = each.ethertype_in_blocked = false;
     each.burst_out = each.burst_in = each.detour_until = Time{};
     each.port.out = each.port.in = Impairment{};
     each.port.path_max = SIZE_MAX;

@@ -38,6 +38,8 @@ class NetworkNode {
   /// Takes a frame that arrived. False: no process listens there.
   virtual bool deliver(std::unique_ptr<Packet>& packet) = 0;
   virtual void deliver_path_error(const link::PathError& error) = 0;
+  /// What any host sends, if this is the last one: for attackers, which see a part of it.
+  virtual void overhear(const Packet&) {}
 };
 
 /// A host on the path: it sees what passes, and may send in the name of others (SimNetwork::inject).
@@ -84,10 +86,15 @@ class SimNetwork final : public EventHandler {
 
   /// False: the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame);
+  /// A frame of an attacker, which claims to come from that host and port (0: the usual one).
+  struct Claim {
+    HostNumber from = 0;
+    std::uint16_t port = 0;
+  };
+  void inject(const Claim& claim, HostNumber to, RailNumber rail, std::vector<std::byte> bytes);
   /// EtherType frames out of the host, or into it, are lost (or not any more).
   enum class Side : std::uint8_t { out, in };
   void block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut);
-  void set_down(HostNumber host, RailNumber rail, bool down) { port_state(host, rail).down = down; }
   /// Whatever the host sends until then takes a longer way, and comes so much later than what it sends
   /// afterwards.
   void detour(HostNumber host, Time until, Duration longer_by);
@@ -115,7 +122,6 @@ class SimNetwork final : public EventHandler {
     Duration detour_by{0};
     Time burst_out{};  ///< frames are lost in a burst until then
     Time burst_in{};
-    bool down = false;
     bool ethertype_out_blocked = false;  ///< for EtherType frames
     bool ethertype_in_blocked = false;
   };

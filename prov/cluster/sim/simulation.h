@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/attacker.h"
 #include "sim/faults.h"
 #include "sim/path_attacker.h"
 #include "sim/sim_cluster.h"
@@ -26,6 +27,7 @@ struct RunOptions {
   std::uint32_t hosts = 0;  ///< 0: drawn
   std::uint32_t rails = 0;  ///< 0: drawn
   std::string security = "none";
+  std::string attack = "none";
   std::string trace;        ///< file; empty: none
 };
 
@@ -69,6 +71,7 @@ class Simulation {
   bool knows_incarnation_of(HostNumber host, HostNumber other) const;
   void check_credit() const;
   void check_store() const;
+  void check_attack() const;
   RunReport report() const;
 
   SeededRandom random_;
@@ -80,7 +83,9 @@ class Simulation {
   SimCluster cluster_;
   std::vector<HostProfile> profiles_;
   std::unique_ptr<FaultSchedule> faults_;
-  std::unique_ptr<PathAttacker> attacker_;  ///< where there are keys
+  std::unique_ptr<PathAttacker> path_attacker_;  ///< where there are keys
+  AttackKind attack_ = AttackKind::none;
+  std::unique_ptr<Attacker> attacker_;
   std::string description_;
 };
 

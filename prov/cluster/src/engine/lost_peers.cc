@@ -9,7 +9,7 @@ bool LostPeers::has_returned(Peer& peer) {
     peer.absence.lost = Status::ok;
     return true;
   }
-  if (parts_.link == nullptr || peer.flow != nullptr) return false;
+  if (parts_.link == nullptr || (peer.flow != nullptr && !peer.half_open())) return false;
   const Status lost = peer.absence.lost;
   carriers_.open_session(peer);
   messenger_.remind(peer.channel);
@@ -22,7 +22,8 @@ void LostPeers::contact_awaited(Time now) {
   if (parts_.type == EndpointType::dgram) return;
   messenger_.matcher().each_directed([&](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
-    if (channel.carrier != nullptr || peer.flow != nullptr || peer.absence.departed) return;
+    const bool called = peer.flow != nullptr && !peer.half_open();
+    if (channel.carrier != nullptr || called || peer.absence.departed) return;
     if (peer.absence.awaited_since == Time{}) {
       peer.absence.awaited_since = now;
     } else if (now - peer.absence.awaited_since >= kContactAfter) {
@@ -33,7 +34,7 @@ void LostPeers::contact_awaited(Time now) {
   for (Peer* peer : std::exchange(awaited_, {})) {
     const bool reached = reach(*peer);
     if (reached && peer->flow != nullptr) messenger_.remind(peer->channel);
-    if (!reached && peer->flow == nullptr) peers_.mark_failed(*peer, Status::unreachable);
+    if (!reached && (peer->flow == nullptr || peer->half_open())) peers_.mark_failed(*peer, Status::unreachable);
   }
 }
 

@@ -136,8 +136,7 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived, count);
   if (result == ReceiveResult::refused)
     return acceptor_.refuse_other_incarnation(now, *peer, view, frame.from);
-  // A peer that only repeats its opening counts as idle.
-  if (view.session != 0 || result == ReceiveResult::accepted) peer->heard_at = now;
+  peer->heard_at = now;
   if (view.has_opening) {
     acceptor_.compare_mtu(*peer, view.opening);
     sessions_.on_answer(*peer);
@@ -164,30 +163,20 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
         break;
       }
       segment.address = 0;  // only rings name memory, between processes of one node
-      const bool may = may_act(peer, segment);
-      if (!may || !messenger_.matcher().ready(peer.channel, segment)) [[unlikely]] {
+      if (!messenger_.matcher().ready(peer.channel, segment)) [[unlikely]] {
         if (!peer.flow->receiver().window().may_hold()) {  // an ordered segment in a frame that has no order
           ++counters.refused_segment;
           break;
         }
         peer.flow->receiver().window().hold(segments);
         held_ = true;
-        if (may) admission_.note_store_full();
+        admission_.note_store_full();
         return;
       }
       messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length), info);
       segments = segments.subspan(header + segment.length);
     }
   }
-}
-
-/// A session that is not validated may have been opened under a forged name. Its messages are stored like
-/// those of any unknown source, but it touches no memory.
-bool NetworkReceiver::may_act(const Peer& peer, const wire::Segment& segment) {
-  using wire::SegmentKind;
-  const bool remote = segment.kind == SegmentKind::write || segment.kind == SegmentKind::write_announce ||
-                      segment.kind == SegmentKind::read || segment.kind == SegmentKind::atomic;
-  return !remote || peer.flow->handshake().address_validated();
 }
 
 void NetworkReceiver::receive_held(Time now) {
@@ -197,7 +186,7 @@ void NetworkReceiver::receive_held(Time now) {
     if (!window.holding()) continue;
     wire::Segment segment;
     wire::decode(window.held(), segment);
-    if (!may_act(*peer, segment) || !messenger_.matcher().ready(peer->channel, segment)) {
+    if (!messenger_.matcher().ready(peer->channel, segment)) {
       held_ = true;
       continue;
     }
@@ -214,7 +203,8 @@ void NetworkReceiver::read_path_errors(Time now, bool force) {
   const std::size_t count = parts_.link->read_path_errors(errors);
   for (const link::PathError& error : std::span(errors).first(count)) {
     Peer* peer = peers_.find(error.peer);
-    if (peer == nullptr || peer->flow == nullptr) continue;
+    // What a half-open session has been sent to need not be where anything was ever sent from.
+    if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
     peer->flow->on_path_error(now, error);
     tx_.mark(*peer);
   }

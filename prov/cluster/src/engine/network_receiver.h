@@ -5,8 +5,7 @@
 //
 // A segment that begins a message for which the unexpected store has no space is held in its flow, and the
 // flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
-// as soon as there may be space. Segments that touch memory (remote writes, reads, atomics) are held likewise
-// until their session is validated.
+// as soon as there may be space.
 #pragma once
 
 #include <array>
@@ -53,7 +52,6 @@ class NetworkReceiver {
   void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
                        const wire::RunView* run);
   void deliver(Peer& peer, const protocol::ArrivalInfo& info);
-  static bool may_act(const Peer& peer, const wire::Segment& segment);
 
   const EngineParts& parts_;
   PeerTable& peers_;

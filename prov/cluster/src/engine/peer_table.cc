@@ -40,7 +40,7 @@ bool PeerTable::is_alias(const SocketAddress& address, const Peer& peer) const {
 
 bool PeerTable::known(const SocketAddress& name) {
   const Peer* peer = find(name);
-  return (peer != nullptr && peer->flow != nullptr) || in_address_vector(name);
+  return (peer != nullptr && peer->flow != nullptr && !peer->half_open()) || in_address_vector(name);
 }
 
 Peer* PeerTable::look_up(std::uint64_t handle) {

@@ -31,8 +31,8 @@ namespace cluster::engine {
 struct Peer {
   protocol::Channel channel;
   std::unique_ptr<reliability::Flow> flow;  ///< over the network
-  /// A session that claims to be the peer's next incarnation while the present one may still be alive. It
-  /// becomes `flow` once the peer has addressed it, which shows that it receives what is sent to its address.
+  /// A session for the peer's next incarnation while the present one may still be alive. It becomes `flow` once
+  /// the peer has addressed it, which shows that it receives what is sent to its address.
   struct Pending {
     std::unique_ptr<reliability::Flow> flow;
     Time since{};
@@ -57,7 +57,7 @@ struct Peer {
     Time awaited_since{};      ///< a receive waits for it alone, and there is no carrier; Time{}: not
     bool probed = false;       ///< its kernel has been asked whether its process exists
   } absence;
-  Time heard_at{};  ///< last frame over the network of its session, or that opens it
+  Time heard_at{};  ///< last frame over the network of its session, or that asked for it
   Timer timer;      ///< of its flow
   ClosedSessions closed_sessions;
   bool self = false;         ///< this endpoint itself
@@ -65,6 +65,8 @@ struct Peer {
   bool tx_pending = false;   ///< in TxScheduler's list: its flow has something to do before this turn ends
 
   const SocketAddress& name() const { return channel.name; }
+  /// Its session was named to the sender of a frame that asked for one, and no more: neither side has used it.
+  bool half_open() const { return flow != nullptr && !flow->handshake().knows_peer() && flow->queue().drained(); }
 };
 
 class PeerTable final : public protocol::AddressHandles {

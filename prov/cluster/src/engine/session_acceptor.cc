@@ -17,97 +17,94 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
       tx_(tx),
       sessions_(sessions),
       closer_(closer),
-      resets_(parts.link.get()) {}
+      resets_(parts.link.get()),
+      cookies_(parts.environment.random) {}
 
 Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
-  if (view.session == 0) return open(now, view, from);
-  Peer* peer = sessions_.find(view.session);
+  if (view.session == 0) {
+    answer(now, view, from);
+    return nullptr;
+  }
+  Peer* const peer = sessions_.find(view.session);
   const bool pending = peer != nullptr && peer->pending.flow != nullptr &&
                        peer->pending.flow->handshake().session() == view.session;
-  // The session in use may have proved to be with a later incarnation than the pending one.
-  if (pending && peer->flow->handshake().address_validated() &&
-      peer->pending.flow->handshake().peer_epoch() <= peer->flow->handshake().peer_epoch()) {
-    sessions_.drop_pending(*peer);
-    peer = nullptr;
-  } else if (pending) {
-    closer_.close(*peer, Status::reset);  // and the pending session takes the place of the other
-  }
-  if (peer != nullptr) return peer;
+  if (peer != nullptr && (!pending || begin_pending(*peer, view, from))) return peer;
+  if (peer == nullptr && cookies_.named(now, view)) return accept_by_cookie(now, view, from);
   ++parts_.environment.counters.refused_stale;
   if (view.sequenced()) resets_.send(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
   return nullptr;
 }
 
-/// A frame that opens a session: the first of the peer, a repeated one, or one of an earlier incarnation.
-Peer* SessionAcceptor::open(Time now, const wire::FrameView& view, const link::Path& from) {
+/// A frame that asks for a session: the first of the peer, a repeated one, or one of an earlier incarnation. Any
+/// host can write it under any name, so it is answered to the address of that name, and nothing it brings is taken.
+void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
-  const bool valid = view.has_opening && view.opening.name != parts_.name;
-  if (!valid || !sent_from_own_address(view, from)) {
+  const bool valid =
+      view.kind == wire::FrameKind::flow && view.has_opening && view.opening.name != parts_.name;
+  if (!valid || !wire::lists(view.opening, view.rails, from.to)) {
     ++counters.refused_malformed;
     if (valid) warn_of_source(now, view.opening.name, from.to);
-    return nullptr;
+    return;
   }
   const SocketAddress name = name_of(view);
+  const link::Path path = sessions_.reply_path(name, from);
+  if (sessions_.crowded() && !peers_.known(name)) {
+    const std::uint32_t session = cookies_.session_for(now, view.opening);
+    return sessions_.build_flow(session, parts_.epoch, path)->answer_opening(view, path, *parts_.link);
+  }
   if (!admission_.admits(now, name, tx_.flows().size())) {
     ++counters.refused_stale;
-    return nullptr;
+    return;
   }
   Peer& peer = peers_.find_or_add(name);
   std::optional<reliability::PeerSession> known;
   if (peer.flow != nullptr && peer.flow->handshake().knows_peer()) known = peer.flow->handshake().peer();
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
-  if (contact == reliability::OpeningClass::same) return &peer;
+  if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer has turned to our session
   // A session that is over does not begin again, whatever is in use now.
-  if (peer.closed_sessions.contains(view.opening)) return refuse(now, peer, view, from);
-  // A session that is not validated has no claim to the name: a stale one may take its place.
-  const bool claimed = known && peer.flow->handshake().address_validated();
-  if (contact == reliability::OpeningClass::stale && claimed) return refuse(now, peer, view, from);
-  return accept(now, peer, view, from);
+  if (contact == reliability::OpeningClass::stale || peer.closed_sessions.contains(view.opening))
+    return refuse(now, peer, view, from);
+  reliability::Flow& flow = contact == reliability::OpeningClass::newer ? sessions_.pending(now, peer, path)
+                                                                         : sessions_.answering(now, peer, path);
+  flow.answer_opening(view, path, *parts_.link);
 }
 
-Peer* SessionAcceptor::refuse(Time now, const Peer& peer, const wire::FrameView& view,
-                              const link::Path& from) {
+/// The frame names a session that was named to its sender when there was no place to keep it.
+Peer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
+  const SocketAddress name = name_of(view);
+  const bool welcome = wire::lists(view.opening, view.rails, from.to) && !peers_.known(name) &&
+                       admission_.admits(now, name, tx_.flows().size());
+  Peer* const peer = welcome ? &peers_.find_or_add(name) : nullptr;
+  if (peer == nullptr || peer->flow != nullptr || peer->closed_sessions.contains(view.opening)) {
+    ++parts_.environment.counters.refused_stale;
+    return nullptr;
+  }
+  sessions_.answering(now, *peer, sessions_.reply_path(name, from), view.session);
+  return peer;
+}
+
+void SessionAcceptor::refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from) {
   ++parts_.environment.counters.refused_stale;
   const std::uint64_t epoch = peer.flow != nullptr ? peer.flow->handshake().peer_epoch() : 0;
   resets_.send(now, view, from, wire::ResetReason::stale_epoch,
                std::max(epoch, peer.closed_sessions.epoch()));
-  return nullptr;
 }
 
-/// A frame may open the session: at once if the peer has none, else after an exchange that shows where it
-/// comes from.
-Peer* SessionAcceptor::accept(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
-  if (peer.flow == nullptr) {
-    sessions_.accept(now, peer, sessions_.reply_path(peer, from));
-    peer.carrier_reason = "the peer opened the session";
-    parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
-                                parts_.link->name(), peer.carrier_reason.c_str());
-    return &peer;
+/// A frame is addressed to the pending session: the peer's next incarnation receives what is sent to its address.
+/// True if that session takes the place of the one in use, which is closed.
+bool SessionAcceptor::begin_pending(Peer& peer, const wire::FrameView& view, const link::Path& from) {
+  const bool introduces = view.has_opening && wire::lists(view.opening, view.rails, from.to);
+  if (!introduces) return false;
+  // The session in use may have proved to be with a later incarnation, or look for its peer again.
+  const reliability::Handshake& in_use = peer.flow->handshake();
+  const bool next = in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() &&
+                    !peer.closed_sessions.contains(view.opening);
+  if (!next) {
+    sessions_.drop_pending(peer);
+    return false;
   }
-  if (peer.flow->handshake().knows_peer()) {
-    challenge(now, peer, view, from);
-  } else if (view.kind == wire::FrameKind::flow) {
-    peer.flow->answer_opening(view, sessions_.reply_path(peer, from),
-                              *parts_.link);  // both sides open at once
-  }
-  return nullptr;
-}
-
-/// A frame claims to come from the peer's next incarnation. The session in use is not given up for that: the
-/// claimant gets the id of a session made for it, and is genuine if it addresses that one.
-void SessionAcceptor::challenge(Time now, Peer& peer, const wire::FrameView& view, const link::Path& from) {
-  if (peer.pending.flow != nullptr) {
-    const reliability::PeerSession known = peer.pending.flow->handshake().peer();
-    const bool another =
-        reliability::classify_opening(known, view.opening) != reliability::OpeningClass::same;
-    if (another && now < peer.pending.since + kChallengeTimeout) {
-      ++parts_.environment.counters.refused_stale;
-      return;
-    }
-    if (another) sessions_.drop_pending(peer);
-  }
-  if (peer.pending.flow == nullptr) sessions_.add_pending(now, peer, sessions_.reply_path(peer, from));
-  peer.pending.flow->accept_opening(view, *parts_.link);
+  closer_.close(peer, Status::reset);  // and the pending session comes into use
+  return true;
 }
 
 /// The peer may have answered this side's opening, begun anew (perhaps with its clock set back), and now
@@ -145,16 +142,10 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
 /// what we sent, which then must not be sent again; the present one knows what it has taken.
 bool SessionAcceptor::reopen(Time now, Peer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
-  const bool validated = peer.flow->handshake().address_validated();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;
-  peer.closed_sessions.add(ended, validated);
+  peer.closed_sessions.add(ended);
   tx_.mark(peer);
   return true;
-}
-
-/// An endpoint with several addresses may send from any of them.
-bool SessionAcceptor::sent_from_own_address(const wire::FrameView& view, const link::Path& from) {
-  return wire::lists(view.opening, view.rails, from.to);
 }
 
 void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source) {

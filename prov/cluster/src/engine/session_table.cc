@@ -16,18 +16,27 @@ Peer* SessionTable::find(std::uint32_t session) {
   return found == sessions_.end() ? nullptr : found->second;
 }
 
-void SessionTable::open(Peer& peer, const link::Path& path) { use(peer, make_flow(peer, path)); }
-
-void SessionTable::accept(Time now, Peer& peer, const link::Path& path) {
-  open(peer, path);
-  unvalidated_ = true;
-  peer.heard_at = now;
+void SessionTable::open(Peer& peer, const link::Path& path) {
+  if (peer.flow == nullptr) add(peer, make_flow(peer, path));
+  use_carrier(peer);
 }
 
-void SessionTable::add_pending(Time now, Peer& peer, const link::Path& path) {
-  peer.pending.flow = make_flow(peer, path);
-  peer.pending.since = now;
-  unvalidated_ = true;
+reliability::Flow& SessionTable::answering(Time now, Peer& peer, const link::Path& path, std::uint32_t session) {
+  if (peer.flow == nullptr) {
+    add(peer, make_flow(peer, path, session));
+    peer.heard_at = now;
+    ++half_open_;
+  }
+  return *peer.flow;
+}
+
+reliability::Flow& SessionTable::pending(Time now, Peer& peer, const link::Path& path) {
+  if (peer.pending.flow == nullptr) {
+    peer.pending.flow = make_flow(peer, path);
+    peer.pending.since = now;
+    ++half_open_;
+  }
+  return *peer.pending.flow;
 }
 
 void SessionTable::drop_pending(Peer& peer) {
@@ -39,7 +48,7 @@ void SessionTable::close(Peer& peer) {
   if (peer.flow == nullptr) return;
   ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
-  if (handshake.knows_peer()) peer.closed_sessions.add(handshake.peer(), handshake.address_validated());
+  if (handshake.knows_peer()) peer.closed_sessions.add(handshake.peer());
   sessions_.erase(handshake.session());
   tx_.remove(peer);
   peers_.remove_aliases(peer);
@@ -48,9 +57,8 @@ void SessionTable::close(Peer& peer) {
 
 void SessionTable::promote_pending(Peer& peer) {
   if (peer.pending.flow == nullptr) return;
-  if (peer.closed_sessions.contains(peer.pending.flow->handshake().peer())) return drop_pending(peer);
-  use(peer, std::move(peer.pending.flow));
-  peer.carrier_reason = "the peer has restarted and opened a new session";
+  add(peer, std::move(peer.pending.flow));
+  peer.heard_at = peer.pending.since;
 }
 
 /// An epoch that leaves no larger ones would be the last of this endpoint.
@@ -58,12 +66,24 @@ void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
 }
 
-std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const link::Path& path) {
-  const Time now = parts_.environment.clock.now();
-  std::uint32_t session = 0;
+/// One that was named before has the epoch that belongs to no other: its caller does not compare that of an answer.
+/// Else later sessions have larger epochs, within one incarnation by the clock and across incarnations by real time.
+std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const link::Path& path,
+                                                           std::uint32_t session) {
+  std::uint64_t epoch = parts_.epoch;
+  if (session == 0) {
+    const auto age = static_cast<std::uint64_t>((parts_.environment.clock.now() - started_).count());
+    epoch = last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
+  }
   while (session == 0 || find(session) != nullptr) {
     session = static_cast<std::uint32_t>(parts_.environment.random.next());
   }
+  sessions_[session] = &peer;
+  return build_flow(session, epoch, path);
+}
+
+std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, std::uint64_t epoch,
+                                                            const link::Path& path) {
   const reliability::FlowSettings settings{.window = parts_.settings.flow_window,
                                            .frame_max = parts_.link->frame_max(),
                                            .seal_overhead = parts_.link->seal_overhead(),
@@ -73,46 +93,38 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
                                            .stuck_timeout = parts_.settings.stuck_timeout,
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
-  const reliability::Identity identity{parts_.name, next_epoch(now), session, parts_.rails};
-  sessions_[session] = &peer;
+  const reliability::Identity identity{parts_.name, epoch, session, parts_.rails};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
                                              parts_.environment.counters, peers_.bodies(),
                                              parts_.environment.random);
 }
 
-void SessionTable::use(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
+void SessionTable::add(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
   peer.flow = std::move(flow);
   tx_.add(peer);
-  peer.absence.lost = Status::ok;
-  peer.absence.departed = false;
-  use_carrier(peer);
 }
 
 void SessionTable::use_carrier(Peer& peer) {
+  peer.absence.lost = Status::ok;
+  peer.absence.departed = false;
   if (peer.channel.carrier != nullptr) return;
   peer.channel.carrier = &peer.flow->queue();
   peer.channel.eager_max = parts_.settings.net_eager_max;
 }
 
 void SessionTable::on_answer(Peer& peer) {
-  if (peer.absence.lost == Status::ok || !peer.flow->handshake().address_validated()) return;
-  peer.absence.lost = Status::ok;
-  peer.carrier_reason = "the peer has come back";
-  parts_.environment.log.info("peer %s has come back", peer.name().text().c_str());
+  const bool came_back = peer.absence.lost != Status::ok;
+  if (!came_back && peer.channel.carrier != nullptr) return;
+  peer.carrier_reason = came_back ? "the peer has come back" : "the peer opened the session";
+  parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
+                              parts_.link->name(), peer.carrier_reason.c_str());
   use_carrier(peer);
 }
 
-/// Later sessions have larger epochs, within one incarnation by the clock and across incarnations by real
-/// time.
-std::uint64_t SessionTable::next_epoch(Time now) {
-  const auto age = static_cast<std::uint64_t>((now - started_).count());
-  last_epoch_ = std::max(parts_.epoch + age, last_epoch_ + 1);
-  return last_epoch_;
-}
-
-link::Path SessionTable::reply_path(const Peer& peer, const link::Path& from) const {
-  if (peer.name() == from.to || peers_.is_alias(from.to, peer)) return without_mac(from);
-  return {peer.name(), {}, false, multipath::rail_towards(parts_.rails, peer.name())};
+link::Path SessionTable::reply_path(const SocketAddress& name, const link::Path& from) const {
+  const Peer* const peer = peers_.find(name);
+  if (name == from.to || (peer != nullptr && peers_.is_alias(from.to, *peer))) return without_mac(from);
+  return {name, {}, false, multipath::rail_towards(parts_.rails, name)};
 }
 
 bool SessionTable::is_own(const SocketAddress& address) const {
@@ -149,23 +161,17 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
   send_control(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 
-/// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message. And a session that is
-/// not validated may have been opened by a forged frame: its peer is asked until it answers or times out.
+/// A peer may owe an answer for which no frame is in flight: a `done`, bulk, a message.
 void SessionTable::remind_idle_peers(Time now) {
   const auto flows = static_cast<std::int64_t>(tx_.flows().size());
   const Duration watch = std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * flows);
   protocol::Matcher& matcher = messenger_.matcher();
   const bool any_may_send =
       matcher.queue(true).find_wildcard() != nullptr || matcher.queue(false).find_wildcard() != nullptr;
-  unvalidated_ = false;
+  drop_half_open(now);
   bool any_awaited = false;
   for (Peer* peer : tx_.flows()) {
-    if (peer->pending.flow != nullptr && now >= peer->pending.since + parts_.settings.peer_timeout) {
-      drop_pending(*peer);
-    }
-    const bool in_use = peer->channel.carrier == &peer->flow->queue();
-    unvalidated_ |= peer->pending.flow != nullptr || (!peer->flow->handshake().address_validated() && in_use);
-    if (peer->channel.waits_for_peer() || !peer->flow->handshake().address_validated()) {
+    if (peer->channel.waits_for_peer()) {
       any_awaited = true;
       remind_if_idle(now, *peer);
     } else if (any_may_send) {
@@ -178,6 +184,27 @@ void SessionTable::remind_idle_peers(Time now) {
   });
   const Duration interval = any_awaited ? kReminderInterval : kReminderIntervalIdle;
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * flows);
+}
+
+/// Sessions that were named and that no peer has turned to.
+void SessionTable::drop_half_open(Time now) {
+  if (half_open_ == 0) return;
+  half_open_ = 0;
+  const Duration limit = parts_.settings.peer_timeout;
+  const std::vector<Peer*>& flows = tx_.flows();
+  for (std::size_t i = flows.size(); i-- > 0;) {
+    Peer& peer = *flows[i];
+    if (peer.pending.flow != nullptr && now >= peer.pending.since + limit) drop_pending(peer);
+    half_open_ += peer.pending.flow != nullptr ? 1 : 0;
+    if (!peer.half_open() || peer.channel.carrier == &peer.flow->queue()) continue;
+    if (now < peer.heard_at + limit) {
+      ++half_open_;
+      continue;
+    }
+    sessions_.erase(peer.flow->handshake().session());
+    tx_.remove(peer);
+    peer.flow.reset();
+  }
 }
 
 void SessionTable::remind_if_idle(Time now, Peer& peer, Duration idle) {

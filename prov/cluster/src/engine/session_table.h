@@ -1,14 +1,14 @@
 // The sessions of one endpoint: which flow has which session id, and which epoch the next one gets.
 //
-// A session belongs to one incarnation of a peer. Beside the session in use (`Peer::flow`) a peer may have a
-// pending one: a frame said that the peer has begun anew, which any process could have written. The session
-// that was made for it is named to the peer's address only (a challenge, as in RFC 9000, 8.2); when a frame
-// comes that is addressed to it, it is validated and takes the place of the other.
+// A session belongs to one incarnation of a peer. One that a frame has asked for is half-open: any process could
+// have written that frame. Its number is named to the peer's address only (RFC 9000 8.1), and it carries nothing
+// until a frame comes that is addressed to it, or until this side has something to send. Beside the session in use
+// (`Peer::flow`) a peer may have a pending one, for a frame that says that the peer has begun anew; when it is
+// addressed it takes the place of the other.
 //
-// Timers: while an operation is under way, or a session is not validated, each peer from which nothing has
-// come for kIdleBeforeReminder is sent its credit again each kReminderInterval (longer with many peers): it either acknowledges that
-// or, in a new incarnation, refuses it (remind_idle_peers). A pending session that is not validated within the
-// peer timeout is dropped.
+// Timers: while an operation is under way each peer from which nothing has come for kIdleBeforeReminder is sent its
+// credit again each kReminderInterval (longer with many peers): it either acknowledges that or, in a new incarnation,
+// refuses it (remind_idle_peers). A half-open session that is not used is dropped after the peer timeout.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,24 @@ class SessionTable {
 
   /// Null if this endpoint has no such session.
   Peer* find(std::uint32_t session);
-  /// Opens a session to the peer, which becomes its carrier unless it has one.
+  /// Opens a session to the peer, or uses the one that it has: it becomes its carrier unless there is one.
   void open(Peer& peer, const link::Path& path);
-  /// The peer called: its session is not validated before a frame is addressed to it.
-  void accept(Time now, Peer& peer, const link::Path& path);
-  /// A frame with an opening has come in the peer's flow: if the peer was lost, it has come back.
+  /// The session that is named to callers under the peer's name: the one that there is, or a half-open one, of
+  /// this number unless that is 0.
+  reliability::Flow& answering(Time now, Peer& peer, const link::Path& path, std::uint32_t session = 0);
+  /// So many sessions are half-open that those of unknown sources are not kept: each is named to its caller by a flow
+  /// that is made for that (build_flow with the first epoch) and made again by answering() when the caller names it.
+  bool crowded() const { return half_open_ >= kHalfOpenMax; }
+  std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, std::uint64_t epoch, const link::Path& path);
+  /// The one that is named to callers that claim to be the peer's next incarnation.
+  reliability::Flow& pending(Time now, Peer& peer, const link::Path& path);
+  /// A frame with an opening has come in the peer's flow, which is its carrier from now on unless it has one. If the
+  /// peer was lost, it has come back.
   void on_answer(Peer& peer);
-  void add_pending(Time now, Peer& peer, const link::Path& path);
   void drop_pending(Peer& peer);
   /// The session in use is over. It is remembered, so that late frames do not open it again.
   void close(Peer& peer);
-  /// The pending session, if there is one that is not over, comes into use.
+  /// The pending session, if there is one, takes the place of the one that was closed.
   void promote_pending(Peer& peer);
   /// Sessions from now on have larger epochs than this.
   void skip_epoch(std::uint64_t epoch);
@@ -46,7 +53,7 @@ class SessionTable {
   Time started() const { return started_; }
 
   /// Answers to `from` that no session protects go to the peer's name: another endpoint does not hear them.
-  link::Path reply_path(const Peer& peer, const link::Path& from) const;
+  link::Path reply_path(const SocketAddress& name, const link::Path& from) const;
   bool is_own(const SocketAddress& address) const;
 
   /// The peer answered a keep-alive frame or a path challenge.
@@ -55,8 +62,8 @@ class SessionTable {
   void on_path_challenge(const wire::FrameView& view, const link::Path& from);
 
   /// True if idle peers may have to be reminded: some request is under way (a posted receive is one), or
-  /// some session is not validated. remind_idle_peers() looks which peers are waited for.
-  bool reminder_wanted() const { return messenger_.under_way() || unvalidated_; }
+  /// some session is half-open. remind_idle_peers() looks which peers are waited for.
+  bool reminder_wanted() const { return messenger_.under_way() || half_open_ != 0; }
   Time next_reminder() const { return next_reminder_; }
   void remind_idle_peers(Time now);
 
@@ -70,11 +77,13 @@ class SessionTable {
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
   /// Reminders of an endpoint with many peers take no more than so many frames a second (1 / this).
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
+  /// Half-open sessions of unknown sources, some 5 KB each.
+  static constexpr std::size_t kHalfOpenMax = 256;
 
-  std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path);
+  std::unique_ptr<reliability::Flow> make_flow(Peer& peer, const link::Path& path, std::uint32_t session = 0);
   void use_carrier(Peer& peer);
-  void use(Peer& peer, std::unique_ptr<reliability::Flow> flow);
-  std::uint64_t next_epoch(Time now);
+  void add(Peer& peer, std::unique_ptr<reliability::Flow> flow);
+  void drop_half_open(Time now);
   void remind_if_idle(Time now, Peer& peer, Duration idle = kIdleBeforeReminder);
 
   const EngineParts& parts_;
@@ -84,7 +93,7 @@ class SessionTable {
   std::unordered_map<std::uint32_t, Peer*> sessions_;
   const Time started_;
   std::uint64_t last_epoch_ = 0;
-  bool unvalidated_ = false;  ///< some session has not been validated yet
+  std::size_t half_open_ = 0;  ///< sessions at the last count, and those since
   Time next_reminder_{};
 };
 

@@ -66,7 +66,8 @@ Time MultipathRecovery::fails_at(const PathState& path) const {
 }
 
 void MultipathRecovery::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
-  path.recovery.on_path_failed(lost);
+  path.recovery.on_persistent_timeout();
+  path.recovery.take_back(lost);
   path.validator.fail(now);
   if (path.companion != PathState::kNone && !path.is_ethertype()) {
     paths_[path.companion].validator.fail(now);  // whatever cut the IP path is likely to have cut both

@@ -42,6 +42,10 @@ class MultipathRecovery {
 
   /// Appends the frames that are lost by now. Losing the PMTU probe says nothing of congestion (RFC 8899 3).
   void detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe = {});
+  /// The peer has dropped all that is in flight, which says nothing of the paths: appends it.
+  void take_back(std::vector<Sequence>& frames) {
+    for (const auto& path : paths_) path->recovery.take_back(frames);
+  }
   Time deadline() const;
   /// A frame that was sent on this path at `sent_at` was not acknowledged in time, and goes again.
   void on_unanswered(Time now, std::size_t path, Time sent_at);

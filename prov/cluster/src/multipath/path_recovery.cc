@@ -133,11 +133,9 @@ std::size_t PathRecovery::detect_losses(Time now, std::vector<Sequence>& lost,
   return overdue;
 }
 
-void PathRecovery::on_path_failed(std::vector<Sequence>& lost) {
-  congestion_.on_persistent_timeout();
-  update_pace();
+void PathRecovery::take_back(std::vector<Sequence>& frames) {
   passed_at_ = kNever;
-  losses_.mark_all_lost(lost);
+  losses_.mark_all_lost(frames);
 }
 
 void PathRecovery::on_persistent_timeout() {

@@ -76,8 +76,8 @@ class PathRecovery {
 
   /// Appends the frames that are lost by now; returns how many. The PMTU probe does not count as congestion.
   std::size_t detect_losses(Time now, std::vector<Sequence>& lost, std::optional<Sequence> pmtu_probe);
-  /// The path has failed: appends everything that is in flight on it.
-  void on_path_failed(std::vector<Sequence>& lost);
+  /// Appends everything that is in flight on it, which is sent again.
+  void take_back(std::vector<Sequence>& frames);
   void on_persistent_timeout();
   /// kNever while nothing speaks against the path. `least`: it does not fail sooner after the last arrival.
   Time fails_at(Duration least) const;

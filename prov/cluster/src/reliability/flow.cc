@@ -56,19 +56,10 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       liveness_(settings.peer_timeout, settings.stuck_timeout, probes_for(settings)),
       challenges_(random) {}
 
-void Flow::accept_opening(const wire::FrameView& opening, link::Link& link) {
-  const bool knew_peer = handshake_.knows_peer();
-  if (!handshake_.accept(opening, opening.opening.name)) return;
-  if (!knew_peer) note_peer(handshake_, liveness_, counters_);
-  sender_.send_opening(handshake_, paths_.reply_path(), link, receiver_.acknowledgement(Time{}));
-}
-
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
-  Handshake towards_caller(handshake_.opening(),
-                           {handshake_.further_addresses().begin(), handshake_.further_addresses().end()});
-  if (!status_.alive() || !towards_caller.accept(opening, opening.opening.name)) return;
+  if (!status_.alive()) return;
   liveness_.on_opening();
-  sender_.send_opening(towards_caller, reply_path, link, receiver_.acknowledgement(Time{}));
+  sender_.send_opening(handshake_.towards(opening.opening), reply_path, link, receiver_.acknowledgement(Time{}));
 }
 
 /// Answers alone may wait for the acknowledgement that is owed: if the application sends something before that is
@@ -100,6 +91,13 @@ void Flow::detect_losses(Time now) {
   lost_ += lost_frames_.size();
 }
 
+/// The peer answers for the first time: it took nothing of what was sent to no session, and takes it now.
+void Flow::send_again() {
+  lost_frames_.clear();
+  paths_.recovery().take_back(lost_frames_);
+  for (const Sequence frame : lost_frames_) queue_.window().mark_lost(frame);
+}
+
 /// Once the peer's opening is known: which further addresses it has, and how long its frames may be.
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
@@ -117,30 +115,25 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     return ReceiveResult::refused;
   }
   if (!knew_peer) note_peer(handshake_, liveness_, counters_);
-  const bool beyond_opening =
-      view.session == 0 && view.sequenced() && view.sequence.value >= Handshake::kInitialFramesMax;
   const bool ends = view.kind == wire::FrameKind::fin;
   const bool impossible_end = ends && !receiver_.may_end_at(view.sequence);
-  if (beyond_opening || impossible_end || (view.acknowledges() && !acks_.valid(view))) {
+  if (impossible_end || (view.acknowledges() && !acks_.valid(view))) {
     ++counters_.refused_window;
     return ReceiveResult::refused;
   }
   if (view.acknowledges()) acks_.process(now, view, arrived);
-  if (view.session != 0) {
-    liveness_.on_sign_of_life(now, from.ethertype);
-  } else {
-    liveness_.on_opening();
-  }
-  // A bare opening: what was sent before was dropped by the peer, which takes it now.
-  if (!knew_peer && !view.sequenced() && queue_.window().first().value == 0) timer_.expedite(now);
+  liveness_.on_sign_of_life(now, from.ethertype);
+  if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.in_part()) [[unlikely]] {
     result = receiver_.receive_part(now, view, arrived);
   } else if (view.sequenced()) {
     result = receiver_.receive(now, view, arrived, count);
   }
-  // Only a peer that knows the session can say over which path it is reached; an opening may be forged.
-  if (result != ReceiveResult::refused && view.session != 0) paths_.learn(from, view.sequenced(), count);
+  if (result != ReceiveResult::refused) {
+    handshake_.confirm(view);
+    paths_.learn(from, view.sequenced(), count);
+  }
   if (ends) receiver_.on_fin(now, view.sequence);
   liveness_.set_expecting(now, !queue_.drained());
   return result;

@@ -91,11 +91,9 @@ class Flow {
   multipath::PathManager& paths() { return paths_; }
 
   // --- down ---
-  /// Answers an opening that may be forged, from an address that is not validated: with our own opening and
-  /// nothing else. A peer that then turns to our session has received it there.
-  void accept_opening(const wire::FrameView& opening, link::Link& link);
-  /// A frame opens another session with this name while ours is not answered yet: it is answered with our
-  /// opening, and otherwise ignored until the sender turns to our session. What it carried is retransmitted.
+  /// A frame of session 0 names the peer as its sender, and any host may have written it: it is answered with our
+  /// opening, and otherwise ignored. A peer that then turns to our session has received that at its address; what
+  /// its first frames carried it sends again.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends what may be sent now: lost frames first, then new ones, then an acknowledgement that is due and
   /// found no frame to ride on. Each burst after the first is dated by `clock`, if there is one: had the
@@ -150,6 +148,7 @@ class Flow {
   void check_liveness(Time now);
   void join_paths();
   void detect_losses(Time now);
+  void send_again();
   void on_retransmission_timer(Time now, RetransmissionTimer::Event event);
 
   Counters& counters_;

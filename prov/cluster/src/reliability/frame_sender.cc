@@ -221,8 +221,11 @@ void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection,
 
 void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   ++transmission_;
-  ++counters_.frames_retransmitted;
-  ++retransmitted_;
+  // What the peer did not take because it knew of no session is part of first contact.
+  if (handshake_.peer_has_opening()) {
+    ++counters_.frames_retransmitted;
+    ++retransmitted_;
+  }
   SendWindow& window = queue_.window();
   const SentFrame& frame = window.at(s);
   paths_.recovery().on_retransmit(frame.path, frame.transmission, transmission_,
@@ -322,8 +325,8 @@ void FrameSender::send_zero_window_probe(Time now, link::Link& link, const Outgo
 }
 
 bool FrameSender::has_in_flight(Sequence sequence, TransmissionNumber transmission) const {
-  if (zero_window_probe_ == transmission) return true;
   const SendWindow& window = queue_.window();
+  if (zero_window_probe_ == transmission && sequence == window.next().previous()) return true;
   if (!window.is_outstanding(sequence)) return false;
   return window.at(sequence).transmission == transmission ||
          paths_.recovery().remembers(sequence, transmission);

@@ -10,8 +10,7 @@ OpeningClass classify_opening(const std::optional<PeerSession>& known, const wir
 }
 
 bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
-  const bool addressed = view.session == ours_.session;
-  if (!addressed && (view.session != 0 || !view.has_opening)) return false;
+  if (view.session != ours_.session) return false;
   if (view.has_opening) {
     if (forgotten_ && classify_opening(forgotten_, view.opening) == OpeningClass::same) return false;
     if (!peer_ && !wire::lists(view.opening, view.rails, from)) return false;
@@ -22,19 +21,23 @@ bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
     }
     if (peer_->session != view.opening.session || peer_->epoch != view.opening.epoch) return false;
   }
-  if (!peer_ || !from_peer(from)) return false;
-  if (!addressed) return true;
-  address_validated_ = true;
-  // A bare opening shows that the peer has received ours, not that it has kept a session for it.
+  return peer_ && from_peer(from);
+}
+
+void Handshake::confirm(const wire::FrameView& view) {
   if (view.sequenced() || view.acknowledges() || view.kind == wire::FrameKind::fin) peer_has_opening_ = true;
-  return true;
+}
+
+Handshake Handshake::towards(const wire::Opening& caller) const {
+  Handshake answering(ours_, further_);
+  answering.peer_ = caller;
+  return answering;
 }
 
 void Handshake::forget_peer() {
   forgotten_ = peer();
   peer_.reset();
   peer_addresses_.clear();
-  address_validated_ = false;
 }
 
 }  // namespace cluster::reliability

@@ -1,14 +1,16 @@
 // Whose session this is, and what both sides have agreed on.
 //
-// There are no frames of a handshake: every frame carries this side's opening until one arrives that is
-// addressed to this session and acknowledges or carries data, which proves that the peer has the opening (as
-// QUIC data may ride beside the handshake, RFC 9000 section 7). Both sides may begin at once; neither waits
-// for the other. Epochs decide which incarnation of a peer a frame belongs to: later sessions of one name
-// have larger epochs.
+// Every frame carries this side's opening until one arrives that is addressed to this session and acknowledges or
+// carries data, which proves that the peer has the opening. Both sides may begin at once; neither waits for the
+// other. Epochs decide which incarnation of a peer a frame belongs to: later sessions of one name have larger
+// epochs.
+//
+// Any host can write a frame that names no session. So the peer is learnt from a frame that names this one: its
+// number was drawn at random and sent to the peer's address alone, so the sender of that frame receives what is sent there
+// (address validation, RFC 9000 section 8.1).
 //
 // Invariants: the peer's opening is taken once and never changes, unless its session ends before it has said
-// that it has ours (forget_peer); until the peer's address is validated (it
-// has used the session number that was sent there) nothing it says moves data to another address.
+// that it has ours (forget_peer).
 #pragma once
 
 #include <algorithm>
@@ -34,18 +36,20 @@ struct PeerSession {
 
 /// How an opening relates to what is known of its sender.
 enum class OpeningClass : std::uint8_t {
-  fresh,  ///< no session is open: this opens one
+  fresh,  ///< no session is open: this asks for one
   same,   ///< of the session that is open
-  newer,  ///< claims to be of a new incarnation: challenged, since it may be forged
-  stale,  ///< older, or another session of the same epoch: refused, or challenged if the known one is not validated
+  newer,  ///< claims to be of a new incarnation
+  stale,  ///< older, or another session of the same epoch: refused
 };
 
 OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening);
 
 class Handshake {
  public:
-  /// Frames in flight while the peer may not have our opening: the first ones of the session.
+  /// Frames in flight while the peer may not have our opening.
   static constexpr std::size_t kInitialFramesMax = 8;
+  /// The same while its session is not known: what such a frame brings is not taken.
+  static constexpr std::size_t kCallsMax = 1;
 
   /// `further` are the addresses of this side besides its name; at most wire::kRailsMax in all.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {})
@@ -60,13 +64,16 @@ class Handshake {
   /// Checks that the frame belongs to this session, and that it comes from an address of the peer; learns from
   /// it. False: not of this session.
   bool accept(const wire::FrameView& view, const SocketAddress& from);
+  /// The frame was accepted, and its numbers are right. A bare opening shows that the peer has received ours, not that
+  /// it has kept a session for it.
+  void confirm(const wire::FrameView& view);
+  /// As this side introduces itself to a caller of which nothing is believed yet.
+  Handshake towards(const wire::Opening& caller) const;
   /// The peer's session has ended before it said that it has ours: the next opening but that of the same session
   /// is taken for the first.
   void forget_peer();
-  /// True once the peer's opening was seen.
+  /// True once the peer has addressed our session and said which is its own.
   bool knows_peer() const { return peer_.has_value(); }
-  /// True once the peer has addressed our session: it receives what is sent to its address.
-  bool address_validated() const { return address_validated_; }
   /// True once the peer is known to have our opening: frames go without it.
   bool peer_has_opening() const { return peer_has_opening_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
@@ -84,7 +91,8 @@ class Handshake {
   /// Frames that may be in flight or wait at the peer behind a gap.
   std::size_t window() const {
     const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);
-    return peer_has_opening_ ? both : std::min(both, kInitialFramesMax);
+    if (peer_has_opening_) return both;
+    return peer_ ? std::min(both, kInitialFramesMax) : kCallsMax;
   }
   /// Largest frame that both links carry, header included; what lies in between may carry less
   /// (frame_size.h).
@@ -105,7 +113,6 @@ class Handshake {
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
   std::optional<PeerSession> forgotten_;  ///< its late frames must not bring it back
-  bool address_validated_ = false;
   bool peer_has_opening_ = false;
 };
 

@@ -79,6 +79,8 @@ class ReceiveWindow {
 
   static constexpr std::size_t kSparesMax = 8;
   static constexpr std::size_t kFirstSlots = 64;
+  /// A frame that lies further back is no late one.
+  static constexpr std::int32_t kStaleFrameMax = 65536;
 
   Slot& at(Sequence s) { return slots_[s.value & mask_]; }
   const Slot& at(Sequence s) const { return slots_[s.value & mask_]; }

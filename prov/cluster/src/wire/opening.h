@@ -1,5 +1,5 @@
 // The opening block: the sender's identity and parameters, in front of its first data until the peer is known
-// to have it. So first contact costs no round trip, and any of those frames may be lost.
+// to have it. Any of those frames may be lost.
 #pragma once
 
 #include <cstddef>

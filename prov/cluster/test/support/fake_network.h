@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,8 @@ class FakeNetwork {
   std::uint64_t damaged = 0;
   /// If set, decides about each frame instead of the dice: true drops it.
   std::function<bool(const Packet&, const SocketAddress& to)> drop;
+  /// If set: each look for path errors finds that nothing is at this address.
+  std::optional<SocketAddress> absent;
   /// If set: true if the link of this address takes nothing now.
   std::function<bool(const SocketAddress& from)> link_full;
 
@@ -137,7 +140,11 @@ class FakeLink final : public link::Link {
     }
     return inbox_.size();
   }
-  std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
+  std::size_t read_path_errors(std::span<link::PathError> errors) override {
+    if (!network_.absent || errors.empty()) return 0;
+    errors[0] = {*network_.absent, Status::refused};
+    return 1;
+  }
 
  private:
   FakeNetwork& network_;

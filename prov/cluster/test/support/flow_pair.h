@@ -198,6 +198,9 @@ class FlowEnd {
       if (!flow->on_alive(now(), view, frame.from)) ++refused;
       return;
     }
+    if (view.kind == wire::FrameKind::flow && view.session == 0) {
+      return flow->answer_opening(view, link::without_mac(frame.from), link);
+    }
     if (flow->receive(now(), view, frame.from, frame.arrived) == reliability::ReceiveResult::refused)
       ++refused;
     ConstBytes segments;

@@ -318,6 +318,9 @@ TEST_F(MessageTest, ReadingAnyQueueMakesProgressOnTheEndpoint) {
 
 TEST_F(MessageTest, AQueueThatIsNeverEmptyStillMakesProgress) {
   start();
+  ASSERT_EQ(fi_recv(right.endpoint, buffer.data(), 32, nullptr, FI_ADDR_UNSPEC, &other), 0);
+  ASSERT_EQ(fi_inject(left.endpoint, "first", 6, to_right), 0);
+  ASSERT_EQ(await(right.receives, entry), 1);
   for (int i = 0; i < 64; ++i) {
     ASSERT_EQ(fi_recv(right.endpoint, buffer.data(), 32, nullptr, FI_ADDR_UNSPEC, &other), 0);
     ASSERT_EQ(fi_cancel(&right.endpoint->fid, &other), 0);  // errors pile up on the receive side

@@ -13,6 +13,7 @@ class PeekTest : public PairTest {
   }
   void send(const char* text, std::uint64_t tag) {
     ASSERT_EQ(fi_tinjectdata(left.endpoint, text, std::strlen(text) + 1, tag + 100, to_right, tag), 0);
+    for (int turn = 0; turn < 100; ++turn) turn_both();
   }
   void expect_none(std::uint64_t flags, std::uint64_t tag) {
     ASSERT_EQ(peek(flags, tag, &context), 0);

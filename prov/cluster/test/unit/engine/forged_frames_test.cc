@@ -1,4 +1,5 @@
-// What a host cannot do to a session that is open, although it knows the protocol and even the session's number.
+// What a host cannot do that knows the addresses, the protocol and even the number of a session, and sends under any
+// name, but receives nothing of what goes to another.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -76,6 +77,120 @@ TEST_F(ForgedFramesTest, AFinWhoseEndCannotBeClosesNothing) {
   pass(a, b);
   EXPECT_EQ(b.counters().unexpected, received + 1);
   EXPECT_EQ(a.counters().sessions_closed, 0u);
+}
+
+/// A forger that calls under the name of b, which has not called.
+class ForgedCallTest : public test::EngineTest {
+ protected:
+  static constexpr std::uint32_t kForged = 0xF0F0F0;
+  static constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
+
+  static void receive_from_b(Node& node) {
+    const Bytes slice = as_bytes(&node.got, sizeof node.got);
+    EXPECT_EQ(node.engine.receive({.slices = {&slice, 1}, .from = 0, .ignore = ~std::uint64_t{0}}), Status::ok);
+  }
+  void count_answers() {
+    network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      if (to == kUnknownSource) ++answers, answered += packet.bytes.size();
+      return false;
+    };
+  }
+
+  std::size_t answers = 0;  ///< to the unknown source
+  std::size_t answered = 0;
+  Node a{network, kA, kB, 1000};
+};
+
+TEST_F(ForgedCallTest, DeliversNothing) {
+  receive_from_b(a);
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    ForgedFrame call = ForgedFrame::call(kB, kForged, kLate);
+    call.header.sequence = i;
+    inject(kB, kA, call.bytes());
+  }
+  pass(a);
+  EXPECT_EQ(a.counters().bytes_received + a.counters().unexpected + a.counters().sessions_opened, 0u);
+}
+
+/// One datagram of this kind could abort a job: the flow became that of b, which then refused it.
+TEST_F(ForgedCallTest, ThatListsThePeerAsARailIsNotThePeers) {
+  Node b(network, kB, kA, 1000);
+  receive_from_b(a);
+  count_answers();
+  ForgedFrame call = ForgedFrame::call(kUnknownSource, kForged, kLate);
+  call.rails = {kB};
+  for (int i = 0; i < 8; ++i) inject(kUnknownSource, kA, call.bytes());
+  pass(a, b);
+  EXPECT_EQ(a.counters().bytes_received + a.counters().unexpected, 0u);
+  EXPECT_EQ(answers, 0u) << "only b is asked, at its address";
+  a.send();  // on what was opened for the caller
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_closed + b.counters().sessions_closed, 0u);
+  EXPECT_EQ(b.counters().unexpected, 1u);
+  EXPECT_EQ(a.got, 1u) << "the receive is still there for b";
+  EXPECT_TRUE(a.engine.quiescent() && b.engine.quiescent());
+}
+
+/// Nothing is at b's address yet, and the kernel there says so to each answer.
+TEST_F(ForgedCallTest, UnderTheNameOfAPeerThatIsNotThereEndsNoReceive) {
+  receive_from_b(a);
+  network.absent = kB;
+  for (int i = 0; i < 40; ++i) {
+    inject(kB, kA, ForgedFrame::call(kB, kForged, kLate).bytes());
+    clock.advance(50ms);
+    pass(a);
+  }
+  network.absent.reset();
+  Node b(network, kB, kA, 1000);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.got, 1u);
+}
+
+TEST_F(ForgedCallTest, CannotHoldThePlaceOfTheNextIncarnation) {
+  {
+    Node b(network, kB, kA, 1000);
+    a.send();
+    pass(a, b);
+    network.conditions.blackout = true;  // it ends without a word
+  }
+  network.conditions.blackout = false;
+  Node restarted(network, kB, kA, 2000);
+  for (std::uint32_t i = 0; i < 100; ++i) inject(kB, kA, ForgedFrame::call(kB, kForged + i, kLate + i).bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_closed, 0u);
+  restarted.send();
+  pass(a, restarted);
+  EXPECT_EQ(a.counters().sessions_opened, 2u);
+  EXPECT_EQ(a.counters().unexpected, 1u);
+  EXPECT_EQ(restarted.counters().timeouts, 0u) << "it took no longer than without the forger";
+}
+
+TEST_F(ForgedCallTest, DrawsOneAnswerOfLessThanThreeTimesItsLength) {
+  count_answers();
+  const std::vector<std::byte> call = ForgedFrame::call(kUnknownSource, kForged, kLate).bytes();
+  inject(kUnknownSource, kA, call);
+  for (int i = 0; i < 2; ++i) {
+    clock.advance(60s);
+    pass(a);
+  }
+  EXPECT_EQ(answers, 1u) << "and nothing more, however long it takes";
+  EXPECT_LT(answered, 3 * call.size());
+}
+
+TEST_F(ForgedCallTest, ThatCameToNothingIsForgotten) {
+  inject(kUnknownSource, kA, ForgedFrame::call(kUnknownSource, kForged, kLate).bytes());
+  inject(kB, kA, ForgedFrame::call(kB, kForged, kLate).bytes());
+  pass(a);
+  clock.advance(test::node_settings().peer_timeout + 1s);
+  pass(a);
+  EXPECT_EQ(a.engine.next_deadline(), kNever);
+  EXPECT_TRUE(a.log().lines.empty());
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().unexpected, 1u);
 }
 
 }  // namespace

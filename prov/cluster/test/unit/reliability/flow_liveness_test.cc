@@ -65,7 +65,6 @@ TEST(FlowLiveness, AnOpeningIsNoSignOfLife) {
   pair.a.send_small(8);
   pair.b.send_small(8);
   pair.pass(2500ms);
-  EXPECT_GE(pair.b.smalls.size(), 1u);
   EXPECT_EQ(pair.b.flow->stats().heard_at, Time{});
   pair.pass(3s);
   EXPECT_EQ(pair.b.flow->status(), Status::unreachable) << "though the peer has called once a second";

@@ -88,6 +88,7 @@ class End {
       EXPECT_TRUE(flow_->on_alive(now, view, frame.from));
       return;
     }
+    if (view.session == 0) return flow_->answer_opening(view, link::without_mac(frame.from), *bundle_);
     flow_->receive(now, view, frame.from);
     ConstBytes segments;
     while (flow_->receiver().next(segments)) ++received;

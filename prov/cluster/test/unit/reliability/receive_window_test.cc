@@ -134,7 +134,8 @@ TEST_F(ReceiveWindowTest, CopiesMadeByTheNetworkAreNotSpuriousRetransmissions) {
 TEST_F(ReceiveWindowTest, NothingBeyondTheWindow) {
   arrive(63, false);
   arrive(64, false, Arrival::outside);
-  arrive(0x80000000u + 5, false, Arrival::duplicate);  // 2^31 - 5 behind: an old one
+  arrive(0xFFFF0000u, false, Arrival::duplicate);
+  arrive(0xFFFEFFFFu, false, Arrival::outside);  // too far behind to be an old one
   arrive(0, false);
   arrive(64, false);
 }

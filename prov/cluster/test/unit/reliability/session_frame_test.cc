@@ -49,6 +49,7 @@ struct SessionFrameTest : testing::Test {
     view.session = 1000;
     view.flags = wire::frame_flag::kAcknowledges;
     ASSERT_TRUE(handshake.accept(view, view.opening.name));
+    handshake.confirm(view);
   }
 
   Handshake handshake{opening_of(1000), {SocketAddress::v4(kIp, 8)}};

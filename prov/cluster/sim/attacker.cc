@@ -1,0 +1,219 @@
+#include "sim/attacker.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "wire/atomic.h"
+
+namespace cluster::sim {
+namespace {
+
+constexpr std::uint64_t kStreamAttacker = 9;
+constexpr std::uint64_t kLateEpoch = std::uint64_t{1} << 60;
+using wire::SegmentKind;
+
+}  // namespace
+
+bool attack_of(std::string_view name, AttackKind& out) {
+  constexpr std::array<std::string_view, 3> names{"none", "forger", "flooder"};
+  const auto found = std::find(names.begin(), names.end(), name);
+  out = static_cast<AttackKind>(found - names.begin());
+  return found != names.end();
+}
+
+Attacker::Attacker(AttackKind kind, EventQueue& event_queue, SimNetwork& network, HostNumber hosts,
+                   Duration horizon, std::uint64_t seed)
+    : kind_(kind),
+      event_queue_(event_queue),
+      network_(network),
+      hosts_(hosts),
+      random_(SeededRandom::stream(seed, kStreamAttacker)) {
+  left_ = kind == AttackKind::forger ? random_.between(100, 1500) : random_.between(1000, 6000);
+  pause_ = std::max<Duration>(2 * horizon / static_cast<std::int64_t>(left_), 100ns);
+  if (kind == AttackKind::flooder) pause_ = std::min<Duration>(pause_, 4us);
+  network_.connect(hosts_, *this);
+  event_queue_.plan(event_queue_.now() + pause_, *this, 0);
+}
+
+void Attacker::handle_event(std::uint64_t) {
+  if (left_ == 0) return;
+  --left_;
+  kind_ == AttackKind::forger ? forge() : flood();
+  event_queue_.plan(event_queue_.now() + random_.between(Duration{1}, pause_), *this, 0);
+}
+
+void Attacker::overhear(const Packet& packet) {
+  Seen& seen = seen_[{packet.from, packet.to}];
+  wire::FrameView view;
+  if (wire::admit(packet.bytes, view) != wire::Refusal::none || view.kind != wire::FrameKind::flow) return;
+  std::memcpy(&seen.last, packet.bytes.data(), sizeof seen.last);
+  if (!view.has_opening) return;
+  seen.session = view.opening.session;
+  seen.epoch = view.opening.epoch;
+}
+
+/// Of any kind that a session can carry, for an application or for memory.
+wire::Segment Attacker::segment() {
+  constexpr std::array kinds{SegmentKind::eager, SegmentKind::eager,  SegmentKind::eager_first,
+                             SegmentKind::write, SegmentKind::read,   SegmentKind::atomic,
+                             SegmentKind::done,  SegmentKind::credit, SegmentKind::announce,
+                             SegmentKind::pull,  SegmentKind::bulk,   SegmentKind::write_announce};
+  wire::Segment made{.kind = random_.pick(kinds)};
+  if (random_.chance(500'000)) made.flags = wire::segment_flag::kTagged;
+  made.id = made.peer_id = static_cast<std::uint32_t>(random_.below(64));
+  made.tag = random_.below(4);
+  made.total = random_.below(64);
+  made.key = random_.below(8);
+  if (made.kind == SegmentKind::atomic)
+    made.detail = wire::AtomicCode{wire::AtomicOp::sum, wire::AtomicType::uint8, false}.packed();
+  return made;
+}
+
+/// A frame that asks for a session, under any host's name.
+Attacker::Frame Attacker::call(HostNumber name, std::uint32_t session) {
+  Frame frame = Frame::call(address_of(name), session, kLateEpoch + random_.below(1000));
+  if (random_.chance(200'000)) frame.opening->epoch = random_.next() % wire::kEpochEnd;
+  frame.header.sequence = static_cast<std::uint32_t>(random_.below(8));
+  frame.carry(segment(), random_.below(64));
+  if (random_.chance(300'000)) frame.rails.push_back(address_of(any_host()));
+  return frame;
+}
+
+/// For a session whose number it knows, or whose sequence.
+Attacker::Frame Attacker::data(const Seen& genuine) {
+  const bool knows_session = random_.chance(500'000);
+  Frame frame;
+  frame.header.session = knows_session ? std::uint32_t{genuine.last.session} : number();
+  const std::uint32_t sequence = genuine.last.sequence;
+  frame.header.sequence = knows_session ? far_from(sequence) : sequence + 1;
+  frame.header.transmission = genuine.last.transmission + 1;
+  frame.header.ack = knows_session ? far_from(genuine.last.ack) : std::uint32_t{genuine.last.ack};
+  frame.header.largest_acked = genuine.last.largest_acked;
+  if (random_.chance(300'000)) {
+    frame.header.kind = static_cast<std::uint8_t>(wire::FrameKind::fin);
+  } else {
+    frame.carry(segment(), random_.below(64));
+  }
+  if (random_.chance(300'000)) frame.header.flags = frame.header.flags | wire::frame_flag::kAcknowledges;
+  return frame;
+}
+
+/// Quotes a frame of which it knows a half.
+Attacker::Frame Attacker::reset(const Seen& refused) {
+  wire::FrameView quoted;
+  const bool knows_session = random_.chance(500'000);
+  const std::uint32_t session = refused.last.session != 0 ? std::uint32_t{refused.last.session} : refused.session;
+  quoted.session = knows_session ? session : number();
+  quoted.sequence = {knows_session ? far_from(refused.last.sequence) : std::uint32_t{refused.last.sequence}};
+  quoted.transmission = {refused.last.transmission};
+  const auto reason = random_.chance(500'000) ? wire::ResetReason::unknown_session : wire::ResetReason::stale_epoch;
+  const wire::ControlFrame frame = wire::ControlFrame::reset(quoted, reason, refused.epoch + 1);
+  Frame made;
+  std::memcpy(&made.header, frame.bytes().data(), sizeof made.header);
+  made.tail.assign(frame.bytes().begin() + sizeof made.header, frame.bytes().end());
+  return made;
+}
+
+/// Answers to challenges, and challenges, in a session whose number it knows.
+Attacker::Frame Attacker::control(const Seen& genuine) {
+  constexpr std::array kinds{wire::FrameKind::alive, wire::FrameKind::path_response, wire::FrameKind::keep_alive,
+                             wire::FrameKind::path_challenge};
+  Frame frame;
+  frame.header.kind = static_cast<std::uint8_t>(random_.pick(kinds));
+  frame.header.session = frame.header.sequence = std::uint32_t{genuine.last.session};
+  wire::set_challenge(frame.header, random_.next());
+  return frame;
+}
+
+void Attacker::forge() {
+  const HostNumber to = any_host();
+  const HostNumber name = (to + 1 + static_cast<HostNumber>(random_.below(hosts_ - 1))) % hosts_;
+  const Seen& genuine = seen_[{name, to}];
+  const Seen& reverse = seen_[{to, name}];
+  switch (random_.below(8)) {
+    case 0: return send(call(name, number() | 1), random_.chance(700'000) ? name : hosts_, 0, to);
+    case 1: {  // one of the two addresses is its own
+      const bool own_name = random_.chance(500'000);
+      Frame frame = call(own_name ? hosts_ : name, number() | 1);
+      frame.rails.push_back(address_of(own_name ? name : hosts_));
+      return send(frame, hosts_, 0, to);
+    }
+    case 2:
+    case 3: return send(data(genuine), name, 0, to);
+    case 4: return send(reset(reverse), name, 0, to);
+    case 5: return send(control(genuine), name, 0, to);
+    case 6: {  // all of it is right but where it comes from
+      Frame frame = data(genuine);
+      frame.header.session = genuine.last.session;
+      frame.header.sequence = genuine.last.sequence + 1;
+      return send(frame, hosts_, 0, to);
+    }
+    default: {  // an answer to a host that opens a session
+      Frame frame = call(name, number() | 1);
+      frame.header.session = number();
+      frame.header.ack = std::uint32_t{reverse.last.sequence};
+      std::vector<std::byte> bytes = frame.bytes();
+      if (random_.chance(200'000)) bytes.resize(random_.below(bytes.size()));
+      return send_bytes(std::move(bytes), name, 0, to);
+    }
+  }
+}
+
+void Attacker::flood() {
+  const auto port = static_cast<std::uint16_t>(random_.between(1024, 60'000));
+  const HostNumber to = any_host();
+  const std::uint32_t session = number() | 1;
+  Frame frame = Frame::call(address_of(hosts_).with_port(port), session, kLateEpoch);
+  frame.header.sequence = number();
+  frame.carry(segment(), random_.below(1000));
+  calls_[session] = {port, to, frame.bytes().size(), 0, random_.chance(100'000)};
+  send(frame, hosts_, port, to);
+}
+
+bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
+  wire::FrameView view;
+  const bool sound = wire::admit(packet->bytes, view) == wire::Refusal::none;
+  if (sound && view.kind == wire::FrameKind::flow) {
+    const auto found = calls_.find(view.session);
+    if (found == calls_.end()) {
+      violation_ = "a host speaks to a session that the attacker never named at its own address";
+    } else {
+      Call& call = found->second;
+      const std::size_t before = std::exchange(call.answered, call.answered + packet->bytes.size());
+      if (!call.taken_up && call.answered > 3 * call.bytes)
+        violation_ = "a host answers " + std::to_string(call.bytes) + " bytes with " + std::to_string(call.answered);
+      if (call.taken_up && before == 0 && view.has_opening) take_up(call, view);
+    }
+  }
+  network_.recycle(std::move(packet));
+  return true;
+}
+
+/// A write to memory, and frames behind a gap that never closes.
+void Attacker::take_up(const Call& call, const wire::FrameView& challenge) {
+  Frame frame = Frame::call(address_of(hosts_).with_port(call.port), challenge.session, kLateEpoch);
+  frame.header.session = challenge.opening.session;
+  frame.header.ack = challenge.sequence.value;
+  frame.header.sequence = 0;
+  frame.header.transmission = 1;
+  frame.carry({.kind = SegmentKind::write, .total = 8, .key = random_.below(64)}, 8);
+  send(frame, hosts_, call.port, call.to);
+  for (std::uint32_t i = 2; i < 8; ++i) {
+    frame.header.sequence = i;
+    frame.header.transmission = i;
+    frame.carry(segment(), random_.below(1000));
+    send(frame, hosts_, call.port, call.to);
+  }
+}
+
+void Attacker::send(const Frame& frame, HostNumber name, std::uint16_t port, HostNumber to) {
+  send_bytes(frame.bytes(), name, port, to);
+}
+
+void Attacker::send_bytes(std::vector<std::byte> bytes, HostNumber name, std::uint16_t port, HostNumber to) {
+  ++frames_;
+  network_.inject({name, port}, to, static_cast<RailNumber>(random_.below(network_.rails())), std::move(bytes));
+}
+
+}  // namespace cluster::sim

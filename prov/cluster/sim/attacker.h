@@ -1,0 +1,100 @@
+// A host that is no part of the cluster, and what it may not achieve: nothing it sends is delivered, ends a
+// session or fails an operation, and what it makes the others keep and send is bounded.
+//
+//   forger    off the path: it knows addresses, ports and the protocol, and sends under every name. It sees no
+//             frame of others; but so that its guesses are worth something one half of what it would have to guess
+//             is given to it: the session without the sequence, or the other way round
+//   flooder  floods from its own address, under thousands of ports. Of the sessions that it is offered it
+//             takes some up, leaves gaps that never close, and reaches for memory
+//
+// What it sends is marked, so that the bystanders that judge the hosts do not take it for theirs
+// (Packet::forged).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/event_queue.h"
+#include "sim/host_pair.h"
+#include "sim/seeded_random.h"
+#include "sim/sim_network.h"
+#include "test/support/forged_frame.h"
+
+namespace cluster::sim {
+
+enum class AttackKind : std::uint8_t { none, forger, flooder };
+
+/// False if there is no such name.
+bool attack_of(std::string_view name, AttackKind& out);
+
+class Attacker final : public EventHandler, public NetworkNode {
+ public:
+  /// It is the host behind the last of the cluster. It begins at once, and sends for about as long as the
+  /// workload lasts.
+  Attacker(AttackKind kind, EventQueue& event_queue, SimNetwork& network, HostNumber hosts, Duration horizon,
+           std::uint64_t seed);
+
+  void handle_event(std::uint64_t note) override;
+  bool deliver(std::unique_ptr<Packet>& packet) override;
+  void deliver_path_error(const link::PathError&) override {}
+  void overhear(const Packet& packet) override;
+  /// No more of it.
+  void stop() { left_ = 0; }
+
+  std::uint64_t frames() const { return frames_; }
+  /// Empty, or what the hosts have sent to it that they may not.
+  const std::string& violation() const { return violation_; }
+
+ private:
+  using Frame = test::ForgedFrame;
+
+  /// What a host has last sent to another.
+  struct Seen {
+    wire::FrameHeader last{};
+    std::uint32_t session = 0;  ///< of its opening
+    std::uint64_t epoch = 0;
+  };
+  /// A session that it wants: by its number.
+  struct Call {
+    std::uint16_t port = 0;
+    HostNumber to = 0;
+    std::size_t bytes = 0;
+    std::size_t answered = 0;
+    bool taken_up = false;
+  };
+
+  void forge();
+  void flood();
+  Frame call(HostNumber name, std::uint32_t session);
+  Frame data(const Seen& genuine);
+  Frame reset(const Seen& refused);
+  Frame control(const Seen& genuine);
+  wire::Segment segment();
+  void take_up(const Call& call, const wire::FrameView& challenge);
+  void send(const Frame& frame, HostNumber name, std::uint16_t port, HostNumber to);
+  void send_bytes(std::vector<std::byte> bytes, HostNumber name, std::uint16_t port, HostNumber to);
+  HostNumber any_host() { return static_cast<HostNumber>(random_.below(hosts_)); }
+  std::uint32_t number() { return static_cast<std::uint32_t>(random_.next()); }
+  /// Not near that one.
+  std::uint32_t far_from(std::uint32_t known) {
+    return known + static_cast<std::uint32_t>(random_.between(1 << 17, (std::uint64_t{1} << 32) - (1 << 17)));
+  }
+
+  AttackKind kind_;
+  EventQueue& event_queue_;
+  SimNetwork& network_;
+  HostNumber hosts_;
+  SeededRandom random_;
+  Duration pause_{};  ///< longest, between two frames
+  std::uint64_t left_ = 0;
+  std::uint64_t frames_ = 0;
+  std::unordered_map<Pair, Seen, PairHash> seen_;
+  std::unordered_map<std::uint32_t, Call> calls_;
+  std::string violation_;
+};
+
+}  // namespace cluster::sim

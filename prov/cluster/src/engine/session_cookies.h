@@ -1,0 +1,57 @@
+// Numbers of sessions that nothing is kept of. While many sources ask for sessions, what a half-open one would cost is
+// not spent: the number that is named to a caller is a keyed hash of its opening and of the time (RFC 4987 3.6, RFC 9000
+// 8.1.2). A frame that names it carries that opening again and so proves what a kept number would have proved.
+//
+// A number is good for as long as the interval in which it was named, and the next one.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "base/environment.h"
+#include "base/siphash.h"
+#include "base/units.h"
+#include "wire/admit.h"
+
+namespace cluster::engine {
+
+class SessionCookies {
+ public:
+  explicit SessionCookies(Random& random) : hash_(random.next(), random.next()) {}
+
+  /// Never 0.
+  std::uint32_t session_for(Time now, const wire::Opening& caller) {
+    named_until_ = now + 2 * kInterval;
+    return number(interval(now), caller);
+  }
+  /// True if the frame names the number that was named to its sender.
+  bool named(Time now, const wire::FrameView& view) const {
+    if (now >= named_until_ || !view.has_opening) return false;
+    const std::uint64_t at = interval(now);
+    return view.session == number(at, view.opening) || view.session == number(at - 1, view.opening);
+  }
+
+ private:
+  static constexpr Duration kInterval = 2s;
+
+  static std::uint64_t interval(Time now) {
+    return static_cast<std::uint64_t>(now.time_since_epoch() / kInterval);
+  }
+  std::uint32_t number(std::uint64_t at, const wire::Opening& caller) const {
+    std::array<std::uint64_t, 6> words{};
+    const ConstBytes ip = caller.name.ip();
+    std::memcpy(words.data(), ip.data(), ip.size());
+    words[2] = std::uint64_t{caller.name.port()} << 32 | caller.name.scope();
+    words[3] = caller.session;
+    words[4] = caller.epoch;
+    words[5] = at;
+    return std::max<std::uint32_t>(static_cast<std::uint32_t>(hash_(words)), 1);
+  }
+
+  SipHash hash_;
+  Time named_until_{};  ///< no number that was named is good later
+};
+
+}  // namespace cluster::engine

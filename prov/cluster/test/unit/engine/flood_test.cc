@@ -1,0 +1,110 @@
+// Floods of unknown sources: what they may make an endpoint keep, and that others find their way in all the same.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/forged_frame.h"
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FakeNetwork;
+using test::ForgedFrame;
+using test::kA;
+using test::kB;
+using test::kUnknownSource;
+using test::Node;
+
+constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
+/// Half-open sessions that are kept.
+constexpr std::size_t kHalfOpenMax = 256;
+
+EngineSettings roomy() {
+  EngineSettings settings = test::node_settings();
+  settings.flows_max = 1024;
+  return settings;
+}
+
+class FloodTest : public test::EngineTest {
+ protected:
+  void flood(std::uint16_t calls) {
+    for (std::uint16_t i = 0; i < calls; ++i) {
+      const SocketAddress name = kUnknownSource.with_port(static_cast<std::uint16_t>(2000 + i));
+      inject(name, kA, ForgedFrame::call(name, 0xF0000000u + i, kLate).bytes());
+    }
+  }
+};
+
+TEST_F(FloodTest, HalfOpenSessionsAreKeptUpToALimit) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  flood(600);
+  pass(a);
+  EXPECT_EQ(a.counters().frames_sent, 600u) << "all are answered";
+  EXPECT_EQ(a.engine.stats()->peers.size(), kHalfOpenMax);
+}
+
+TEST_F(FloodTest, ASourceThatAnswersGetsASessionThatWasNotKept) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  Node b(network, kB, kA, 1000);
+  Node unknown(network, kUnknownSource, kA, 1000);
+  flood(600);
+  pass(a);
+  unknown.send();
+  unknown.send();
+  b.send();
+  pass(a, b, unknown);
+  EXPECT_EQ(a.counters().unexpected, 3u);
+  EXPECT_EQ(a.counters().sessions_opened, 2u);
+  EXPECT_EQ(unknown.counters().timeouts + b.counters().timeouts, 0u) << "it took no longer than without the flood";
+  EXPECT_TRUE(unknown.engine.quiescent());
+}
+
+TEST_F(FloodTest, ASessionNamedToOneIsNoUseToAnother) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  flood(300);
+  std::vector<std::byte> answer;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kUnknownSource) answer = packet.bytes;
+    return false;
+  };
+  ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
+  inject(kUnknownSource, kA, call.bytes());
+  pass(a);
+  network.drop = nullptr;
+  wire::FrameView view;
+  ASSERT_EQ(wire::admit(answer, view), wire::Refusal::none);
+  call.header.session = view.opening.session;
+  ForgedFrame other = call;
+  other.opening->name = kUnknownSource.with_port(9);
+  inject(kUnknownSource.with_port(9), kA, other.bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, 0u);
+  inject(kUnknownSource, kA, call.bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, 1u);
+}
+
+TEST_F(FloodTest, ANumberThatWasNamedLongAgoIsNoSession) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  flood(300);
+  std::vector<std::byte> answer;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kUnknownSource) answer = packet.bytes;
+    return false;
+  };
+  ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
+  inject(kUnknownSource, kA, call.bytes());
+  pass(a);
+  network.drop = nullptr;
+  wire::FrameView view;
+  ASSERT_EQ(wire::admit(answer, view), wire::Refusal::none);
+  call.header.session = view.opening.session;
+  clock.advance(5s);
+  inject(kUnknownSource, kA, call.bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened, 0u);
+}
+
+}  // namespace
+}  // namespace cluster::engine
