@@ -1,0 +1,157 @@
+// A target of remote memory access and its initiator, for as long as a hostile host attacks both.
+//
+//   rma_pair SECONDS IP PORT                    target: prints PASS when the initiator has ended
+//   rma_pair SECONDS IP PORT TARGET-IP PORT     initiator: puts, gets and compares until the time is over
+//
+// The target's memory is one region under key 1, the first key that an attacker would try. Its first half is the
+// initiator's, the second half is never accessed: it must be at the end what it was at the beginning.
+#include <arpa/inet.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kHalf = 64 * 1024;
+constexpr std::uint64_t kKey = 1;
+constexpr unsigned char kUntouched = 0xA5;
+
+[[noreturn]] void fail(const char* what, long code = 0) {
+  std::printf("FAIL %s: %s\n", what, code == 0 ? "" : fi_strerror(static_cast<int>(code < 0 ? -code : code)));
+  std::exit(1);
+}
+
+void must(const char* what, long code) {
+  if (code != 0) fail(what, code);
+}
+
+struct Endpoint {
+  Endpoint(const char* ip, const char* port) {
+    fi_info* const hints = fi_allocinfo();
+    hints->caps = FI_MSG | FI_RMA;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_AUTO;
+    hints->fabric_attr->prov_name = strdup("cluster");
+    fi_info* info = nullptr;
+    must("fi_getinfo", fi_getinfo(FI_VERSION(1, 17), ip, port, FI_SOURCE, hints, &info));
+    fid_fabric* fabric = nullptr;
+    must("fi_fabric", fi_fabric(info->fabric_attr, &fabric, nullptr));
+    must("fi_domain", fi_domain(fabric, info, &domain, nullptr));
+    must("fi_endpoint", fi_endpoint(domain, info, &ep, nullptr));
+    fi_cq_attr queue{};
+    queue.format = FI_CQ_FORMAT_CONTEXT;
+    queue.wait_obj = FI_WAIT_UNSPEC;
+    must("fi_cq_open", fi_cq_open(domain, &queue, &cq, nullptr));
+    fi_av_attr table{};
+    must("fi_av_open", fi_av_open(domain, &table, &av, nullptr));
+    must("fi_ep_bind", fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+    must("fi_ep_bind", fi_ep_bind(ep, &av->fid, 0));
+    must("fi_enable", fi_enable(ep));
+    fi_freeinfo(info);
+    fi_freeinfo(hints);
+  }
+  fi_addr_t insert(const sockaddr_in& peer) {
+    fi_addr_t handle = FI_ADDR_UNSPEC;
+    if (fi_av_insert(av, &peer, 1, &handle, 0, nullptr) != 1) fail("fi_av_insert");
+    return handle;
+  }
+  void complete(const char* what) {
+    fi_cq_entry entry;
+    for (;;) {
+      const ssize_t got = fi_cq_sread(cq, &entry, 1, nullptr, 1000);
+      if (got == 1) return;
+      if (got == -FI_EAVAIL) {
+        fi_cq_err_entry error{};
+        fi_cq_readerr(cq, &error, 0);
+        fail(what, error.err);
+      }
+      if (got != -FI_EAGAIN) fail(what, got);
+    }
+  }
+  template <typename Call>
+  void run(const char* what, Call&& call) {
+    for (long status = call(); status != 0; status = call()) {
+      if (status != -FI_EAGAIN) fail(what, status);
+      fi_cq_read(cq, nullptr, 0);
+    }
+    complete(what);
+  }
+
+  fid_domain* domain = nullptr;
+  fid_ep* ep = nullptr;
+  fid_cq* cq = nullptr;
+  fid_av* av = nullptr;
+};
+
+sockaddr_in address(const char* ip, const char* port) {
+  sockaddr_in made{};
+  made.sin_family = AF_INET;
+  made.sin_port = htons(static_cast<std::uint16_t>(std::atoi(port)));
+  if (inet_pton(AF_INET, ip, &made.sin_addr) != 1) fail("address");
+  return made;
+}
+
+void serve(Endpoint& own) {
+  std::vector<unsigned char> memory(2 * kHalf, kUntouched);
+  fid_mr* region = nullptr;
+  must("fi_mr_reg", fi_mr_reg(own.domain, memory.data(), memory.size(), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, kKey, 0,
+                              &region, nullptr));
+  std::printf("ready\n");
+  std::fflush(stdout);
+  sockaddr_in initiator{};
+  own.run("the initiator's name", [&] { return fi_recv(own.ep, &initiator, sizeof initiator, nullptr, FI_ADDR_UNSPEC, nullptr); });
+  const fi_addr_t peer = own.insert(initiator);
+  char word = 0;
+  own.run("fi_send", [&] { return fi_send(own.ep, &word, 1, nullptr, peer, nullptr); });
+  own.run("the end", [&] { return fi_recv(own.ep, &word, 1, nullptr, peer, nullptr); });
+  for (std::size_t i = kHalf; i < memory.size(); ++i) {
+    if (memory[i] != kUntouched) fail("memory was written outside of the initiator's half");
+  }
+  std::printf("PASS target\n");
+  must("fi_close", fi_close(&region->fid));
+}
+
+void access(Endpoint& own, const sockaddr_in& name, fi_addr_t target, int seconds) {
+  char word = 0;
+  own.run("fi_send", [&] { return fi_send(own.ep, &name, sizeof name, nullptr, target, nullptr); });
+  own.run("the answer", [&] { return fi_recv(own.ep, &word, 1, nullptr, target, nullptr); });
+  std::vector<unsigned char> out(kHalf);
+  std::vector<unsigned char> in(kHalf);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  unsigned rounds = 0;
+  for (; std::chrono::steady_clock::now() < end; ++rounds) {
+    const std::size_t size = rounds % 3 == 0 ? 8 : rounds % 3 == 1 ? 4096 : kHalf;
+    for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<unsigned char>(rounds * 7 + i);
+    own.run("fi_write", [&] { return fi_write(own.ep, out.data(), size, nullptr, target, 0, kKey, nullptr); });
+    own.run("fi_read", [&] { return fi_read(own.ep, in.data(), size, nullptr, target, 0, kKey, nullptr); });
+    if (std::memcmp(in.data(), out.data(), size) != 0) fail("what was read is not what was written");
+  }
+  own.run("fi_send", [&] { return fi_send(own.ep, &word, 1, nullptr, target, nullptr); });
+  std::printf("PASS initiator, %u rounds\n", rounds);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4 && argc != 6) {
+    std::fprintf(stderr, "usage: rma_pair SECONDS IP PORT [TARGET-IP PORT]\n");
+    return 2;
+  }
+  Endpoint own(argv[2], argv[3]);
+  if (argc == 4) {
+    serve(own);
+  } else {
+    access(own, address(argv[2], argv[3]), own.insert(address(argv[4], argv[5])), std::atoi(argv[1]));
+  }
+  must("fi_close", fi_close(&own.ep->fid));
+  return 0;
+}
