@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <rdma/fi_eq.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "api/cq_entry.h"
@@ -49,6 +50,11 @@ class Cq : public fid_cq, public RefCounted {
 
   Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* context);
   bool prepare_sleep(engine::Sleeper& sleeper, std::size_t threshold);
+  template <typename Entry>
+  ssize_t poll_and_read(Entry* entries, std::size_t count, fi_addr_t* sources);
+  /// Takes what is in the queue.
+  template <typename Entry>
+  ssize_t drain(Entry* entry, std::size_t count, fi_addr_t* sources);
 
   /// Counts a read. True if it makes progress although the queue is not empty.
   bool count_read() {
@@ -78,13 +84,37 @@ class Cq : public fid_cq, public RefCounted {
 
 template <typename Entry>
 ssize_t Cq::read(void* buffer, std::size_t count, fi_addr_t* sources) {
-  if (queue_.empty() || count == 0 || count_read()) progress_.poll();
-  if (queue_.empty()) {
+  auto* const entries = static_cast<Entry*>(buffer);
+  if (queue_.empty() || count == 0 || count_read()) return poll_and_read(entries, count, sources);
+  return drain(entries, count, sources);
+}
+
+template <typename Entry>
+[[gnu::noinline]] ssize_t Cq::poll_and_read(Entry* entries, std::size_t count, fi_addr_t* sources) {
+  DirectEntries<Entry> direct(queue_, entries, count, sources);
+  try {
+    progress_.poll(direct);
+  } catch (...) {  // what has been written into the entries must reach the caller: the next read fails again
+    if (direct.next() == entries) throw;
+  }
+  const auto taken = static_cast<std::size_t>(direct.next() - entries);
+  if (taken == 0) {
+    if (!queue_.empty()) return drain(entries, count, sources);
     backoff_.record_idle();
     return -FI_EAGAIN;
   }
+  if (taken == count || queue_.empty()) {
+    backoff_.record_event();
+    return static_cast<ssize_t>(taken);
+  }
+  // Behind them comes what the turn has put into the queue; a failure stays there.
+  const ssize_t more = drain(direct.next(), count - taken, direct.sources());
+  return static_cast<ssize_t>(taken) + std::max<ssize_t>(more, 0);
+}
+
+template <typename Entry>
+[[gnu::noinline]] ssize_t Cq::drain(Entry* entry, std::size_t count, fi_addr_t* sources) {
   backoff_.record_event();
-  auto* entry = static_cast<Entry*>(buffer);
   bool failed = false;
   const std::size_t taken = queue_.drain(
       count,

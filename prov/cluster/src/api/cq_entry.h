@@ -25,9 +25,13 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
+inline std::uint64_t flags_of(const protocol::ShortArrival& arrival) {
+  return FI_RECV | (arrival.tagged ? FI_TAGGED : FI_MSG);
+}
+
 /// Fills the fields that the entry format has. The formats with a data field report FI_REMOTE_CQ_DATA.
-template <typename Entry>
-void write_entry(Entry& entry, const protocol::Completion& completion) {
+template <typename Entry, typename Outcome>
+void write_entry(Entry& entry, const Outcome& completion) {
   entry.op_context = completion.context;
   if constexpr (requires { entry.flags; }) {
     constexpr bool kHasData = requires { entry.data; };
@@ -40,5 +44,26 @@ void write_entry(Entry& entry, const protocol::Completion& completion) {
   }
   if constexpr (requires { entry.tag; }) entry.tag = completion.tag;
 }
+
+/// Entries that the fast lane fills while their caller polls.
+template <typename Entry>
+class DirectEntries final : public protocol::DirectRead {
+ public:
+  DirectEntries(const protocol::CompletionQueue& queue, Entry* entries, std::size_t count, fi_addr_t* sources)
+      : DirectRead(queue, count, write), next_(entries), sources_(sources) {}
+
+  Entry* next() const { return next_; }
+  fi_addr_t* sources() const { return sources_; }
+
+ private:
+  static void write(DirectRead& read, const protocol::ShortArrival& arrival) {
+    auto& self = static_cast<DirectEntries&>(read);
+    write_entry(*self.next_++, arrival);
+    if (self.sources_ != nullptr) *self.sources_++ = arrival.source;
+  }
+
+  Entry* next_;
+  fi_addr_t* sources_;
+};
 
 }  // namespace cluster::api

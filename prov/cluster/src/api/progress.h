@@ -9,6 +9,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "api/platform.h"
@@ -27,9 +28,13 @@ class Progress {
   void remove(engine::Engine& engine);
 
   void poll() {
+    protocol::DirectRead none;
+    poll(none);
+  }
+  [[gnu::always_inline]] void poll(protocol::DirectRead& read) {
     const std::unique_lock guard(lock_, std::try_to_lock);
     if (!guard.owns_lock()) return;
-    for (const Member& member : members_) member.engine->try_poll();
+    for (const Member& member : members_) member.engine->try_poll(std::move(read));
   }
 
   /// Opened on first use; null if no descriptors are left.

@@ -32,6 +32,7 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   const std::lock_guard lock(lock_);
   peers_.attach(addresses);
   messenger_.attach(bindings);
+  local_.lane().attach();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) FastLane::close(*peer);
 }
 
@@ -174,9 +175,10 @@ void Engine::poll() {
   loop_.run_once(PollScope::all);
 }
 
-void Engine::try_poll() {
+/// All of a calm turn in one function: that is what it is for.
+[[gnu::flatten]] void Engine::try_poll(protocol::DirectRead&& read) {
   const std::unique_lock lock(lock_, std::try_to_lock);
-  if (lock.owns_lock() && !loop_.run_calm()) loop_.run_once(PollScope::due);
+  if (lock.owns_lock() && !loop_.run_calm(read)) loop_.run_once(PollScope::due);
 }
 
 int Engine::descriptor() {

@@ -107,7 +107,8 @@ class Engine {
   void poll();
   /// A turn for callers that come again soon: none if another thread is inside, and what costs a system call
   /// only when it is due (PollScope::due).
-  void try_poll();
+  /// Arrivals of the fast lane go into `read` where it accepts them.
+  void try_poll(protocol::DirectRead&& read = protocol::DirectRead());
   /// Becomes readable when poll() has something to do, if arm() has returned true; -1 if there is none.
   int descriptor();
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is

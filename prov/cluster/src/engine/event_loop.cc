@@ -11,11 +11,9 @@
 namespace cluster::engine {
 namespace {
 
-/// A tick is a nanosecond or a fraction of it (Clock::ticks): these are 2 to 8 us, 0.3 to 1 ms, 4 to 17 ms.
-constexpr std::uint64_t kTicksPerPoll = 1 << 13;
+/// A tick is a nanosecond or a fraction of it (Clock::ticks): these are 0.3 to 1 ms, 4 to 17 ms.
 constexpr std::uint64_t kTicksPerLocalCheck = 1 << 20;
 constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
-constexpr std::uint32_t kTurnsPerPoll = 1 << 8;
 constexpr std::uint32_t kTurnsPerLocalCheck = 1 << 12;
 constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
 /// An endpoint with peers on this node that has found the network silent so many times polls it seldom (a
@@ -28,12 +26,6 @@ constexpr std::size_t kArrivalsFew = 4;
 
 /// A process that has connected sends its hello at once; it may be stopped in between.
 constexpr Duration kHelloDelay = 1ms;
-
-/// What is due by the clock, and not because of a message: the budget of messages leaves it out by this name.
-[[gnu::noinline]] bool run_by_clock(EventLoop& loop) {
-  loop.run_once(PollScope::due);
-  return true;
-}
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
@@ -58,17 +50,8 @@ inline bool EventLoop::network_due(std::uint64_t ticks, std::uint32_t turn) cons
   return !network_silent();
 }
 
-bool EventLoop::run_calm() {
-  const std::uint32_t turn = turns() + 1;
-  if (!calm_ || turn % kTurnsPerPoll == 0) return false;
-  const LocalPeers::Arrivals arrivals = local_.receive_short();
-  if (arrivals == LocalPeers::Arrivals::other) return false;
-  if (!messenger_.rma().posted().idle()) messenger_.rma().posted().settle(std::nullopt);
-  if (arrivals == LocalPeers::Arrivals::none &&
-      parts_.environment.clock.ticks() - network_polled_at_ > kTicksPerPoll) {
-    return run_by_clock(*this);
-  }
-  turns_.store(turn, std::memory_order_relaxed);
+bool EventLoop::run_by_clock() {
+  run_once(PollScope::due);
   return true;
 }
 

@@ -48,6 +48,8 @@ class FastLane {
       : protocol_(messenger.short_message_parts()), enabled_(enabled) {}
 
   bool enabled() const { return enabled_; }
+  /// The endpoint's bindings have changed: where arrivals are reported is decided for all of them.
+  void attach();
   static void close(Peer& peer) { peer.local.lane = nullptr; }
   /// Opens the peer's lane if nothing stands in the way; it must be closed.
   void review(Peer& peer) const;
@@ -82,15 +84,16 @@ class FastLane {
     return true;
   }
 
-  /// Delivers the next message of the peer's ring; false: it is not for the lane, and nothing has been done.
-  bool receive(Peer& peer) {
+  /// Delivers the next message of the peer's ring, which there is; false: it is not for the lane, and nothing
+  /// has been done.
+  bool receive(Peer& peer, protocol::DirectRead& read) {
     shm::ShortMessage message;
     protocol::Channel& channel = peer.channel;
     if (!peer.local.ring->peek_short(message) || channel.assembly.active()) return false;
     const wire::EagerHeader& header = message.header;
     protocol::MatchQueue& queue = protocol_.matcher.queue(header.tagged);
     protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
-    if (receive == nullptr || !takes(*receive, header.length) || !reports() ||
+    if (receive == nullptr || rx_queue_ == nullptr || !takes(*receive, header.length) ||
         !protocol_.credit.pass(channel, header.length)) {
       return false;
     }
@@ -98,20 +101,21 @@ class FastLane {
     copy_short(buffer, message.payload, header.length);
     queue.withdraw_oldest();
     const protocol::Context& context = protocol_.context;
-    const std::uint64_t source =
-        context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail;
-    context.bindings.rx_queue->push_success([&](protocol::Completion& entry) {
-      entry.context = receive->context;
-      entry.kind = protocol::Completion::Kind::receive;
-      entry.tagged = header.tagged;
-      entry.has_data = header.has_data;
-      entry.releases_buffer = false;
-      entry.tag = header.tag;
-      entry.data = header.data;
-      entry.buffer = buffer;
-      entry.length = header.length;
-      entry.source = source;
-    });
+    const protocol::ShortArrival arrival = {
+        .context = receive->context,
+        .tagged = header.tagged,
+        .has_data = header.has_data,
+        .tag = header.tag,
+        .data = header.data,
+        .buffer = buffer,
+        .length = header.length,
+        .source = context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail,
+    };
+    if (read.accepts(rx_queue_)) [[likely]] {
+      read.take(arrival);
+    } else {
+      queue_arrival(arrival);
+    }
     ++context.counters.fast_received;
     context.counters.bytes_received += header.length;
     protocol_.receives.release(*receive);
@@ -125,15 +129,12 @@ class FastLane {
     return receive.kind == protocol::IncomingRequest::Kind::receive && receive.report &&
            receive.buffers().size() == 1 && length <= receive.capacity;
   }
-  /// The endpoint reports what arrives in its queue, and nowhere else.
-  bool reports() const {
-    const protocol::EndpointBindings& bindings = protocol_.context.bindings;
-    return bindings.rx_queue != nullptr && bindings.receive_counter == nullptr &&
-           !bindings.report_unknown_source;
-  }
+  [[gnu::noinline]] void queue_arrival(const protocol::ShortArrival& arrival) const;
 
   protocol::Messenger::ShortMessageParts protocol_;
   bool enabled_;
+  /// Where arrivals are reported; null unless the endpoint reports them there and nowhere else.
+  protocol::CompletionQueue* rx_queue_ = nullptr;
 };
 
 }  // namespace cluster::engine

@@ -8,7 +8,6 @@
 namespace cluster::engine {
 namespace {
 
-constexpr std::size_t kRingBurst = 64;
 constexpr std::size_t kQuietPerTurn = 4;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
 /// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
@@ -70,30 +69,6 @@ bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {
   if (!reads_all()) [[unlikely]]
     received |= receive_quiet(scope, turn);
   return received;
-}
-
-/// All of the lane in one function: that is what it is for.
-[[gnu::flatten]] LocalPeers::Arrivals LocalPeers::receive_short() {
-  Arrivals arrivals = Arrivals::none;
-  for (Peer* peer : rings_) {
-    if (peer->inbox->unchanged()) continue;
-    if (peer->local.ring == nullptr) return Arrivals::other;
-    std::size_t count = 0;
-    bool more = true;
-    if (peer->local.ring->has_segment() && peer->local.ring->begin_batch()) {
-      const shm::BatchEnd end(*peer->local.ring);
-      while (more && count < kRingBurst && (lane_.receive(*peer) || deliver_write(*peer))) {
-        more = peer->inbox->has_next();
-        ++count;
-      }
-    }
-    if (count != 0) {
-      peer->local.active = true;
-      arrivals = Arrivals::short_ones;
-    }
-    if (more && count < kRingBurst && !peer->local.ring->found_empty()) return Arrivals::other;
-  }
-  return arrivals;
 }
 
 /// False: the next segment is something else.

@@ -55,7 +55,7 @@ class LocalPeers {
   enum class Arrivals : std::uint8_t { none, short_ones, other };
   /// Delivers what may take the fast lane, and writes that need no answer. `other`: something else has come,
   /// perhaps behind that. Only while reads_all().
-  Arrivals receive_short();
+  Arrivals receive_short(protocol::DirectRead& read);
   /// There are few rings, and each turn reads all of them.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
   /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
@@ -79,13 +79,14 @@ class LocalPeers {
  private:
   /// Beyond so many rings the quiet ones take turns, kQuietPerTurn in each.
   static constexpr std::size_t kAlwaysRead = 16;
+  static constexpr std::size_t kRingBurst = 64;
 
   bool receive_self();
   bool receive_rings(PollScope scope, std::uint32_t turn);
   bool receive_quiet(PollScope scope, std::uint32_t turn);
   bool receive_ring(Peer& peer);
   bool deliver(Peer& peer, std::size_t limit);
-  bool deliver_write(Peer& peer);
+  [[gnu::noinline]] bool deliver_write(Peer& peer);
   bool may_deliver(Peer& peer, const wire::Segment& segment);
   void review();
 
@@ -101,5 +102,33 @@ class LocalPeers {
   std::size_t next_quiet_ = 0;  ///< which of the others was read last
   bool held_ = false;
 };
+
+inline LocalPeers::Arrivals LocalPeers::receive_short(protocol::DirectRead& read) {
+  Arrivals arrivals = Arrivals::none;
+  for (Peer* peer : rings_) {
+    shm::RingInbox* const ring = peer->local.ring;
+    if (ring == nullptr) [[unlikely]] {
+      if (peer->inbox->unchanged()) continue;
+      return Arrivals::other;
+    }
+    if (!ring->has_next()) {
+      if (ring->unchanged() || ring->found_empty()) continue;
+      return Arrivals::other;
+    }
+    if (!ring->begin_batch()) [[unlikely]]
+      return Arrivals::other;
+    const shm::BatchEnd end(*ring);
+    std::size_t count = 0;
+    bool more = true;
+    while (more && count < kRingBurst && (lane_.receive(*peer, read) || deliver_write(*peer))) {
+      more = ring->has_next();
+      ++count;
+    }
+    if (more && count < kRingBurst) return Arrivals::other;
+    peer->local.active = true;
+    arrivals = Arrivals::short_ones;
+  }
+  return arrivals;
+}
 
 }  // namespace cluster::engine

@@ -81,7 +81,7 @@ class Inbox {
   void unsettle() { settled_ = false; }
 
  private:
-  std::uint32_t load() const { return std::atomic_ref(*word_).load(std::memory_order_relaxed); }
+  std::uint32_t load() const { return std::atomic_ref(*word_).load(std::memory_order_acquire); }
 
   std::uint32_t ready_ = 0;
   std::uint32_t* word_ = &ready_;  ///< of the next slot; at first itself: peek() and see

@@ -13,6 +13,7 @@ RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemor
       peer_memory_(socket_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {
   socket_.watch_process();
+  watch(reader_.next_word(), reader_.next_value());
 }
 
 bool RingInbox::peek(PeekedSegment& segment) {

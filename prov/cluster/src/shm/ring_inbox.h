@@ -21,8 +21,7 @@ class RingInbox final : public Inbox {
   bool begin_batch() override { return reader_.begin_batch(); }
   void end_batch() override { reader_.end_batch(); }
   bool peek(PeekedSegment& segment) override;
-  bool has_segment() const { return reader_.has_segment(); }
-  /// Shows the next segment if it is a short message; false: peek() says what there is.
+  /// Shows the next segment, which there is (has_next()), if it is a short message; false: peek() tells.
   bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
   /// Shows the next segment if it is a write that needs no answer; likewise.
   bool peek_unanswered(PeekedSegment& segment) {

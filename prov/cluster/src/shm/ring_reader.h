@@ -41,8 +41,8 @@ class RingReader {
     const std::uint32_t sequence = std::atomic_ref(next_word()).load(std::memory_order_acquire);
     return sequence == next_value() ? read(segment, payload) : find_nothing(sequence);
   }
-  /// Shows the next segment if it is a whole eager message; otherwise false, and peek() judges it. What peek()
-  /// has shown is not shown again.
+  /// Shows the next segment, which there is (has_segment()), if it is a whole eager message; otherwise false,
+  /// and peek() judges it. What peek() has shown is not shown again.
   bool peek_short(ShortMessage& message);
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
@@ -132,7 +132,7 @@ class RingReader {
 
 inline bool RingReader::peek_short(ShortMessage& message) {
   const Slot& slot = ring_.slot(position_);
-  if (!has_segment() || shown_ || broken_) return false;
+  if (shown_ || broken_) return false;
   if (!message.header.read(slot.inline_bytes)) return false;
   const std::size_t header_size = message.header.size();
   const std::uint32_t length = message.header.length;

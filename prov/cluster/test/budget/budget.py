@@ -42,7 +42,7 @@ STEPS = {
 }
 # What comes by the clock and not with the message is left out: it would count how slow the counting tool is.
 RHYTHMS = ["cluster::engine::EventLoop::poll_network", "cluster::engine::EventLoop::check_local_peers",
-           "cluster::engine::(anonymous namespace)::run_by_clock"]
+           "cluster::engine::EventLoop::run_by_clock"]
 CALLERS = 9  # from those up to the step, and some more
 EVENTS = {"instructions": "Ir", "branches": "Bc", "locked": "Ge"}
 _LAYER = re.compile(r"prov/cluster/src/(\w+)/")

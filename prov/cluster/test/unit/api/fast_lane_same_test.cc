@@ -79,7 +79,7 @@ class Run final : public PairTest {
   }
   void act() {
     Node& node = below(2) == 0 ? left : right;
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
       case 1:
       case 2: return send(node);
@@ -89,6 +89,7 @@ class Run final : public PairTest {
         return receive(node, below(3) == 0 ? peer : FI_ADDR_UNSPEC, below(4) == 0 ? kAny : 0, below(4) != 0);
       }
       case 5: return below(4) == 0 ? cancel(node) : read(node.receives, 1 + below(4));
+      case 8: return peek(node);
       case 6: return below(8) == 0 ? receive_many(node) : read(node.sends, 1 + below(4));
       default: return read_all();
     }
@@ -124,6 +125,10 @@ class Run final : public PairTest {
         tagged ? fi_trecv(node.endpoint, buffer.bytes.data(), size, nullptr, from, below(3), ignore, context)
                : fi_recv(node.endpoint, buffer.bytes.data(), size, nullptr, from, context);
     seen_ << "receive " << result << '\n';
+  }
+  void peek(Node& node) {
+    const fi_msg_tagged wanted{nullptr, nullptr, 0, FI_ADDR_UNSPEC, below(3), 0, next_context(), 0};
+    seen_ << "peek " << fi_trecvmsg(node.endpoint, &wanted, FI_PEEK) << '\n';
   }
   void receive_many(Node& node) {
     Buffer& buffer = fresh_buffer();

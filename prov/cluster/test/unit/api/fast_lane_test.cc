@@ -272,6 +272,44 @@ TEST_F(FastLaneTest, ItIsLeftByMessagesThatAreTruncated) {
   EXPECT_EQ(received(), before);
 }
 
+TEST_F(FastLaneTest, ReadsFillTheirEntriesInOrderAndNoFurther) {
+  start_connected();
+  for (const std::size_t size : {1u, 2u, 3u, 16u}) {
+    std::array<std::uint64_t, kFew> words{};
+    for (std::uint64_t& each : words) {
+      ASSERT_EQ(fi_trecv(right.endpoint, &each, 8, nullptr, FI_ADDR_UNSPEC, kTag, 0, &each), 0);
+    }
+    for (int i = 0; i < kFew; ++i) ASSERT_EQ(send_number(), 0);
+    std::array<fi_cq_tagged_entry, 17> entries{};
+    for (std::size_t seen = 0; seen < words.size();) {
+      entries[size].op_context = &entries;
+      const ssize_t count = fi_cq_read(right.receives, entries.data(), size);
+      ASSERT_EQ(entries[size].op_context, &entries) << "past the caller's array";
+      for (ssize_t i = 0; i < count; ++i) {
+        ASSERT_EQ(entries[static_cast<std::size_t>(i)].op_context, &words[seen++]) << "arrays of " << size;
+      }
+    }
+    expect_nothing(right.receives);
+  }
+}
+
+TEST_F(FastLaneTest, AFailureBehindArrivalsIsReadAfterThem) {
+  start_connected();
+  std::array<std::uint64_t, 3> words{};
+  for (std::uint64_t& each : words) {  // the second one is too short
+    const std::size_t size = &each == &words[1] ? 4 : 8;
+    ASSERT_EQ(fi_trecv(right.endpoint, &each, size, nullptr, FI_ADDR_UNSPEC, kTag, 0, &each), 0);
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) ASSERT_EQ(send_number(), 0);
+  fi_cq_err_entry error{};
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.op_context, &words[0]);
+  ASSERT_EQ(await_error(right.receives, error), 1);
+  EXPECT_EQ(error.op_context, &words[1]);
+  ASSERT_EQ(await(right.receives, entry), 1);
+  EXPECT_EQ(entry.op_context, &words[2]);
+}
+
 TEST_F(FastLaneTest, ItIsLeftForMultiReceiveBuffers) {
   start_connected();
   const std::uint64_t before = received();
