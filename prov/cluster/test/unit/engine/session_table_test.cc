@@ -129,16 +129,18 @@ TEST_P(NextIncarnationTest, ALateCopyOfAnOpeningDoesNotBindIt) {
   Node restarted(network, kB, kA, GetParam());
   inject(kA, kB, call);
   pass(restarted);
-  ASSERT_EQ(restarted.counters().sessions_opened, 1u);
+  EXPECT_EQ(restarted.counters().sessions_opened, 0u) << "a call alone opens nothing";
   restarted.send();
   for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
-  EXPECT_EQ(restarted.counters().sessions_closed, 1u) << "it answers a session that is not for it";
+  // Where its clock has gone back its first session looks older than that of its predecessor, and is refused.
+  const std::uint64_t refused = GetParam() < 1000 ? 1 : 0;
+  EXPECT_EQ(restarted.counters().sessions_closed, refused);
   const std::uint64_t carried = network.carried;
   for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
   EXPECT_EQ(network.carried, carried) << "they go on and on";
   restarted.send();
   for (int millisecond = 0; millisecond < 20; ++millisecond) pass(a, restarted);
-  EXPECT_EQ(a.counters().unexpected, 1u);
+  EXPECT_EQ(a.counters().unexpected, 2u - refused);
 }
 
 /// Found by the simulator (seed 1200010190): an opening of an earlier incarnation took the place of the last
