@@ -25,7 +25,7 @@ _FRAMES_MIN = 2000  # fewer are no attack
 
 
 class Attack:
-    """The hostile host in node 3, which is told which UDP ports are open in the nodes that it attacks."""
+    """The hostile host in node 3, which is given the UDP ports that are open in the nodes that it attacks."""
 
     def __init__(self, cluster, rate):
         self.cluster = cluster

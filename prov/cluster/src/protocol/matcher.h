@@ -61,9 +61,6 @@ class Matcher {
     tagged_.each_directed(visit);
     untagged_.each_directed(visit);
   }
-  bool has_directed(const Channel& channel) const {
-    return tagged_.find_directed(&channel) != nullptr || untagged_.find_directed(&channel) != nullptr;
-  }
 
  private:
   static void fill(RecvRequest& receive, const RecvOp& op, Channel* from);

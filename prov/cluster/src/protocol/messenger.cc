@@ -71,9 +71,11 @@ void Messenger::pump() {
 }
 
 bool Messenger::references(const Channel& channel) const {
-  return !channel.outgoing.empty() || !channel.incoming.empty() || !channel.rma.responses.empty() ||
+  const bool awaited = matcher_.queue(true).find_directed(&channel) != nullptr ||
+                       matcher_.queue(false).find_directed(&channel) != nullptr;
+  return awaited || !channel.outgoing.empty() || !channel.incoming.empty() || !channel.rma.responses.empty() ||
          !channel.rma.posted.writes.empty() || !channel.unexpected.messages.empty() || channel.tx.busy ||
-         channel.tx.control_pending || matcher_.has_directed(channel);
+         channel.tx.control_pending;
 }
 
 void Messenger::fail(Channel& channel, Status status, bool directed) {

@@ -7,7 +7,7 @@ invalidations and reordered loads show. Acquire joins the view of the write into
 view of the thread at the write. What is sequentially consistent also goes through one view that all share. A process fence
 (membarrier) is a full fence in every thread at once.
 
-Plain memory is checked for races: who accesses it must know all conflicting accesses, in the sense of happens-before.
+Plain memory is checked for races: a thread that accesses it must know all conflicting accesses, in the sense of happens-before.
 
 Not in the model: a load that takes its value from a store that comes later in another thread's program and depends on
 nothing (load buffering); no word of the ring is used so. Each location has one writer, or is written by

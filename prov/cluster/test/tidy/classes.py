@@ -13,7 +13,6 @@ SIMULATOR = "prov/cluster/sim/"
 
 # class -> (methods, members, why). Both numbers are what it has now.
 EXCEPTIONS = {
-    "protocol::Matcher": (26, 10, "what reports look at is reached without a right to change it"),
     "wire::FrameView": (7, 17, "one member for each field and block of a frame"),
     "sim::WorkloadPlan": (0, 34, "one member for each thing that a run draws"),
     "sim::Message": (0, 22, "one member for each property of a message, and for each thing that the oracle sees of it"),
