@@ -253,7 +253,17 @@ class NoDescriptors {
   std::vector<os::Descriptor> fillers_;
 };
 
-TEST_F(RingListenerTest, WithoutDescriptorsAPeerIsRefusedAndKnowsWhy) {
+class ExhaustedListenerTest : public RingListenerTest {
+  void SetUp() override {
+#ifdef __clang__
+#if __has_feature(undefined_behavior_sanitizer)
+    GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at types through a pipe, for which there is no descriptor";
+#endif
+#endif
+  }
+};
+
+TEST_F(ExhaustedListenerTest, APeerIsRefusedAndKnowsWhy) {
   const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
   ASSERT_TRUE(post(*outbox, 1, 8));
   {
@@ -269,7 +279,7 @@ TEST_F(RingListenerTest, WithoutDescriptorsAPeerIsRefusedAndKnowsWhy) {
   EXPECT_FALSE(again->peer_gone() || again->refused());
 }
 
-TEST_F(RingListenerTest, WithoutDescriptorsNothingIsRefusedUnlessAPeerConnects) {
+TEST_F(ExhaustedListenerTest, NothingIsRefusedUnlessAPeerConnects) {
   {
     const NoDescriptors none;
     for (int i = 0; i < 3; ++i) bob->accept(inboxes);
