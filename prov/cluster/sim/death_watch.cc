@@ -10,8 +10,12 @@ void DeathWatch::killed(HostNumber host, bool answered) {
   for (MessageNumber number = 1; number <= oracle_.messages(); ++number) {
     const Message& message = oracle_.message(number);
     const bool awaited = message.to == host && message.from != host && !message.datagram;
-    if (keyed_ && !incarnations.has_read(message.from, host)) continue;
-    if (awaited && message.state == Message::State::under_way) death.awaited.push_back(number);
+    if (!awaited || message.state != Message::State::under_way) continue;
+    const bool met = incarnations.has_read(message.from, host);
+    if (keyed_ && !met) continue;
+    // Until a peer has answered, what its kernel says does not end what waits for it.
+    answered = answered && met;
+    death.awaited.push_back(number);
   }
   if (death.awaited.empty()) return;
   const Duration within = answered ? kAnsweredWithin : silent_ + kSilentSlack;

@@ -195,6 +195,10 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
     record_.longest_stall = std::max(record_.longest_stall, now - record_.last_frame);
   }
   record_.last_frame = now;
+  if (!process_->has_link(packet->rail)) {  // an attacker does not know how many there are
+    shared_.network.recycle(std::move(packet));
+    return true;
+  }
   process_->link(packet->rail).arrive(packet);
   if (!paused) wake(now + random_.between(Duration{1}, profile_.poll_gap));
   return true;
@@ -219,7 +223,8 @@ void SimHost::answer_keep_alive(const Packet& packet) {
 }
 
 void SimHost::deliver_path_error(const link::PathError& error) {
-  if (process_ != nullptr) process_->link(rail_of(error.peer)).add_path_error(error);
+  if (process_ == nullptr || !process_->has_link(rail_of(error.peer))) return;
+  process_->link(rail_of(error.peer)).add_path_error(error);
 }
 
 }  // namespace cluster::sim

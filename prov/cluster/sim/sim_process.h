@@ -78,6 +78,7 @@ class SimProcess {
   /// True if frames wait in a link.
   bool has_frames() const;
   SimLink& link(RailNumber rail) { return *links_[rail]; }
+  bool has_link(RailNumber rail) const { return rail < links_.size(); }
   /// The process is killed: nothing it does on its way out reaches the network.
   void disconnect();
   /// The engine ends; throws if the library has written buffers that are not its own any more.
