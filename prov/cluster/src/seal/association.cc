@@ -98,12 +98,13 @@ Association::Verdict Association::open(Bytes frame) {
   wire::SealTrailer trailer;
   std::memcpy(&trailer, frame.data() + end, sizeof trailer);
   const std::uint64_t counter = trailer.counter;
-  if (!window_.is_new(counter)) return Verdict::replayed;
   // A key is made for the next number, and seldom for one far ahead (millions of frames were lost): making
   // keys for what forgers write would cost them little, and this side much.
   const std::uint64_t number = counter / kFramesPerKey;
-  const std::uint64_t ahead = number - std::min(number, window_.newest() / kFramesPerKey);
+  const std::uint64_t newest = window_.newest() / kFramesPerKey;
+  const std::uint64_t ahead = number - std::min(number, newest);
   if (ahead > kNumbersAheadMax || (ahead > 1 && ++far_ahead_ % kFarAheadTried != 0)) return Verdict::forged;
+  if (number + 1 < newest) return Verdict::forged;  // no key is made for what is so late
   crypto::Aead* const key = inward_.get(*key_, number);
   if (key == nullptr) return Verdict::forged;
   const std::size_t clear = mode_ == Mode::encrypt ? sizeof(wire::FrameHeader) : end;
@@ -112,6 +113,8 @@ Association::Verdict Association::open(Bytes frame) {
   if (!key->open(nonce_of(counter), {&associated, 1}, frame.subspan(clear, end - clear), tag)) {
     return Verdict::forged;
   }
+  // Only now: a peer that seals for an earlier incarnation of ours counts from 1, and is notified if that is no replay.
+  if (!window_.is_new(counter)) return Verdict::replayed;
   window_.mark(counter);
   return Verdict::genuine;
 }
