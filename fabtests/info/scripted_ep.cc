@@ -7,11 +7,6 @@
 //   receive N      takes N messages, whose bytes must be those that were sent
 //
 // Each is answered by one line. It ends with its input.
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -22,73 +17,24 @@
 #include <string>
 #include <vector>
 
+#include "message_endpoint.h"
+
 namespace {
+
+using fabtests::MessageEndpoint;
+using fabtests::must;
 
 constexpr std::size_t kBytesMax = 1 << 20;
 
-void must(long status, const char* what) {
-  if (status >= 0) return;
-  std::fprintf(stderr, "scripted: %s: %s\n", what, fi_strerror(static_cast<int>(-status)));
-  std::exit(1);
-}
-
-fi_info* find() {
-  fi_info* hints = fi_allocinfo();
-  hints->ep_attr->type = FI_EP_RDM;
-  hints->caps = FI_MSG;
-  hints->fabric_attr->prov_name = strdup("cluster");
-  fi_info* info = nullptr;
-  must(fi_getinfo(FI_VERSION(1, 15), nullptr, nullptr, 0, hints, &info), "fi_getinfo");
-  fi_freeinfo(hints);
-  return info;
-}
-
-class ScriptedEndpoint {
+class ScriptedEndpoint : public MessageEndpoint {
  public:
-  ScriptedEndpoint() : info_(find()) {
-    must(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
-    must(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
-    fi_av_attr av{};
-    must(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
-    fi_cq_attr cq{};
-    cq.format = FI_CQ_FORMAT_MSG;
-    must(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
-    must(fi_endpoint(domain_, info_, &endpoint_, nullptr), "fi_endpoint");
-    must(fi_ep_bind(endpoint_, &av_->fid, 0), "fi_ep_bind");
-    must(fi_ep_bind(endpoint_, &cq_->fid, FI_SEND | FI_RECV), "fi_ep_bind");
-    must(fi_enable(endpoint_), "fi_enable");
-  }
+  ScriptedEndpoint() { must(fi_enable(endpoint_), "fi_enable"); }
   ~ScriptedEndpoint() {
-    fi_close(&endpoint_->fid);
-    fi_close(&cq_->fid);
-    fi_close(&av_->fid);
-    fi_close(&domain_->fid);
-    fi_close(&fabric_->fid);
-    fi_freeinfo(info_);
-  }
-  ScriptedEndpoint(const ScriptedEndpoint&) = delete;
-  ScriptedEndpoint& operator=(const ScriptedEndpoint&) = delete;
-
-  std::string name() {
-    unsigned char bytes[64];
-    std::size_t size = sizeof bytes;
-    must(fi_getname(&endpoint_->fid, bytes, &size), "fi_getname");
-    std::string digits;
-    for (std::size_t i = 0; i < size; ++i) {
-      char two[3];
-      std::snprintf(two, sizeof two, "%02x", bytes[i]);
-      digits += two;
-    }
-    return digits;
+    close_endpoint();
+    must(fi_close(&fabric_->fid), "fi_close");
   }
 
-  void peer(const std::string& digits) {
-    std::vector<unsigned char> bytes;
-    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-      bytes.push_back(static_cast<unsigned char>(std::strtoul(digits.substr(i, 2).c_str(), nullptr, 16)));
-    }
-    if (fi_av_insert(av_, bytes.data(), 1, &peer_, 0, nullptr) != 1) must(-FI_EINVAL, "fi_av_insert");
-  }
+  void peer(const std::string& digits) { peer_ = insert(digits); }
 
   void send(int count, std::size_t bytes) {
     const unsigned first = ++orders_;
@@ -128,12 +74,6 @@ class ScriptedEndpoint {
     return entry.len;
   }
 
-  fi_info* info_;
-  fid_fabric* fabric_ = nullptr;
-  fid_domain* domain_ = nullptr;
-  fid_av* av_ = nullptr;
-  fid_cq* cq_ = nullptr;
-  fid_ep* endpoint_ = nullptr;
   fi_addr_t peer_ = FI_ADDR_UNSPEC;
   unsigned orders_ = 0;
   std::vector<unsigned char> buffer_ = std::vector<unsigned char>(kBytesMax);

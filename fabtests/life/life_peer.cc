@@ -37,18 +37,17 @@
 #include <string>
 #include <vector>
 
+#include "message_endpoint.h"
+
 namespace {
+
+using fabtests::MessageEndpoint;
+using fabtests::must;
 
 constexpr std::size_t kRegionBytes = 10 << 20;
 constexpr std::uint64_t kKey = 1;
 constexpr std::size_t kPlaceBytes = 96 * 1024;  // of puts, behind the word of sums
 constexpr unsigned kChildSeconds = 60;  // the driver ends it sooner
-
-void must(long status, const char* what) {
-  if (status >= 0) return;
-  std::fprintf(stderr, "life_peer: %s: %s\n", what, fi_strerror(static_cast<int>(-status)));
-  std::exit(1);
-}
 
 long long now_ns() {
   timespec now{};
@@ -59,17 +58,6 @@ long long now_ns() {
 void say(const std::string& line) {
   const std::string whole = line + "\n";
   if (write(STDOUT_FILENO, whole.data(), whole.size()) < 0) std::exit(1);
-}
-
-fi_info* find(const char* port) {
-  fi_info* hints = fi_allocinfo();
-  hints->ep_attr->type = FI_EP_RDM;
-  hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV;
-  hints->fabric_attr->prov_name = strdup("cluster");
-  fi_info* info = nullptr;
-  must(fi_getinfo(FI_VERSION(1, 15), nullptr, port, port != nullptr ? FI_SOURCE : 0, hints, &info), "fi_getinfo");
-  fi_freeinfo(hints);
-  return info;
 }
 
 /// Byte `at` of what follows from a seed; the first eight are the seed.
@@ -103,21 +91,12 @@ struct Operation {
   }
 };
 
-class LifePeer {
+class LifePeer : public MessageEndpoint {
  public:
-  explicit LifePeer(const char* port) : info_(find(port)) {
-    must(fi_fabric(info_->fabric_attr, &fabric_, nullptr), "fi_fabric");
+  explicit LifePeer(const char* port)
+      : MessageEndpoint(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV, port) {
     fi_eq_attr eq{};
     must(fi_eq_open(fabric_, &eq, &eq_, nullptr), "fi_eq_open");
-    must(fi_domain(fabric_, info_, &domain_, nullptr), "fi_domain");
-    fi_av_attr av{};
-    must(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
-    fi_cq_attr cq{};
-    cq.format = FI_CQ_FORMAT_MSG;
-    must(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
-    must(fi_endpoint(domain_, info_, &endpoint_, nullptr), "fi_endpoint");
-    must(fi_ep_bind(endpoint_, &av_->fid, 0), "fi_ep_bind");
-    must(fi_ep_bind(endpoint_, &cq_->fid, FI_SEND | FI_RECV), "fi_ep_bind");
     must(fi_ep_bind(endpoint_, &eq_->fid, 0), "fi_ep_bind");
     must(fi_enable(endpoint_), "fi_enable");
     constexpr std::uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE;
@@ -125,31 +104,9 @@ class LifePeer {
   }
 
   void close() {
-    fid* const objects[] = {&mr_->fid, &endpoint_->fid, &cq_->fid, &av_->fid, &domain_->fid, &eq_->fid, &fabric_->fid};
-    for (fid* object : objects) must(fi_close(object), "fi_close");
-  }
-
-  std::string name() {
-    unsigned char bytes[64];
-    std::size_t size = sizeof bytes;
-    must(fi_getname(&endpoint_->fid, bytes, &size), "fi_getname");
-    std::string digits;
-    for (std::size_t i = 0; i < size; ++i) {
-      char two[3];
-      std::snprintf(two, sizeof two, "%02x", bytes[i]);
-      digits += two;
-    }
-    return digits;
-  }
-
-  fi_addr_t insert(const std::string& digits) {
-    std::vector<unsigned char> bytes;
-    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
-      bytes.push_back(static_cast<unsigned char>(std::strtoul(digits.substr(i, 2).c_str(), nullptr, 16)));
-    }
-    fi_addr_t peer = FI_ADDR_UNSPEC;
-    if (fi_av_insert(av_, bytes.data(), 1, &peer, 0, nullptr) != 1) must(-FI_EINVAL, "fi_av_insert");
-    return peer;
+    must(fi_close(&mr_->fid), "fi_close");
+    close_endpoint();
+    for (fid* object : {&eq_->fid, &fabric_->fid}) must(fi_close(object), "fi_close");
   }
 
   void post(const std::string& id, const std::string& kind, std::size_t size, fi_addr_t peer) {
@@ -285,13 +242,7 @@ class LifePeer {
     operations_.erase(operation.place);
   }
 
-  fi_info* info_;
-  fid_fabric* fabric_ = nullptr;
   fid_eq* eq_ = nullptr;
-  fid_domain* domain_ = nullptr;
-  fid_av* av_ = nullptr;
-  fid_cq* cq_ = nullptr;
-  fid_ep* endpoint_ = nullptr;
   fid_mr* mr_ = nullptr;
   std::list<Operation> operations_;
   std::vector<unsigned char> region_ = std::vector<unsigned char>(kRegionBytes);

@@ -34,6 +34,23 @@ class FloodTest : public test::EngineTest {
       inject(name, kA, ForgedFrame::call(name, 0xF0000000u + i, kLate).bytes());
     }
   }
+  /// What a source that has called during a flood writes next: it addresses the session that was named to it.
+  ForgedFrame call_again(Node& a) {
+    flood(300);
+    std::vector<std::byte> answer;
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      if (to == kUnknownSource) answer = packet.bytes;
+      return false;
+    };
+    ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
+    inject(kUnknownSource, kA, call.bytes());
+    pass(a);
+    network.drop = nullptr;
+    wire::FrameView view;
+    EXPECT_EQ(wire::admit(answer, view), wire::Refusal::none);
+    call.header.session = view.opening.session;
+    return call;
+  }
 };
 
 TEST_F(FloodTest, HalfOpenSessionsAreKeptUpToALimit) {
@@ -62,19 +79,7 @@ TEST_F(FloodTest, ASourceThatAnswersGetsASessionThatWasNotKept) {
 
 TEST_F(FloodTest, ASessionNamedToOneIsNoUseToAnother) {
   Node a(network, kA, kB, 1000, nullptr, roomy());
-  flood(300);
-  std::vector<std::byte> answer;
-  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
-    if (to == kUnknownSource) answer = packet.bytes;
-    return false;
-  };
-  ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
-  inject(kUnknownSource, kA, call.bytes());
-  pass(a);
-  network.drop = nullptr;
-  wire::FrameView view;
-  ASSERT_EQ(wire::admit(answer, view), wire::Refusal::none);
-  call.header.session = view.opening.session;
+  const ForgedFrame call = call_again(a);
   ForgedFrame other = call;
   other.opening->name = kUnknownSource.with_port(9);
   inject(kUnknownSource.with_port(9), kA, other.bytes());
@@ -87,19 +92,7 @@ TEST_F(FloodTest, ASessionNamedToOneIsNoUseToAnother) {
 
 TEST_F(FloodTest, ANumberThatWasNamedLongAgoIsNoSession) {
   Node a(network, kA, kB, 1000, nullptr, roomy());
-  flood(300);
-  std::vector<std::byte> answer;
-  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
-    if (to == kUnknownSource) answer = packet.bytes;
-    return false;
-  };
-  ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
-  inject(kUnknownSource, kA, call.bytes());
-  pass(a);
-  network.drop = nullptr;
-  wire::FrameView view;
-  ASSERT_EQ(wire::admit(answer, view), wire::Refusal::none);
-  call.header.session = view.opening.session;
+  const ForgedFrame call = call_again(a);
   clock.advance(5s);
   inject(kUnknownSource, kA, call.bytes());
   pass(a);

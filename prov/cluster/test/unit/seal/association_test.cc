@@ -55,7 +55,7 @@ TEST_F(AssociationTest, TheSameFrameAgainIsAReplay) {
 }
 
 /// Found by the simulator (seed 70292): a had been led back to an earlier incarnation of b by a recorded request, and b
-/// took what a sealed for that for replays, of which nobody was notified.
+/// took what a sealed for that for replays, and notified a of nothing.
 TEST_F(AssociationTest, WhatIsSealedForAnEarlierIncarnationIsNoReplay) {
   Association a = between(a_, b_);
   Association b = between(b_, a_);

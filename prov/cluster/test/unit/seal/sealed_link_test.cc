@@ -50,6 +50,16 @@ class SealedLinkTest : public test::EngineTest {
     ASSERT_EQ(arrived(b), 1u);
     ASSERT_EQ(b.got, a.word);
   }
+  /// Each sends before it has heard of the other.
+  void exchange_at_once(Node& a, Node& b) {
+    a.receive();
+    b.receive();
+    a.send();
+    b.send();
+    pass(a, b);
+    EXPECT_EQ(arrived(a), 1u);
+    EXPECT_EQ(arrived(b), 1u);
+  }
   /// Messages received since the last call.
   static std::size_t arrived(Node& node) {
     return node.received.drain(
@@ -83,13 +93,7 @@ TEST_P(EachMode, MessagesArriveBothWays) {
 TEST_P(EachMode, BothSidesMayBeginAtOnce) {
   const auto a = node(kA, kB, keyed(GetParam()));
   const auto b = node(kB, kA, keyed(GetParam()));
-  a->receive();
-  b->receive();
-  a->send();
-  b->send();
-  pass(*a, *b);
-  EXPECT_EQ(arrived(*a), 1u);
-  EXPECT_EQ(arrived(*b), 1u);
+  exchange_at_once(*a, *b);
 }
 
 TEST_P(EachMode, ALongMessageArrivesWhole) {
@@ -275,13 +279,7 @@ TEST_F(SealedLinkTest, TheSecondKeyIsTriedWhenTheFirstIsNotAnswered) {
 TEST_F(SealedLinkTest, TwoThatBeginWithDifferentKeysAtOnceAgree) {
   const auto a = node(kA, kB, keyed(Mode::auth, {kSecret, kOther}));
   const auto b = node(kB, kA, keyed(Mode::auth, {kOther, kSecret}));
-  a->receive();
-  b->receive();
-  a->send();
-  b->send();
-  pass(*a, *b);
-  EXPECT_EQ(arrived(*a), 1u);
-  EXPECT_EQ(arrived(*b), 1u);
+  exchange_at_once(*a, *b);
   EXPECT_EQ(a->counters().refused_forged + b->counters().refused_forged, 0u);
 }
 
