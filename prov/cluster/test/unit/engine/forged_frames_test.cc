@@ -79,6 +79,33 @@ TEST_F(ForgedFramesTest, AFinWhoseEndCannotBeClosesNothing) {
   EXPECT_EQ(a.counters().sessions_closed, 0u);
 }
 
+/// The forger has a session named to b for an incarnation that does not exist, and a late frame of an earlier b, or one
+/// that guesses right, addresses it.
+TEST_F(ForgedFramesTest, APendingSessionIsOnlyForALaterIncarnation) {
+  converse();
+  std::uint32_t named = 0;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    if (to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening) {
+      named = view.opening.session;
+    }
+    return to == kB;
+  };
+  inject(kB, kA, ForgedFrame::call(kB, 0xF0F0F0, std::uint64_t{1} << 60).bytes());
+  pass(a);
+  network.drop = nullptr;
+  ASSERT_NE(named, 0u);
+  ForgedFrame late = ForgedFrame::call(kB, 0xF0F0F1, 1);
+  late.header.session = named;
+  inject(kB, kA, late.bytes());
+  pass(a, b);
+  EXPECT_EQ(a.counters().sessions_closed, 0u);
+  const std::uint64_t received = b.counters().unexpected;
+  a.send();
+  pass(a, b);
+  EXPECT_EQ(b.counters().unexpected, received + 1);
+}
+
 /// A forger that calls under the name of b, which has not called.
 class ForgedCallTest : public test::EngineTest {
  protected:
