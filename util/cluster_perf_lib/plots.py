@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Draws the pictures of a report: plots.py REPORT.json DIRECTORY. Needs matplotlib."""
+"""Draws the pictures of a report: python3 plots.py REPORT.json DIRECTORY. Needs matplotlib."""
 import json
 import os
 import sys
