@@ -1,0 +1,48 @@
+// CRC32C for arm64 processors that have the instructions for it and for products without carries: extensions of the
+// first version of the architecture, which servers have and small boards may lack, so it is asked at run time.
+#include <arm_acle.h>
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+#include <array>
+#include <cstdint>
+
+#include "wire/checksum_fast.h"
+
+#define CLUSTER_CRC_TARGET [[gnu::target("+crc+crypto")]]
+
+namespace cluster::wire::fast {
+namespace {
+
+struct Arm64Instructions {
+  using State = std::uint32_t;
+
+  CLUSTER_CRC_TARGET static State step(State crc, std::uint64_t word) { return __crc32cd(crc, word); }
+  CLUSTER_CRC_TARGET static State step(State crc, std::uint32_t word) { return __crc32cw(crc, word); }
+  CLUSTER_CRC_TARGET static State step(State crc, std::uint16_t word) { return __crc32ch(crc, word); }
+  CLUSTER_CRC_TARGET static State step(State crc, std::uint8_t word) { return __crc32cb(crc, word); }
+  CLUSTER_CRC_TARGET static std::uint64_t low_product(std::uint64_t one, std::uint64_t other) {
+    return static_cast<std::uint64_t>(vmull_p64(one, other));
+  }
+};
+
+}  // namespace
+}  // namespace cluster::wire::fast
+
+#include "wire/checksum_chains.h"
+
+namespace cluster::wire::fast {
+namespace {
+
+constexpr std::array<Implementation, 1> kImplementations{{{"chained", Chains<Arm64Instructions>::update}}};
+
+}  // namespace
+
+std::span<const Implementation> implementations() {
+  constexpr unsigned long kNeeded = HWCAP_CRC32 | HWCAP_PMULL;
+  if ((getauxval(AT_HWCAP) & kNeeded) != kNeeded) return {};
+  return kImplementations;
+}
+
+}  // namespace cluster::wire::fast

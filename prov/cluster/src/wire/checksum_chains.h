@@ -1,0 +1,80 @@
+// CRC32C by an instruction of the processor that takes a word of 8 bytes, and waits three cycles for the one before
+// it: long data is cut into three parts whose chains run side by side and are joined afterwards, 8 bytes a cycle
+// at best.
+//
+// Joining: the carry-less product of a CRC and entry n of word_powers() is the CRC moved n words on. The
+// CRC fills the lower half of its factor too, which makes it larger by another x^32, and the lower word
+// of the product reads as smaller by x^64; going through the instruction as data, which reduces it,
+// gives it the x^32 that are left. The entries for all lengths of a part that occur are kept.
+//
+// Private to the files checksum_chains_*.cc. The compiler uses such instructions in functions that ask for them, since
+// the rest of the plugin runs on processors without them; so each of these files defines CLUSTER_CRC_TARGET, the
+// attribute that asks, before it includes this one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "wire/checksum_polynomial.h"
+
+namespace cluster::wire::fast {
+
+/// `Instructions` has State, a word that holds a CRC; step(), which takes a CRC over 8, 4, 2 or 1 bytes; low_product(),
+/// the lower 64 bits of a product without carries.
+template <typename Instructions>
+class Chains {
+ public:
+  /// Takes the inner state on over `size` bytes, without inversion before or after.
+  CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
+    State crc = state;
+    while (size >= kChainedMin) {
+      std::size_t words = size / (3 * 8);
+      if (words > kPartWordsMax) words = kPartWordsMax;
+      crc = three_chains(crc, at, words);
+      at += 3 * 8 * words;
+      size -= 3 * 8 * words;
+    }
+    for (; size >= 8; size -= 8, at += 8) crc = Instructions::step(crc, load<std::uint64_t>(at));
+    std::uint32_t narrow = static_cast<std::uint32_t>(crc);
+    if ((size & 4) != 0) narrow = Instructions::step(narrow, load<std::uint32_t>(at));
+    at += size & 4;
+    if ((size & 2) != 0) narrow = Instructions::step(narrow, load<std::uint16_t>(at));
+    at += size & 2;
+    if ((size & 1) != 0) narrow = Instructions::step(narrow, load<std::uint8_t>(at));
+    return narrow;
+  }
+
+ private:
+  using State = typename Instructions::State;
+
+  static constexpr std::size_t kPartWordsMax = 256;  ///< of one chain: 2 KB
+  static constexpr std::size_t kChainedMin = 192;    ///< shorter data are not worth the joining
+  static constexpr auto kPowers = word_powers<2 * kPartWordsMax + 1>();
+
+  template <typename Word>
+  CLUSTER_CRC_TARGET static Word load(const std::byte* at) {
+    Word word;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+  }
+
+  CLUSTER_CRC_TARGET static State moved(State crc, std::size_t words) {
+    return Instructions::step(State{0}, Instructions::low_product(crc, kPowers[words]));
+  }
+
+  CLUSTER_CRC_TARGET static State three_chains(State first, const std::byte* at, std::size_t words) {
+    State second = 0;
+    State third = 0;
+    const std::size_t part = words * 8;
+    for (const std::byte* end = at + part; at != end; at += 8) {
+      first = Instructions::step(first, load<std::uint64_t>(at));
+      second = Instructions::step(second, load<std::uint64_t>(at + part));
+      third = Instructions::step(third, load<std::uint64_t>(at + 2 * part));
+    }
+    return moved(first, 2 * words) ^ moved(second, words) ^ third;
+  }
+};
+
+}  // namespace cluster::wire::fast
