@@ -13,7 +13,8 @@ rows        the lines of the tables: what is compared with what, and which of th
 limits      which bare limit bounds which measure
 report      JSON, and the check that it is complete
 table       the text
-markdown    the table of the README
+markdown    the table of --readme
+overview    the picture of the README, drawn from that table
 plots       the pictures; a program of its own, for it needs matplotlib
 machine     what it all ran on
 demo        util/demo: data check and MPI measurements

@@ -18,7 +18,7 @@ _PLACES = (transports.INSIDE, transports.BETWEEN)
 _EPILOG = """\
 examples:
   cluster-perf --quick                            the figures that matter, in less than three minutes
-  cluster-perf --readme --markdown table.md       the table of the README: five minutes
+  cluster-perf --readme --markdown table.md       what the README draws: five minutes
   cluster-perf --json all.json --plots pictures   everything, with pictures: about half an hour
   cluster-perf --measures latency --peers cluster,shm,ucx --places inside
   cluster-perf --quick --agents --peers cluster   what agents (clusterd) cost the provider
@@ -55,7 +55,7 @@ def _parser():
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="only the figures that matter, in less than three minutes")
     mode.add_argument("--readme", action="store_true",
-                      help="the figures of the table in the README, repeated for about five minutes")
+                      help="the figures of which the README shows a picture, repeated for about five minutes")
     mode.add_argument("--smoke", action="store_true",
                       help="a few seconds: does everything work? The figures mean nothing; the report is checked")
     mode.add_argument("--choices", type=_words, nargs="?", const=[], metavar="LIST",

@@ -1,0 +1,91 @@
+"""Draws the picture of the README from the tables of docs/perf/newest.md. Needs matplotlib.
+
+    python3 util/cluster_perf_lib/overview.py prov/cluster/docs/perf/newest.md docs/pictures/figures.svg
+
+A bar for each line that is named below: how many times as good as the best peer, better to the right of the line that
+stands for that peer, worse to its left. The figures stand beside it as text, by which a test compares picture and tables.
+"""
+import re
+import sys
+from dataclasses import dataclass
+
+SHOWN = {
+    "inside a node": ("latency 8 B", "rate 8 B x 64", "bandwidth 1 MB x 16", "put latency 8 B, private memory",
+                      "put 1 MB x 16, private memory", "put latency 8 B, shared mapping", "put 1 MB x 16, shared mapping",
+                      "MPI, latency 8 B", "MPI, rate 8 B x 64"),
+    "between nodes": ("latency 64 B", "latency 64 KB", "rate 8 B x 64", "bandwidth 64 KB x 16", "bandwidth 1 MB x 16",
+                      "put latency 8 B", "put 1 MB x 16", "bandwidth 1 MB x 16, waiting asleep", "MPI, latency 64 B",
+                      "MPI, bandwidth 1 MB x 16")}
+_BETTER, _WORSE, _EDGE = "#1e8449", "#b9770e", "#555555"
+_TICKS = {0.25: "¼", 0.5: "½", 1: "best peer", 2: "2 x", 4: "4 x", 8: "8 x", 16: "16 x"}
+_COLUMNS = {"cluster": 1.27, "best peer": 1.74, "times": 1.93}  # where each ends, in widths of the axes
+
+
+@dataclass
+class Line:
+    place: str
+    name: str
+    ours: str
+    peer: str
+    times: str  # as good as the best peer
+
+
+def _best(cells):
+    """The better of our transports: the shorter time, the greater rate. Cells of one line have one unit."""
+    known = [cell for cell in cells if cell != "-"]
+    choose = min if known[0].split()[1].startswith("us") else max
+    return choose(known, key=lambda cell: float(cell.split()[0]))
+
+
+def lines(text):
+    """The lines that are shown, by the tables of the document; KeyError if one of them is not there."""
+    found, head = {}, []
+    for row in re.findall(r"^\| (.*) \|$", text, re.MULTILINE):
+        cells = row.split(" | ")
+        if cells[0] in SHOWN:
+            head = cells
+        elif head:
+            peer = head.index("best peer")
+            found[head[0], cells[0]] = Line(head[0], cells[0], _best(cells[1:peer]), cells[peer], cells[peer + 1])
+    return [found[place, name] for place, names in SHOWN.items() for name in names]
+
+
+def draw(shown, path):
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "cluster-perf", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9})
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(figsize=(8.6, 0.215 * (len(shown) + 2 * len(SHOWN)) + 0.3))
+    figure.subplots_adjust(left=0.29, right=0.65, top=0.99, bottom=0.06)
+    beside = {"transform": axes.get_yaxis_transform(), "va": "center", "ha": "right"}
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(min(_TICKS), max(_TICKS))
+    at, names = 0, {}
+    for place in SHOWN:
+        axes.text(-0.02, at, place, fontweight="bold", **beside)
+        for head, column in _COLUMNS.items():
+            axes.text(column, at, head, color=_EDGE, **beside)
+        for line in (line for line in shown if line.place == place):
+            at -= 1
+            times = float(line.times)
+            axes.barh(at, times - 1, left=1, height=0.66, color=_BETTER if times >= 1 else _WORSE)
+            for cell, column in zip((line.ours, line.peer, line.times), _COLUMNS.values()):
+                axes.text(column, at, cell, **beside)
+            names[at] = line.name
+        at -= 1.6
+    axes.set_ylim(at + 1, 0.7)
+    axes.set_yticks(list(names), names.values())
+    axes.tick_params(axis="y", length=0)
+    axes.axvline(1, color=_EDGE, linewidth=1)
+    axes.set_xticks(list(_TICKS), _TICKS.values())
+    axes.minorticks_off()
+    axes.grid(True, axis="x", linewidth=0.4, alpha=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as tables:
+        draw(lines(tables.read()), sys.argv[2])
