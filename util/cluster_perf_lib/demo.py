@@ -1,4 +1,8 @@
-"""util/demo: packages, build, data check, measurement, table."""
+"""Open MPI over `cluster` beside Open MPI's own transports, between two virtual nodes and inside one, without hardware:
+installs and builds what is missing, checks data, measures, prints one table and removes everything again.
+
+Without root nothing can be installed and no node made: then only the figures inside a node are taken.
+"""
 import argparse
 import os
 import sys
@@ -19,8 +23,8 @@ _CHECK_OPTIONS = ("--mca", "osc", "pt2pt,sm", "--mca", "mpi_yield_when_idle", "1
 _CHECK_SECONDS = 120
 
 
-def _arguments(words, text):
-    parser = argparse.ArgumentParser(prog="demo", description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+def _arguments(words):
+    parser = argparse.ArgumentParser(prog="demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, choices=range(1, 100), default=3, metavar="N",
                         help="measure everything N times, in turn, and take medians (default: %(default)s)")
     parser.add_argument("--milliseconds", type=float, default=80, metavar="T",
@@ -69,8 +73,8 @@ def _run(options):
     return 1 if collected.skipped else 0
 
 
-def main(words, text):
-    options = _arguments(words, text)
+def main(words):
+    options = _arguments(words)
     try:
         return _run(options)
     except (PerfError, Skipped, build.BuildError) as error:
@@ -79,3 +83,7 @@ def main(words, text):
     except KeyboardInterrupt:
         print("demo: interrupted; the nodes are removed", file=sys.stderr)
         return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
