@@ -112,6 +112,14 @@ void Endpoint::open(const Options& options) {
   EXPECT_EQ(fi_ep_bind(ep, &domain_->av()->fid, 0), 0);
   EXPECT_EQ(fi_ep_bind(ep, &tx_->fid, FI_TRANSMIT | options.bind_flags), 0);
   EXPECT_EQ(fi_ep_bind(ep, &rx_->fid, FI_RECV | options.bind_flags), 0);
+  if (options.caps & FI_COLLECTIVE) {
+    fi_eq_attr events{};
+    events.wait_obj = options.wait;
+    fid_eq* queue = nullptr;
+    EXPECT_EQ(fi_eq_open(domain_->fabric(), &events, &queue, nullptr), 0);
+    EXPECT_EQ(fi_ep_bind(ep, &queue->fid, 0), 0);
+    events_.reset(queue);
+  }
   for (std::uint64_t left = options.counted; left != 0; left &= left - 1) {
     const std::uint64_t kind = left & ~(left - 1);
     fi_cntr_attr counting{};

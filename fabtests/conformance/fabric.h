@@ -102,6 +102,8 @@ class Endpoint {
   fid_ep* ep() const { return ep_.get(); }
   fid_cq* tx() const { return tx_.get(); }
   fid_cq* rx() const { return rx_.get(); }
+  /// Where an endpoint with FI_COLLECTIVE hears of groups that it has joined.
+  fid_eq* events() const { return events_.get(); }
   /// The counter of one kind of event that Options::counted names.
   fid_cntr* counter(std::uint64_t kind) const { return counters_.at(kind).get(); }
   Blob name() const;
@@ -134,6 +136,7 @@ class Endpoint {
   fi_cq_format format_ = FI_CQ_FORMAT_TAGGED;
   Owned<fid_cq> tx_;
   Owned<fid_cq> rx_;
+  Owned<fid_eq> events_;
   std::map<std::uint64_t, Owned<fid_cntr>> counters_;
   Owned<fid_ep> ep_;
   std::deque<Outcome> outcomes_;

@@ -3,6 +3,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 
+#include "api/collective_mc.h"
 #include "api/ops_tables.h"
 #include "api/sockaddr_io.h"
 #include "base/enumeration.h"
@@ -62,11 +63,22 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = tx_size_left,
 };
 
+int join(fid_ep* handle, const void* address, std::uint64_t flags, fid_mc** mc, void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  if (!(flags & FI_COLLECTIVE) || !(endpoint.options().caps() & FI_COLLECTIVE)) return -FI_EOPNOTSUPP;
+  if (address == nullptr) return -FI_EINVAL;
+  return guarded([&] {
+    const auto& group = *static_cast<const fi_collective_addr*>(address);
+    return CollectiveMc::join(endpoint, group, flags, mc, context);
+  });
+}
+
 /// Endpoints without connections have a name and no peer.
 constinit fi_ops_cm cm_ops = [] {
   auto ops = stub_ops<fi_ops_cm>(kEnosys);
   ops.setname = Method<&Endpoint::set_name>::entry;
   ops.getname = Method<&Endpoint::get_name>::entry;
+  ops.join = join;
   return ops;
 }();
 
@@ -80,7 +92,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              info.caps & FI_RMA ? &disabled_ops<fi_ops_rma> : &unsupported_ops<fi_ops_rma>,
              info.caps & FI_TAGGED ? &disabled_ops<fi_ops_tagged> : &unsupported_ops<fi_ops_tagged>,
              info.caps & FI_ATOMIC ? &atomic_ops_disabled : &unsupported_ops<fi_ops_atomic>,
-             &unsupported_ops<fi_ops_collective>},
+             info.caps & FI_COLLECTIVE ? &disabled_ops<fi_ops_collective> : &unsupported_ops<fi_ops_collective>},
       options_(info),
       type_(attributes_at(info.ep_attr).type == FI_EP_DGRAM ? engine::EndpointType::dgram
                                                             : engine::EndpointType::rdm),
@@ -138,7 +150,7 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (object->fclass != FI_CLASS_CNTR || owned_engine_ == nullptr) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
   const int error = bound_.bind(object, flags);
-  bound_.add_engine(*owned_engine_);
+  bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
   if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) served_regions_.reset();  // now the library has to see them
   if (error == 0) connect_bound();
   return error;
@@ -159,7 +171,7 @@ int Endpoint::enable() {
   if (enabled()) return 0;
   if (const int error = bound_.check_complete(options_.caps())) return error;
   if (const int error = ensure_engine()) return error;
-  bound_.add_engine(*owned_engine_);
+  bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
   if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
   connect_bound();
   return 0;
@@ -192,6 +204,7 @@ void Endpoint::go_live(engine::Engine& engine, const CompletionMode& mode) {
   if (caps & FI_TAGGED) tagged = &tagged_ops;
   if (caps & FI_RMA) rma = &rma_ops;
   if (caps & FI_ATOMIC) atomic = &atomic_ops;
+  if (caps & FI_COLLECTIVE) collective = &collective_ops;
 }
 
 /// A receive that is not found was matched already: its completion follows, which is no error.
@@ -245,12 +258,6 @@ int Endpoint::read_counters(Counters& counters) const {
   if (owned_engine_ == nullptr) return -FI_EOPBADSTATE;
   counters = owned_engine_->counters();
   return 0;
-}
-
-int Endpoint::carrier_name_of(fi_addr_t peer, const char*& carrier) const {
-  if (!enabled()) return -FI_EOPBADSTATE;
-  carrier = engine_->carrier_name_of(peer);
-  return carrier == nullptr ? -FI_EINVAL : 0;
 }
 
 }  // namespace cluster::api

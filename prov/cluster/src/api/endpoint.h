@@ -55,9 +55,11 @@ class Endpoint : public fid_ep, public RefCounted {
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
   int read_counters(Counters& counters) const;
-  int carrier_name_of(fi_addr_t peer, const char*& carrier) const;
 
   bool enabled() const { return engine_ != nullptr; }
+  /// Null until the endpoint is enabled.
+  engine::Engine* engine() const { return engine_; }
+  const BoundFids& bound() const { return bound_; }
   std::size_t tx_size_left() const { return std::min(options_.tx_size(), engine_->tx_size_left()); }
 
  private:

@@ -24,7 +24,12 @@ ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noe
 
 int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
   if (out == nullptr) return -FI_EINVAL;
-  return guarded([&] { return endpoint_of(handle).carrier_name_of(peer, *out); });
+  const Endpoint& endpoint = endpoint_of(handle);
+  if (!endpoint.enabled()) return -FI_EOPBADSTATE;
+  return guarded([&] {
+    *out = endpoint.engine()->carrier_name_of(peer);
+    return *out == nullptr ? -FI_EINVAL : 0;
+  });
 }
 
 constinit fi_cluster_ops_stats stats_ops = {

@@ -76,9 +76,11 @@ bool EventLoop::run_once(PollScope scope) {
   }
   if (parts_.link == nullptr) network_polled_at_ = ticks;  // run_calm() has nothing else to poll
   if (!peers_.failed().empty()) {
-    closer_.close_failed();
+    lost_.closer().close_failed();
     received = true;
   }
+  protocol::CollectiveListener* const collectives = messenger_.short_message_parts().context.bindings.collectives;
+  if (collectives != nullptr && collectives->pending()) collectives->advance();
   calm_ = local_.inboxes() != 0 && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
           messenger_.idle_but_for_writes() && (parts_.link == nullptr || network_silent());
   wake_sleepers();

@@ -18,7 +18,6 @@
 #include "engine/local_peers.h"
 #include "engine/lost_peers.h"
 #include "engine/network_receiver.h"
-#include "engine/peer_closer.h"
 #include "engine/peer_table.h"
 #include "engine/session_table.h"
 #include "engine/tx_scheduler.h"
@@ -30,7 +29,7 @@ namespace cluster::engine {
 class EventLoop {
  public:
   EventLoop(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter,
-            TxScheduler& tx, LocalPeers& local, SessionTable& sessions, PeerCloser& closer,
+            TxScheduler& tx, LocalPeers& local, SessionTable& sessions,
             LostPeers& lost, NetworkReceiver& network)
       : parts_(parts),
         peers_(peers),
@@ -39,7 +38,6 @@ class EventLoop {
         tx_(tx),
         local_(local),
         sessions_(sessions),
-        closer_(closer),
         lost_(lost),
         network_(network) {}
 
@@ -49,6 +47,10 @@ class EventLoop {
   /// come since a turn that left nothing to do; it also settles posted writes. False: no turn was taken,
   /// run_once() is due. Arrivals go into `read` where it accepts them.
   bool run_calm(protocol::DirectRead& read);
+  /// What send, write, read, atomic and collectives have in common: the peer, its carrier, and that the operation
+  /// leaves at once, or with those that follow. The fast lane is closed meanwhile.
+  template <typename Act>
+  Status post(std::uint64_t handle, bool more, Act&& act);
   /// Something was done outside of turns that the next one has to go on with.
   void disturb() { calm_ = false; }
   /// How many there have been; also read outside the engine lock.
@@ -98,7 +100,6 @@ class EventLoop {
   TxScheduler& tx_;
   LocalPeers& local_;
   SessionTable& sessions_;
-  PeerCloser& closer_;
   LostPeers& lost_;
   NetworkReceiver& network_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
@@ -109,6 +110,26 @@ class EventLoop {
   std::uint64_t local_checked_at_ = 0;
   std::uint64_t deaths_checked_at_ = 0;
 };
+
+template <typename Act>
+Status EventLoop::post(std::uint64_t handle, bool more, Act&& act) {
+  Peer* const peer = peers_.by_handle(handle);
+  if (peer == nullptr) return Status::bad_address;
+  FastLane::close(*peer);
+  disturb();
+  if (peer->channel.carrier == nullptr && !lost_.reach(*peer)) {
+    if (peer->absence.lost == Status::ok) return Status::unreachable;
+    const Status status = lost_.fail_at_once(*peer, act);
+    tx_.transmit_control(parts_.environment.clock.now());
+    wake_sleepers();
+    return status;
+  }
+  const Status status = act(peer->channel);
+  if (peer->flow != nullptr) tx_.posted(*peer, more);
+  if (peer->outbox != nullptr) local_.lane().review(*peer);
+  wake_sleepers();
+  return status;
+}
 
 inline bool EventLoop::run_calm(protocol::DirectRead& read) {
   const std::uint32_t turn = turns() + 1;

@@ -91,7 +91,7 @@ class FastLane {
     protocol::Channel& channel = peer.channel;
     if (!peer.local.ring->peek_short(message) || channel.assembly.active()) return false;
     const wire::EagerHeader& header = message.header;
-    protocol::MatchQueue& queue = protocol_.matcher.queue(header.tagged);
+    protocol::MatchQueue& queue = protocol_.matcher.queues().application(header.tagged);
     protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
     if (receive == nullptr || rx_queue_ == nullptr || !takes(*receive, header.length) ||
         !protocol_.credit.pass(channel, header.length)) {
