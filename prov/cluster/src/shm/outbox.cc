@@ -4,13 +4,21 @@
 
 namespace cluster::shm {
 
-Outbox::Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory,
-               const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
+Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory, const Geometry& geometry,
+               std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
     : writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
-      connection_(peer, std::move(socket), std::move(doorbell)),
-      peer_(peer) {}
+      connection_(peer, std::move(connection), std::move(doorbell)),
+      peer_(peer) {
+  if (connection_.greeting() != HelloSender::State::sent) writer_.block();
+}
+
+HelloSender::State Outbox::advance_greeting() {
+  const bool waited = connection_.greeting() == HelloSender::State::waiting;
+  if (waited && connection_.advance_greeting() == HelloSender::State::sent) writer_.unblock();
+  return connection_.greeting();
+}
 
 Outbox::~Outbox() {
   writer_.close();

@@ -6,9 +6,9 @@
 
 namespace cluster::shm {
 
-PeerConnection::PeerConnection(const SocketAddress& peer, os::LocalSocket socket,
+PeerConnection::PeerConnection(const SocketAddress& peer, GreetedSocket connection,
                                std::shared_ptr<const os::Doorbell> doorbell)
-    : socket_(std::move(socket)), doorbell_(std::move(doorbell)), peer_doorbell_(doorbell_name(peer)) {}
+    : socket_(std::move(connection.socket)), greeting_(std::move(connection.greeting)), doorbell_(std::move(doorbell)), peer_doorbell_(doorbell_name(peer)) {}
 
 void PeerConnection::close(bool watch) {
   if (watch) process_.emplace(socket_);

@@ -12,12 +12,18 @@
 #include "os/doorbell.h"
 #include "os/local_socket.h"
 #include "os/peer_process.h"
+#include "shm/greeting.h"
 
 namespace cluster::shm {
 
 class PeerConnection {
  public:
-  PeerConnection(const SocketAddress& peer, os::LocalSocket socket, std::shared_ptr<const os::Doorbell> doorbell);
+  PeerConnection(const SocketAddress& peer, GreetedSocket connection, std::shared_ptr<const os::Doorbell> doorbell);
+
+  /// Whether the ring has been sent, as far as has been seen.
+  HelloSender::State greeting() const { return greeting_.state(); }
+  /// Looks for the peer's answer (a system call).
+  HelloSender::State advance_greeting() { return greeting_.advance(socket_); }
 
   void ring() const { doorbell_->ring(peer_doorbell_); }
 
@@ -41,6 +47,7 @@ class PeerConnection {
 
  private:
   os::LocalSocket socket_;
+  HelloSender greeting_;
   std::optional<os::PeerProcess> process_;
   std::shared_ptr<const os::Doorbell> doorbell_;
   os::LocalName peer_doorbell_;

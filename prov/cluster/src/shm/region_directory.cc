@@ -34,8 +34,8 @@ bool RegionDirectory::open() {
 void RegionDirectory::start(Endpoint& endpoint) {
   const RegionWelcome welcome{
       .guard = guard_.mark(), .reads_served = endpoint.reads_served, .writes_served = endpoint.writes_served};
-  endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, log_);
-  endpoint.server->start();
+  endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, random_, log_);
+  endpoint.server->start(keys_of_(endpoint.name));
 }
 
 void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& region) {

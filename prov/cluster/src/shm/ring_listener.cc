@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "os/own_listener.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/ring_inbox.h"
@@ -27,13 +26,14 @@ bool complete(const SocketAddress& name) { return !name.empty() && !name.wildcar
 
 }  // namespace
 
-RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry,
-                           bool single_copy, os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell,
+RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const ShmSettings& settings,
+                           KeyedListener listener, std::shared_ptr<os::Doorbell> doorbell,
                            const Environment& environment)
     : name_(name),
       epoch_(epoch),
-      geometry_(geometry),
-      single_copy_(single_copy),
+      geometry_(Geometry::for_payload(settings.ring_bytes)),
+      single_copy_(settings.single_copy),
+      keys_(settings.keys),
       proof_(std::make_unique<const std::uint64_t>(environment.random.next())),
       listener_(std::move(listener)),
       doorbell_(std::move(doorbell)),
@@ -47,17 +47,19 @@ Connection RingListener::connect(const SocketAddress& peer) {
     result.reason = "the address is incomplete";
     return result;
   }
-  os::LocalSocket socket = os::connect_to_own(socket_name(peer), std::ranges::equal(peer.ip(), name_.ip()), result.reason);
+  const bool expected = std::ranges::equal(peer.ip(), name_.ip());
+  auto [socket, name] = connect_to(keyed_names(socket_name(peer), keys_), expected, result.reason);
   if (!socket) return result;
   os::Descriptor file;
   os::SharedMemory memory = os::SharedMemory::create(geometry_.total_bytes(), file, result.reason);
   if (!memory) return result;
   const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
   const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof});
-  if (!socket.send(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
+  HelloSender greeting(name, as_bytes(&hello, sizeof hello), std::move(file), environment_.random);
+  if (!greeting.begin(socket, result.reason)) return result;
   ++environment_.counters.shm_attached;
-  result.outbox =
-      std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, doorbell_, environment_);
+  result.outbox = std::make_unique<Outbox>(peer, GreetedSocket{std::move(socket), std::move(greeting)}, std::move(memory),
+                                           geometry_, doorbell_, environment_);
   return result;
 }
 
@@ -80,16 +82,16 @@ void RingListener::accept_connections() {
   std::size_t foreign = 0;
   while (accepted < kAcceptsPerCall && foreign < kForeignPerCall && half_open_.size() < kHalfOpenMax) {
     bool exhausted = false;
-    os::LocalSocket socket = listener_.accept(reason, &exhausted);
+    KeyedSocket connection = listener_.accept(reason, &exhausted);
     if (exhausted && accepted++ < kAcceptsPerCall && refuse_one()) continue;
     if (exhausted && spare_) reason.clear();  // no connection waits
-    if (!socket) break;
-    if (socket.same_user()) {
+    if (!connection.socket) break;
+    if (connection.socket.same_user()) {
       ++accepted;
-      half_open_.push_back(std::move(socket));
+      half_open_.emplace_back(std::move(connection), environment_.random);
     } else {
       ++foreign;
-      refuse(process_of(socket), "it runs as another user");
+      refuse(process_of(connection.socket), "it runs as another user");
     }
   }
   // The connection waits in the kernel; one line of log is enough.
@@ -106,8 +108,8 @@ bool RingListener::refuse_one() {
   spare_.reset();
   std::string reason;
   bool refused = false;
-  if (const os::LocalSocket socket = listener_.accept(reason)) {
-    refuse_exhausted(socket);
+  if (const KeyedSocket connection = listener_.accept(reason); connection.socket) {
+    refuse_exhausted(connection.socket);
     refused = true;
   }
   spare_ = os::Descriptor::spare();
@@ -124,20 +126,25 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
       process_of(socket).c_str());
 }
 
-std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiting) {
+std::unique_ptr<Inbox> RingListener::attach(HelloReceiver& connection, bool& waiting) {
   HelloMessage message;
   os::Descriptor file;
-  switch (socket.receive(as_bytes(&message, sizeof message), file)) {
-    case os::LocalSocket::Receipt::nothing: waiting = true; return nullptr;
-    case os::LocalSocket::Receipt::end: return nullptr;
-    case os::LocalSocket::Receipt::misfit:
+  const os::LocalSocket& socket = connection.socket();
+  switch (connection.receive(as_bytes(&message, sizeof message), file)) {
+    case HelloReceiver::Receipt::nothing: waiting = true; return nullptr;
+    case HelloReceiver::Receipt::end: return nullptr;
+    case HelloReceiver::Receipt::no_proof:
+      ++environment_.counters.refused_forged;
+      refuse(process_of(socket), "it has not the key of this process");
+      return nullptr;
+    case HelloReceiver::Receipt::misfit:
       if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
         refuse_exhausted(socket);
         return nullptr;
       }
       refuse(process_of(socket), "its first message is none of this provider");
       return nullptr;
-    case os::LocalSocket::Receipt::message: break;
+    case HelloReceiver::Receipt::hello: break;
   }
   const std::optional<Hello> hello = decode(message);
   if (!hello) {
@@ -173,11 +180,9 @@ std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uin
   }
   std::shared_ptr<os::Doorbell> doorbell = os::Doorbell::open(os::LocalName(doorbell_name(name)), reason);
   if (doorbell == nullptr) return nullptr;
-  os::LocalSocket listener = os::listen_as_own(socket_name(name), reason);
+  KeyedListener listener = KeyedListener::listen(keyed_names(socket_name(name), settings.keys), reason);
   if (!listener) return nullptr;
-  const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
-  return std::make_unique<RingListener>(name, epoch, geometry, settings.single_copy, std::move(listener),
-                                        std::move(doorbell), environment);
+  return std::make_unique<RingListener>(name, epoch, settings, std::move(listener), std::move(doorbell), environment);
 }
 
 }  // namespace cluster::shm

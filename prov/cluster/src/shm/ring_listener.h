@@ -15,6 +15,8 @@
 
 #include "os/doorbell.h"
 #include "os/local_socket.h"
+#include "shm/greeting.h"
+#include "shm/keyed_names.h"
 #include "shm/layout.h"
 #include "shm/local_listener.h"
 
@@ -22,8 +24,8 @@ namespace cluster::shm {
 
 class RingListener final : public LocalListener {
  public:
-  RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
-               os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell, const Environment& environment);
+  RingListener(const SocketAddress& name, std::uint64_t epoch, const ShmSettings& settings, KeyedListener listener,
+               std::shared_ptr<os::Doorbell> doorbell, const Environment& environment);
 
   Connection connect(const SocketAddress& peer) override;
   void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) override;
@@ -36,19 +38,20 @@ class RingListener final : public LocalListener {
   void accept_connections();
   bool refuse_one();
   void refuse_exhausted(const os::LocalSocket& socket);
-  std::unique_ptr<Inbox> attach(os::LocalSocket& socket, bool& waiting);
+  std::unique_ptr<Inbox> attach(HelloReceiver& connection, bool& waiting);
   void refuse(const std::string& peer, const std::string& reason);
 
   SocketAddress name_;
   std::uint64_t epoch_;
   Geometry geometry_;
   bool single_copy_;
+  seal::JobKeys keys_;
   /// The secret that peers must see in this process's memory; its address never changes.
   std::unique_ptr<const std::uint64_t> proof_;
-  os::LocalSocket listener_;
+  KeyedListener listener_;
   std::shared_ptr<os::Doorbell> doorbell_;  ///< rings from rings that may outlive this
   Environment environment_;
-  std::vector<os::LocalSocket> half_open_;
+  std::vector<HelloReceiver> half_open_;
   os::Descriptor spare_ = os::Descriptor::spare();
   Time next_refusal_{};  ///< when one is said again: any process of the node can cause as many as it likes
   bool accept_failed_ = false;

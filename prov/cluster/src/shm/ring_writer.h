@@ -44,6 +44,17 @@ class RingWriter {
     return std::atomic_ref(ring_.control->reader_state).load(std::memory_order_acquire);
   }
 
+  /// Takes nothing until unblock(): the ring seems full.
+  void block() {
+    head_ = position_ - ring_.slot_count();
+    blocked_ = true;
+  }
+  /// Nothing was written before.
+  void unblock() {
+    head_ = position_;
+    blocked_ = false;
+  }
+
   /// True if the reader has given everything back.
   bool drained() const;
   /// True once the reader's head was impossible; the ring then fills up and stays full.
@@ -98,6 +109,7 @@ class RingWriter {
   std::unique_ptr<std::uint32_t[]> arena_ends_;    ///< by slot: arena_end_ after the segment in it
   std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< where the reader's head was at the last call
   bool stall_reported_ = false;                    ///< by newly_stalled()
+  bool blocked_ = false;           ///< and head_ is no place of the reader
   bool broken_ = false;
 };
 

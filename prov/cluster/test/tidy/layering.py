@@ -14,7 +14,7 @@ ALLOWED = {
     "seal": {"base", "crypto", "wire", "link"},
     "multipath": {"base", "wire", "link"},
     "reliability": {"base", "wire", "link", "carrier", "multipath"},
-    "shm": {"base", "wire", "os", "carrier"},
+    "shm": {"base", "wire", "os", "carrier", "seal"},
     "protocol": {"base", "wire", "carrier"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol"},
     "api": {"base", "protocol", "engine"},
