@@ -25,10 +25,10 @@ class Platform {
   virtual void sleep_shortest() = 0;
   /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }
-  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface). On failure returns null and
-  /// sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
+  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface), with the application's
+  /// authorization key (empty: it has set none). On failure returns null and sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
   virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                       int& error) = 0;
+                                                       ConstBytes auth_key, int& error) = 0;
   /// How the regions of a domain are offered to peers on this node; null: they are not.
   virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }
   /// What a queue sleeps on; null if no descriptor is available: then waiting polls.

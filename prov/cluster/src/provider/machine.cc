@@ -129,7 +129,7 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
 }  // namespace
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                      int& error) {
+                                                      ConstBytes auth_key, int& error) {
   os::raise_descriptor_limit();
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   AddressFilter filter;
@@ -143,7 +143,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
     error = FI_EADDRNOTAVAIL;
     return nullptr;
   }
-  const KeyFindings keys = keys_.find({});
+  const KeyFindings keys = keys_.find(auth_key);
   if (!keys.error.empty()) {
     log_.warn("no endpoint: %s", keys.error.c_str());
     error = FI_EACCES;
