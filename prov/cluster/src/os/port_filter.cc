@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kWhole = 0xffffffff;
 constexpr std::uint32_t kNetworkHeader = ETH_HLEN;
-constexpr std::uint32_t kFragmentBits = 0x3fff;  // "more fragments" and the offset; not "don't fragment"
+constexpr std::uint32_t kFragmented = 0x3fff;  // "more fragments" and the offset; not "don't fragment"
 
 std::uint32_t ancillary(int field) { return static_cast<std::uint32_t>(SKF_AD_OFF + field); }
 
@@ -59,7 +59,7 @@ class Conditions {
 void require_v4(Conditions& conditions, const SocketAddress& ours) {
   constexpr std::uint32_t kUdpHeader = kNetworkHeader + 20;
   conditions.load(BPF_B, kNetworkHeader).must_be(0x45);
-  conditions.load(BPF_H, kNetworkHeader + 6).mask(kFragmentBits).must_be(0);
+  conditions.load(BPF_H, kNetworkHeader + 6).mask(kFragmented).must_be(0);
   conditions.load(BPF_B, kNetworkHeader + 9).must_be(IPPROTO_UDP);
   conditions.load(BPF_W, kNetworkHeader + 16).must_be(big_endian(ours.ip()));
   conditions.load(BPF_H, kUdpHeader + 2).must_be(ours.port());

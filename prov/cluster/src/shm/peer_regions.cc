@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/own_listener.h"
+
 namespace cluster::shm {
 namespace {
 
@@ -203,8 +205,8 @@ PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key, std::uint64_t
 std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const SocketAddress& peer) {
   if (peer.empty() || peer.wildcard() || peer.port() == 0) return nullptr;
   std::string reason;
-  os::LocalSocket socket = os::LocalSocket::connect(region_socket_name(peer), reason);
-  if (!socket || !socket.same_user()) return nullptr;
+  os::LocalSocket socket = os::connect_to_own(region_socket_name(peer), false, reason);
+  if (!socket) return nullptr;
   os::Descriptor file;
   os::SharedMemory page = os::SharedMemory::create(sizeof(UsePage), file, reason);
   const RegionHello hello;

@@ -3,6 +3,8 @@
 #include <system_error>
 #include <utility>
 
+#include "os/own_listener.h"
+
 namespace cluster::shm {
 namespace {
 
@@ -25,7 +27,7 @@ RegionServer::~RegionServer() {
 void RegionServer::start() {
   if (progress_client_ != nullptr) return;
   std::string reason;
-  listener_ = os::LocalSocket::listen(region_socket_name(endpoint_), reason);
+  listener_ = os::listen_as_own(region_socket_name(endpoint_), reason);
   if (listener_) {
     int error = 0;
     progress_client_ = os::start_progress_client([this] { return serve(); }, error);

@@ -1,7 +1,9 @@
 #include "shm/ring_listener.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "os/own_listener.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/ring_inbox.h"
@@ -11,6 +13,9 @@ namespace {
 
 constexpr std::size_t kHalfOpenMax = 64;
 constexpr std::size_t kAcceptsPerCall = 16;
+/// Connections of other users that are refused in one call: they may not fill the kernel's queue.
+constexpr std::size_t kForeignPerCall = 64;
+constexpr Duration kRefusalInterval = 60s;
 
 /// The process on the other side, in words for the log.
 std::string process_of(const os::LocalSocket& socket) {
@@ -47,12 +52,8 @@ Connection RingListener::connect(const SocketAddress& peer) {
     result.reason = "the address is incomplete";
     return result;
   }
-  os::LocalSocket socket = os::LocalSocket::connect(socket_name(peer), result.reason);
+  os::LocalSocket socket = os::connect_to_own(socket_name(peer), std::ranges::equal(peer.ip(), name_.ip()), result.reason);
   if (!socket) return result;
-  if (!socket.same_user()) {
-    result.reason = "it runs as another user";
-    return result;
-  }
   os::Descriptor file;
   os::SharedMemory memory = os::SharedMemory::create(geometry_.total_bytes(), file, result.reason);
   if (!memory) return result;
@@ -80,15 +81,19 @@ void RingListener::accept(std::vector<std::unique_ptr<Inbox>>& inboxes) {
 
 void RingListener::accept_connections() {
   std::string reason;
-  for (std::size_t i = 0; i < kAcceptsPerCall && half_open_.size() < kHalfOpenMax; ++i) {
+  std::size_t accepted = 0;
+  std::size_t foreign = 0;
+  while (accepted < kAcceptsPerCall && foreign < kForeignPerCall && half_open_.size() < kHalfOpenMax) {
     bool exhausted = false;
     os::LocalSocket socket = listener_.accept(reason, &exhausted);
-    if (exhausted && refuse_one()) continue;
+    if (exhausted && accepted++ < kAcceptsPerCall && refuse_one()) continue;
     if (exhausted && spare_) reason.clear();  // no connection waits
     if (!socket) break;
     if (socket.same_user()) {
+      ++accepted;
       half_open_.push_back(std::move(socket));
     } else {
+      ++foreign;
       refuse(process_of(socket), "it runs as another user");
     }
   }
@@ -158,7 +163,11 @@ std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiti
 
 void RingListener::refuse(const std::string& peer, const std::string& reason) {
   ++environment_.counters.shm_refused;
-  environment_.log.warn("shared memory refused to %s: %s", peer.c_str(), reason.c_str());
+  const Time now = environment_.clock.now();
+  if (now < next_refusal_) return;
+  next_refusal_ = now + kRefusalInterval;
+  environment_.log.warn("shared memory refused to %s: %s (more within a minute are only counted)", peer.c_str(),
+                        reason.c_str());
 }
 
 std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uint64_t epoch,
@@ -168,7 +177,7 @@ std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uin
     reason = "the address is incomplete";
     return nullptr;
   }
-  os::LocalSocket listener = os::LocalSocket::listen(RingListener::socket_name(name), reason);
+  os::LocalSocket listener = os::listen_as_own(RingListener::socket_name(name), reason);
   if (!listener) return nullptr;
   const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
   return std::make_unique<RingListener>(name, epoch, geometry, settings.single_copy, std::move(listener),

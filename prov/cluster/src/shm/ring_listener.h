@@ -49,6 +49,7 @@ class RingListener final : public LocalListener {
   Environment environment_;
   std::vector<os::LocalSocket> half_open_;
   os::Descriptor spare_ = os::Descriptor::spare();
+  Time next_refusal_{};  ///< when one is said again: any process of the node can cause as many as it likes
   bool accept_failed_ = false;
   bool exhaustion_logged_ = false;
 };
