@@ -1,11 +1,13 @@
 // Lists by key: an intrusive hash table whose members with one key stay in the order they came in. A
 // list may also hold members with other keys that fall into the same bucket: the caller compares.
-// Allocates only when it grows, never for a member.
+// Allocates only when it grows, never for a member: without memory for that its lists become longer, and only the
+// first member of all needs some.
 #pragma once
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "base/list.h"
@@ -19,7 +21,7 @@ class HashedLists {
   explicit HashedLists(KeyOf key_of) : key_of_(key_of) {}
 
   void insert(Item& item) {
-    if (size_ == buckets_.size()) grow();
+    if (size_ >= buckets_.size()) grow();
     ++size_;
     bucket(key_of_(item)).push_back(item);
   }
@@ -48,7 +50,13 @@ class HashedLists {
     return buckets_[(key * kSpread) >> (64 - std::countr_zero(buckets_.size()))];
   }
   void grow() {
-    std::vector<List<Item, hook>> old(buckets_.empty() ? kBucketsFirst : 2 * buckets_.size());
+    std::vector<List<Item, hook>> old;
+    try {
+      old.resize(buckets_.empty() ? kBucketsFirst : 2 * buckets_.size());
+    } catch (const std::bad_alloc&) {
+      if (buckets_.empty()) throw;
+      return;
+    }
     old.swap(buckets_);
     for (auto& list : old) {
       while (Item* item = list.pop_front()) bucket(key_of_(*item)).push_back(*item);

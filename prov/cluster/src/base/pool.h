@@ -68,8 +68,8 @@ class Pool {
 
   void grow() {
     const auto first = static_cast<std::uint32_t>(blocks_.size() * kBlockItems);
+    free_.reserve(first + kBlockItems);  // what can throw comes before anything is changed
     blocks_.push_back(std::make_unique<Cell[]>(kBlockItems));
-    free_.reserve(blocks_.size() * kBlockItems);
     for (std::size_t i = kBlockItems; i-- > 0;) free_.push_back(first + static_cast<std::uint32_t>(i));
   }
 

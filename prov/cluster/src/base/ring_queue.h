@@ -14,6 +14,8 @@ class RingQueue {
  public:
   bool empty() const { return head_ == tail_; }
   std::size_t size() const { return tail_ - head_; }
+  /// Items that find a place without more memory.
+  std::size_t free() const { return capacity_ - size(); }
   /// Bytes of memory it holds.
   std::size_t footprint() const { return capacity_ * sizeof(Item); }
   Item& front() { return items_[head_ & mask()]; }
@@ -32,19 +34,9 @@ class RingQueue {
     if (size() == capacity_) grow();
     return items_[tail_++ & mask()];
   }
-  /// What an item owns is released at once; one that owns nothing may keep its bytes.
-  void pop_front() {
-    if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};
-    ++head_;
-  }
-  void clear() {
-    while (!empty()) pop_front();
-  }
-
- private:
-  static constexpr std::size_t kFirstCapacity = 64;
-
-  std::size_t mask() const { return capacity_ - 1; }
+  /// The same where there is a place: free() is not 0.
+  Item& push_within() { return items_[tail_++ & mask()]; }
+  /// Doubles it. Without memory for that it stays as it is, and std::bad_alloc is thrown.
   void grow() {
     const std::size_t wider = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;
     auto items = std::make_unique<Item[]>(wider);
@@ -55,6 +47,21 @@ class RingQueue {
     head_ = 0;
     tail_ = count;
   }
+  /// What an item owns is released at once; one that owns nothing may keep its bytes.
+  void pop_front() {
+    if constexpr (!std::is_trivially_destructible_v<Item>) items_[head_ & mask()] = Item{};
+    ++head_;
+  }
+  /// The item that pop_front() has just released comes back: nothing was pushed since.
+  void undo_pop(Item&& item) { items_[--head_ & mask()] = std::move(item); }
+  void clear() {
+    while (!empty()) pop_front();
+  }
+
+ private:
+  static constexpr std::size_t kFirstCapacity = 64;
+
+  std::size_t mask() const { return capacity_ - 1; }
 
   std::unique_ptr<Item[]> items_;
   std::size_t capacity_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace cluster::engine {
 
@@ -18,6 +19,38 @@ bool AdmissionControl::admits(Time now, const SocketAddress& name, std::size_t o
   return peers_.all().size() < limit;
 }
 
+void AdmissionControl::account_unknown(Time now, Peer& peer) {
+  const bool counts = peer.flow != nullptr && !peers_.is_member(peer.channel);
+  if (!counts && peer.flow != nullptr) peer.flow->allow_further_paths();  // the application has inserted it meanwhile
+  peers_.set_held(peer, counts ? sizeof peer + peer.flow->held() + peer.channel.tx.control.footprint() : 0);
+  if (peers_.unknown_bytes() > settings_.unknown_bytes_max) drop_unknown(now);
+}
+
+void AdmissionControl::drop_unknown(Time now) {
+  std::vector<Peer*> sources;
+  for (const std::unique_ptr<Peer>& peer : peers_.all()) {
+    if (peer->held != 0) sources.push_back(peer.get());
+  }
+  const auto active = [now](const Peer& peer) { return now - peer.heard_at < kActive; };
+  std::ranges::sort(sources, [&](const Peer* a, const Peer* b) {
+    if (active(*a) != active(*b)) return active(*b);
+    return active(*a) ? a->held > b->held : a->heard_at < b->heard_at;
+  });
+  const std::size_t target = settings_.unknown_bytes_max - settings_.unknown_bytes_max / kFreedPart;
+  for (Peer* peer : sources) {
+    if (peers_.unknown_bytes() <= target) break;
+    ++environment_.counters.unknown_dropped;
+    peers_.set_held(*peer, 0);
+    peers_.mark_failed(*peer, Status::no_memory);
+  }
+  if (now < next_warning_) return;
+  next_warning_ = now + kWarningInterval;
+  environment_.log.warn(
+      "sources that are not in the address vector made this endpoint hold %zu MB: some are dropped, the longest idle "
+      "first (further times are counted as unknown_dropped)",
+      settings_.unknown_bytes_max >> 20);
+}
+
 bool AdmissionControl::forgettable(Time now, const Peer& peer) const {
   const bool closed = peer.flow == nullptr && peer.pending.flow == nullptr && peer.outbox == nullptr &&
                       peer.inbox == nullptr && !peer.self;
@@ -31,6 +64,14 @@ void AdmissionControl::note_store_full() {
   environment_.log.warn(
       "the unexpected store is full: senders wait until receives take messages out of it (further times are "
       "only counted)");
+}
+
+void AdmissionControl::note_no_memory() {
+  ++environment_.counters.no_memory;
+  if (std::exchange(logged_no_memory_, true)) return;
+  environment_.log.warn(
+      "this process has no memory left: what arrives waits, and its senders with it, until there is some (further "
+      "times are only counted)");
 }
 
 }  // namespace cluster::engine

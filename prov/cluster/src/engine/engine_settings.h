@@ -20,6 +20,7 @@ struct EngineSettings : protocol::MessengerSettings {
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< payload capacity of one shared-memory ring
   bool single_copy = true;                   ///< large messages to local peers directly, where permitted
   std::size_t flows_max = 32768;             ///< then only peers in the address vector are let in
+  std::size_t unknown_bytes_max = 256 << 20; ///< held for unknown sources together, their unexpected messages aside
   std::uint16_t flow_window = kFlowWindow;   ///< frames in flight in one flow
   Duration ack_delay = kAckDelay;            ///< an acknowledgement is sent after so long at the latest
   Duration peer_timeout = 5s;                ///< a peer that answers nothing for so long is dead

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <span>
 
 #include "os/process_fence.h"
@@ -26,6 +27,9 @@ constexpr std::size_t kArrivalsFew = 4;
 
 /// A process that has connected sends its hello at once; it may be stopped in between.
 constexpr Duration kHelloDelay = 1ms;
+
+/// Nothing tells when there is memory again, or space in the unexpected store.
+constexpr Duration kMemoryRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
 constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
@@ -55,7 +59,20 @@ bool EventLoop::run_by_clock() {
   return true;
 }
 
+/// What one turn had no memory for the next one takes up.
 bool EventLoop::run_once(PollScope scope) {
+  try {
+    ended_early_ = false;
+    return take_turn(scope);
+  } catch (const std::bad_alloc&) {
+    ++parts_.environment.counters.no_memory;
+    ended_early_ = true;
+    calm_ = false;
+    return false;
+  }
+}
+
+inline bool EventLoop::take_turn(PollScope scope) {
   const std::uint32_t turn = turns() + 1;
   turns_.store(turn, std::memory_order_relaxed);
   bool received = local_.receive(scope, turn);
@@ -152,6 +169,7 @@ bool EventLoop::arm() {
   if (parts_.local_listener != nullptr && parts_.local_listener->has_half_open()) {
     wake = std::min(wake, parts_.environment.clock.now() + kHelloDelay);
   }
+  if (awaits_memory()) wake = std::min(wake, parts_.environment.clock.now() + kMemoryRetry);
   waiter_.set_alarm_if_other(wake);
   return true;
 }

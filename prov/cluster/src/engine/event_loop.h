@@ -83,11 +83,16 @@ class EventLoop {
 
   /// What is due by the clock, not because of a message: the budget of messages leaves it out by this name.
   [[gnu::noinline]] bool run_by_clock();
+  bool take_turn(PollScope scope);
   void check_local_peers(std::uint64_t ticks);
   bool network_silent() const;
   bool local_check_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool network_due(std::uint64_t ticks, std::uint32_t turn) const;
   bool poll_network();
+  /// Something that has come, or is to leave, waits for memory.
+  bool awaits_memory() const {
+    return ended_early_ || local_.holding() || network_.holding() || tx_.tx_pending();
+  }
   void deliver_held();
   void wake_by_deadline();
 
@@ -104,6 +109,7 @@ class EventLoop {
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   /// The last turn left nothing to do but to settle posted writes, and nothing has disturbed it since.
   bool calm_ = false;
+  bool ended_early_ = false;  ///< the last turn, for want of memory
   /// When each of these happened last, in ticks.
   std::uint64_t network_polled_at_ = 0;
   std::uint64_t local_checked_at_ = 0;

@@ -93,8 +93,9 @@ class FastLane {
     const wire::EagerHeader& header = message.header;
     protocol::MatchQueue& queue = protocol_.matcher.queue(header.tagged);
     protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
+    const bool direct = read.accepts(rx_queue_);
     if (receive == nullptr || rx_queue_ == nullptr || !takes(*receive, header.length) ||
-        !protocol_.credit.pass(channel, header.length)) {
+        (!direct && !protocol::CompletionQueue::none_starved()) || !protocol_.credit.pass(channel, header.length)) {
       return false;
     }
     std::byte* const buffer = receive->buffers()[0].data();
@@ -111,7 +112,7 @@ class FastLane {
         .length = header.length,
         .source = context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail,
     };
-    if (read.accepts(rx_queue_)) [[likely]] {
+    if (direct) [[likely]] {
       read.take(arrival);
     } else {
       queue_arrival(arrival);

@@ -1,6 +1,7 @@
 #include "engine/network_receiver.h"
 
 #include <algorithm>
+#include <new>
 #include <span>
 
 #include "wire/admit.h"
@@ -35,6 +36,7 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
       acceptor_(parts, peers, admission, tx, sessions, closer),
       integrity_(parts.link != nullptr && parts.link->seal_overhead() != 0 ? wire::Integrity::seal
                                                                            : wire::Integrity::checksum) {
+  if (parts.link != nullptr) memory_for_held_.reserve(parts.link->frame_max());
   if (parts.type == EndpointType::dgram) {
     datagrams_.emplace(*parts.link, parts.environment.counters, peers, messenger);
   }
@@ -46,10 +48,20 @@ std::size_t NetworkReceiver::receive(Time& now) {
     const std::size_t count = parts_.link->receive_burst(frames_);
     now = parts_.environment.clock.now();
     empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
-    for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_from(now, frame);
+    for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_or_drop(now, frame);
     if (count < frames_.size()) break;
   }
   return arrivals;
+}
+
+/// Without memory a frame is dropped like one that the network has lost: its sender repeats it.
+std::size_t NetworkReceiver::receive_or_drop(Time now, const link::InFrame& frame) {
+  try {
+    return receive_from(now, frame);
+  } catch (const std::bad_alloc&) {
+    admission_.note_no_memory();
+    return 1;
+  }
 }
 
 /// The frames that lie back to back in one arrival; returns how many there are.
@@ -130,6 +142,8 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
 void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
                                       const wire::RunView* run) {
   using reliability::ReceiveResult;
+  if (!messenger_.has_memory()) [[unlikely]]
+    return admission_.note_no_memory();
   Peer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
   if (peer == nullptr) return;
   const std::size_t count = run != nullptr ? run->count : 1;
@@ -144,10 +158,26 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};
-    if (run != nullptr) messenger_.arrive_run(peer->channel, *run, info);
+    if (run != nullptr) arrive(*peer, [&] { messenger_.arrive_run(peer->channel, *run, info); });
     deliver(*peer, info);
   }
+  admission_.account(now, *peer);
   tx_.mark(*peer);
+}
+
+/// False: there was no memory for what has arrived, which has changed nothing and may come again. Where it has changed
+/// something the peer is given up: it would wait for an answer, or this side for a completion, that never comes.
+template <typename Arrival>
+bool NetworkReceiver::arrive(Peer& peer, Arrival&& arrival) {
+  try {
+    arrival();
+    return true;
+  } catch (const protocol::NoMemoryYet&) {
+    return false;
+  } catch (const std::bad_alloc&) {
+    peers_.mark_failed(peer, Status::no_memory);
+    throw;
+  }
 }
 
 /// Gives the messenger what the flow has in the promised order.
@@ -163,37 +193,64 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
         break;
       }
       segment.address = 0;  // only rings name memory, between processes of one node
-      if (!messenger_.matcher().ready(peer.channel, segment)) [[unlikely]] {
-        if (!peer.flow->receiver().window().may_hold()) {  // an ordered segment in a frame that has no order
-          ++counters.refused_segment;
-          break;
-        }
-        peer.flow->receiver().window().hold(segments);
-        held_ = true;
+      const ConstBytes payload = segments.subspan(header, segment.length);
+      const bool ready = messenger_.matcher().ready(peer.channel, segment);
+      if (!ready) [[unlikely]] {
         admission_.note_store_full();
-        return;
+      } else if (messenger_.has_memory() &&
+                 arrive(peer, [&] { messenger_.arrive(peer.channel, segment, payload, info); })) [[likely]] {
+        segments = segments.subspan(header + segment.length);
+        continue;
       }
-      messenger_.arrive(peer.channel, segment, segments.subspan(header, segment.length), info);
-      segments = segments.subspan(header + segment.length);
+      if (hold(peer, segments, ready)) return;
+      break;
     }
   }
 }
 
-void NetworkReceiver::receive_held(Time now) {
-  held_ = false;
-  for (Peer* peer : tx_.flows()) {
-    const reliability::ReceiveWindow& window = peer->flow->receiver().window();
-    if (!window.holding()) continue;
-    wire::Segment segment;
-    wire::decode(window.held(), segment);
-    if (!messenger_.matcher().ready(peer->channel, segment)) {
-      held_ = true;
-      continue;
+/// The rest of a frame waits. False: it does not. No correct peer begins a message in a frame that has no order, which is
+/// dropped; where there was no memory the peer is given up.
+bool NetworkReceiver::hold(Peer& peer, ConstBytes segments, bool for_memory) {
+  reliability::ReceiveWindow& window = peer.flow->receiver().window();
+  if (for_memory) admission_.note_no_memory();
+  try {
+    if (window.may_hold()) {
+      if (&peer != resumed_) held_.push_back(peer.flow->handshake().session());
+      window.hold(segments, memory_for_held_);
+      return true;
     }
-    peer->flow->receiver().resume(now);
-    deliver(*peer, {now, std::nullopt});
-    tx_.mark(*peer);
+  } catch (const std::bad_alloc&) {
+    for_memory = true;
   }
+  ++parts_.environment.counters.refused_segment;
+  if (for_memory) peers_.mark_failed(peer, Status::no_memory);
+  return false;
+}
+
+void NetworkReceiver::receive_held(Time now) {
+  std::erase_if(held_, [&](std::uint32_t session) {
+    Peer* const peer = sessions_.find(session);
+    return peer == nullptr || peer->flow == nullptr || !still_holds(now, *peer);
+  });
+  if (held_.empty()) memory_for_held_.reserve(parts_.link->frame_max());
+}
+
+/// The flow goes on if it can. True if it holds something afterwards, perhaps something else.
+bool NetworkReceiver::still_holds(Time now, Peer& peer) {
+  const reliability::ReceiveWindow& window = peer.flow->receiver().window();
+  if (!window.holding()) return false;
+  wire::Segment segment;
+  wire::decode(window.held(), segment);
+  if (!messenger_.matcher().ready(peer.channel, segment) || !messenger_.has_memory()) return true;
+  peer.flow->receiver().resume(now);
+  resumed_ = &peer;
+  const struct Reset {
+    const Peer*& resumed;
+    ~Reset() { resumed = nullptr; }
+  } reset{resumed_};
+  deliver(peer, {now, std::nullopt});
+  tx_.mark(peer);
+  return window.holding();
 }
 
 void NetworkReceiver::read_path_errors(Time now, bool force) {

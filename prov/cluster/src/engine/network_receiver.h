@@ -5,13 +5,15 @@
 //
 // A segment that begins a message for which the unexpected store has no space is held in its flow, and the
 // flow acknowledges neither that frame nor what lies behind it, so the sender waits. receive_held() goes on
-// as soon as there may be space.
+// as soon as there may be space. So it is with a segment for which the process has no memory; a frame for which
+// there is none even before it has arrived is dropped as if the network had lost it.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "engine/admission_control.h"
 #include "engine/datagram_endpoint.h"
@@ -38,20 +40,25 @@ class NetworkReceiver {
   /// Calls of receive() since one last found something.
   std::uint32_t empty_polls() const { return empty_polls_; }
   /// Messages are held in flows.
-  bool holding() const { return held_; }
+  bool holding() const { return !held_.empty(); }
   void receive_held(Time now);
   /// Reads the ICMP errors that the network has returned, which costs a system call: at most once each
   /// kPathErrorInterval. Without `force` only if that time is over.
   void read_path_errors(Time now, bool force);
 
  private:
+  std::size_t receive_or_drop(Time now, const link::InFrame& frame);
   std::size_t receive_from(Time now, const link::InFrame& frame);
   void count_refusal(Time now, wire::Refusal refusal, const SocketAddress& from);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
   void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
                        const wire::RunView* run);
+  template <typename Arrival>
+  bool arrive(Peer& peer, Arrival&& arrival);
   void deliver(Peer& peer, const protocol::ArrivalInfo& info);
+  bool still_holds(Time now, Peer& peer);
+  bool hold(Peer& peer, ConstBytes segments, bool for_memory);
 
   const EngineParts& parts_;
   PeerTable& peers_;
@@ -64,7 +71,9 @@ class NetworkReceiver {
   std::optional<DatagramEndpoint> datagrams_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   std::uint32_t empty_polls_ = 0;
-  bool held_ = false;
+  std::vector<std::uint32_t> held_;         ///< sessions whose flows hold something
+  const Peer* resumed_ = nullptr;           ///< it is listed there already
+  std::vector<std::byte> memory_for_held_;  ///< of one frame: what waits for memory needs some, too
   Time next_path_errors_{};
   Time next_sealed_warning_{};
 };

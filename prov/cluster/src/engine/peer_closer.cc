@@ -42,11 +42,14 @@ void PeerCloser::close(Peer& peer, Status status) {
 
 void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
   Log& log = parts_.environment.log;
-  if (orderly && peer.channel.waits_for_peer()) {
+  const bool awaited = peer.channel.waits_for_peer();
+  if (orderly && awaited) {
     log.warn("peer %s has closed before operations with it were complete: they end with an error",
              peer.name().text().c_str());
   } else if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
+  } else if (!awaited && !peers_.in_address_vector(peer.name())) {
+    log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(), describe(status));
   } else {
     log.warn("peer %s is lost: %s; operations under way with it end with an error%s",
              peer.name().text().c_str(), describe(status), cure_for(status));

@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -58,11 +59,13 @@ struct Peer {
     bool probed = false;       ///< its kernel has been asked whether its process exists
   } absence;
   Time heard_at{};  ///< last frame over the network of its session, or that asked for it
+  Time answered_at{};  ///< when a frame that asked for a session in its name was last answered
   Timer timer;      ///< of its flow
   ClosedSessions closed_sessions;
   bool self = false;         ///< this endpoint itself
   bool has_aliases = false;  ///< further addresses lead to it
   bool tx_pending = false;   ///< in TxScheduler's list: its flow has something to do before this turn ends
+  std::size_t held = 0;      ///< bytes held for it as an unknown source (AdmissionControl)
 
   const SocketAddress& name() const { return channel.name; }
   /// Its session was named to the sender of a frame that asked for one, and no more: neither side has used it.
@@ -72,7 +75,7 @@ struct Peer {
 class PeerTable final : public protocol::AddressHandles {
  public:
   /// `frame_max`: of the longest frames that the peers' flows send.
-  explicit PeerTable(std::size_t frame_max) : bodies_(frame_max) {}
+  explicit PeerTable(std::size_t frame_max) : bodies_(frame_max) { failed_.reserve(kFailedAtOnce); }
   /// Must come before the first handle is used.
   void attach(const AddressTable& addresses) { addresses_ = &addresses; }
 
@@ -107,8 +110,15 @@ class PeerTable final : public protocol::AddressHandles {
     return known ? by_handle_[handle] : nullptr;
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
+  /// True if it is in the address vector by its name.
+  bool has_handle(const Peer& peer) {
+    return addresses_ != nullptr && handle_of(peer.channel) != protocol::kAddrNotAvail;
+  }
   bool is_member(const protocol::Channel& channel) override;
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
+  /// Bytes held for unknown sources together.
+  std::size_t unknown_bytes() const { return unknown_bytes_; }
+  void set_held(Peer& peer, std::size_t bytes) { unknown_bytes_ += bytes - std::exchange(peer.held, bytes); }
 
   struct Failure {
     Peer* peer;
@@ -123,6 +133,9 @@ class PeerTable final : public protocol::AddressHandles {
   reliability::BodyPool& bodies() { return bodies_; }
 
  private:
+  /// Peers fail also because there is no memory.
+  static constexpr std::size_t kFailedAtOnce = 32;
+
   Peer* look_up(std::uint64_t handle);
 
   const AddressTable* addresses_ = nullptr;
@@ -130,6 +143,7 @@ class PeerTable final : public protocol::AddressHandles {
   std::vector<Peer*> by_handle_;
   std::unordered_map<SocketAddress, Peer*, SocketAddressHash> by_name_;
   std::vector<Failure> failed_;
+  std::size_t unknown_bytes_ = 0;
   reliability::BodyPool bodies_;
   std::vector<std::unique_ptr<Peer>> all_;  ///< behind bodies_: flows give their frames back
 };

@@ -31,4 +31,9 @@ SelfCarrier::Entry SelfCarrier::pop() {
   return entry;
 }
 
+void SelfCarrier::put_back(Entry&& entry) {
+  bytes_ += entry.segment.length;
+  queue_.undo_pop(std::move(entry));
+}
+
 }  // namespace cluster::engine

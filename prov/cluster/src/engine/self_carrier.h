@@ -22,6 +22,8 @@ class SelfCarrier final : public carrier::Carrier {
   };
   /// Takes the oldest segment out; there must be one.
   Entry pop();
+  /// Undoes pop(), if nothing was posted meanwhile.
+  void put_back(Entry&& entry);
   bool pending() const { return !queue_.empty(); }
   /// The oldest one; there must be one.
   const wire::Segment& front() const { return queue_.front().segment; }

@@ -47,6 +47,10 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
     return;
   }
   const SocketAddress name = name_of(view);
+  if (!may_answer(now, name)) {
+    ++counters.refused_stale;
+    return;
+  }
   const link::Path path = sessions_.reply_path(name, from);
   if (sessions_.crowded() && !peers_.known(name)) {
     const std::uint32_t session = cookies_.session_for(now, view.opening);
@@ -67,6 +71,12 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   reliability::Flow& flow = contact == reliability::OpeningClass::newer ? sessions_.pending(now, peer, path)
                                                                          : sessions_.answering(now, peer, path);
   flow.answer_opening(view, path, *parts_.link);
+}
+
+bool SessionAcceptor::may_answer(Time now, const SocketAddress& name) {
+  if (!peers_.known(name)) return answers_.admits_unknown(now);
+  Peer* const peer = peers_.find(name);
+  return peer == nullptr || AnswerLimiter::admits_peer(now, peer->answered_at);
 }
 
 /// The frame names a session that was named to its sender when there was no place to keep it.

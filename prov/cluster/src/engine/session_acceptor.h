@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "engine/admission_control.h"
+#include "engine/answer_limiter.h"
 #include "engine/control_frames.h"
 #include "engine/engine_parts.h"
 #include "engine/peer_closer.h"
@@ -40,6 +41,7 @@ class SessionAcceptor {
   /// Between two warnings of openings from a wrong address, which any process can send.
   static constexpr Duration kSourceWarningInterval = 60s;
 
+  bool may_answer(Time now, const SocketAddress& name);
   void answer(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse(Time now, const Peer& peer, const wire::FrameView& view, const link::Path& from);
   Peer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);
@@ -56,6 +58,7 @@ class SessionAcceptor {
   PeerCloser& closer_;
   ResetSender resets_;
   SessionCookies cookies_;
+  AnswerLimiter answers_;
   bool logged_mtu_ = false;
   Time next_source_warning_{};
 };

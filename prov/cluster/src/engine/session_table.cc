@@ -1,6 +1,7 @@
 #include "engine/session_table.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/control_frames.h"
@@ -52,6 +53,7 @@ void SessionTable::close(Peer& peer) {
   sessions_.erase(handshake.session());
   tx_.remove(peer);
   peers_.remove_aliases(peer);
+  peers_.set_held(peer, 0);
   peer.flow.reset();
 }
 
@@ -78,8 +80,10 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
   while (session == 0 || find(session) != nullptr) {
     session = static_cast<std::uint32_t>(parts_.environment.random.next());
   }
+  std::unique_ptr<reliability::Flow> flow = build_flow(session, epoch, path);
+  if (peers_.in_address_vector(peer.name())) flow->allow_further_paths();
   sessions_[session] = &peer;
-  return build_flow(session, epoch, path);
+  return flow;
 }
 
 std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, std::uint64_t epoch,
@@ -91,6 +95,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout,
                                            .stuck_timeout = parts_.settings.stuck_timeout,
+                                           .further_paths = false,
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{parts_.name, epoch, session, parts_.rails};
@@ -101,7 +106,14 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
 
 void SessionTable::add(Peer& peer, std::unique_ptr<reliability::Flow> flow) {
   peer.flow = std::move(flow);
-  tx_.add(peer);
+  try {
+    tx_.add(peer);
+  } catch (const std::bad_alloc&) {
+    tx_.remove(peer);
+    sessions_.erase(peer.flow->handshake().session());
+    peer.flow.reset();
+    throw;
+  }
 }
 
 void SessionTable::use_carrier(Peer& peer) {

@@ -27,8 +27,8 @@ void TimerHeap::sink(Timer* timer, std::size_t index) {
 void TimerHeap::schedule(Timer& timer, Time at) {
   if (at >= timer.at) return;
   const bool scheduled = timer.at != kNever;
-  timer.at = at;
   if (!scheduled) heap_.push_back(&timer);
+  timer.at = at;
   rise(&timer, scheduled ? timer.index : heap_.size() - 1);
 }
 

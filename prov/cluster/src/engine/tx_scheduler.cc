@@ -1,6 +1,8 @@
 #include "engine/tx_scheduler.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "engine/control_frames.h"
 
@@ -22,23 +24,32 @@ void TxScheduler::remove(Peer& peer) {
 
 void TxScheduler::transmit(Time now) {
   messenger_.on_transmit(now);
+  std::size_t waiting = 0;
   for (std::size_t i = 0; i < tx_pending_.size(); ++i) {
     if (i != 0) now = clock_.now();  // frames are dated when they leave
     Peer& peer = *tx_pending_[i];
     peer.tx_pending = false;
-    reliability::Flow& flow = *peer.flow;
-    acked_tokens_.clear();
-    flow.take_acked(acked_tokens_);
-    for (const carrier::Token token : acked_tokens_) messenger_.acked(token);
-    if (flow.status() != Status::ok) {
-      peers_.mark_failed(peer, flow.status());
-      continue;
+    try {
+      transmit(now, peer);
+    } catch (const std::bad_alloc&) {  // it is transmitted in the next turn
+      if (!std::exchange(peer.tx_pending, true)) tx_pending_[waiting++] = &peer;
     }
-    if (peer.channel.busy()) messenger_.pump(peer.channel);
-    flow.transmit(now, *link_, &clock_);
-    timers_.schedule(peer.timer, flow.deadline());
   }
-  tx_pending_.clear();
+  tx_pending_.resize(waiting);
+}
+
+void TxScheduler::transmit(Time now, Peer& peer) {
+  reliability::Flow& flow = *peer.flow;
+  flow.take_acked(acked_tokens_);
+  if (!acked_tokens_.empty()) {
+    if (!messenger_.has_memory_for(acked_tokens_.size())) throw std::bad_alloc();
+    for (const carrier::Token token : acked_tokens_) messenger_.acked(token);
+    acked_tokens_.clear();
+  }
+  if (flow.status() != Status::ok) return peers_.mark_failed(peer, flow.status());
+  if (peer.channel.busy()) messenger_.pump(peer.channel);
+  flow.transmit(now, *link_, &clock_);
+  timers_.schedule(peer.timer, flow.deadline());
 }
 
 void TxScheduler::transmit_control(Time now) {

@@ -7,6 +7,8 @@
 //   transmit_control()  the same, with the peers for which the messenger has posted control segments
 //   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
+// A flow that finds no memory to transmit or to report what was acknowledged stays pending.
+//
 // Invariants: a peer is listed here exactly while it has a flow. No flow has an earlier deadline than its
 // peer's timer. A flow that has failed is marked in the peer table and transmits nothing more.
 #pragma once
@@ -37,8 +39,8 @@ class TxScheduler {
   /// The peer's flow has something to do in this turn.
   void mark(Peer& peer) {
     if (peer.tx_pending) return;
-    peer.tx_pending = true;
     tx_pending_.push_back(&peer);
+    peer.tx_pending = true;
   }
   /// An operation was posted to the peer's flow; `more` of the same will follow.
   void posted(Peer& peer, bool more) {
@@ -61,6 +63,7 @@ class TxScheduler {
   const PackingPolicy& packing() const { return packing_; }
 
  private:
+  void transmit(Time now, Peer& peer);
   void ask_kernel(Time now, Peer& peer);
 
   link::Link* link_;
@@ -72,7 +75,7 @@ class TxScheduler {
   std::vector<Peer*> tx_pending_;
   TimerHeap timers_;
   PackingPolicy packing_;
-  std::vector<carrier::Token> acked_tokens_;  ///< scratch of transmit()
+  std::vector<carrier::Token> acked_tokens_;  ///< taken from flows, and not reported yet
 };
 
 }  // namespace cluster::engine

@@ -56,8 +56,8 @@ class PathManager {
 
   /// No answer yet to what was sent on path 0: the next time by another rail.
   void try_next_rail();
-  /// The peer's addresses are known: further paths.
-  void join(std::span<const SocketAddress> peer);
+  /// The peer's addresses are known: further paths. Not `everywhere`: only to those on a subnet of this side.
+  void join(std::span<const SocketAddress> peer, bool everywhere = true);
   /// Frames of the session came this way: the peer is reached there. `ack_owed`: they are to be acknowledged.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   /// For what answers the last arrival.

@@ -85,9 +85,16 @@ class DirectRead {
 };
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
+///
+/// It takes memory ahead: behind each entry there is a place for kAhead more, or else the queue is starved. Then
+/// engines take in nothing (has_memory) until there is memory, or entries have been read: what has arrived is never
+/// acknowledged and then not reported.
 class CompletionQueue {
  public:
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) {}
+  ~CompletionQueue() { set_starved(false); }
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
 
   void push(const Completion& completion);
   /// The same for a success, written in place: write(entry) sets all but what tells of failures.
@@ -96,7 +103,7 @@ class CompletionQueue {
     Waker* waker = nullptr;
     {
       const std::lock_guard guard(lock_);
-      Completion& entry = entries_.push_back();
+      Completion& entry = next_entry();
       entry.status = Status::ok;
       write(entry);
       size_.store(entries_.size(), std::memory_order_release);
@@ -130,17 +137,37 @@ class CompletionQueue {
     const std::lock_guard guard(lock_);
     return failed_ == 0 && entries_.size() < enough;
   }
+  /// True if no queue of this process is starved: one comparison, for those who then ask no queue.
+  static bool none_starved() { return starved_queues_.load(std::memory_order_relaxed) == 0; }
+  /// False if this one is; it tries to get memory before.
+  bool has_memory();
+  /// The same for `count` completions at once.
+  bool has_memory_for(std::size_t count);
   /// The next completion wakes `waker`, which must outlive the queue's use. False if there are `enough`
   /// already, or one that failed: then the caller need not sleep. The waker is reset only if the call returns
   /// true, so that another thread that sleeps on it does not miss its event.
   bool wake_at_next(Waker& waker, std::size_t enough);
 
  private:
+  /// More than one segment reports, for each of the engines that share the queue.
+  static constexpr std::size_t kAhead = 32;
+
+  Completion& next_entry() {
+    if (entries_.free() <= kAhead) [[unlikely]]
+      grow(kAhead);
+    return entries_.push_within();
+  }
+  void grow(std::size_t ahead);
+  void set_starved(bool starved);
+
+  static inline std::atomic<unsigned> starved_queues_{0};
+
   BiasedLock lock_;
   Waker* waker_ = nullptr;  ///< to be woken by the next completion
   std::size_t failed_ = 0;  ///< entries that are failures
   RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
+  bool starved_ = false;
 };
 
 bool DirectRead::accepts(const CompletionQueue* queue) const {

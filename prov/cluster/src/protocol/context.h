@@ -2,6 +2,8 @@
 // of source addresses, and which peers may reach registered memory. Owned by Messenger.
 #pragma once
 
+#include <new>
+
 #include "base/counters.h"
 #include "protocol/completion.h"
 #include "protocol/region_table.h"
@@ -36,6 +38,19 @@ struct MessengerSettings {
   std::size_t pull_window = kPullWindow;  ///< bytes pulled and not arrived yet, over all senders
 };
 
+/// There is no memory for what has arrived, and it has changed nothing: it may be delivered again.
+struct NoMemoryYet : std::bad_alloc {};
+
+/// What `allocate` returns; it must come before anything is changed.
+template <typename Allocate>
+auto allocate_first(Allocate&& allocate) {
+  try {
+    return allocate();
+  } catch (const std::bad_alloc&) {
+    throw NoMemoryYet();
+  }
+}
+
 struct Context {
   const MessengerSettings settings;
   Counters& counters;
@@ -48,6 +63,12 @@ struct Context {
   /// the provider has drawn (FI_MR_BASIC), which a peer has from the application alone.
   bool may_access(const Channel& channel, std::uint64_t key) const {
     return bindings.regions != nullptr && (handles.is_member(channel) || bindings.regions->drawn(key));
+  }
+  /// False: completions cannot be reported, so nothing may arrive.
+  bool has_memory() const {
+    return CompletionQueue::none_starved() ||
+           ((bindings.rx_queue == nullptr || bindings.rx_queue->has_memory()) &&
+            (bindings.tx_queue == nullptr || bindings.tx_queue->has_memory()));
   }
   /// A remote access that is not allowed.
   void refuse_access() const { ++counters.refused_access; }

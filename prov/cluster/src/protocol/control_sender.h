@@ -27,14 +27,14 @@ class ControlSender {
 
   void mark_busy(Channel& channel) {
     if (channel.tx.busy) return;
-    channel.tx.busy = true;
     busy_.push_back(&channel);
+    channel.tx.busy = true;
   }
   /// A segment was posted outside pump() and the application's operations.
   void mark_pending(Channel& channel) {
     if (channel.tx.control_pending || channel.carrier->acked_on_post()) return;
-    channel.tx.control_pending = true;
     pending_.push_back(&channel);
+    channel.tx.control_pending = true;
   }
 
   bool busy() const { return !busy_.empty(); }

@@ -25,13 +25,13 @@ class CreditManager {
   }
 
   // --- receiver ---
-  /// The peer has charged a message. False if that is more than it was granted.
-  static bool accept(Channel& channel, std::uint64_t length) {
-    Credit& credit = channel.credit;
-    if (length > credit.granted || credit.charged_by_peer + charge_of(length) > credit.granted) return false;
-    credit.charged_by_peer += charge_of(length);
-    return true;
+  /// False if the peer would charge more for a message than it was granted.
+  static bool allows(const Channel& channel, std::uint64_t length) {
+    const Credit& credit = channel.credit;
+    return length <= credit.granted && credit.charged_by_peer + charge_of(length) <= credit.granted;
   }
+  /// The peer has charged a message, which it may.
+  static void accept(Channel& channel, std::uint64_t length) { channel.credit.charged_by_peer += charge_of(length); }
   /// A message has left the store, or never entered it: the peer may use its charge again. Advertised in
   /// steps, so that a credit segment travels once per many messages.
   void release(Channel& channel, std::uint64_t charge) {
@@ -42,7 +42,7 @@ class CreditManager {
     credit.granted = limit;
     advertise(channel);
   }
-  /// accept() and release() of a message that goes past the store, if no credit is to be advertised for that.
+  /// allows(), accept() and release() of a message that goes past the store, if no credit is to be advertised for that.
   /// False: it has not been counted.
   bool pass(Channel& channel, std::uint64_t length) const {
     Credit& credit = channel.credit;

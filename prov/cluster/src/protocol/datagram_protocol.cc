@@ -25,12 +25,8 @@ void DatagramProtocol::arrived(Channel& channel, const wire::Segment& segment, C
     return pulls_.complete(*receive, Status::ok);
   }
   UnexpectedMessage* const message =
-      matcher_.stored() < kStoredMax ? matcher_.store(channel, header) : nullptr;
-  if (message == nullptr) {
-    ++context_.counters.datagrams_dropped;
-    return;
-  }
-  matcher_.keep_bytes(*message, payload);
+      matcher_.stored() < kStoredMax ? matcher_.store(channel, header, payload.size(), payload) : nullptr;
+  if (message == nullptr) ++context_.counters.datagrams_dropped;
 }
 
 }  // namespace cluster::protocol

@@ -112,10 +112,11 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
   const bool whole = segment.kind == wire::SegmentKind::eager;
   const std::uint64_t total = whole ? payload.size() : segment.total;
   // No correct sender begins a message inside another one, or charges more than it was granted.
-  if (channel.assembly.active() || total < payload.size() || !CreditManager::accept(channel, total)) {
+  if (channel.assembly.active() || total < payload.size() || !CreditManager::allows(channel, total)) {
     return context_.refuse_segment();
   }
   if (RecvRequest* receive = matcher_.match(channel, segment.tagged(), segment.tag, total)) {
+    CreditManager::accept(channel, total);
     receive->matched(channel, header_of(segment, total));
     receive->pull.arrived = payload.size();
     scatter_short(receive->buffers(), payload);
@@ -126,10 +127,10 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
     }
     channel.assembly.receive = receive;
   } else {
-    UnexpectedMessage* message = matcher_.store(channel, header_of(segment, total));
+    UnexpectedMessage* message = matcher_.store(channel, header_of(segment, total), total, payload);
     if (message == nullptr) return context_.refuse_segment();
+    CreditManager::accept(channel, total);
     message->charge = CreditManager::charge_of(total);
-    matcher_.keep_bytes(*message, payload);
     channel.assembly.unexpected = message;
   }
   if (payload.size() == total) assembled(channel);

@@ -1,5 +1,7 @@
 #include "protocol/match_queue.h"
 
+#include <new>
+
 namespace cluster::protocol {
 namespace {
 
@@ -59,8 +61,8 @@ RecvRequest* MatchQueue::find_directed(const Channel* channel) const {
 }
 
 void MatchQueue::store(UnexpectedMessage& message) {
-  stored_.push_back(message);
   unexpected_index_.add(message);
+  stored_.push_back(message);
 }
 
 void MatchQueue::drop(UnexpectedMessage& message) {
@@ -77,8 +79,16 @@ UnexpectedMessage* MatchQueue::search(const Channel* from, std::uint64_t tag, st
   for (; message != nullptr; message = stored_.after(*message), ++steps) {
     if (message->available() && fits(from, tag, ignore, message->channel, message->tag)) break;
   }
-  if (steps > kWalkMax) unexpected_index_.walked(from != nullptr, ignore, stored_.front());
+  if (steps > kWalkMax) index_unexpected(from != nullptr, ignore);
   return message;
+}
+
+/// Without memory for an index the next lookup walks again.
+void MatchQueue::index_unexpected(bool directed, std::uint64_t ignore) {
+  try {
+    unexpected_index_.walked(directed, ignore, stored_.front());
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 UnexpectedMessage* MatchQueue::find_claimed(const void* context) const {

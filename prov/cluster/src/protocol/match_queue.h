@@ -60,6 +60,7 @@ class MatchQueue {
  private:
   RecvRequest* first_fit(const Channel* channel, std::uint64_t tag);
   void index_posted();
+  void index_unexpected(bool directed, std::uint64_t ignore);
   UnexpectedMessage* search(const Channel* from, std::uint64_t tag, std::uint64_t ignore);
 
   List<RecvRequest, &RecvRequest::queue> posted_;

@@ -1,6 +1,8 @@
 #include "protocol/matcher.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 namespace cluster::protocol {
 namespace {
@@ -142,26 +144,26 @@ bool Matcher::cancel(const void* context) {
   return false;
 }
 
-UnexpectedMessage* Matcher::store(Channel& channel, const MessageHeader& header) {
-  UnexpectedMessage* message = messages_.acquire();
+UnexpectedMessage* Matcher::store(Channel& channel, const MessageHeader& header, std::size_t bytes,
+                                  ConstBytes payload) {
+  std::unique_ptr<std::byte[]> memory;
+  UnexpectedMessage* const message = allocate_first([&] {
+    if (bytes != 0) memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    return messages_.acquire();
+  });
   if (message == nullptr) return nullptr;
   static_cast<MessageHeader&>(*message) = header;
   message->channel = &channel;
+  message->bytes = std::move(memory);
+  bytes_ += bytes;
+  if (!payload.empty()) std::memcpy(message->bytes.get(), payload.data(), payload.size());
+  message->arrived = payload.size();
   queue(message->tagged).store(*message);
   channel.unexpected.messages.push_back(*message);
   ++channel.unexpected.count;
   ++context_.counters.unexpected;
   update_scarce();
   return message;
-}
-
-void Matcher::keep_bytes(UnexpectedMessage& message, ConstBytes payload) {
-  if (message.total == 0) return;
-  message.bytes = std::make_unique_for_overwrite<std::byte[]>(message.total);
-  bytes_ += message.total;
-  update_scarce();
-  if (!payload.empty()) std::memcpy(message.bytes.get(), payload.data(), payload.size());
-  message.arrived = payload.size();
 }
 
 void Matcher::completed(UnexpectedMessage& message) {

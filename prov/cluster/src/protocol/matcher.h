@@ -39,10 +39,9 @@ class Matcher {
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
-  /// Keeps a message that no receive matches; null if the store is full.
-  UnexpectedMessage* store(Channel& channel, const MessageHeader& header);
-  /// Memory for the bytes of a stored message, and the first of them.
-  void keep_bytes(UnexpectedMessage& message, ConstBytes payload);
+  /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the first; null if
+  /// the store is full.
+  UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes, ConstBytes payload);
   /// The last part of a stored message has arrived.
   void completed(UnexpectedMessage& message);
 

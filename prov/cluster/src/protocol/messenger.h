@@ -44,11 +44,17 @@ class Messenger {
   DatagramProtocol& datagrams() { return datagrams_; }
 
   // --- arrivals ---
-  /// `segment` is one that matcher().ready() was true for.
+  /// False: what arrives could not be reported, for want of memory.
+  bool has_memory() const { return context_.has_memory(); }
+  /// `segment` is one that matcher().ready() was true for. Throws NoMemoryYet if it has changed nothing.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
   /// The same for segments that continue each other.
   void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
+  /// True if `count` tokens can be reported: there is memory for the completions.
+  bool has_memory_for(std::size_t count) const {
+    return context_.bindings.tx_queue == nullptr || context_.bindings.tx_queue->has_memory_for(count);
+  }
   /// A carrier has reported a token.
   void acked(Token token) { outgoing_.acked(token); }
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.

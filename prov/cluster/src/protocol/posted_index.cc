@@ -1,5 +1,7 @@
 #include "protocol/posted_index.h"
 
+#include <new>
+
 namespace cluster::protocol {
 
 PostedIndex::View* PostedIndex::view_for(std::uint64_t ignore) {
@@ -19,11 +21,17 @@ void PostedIndex::add(RecvRequest& receive) {
   receive.number = next_number_++;
   ++size_;
   View* view = view_for(receive.ignore);
-  receive.indexed = view != nullptr;
-  if (view != nullptr) {
-    view->receives.insert(receive);
-  } else {
-    others_.push_back(receive);
+  receive.indexed = view != nullptr && insert(*view, receive);
+  if (!receive.indexed) others_.push_back(receive);
+}
+
+/// False if there is no memory for it.
+bool PostedIndex::insert(View& view, RecvRequest& receive) {
+  try {
+    view.receives.insert(receive);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
 }
 

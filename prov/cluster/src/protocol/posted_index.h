@@ -39,6 +39,7 @@ class PostedIndex {
 
   /// The view for that mask; null if there are too many masks.
   View* view_for(std::uint64_t ignore);
+  static bool insert(View& view, RecvRequest& receive);
 
   std::array<View, kViews> views_;
   List<RecvRequest, &RecvRequest::bucket> others_;

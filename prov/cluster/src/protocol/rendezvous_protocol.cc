@@ -26,7 +26,7 @@ void RendezvousProtocol::on_announce(Channel& channel, const wire::Segment& segm
     receive->matched(channel, header);
     return pulls_.start(*receive);
   }
-  UnexpectedMessage* message = matcher_.store(channel, header);
+  UnexpectedMessage* message = matcher_.store(channel, header, 0, {});
   if (message == nullptr) return context_.refuse_segment();
   message->announced = true;
 }

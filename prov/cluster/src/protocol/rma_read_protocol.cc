@@ -65,7 +65,8 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
     if (!segment.more()) reporter_.accessed_by_peer(range, Access::read);
     return;
   }
-  ReadResponse* const response = outgoing_.acquire_response<ReadResponse>(channel);
+  ReadResponse* const response =
+      allocate_first([&] { return outgoing_.acquire_response<ReadResponse>(channel); });
   if (response == nullptr) return send_read_failed(channel, segment.peer_id);
   response->receiver_id = segment.peer_id;
   response->remote = range;

@@ -133,12 +133,14 @@ void RmaWriteProtocol::store(Channel& channel, ConstBytes payload) {
 }
 
 void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
-  const RemoteWrite write = add_range(channel.incoming_write, segment);
-  const bool allowed = context_.may_access(channel, write.iov.key) &&
-                       context_.bindings.regions->allows(write.iov, Access::write) && segment.total > 0;
-  if (!allowed) context_.refuse_access();
+  const RmaIov range{segment.offset, segment.key, segment.total};
+  const bool allowed = context_.may_access(channel, range.key) &&
+                       context_.bindings.regions->allows(range, Access::write) && segment.total > 0;
   const bool has_place = allowed && channel.rma.write_targets < kResponsesMax;
-  WriteTarget* const target = has_place ? pulls_.pool().acquire<WriteTarget>() : nullptr;
+  WriteTarget* const target =
+      has_place ? allocate_first([&] { return pulls_.pool().acquire<WriteTarget>(); }) : nullptr;
+  const RemoteWrite write = add_range(channel.incoming_write, segment);
+  if (!allowed) context_.refuse_access();
   if (target == nullptr) return control_.send_failed(channel, segment.id);
   ++channel.rma.write_targets;
   target->channel = &channel;

@@ -24,9 +24,10 @@ template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::begin(const Lookup& new_lookup, UnexpectedMessage* first) {
   messages.clear();
   lookup = new_lookup;
-  used = true;
+  used = false;  // as it stays if there is no memory for the first message
   for (; first != nullptr; first = List<UnexpectedMessage, &UnexpectedMessage::queue>::after(*first))
     messages.insert(*first);
+  used = true;
 }
 
 void UnexpectedIndex::add(UnexpectedMessage& message) {

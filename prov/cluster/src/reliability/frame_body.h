@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "base/bytes.h"
@@ -94,7 +95,10 @@ class BodyPool {
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
     FreeList& list = body->capacity == segment_bytes_ ? whole_ : slim_;
-    if (list.size() < kFreeBodiesMax) list.push_back(std::move(body));
+    try {
+      if (list.size() < kFreeBodiesMax) list.push_back(std::move(body));
+    } catch (const std::bad_alloc&) {  // the list cannot grow: this body is not kept
+    }
   }
 
  private:

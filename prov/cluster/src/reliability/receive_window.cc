@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <new>
 #include <utility>
 
 namespace cluster::reliability {
@@ -38,15 +39,15 @@ ReceiveWindow::Arrival ReceiveWindow::arrive(Sequence s, TransmissionNumber tran
     return Arrival::duplicate;
   }
   assert(all_handed_on());
-  slot.sequence = s;
-  slot.transmission = transmission;
-  if (!s.before(highest_end_)) highest_end_ = s + 1;
   if (!ordered || s == expected_) {
     current_ = segments;
     given_ = s;
   } else {
-    keep(slot, segments);
+    keep(slot, segments);  // without memory the frame has not arrived
   }
+  slot.sequence = s;
+  slot.transmission = transmission;
+  if (!s.before(highest_end_)) highest_end_ = s + 1;
   arrived_.insert(s);
   advance();
   return Arrival::fresh;
@@ -84,9 +85,21 @@ void ReceiveWindow::advance() {
   expected_ = end;
 }
 
-void ReceiveWindow::hold(ConstBytes rest) {
+void ReceiveWindow::hold(ConstBytes rest, std::vector<std::byte>& memory) {
   assert(may_hold());
-  keep(at(given_), rest);
+  Slot& slot = at(given_);
+  const bool in_copy = !handed_.empty() && rest.data() >= handed_.data() && rest.data() < handed_.data() + handed_.size();
+  if (in_copy) {
+    handed_.erase(handed_.begin(), handed_.end() - static_cast<std::ptrdiff_t>(rest.size()));
+    slot.segments.swap(handed_);
+    slot.kept = true;
+  } else {
+    if (spares_.empty() && memory.capacity() >= rest.size()) {
+      bytes_ += memory.capacity() - slot.segments.capacity();
+      slot.segments.swap(memory);
+    }
+    keep(slot, rest);
+  }
   for (Sequence s = given_ + 1; s != expected_; ++s) arrived_.insert(s);
   expected_ = cursor_ = given_;
   if (arrived_.next_member(expected_, highest_end_) == highest_end_) highest_end_ = expected_;
@@ -107,13 +120,19 @@ void ReceiveWindow::keep(Slot& slot, ConstBytes segments) {
     slot.segments = std::move(spares_.back());
     spares_.pop_back();
   }
+  const std::size_t before = slot.segments.capacity();
   slot.segments.assign(segments.begin(), segments.end());
+  bytes_ += slot.segments.capacity() - before;
   slot.kept = true;
 }
 
 void ReceiveWindow::release_handed() {
   if (handed_.capacity() == 0) return;
-  if (spares_.size() < kSparesMax) spares_.push_back(std::move(handed_));
+  try {
+    if (spares_.size() < kSparesMax) spares_.push_back(std::move(handed_));
+  } catch (const std::bad_alloc&) {  // no place to keep it: it is given back
+  }
+  bytes_ -= handed_.capacity();
   handed_ = {};
 }
 
@@ -149,10 +168,7 @@ void ReceiveWindow::fill_ranges(wire::Ack& ack) const {
 }
 
 std::size_t ReceiveWindow::footprint() const {
-  std::size_t bytes = slots_.capacity() * sizeof(Slot) + arrived_.footprint() + handed_.capacity();
-  for (const Slot& slot : slots_) bytes += slot.segments.capacity();
-  for (const std::vector<std::byte>& spare : spares_) bytes += spare.capacity();
-  return bytes;
+  return slots_.capacity() * sizeof(Slot) + spares_.capacity() * sizeof(spares_[0]) + arrived_.footprint() + bytes_;
 }
 
 }  // namespace cluster::reliability

@@ -46,8 +46,8 @@ class ReceiveWindow {
   /// The next run of segments; valid until the next call of next() or arrive().
   bool next(ConstBytes& segments);
   /// Takes back `rest`, the end of what next() gave last out of an ordered frame. Until resume() only
-  /// unordered frames are handed on.
-  void hold(ConstBytes rest);
+  /// unordered frames are handed on. It takes `memory` unless it has some itself: there may be no more.
+  void hold(ConstBytes rest, std::vector<std::byte>& memory);
   /// True if what next() gave last came in its turn, so that it can be held.
   bool may_hold() const { return !holding_ && given_.before(expected_); }
   bool holding() const { return holding_; }
@@ -100,6 +100,7 @@ class ReceiveWindow {
   Sequence given_;        ///< the frame that next() gave last
   bool holding_ = false;  ///< `expected_` is here, but there is no memory for it
   std::uint32_t spurious_ = 0;
+  std::size_t bytes_ = 0;         ///< capacity of all copies: those that wait, the one looked at, spares
   ConstBytes current_;             ///< arrived and can be handed on as it lies
   std::vector<std::byte> handed_;  ///< copy that the caller is looking at
   std::vector<std::vector<std::byte>> spares_;

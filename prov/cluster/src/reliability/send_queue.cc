@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <new>
 
 namespace cluster::reliability {
 namespace {
@@ -48,10 +49,14 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   assert(segment.length == payload.length);
   const std::size_t capacity = frame_size_.segment_capacity();
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
-  const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
-  if (refer && post_reference(segment, payload, token, capacity)) return true;
-  post_copy(segment, payload, token, capacity);
-  return true;
+  try {
+    const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
+    if (!refer || !post_reference(segment, payload, token, capacity)) post_copy(segment, payload, token, capacity);
+    return true;
+  } catch (const std::bad_alloc&) {
+    if (open_ && open_->filled == 0) recycle(std::move(open_));
+    return false;
+  }
 }
 
 void SendQueue::open_frame(std::unique_ptr<FrameBody> body) {
@@ -78,10 +83,11 @@ bool SendQueue::post_reference(const wire::Segment& segment, const Gather& paylo
   const std::size_t count = payload.pieces(pieces);
   if (count == 0) return false;
   if (!shares) open_frame(bodies_.take_slim());
+  window_.reserve_frame();
+  if (token != 0) open_->tokens.push_back(token);
   note_joined(segment);
   open_->filled += wire::encode(segment, open_->segments() + open_->filled);
   for (std::size_t i = 0; i < count; ++i) open_->add_reference_to(pieces[i]);
-  if (token != 0) open_->tokens.push_back(token);
   close_open_frame();
   return true;
 }
@@ -90,12 +96,12 @@ void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, c
                           std::size_t capacity) {
   const std::size_t size = wire::encoded_size(segment) + payload.length;
   if (!fits(segment, size, capacity)) open_frame(bodies_.take());
+  if (token != 0) open_->tokens.push_back(token);
   note_joined(segment);
   std::byte* at = open_->segments() + open_->filled;
   payload.copy_to(at + wire::encode(segment, at));
   open_->filled += size;
   last_ = size;
-  if (token != 0) open_->tokens.push_back(token);
 }
 
 /// What begins or ends in a frame with other segments, and what is in several pieces, goes the way of all
@@ -115,7 +121,11 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
   run.part = part;
   run.token = token;
   run.ordered = wire::ordered(segment.kind);
-  window_.push_run(run);
+  try {
+    window_.push_run(run);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
   return run.payload.size();
 }
 

@@ -38,7 +38,7 @@ namespace cluster::reliability {
 
 class SendQueue final : public carrier::Carrier {
  public:
-  /// A flow that has ended takes nothing.
+  /// A flow that has ended takes nothing, nor does one for whose frames there is no memory: as if it were full.
   SendQueue(const Handshake& handshake, const FrameSize& frame_size, const multipath::PathManager& paths,
             BodyPool& bodies, const FlowStatus& status);
 

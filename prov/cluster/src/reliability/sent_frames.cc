@@ -12,9 +12,9 @@ SentFrames::SentFrames(std::size_t capacity)
       frames_(std::min(capacity_, kInitialFrames)),
       mask_(static_cast<std::uint32_t>(frames_.size() - 1)) {}
 
-void SentFrames::push(std::unique_ptr<FrameBody> body) {
+void SentFrames::push(std::unique_ptr<FrameBody>&& body) {
   assert(has_space(1));
-  if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
+  reserve_frame();
   SentFrame& frame = at(end_);
   frame.body = std::move(body);
   frame.sendings = 0;

@@ -58,13 +58,19 @@ class SentFrames {
 
   Sequence first() const { return first_; }
   Sequence end() const { return end_; }
+  /// Frames from first() to end().
+  std::size_t span() const { return static_cast<std::size_t>(end_ - first_); }
   std::size_t free_frames() const { return capacity_ - static_cast<std::size_t>(end_ - first_); }
   bool has_space(std::size_t frames) const { return frames <= free_frames(); }
   SentFrame& at(Sequence s) { return frames_[s.value & mask_]; }
   const SentFrame& at(Sequence s) const { return frames_[s.value & mask_]; }
 
-  /// Queues a frame behind all others; there must be space.
-  void push(std::unique_ptr<FrameBody> body);
+  /// Queues a frame behind all others; there must be space. Without memory for it the caller keeps the body.
+  void push(std::unique_ptr<FrameBody>&& body);
+  /// Memory for one more: the next push() does not throw.
+  void reserve_frame() {
+    if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
+  }
   /// Queues the frames of a run, which begins at end(); there must be space.
   void push_run(const FrameRun& run);
   /// The run that the frame belongs to; null if it has a body.

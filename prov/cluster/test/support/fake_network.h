@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "link/link.h"
+#include "support/failing_memory.h"
 #include "support/fake_environment.h"
 #include "wire/frame.h"
 
@@ -55,6 +56,7 @@ class FakeNetwork {
   std::function<bool(const SocketAddress& from)> link_full;
 
   void carry(const SocketAddress& from, const link::OutFrame& frame) {
+    const SpareMemory network;
     ++carried;
     Packet packet{from, {}, frame.path->mac_known, frame.path->ethertype};
     for (std::size_t i = 0; i < frame.count; ++i) {
@@ -118,6 +120,7 @@ class FakeLink final : public link::Link {
     return taken;
   }
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
+    const SpareMemory network;
     ++network_.looks;
     inbox_.clear();
     FakeNetwork::Packet packet;

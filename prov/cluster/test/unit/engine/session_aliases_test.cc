@@ -23,19 +23,19 @@ SocketAddress address(int rail, int node) {
 
 /// An endpoint that is called by its address on rail 0.
 struct RailNode {
-  /// `claimed`: whose address it takes for its own on the second rail.
-  RailNode(FakeNetwork& network, int number, int claimed)
+  /// `claimed`: whose address it takes for its own on the second rail; `subnet`: of which subnet that is.
+  RailNode(FakeNetwork& network, int number, int claimed, int subnet = 1)
       : world{.clock = network.clock(), .random = test::FakeRandom(static_cast<std::uint64_t>(number))},
-        engine(parts(network, number, claimed)) {
+        engine(parts(network, number, claimed, subnet)) {
     engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
   }
   RailNode(FakeNetwork& network, int number) : RailNode(network, number, number) {}
-  EngineParts parts(FakeNetwork& network, int number, int claimed) {
+  EngineParts parts(FakeNetwork& network, int number, int claimed, int subnet) {
     std::vector<std::unique_ptr<link::Link>> links;
     std::vector<multipath::Rail> own;
     for (int rail = 0; rail < kRails; ++rail) {
       links.push_back(std::make_unique<FakeLink>(network, address(rail, number)));
-      own.push_back({address(rail, rail == 0 ? number : claimed), 24, "eth" + std::to_string(rail)});
+      own.push_back({rail == 0 ? address(0, number) : address(subnet, claimed), 24, "eth" + std::to_string(rail)});
     }
     EngineSettings settings;
     settings.linger = 0s;
@@ -152,6 +152,30 @@ TEST_F(SessionAliasesTest, AClaimedAddressOfAnotherEndpointGetsNoMessages) {
 }
 
 /// A peer knows the session, and can write any sender into a frame.
+/// A source could list anybody's address, and have frames of full length sent there.
+TEST_F(SessionAliasesTest, AFarAddressIsTriedOnlyIfItsOwnerIsInTheAddressVector) {
+  constexpr int kFar = 9;
+  for (const bool known : {false, true}) {
+    const int number = known ? 5 : 6;
+    RailNode caller{network, number, number, kFar};
+    std::size_t sent_far = 0;
+    network.drop = [&](const FakeNetwork::Packet&, const SocketAddress& to) {
+      sent_far += to == address(kFar, number) ? 1 : 0;
+      return false;
+    };
+    if (known) a.book.insert(address(0, number));
+    const auto to = caller.book.insert(address(0, 1));
+    for (int i = 0; i < 40; ++i) {
+      caller.send(to);
+      a.engine.poll();
+      caller.engine.poll();
+      pass(20);
+      caller.engine.poll();
+    }
+    EXPECT_EQ(sent_far != 0, known);
+  }
+}
+
 TEST_F(SessionAliasesTest, AnAnswerToNothingThatWasSentThereMakesNoAlias) {
   std::uint32_t session = 0;  // outlives the nodes, which say goodbye through the network
   RailNode owner{network, 3};

@@ -64,9 +64,10 @@ TEST_F(ControlSenderTest, AnImmediateCarrierNeedsNoTransmission) {
 TEST_F(ControlSenderTest, CreditIsAdvertisedInSteps) {
   CreditManager credit(context, control);
   channel.credit.granted = 1000;
-  EXPECT_TRUE(CreditManager::accept(channel, 900));
-  EXPECT_FALSE(CreditManager::accept(channel, 900)) << "more than was granted";
-  EXPECT_FALSE(CreditManager::accept(channel, ~std::uint64_t{0})) << "nor by overflow";
+  EXPECT_TRUE(CreditManager::allows(channel, 900));
+  CreditManager::accept(channel, 900);
+  EXPECT_FALSE(CreditManager::allows(channel, 900)) << "more than was granted";
+  EXPECT_FALSE(CreditManager::allows(channel, ~std::uint64_t{0})) << "nor by overflow";
   credit.release(channel, 200);
   EXPECT_TRUE(carrier.items.empty());
   credit.release(channel, 50);

@@ -1,0 +1,43 @@
+// How often frames that ask for a session are answered. Each answer is a system call and a frame towards a name that
+// any host can have written there, so a flood of such frames must not draw as many answers (RFC 9000 21.3, 21.9).
+//
+// Names that are in the address vector, or have a session, are answered once in kIntervalOfPeer each, however many ask in
+// their name: a peer that gets no answer asks again after milliseconds. All other names share kPerSecond answers, and
+// kBurst of them may come at once: a crowd of clients that start together.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace cluster::engine {
+
+class AnswerLimiter {
+ public:
+  static constexpr Duration kIntervalOfPeer = 200us;
+  static constexpr std::int64_t kPerSecond = 10'000;
+  static constexpr std::int64_t kBurst = 8192;
+
+  /// True if a name that is not known may be answered now; then it counts as answered.
+  bool admits_unknown(Time now) {
+    const Time earliest = now - kBurst * kInterval;
+    next_ = std::max(next_, earliest);
+    if (next_ > now) return false;
+    next_ += kInterval;
+    return true;
+  }
+  /// The same for a peer that was last answered at `answered`, which is set.
+  static bool admits_peer(Time now, Time& answered) {
+    if (answered != Time{} && now < answered + kIntervalOfPeer) return false;
+    answered = now;
+    return true;
+  }
+
+ private:
+  static constexpr Duration kInterval = Duration(std::chrono::seconds(1)) / kPerSecond;
+
+  Time next_{};  ///< when one more is allowed; in the past by what was not used
+};
+
+}  // namespace cluster::engine

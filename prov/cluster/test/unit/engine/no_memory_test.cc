@@ -1,0 +1,103 @@
+// A process without memory: what has arrived waits or comes again, and is neither lost nor reported twice.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "support/failing_memory.h"
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FailingMemory;
+using test::kA;
+using test::kB;
+using test::Node;
+
+constexpr std::uint64_t kMessages = 40;
+
+class NoMemoryTest : public test::EngineTest {
+ protected:
+  struct Outcome {
+    std::vector<std::uint64_t> words;  ///< received, in that order
+    std::size_t errors = 0;
+  };
+  void take_completions(Node& node, Outcome& outcome) {
+    node.received.drain(
+        ~std::size_t{0}, [](const protocol::Completion&) { return true; },
+        [&](const protocol::Completion& completion) {
+          if (completion.status != Status::ok) {
+            ++outcome.errors;
+          } else {
+            std::uint64_t word;
+            std::memcpy(&word, completion.buffer, sizeof word);
+            outcome.words.push_back(word);
+          }
+        });
+  }
+  void post(Node& node, std::vector<std::uint64_t>& words) {
+    for (std::uint64_t& word : words) {
+      const Bytes slice = as_bytes(&word, sizeof word);
+      EXPECT_EQ(node.engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
+    }
+  }
+  /// Messages arrive while the receiver's allocations fail from one on; half of them find a receive.
+  Outcome receive_short_of_memory(std::size_t allowed, std::size_t failures, std::size_t& failed) {
+    Outcome outcome;
+    Node a(network, kA, kB, 1000);
+    Node b(network, kB, kA, 1000);
+    std::vector<std::uint64_t> early(kMessages / 2);
+    std::vector<std::uint64_t> late(kMessages - early.size());
+    post(a, early);
+    for (std::uint64_t i = 0; i < kMessages; ++i) b.send();
+    for (int i = 0; i < 400; ++i) {
+      clock.advance(20us);
+      {
+        const FailingMemory memory(allowed, failures);
+        EXPECT_NO_THROW(a.engine.poll());
+        failed += FailingMemory::failed();
+        allowed = FailingMemory::failed() == 0 ? allowed : FailingMemory::kAlways;
+      }
+      b.engine.poll();
+    }
+    post(a, late);
+    for (int i = 0; i < 100; ++i) {
+      clock.advance(20ms);
+      a.engine.poll();
+      b.engine.poll();
+    }
+    take_completions(a, outcome);
+    EXPECT_EQ(b.counters().sessions_closed + a.counters().sessions_closed, 0u);
+    EXPECT_TRUE(a.engine.quiescent());
+    EXPECT_TRUE(b.engine.quiescent());
+    return outcome;
+  }
+  static std::vector<std::uint64_t> all() {
+    std::vector<std::uint64_t> words;
+    for (std::uint64_t word = 1; word <= kMessages; ++word) words.push_back(word);
+    return words;
+  }
+};
+
+TEST_F(NoMemoryTest, WhicheverAllocationFailsOnceEveryMessageComesOnceAndInOrder) {
+  for (std::size_t allowed = 0;; ++allowed) {
+    std::size_t failed = 0;
+    const Outcome outcome = receive_short_of_memory(allowed, 1, failed);
+    if (failed == 0) break;
+    EXPECT_EQ(outcome.words, all()) << "allocation " << allowed;
+    EXPECT_EQ(outcome.errors, 0u) << "allocation " << allowed;
+  }
+}
+
+TEST_F(NoMemoryTest, SoItIsIfThereIsNoMemoryForAWhile) {
+  for (std::size_t allowed = 0;; ++allowed) {
+    std::size_t failed = 0;
+    const Outcome outcome = receive_short_of_memory(allowed, 100, failed);
+    if (failed == 0) break;
+    EXPECT_EQ(outcome.words, all()) << "allocation " << allowed;
+    EXPECT_EQ(outcome.errors, 0u) << "allocation " << allowed;
+  }
+}
+
+}  // namespace
+}  // namespace cluster::engine
