@@ -29,10 +29,10 @@ constexpr Measure kMeasures[] = {
     {"put_latency", Needs::rma, "one-way time until the target sees the last byte"},
     {"get", Needs::rma, "WINDOW remote reads under way; bytes per second"},
     {"get_latency", Needs::rma, "time of one remote read"},
-    {"put_shared", Needs::rma, "put, where both sides' memory is a shared mapping (not in one run with put)"},
+    {"put_shared", Needs::rma, "WINDOW remote writes from one place to another; not in one run with put: both are shared mappings"},
     {"put_shared_rate", Needs::rma, "the same, in operations per second"},
     {"put_shared_latency", Needs::rma, "put_latency in such memory"},
-    {"get_shared", Needs::rma, "get in such memory"},
+    {"get_shared", Needs::rma, "WINDOW remote reads of one place in such memory"},
     {"fetch_add", Needs::atomic, "WINDOW 8-byte atomic additions under way; operations per second"},
     {"fetch_add_latency", Needs::atomic, "time of one 8-byte atomic addition that returns the old value"},
 };
@@ -48,6 +48,10 @@ bool in_shared_memory(const Item& item) { return item.measure.find("_shared") !=
 
 }  // namespace
 
+unsigned places_of(const Item& item) {
+  return measure_of(item).needs == Needs::rma && !in_shared_memory(item) ? item.window : 1;
+}
+
 void ask_for(const std::vector<Item>& plan, bool cold, Request& request) {
   std::size_t memory = cold ? kColdBytes : kPage;
   bool in_private = false;
@@ -57,7 +61,7 @@ void ask_for(const std::vector<Item>& plan, bool cold, Request& request) {
     if (measure.needs == Needs::rma) (in_shared_memory(item) ? request.shared : in_private) = true;
     request.atomic |= measure.needs == Needs::atomic;
     if (item.measure == "pairs") request.pairs = std::max(request.pairs, item.window);
-    const std::size_t places = measure.needs == Needs::rma ? item.window : 1;
+    const std::size_t places = places_of(item);
     const std::size_t bytes = std::max<std::size_t>(item.bytes, sizeof(std::uint64_t));
     if (bytes * places > kBytesMax)
       throw std::invalid_argument("'" + item.text() + "' needs too much memory");

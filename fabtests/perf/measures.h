@@ -17,6 +17,8 @@ Benchmark work_for(Endpoints& side, const Item& item, bool cold);
 // The families of measures; each returns an empty work for names of others.
 Benchmark tagged_work(Endpoints& side, const Item& item, bool cold);
 Benchmark remote_work(Endpoints& side, const Item& item);
+/// How many buffers of its length an item has on each side.
+unsigned places_of(const Item& item);
 
 /// Where message `serial` lies: always in the same place, as most programs reuse their buffers, or, for
 /// cold buffers, each time in the next one of the whole memory.

@@ -196,7 +196,7 @@ class Limits(unittest.TestCase):
 class Plans(unittest.TestCase):
     def test_no_item_needs_more_memory_than_the_programs_allow(self):
         for item in (item for mode in (plan.full(), plan.readme()) for group in mode.groups for item in group.items):
-            places = item.window if item.measure in ("put", "get", "put_shared", "get_shared") else 1
+            places = item.window if item.measure in ("put", "get") else 1
             self.assertLessEqual(item.bytes * places, 256 << 20, item)
 
     def test_groups_are_measured_in_their_places_only(self):

@@ -1,7 +1,7 @@
 """UCX has a measuring program of its own, ucx_perftest. Its figures are taken as it prints them: the median of its
 latencies, and overall rates; it sends without waiting for answers, which the other programs do once per window. Inside a
-node it puts into, and gets from, memory that it has allocated so that both sides map it: that is compared with shared
-mappings only."""
+node it puts into, and gets from, memory that it has allocated so that both sides map it, always in the same place: that
+is compared with shared mappings only, where fabric_perf does the same."""
 import os
 import time
 
