@@ -25,8 +25,8 @@ static_assert(sizeof(fi_cq_err_entry) == kSourceOffset ||
               sizeof(fi_cq_err_entry) == kSourceOffset + sizeof(fi_addr_t));
 
 template <typename Entry>
-ssize_t cq_read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
-  return Method<&Cq::read<Entry>>::entry(cq, buffer, count, nullptr);
+[[gnu::flatten]] ssize_t cq_read(fid_cq* cq, void* buffer, std::size_t count) noexcept {
+  return guarded([&] { return object_of<Cq>(cq).read<Entry>(buffer, count, nullptr); });
 }
 
 template <typename Entry>

@@ -45,23 +45,32 @@ void write_entry(Entry& entry, const Outcome& completion) {
   if constexpr (requires { entry.tag; }) entry.tag = completion.tag;
 }
 
-/// Entries that the fast lane fills while their caller polls.
+/// The entries of a caller that reads `queue` at this moment: while the queue is empty, and so nothing is
+/// overtaken, arrivals of the fast lane are written there instead of into the queue. It lives for one turn of the
+/// engines.
 template <typename Entry>
-class DirectEntries final : public protocol::DirectRead {
+class DirectEntries {
  public:
   DirectEntries(const protocol::CompletionQueue& queue, Entry* entries, std::size_t count, fi_addr_t* sources)
-      : DirectRead(queue, count, write), next_(entries), sources_(sources) {}
+      : queue_(queue), capacity_(count), next_(entries), sources_(sources) {}
 
+  bool accepts(const protocol::CompletionQueue* queue) const {
+    return taken_ < capacity_ && queue == &queue_ && queue_.empty();
+  }
+  void take(const protocol::ShortArrival& arrival) {
+    ++taken_;
+    write_entry(*next_++, arrival);
+    if (sources_ != nullptr) *sources_++ = arrival.source;
+  }
+  std::size_t taken() const { return taken_; }
+  /// Behind those taken.
   Entry* next() const { return next_; }
   fi_addr_t* sources() const { return sources_; }
 
  private:
-  static void write(DirectRead& read, const protocol::ShortArrival& arrival) {
-    auto& self = static_cast<DirectEntries&>(read);
-    write_entry(*self.next_++, arrival);
-    if (self.sources_ != nullptr) *self.sources_++ = arrival.source;
-  }
-
+  const protocol::CompletionQueue& queue_;
+  std::size_t capacity_;
+  std::size_t taken_ = 0;
   Entry* next_;
   fi_addr_t* sources_;
 };

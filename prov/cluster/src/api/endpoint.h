@@ -40,6 +40,8 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
   static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
+  /// A receive of one buffer without flags of its own; false: it takes receive().
+  bool receive_short(const protocol::ShortReceive& op) { return engine_->receive_short(op); }
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;

@@ -160,13 +160,33 @@ template <typename... Tag>
 }
 
 template <typename... Tag>
-ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, Tag... tag,
-             void* context) noexcept {
+[[gnu::noinline]] ssize_t recv_generally(fid_ep* handle, void* buffer, std::size_t size, fi_addr_t from, Tag... tag,
+                                         void* context) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const Bytes bytes = as_bytes(buffer, size);
   RecvOp op = recv_op(endpoint.options(), from, context, tag...);
   op.slices = {&bytes, 1};
   return endpoint.receive(op);
+}
+
+template <typename... Tag>
+[[gnu::flatten]] ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void*, fi_addr_t from, Tag... tag,
+                              void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  const EpOptions& options = endpoint.options();
+  const TagMatch match{tag...};
+  constexpr bool kTagged = sizeof...(tag) > 0;
+  const bool for_one_message = kTagged || options.default_min_multi_recv() == 0;
+  if (for_one_message && endpoint.receive_short({.buffer = as_bytes(buffer, size),
+                                                 .from = options.source(from),
+                                                 .context = context,
+                                                 .tag = match.tag,
+                                                 .ignore = match.ignore,
+                                                 .tagged = kTagged,
+                                                 .report = options.report_receives()})) [[likely]] {
+    return 0;
+  }
+  return recv_generally<Tag...>(handle, buffer, size, from, tag..., context);
 }
 
 template <typename... Tag>

@@ -28,13 +28,16 @@ class Progress {
   void remove(engine::Engine& engine);
 
   void poll() {
-    protocol::DirectRead none;
+    protocol::NoDirectRead none;
     poll(none);
   }
-  [[gnu::always_inline]] void poll(protocol::DirectRead& read) {
-    const std::unique_lock guard(lock_, std::try_to_lock);
-    if (!guard.owns_lock()) return;
-    for (const Member& member : members_) member.engine->try_poll(std::move(read));
+  /// Arrivals of the fast lane go into `read` where it accepts them.
+  template <typename Read>
+  void poll(Read& read) {
+    if (!lock_.try_lock()) [[unlikely]]
+      return;
+    const std::lock_guard guard(lock_, std::adopt_lock);
+    for (const Member& member : members_) member.engine->try_poll(read);
   }
 
   /// Opened on first use; null if no descriptors are left.

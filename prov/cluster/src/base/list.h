@@ -40,8 +40,11 @@ class List {
   }
 
   Item* pop_front() {
-    Item* item = head_;
-    if (item != nullptr) remove(*item);
+    Item* const item = head_;
+    if (item == nullptr) return nullptr;
+    head_ = (item->*hook).next;
+    (head_ == nullptr ? tail_ : (head_->*hook).previous) = nullptr;
+    item->*hook = {};
     return item;
   }
 

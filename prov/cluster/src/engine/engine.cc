@@ -175,10 +175,9 @@ void Engine::poll() {
   loop_.run_once(PollScope::all);
 }
 
-/// All of a calm turn in one function: that is what it is for.
-[[gnu::flatten]] void Engine::try_poll(protocol::DirectRead&& read) {
-  const std::unique_lock lock(lock_, std::try_to_lock);
-  if (lock.owns_lock() && !loop_.run_calm(read)) loop_.run_once(PollScope::due);
+void Engine::try_poll() {
+  protocol::NoDirectRead none;
+  try_poll(none);
 }
 
 int Engine::descriptor() {

@@ -64,13 +64,27 @@ class Engine {
   Status send(const protocol::SendOp& op);
   /// A send without wishes of its own, if the fast lane to that peer is open; false: it has to take send().
   bool send_short(std::uint64_t to, const ShortSend& message) {
-    const std::unique_lock lock(lock_, std::try_to_lock);
-    if (!lock.owns_lock()) [[unlikely]]
+    if (!lock_.try_lock()) [[unlikely]]
       return false;
+    const std::lock_guard lock(lock_, std::adopt_lock);
     Peer* const peer = peers_.used_before(to);
     return peer != nullptr && local_.lane().send(*peer, message);
   }
   Status receive(const protocol::RecvOp& op);
+  /// A receive of one buffer, if nothing but posting it is to be done; false: it has to take receive().
+  bool receive_short(const protocol::ShortReceive& op) {
+    if (!lock_.try_lock()) [[unlikely]]
+      return false;
+    const std::lock_guard lock(lock_, std::adopt_lock);
+    protocol::Channel* from = nullptr;
+    if (op.from != protocol::kAddrUnspec) {
+      Peer* const peer = peers_.used_before(op.from);
+      if (peer == nullptr) [[unlikely]]
+        return false;
+      from = &peer->channel;
+    }
+    return messenger_.matcher().receive_short(from, op);
+  }
   Status write(const protocol::WriteOp& op);
   Status read(const protocol::ReadOp& op);
   Status atomic(const protocol::AtomicRmaOp& op);
@@ -107,8 +121,15 @@ class Engine {
   void poll();
   /// A turn for callers that come again soon: none if another thread is inside, and what costs a system call
   /// only when it is due (PollScope::due).
-  /// Arrivals of the fast lane go into `read` where it accepts them.
-  void try_poll(protocol::DirectRead&& read = protocol::DirectRead());
+  void try_poll();
+  /// The same; arrivals of the fast lane go into `read` where it accepts them (protocol::NoDirectRead).
+  template <typename Read>
+  void try_poll(Read& read) {
+    if (!lock_.try_lock()) [[unlikely]]
+      return;
+    const std::lock_guard lock(lock_, std::adopt_lock);
+    if (!loop_.run_calm(read)) loop_.run_once(PollScope::due);
+  }
   /// Becomes readable when poll() has something to do, if arm() has returned true; -1 if there is none.
   int descriptor();
   /// One turn, after which a thread may sleep on the descriptor. False if something came in, or sleeping is

@@ -48,7 +48,8 @@ class EventLoop {
   /// The same, for a caller that comes again soon, when at most short messages and writes of this node can have
   /// come since a turn that left nothing to do; it also settles posted writes. False: no turn was taken,
   /// run_once() is due. Arrivals go into `read` where it accepts them.
-  bool run_calm(protocol::DirectRead& read);
+  template <typename Read>
+  bool run_calm(Read& read);
   /// Something was done outside of turns that the next one has to go on with.
   void disturb() { calm_ = false; }
   /// How many there have been; also read outside the engine lock.
@@ -116,7 +117,8 @@ class EventLoop {
   std::uint64_t deaths_checked_at_ = 0;
 };
 
-inline bool EventLoop::run_calm(protocol::DirectRead& read) {
+template <typename Read>
+bool EventLoop::run_calm(Read& read) {
   const std::uint32_t turn = turns() + 1;
   if (!calm_ || turn % kTurnsPerPoll == 0) return false;
   const LocalPeers::Arrivals arrivals = local_.receive_short(read);

@@ -19,8 +19,13 @@
 // receive, for a multi-receive buffer or for none, those after which credit is due, and all where a counter is
 // bound.
 //
-// Both run under the engine lock and neither posts, stores or schedules anything: the engine is afterwards as
-// idle as before, which is why a turn in which only they were needed may skip the rest (EventLoop::run_calm).
+// A receive of one buffer is posted as shortly where the message before it has left its request over
+// (Matcher::receive_short): nobody has learnt the id of a request that only the lane has filled, so it is used
+// again as it is, and neither given back to the pool nor built anew. It takes the general road while a message is
+// stored, or while so many receives are posted that they are indexed.
+//
+// All three run under the engine lock, and none leaves the engine anything to do: it is afterwards as idle as
+// before, which is why a turn in which only they were needed may skip the rest (EventLoop::run_calm).
 #pragma once
 
 #include "base/bytes.h"
@@ -86,7 +91,8 @@ class FastLane {
 
   /// Delivers the next message of the peer's ring, which there is; false: it is not for the lane, and nothing
   /// has been done.
-  bool receive(Peer& peer, protocol::DirectRead& read) {
+  template <typename Read>
+  bool receive(Peer& peer, Read& read) {
     shm::ShortMessage message;
     protocol::Channel& channel = peer.channel;
     if (!peer.local.ring->peek_short(message) || channel.assembly.active()) return false;
@@ -102,24 +108,24 @@ class FastLane {
     copy_short(buffer, message.payload, header.length);
     queue.withdraw_oldest();
     const protocol::Context& context = protocol_.context;
-    const protocol::ShortArrival arrival = {
-        .context = receive->context,
-        .tagged = header.tagged,
-        .has_data = header.has_data,
-        .tag = header.tag,
-        .data = header.data,
-        .buffer = buffer,
-        .length = header.length,
-        .source = context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail,
+    const auto arrival = [&]() -> protocol::ShortArrival {
+      return {.context = receive->context,
+              .tagged = header.tagged,
+              .has_data = header.has_data,
+              .tag = header.tag,
+              .data = header.data,
+              .buffer = buffer,
+              .length = header.length,
+              .source = context.bindings.want_source ? context.handles.handle_of(channel) : protocol::kAddrNotAvail};
     };
     if (direct) [[likely]] {
-      read.take(arrival);
+      read.take(arrival());
     } else {
-      queue_arrival(arrival);
+      queue_arrival(arrival());
     }
     ++context.counters.fast_received;
     context.counters.bytes_received += header.length;
-    protocol_.receives.release(*receive);
+    protocol_.matcher.reuse(*receive);
     peer.local.ring->pop();
     return true;
   }
@@ -127,8 +133,7 @@ class FastLane {
  private:
   /// A receive for one message, in one piece, whose completion is an ordinary one.
   static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
-    return receive.kind == protocol::IncomingRequest::Kind::receive && receive.report &&
-           receive.buffers().size() == 1 && length <= receive.capacity;
+    return receive.plain && length <= receive.capacity;
   }
   [[gnu::noinline]] void queue_arrival(const protocol::ShortArrival& arrival) const;
 

@@ -55,7 +55,8 @@ class LocalPeers {
   enum class Arrivals : std::uint8_t { none, short_ones, other };
   /// Delivers what may take the fast lane, and writes that need no answer. `other`: something else has come,
   /// perhaps behind that. Only while reads_all().
-  Arrivals receive_short(protocol::DirectRead& read);
+  template <typename Read>
+  Arrivals receive_short(Read& read);
   /// There are few rings, and each turn reads all of them.
   bool reads_all() const { return rings_.size() <= kAlwaysRead; }
   /// Delivers all that the peer has left in its ring. False if some of it waits for the unexpected store.
@@ -105,7 +106,8 @@ class LocalPeers {
   bool held_ = false;
 };
 
-inline LocalPeers::Arrivals LocalPeers::receive_short(protocol::DirectRead& read) {
+template <typename Read>
+LocalPeers::Arrivals LocalPeers::receive_short(Read& read) {
   Arrivals arrivals = Arrivals::none;
   for (Peer* peer : rings_) {
     shm::RingInbox* const ring = peer->local.ring;

@@ -60,28 +60,11 @@ struct ShortArrival {
 
 class CompletionQueue;
 
-/// The entries of a caller that reads `queue` at this moment: while the queue is empty, and so nothing is
-/// overtaken, an arrival is written there instead of into the queue. It lives for one turn of the engines.
-class DirectRead {
- public:
-  using Write = void (*)(DirectRead& read, const ShortArrival& arrival);
-
-  DirectRead() = default;  ///< accepts nothing
-  DirectRead(const CompletionQueue& queue, std::size_t capacity, Write write)
-      : queue_(&queue), left_(capacity), write_(write) {}
-  DirectRead(const DirectRead&) = delete;
-  DirectRead& operator=(const DirectRead&) = delete;
-
-  inline bool accepts(const CompletionQueue* queue) const;
-  void take(const ShortArrival& arrival) {
-    --left_;
-    write_(*this, arrival);
-  }
-
- private:
-  const CompletionQueue* queue_ = nullptr;
-  std::size_t left_ = 0;
-  Write write_ = nullptr;
+/// What a turn of an engine is given to put arrivals of the fast lane into, past the queue: the entries of a
+/// caller that reads a queue at this moment (api/cq_entry.h: DirectEntries), or, as here, nothing.
+struct NoDirectRead {
+  static bool accepts(const CompletionQueue*) { return false; }
+  static void take(const ShortArrival&) {}
 };
 
 /// Written by engines, read by api/; the lock covers both, since several endpoints may share it.
@@ -169,10 +152,6 @@ class CompletionQueue {
   std::atomic<std::size_t> size_{0};
   bool starved_ = false;
 };
-
-bool DirectRead::accepts(const CompletionQueue* queue) const {
-  return left_ != 0 && queue == queue_ && queue->empty();
-}
 
 /// A libfabric counter: successes and errors.
 class Counter {

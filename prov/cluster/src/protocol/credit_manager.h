@@ -44,14 +44,11 @@ class CreditManager {
   }
   /// allows(), accept() and release() of a message that goes past the store, if no credit is to be advertised for that.
   /// False: it has not been counted.
-  bool pass(Channel& channel, std::uint64_t length) const {
+  bool pass(Channel& channel, std::uint32_t length) const {
     Credit& credit = channel.credit;
     const std::uint64_t charge = charge_of(length);
-    const std::uint64_t ahead = context_.settings.eager_credit - context_.settings.eager_credit / 4;
-    if (length > credit.granted || credit.charged_by_peer + charge > credit.granted ||
-        credit.released + charge + ahead >= credit.granted) {
+    if (credit.charged_by_peer + charge > credit.granted || credit.released + charge + ahead_ >= credit.granted)
       return false;
-    }
     credit.charged_by_peer += charge;
     credit.released += charge;
     return true;
@@ -63,6 +60,8 @@ class CreditManager {
  private:
   const Context& context_;
   ControlSender& control_;
+  /// The peer has been granted more than this beyond what was released, until more is due.
+  const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
 };
 
 }  // namespace cluster::protocol

@@ -99,6 +99,7 @@ struct RecvRequest : IncomingRequest {
   Hook<RecvRequest> bucket;  ///< PostedIndex
   std::uint64_t number = 0;  ///< PostedIndex: position in the order of posting
   bool indexed = false;      ///< PostedIndex: in a view
+  bool plain = false;        ///< posted for one message, in one piece, and it reports its completion
   bool tagged = false;
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`

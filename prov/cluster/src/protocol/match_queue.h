@@ -19,6 +19,10 @@ namespace cluster::protocol {
 class MatchQueue {
  public:
   void post(RecvRequest& receive);
+  /// Many receives are posted.
+  bool indexed() const { return posted_index_.in_use(); }
+  /// post() while it is not indexed().
+  void post_unindexed(RecvRequest& receive) { posted_.push_back(receive); }
   void withdraw(RecvRequest& receive);
   /// The first posted receive that matches this message, or null. It leaves the queue, unless it is a
   /// MultiRecvBuffer.
@@ -26,7 +30,7 @@ class MatchQueue {
   /// The receive posted first, if it matches this message and many are not posted; else null. It stays.
   RecvRequest* match_oldest(const Channel* channel, std::uint64_t tag) const {
     RecvRequest* const oldest = posted_.front();
-    const bool found = oldest != nullptr && !posted_index_.in_use() &&
+    const bool found = oldest != nullptr && !indexed() &&
                        fits(oldest->from, oldest->tag, oldest->ignore, channel, tag);
     return found ? oldest : nullptr;
   }

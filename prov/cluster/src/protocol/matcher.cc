@@ -62,6 +62,7 @@ void Matcher::fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
   receive.ignore = op.ignore;
   receive.tagged = op.tagged;
   receive.report = op.report;
+  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && op.slices.size() == 1;
 }
 
 Status Matcher::post_buffer(Channel* from, const RecvOp& op) {

@@ -69,6 +69,17 @@ struct RecvOp {
   bool discard_claimed = false;  ///< ... or discard it
 };
 
+/// A receive of one buffer for one message, which asks for nothing else.
+struct ShortReceive {
+  Bytes buffer;
+  std::uint64_t from = kAddrUnspec;
+  void* context = nullptr;
+  std::uint64_t tag = 0;
+  std::uint64_t ignore = 0;
+  bool tagged = false;
+  bool report = true;
+};
+
 inline constexpr std::size_t kRmaIovMax = 8;  ///< rma_iov_limit
 
 /// Memory at the peer: `address` counts from where the region was registered to begin.

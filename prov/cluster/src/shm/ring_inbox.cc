@@ -27,11 +27,6 @@ bool RingInbox::peek(PeekedSegment& segment) {
   return false;
 }
 
-void RingInbox::settle_empty() {
-  if (reader_.take_doorbell_request()) socket_.send_doorbell();
-  if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
-}
-
 void RingInbox::report_violation() {
   if (violation_reported_) return;
   violation_reported_ = true;

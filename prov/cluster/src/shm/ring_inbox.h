@@ -60,6 +60,12 @@ class RingInbox final : public Inbox {
   bool violation_reported_ = false;
 };
 
+inline void RingInbox::settle_empty() {
+  if (reader_.take_doorbell_request()) [[unlikely]]
+    socket_.send_doorbell();
+  if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
+}
+
 inline void RingInbox::pop() {
   reader_.pop();
   unsettle();

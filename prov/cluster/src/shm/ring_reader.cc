@@ -14,20 +14,6 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
   segment_doorbell_.announce_fence();
 }
 
-bool RingReader::find_nothing(std::uint32_t sequence) {
-  idle_word_ = sequence;
-  if (position_ != published_) publish();
-  // Messages that just miss the slot cost two lines. If the last one was such, the next is expected to be:
-  // then its second line is fetched together with the first instead of after it.
-  if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
-  // The slot still carries the segment of the lap before, or nothing in the first lap.
-  const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();
-  const bool first_lap = position_ - kFirstNumber < ring_.slot_count();
-  if (sequence == lap_before || (first_lap && sequence == 0)) [[likely]]
-    return false;
-  return set_broken();
-}
-
 bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
   if (broken_) return false;
   if (shown_) publish();  // a caller that looks twice is not taking: the writer gets the rest of the space
@@ -56,14 +42,6 @@ bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
 bool RingReader::set_broken() {
   broken_ = true;
   return false;
-}
-
-void RingReader::publish() {
-  std::atomic_ref(ring_.control->head).store(position_, std::memory_order_release);
-  published_ = position_;
-  arena_taken_ = 0;
-  if (space_doorbell_.take_request()) [[unlikely]]
-    doorbell_due_ = true;
 }
 
 }  // namespace cluster::shm

@@ -59,13 +59,9 @@ class RingReader {
   /// Gives back what peek() or peek_short() showed.
   void pop() {
     ++position_;
-    arena_place_ = (arena_place_ + block_) & ring_.arena_mask;
-    arena_taken_ += block_;
     shown_ = false;
-    if (position_ - published_ >= ring_.slot_count() / kLagFraction ||
-        arena_taken_ >= ring_.arena_bytes() / kLagFraction) {
-      publish();
-    }
+    if (block_ != 0) take_block();
+    if (position_ - published_ >= ring_.slot_count() / kLagFraction) publish();
   }
 
   /// What peek() showed was not executed, and its sender waits for no answer.
@@ -109,6 +105,11 @@ class RingReader {
     block_ = (offset + block_bytes(length) - arena_place_) & ring_.arena_mask;  // with what was skipped
     return true;
   }
+  void take_block() {
+    arena_place_ = (arena_place_ + block_) & ring_.arena_mask;
+    arena_taken_ += block_;
+    if (arena_taken_ >= ring_.arena_bytes() / kLagFraction) publish();
+  }
   bool find_nothing(std::uint32_t sequence);
   bool read(wire::Segment& segment, ConstBytes& payload);
   bool set_broken();
@@ -143,6 +144,28 @@ inline bool RingReader::peek_short(ShortMessage& message) {
   message.payload = slot.inline_bytes + header_size;
   block_ = 0;
   return length <= Slot::kInlineBytes - header_size;
+}
+
+inline bool RingReader::find_nothing(std::uint32_t sequence) {
+  idle_word_ = sequence;
+  if (position_ != published_) publish();
+  // Messages that just miss the slot cost two lines. If the last one was such, the next is expected to be:
+  // then its second line is fetched together with the first instead of after it.
+  if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
+  // The slot still carries the segment of the lap before, or nothing in the first lap.
+  const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();
+  if (sequence == lap_before) [[likely]]
+    return false;
+  const bool first_lap = position_ - kFirstNumber < ring_.slot_count();
+  return first_lap && sequence == 0 ? false : set_broken();
+}
+
+inline void RingReader::publish() {
+  std::atomic_ref(ring_.control->head).store(position_, std::memory_order_release);
+  published_ = position_;
+  arena_taken_ = 0;
+  if (space_doorbell_.take_request()) [[unlikely]]
+    doorbell_due_ = true;
 }
 
 }  // namespace cluster::shm
