@@ -74,12 +74,12 @@ inline void gather_short(const Gather& payload, std::byte* target) {
   copy_short(target, payload.slices[0].data() + payload.offset, payload.length);
 }
 
-/// scatter() from the beginning.
-inline void scatter_short(std::span<const Bytes> slices, ConstBytes data) {
-  if (slices.size() == 1 && data.size() <= slices[0].size()) {
-    copy_short(slices[0].data(), data.data(), data.size());
+/// scatter().
+inline void scatter_short(std::span<const Bytes> slices, std::size_t offset, ConstBytes data) {
+  if (slices.size() == 1 && offset + data.size() <= slices[0].size()) {
+    copy_short(slices[0].data() + offset, data.data(), data.size());
   } else {
-    scatter(slices, 0, data);
+    scatter(slices, offset, data);
   }
 }
 

@@ -48,10 +48,13 @@ inline constexpr std::size_t kBurstMax = 44;             ///< of 1500 bytes: the
 /// One frame to send: `count` pieces in a row, `size` bytes in all.
 struct OutFrame {
   const Path* path = nullptr;
-  std::array<ConstBytes, kPiecesMax> pieces;
   std::size_t count = 0;
   std::size_t size = 0;
+  union {  // only those in use are ever written
+    std::array<ConstBytes, kPiecesMax> pieces;
+  };
 
+  OutFrame() {}
   void add(ConstBytes piece) {
     if (piece.empty()) return;
     pieces[count++] = piece;

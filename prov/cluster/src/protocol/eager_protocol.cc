@@ -119,7 +119,7 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
     CreditManager::accept(channel, total);
     receive->matched(channel, header_of(segment, total));
     receive->pull.arrived = payload.size();
-    scatter_short(receive->buffers(), payload);
+    scatter_short(receive->buffers(), 0, payload);
     if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
       credit_.release(channel, CreditManager::charge_of(total));
       reporter_.received(*receive, Status::ok);

@@ -125,7 +125,7 @@ bool PullReceiver::store(const IncomingRequest& request, std::size_t offset, con
   const std::size_t part = run.segment.length;
   if (request.kind != Kind::write_target) {
     for (std::size_t i = 0; i < run.count; ++i)
-      scatter(request.buffers(), request.base + offset + i * part, run.payload(i));
+      scatter_short(request.buffers(), request.base + offset + i * part, run.payload(i));
     return true;
   }
   const RmaIov& range = static_cast<const WriteTarget&>(request).write.iov;

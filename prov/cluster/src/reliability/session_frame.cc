@@ -76,24 +76,30 @@ AckIncluded encode_session_frame(const FrameIdentity& identity, const Handshake&
 
 RunEncoder::RunEncoder(const FrameRun& run, const Handshake& handshake, std::size_t frame_max,
                        const OutgoingAck& ack)
-    : run_(run), segment_(run.segment) {
-  const std::size_t segment_bytes = wire::encoded_size(segment_) + run.part;
-  const OutgoingAck::Fit fit = fit_of(handshake, frame_max, ack, segment_bytes);
+    : run_(run) {
+  const std::size_t segment_header = wire::encoded_size(run.segment);
+  const OutgoingAck::Fit fit = fit_of(handshake, frame_max, ack, segment_header + run.part);
   included_ = fit.included;
-  blocks_end_ = sizeof(wire::FrameHeader) + handshake.opening_size() + fit.block_bytes;
+  segment_begin_ = sizeof(wire::FrameHeader) + handshake.opening_size() + fit.block_bytes;
+  size_ = segment_begin_ + segment_header;
   wire::FrameHeader& header = wire::header_at(pattern_.data());
   flags_ = write_front(handshake, ack, included_, header, pattern_.data() + sizeof header);
+  wire::encode_kind(header, size_ + run.part);
+  wire::encode(run.segment, pattern_.data() + segment_begin_);
 }
 
 void RunEncoder::encode(const FrameIdentity& identity, Front& front, link::OutFrame& out) {
   const std::size_t offset = run_.offset_of(identity.sequence);
-  segment_.offset = run_.segment.offset + offset;
-  std::memcpy(front.data(), pattern_.data(), blocks_end_);
+  std::memcpy(front.data(), pattern_.data(), size_);
   auto& header = *std::launder(reinterpret_cast<wire::FrameHeader*>(front.data()));
   write_identity(identity, flags_, header);
-  out.add({front.data(), blocks_end_ + wire::encode(segment_, front.data() + blocks_end_)});
+  if (run_.segment.kind == wire::SegmentKind::bulk) {
+    const wire::Le64 place = run_.segment.offset + offset;
+    std::memcpy(front.data() + segment_begin_ + wire::kBulkOffsetAt, &place, sizeof place);
+  }
+  out.add({front.data(), size_});
   out.add(run_.payload.subspan(offset, run_.part));
-  wire::encode_frame(header, {out.pieces.data(), out.count});
+  wire::encode_checksum(header, {out.pieces.data(), out.count});
 }
 
 }  // namespace cluster::reliability

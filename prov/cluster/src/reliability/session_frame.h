@@ -44,11 +44,11 @@ class RunEncoder {
 
  private:
   const FrameRun& run_;
-  wire::Segment segment_;
   AckIncluded included_ = AckIncluded::none;
   std::uint8_t flags_ = 0;
-  std::size_t blocks_end_ = 0;  ///< bytes of header, opening and acknowledgement
-  Front pattern_;               ///< those bytes, as far as they are the same in all frames
+  std::size_t segment_begin_ = 0;  ///< behind header, opening and acknowledgement
+  std::size_t size_ = 0;           ///< with the header of the segment
+  Front pattern_;                  ///< those bytes, as far as they are the same in all frames
 };
 
 }  // namespace cluster::reliability

@@ -7,9 +7,17 @@ namespace cluster::wire {
 void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces) {
   std::size_t length = 0;
   for (const ConstBytes piece : pieces) length += piece.size();
+  encode_kind(header, length);
+  encode_checksum(header, pieces);
+}
+
+void encode_kind(FrameHeader& header, std::size_t frame_length) {
   header.magic = kMagic;
   header.version = kVersion;
-  header.length = static_cast<std::uint16_t>(length);
+  header.length = static_cast<std::uint16_t>(frame_length);
+}
+
+void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces) {
   header.checksum = Le32{};  // counts as zero
   std::uint32_t crc = 0;
   for (const ConstBytes piece : pieces) crc = crc32c(crc, piece);

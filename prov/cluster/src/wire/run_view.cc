@@ -12,9 +12,6 @@ static_assert(offsetof(FrameHeader, session) == kSessionOffset);
 static_assert(offsetof(FrameHeader, sequence) == kNumbersOffset);
 static_assert(offsetof(FrameHeader, ack) == kAckOffset);
 
-/// The segment header of the next frame is that of the first except for its offset, which comes last.
-constexpr std::size_t kBulkOffsetAt = 12;
-
 bool same_bytes(const std::byte* one, const std::byte* other, std::size_t begin, std::size_t end) {
   return std::memcmp(one + begin, other + begin, end - begin) == 0;
 }

@@ -93,6 +93,8 @@ inline bool seems_unanswered(const std::byte* encoded) {
 }
 
 std::size_t encoded_size(const Segment& segment);
+/// Where the offset of a bulk segment lies in its header, all of which but that is the same in the segments of a run.
+inline constexpr std::size_t kBulkOffsetAt = 12;
 /// Writes the header (not the payload) and returns encoded_size().
 std::size_t encode(const Segment& segment, std::byte* out);
 /// Reads one header; returns its size, or 0 if the bytes are invalid. Does not require the payload
