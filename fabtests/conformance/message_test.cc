@@ -1,5 +1,10 @@
 // Untagged messages between two processes: every call of the fi_msg family, every shape of buffer,
 // sizes on both sides of each protocol's threshold, and what the completions say. fi_msg(3)
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
 #include "fabric.h"
 
 namespace conformance {
@@ -135,6 +140,46 @@ PAIR_TEST(Message, InjectLeavesTheBufferAtOnceAndReportsNothing) {
         EXPECT_EQ(outcome.entry.data, 0xD0D0u);
       }
     }
+  }
+}
+
+/// True once a process has been stopped (SIGSTOP).
+bool is_stopped(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(')');
+  return name_end != std::string::npos && line.size() > name_end + 2 && line[name_end + 2] == 'T';
+}
+
+/// None of its threads takes anything while a process is stopped: what is reported then has not been delivered.
+PAIR_TEST(Message, DeliveryIsReportedWhenTheReceiverHasTheMessage) {
+  Options options;
+  options.tx_op_flags = FI_DELIVERY_COMPLETE;
+  Team team(side, options);
+  Endpoint& e = team.endpoint;
+  int context = 0;
+  std::vector<unsigned char> buffer(3000);
+  for (const std::size_t size : {8u, 8u, 3000u}) {
+    SCOPED_TRACE(size);
+    if (side.first()) {
+      pid_t receiver = 0;
+      const Blob blob = side.receive_blob(1, [&e] { e.progress(); });
+      std::memcpy(&receiver, blob.data(), sizeof receiver);
+      while (!is_stopped(receiver)) yield_processor();
+      e.must([&] { return fi_send(e.ep(), buffer.data(), size, nullptr, team.peer(), &context); });
+      EXPECT_TRUE(e.silent(std::chrono::milliseconds(50)));
+      kill(receiver, SIGCONT);
+      e.finish(&context);
+    } else {
+      e.must([&] { return fi_recv(e.ep(), buffer.data(), size, nullptr, team.peer(), &context); });
+      const pid_t me = getpid();
+      const auto* bytes = reinterpret_cast<const unsigned char*>(&me);
+      side.send_blob(0, Blob(bytes, bytes + sizeof me));
+      raise(SIGSTOP);
+      EXPECT_EQ(e.finish(&context).entry.len, size);
+    }
+    team.meet();
   }
 }
 

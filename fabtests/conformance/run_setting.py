@@ -14,7 +14,7 @@ import virtual_nodes  # noqa: E402
 
 SECONDS_MAX = 580
 
-# setting -> (where: process | node | nodes, environment of even sides, environment of odd sides)
+# setting -> (where: process | node | nodes | four, environment of even sides, environment of odd sides)
 SETTINGS = {
     "loopback-shm": ("process", "", ""),
     "loopback-udp": ("process", "FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp", "FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp"),
@@ -22,6 +22,8 @@ SETTINGS = {
     "nodes-packet": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=packet"),
     "nodes-udp": ("nodes", "FI_CLUSTER_LINK=udp", "FI_CLUSTER_LINK=udp"),
     "nodes-mixed": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=udp"),
+    "four-packet": ("four", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=packet"),
+    "four-mixed": ("four", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=udp"),
 }
 
 NEEDS_A_NETWORK = "Failure.SendingToAMissingNodeFailsInBoundedTime"  # left out on loopback, where every address answers
@@ -54,9 +56,9 @@ def main(arguments):
             command = virtual_nodes.shared().command(1, *command)
     else:
         virtual_nodes.require()
-        cluster = virtual_nodes.shared()
-        environment["CONFORMANCE_NETNS_A"] = cluster.namespace(1)
-        environment["CONFORMANCE_NETNS_B"] = cluster.namespace(1 if where == "node" else 2)
+        nodes = {"node": (1, 1), "nodes": (1, 2), "four": (1, 2, 3, 4)}[where]
+        cluster = virtual_nodes.shared(max(nodes))
+        environment.update((f"CONFORMANCE_NETNS_{letter}", cluster.namespace(node)) for letter, node in zip("ABCD", nodes))
         command = cluster.command(1, *command)
     return run(command, environment)
 

@@ -27,10 +27,17 @@ constexpr int kFailed = 1;
   _exit(kFailed);
 }
 
+/// The network namespace of a side: its turn among two, or four if the setting names so many.
+std::string netns_of(int index) {
+  const int nodes = setting("CONFORMANCE_NETNS_C", "").empty() ? 2 : 4;
+  const std::string name = std::string("CONFORMANCE_NETNS_") + "ABCD"[index % nodes];
+  return setting(name.c_str(), "");
+}
+
 /// Puts this process on the node of its side and sets the environment of that node.
 void enter_side_environment(int index) {
   const std::string node = index % 2 == 0 ? "_A" : "_B";
-  const std::string name = setting(("CONFORMANCE_NETNS" + node).c_str(), "");
+  const std::string name = netns_of(index);
   if (!name.empty()) {
     const std::string path = name.front() == '/' ? name : "/run/netns/" + name;
     const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);

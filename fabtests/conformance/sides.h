@@ -7,6 +7,7 @@
 //   CONFORMANCE_PROVIDER       the provider under test (default: cluster)
 //   CONFORMANCE_NODE           numeric source address for every endpoint (default: provider's choice)
 //   CONFORMANCE_NETNS_A, _B    network namespaces (name or path) of even and of odd sides
+//   CONFORMANCE_NETNS_C, _D    if these are there, too: of every fourth side, from the first to the fourth
 //   CONFORMANCE_ENV_A, _B      "NAME=value NAME=value": environment of even and of odd sides
 //   CONFORMANCE_PROGRESS       auto or manual (default: the provider's choice)
 //   CONFORMANCE_ROUNDS         how often the tests of waiting go back and forth
