@@ -3,11 +3,11 @@
 //
 // In each round every side operates, at the same time, on the four words of one slot of one side: two that
 // atomics change (of 1, 2, 4 or 8 bytes), two that aligned puts and gets of 8 bytes do. Some operations report
-// nothing, some are fenced, some go to oneself; the owner's processor loads and adds meanwhile; some sides work
-// without calling the library. Sides keep their clock readings, which one machine makes comparable. After a
-// batch of rounds the owner of each slot judges it (sim/linearizability.h): an operation takes effect between
-// its call and its completion, operations of one origin in the order that was asked for, and the last values
-// are in memory. Everything must end within a bound.
+// nothing and are over when counters or a fenced get say so, some are fenced, some go to oneself; the owner's
+// processor loads and adds meanwhile; some sides work without calling the library. Sides keep their clock
+// readings, which one machine makes comparable. After a batch of rounds the owner of each slot judges it
+// (slot_history.h): an operation takes effect between its call and its completion, operations of one origin in
+// the order that was asked for, and the last values are in memory. Everything must end within a bound.
 //
 // That aligned puts and gets of 8 bytes are one step each is no promise; it is observed here.
 #include <rdma/fi_atomic.h>
@@ -18,23 +18,19 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 
 #include "fabric.h"
-#include "sim/linearizability.h"
 #include "sim/seeded_random.h"
+#include "slot_history.h"
 
 namespace conformance {
 namespace {
 
-using cluster::sim::Linearizability;
 using cluster::sim::SeededRandom;
-using cluster::sim::WordOperation;
-using Kind = WordOperation::Kind;
 
 constexpr std::uint64_t kKey = 44;
-constexpr std::size_t kWords = 4;       ///< of a slot: two for atomics, two for puts and gets
-constexpr std::size_t kAtomicWords = 2;
-constexpr std::size_t kRounds = 32;     ///< of a batch, each with a slot of its own
+constexpr std::size_t kRounds = 32;  ///< of a batch, each with a slot of its own
 constexpr std::size_t kHistoryMax = 48;
 
 std::uint64_t batches = 3;
@@ -50,24 +46,6 @@ std::uint64_t now() {
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
-
-/// Elements of 1, 2, 4 and 8 bytes, slot by slot.
-unsigned bits_of(std::size_t round) { return 8u << round % 4; }
-
-/// What a side did, as it is reported to the owner of the slot.
-struct Record {
-  std::uint32_t round = 0;
-  std::uint32_t word = 0;
-  Kind kind = Kind::read;
-  bool fetches = false;
-  bool fenced = false;
-  bool by_processor = false;
-  std::uint64_t operand = 0;
-  std::uint64_t comparand = 0;
-  std::uint64_t fetched = 0;
-  std::uint64_t began = 0;
-  std::uint64_t ended = WordOperation::kNever;
-};
 
 /// One operation in flight, with the memory that it names.
 struct Flight {
@@ -98,6 +76,7 @@ constexpr std::array<Operation, 15> kAtomics{{{Kind::sum, FI_SUM},
                                                {Kind::swap_if_less, FI_CSWAP_LT},
                                                {Kind::swap_if_greater, FI_CSWAP_GT},
                                                {Kind::swap_masked, FI_MSWAP}}};
+constexpr std::uint64_t kKinds = FI_READ | FI_WRITE;  ///< that counters count, silent operations included
 constexpr std::uint64_t kAllOrders = FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW;
 
 Options history_options(bool ordered) {
@@ -105,6 +84,7 @@ Options history_options(bool ordered) {
   options.caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | FI_FENCE;
   options.order = ordered ? kAllOrders : FI_ORDER_NONE;
   options.bind_flags = FI_SELECTIVE_COMPLETION;
+  options.counted = kKinds;
   return options;
 }
 
@@ -227,6 +207,7 @@ class Player {
       record.began = now();
       operate(flight, record, operation.op, bits, fence | (silent ? 0 : FI_COMPLETION));
     }
+    ++posted_[record.fetches ? FI_READ : FI_WRITE];
     records_.push_back(record);
     ++operations_;
   }
@@ -280,8 +261,24 @@ class Player {
     record.fetched = flight.result;
     flight.busy = false;
   }
-  /// A fenced get ends what has reported nothing.
+  /// Ends what has reported nothing, as an MPI does: by a fenced get, or by counters that have come so far.
   void flush(int owner, std::size_t round, std::size_t first) {
+    if (random_.chance(500'000)) {
+      await_counters();
+    } else {
+      get_fenced(owner, round);
+    }
+    const std::uint64_t ended = now();
+    for (std::size_t i = first; i < records_.size(); ++i) records_[i].ended = std::min(records_[i].ended, ended);
+  }
+  void await_counters() {
+    const Deadline deadline(std::chrono::seconds(20));
+    for (const auto& [kind, posted] : posted_) {
+      while (fi_cntr_read(e_.counter(kind)) < posted && !deadline.passed()) yield_processor();
+      EXPECT_EQ(fi_cntr_read(e_.counter(kind)), posted) << "side " << me();
+    }
+  }
+  void get_fenced(int owner, std::size_t round) {
     Flight& flight = flights_[0];
     flight = {.record = records_.size(), .owner = owner, .busy = true};
     Record record;
@@ -290,11 +287,10 @@ class Player {
     record.fetches = record.fenced = true;
     record.began = now();
     put_or_get(flight, record, FI_FENCE | FI_COMPLETION);
+    ++posted_[FI_READ];
     records_.push_back(record);
     ++operations_;
     while (flight.busy && !failed()) land_one();
-    for (std::size_t i = first; i < records_.size(); ++i)
-      records_[i].ended = std::min(records_[i].ended, records_.back().ended);
   }
 
   std::vector<std::vector<Record>> exchange() {
@@ -314,44 +310,12 @@ class Player {
       if (owner_of(batch, round) == me()) judge_slot(round, all);
     }
   }
-  /// True if `second`, of the same side, takes effect after `first`, which was posted before it.
-  bool in_order(const Record& first, const Record& second) const {
-    if (first.by_processor || second.by_processor) return false;
-    const bool atomics = first.word < kAtomicWords && second.word < kAtomicWords;
-    return ordered_ || second.fenced || atomics;
-  }
   void judge_slot(std::size_t round, const std::vector<std::vector<Record>>& all) {
-    std::vector<WordOperation> history;
-    for (std::size_t side = 0; side < all.size(); ++side) {
-      std::vector<std::pair<std::uint32_t, const Record*>> before;
-      for (const Record& record : all[side]) {
-        if (record.round != round) continue;
-        WordOperation operation;
-        operation.kind = record.kind;
-        operation.word = record.word;
-        operation.number = history.size() + 1;
-        operation.origin = side;
-        operation.operand = record.operand;
-        operation.comparand = record.comparand;
-        if (record.fetches) operation.fetched = record.fetched;
-        operation.began = record.began;
-        operation.ended = record.ended;
-        for (const auto& [index, earlier] : before) {
-          if (in_order(*earlier, record)) operation.after.push_back(index);
-        }
-        before.emplace_back(static_cast<std::uint32_t>(history.size()), &record);
-        history.push_back(operation);
-      }
-    }
-    const unsigned bits = bits_of(round);
-    const Linearizability judge({{bits}, {bits}, {64}, {64}});
-    std::array<std::uint64_t, kWords> last{};
+    SlotValues last{};
     for (std::size_t word = 0; word < kWords; ++word)
-      last[word] = load(memory_[round].words[word], word < kAtomicWords ? bits : 64);
-    const auto verdict = judge.judge(history, last);
-    if (verdict == Linearizability::Verdict::explained) return;
-    ADD_FAILURE() << (verdict == Linearizability::Verdict::impossible ? "no order explains\n" : "undecided\n")
-                  << judge.text(history, last);
+      last[word] = load(memory_[round].words[word], word < kAtomicWords ? bits_of(round) : 64);
+    const std::string why = why_unexplained(round, all, last, ordered_);
+    if (!why.empty()) ADD_FAILURE() << why;
   }
 
   Team team_;
@@ -363,6 +327,7 @@ class Player {
   std::array<Flight, kInFlight> flights_{};
   SeededRandom random_{1};
   std::uint64_t operations_ = 0;
+  std::map<std::uint64_t, std::uint64_t> posted_;  ///< by kind
 };
 
 void run(bool ordered) {
