@@ -2,7 +2,7 @@
 
     first_contact.py --build BUILD --program first_contact [--each N]
 
-Each process may have 1024 descriptors, as most systems have it. Nothing may fail. A peer of the node takes three of them, one of
+Each process may have 1024 descriptors, as most systems have it. Nothing may fail. A peer of the node takes one of them, one of
 the other node at most one, while its kernel is asked whether it lives.
 """
 import argparse
@@ -14,7 +14,7 @@ from life_process import virtual_nodes
 
 import subprocess  # noqa: E402
 
-LOCAL_MAX, REMOTE_MAX, OWN_MAX = 3, 1, 60
+LOCAL_MAX, REMOTE_MAX, OWN_MAX = 1, 1, 60
 
 
 def main():

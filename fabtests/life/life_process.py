@@ -62,7 +62,7 @@ class Process:
         elif words[0] == "lost":
             self.losses.append((int(words[1]), int(words[2]) / 1e9, " ".join(words[3:])))
         else:
-            self._answers = words
+            self._answers[words[0]] = words
         return True
 
     def until(self, reached, seconds=SECONDS_MAX):
@@ -74,10 +74,9 @@ class Process:
         return True
 
     def _answer(self, word):
-        self._answers = None
-        if not self.until(lambda: self._answers and self._answers[0] == word):
+        if not self.until(lambda: word in self._answers):
             raise RuntimeError(f"life_peer does not answer '{word}': {self.log()}")
-        return self._answers[1]
+        return self._answers.pop(word)[1]
 
     def do(self, order):
         self.process.stdin.write(order + "\n")

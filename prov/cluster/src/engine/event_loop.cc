@@ -108,7 +108,7 @@ void EventLoop::check_local_peers(std::uint64_t ticks) {
   if (messenger_.under_way()) local_.ring_unheard();
   if (ticks - deaths_checked_at_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
     deaths_checked_at_ = ticks;
-    local_.check_deaths();
+    local_.check_deaths(parts_.environment.clock.now());
   }
 }
 
@@ -153,7 +153,7 @@ void EventLoop::drain_on_close() {
 }
 
 Time EventLoop::next_deadline() const {
-  const Time timer = std::min(tx_.next_timer(), messenger_.deadline());
+  const Time timer = std::min({tx_.next_timer(), messenger_.deadline(), local_.next_check()});
   return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
 }
 
@@ -182,10 +182,12 @@ void EventLoop::handle_events() {
     switch (event.source) {
       case Waiter::Source::connection: lost_.carriers().accept(); break;
       case Waiter::Source::path_error: network_.read_path_errors(parts_.environment.clock.now(), true); break;
+      case Waiter::Source::doorbell:
+        parts_.local_listener->clear_doorbell();
+        local_.check_ends();
+        break;
       case Waiter::Source::peer:
-        if (event.peer->inbox != nullptr) event.peer->inbox->clear_doorbell();
-        if (event.peer->outbox != nullptr) event.peer->outbox->clear_doorbell();
-        if (event.trouble) local_.check_death(*event.peer);
+        local_.check_death(*event.peer);
         break;
     }
   }

@@ -1,23 +1,9 @@
 #include "engine/waiter.h"
 
 #include <array>
-#include <cstdint>
 #include <utility>
 
 namespace cluster::engine {
-namespace {
-
-/// The owner of a descriptor that tells of the peer's end is marked by a bit that no pointer to a peer has.
-constexpr std::uintptr_t kEnd = 1;
-static_assert(alignof(Peer) > kEnd);
-
-void* end_of(Peer* peer) { return reinterpret_cast<std::byte*>(peer) + kEnd; }
-bool is_end(const void* owner) { return (reinterpret_cast<std::uintptr_t>(owner) & kEnd) != 0; }
-Peer* peer_of(void* owner) {
-  return reinterpret_cast<Peer*>(static_cast<std::byte*>(owner) - (is_end(owner) ? kEnd : 0));
-}
-
-}  // namespace
 
 bool Waiter::open(const PeerTable& peers) {
   if (wait_set_ != nullptr) return true;
@@ -28,28 +14,26 @@ bool Waiter::open(const PeerTable& peers) {
   if (complete && link_ != nullptr) {
     for (const int descriptor : link_->descriptors()) complete = complete && set->add(descriptor, link_);
   }
-  if (complete && listener_ != nullptr) complete = set->add(listener_->descriptor(), listener_);
+  if (complete && listener_ != nullptr)
+    complete = set->add(listener_->descriptor(), listener_) && set->add(listener_->doorbell(), &doorbell_);
   if (!complete) return false;
   wait_set_ = std::move(set);
-  for (const std::unique_ptr<Peer>& peer : peers.all()) {
-    if (peer->outbox != nullptr) watch(peer->outbox->descriptor(), *peer);
-    if (peer->inbox == nullptr) continue;
-    watch(peer->inbox->descriptor(), *peer);
-    watch_process(peer->inbox->process_descriptor(), *peer);
-  }
+  for (const std::unique_ptr<Peer>& peer : peers.all()) watch_all(*peer);
   return true;
 }
 
-void Waiter::watch(int descriptor, Peer& peer) { add(descriptor, &peer); }
-
-void Waiter::watch_process(int descriptor, Peer& peer) {
-  if (descriptor >= 0) add(descriptor, end_of(&peer));
+void Waiter::watch_all(Peer& peer) {
+  if (peer.outbox != nullptr) {
+    watch(peer.outbox->descriptor(), peer);
+    watch(peer.outbox->process_descriptor(), peer);
+  }
+  if (peer.inbox != nullptr) watch(peer.inbox->process_descriptor(), peer);
 }
 
-/// Threads that sleep have not armed its doorbell: they are woken.
-void Waiter::add(int descriptor, void* owner) {
+/// Threads that sleep have not armed the peer's doorbell: they are woken.
+void Waiter::watch(int descriptor, Peer& peer) {
   if (wait_set_ == nullptr) return;
-  if (!wait_set_->add(descriptor, owner)) incomplete_ = true;
+  if (descriptor >= 0 && !wait_set_->add(descriptor, &peer)) incomplete_ = true;
   changed_ = true;
   set_alarm(Time::min());
 }
@@ -68,11 +52,13 @@ std::size_t Waiter::collect(std::span<Event> events) {
     if (owner == alarm_.get()) {
       set_alarm(kNever);
     } else if (owner == listener_) {
-      events[kept++] = {Source::connection, nullptr, trouble};
+      events[kept++] = {Source::connection, nullptr};
+    } else if (owner == &doorbell_) {
+      events[kept++] = {Source::doorbell, nullptr};
     } else if (owner == link_) {
-      if (trouble) events[kept++] = {Source::path_error, nullptr, trouble};
+      if (trouble) events[kept++] = {Source::path_error, nullptr};
     } else {
-      events[kept++] = {Source::peer, peer_of(owner), trouble || is_end(owner)};
+      events[kept++] = {Source::peer, static_cast<Peer*>(owner)};
     }
   }
   return kept;

@@ -1,7 +1,7 @@
 // How an engine sleeps. arm() of the event loop makes sure that the waiter's descriptor becomes readable as
 // soon as a turn has something to do. The descriptor stands for everything that can happen to an engine:
-// frames and path errors (the link's sockets), segments and free slots in rings (doorbells), connections and
-// deaths (local sockets), deadlines (an alarm).
+// frames and path errors (the link's sockets), segments and free slots in rings (the doorbell), connections (a local socket),
+// deaths (handles of processes), deadlines (an alarm).
 //
 // Several threads may sleep on one engine: in calls that wait, in an application's select, the progress
 // thread. None of them misses an event, by this invariant: as long as a thread sleeps, every source either is
@@ -26,11 +26,10 @@ namespace cluster::engine {
 
 class Waiter {
  public:
-  enum class Source : std::uint8_t { connection, path_error, peer };
+  enum class Source : std::uint8_t { connection, doorbell, path_error, peer };
   struct Event {
     Source source;
-    Peer* peer;    ///< whose doorbell rang, for Source::peer
-    bool trouble;  ///< and its socket reports an error or the end of the peer
+    Peer* peer;  ///< whose connection or process has ended, for Source::peer
   };
   static constexpr std::size_t kEventsMax = 32;
 
@@ -41,9 +40,8 @@ class Waiter {
   bool open(const PeerTable& peers);
   /// -1 unless it is open.
   int descriptor() const { return wait_set_ != nullptr ? wait_set_->descriptor() : -1; }
+  /// A descriptor that is readable once the peer's connection or process has ended; -1: none.
   void watch(int descriptor, Peer& peer);
-  /// The same for a descriptor that is readable once the peer's process has ended; -1: none.
-  void watch_process(int descriptor, Peer& peer);
   void unwatch(int descriptor);
 
   /// Writes what is ready now, and returns how much that is; an alarm that went off is only cancelled.
@@ -67,12 +65,13 @@ class Waiter {
   void cancel_alarm();
 
  private:
-  void add(int descriptor, void* owner);
+  void watch_all(Peer& peer);
 
   link::Link* link_;
   shm::LocalListener* listener_;
   std::unique_ptr<os::WaitSet> wait_set_;
   std::unique_ptr<os::Alarm> alarm_;
+  std::byte doorbell_{};  ///< owns the listener's doorbell in the set
   Time alarm_at_ = Time::min();
   bool changed_ = false;     ///< a source was added since begin_arming()
   bool incomplete_ = false;  ///< a peer's descriptor could not be added: never sleep again

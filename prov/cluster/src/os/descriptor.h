@@ -18,7 +18,7 @@ struct OwnedDescriptors {
   static void close_all();
 };
 
-/// From now on this process may have as many descriptors as the hard limit says: each peer on this node takes three,
+/// From now on this process may have as many descriptors as the hard limit says: each peer on this node takes one,
 /// and the soft limit is 1024 nearly everywhere.
 void raise_descriptor_limit();
 

@@ -2,7 +2,7 @@
 // connections would outlive it, so that its peers waited for a dead process. The guard closes them in the child
 // before fork() returns there; what is left of the parent's objects must not be used or destroyed
 // (base/process_generation.h). A child that was made without fork handlers (vfork, clone) has them until exec()
-// closes them: peers on this node watch the process itself (os/local_socket.h).
+// closes them: peers on this node watch the process itself (os/peer_process.h).
 #pragma once
 
 #include <atomic>

@@ -3,34 +3,28 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstddef>
 #include <cstdio>
 #include <cstring>
+
+#include "os/doorbell.h"
 
 namespace cluster::os {
 namespace {
 
 /// The kernel cuts it to net.core.somaxconn. All ranks of a large node may connect at the same moment.
 constexpr int kBacklog = 4096;
-/// More than a correct peer ever has in the socket; if there are more, the socket stays readable.
-constexpr int kDoorbellsPerClear = 64;
-constexpr std::string_view kRefusal = "no";  ///< a doorbell is one byte
+constexpr std::string_view kRefusal = "no";
 constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which headers of older kernels lack
 
-/// Binds or connects to an abstract name: its first byte is zero, and its length counts.
+/// Binds or connects to an abstract name.
 template <int (*call)(int, const sockaddr*, socklen_t)>
 int with_name(const Descriptor& socket, std::string_view name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::size_t size = std::min(name.size(), sizeof address.sun_path - 1);
-  std::copy_n(name.data(), size, address.sun_path + 1);
-  return call(socket.number(), reinterpret_cast<const sockaddr*>(&address),
-              static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size));
+  const LocalName address(name);
+  return call(socket.number(), address.get(), address.size);
 }
 
 Descriptor open_socket(std::string& reason) {
@@ -180,21 +174,14 @@ LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment)
   return Receipt::misfit;
 }
 
-/// If the socket is full, the other side's descriptor is readable already.
-void LocalSocket::send_doorbell() const {
-  const char word = 0;
-  ::send(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-void LocalSocket::clear_doorbell() {
+bool LocalSocket::refused() {
   char word;
-  for (int i = 0; i < kDoorbellsPerClear; ++i) {
-    const ssize_t size = ::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC);
-    // Reported before what was sent: the other side has not read all when it closed.
-    if (size < 0 && errno == ECONNRESET) continue;
-    if (size <= 0) return;
-    refused_ |= static_cast<std::size_t>(size) == kRefusal.size();
-  }
+  const auto receive = [&] { return ::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC); };
+  ssize_t size = receive();
+  // Reported before what was sent: the other side has not read all when it closed.
+  if (size < 0 && errno == ECONNRESET) size = receive();
+  refused_ |= size == static_cast<ssize_t>(kRefusal.size());
+  return refused_;
 }
 
 void LocalSocket::send_refusal() const {
@@ -202,15 +189,8 @@ void LocalSocket::send_refusal() const {
 }
 
 bool LocalSocket::hung_up() const {
-  if (process_ended_) return true;
-  pollfd watch[] = {{socket_.number(), POLLRDHUP, 0}, {process_.number(), POLLIN, 0}};
-  if (::poll(watch, 2, 0) <= 0) return false;
-  return (watch[0].revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0 || watch[1].revents != 0;
-}
-
-int LocalSocket::watch_process() {
-  process_ = open_process(process_ended_);
-  return process_.number();
+  pollfd watch{socket_.number(), POLLRDHUP, 0};
+  return ::poll(&watch, 1, 0) > 0 && (watch.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
 void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {

@@ -1,8 +1,7 @@
 // Connections between processes of one network namespace: UNIX sockets of whole messages (SOCK_SEQPACKET)
 // under abstract names, which no file system holds and which vanish with their owner. They carry a descriptor
-// beside a message, report the peer's credentials, and end when the peer dies: exactly then for a socket that watches its
-// process, since a forked child may hold the peer's end open. No call blocks but
-// wait_for_message().
+// beside a message, report the peer's credentials, and end when the peer dies, unless a forked child of it holds its end open
+// (os/peer_process.h). No call blocks but wait_for_message().
 #pragma once
 
 #include <chrono>
@@ -50,35 +49,22 @@ class LocalSocket {
   /// Until receive() would find something, at most so long.
   void wait_for_message(std::chrono::milliseconds limit) const;
 
-  /// Makes the other side's descriptor readable, if it is not already.
-  void send_doorbell() const;
-  /// Makes this side's descriptor unreadable: discards what was received.
-  void clear_doorbell();
   /// The other side learns that its connection is refused, and not that this process has ended.
   void send_refusal() const;
-  bool refused() {
-    clear_doorbell();
-    return refused_;
-  }
+  bool refused();
   int descriptor() const { return socket_.number(); }
-
-  /// Takes a handle (pidfd) of the process on the other side: from then on its end counts as that of the
-  /// connection, though a child of it may hold the socket. Readable from then on; -1 if there can be none.
-  int watch_process();
-  int process_descriptor() const { return process_.number(); }
 
   /// True once the other side is gone, even if messages of it still wait.
   bool hung_up() const;
   /// True once the process on the other side has ended, even if a child of it holds the socket.
   bool peer_process_ended() const;
+  /// A handle (pidfd) of the process on the other side; none if there can be none. `ended`: since it has ended.
+  Descriptor open_process(bool& ended) const;
 
  private:
   explicit LocalSocket(Descriptor socket) : socket_(std::move(socket)) {}
-  Descriptor open_process(bool& ended) const;
 
   Descriptor socket_;
-  Descriptor process_;
-  bool process_ended_ = false;  ///< before there could be a handle
   bool refused_ = false;
 };
 

@@ -1,5 +1,5 @@
 // A word in shared memory with which one end of a ring (the sleeper) asks the other (the waker) to ring its
-// doorbell, a byte through the local socket: the reader asks for the next segment, the writer for space.
+// doorbell (os/doorbell.h): the reader asks for the next segment, the writer for space.
 //
 // No wake is missed. The sleeper calls request() and os::fence_processes(), looks once more, and sleeps. The
 // waker writes what the sleeper waits for, then calls take_request(). Either the sleeper's look comes late
@@ -8,10 +8,10 @@
 // os/process_fence.h, the sleeper's fence covers both; kFenced says that the sleeper takes part. Otherwise
 // take_request() executes a fence of its own.
 //
-// A waker that finds a request takes it back before it rings: one ring per request. The socket stays readable
-// until the sleeper clears it, which it does only before its next request. So however many threads sleep on
+// A waker that finds a request takes it back before it rings: one ring per request. The doorbell stays readable
+// until the sleeper clears it, which it does only before it requests anew. So however many threads sleep on
 // one descriptor, there is a request, or the descriptor is readable, or the waker is about to ring (or has
-// died, which makes the descriptor readable as well).
+// died, which the sleeper watches).
 #pragma once
 
 #include <atomic>

@@ -16,7 +16,17 @@ SocketAddress name_in(const HelloMessage& message) {
   return {};
 }
 
+std::string name_behind(const char* kind, const SocketAddress& endpoint) {
+  std::string text = kind + std::to_string(kLayoutVersion) + "/" + endpoint.text();
+  // A link-local address may exist once per interface.
+  if (endpoint.scope() != 0) text += "%" + std::to_string(endpoint.scope());
+  return text;
+}
+
 }  // namespace
+
+std::string socket_name(const SocketAddress& endpoint) { return name_behind("cluster-", endpoint); }
+std::string doorbell_name(const SocketAddress& endpoint) { return name_behind("cluster-doorbell-", endpoint); }
 
 HelloMessage encode(const Hello& hello) {
   HelloMessage message{};

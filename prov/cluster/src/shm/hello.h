@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/address.h"
 #include "shm/layout.h"
@@ -37,6 +38,10 @@ struct Hello {
   Geometry geometry;
   Proof proof;  ///< that the writer's memory is in reach
 };
+
+/// The abstract names of the socket that listens for connections of an endpoint, and of its doorbell.
+std::string socket_name(const SocketAddress& endpoint);
+std::string doorbell_name(const SocketAddress& endpoint);
 
 HelloMessage encode(const Hello& hello);
 /// Nothing if the message is invalid.

@@ -53,18 +53,16 @@ class Inbox {
   virtual bool broken() const = 0;
   /// True once the peer is gone (a system call). What it wrote before can still be read.
   virtual bool peer_gone() = 0;
+  /// True once the peer has closed its end, as it says itself.
+  virtual bool peer_closed() const { return false; }
   /// Bytes of memory that are mapped; pages that were never used take no memory.
   virtual std::size_t footprint() const = 0;
 
-  /// Readable when the peer rings the doorbell or is gone.
-  virtual int descriptor() const = 0;
-  /// Readable when the peer's process has ended; -1: descriptor() alone tells.
-  virtual int process_descriptor() const { return -1; }
+  /// Readable when the peer's process has ended; -1: peer_gone() has to be asked.
+  virtual int process_descriptor() const = 0;
   /// From now on the peer rings the doorbell behind its next segment. True if it had not been asked: then
   /// os::fence_processes() and one more peek() are due before the caller sleeps.
   virtual bool request_doorbell() = 0;
-  /// Makes the descriptor unreadable again. The caller must request the doorbell again.
-  virtual void clear_doorbell() = 0;
 
  protected:
   /// There is a segment once `word` has the value `ready`.

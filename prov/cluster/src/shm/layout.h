@@ -46,7 +46,7 @@
 // Sleeping. Each side may request the other's doorbell, by a word of its own (doorbell_word.h): the reader
 // for the next segment, the writer for space. The reader's word has a line for itself, which the writer keeps
 // in its cache and looks at behind every segment; the writer's lies beside `head`, which the reader writes
-// anyway. Memory is touched only as used: a pair that exchanges a few small messages costs two or three
+// anyway. Each end says in a word of its own when it closes, and rings. Memory is touched only as used: a pair that exchanges a few small messages costs two or three
 // pages.
 #pragma once
 
@@ -61,16 +61,25 @@
 namespace cluster::shm {
 
 /// Part of the name of listening sockets: another version is not found rather than refused.
-inline constexpr std::uint32_t kLayoutVersion = 3;
+inline constexpr std::uint32_t kLayoutVersion = 4;
 
 inline constexpr std::size_t kLineBytes = 64;
+
+/// What an end says of itself; one that dies says nothing more.
+struct EndState {
+  static constexpr std::uint32_t kUnknown = 0;
+  static constexpr std::uint32_t kAttached = 1;  ///< of the reader: it has mapped the ring
+  static constexpr std::uint32_t kClosed = 2;
+};
 
 /// The first page.
 struct RingControl {
   alignas(kLineBytes) std::uint32_t head = 0;  ///< reader: number of the first segment not given back
   std::uint32_t space_doorbell = 0;            ///< writer: ring when `head` moves
+  std::uint32_t reader_state = 0;              ///< reader: an EndState
   alignas(kLineBytes) std::uint32_t segment_doorbell = 0;  ///< reader: ring behind the next segment
   std::uint32_t held = 0;                                  ///< writer: it takes segments back
+  std::uint32_t writer_state = 0;                          ///< writer: an EndState
   alignas(kLineBytes) std::uint32_t taking = 0;            ///< reader: it takes segments
   std::uint32_t next = 0;  ///< reader: the one it takes next, while it does not
   alignas(kLineBytes) std::byte reserved[4096 - 3 * kLineBytes] = {};

@@ -1,9 +1,11 @@
 // Shared memory with the peers of this node. Each endpoint listens on an abstract UNIX socket named after
 // its address. The name lives in the network namespace: containers and virtual nodes are apart by
 // themselves, and a crash leaves nothing behind. An endpoint that wants to send connects, shows its
-// credentials, and passes a memfd with one ring that only it writes. The end of file on that socket is the
-// exact moment of either side's death. So each direction of a pair has a ring and a socket of its own: an
-// Outbox at the sender, an Inbox at the receiver.
+// credentials, and passes a memfd with one ring that only it writes: each direction of a pair has a ring of its own,
+// an Outbox at the sender, an Inbox at the receiver. The connection lives until the receiver has the ring. From then on
+// either end says in the ring that it closes, a handle of the process at the inbox (os/peer_process.h) says that it has died,
+// and both ring the one doorbell that each endpoint has (os/doorbell.h): a peer takes one descriptor, and none beyond
+// the limit of handles.
 //
 // The listener is an interface: engine/ is tested with listeners that admit the peers a test wants.
 #pragma once
@@ -40,6 +42,9 @@ class LocalListener {
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;
   /// Readable when a connection waits for accept().
   virtual int descriptor() const = 0;
+  /// Readable when a peer has rung, until clear_doorbell(). The caller must request the doorbells again.
+  virtual int doorbell() const = 0;
+  virtual void clear_doorbell() = 0;
   /// True if a connection has come in whose hello has not: accept() again soon.
   virtual bool has_half_open() const = 0;
 };

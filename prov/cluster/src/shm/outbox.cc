@@ -2,20 +2,29 @@
 
 #include <utility>
 
+#include "shm/hello.h"
+
 namespace cluster::shm {
 
 Outbox::Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory,
-               const Geometry& geometry, const Environment& environment)
+               const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
     : writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
       socket_(std::move(socket)),
+      doorbell_(std::move(doorbell)),
+      peer_doorbell_(doorbell_name(peer)),
       peer_(peer) {}
+
+Outbox::~Outbox() {
+  writer_.close();
+  doorbell_->ring(peer_doorbell_);
+}
 
 bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token) {
   if (!writer_.post(segment, payload)) return false;
   if (writer_.take_doorbell_request()) [[unlikely]]
-    socket_.send_doorbell();
+    doorbell_->ring(peer_doorbell_);
   ++environment_.counters.shm_sent;
   return true;
 }
@@ -29,11 +38,21 @@ bool Outbox::hold() {
 /// The peer may have found nothing but what it must not take, and asked for the doorbell.
 void Outbox::resume() {
   writer_.resume();
-  if (writer_.take_doorbell_request()) socket_.send_doorbell();
+  if (writer_.take_doorbell_request()) doorbell_->ring(peer_doorbell_);
 }
 
+void Outbox::release_connection(bool watch) {
+  if (watch) process_.emplace(socket_);
+  socket_ = {};
+}
+
+/// The connection ends behind the word that the ring is attached.
 bool Outbox::peer_gone() {
-  if (!writer_.broken()) return socket_.hung_up();
+  if (!writer_.broken()) {
+    const bool ended = socket_ ? socket_.hung_up() : process_ && process_->ended();
+    const std::uint32_t state = writer_.reader_state();
+    return state == EndState::kClosed || (ended && !(socket_ && state == EndState::kAttached));
+  }
   // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.
   if (!violation_reported_) {
     violation_reported_ = true;

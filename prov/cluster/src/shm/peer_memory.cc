@@ -4,24 +4,25 @@
 
 namespace cluster::shm {
 
-PeerMemory::PeerMemory(const os::LocalSocket& socket, const Proof& proof) : socket_(socket) {
-  const int process = proof.address != 0 ? socket.peer_process() : 0;
-  if (process == 0) return;
+PeerMemory::PeerMemory(const os::PeerProcess& process, const Proof& proof)
+    : process_(process), proof_(proof), reachable_(proof.address != 0 && process.number() != 0 && shows_proof()) {}
+
+bool PeerMemory::shows_proof() const {
   std::uint64_t seen = 0;
   const Bytes target[] = {as_bytes(&seen, sizeof seen)};
-  if (os::read_process(process, proof.address, target, 0, sizeof seen) && seen == proof.value) {
-    process_ = process;
-  }
+  return os::read_process(process_.number(), proof_.address, target, 0, sizeof seen) && seen == proof_.value;
 }
+
+bool PeerMemory::same_process() const { return process_.descriptor() >= 0 ? !process_.ended() : shows_proof(); }
 
 bool PeerMemory::read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                       std::size_t length) {
-  // Checked afterwards: what was read before the end of the connection was the peer's.
-  return os::read_process(process_, address, slices, offset, length) && !socket_.hung_up();
+  // Checked afterwards: what was read before the end of the process was the peer's.
+  return os::read_process(process_.number(), address, slices, offset, length) && same_process();
 }
 
 bool PeerMemory::write(std::uint64_t address, const Gather& source) {
-  return !socket_.hung_up() && os::write_process(process_, address, source);
+  return same_process() && os::write_process(process_.number(), address, source);
 }
 
 }  // namespace cluster::shm

@@ -1,13 +1,14 @@
 // The memory of the process at the other end of a connection. A process number alone proves nothing (the
 // peer may run in another PID namespace, and numbers are used again), so the hello carries a secret and its
-// address: memory that shows the secret there is the peer's, and the kernel permits access. From then on the
-// connection vouches for the number: as long as it has not ended, the number is still that process's.
+// address: memory that shows the secret there is the peer's, and the kernel permits access. From then on a handle
+// vouches for the number: as long as the process has not ended, the number is still its own. Where there
+// is no handle the secret is looked at again.
 #pragma once
 
 #include <cstdint>
 
 #include "carrier/cross_memory.h"
-#include "os/local_socket.h"
+#include "os/peer_process.h"
 
 namespace cluster::shm {
 
@@ -19,19 +20,23 @@ struct Proof {
 
 class PeerMemory final : public carrier::CrossMemory {
  public:
-  /// `socket` outlives it.
-  PeerMemory(const os::LocalSocket& socket, const Proof& proof);
+  /// `process` outlives it.
+  PeerMemory(const os::PeerProcess& process, const Proof& proof);
 
   /// False if this process may not access it. Then neither read() nor write() may be called.
-  bool reachable() const { return process_ != 0; }
+  bool reachable() const { return reachable_; }
 
   bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
             std::size_t length) override;
   bool write(std::uint64_t address, const Gather& source) override;
 
  private:
-  const os::LocalSocket& socket_;
-  int process_ = 0;
+  bool shows_proof() const;
+  bool same_process() const;
+
+  const os::PeerProcess& process_;
+  Proof proof_;
+  bool reachable_;
 };
 
 }  // namespace cluster::shm

@@ -4,16 +4,23 @@
 
 namespace cluster::shm {
 
-RingInbox::RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
-                     const Environment& environment)
+RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
+                     std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
     : reader_(memory.bytes(), hello.geometry),
       environment_(environment),
       memory_(std::move(memory)),
-      socket_(std::move(socket)),
-      peer_memory_(socket_, single_copy ? hello.proof : Proof{}),
+      doorbell_(std::move(doorbell)),
+      peer_doorbell_(doorbell_name(hello.writer)),
+      process_(socket),
+      peer_memory_(process_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {
-  socket_.watch_process();
+  reader_.announce(EndState::kAttached);
   watch(reader_.next_word(), reader_.next_value());
+}
+
+RingInbox::~RingInbox() {
+  reader_.announce(EndState::kClosed);
+  doorbell_->ring(peer_doorbell_);
 }
 
 bool RingInbox::peek(PeekedSegment& segment) {

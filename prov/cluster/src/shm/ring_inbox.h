@@ -1,9 +1,13 @@
-// The ring from one peer of this node, with the socket that reports the peer's death. What the peer wrote
-// before it died can still be read, since this process has mapped the memory itself.
+// The ring from one peer of this node. The connection that brought it ends here: from then on the peer says in the ring
+// that it closes, and a handle of its process says that it has died. What the peer wrote before can still be read,
+// since this process has mapped the memory itself.
 #pragma once
 
+#include <memory>
+
 #include "base/environment.h"
-#include "os/local_socket.h"
+#include "os/doorbell.h"
+#include "os/peer_process.h"
 #include "os/shared_memory.h"
 #include "shm/hello.h"
 #include "shm/inbox.h"
@@ -14,8 +18,10 @@ namespace cluster::shm {
 
 class RingInbox final : public Inbox {
  public:
-  RingInbox(const Hello& hello, os::LocalSocket socket, os::SharedMemory memory, bool single_copy,
-            const Environment& environment);
+  /// `socket` may be closed behind this.
+  RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
+            std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment);
+  ~RingInbox() override;
 
   RingInbox* ring() override { return this; }
   bool begin_batch() override { return reader_.begin_batch(); }
@@ -39,13 +45,12 @@ class RingInbox final : public Inbox {
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   bool broken() const override { return reader_.broken(); }
-  bool peer_gone() override { return socket_.hung_up(); }
+  bool peer_gone() override { return reader_.writer_closed() || process_.ended(); }
+  bool peer_closed() const override { return reader_.writer_closed(); }
   void ignore_writer() override { reader_.ignore_writer(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
-  int descriptor() const override { return socket_.descriptor(); }
-  int process_descriptor() const override { return socket_.process_descriptor(); }
+  int process_descriptor() const override { return process_.descriptor(); }
   bool request_doorbell() override { return reader_.request_doorbell(); }
-  void clear_doorbell() override { socket_.clear_doorbell(); }
 
  private:
   void settle_empty();
@@ -54,7 +59,9 @@ class RingInbox final : public Inbox {
   RingReader reader_;
   Environment environment_;
   os::SharedMemory memory_;
-  os::LocalSocket socket_;
+  std::shared_ptr<const os::Doorbell> doorbell_;
+  os::LocalName peer_doorbell_;
+  os::PeerProcess process_;
   PeerMemory peer_memory_;
   Hello hello_;
   bool violation_reported_ = false;
@@ -62,7 +69,7 @@ class RingInbox final : public Inbox {
 
 inline void RingInbox::settle_empty() {
   if (reader_.take_doorbell_request()) [[unlikely]]
-    socket_.send_doorbell();
+    doorbell_->ring(peer_doorbell_);
   if (!reader_.expects_two_lines()) settle(reader_.next_word(), reader_.idle_word());
 }
 
@@ -71,7 +78,7 @@ inline void RingInbox::pop() {
   unsettle();
   watch(reader_.next_word(), reader_.next_value());
   if (reader_.take_doorbell_request()) [[unlikely]]
-    socket_.send_doorbell();
+    doorbell_->ring(peer_doorbell_);
   ++environment_.counters.shm_received;
 }
 

@@ -28,22 +28,17 @@ bool complete(const SocketAddress& name) { return !name.empty() && !name.wildcar
 }  // namespace
 
 RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry,
-                           bool single_copy, os::LocalSocket listener, const Environment& environment)
+                           bool single_copy, os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell,
+                           const Environment& environment)
     : name_(name),
       epoch_(epoch),
       geometry_(geometry),
       single_copy_(single_copy),
       proof_(std::make_unique<const std::uint64_t>(environment.random.next())),
       listener_(std::move(listener)),
+      doorbell_(std::move(doorbell)),
       environment_(environment) {
   half_open_.reserve(kHalfOpenMax);
-}
-
-std::string RingListener::socket_name(const SocketAddress& name) {
-  std::string text = "cluster-" + std::to_string(kLayoutVersion) + "/" + name.text();
-  // A link-local address may exist once per interface.
-  if (name.scope() != 0) text += "%" + std::to_string(name.scope());
-  return text;
 }
 
 Connection RingListener::connect(const SocketAddress& peer) {
@@ -62,7 +57,7 @@ Connection RingListener::connect(const SocketAddress& peer) {
   if (!socket.send(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
   ++environment_.counters.shm_attached;
   result.outbox =
-      std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, environment_);
+      std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, doorbell_, environment_);
   return result;
 }
 
@@ -157,8 +152,7 @@ std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiti
     return nullptr;
   }
   ++environment_.counters.shm_attached;
-  return std::make_unique<RingInbox>(*hello, std::move(socket), std::move(memory), single_copy_,
-                                     environment_);
+  return std::make_unique<RingInbox>(*hello, socket, std::move(memory), single_copy_, doorbell_, environment_);
 }
 
 void RingListener::refuse(const std::string& peer, const std::string& reason) {
@@ -177,11 +171,13 @@ std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uin
     reason = "the address is incomplete";
     return nullptr;
   }
-  os::LocalSocket listener = os::listen_as_own(RingListener::socket_name(name), reason);
+  std::shared_ptr<os::Doorbell> doorbell = os::Doorbell::open(os::LocalName(doorbell_name(name)), reason);
+  if (doorbell == nullptr) return nullptr;
+  os::LocalSocket listener = os::listen_as_own(socket_name(name), reason);
   if (!listener) return nullptr;
   const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
   return std::make_unique<RingListener>(name, epoch, geometry, settings.single_copy, std::move(listener),
-                                        environment);
+                                        std::move(doorbell), environment);
 }
 
 }  // namespace cluster::shm

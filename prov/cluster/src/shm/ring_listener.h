@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "os/doorbell.h"
 #include "os/local_socket.h"
 #include "shm/layout.h"
 #include "shm/local_listener.h"
@@ -22,14 +23,13 @@ namespace cluster::shm {
 class RingListener final : public LocalListener {
  public:
   RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
-               os::LocalSocket listener, const Environment& environment);
-
-  /// The abstract socket name of the listener of `name`.
-  static std::string socket_name(const SocketAddress& name);
+               os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell, const Environment& environment);
 
   Connection connect(const SocketAddress& peer) override;
   void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) override;
   int descriptor() const override { return listener_.descriptor(); }
+  int doorbell() const override { return doorbell_->descriptor(); }
+  void clear_doorbell() override { doorbell_->clear(); }
   bool has_half_open() const override { return !half_open_.empty(); }
 
  private:
@@ -46,6 +46,7 @@ class RingListener final : public LocalListener {
   /// The secret that peers must see in this process's memory; its address never changes.
   std::unique_ptr<const std::uint64_t> proof_;
   os::LocalSocket listener_;
+  std::shared_ptr<os::Doorbell> doorbell_;  ///< rings from rings that may outlive this
   Environment environment_;
   std::vector<os::LocalSocket> half_open_;
   os::Descriptor spare_ = os::Descriptor::spare();

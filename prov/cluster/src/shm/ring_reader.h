@@ -84,6 +84,15 @@ class RingReader {
     return std::exchange(doorbell_due_, false);
   }
 
+  /// The writer learns that its ring has a reader, or has it no more.
+  void announce(std::uint32_t state) {
+    std::atomic_ref(ring_.control->reader_state).store(state, std::memory_order_release);
+  }
+  /// The writer writes no more; what it wrote can be read.
+  bool writer_closed() const {
+    return std::atomic_ref(ring_.control->writer_state).load(std::memory_order_acquire) == EndState::kClosed;
+  }
+
   /// True once the writer broke the rules: peek() finds nothing any more.
   bool broken() const { return broken_; }
 

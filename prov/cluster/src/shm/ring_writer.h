@@ -37,6 +37,13 @@ class RingWriter {
   /// Asks the reader to ring when it frees space; true if it had not been asked.
   bool request_doorbell() { return space_doorbell_.request(); }
 
+  /// The reader learns that nothing more comes.
+  void close() { std::atomic_ref(ring_.control->writer_state).store(EndState::kClosed, std::memory_order_release); }
+  /// An EndState.
+  std::uint32_t reader_state() const {
+    return std::atomic_ref(ring_.control->reader_state).load(std::memory_order_acquire);
+  }
+
   /// True if the reader has given everything back.
   bool drained() const;
   /// True once the reader's head was impossible; the ring then fills up and stays full.

@@ -318,7 +318,7 @@ TEST_F(ShmProcesses, AKilledReaderIsNoticedByAWriterThatWaitsForSpace) {
 /// Writes rubbish all over the ring for as long as it lives, much of it nearly right.
 int scribble(const SocketAddress& from, const SocketAddress& to) {
   std::string reason;
-  const os::LocalSocket socket = os::LocalSocket::connect(RingListener::socket_name(to), reason);
+  const os::LocalSocket socket = os::LocalSocket::connect(socket_name(to), reason);
   os::Descriptor file;
   const os::SharedMemory memory = os::SharedMemory::create(kSmall.total_bytes(), file, reason);
   const HelloMessage hello = encode(Hello{from, 1, kSmall, {}});

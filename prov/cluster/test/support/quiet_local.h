@@ -19,10 +19,9 @@ class QuietInbox : public shm::Inbox {
   bool broken() const override { return false; }
   carrier::CrossMemory* memory() override { return nullptr; }
   bool peer_gone() override { return false; }
-  int descriptor() const override { return -1; }
+  int process_descriptor() const override { return -1; }
   std::size_t footprint() const override { return 0; }
   bool request_doorbell() override { return false; }
-  void clear_doorbell() override {}
 
  private:
   SocketAddress peer_;
@@ -34,6 +33,8 @@ class QuietListener : public shm::LocalListener {
   shm::Connection connect(const SocketAddress&) override { return {nullptr, "no such peer"}; }
   void accept(std::vector<std::unique_ptr<shm::Inbox>>&) override {}
   int descriptor() const override { return -1; }
+  int doorbell() const override { return -1; }
+  void clear_doorbell() override {}
   bool has_half_open() const override { return false; }
 };
 

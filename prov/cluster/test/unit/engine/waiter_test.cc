@@ -1,6 +1,7 @@
 // Whatever may happen to an engine makes the one descriptor readable on which its threads sleep.
 #include "engine/waiter.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -58,21 +59,24 @@ TEST_F(WaiterTest, APeerThatComesWakesThoseThatSleep) {
   EXPECT_TRUE(waiter.complete());
 }
 
-TEST_F(WaiterTest, ADoorbellNamesItsPeerUntilThatIsGone) {
-  const os::Descriptor ringing = open_event(1);
-  waiter.watch(ringing.number(), peer);
+TEST_F(WaiterTest, AnEndNamesItsPeerUntilThatIsGone) {
+  const os::Descriptor ended = open_event(1);
+  waiter.watch(ended.number(), peer);
   waiter.set_alarm(kNever);
   EXPECT_TRUE(wakes());
   ASSERT_EQ(collect(), 1u);
   EXPECT_EQ(events[0].source, Waiter::Source::peer);
   EXPECT_EQ(events[0].peer, &peer);
-  EXPECT_FALSE(events[0].trouble);
-  waiter.unwatch(ringing.number());
+  waiter.unwatch(ended.number());
   EXPECT_TRUE(sleeps());
 }
 
 TEST_F(WaiterTest, AnEngineThatCannotWatchAPeerNeverSleepsAgain) {
   waiter.watch(-1, peer);
+  waiter.begin_arming();
+  EXPECT_TRUE(waiter.complete() && waiter.can_sleep()) << "there is nothing to watch";
+  const os::Descriptor unfit(::open("/dev/null", O_RDONLY | O_CLOEXEC));  // as if the set were full
+  waiter.watch(unfit.number(), peer);
   waiter.begin_arming();
   EXPECT_FALSE(waiter.complete());
   EXPECT_FALSE(waiter.can_sleep());
@@ -94,19 +98,20 @@ TEST_F(WaiterTest, TheEarliestDeadlineWakes) {
   EXPECT_FALSE(waiter.may_sleep()) << "deadlines are another thread's concern";
 }
 
-/// An endpoint with a listener that has taken a connection while a thread was asleep.
+/// An endpoint with a listener that has taken a connection, or whose doorbell has rung, while a thread was asleep.
 class ListenerOfOne final : public test::QuietListener {
  public:
-  explicit ListenerOfOne(int descriptor) : descriptor_(descriptor) {}
+  ListenerOfOne(int descriptor, int doorbell) : descriptor_(descriptor), doorbell_(doorbell) {}
   int descriptor() const override { return descriptor_; }
+  int doorbell() const override { return doorbell_; }
 
  private:
-  int descriptor_;
+  int descriptor_, doorbell_;
 };
 
-TEST(WaiterOfAListener, AConnectionIsReportedAsSuch) {
-  const os::Descriptor knocking = open_event(1);
-  ListenerOfOne host(knocking.number());
+void expect_report(unsigned connections, unsigned rings, Waiter::Source source) {
+  const os::Descriptor connection = open_event(connections), doorbell = open_event(rings);
+  ListenerOfOne host(connection.number(), doorbell.number());
   PeerTable peers{1472};
   Waiter waiter{nullptr, &host};
   ASSERT_TRUE(waiter.open(peers));
@@ -114,8 +119,11 @@ TEST(WaiterOfAListener, AConnectionIsReportedAsSuch) {
   EXPECT_TRUE(is_readable(waiter.descriptor(), 0));
   std::array<Waiter::Event, Waiter::kEventsMax> events{};
   ASSERT_EQ(waiter.collect(events), 1u);
-  EXPECT_EQ(events[0].source, Waiter::Source::connection);
+  EXPECT_EQ(events[0].source, source);
 }
+
+TEST(WaiterOfAListener, AConnectionIsReportedAsSuch) { expect_report(1, 0, Waiter::Source::connection); }
+TEST(WaiterOfAListener, ADoorbellIsReportedAsSuch) { expect_report(0, 1, Waiter::Source::doorbell); }
 
 }  // namespace
 }  // namespace cluster::engine

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace cluster::shm {
@@ -64,6 +65,9 @@ class PeerMemoryTest : public testing::Test {
     child_ = 0;
     return WEXITSTATUS(status);
   }
+  os::PeerProcess& process(os::PeerProcess::Watch watch = os::PeerProcess::Watch::handle) {
+    return process_.emplace(socket_, watch);
+  }
   Proof proof() const { return {reinterpret_cast<std::uintptr_t>(&secret_), secret_}; }
   std::uint64_t there(std::size_t index) const { return reinterpret_cast<std::uintptr_t>(&bytes_[index]); }
 
@@ -71,12 +75,13 @@ class PeerMemoryTest : public testing::Test {
   std::uint64_t secret_ = 0x1234567890abcdef;
   std::vector<std::byte> bytes_ = std::vector<std::byte>(10'000, std::byte{0x01});
   os::LocalSocket socket_;
+  std::optional<os::PeerProcess> process_;
   int gate_[2] = {-1, -1};
   pid_t child_ = 0;
 };
 
 TEST_F(PeerMemoryTest, CopiesBothWays) {
-  PeerMemory memory(socket_, proof());
+  PeerMemory memory(process(), proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   std::vector<std::byte> got(300);
   const Bytes slices[] = {{got.data(), 100}, {got.data() + 100, 200}};
@@ -95,13 +100,13 @@ TEST_F(PeerMemoryTest, CopiesBothWays) {
 TEST_F(PeerMemoryTest, AWrongProofOpensNothing) {
   Proof wrong = proof();
   ++wrong.value;
-  EXPECT_FALSE(PeerMemory(socket_, wrong).reachable());
-  EXPECT_FALSE(PeerMemory(socket_, Proof{}).reachable());
-  EXPECT_FALSE(PeerMemory(socket_, Proof{8, secret_}).reachable()) << "an address that is not mapped";
+  EXPECT_FALSE(PeerMemory(process(), wrong).reachable());
+  EXPECT_FALSE(PeerMemory(process(), Proof{}).reachable());
+  EXPECT_FALSE(PeerMemory(process(), Proof{8, secret_}).reachable()) << "an address that is not mapped";
 }
 
 TEST_F(PeerMemoryTest, TheDeadHaveNoMemory) {
-  PeerMemory memory(socket_, proof());
+  PeerMemory memory(process(), proof());
   if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
   end();
   std::byte byte;
@@ -111,12 +116,26 @@ TEST_F(PeerMemoryTest, TheDeadHaveNoMemory) {
   EXPECT_FALSE(memory.write(there(0), {source, 0, 1}));
 }
 
+/// A later process that has the number does not show the secret.
+TEST_F(PeerMemoryTest, WithoutAHandleTheSecretIsLookedAtEachTime) {
+  PeerMemory memory(process(os::PeerProcess::Watch::number), proof());
+  if (!memory.reachable()) GTEST_SKIP() << "this kernel lets no process look into another";
+  std::uint64_t other = 1;
+  const ConstBytes source[] = {as_bytes(&other, sizeof other)};
+  std::byte byte;
+  const Bytes target[] = {{&byte, 1}};
+  EXPECT_TRUE(memory.read(there(0), target, 0, 1));
+  EXPECT_TRUE(memory.write(reinterpret_cast<std::uintptr_t>(&secret_), {source, 0, sizeof other}));
+  EXPECT_FALSE(memory.write(there(0), {source, 0, 1}));
+  EXPECT_FALSE(memory.read(there(0), target, 0, 1));
+}
+
 TEST_F(PeerMemoryTest, WhereTheKernelForbidsItNothingIsInReach) {
   const pid_t careful = ::fork();
   ASSERT_GE(careful, 0);
   if (careful == 0) {
     forbid_foreign_memory();
-    ::_exit(PeerMemory(socket_, proof()).reachable() ? 1 : 0);
+    ::_exit(PeerMemory(process(), proof()).reachable() ? 1 : 0);
   }
   int status = -1;
   ::waitpid(careful, &status, 0);

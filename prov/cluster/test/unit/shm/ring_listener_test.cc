@@ -50,7 +50,7 @@ class RingListenerTest : public ::testing::Test {
   /// A peer that speaks the first words itself.
   os::LocalSocket raw_connection() {
     std::string reason;
-    os::LocalSocket socket = os::LocalSocket::connect(RingListener::socket_name(bob_name), reason);
+    os::LocalSocket socket = os::LocalSocket::connect(socket_name(bob_name), reason);
     EXPECT_TRUE(socket) << reason;
     return socket;
   }
@@ -335,7 +335,7 @@ TEST_F(RingListenerTest, AReaderThatGivesBackTooMuchIsGone) {
   // Alice's peer is the test itself: it takes the memory out of the hello and scribbles over the head.
   std::string reason;
   const SocketAddress name = local(fresh_port());
-  const os::LocalSocket listener = os::LocalSocket::listen(RingListener::socket_name(name), reason);
+  const os::LocalSocket listener = os::LocalSocket::listen(socket_name(name), reason);
   ASSERT_TRUE(listener) << reason;
   const std::unique_ptr<Outbox> outbox = connect_to(name);
   const os::LocalSocket socket = listener.accept(reason);
@@ -367,9 +367,9 @@ TEST_F(RingListenerTest, AnotherUserIsRefusedByBothSides) {
 }
 
 TEST(RingListenerName, SaysVersionAddressAndScope) {
-  EXPECT_EQ(RingListener::socket_name(local(9)), "cluster-3/127.0.99.1:9");
+  EXPECT_EQ(socket_name(local(9)), "cluster-4/127.0.99.1:9");
   std::byte ip[16] = {std::byte{0xfe}, std::byte{0x80}};
-  EXPECT_EQ(RingListener::socket_name(SocketAddress::v6(ip, 9, 3)), "cluster-3/[fe80::]:9%3");
+  EXPECT_EQ(socket_name(SocketAddress::v6(ip, 9, 3)), "cluster-4/[fe80::]:9%3");
 }
 
 }  // namespace

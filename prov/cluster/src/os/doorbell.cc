@@ -1,0 +1,60 @@
+#include "os/doorbell.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+
+namespace cluster::os {
+namespace {
+
+/// More than the kernel keeps for a socket unless it is told to keep more; if there are more, it stays readable.
+constexpr int kRingsPerClear = 64;
+
+Descriptor open_socket() { return Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }
+
+bool send_byte(const Descriptor& socket, const LocalName& peer) {
+  const char byte = 0;
+  return ::sendto(socket.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL, peer.get(), peer.size) > 0;
+}
+
+}  // namespace
+
+LocalName::LocalName(std::string_view name) {
+  const std::size_t length = std::min(name.size(), sizeof address.sun_path - 1);
+  address.sun_family = AF_UNIX;
+  std::copy_n(name.data(), length, address.sun_path + 1);
+  size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
+
+std::shared_ptr<Doorbell> Doorbell::open(const LocalName& name, std::string& reason) {
+  Descriptor socket = open_socket();
+  if (!socket) {
+    reason = failed("socket");
+  } else if (::bind(socket.number(), name.get(), name.size) != 0) {
+    reason = failed("bind");
+  } else {
+    return std::shared_ptr<Doorbell>(new Doorbell(std::move(socket)));
+  }
+  return nullptr;
+}
+
+void Doorbell::clear() const {
+  char byte;
+  for (int i = 0; i < kRingsPerClear; ++i) {
+    if (::recv(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT) < 0) return;
+  }
+}
+
+/// The kernel says the same where the peer's queue is full and where this socket has used up what it may have sent
+/// and is not received, since many peers are stopped, say. In the second case another socket still may.
+void Doorbell::ring(const LocalName& peer) const {
+  if (send_byte(socket_, peer) || errno != EAGAIN) return;
+  if (const Descriptor other = open_socket()) send_byte(other, peer);
+}
+
+bool Doorbell::exists(const LocalName& peer) {
+  const Descriptor socket = open_socket();
+  return !socket || ::connect(socket.number(), peer.get(), peer.size) == 0 || errno != ECONNREFUSED;
+}
+
+}  // namespace cluster::os

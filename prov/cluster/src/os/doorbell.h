@@ -1,0 +1,49 @@
+// The doorbell of an endpoint: one socket of datagrams (AF_UNIX) under an abstract name. Any number of peers of this node ring it,
+// by a byte, and none of them needs a connection: an endpoint with a thousand peers has one descriptor for all their doorbells.
+//
+// Who rings is not said, and processes of other users can: a doorbell means nothing but "look". A socket whose
+// queue is full is readable already, so that a ring may be lost there.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "os/descriptor.h"
+
+namespace cluster::os {
+
+/// An abstract name: its first byte is zero, and its length counts.
+struct LocalName {
+  explicit LocalName(std::string_view name);
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+
+  sockaddr_un address{};
+  socklen_t size;
+};
+
+class Doorbell {
+ public:
+  /// Null if another socket has the name, or there is no descriptor; `reason` says why.
+  static std::shared_ptr<Doorbell> open(const LocalName& name, std::string& reason);
+
+  /// Readable from a ring on, until clear().
+  int descriptor() const { return socket_.number(); }
+  void clear() const;
+
+  /// Makes the peer's doorbell readable, if it is not already.
+  void ring(const LocalName& peer) const;
+  /// False once no socket has this name: the peer's process has ended or executes another program.
+  static bool exists(const LocalName& peer);
+
+ private:
+  explicit Doorbell(Descriptor socket) : socket_(std::move(socket)) {}
+
+  Descriptor socket_;
+};
+
+}  // namespace cluster::os

@@ -1,0 +1,42 @@
+// The process at the other end of a local connection, known beyond the end of that connection: by a handle (pidfd), which
+// stays that process's whatever becomes of its number, and is readable once the process has ended.
+//
+// A process has handles of at most kHandlesMax others. The peers beyond that are known by number and by what tells apart two
+// processes that had it (the inode of a handle, Linux 6.9), and have to be asked now and then.
+#pragma once
+
+#include <cstdint>
+
+#include "os/descriptor.h"
+#include "os/local_socket.h"
+
+namespace cluster::os {
+
+class PeerProcess {
+ public:
+  static constexpr int kHandlesMax = 256;
+
+  enum class Watch : std::uint8_t { handle, number };
+  /// The number alone, where `watch` says so or there can be no handle.
+  explicit PeerProcess(const LocalSocket& socket, Watch watch = Watch::handle);
+  PeerProcess(const PeerProcess&) = delete;
+  PeerProcess& operator=(const PeerProcess&) = delete;
+  ~PeerProcess();
+
+  /// Readable once the process has ended; -1: ended() has to be asked.
+  int descriptor() const { return handle_.number(); }
+  /// In this process's PID namespace; 0 if it has none there. Without a descriptor another process may have it meanwhile.
+  int number() const { return number_; }
+  /// False as well if nothing is known of it (system calls).
+  bool ended() const;
+
+ private:
+  bool number_unused() const;
+
+  int number_;
+  Descriptor handle_;
+  std::uint64_t identity_ = 0;  ///< of the process that had the number; 0: unknown
+  bool ended_ = false;          ///< before there could be a handle
+};
+
+}  // namespace cluster::os
