@@ -10,6 +10,7 @@
 //   add <id> <handle>         adds one to a word of the peer's region; "sum" tells this side's: "sum <value>"
 //   fork live|close|exec|use  a child that lives on, closes what it inherited and ends, executes a
 //                             program, or uses what it inherited; answered "child <pid>"; the child says "used <error>"
+//   exec                      executes another program, which lives on
 //   quit                      closes everything
 //
 // What happens is reported by lines: "name <hex>" in the beginning, "end <id> <error> <ns> <text>" of an operation, "lost
@@ -249,12 +250,14 @@ class LifePeer : public MessageEndpoint {
   std::vector<unsigned char> place_ = std::vector<unsigned char>(kRegionBytes);
 };
 
+void execute_sleep() { execlp("sleep", "sleep", std::to_string(kChildSeconds).c_str(), nullptr); }
+
 /// The child ends here.
 [[noreturn]] void be_child(LifePeer& peer, const std::string& what) {
   if (what == "use") say("used " + std::to_string(-peer.use()));
   if (what == "close") peer.close();
   if (what == "live") sleep(kChildSeconds);
-  if (what == "exec") execlp("sleep", "sleep", std::to_string(kChildSeconds).c_str(), nullptr);
+  if (what == "exec") execute_sleep();
   _exit(0);
 }
 
@@ -294,6 +297,8 @@ bool obey(LifePeer& peer, const std::string& line) {
   } else if (order == "fork") {
     words >> kind;
     fork_child(peer, kind);
+  } else if (order == "exec") {
+    execute_sleep();
   } else {
     return false;
   }

@@ -32,6 +32,7 @@ class Process:
                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True)
         self._lines = queue.Queue()
         self._operations = 0
+        self._answers = {}
         self.ends, self.losses, self.children, self.got = {}, [], [], []
         threading.Thread(target=self._read, daemon=True).start()
         self.name = self._answer("name")

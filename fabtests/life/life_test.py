@@ -13,6 +13,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import time
 import unittest
 
 from life_process import Life, Process, acquaint, exchange, virtual_nodes
@@ -20,6 +21,7 @@ from life_process import Life, Process, acquaint, exchange, virtual_nodes
 BIG = 4 << 20
 LATE = float(os.environ.get("LIFE_PATIENCE", "1"))  # times as much: on a machine that does much else
 LOCAL, REMOTE = 0.1, 1.0
+EXEC = 2.0  # looked for once a second
 ROUNDS = 1
 Times = collections.defaultdict(list)
 
@@ -69,6 +71,14 @@ class Death(LifeCase):
             wildcard = one.post("any", 8, 0)
             self.all_end(one, pending, other.kill(), LOCAL, "process on this node killed", [wildcard])
             self.lost(one, "local")
+
+    def test_local_executes_another_program(self):
+        one, other, handle = self.pair(remote=False)
+        pending = self.pending(one, handle, ("recv", "send"))
+        began = time.monotonic()
+        other.do("exec")
+        self.all_end(one, pending, began, EXEC, "process on this node executes another program")
+        other.kill()
 
     def test_local_at_once_afterwards(self):
         one, other, handle = self.pair(remote=False)
