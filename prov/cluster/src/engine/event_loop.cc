@@ -12,11 +12,9 @@
 namespace cluster::engine {
 namespace {
 
-/// A tick is a nanosecond or a fraction of it (Clock::ticks): these are 0.3 to 1 ms, 4 to 17 ms.
+/// A tick is a nanosecond or a fraction of it (Clock::ticks): this is 0.3 to 1 ms.
 constexpr std::uint64_t kTicksPerLocalCheck = 1 << 20;
-constexpr std::uint64_t kTicksPerDeathCheck = 1 << 24;
 constexpr std::uint32_t kTurnsPerLocalCheck = 1 << 12;
-constexpr std::uint32_t kTurnsPerDeathCheck = 1 << 14;
 /// An endpoint with peers on this node that has found the network silent so many times polls it seldom (a
 /// clock reading, and a cold line or a system call).
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
@@ -106,10 +104,7 @@ void EventLoop::check_local_peers(std::uint64_t ticks) {
   local_checked_at_ = ticks;
   lost_.carriers().accept();
   if (messenger_.under_way()) local_.ring_unheard();
-  if (ticks - deaths_checked_at_ > kTicksPerDeathCheck || turns() % kTurnsPerDeathCheck == 0) {
-    deaths_checked_at_ = ticks;
-    local_.check_deaths(parts_.environment.clock.now());
-  }
+  if (deaths_.due(ticks, turns())) deaths_.check_all(ticks, parts_.environment.clock.now());
 }
 
 bool EventLoop::poll_network() {
@@ -153,7 +148,7 @@ void EventLoop::drain_on_close() {
 }
 
 Time EventLoop::next_deadline() const {
-  const Time timer = std::min({tx_.next_timer(), messenger_.deadline(), local_.next_check()});
+  const Time timer = std::min({tx_.next_timer(), messenger_.deadline(), deaths_.next_check()});
   return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
 }
 
@@ -184,10 +179,10 @@ void EventLoop::handle_events() {
       case Waiter::Source::path_error: network_.read_path_errors(parts_.environment.clock.now(), true); break;
       case Waiter::Source::doorbell:
         parts_.local_listener->clear_doorbell();
-        local_.check_ends();
+        deaths_.check_closed();
         break;
       case Waiter::Source::peer:
-        local_.check_death(*event.peer);
+        deaths_.check(*event.peer);
         break;
     }
   }

@@ -15,6 +15,7 @@
 
 #include "engine/carrier_selector.h"
 #include "engine/engine_parts.h"
+#include "engine/local_deaths.h"
 #include "engine/local_peers.h"
 #include "engine/lost_peers.h"
 #include "engine/network_receiver.h"
@@ -38,6 +39,7 @@ class EventLoop {
         waiter_(waiter),
         tx_(tx),
         local_(local),
+        deaths_(peers, local, waiter),
         sessions_(sessions),
         closer_(closer),
         lost_(lost),
@@ -103,6 +105,7 @@ class EventLoop {
   Waiter& waiter_;
   TxScheduler& tx_;
   LocalPeers& local_;
+  LocalDeaths deaths_;
   SessionTable& sessions_;
   PeerCloser& closer_;
   LostPeers& lost_;
@@ -114,7 +117,6 @@ class EventLoop {
   /// When each of these happened last, in ticks.
   std::uint64_t network_polled_at_ = 0;
   std::uint64_t local_checked_at_ = 0;
-  std::uint64_t deaths_checked_at_ = 0;
 };
 
 template <typename Read>

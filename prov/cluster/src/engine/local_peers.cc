@@ -13,9 +13,6 @@ constexpr std::size_t kQuietPerTurn = 4;
 constexpr std::uint32_t kTurnsPerReview = 1 << 12;
 /// What a dead peer can have left behind. A peer that lives after all might go on writing for ever.
 constexpr std::size_t kRingFull = shm::Geometry::kSlotsMax;
-/// A death on this node is known within 100 ms.
-constexpr Duration kUnwatchedCheck = 60ms;
-constexpr Duration kExecCheck = 1s;
 
 }  // namespace
 
@@ -28,7 +25,7 @@ void LocalPeers::use_self(Peer& peer, Peer& self) {
 void LocalPeers::add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox) {
   FastLane::close(peer);
   peer.outbox = std::move(outbox);
-  waiter_.watch(peer.outbox->descriptor(), peer);
+  waiter_.watch(peer.outbox->connection().descriptor(), peer);
   peer.channel.carrier = peer.outbox.get();
 }
 
@@ -38,22 +35,20 @@ void LocalPeers::add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox) {
   peer.local.ring = lane_.enabled() ? peer.inbox->ring() : nullptr;
   rings_.push_back(&peer);
   active_ = rings_.size();
-  unwatched_ += peer.inbox->process_descriptor() < 0;
   waiter_.watch(peer.inbox->process_descriptor(), peer);
   if (peer.outbox == nullptr) return;
-  waiter_.unwatch(peer.outbox->process_descriptor());
-  peer.outbox->release_process();
+  waiter_.unwatch(peer.outbox->connection().process_descriptor());
+  peer.outbox->connection().release_process();
 }
 
 void LocalPeers::remove(Peer& peer) {
   FastLane::close(peer);
   if (peer.outbox != nullptr) {
-    waiter_.unwatch(peer.outbox->descriptor());
-    waiter_.unwatch(peer.outbox->process_descriptor());
+    waiter_.unwatch(peer.outbox->connection().descriptor());
+    waiter_.unwatch(peer.outbox->connection().process_descriptor());
   }
   peer.outbox.reset();
   if (peer.inbox != nullptr) {
-    unwatched_ -= peer.inbox->process_descriptor() < 0;
     waiter_.unwatch(peer.inbox->process_descriptor());
     std::erase(rings_, &peer);
     active_ = rings_.size();
@@ -181,46 +176,6 @@ void LocalPeers::review() {
       std::partition(rings_.begin(), rings_.end(), [](const Peer* peer) { return peer->local.active; });
   active_ = static_cast<std::size_t>(quiet - rings_.begin());
   for (Peer* peer : rings_) peer->local.active = false;
-}
-
-void LocalPeers::check_deaths(Time now) {
-  checked_at_ = now;
-  for (const std::unique_ptr<Peer>& peer : peers_.all()) check_death(*peer);
-  if (now - exec_checked_at_ < kExecCheck) return;
-  exec_checked_at_ = now;
-  for (Peer* peer : rings_) {
-    if (peer->outbox != nullptr && peer->outbox->doorbell_gone() && drain(*peer)) peers_.mark_failed(*peer, Status::ended);
-  }
-}
-
-Time LocalPeers::next_check() const {
-  if (rings_.empty()) return kNever;
-  return checked_at_ + (unwatched_ != 0 ? kUnwatchedCheck : kExecCheck);
-}
-
-void LocalPeers::check_ends() {
-  for (Peer* peer : rings_) {
-    if (peer->inbox->peer_closed() || (peer->outbox != nullptr && peer->outbox->peer_closed())) check_death(*peer);
-  }
-}
-
-/// Where there is an inbox it knows the peer's process.
-void LocalPeers::settle_connection(Peer& peer) {
-  if (peer.outbox == nullptr || !peer.outbox->connection_done()) return;
-  waiter_.unwatch(peer.outbox->descriptor());
-  peer.outbox->release_connection(peer.inbox == nullptr);
-  waiter_.watch(peer.outbox->process_descriptor(), peer);
-}
-
-void LocalPeers::check_death(Peer& peer) {
-  settle_connection(peer);
-  const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||
-                    (peer.outbox != nullptr && peer.outbox->peer_gone()) ||
-                    (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->process_ended());
-  if (!dead) return;
-  if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-  const bool refused = peer.inbox == nullptr && peer.outbox->refused();
-  if (peer.inbox == nullptr || drain(peer)) peers_.mark_failed(peer, refused ? Status::exhausted : Status::ended);
 }
 
 bool LocalPeers::request_doorbells() {

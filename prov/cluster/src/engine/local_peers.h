@@ -1,19 +1,17 @@
-// Peers of this node, and the endpoint itself. Their rings are read directly; a peer that closes says so there, one that
-// dies is known by the end of its process.
+// Peers of this node, and the endpoint itself. Their rings are read directly.
 //
 // Rings that brought something lately (the active ones, in front) are read in every turn, the others one
 // after another, kQuietPerTurn in each: an idle peer costs nothing. Each ring gives at most kRingBurst
 // segments a turn. A segment that begins a message for which the unexpected store has no space stays in its
 // ring, and its sender waits; a peer that dies meanwhile is closed after its ring has been read to the end.
 //
-// Death is checked by system calls, so only now and then (EventLoop) or when a descriptor says so (Waiter). Peers of
-// whose processes there is no handle are checked every kUnwatchedCheck, also while nothing else happens. A peer that has
-// executed another program lives, and its doorbell is gone: that is looked for every kExecCheck.
+// How their ends are noticed is in engine/local_deaths.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/admission_control.h"
@@ -47,6 +45,8 @@ class LocalPeers {
   void add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox);
   void remove(Peer& peer);
   std::size_t inboxes() const { return rings_.size(); }
+  /// The peers with an inbox.
+  std::span<Peer* const> rings() const { return rings_; }
 
   /// Delivers what has come; true if there was something. `turn` counts the turns of the engine.
   bool receive(PollScope scope, std::uint32_t turn) {
@@ -68,13 +68,6 @@ class LocalPeers {
   void receive_held(std::uint32_t turn);
   /// A message to the endpoint itself waits.
   bool self_pending() const { return self_carrier_.pending(); }
-
-  void check_deaths(Time now);
-  void check_death(Peer& peer);
-  /// The doorbell rang: perhaps since a peer closes.
-  void check_ends();
-  /// When check_deaths() is due, though nothing happens.
-  Time next_check() const;
 
   /// Asks all peers to ring when there is something to do here. True if some had not been asked: then a
   /// process fence and another turn are due before sleep.
@@ -98,7 +91,6 @@ class LocalPeers {
   bool arrive(Peer& peer, const wire::Segment& segment, ConstBytes payload);
   bool wait_for_memory(Peer& peer);
   void review();
-  void settle_connection(Peer& peer);
 
   PeerTable& peers_;
   protocol::Messenger& messenger_;
@@ -110,9 +102,6 @@ class LocalPeers {
   std::vector<Peer*> rings_;    ///< peers with an inbox, the active ones in front
   std::size_t active_ = 0;      ///< how many those are; before the first review all
   std::size_t next_quiet_ = 0;  ///< which of the others was read last
-  std::size_t unwatched_ = 0;   ///< inboxes without a handle of their process
-  Time checked_at_{};           ///< for deaths
-  Time exec_checked_at_{};
   bool held_ = false;
 };
 

@@ -24,8 +24,8 @@ bool Waiter::open(const PeerTable& peers) {
 
 void Waiter::watch_all(Peer& peer) {
   if (peer.outbox != nullptr) {
-    watch(peer.outbox->descriptor(), peer);
-    watch(peer.outbox->process_descriptor(), peer);
+    watch(peer.outbox->connection().descriptor(), peer);
+    watch(peer.outbox->connection().process_descriptor(), peer);
   }
   if (peer.inbox != nullptr) watch(peer.inbox->process_descriptor(), peer);
 }

@@ -7,7 +7,7 @@
 namespace cluster::os {
 namespace {
 
-/// More than the kernel keeps for a socket unless it is told to keep more; if there are more, it stays readable.
+/// More than the kernel keeps for a socket unless net.unix.max_dgram_qlen is higher; if there are more, it stays readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor open_socket() { return Descriptor(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)); }

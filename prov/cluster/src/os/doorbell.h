@@ -1,7 +1,7 @@
 // The doorbell of an endpoint: one socket of datagrams (AF_UNIX) under an abstract name. Any number of peers of this node ring it,
 // by a byte, and none of them needs a connection: an endpoint with a thousand peers has one descriptor for all their doorbells.
 //
-// Who rings is not said, and processes of other users can: a doorbell means nothing but "look". A socket whose
+// It does not say which process rang, and those of other users can: a doorbell means nothing but "look". A socket whose
 // queue is full is readable already, so that a ring may be lost there.
 #pragma once
 

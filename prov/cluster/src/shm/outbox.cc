@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "shm/hello.h"
-
 namespace cluster::shm {
 
 Outbox::Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory,
@@ -11,20 +9,18 @@ Outbox::Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemo
     : writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
-      socket_(std::move(socket)),
-      doorbell_(std::move(doorbell)),
-      peer_doorbell_(doorbell_name(peer)),
+      connection_(peer, std::move(socket), std::move(doorbell)),
       peer_(peer) {}
 
 Outbox::~Outbox() {
   writer_.close();
-  doorbell_->ring(peer_doorbell_);
+  connection_.ring();
 }
 
 bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token) {
   if (!writer_.post(segment, payload)) return false;
   if (writer_.take_doorbell_request()) [[unlikely]]
-    doorbell_->ring(peer_doorbell_);
+    connection_.ring();
   ++environment_.counters.shm_sent;
   return true;
 }
@@ -38,21 +34,11 @@ bool Outbox::hold() {
 /// The peer may have found nothing but what it must not take, and asked for the doorbell.
 void Outbox::resume() {
   writer_.resume();
-  if (writer_.take_doorbell_request()) doorbell_->ring(peer_doorbell_);
+  if (writer_.take_doorbell_request()) connection_.ring();
 }
 
-void Outbox::release_connection(bool watch) {
-  if (watch) process_.emplace(socket_);
-  socket_ = {};
-}
-
-/// The connection ends behind the word that the ring is attached.
 bool Outbox::peer_gone() {
-  if (!writer_.broken()) {
-    const bool ended = socket_ ? socket_.hung_up() : process_ && process_->ended();
-    const std::uint32_t state = writer_.reader_state();
-    return state == EndState::kClosed || (ended && !(socket_ && state == EndState::kAttached));
-  }
+  if (!writer_.broken()) return peer_closed() || connection_.ended(attached());
   // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.
   if (!violation_reported_) {
     violation_reported_ = true;

@@ -44,7 +44,7 @@ TEST_F(DoorbellTest, ANameBelongsToOneAtATime) {
   EXPECT_TRUE(Doorbell::exists(peer_name));
   peer.reset();
   EXPECT_FALSE(Doorbell::exists(peer_name));
-  own->ring(peer_name);  // nobody hears it
+  own->ring(peer_name);  // does no harm
   EXPECT_NE(Doorbell::open(peer_name, reason), nullptr);
 }
 

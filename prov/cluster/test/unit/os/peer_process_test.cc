@@ -53,7 +53,7 @@ TEST_P(PeerProcessTest, EndsWithTheProcessAndNotWithTheConnection) {
   ::kill(child_, SIGKILL);
   ::siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(child_), &info, WEXITED | WNOWAIT);
-  EXPECT_TRUE(process.ended()) << "nobody has waited for it yet";
+  EXPECT_TRUE(process.ended()) << "before it is waited for";
   end();
   EXPECT_TRUE(process.ended());
   if (before < 0) return;

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -180,48 +179,6 @@ TEST_F(RingListenerTest, TheWriterLearnsThatItsPeerIsGone) {
   EXPECT_TRUE(shows(*inboxes[0], 1, 8));
 }
 
-TEST_F(RingListenerTest, TheConnectionHasDoneItsWorkWhenThePeerHasTheRing) {
-  const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
-  EXPECT_GE(outbox->descriptor(), 0);
-  EXPECT_FALSE(outbox->connection_done() || outbox->peer_gone());
-  bob->accept(inboxes);
-  ASSERT_EQ(inboxes.size(), 1u);
-  EXPECT_TRUE(outbox->connection_done());
-  EXPECT_FALSE(outbox->peer_gone()) << "though the connection has ended";
-  outbox->release_connection(true);
-  EXPECT_EQ(outbox->descriptor(), -1);
-  EXPECT_GE(outbox->process_descriptor(), 0);
-  EXPECT_FALSE(outbox->peer_gone() || outbox->doorbell_gone());
-  outbox->release_process();
-  EXPECT_EQ(outbox->process_descriptor(), -1);
-  EXPECT_FALSE(outbox->peer_gone() || outbox->peer_closed());
-  inboxes.clear();
-  EXPECT_TRUE(outbox->peer_closed() && outbox->peer_gone());
-  EXPECT_FALSE(outbox->doorbell_gone());
-  bob.reset();
-  EXPECT_TRUE(outbox->doorbell_gone());
-}
-
-/// Its peer may be asleep and has no other way to learn of it.
-TEST_F(RingListenerTest, EitherEndRingsWhenItCloses) {
-  const auto rings = [](const LocalListener& listener) {
-    pollfd watch{listener.doorbell(), POLLIN, 0};
-    return ::poll(&watch, 1, 0) == 1;
-  };
-  std::unique_ptr<Outbox> outbox = connect_to(bob_name);
-  bob->accept(inboxes);
-  ASSERT_EQ(inboxes.size(), 1u);
-  EXPECT_FALSE(rings(*alice) || rings(*bob));
-  EXPECT_FALSE(inboxes[0]->peer_closed());
-  outbox.reset();
-  EXPECT_TRUE(rings(*bob));
-  EXPECT_TRUE(inboxes[0]->peer_closed());
-  bob->clear_doorbell();
-  EXPECT_FALSE(rings(*bob));
-  inboxes.clear();
-  EXPECT_TRUE(rings(*alice));
-}
-
 TEST_F(RingListenerTest, SaysWhyAPeerIsNotReached) {
   const Connection none = alice->connect(local(fresh_port()));
   EXPECT_FALSE(none.outbox);
@@ -315,11 +272,11 @@ TEST_F(ExhaustedListenerTest, APeerIsRefusedAndKnowsWhy) {
   }
   expect_refused("no free file descriptor (ulimit -n)");
   EXPECT_TRUE(outbox->peer_gone()) << "it would believe that its messages arrive";
-  EXPECT_TRUE(outbox->refused());
+  EXPECT_TRUE(outbox->connection().refused());
   const std::unique_ptr<Outbox> again = connect_to(bob_name);
   bob->accept(inboxes);
   EXPECT_EQ(inboxes.size(), 1u);
-  EXPECT_FALSE(again->peer_gone() || again->refused());
+  EXPECT_FALSE(again->peer_gone() || again->connection().refused());
 }
 
 TEST_F(ExhaustedListenerTest, NothingIsRefusedUnlessAPeerConnects) {

@@ -1,0 +1,46 @@
+// How the end of a peer on this node is noticed: it says in its ring that it closes, and rings; or its process ends, of which
+// there is a handle; or its connection ends before it has attached the ring.
+//
+// What is read to the end before the peer counts as failed: the ring of a dead peer still holds what it sent last.
+//
+// All of these need system calls, so they are looked for only now and then (EventLoop), or when a descriptor says so (Waiter).
+// Peers of whose processes there is no handle are checked every kUnwatchedCheck, also while nothing else happens. A peer that
+// has executed another program lives under its handle, and its doorbell is gone: that is looked for every kExecCheck.
+#pragma once
+
+#include "engine/local_peers.h"
+
+namespace cluster::engine {
+
+class LocalDeaths {
+ public:
+  LocalDeaths(PeerTable& peers, LocalPeers& local, Waiter& waiter) : peers_(peers), local_(local), waiter_(waiter) {}
+
+  bool due(std::uint64_t ticks, std::uint32_t turn) const {
+    return ticks - checked_at_tick_ > kTicksPerCheck || turn % kTurnsPerCheck == 0;
+  }
+  void check_all(std::uint64_t ticks, Time now);
+  void check(Peer& peer);
+  /// The doorbell rang: perhaps since a peer closes.
+  void check_closed();
+  /// When check_all() is due, though nothing happens.
+  Time next_check() const;
+
+ private:
+  /// A tick is a nanosecond or a fraction of it (Clock::ticks): these are 4 to 17 ms.
+  static constexpr std::uint64_t kTicksPerCheck = 1 << 24;
+  static constexpr std::uint32_t kTurnsPerCheck = 1 << 14;
+
+  void settle_connection(Peer& peer);
+  void check_doorbells();
+
+  PeerTable& peers_;
+  LocalPeers& local_;
+  Waiter& waiter_;
+  std::uint64_t checked_at_tick_ = 0;
+  Time checked_at_{};
+  Time doorbells_checked_at_{};
+  bool unwatched_ = false;  ///< there is no handle of some process, at the last check
+};
+
+}  // namespace cluster::engine

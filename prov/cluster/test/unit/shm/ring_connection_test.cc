@@ -1,0 +1,82 @@
+// From the connection that brings a ring to what tells of the peer's end without one.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "shm/local_listener.h"
+#include "unit/shm/ring_memory.h"
+
+namespace cluster::shm {
+namespace {
+
+SocketAddress own_name(std::uint16_t side) {
+  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{98}, std::byte{1}};
+  return SocketAddress::v4(ip, static_cast<std::uint16_t>(::getpid() * 2 + side) | 2);
+}
+
+class RingConnectionTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<LocalListener> open(const SocketAddress& name) {
+    std::string reason;
+    std::unique_ptr<LocalListener> listener = open_listener(name, 1, ShmSettings{}, surroundings.environment(), reason);
+    EXPECT_TRUE(listener) << reason;
+    return listener;
+  }
+  std::unique_ptr<Outbox> connect() {
+    Connection connection = alice->connect(bob_name);
+    EXPECT_TRUE(connection.outbox) << connection.reason;
+    return std::move(connection.outbox);
+  }
+
+  Surroundings surroundings;
+  SocketAddress bob_name = own_name(0);
+  std::unique_ptr<LocalListener> alice = open(own_name(1));
+  std::unique_ptr<LocalListener> bob = open(bob_name);
+  std::vector<std::unique_ptr<Inbox>> inboxes;
+};
+
+TEST_F(RingConnectionTest, TheConnectionHasDoneItsWorkWhenThePeerHasTheRing) {
+  const std::unique_ptr<Outbox> outbox = connect();
+  EXPECT_GE(outbox->connection().descriptor(), 0);
+  EXPECT_FALSE(outbox->attached() || outbox->peer_gone());
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  EXPECT_TRUE(outbox->attached());
+  EXPECT_FALSE(outbox->peer_gone()) << "though the connection has ended";
+  EXPECT_TRUE(outbox->connection().open());
+  outbox->connection().close(true);
+  EXPECT_EQ(outbox->connection().descriptor(), -1);
+  EXPECT_GE(outbox->connection().process_descriptor(), 0);
+  EXPECT_FALSE(outbox->peer_gone() || outbox->connection().doorbell_gone());
+  outbox->connection().release_process();
+  EXPECT_EQ(outbox->connection().process_descriptor(), -1);
+  EXPECT_FALSE(outbox->peer_gone() || outbox->peer_closed());
+  inboxes.clear();
+  EXPECT_TRUE(outbox->peer_closed() && outbox->peer_gone());
+  EXPECT_FALSE(outbox->connection().doorbell_gone());
+  bob.reset();
+  EXPECT_TRUE(outbox->connection().doorbell_gone());
+}
+
+/// Its peer may be asleep and has no other way to learn of it.
+TEST_F(RingConnectionTest, EitherEndRingsWhenItCloses) {
+  const auto rings = [](const LocalListener& listener) {
+    pollfd watch{listener.doorbell(), POLLIN, 0};
+    return ::poll(&watch, 1, 0) == 1;
+  };
+  std::unique_ptr<Outbox> outbox = connect();
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  EXPECT_FALSE(rings(*alice) || rings(*bob));
+  EXPECT_FALSE(inboxes[0]->peer_closed());
+  outbox.reset();
+  EXPECT_TRUE(rings(*bob));
+  EXPECT_TRUE(inboxes[0]->peer_closed());
+  bob->clear_doorbell();
+  EXPECT_FALSE(rings(*bob));
+  inboxes.clear();
+  EXPECT_TRUE(rings(*alice));
+}
+
+}  // namespace
+}  // namespace cluster::shm
