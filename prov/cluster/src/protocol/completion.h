@@ -74,7 +74,7 @@ struct NoDirectRead {
 /// acknowledged and then not reported.
 class CompletionQueue {
  public:
-  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) {}
+  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }
   ~CompletionQueue() { set_starved(false); }
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;

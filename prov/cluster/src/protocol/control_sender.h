@@ -15,7 +15,10 @@ namespace cluster::protocol {
 
 class ControlSender {
  public:
-  explicit ControlSender(const Context& context) : context_(context) {}
+  explicit ControlSender(const Context& context) : context_(context) {
+    busy_.reserve(kChannelsFirst);
+    pending_.reserve(kChannelsFirst);
+  }
 
   void send(Channel& channel, const wire::Segment& segment);
   /// The peer's request is finished: everything wanted has arrived, or has been executed.
@@ -61,6 +64,9 @@ class ControlSender {
   }
 
  private:
+  /// Memory taken ahead: what arrives causes answers when there may be none.
+  static constexpr std::size_t kChannelsFirst = 64;
+
   const Context& context_;
   std::vector<Channel*> busy_;
   std::vector<Channel*> pending_;

@@ -16,8 +16,9 @@ class FailingMemory {
   FailingMemory(const FailingMemory&) = delete;
   FailingMemory& operator=(const FailingMemory&) = delete;
 
-  /// Allocations that failed.
+  /// Allocations that failed, and how many more will not.
   static std::size_t failed();
+  static std::size_t left();
 };
 
 /// What the world around the engines does meanwhile finds memory.

@@ -52,5 +52,6 @@ FailingMemory::FailingMemory(std::size_t allowed, std::size_t failures) {
 }
 FailingMemory::~FailingMemory() { supply.limited = false; }
 std::size_t FailingMemory::failed() { return supply.failed; }
+std::size_t FailingMemory::left() { return supply.allowed; }
 
 }  // namespace cluster::test

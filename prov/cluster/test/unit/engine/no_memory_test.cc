@@ -56,7 +56,7 @@ class NoMemoryTest : public test::EngineTest {
         const FailingMemory memory(allowed, failures);
         EXPECT_NO_THROW(a.engine.poll());
         failed += FailingMemory::failed();
-        allowed = FailingMemory::failed() == 0 ? allowed : FailingMemory::kAlways;
+        allowed = FailingMemory::failed() == 0 ? FailingMemory::left() : FailingMemory::kAlways;
       }
       b.engine.poll();
     }
