@@ -41,7 +41,7 @@ class Endpoint : public fid_ep, public RefCounted {
   static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
   /// A receive of one buffer without flags of its own; false: it takes receive().
-  bool receive_short(const protocol::ShortReceive& op) { return engine_->receive_short(op); }
+  bool receive_short(const protocol::ShortReceive& op) { return engine_->take_fast_lane(op.from, op); }
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;
@@ -131,7 +131,7 @@ inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexce
                                                            std::size_t fast_end) noexcept {
   if (message.header.length >= fast_end) return kGeneralRoad;
   try {
-    return engine_->send_short(to, message) ? 0 : kGeneralRoad;
+    return engine_->take_fast_lane(to, message) ? 0 : kGeneralRoad;
   } catch (...) {
     return -fi_errno_of_exception();
   }

@@ -27,13 +27,9 @@ class Progress {
   void add(engine::Engine& engine);
   void remove(engine::Engine& engine);
 
-  void poll() {
-    protocol::NoDirectRead none;
-    poll(none);
-  }
   /// Arrivals of the fast lane go into `read` where it accepts them.
-  template <typename Read>
-  void poll(Read& read) {
+  template <typename Read = protocol::NoDirectRead>
+  void poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
       return;
     const std::lock_guard guard(lock_, std::adopt_lock);

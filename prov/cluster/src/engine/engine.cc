@@ -175,11 +175,6 @@ void Engine::poll() {
   loop_.run_once(PollScope::all);
 }
 
-void Engine::try_poll() {
-  protocol::NoDirectRead none;
-  try_poll(none);
-}
-
 int Engine::descriptor() {
   const std::lock_guard lock(lock_);
   return loop_.descriptor();

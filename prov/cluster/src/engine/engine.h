@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 
 #include "base/biased_lock.h"
 #include "base/status.h"
@@ -62,28 +63,21 @@ class Engine {
   /// Status::ok: accepted (its outcome goes to the bindings). Status::again: no resources now, poll and
   /// repeat. Anything else: refused, no outcome will follow.
   Status send(const protocol::SendOp& op);
-  /// A send without wishes of its own, if the fast lane to that peer is open; false: it has to take send().
-  bool send_short(std::uint64_t to, const ShortSend& message) {
-    if (!lock_.try_lock()) [[unlikely]]
-      return false;
-    const std::lock_guard lock(lock_, std::adopt_lock);
-    Peer* const peer = peers_.used_before(to);
-    return peer != nullptr && local_.lane().send(*peer, message);
-  }
   Status receive(const protocol::RecvOp& op);
-  /// A receive of one buffer, if nothing but posting it is to be done; false: it has to take receive().
-  bool receive_short(const protocol::ShortReceive& op) {
+  /// A ShortSend to that peer, or a ShortReceive from it (or kAddrUnspec), if it may take the fast lane; false: nothing
+  /// has been done, and it has to take send() or receive().
+  template <typename ShortOp>
+  bool take_fast_lane(std::uint64_t handle, const ShortOp& op) {
     if (!lock_.try_lock()) [[unlikely]]
       return false;
     const std::lock_guard lock(lock_, std::adopt_lock);
-    protocol::Channel* from = nullptr;
-    if (op.from != protocol::kAddrUnspec) {
-      Peer* const peer = peers_.used_before(op.from);
-      if (peer == nullptr) [[unlikely]]
-        return false;
-      from = &peer->channel;
+    Peer* const peer = peers_.used_before(handle);
+    if constexpr (std::is_same_v<ShortOp, ShortSend>) {
+      return peer != nullptr && local_.lane().send(*peer, op);
+    } else {
+      if (peer == nullptr) return handle == protocol::kAddrUnspec && local_.lane().post(nullptr, op);
+      return local_.lane().post(&peer->channel, op);
     }
-    return messenger_.matcher().receive_short(from, op);
   }
   Status write(const protocol::WriteOp& op);
   Status read(const protocol::ReadOp& op);
@@ -120,11 +114,9 @@ class Engine {
   /// One turn of the event loop that looks at everything; waits for the engine lock.
   void poll();
   /// A turn for callers that come again soon: none if another thread is inside, and what costs a system call
-  /// only when it is due (PollScope::due).
-  void try_poll();
-  /// The same; arrivals of the fast lane go into `read` where it accepts them (protocol::NoDirectRead).
-  template <typename Read>
-  void try_poll(Read& read) {
+  /// only when it is due (PollScope::due). Arrivals of the fast lane go into `read` where it accepts them.
+  template <typename Read = protocol::NoDirectRead>
+  void try_poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
       return;
     const std::lock_guard lock(lock_, std::adopt_lock);

@@ -19,10 +19,9 @@
 // receive, for a multi-receive buffer or for none, those after which credit is due, and all where a counter is
 // bound.
 //
-// A receive of one buffer is posted as shortly where the message before it has left its request over
-// (Matcher::receive_short): nobody has learnt the id of a request that only the lane has filled, so it is used
-// again as it is, and neither given back to the pool nor built anew. It takes the general road while a message is
-// stored, or while so many receives are posted that they are indexed.
+// A receive of one buffer is posted as shortly with the request of one that the lane has filled before: no peer has
+// learnt the id of that, so it is used again as it is, and neither given back to the pool nor built anew. It takes the
+// general road while a message is stored, or while so many receives are posted that they are indexed.
 //
 // All three run under the engine lock, and none leaves the engine anything to do: it is afterwards as idle as
 // before, which is why a turn in which only they were needed may skip the rest (EventLoop::run_calm).
@@ -89,6 +88,28 @@ class FastLane {
     return true;
   }
 
+  /// Posts a receive (`from` null: from any sender); false: nothing has been done. A request that is kept has what its
+  /// last message cannot have changed as a new one has it; the rest is set here.
+  bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
+    protocol::MatchQueue& queue = protocol_.matcher.queue(op.tagged);
+    if (protocol_.matcher.stored() != 0 || queue.indexed()) [[unlikely]]
+      return false;
+    auto* const receive = static_cast<protocol::RecvRequest*>(protocol_.receives.take_kept());
+    if (receive == nullptr) [[unlikely]]
+      return false;
+    receive->context = op.context;
+    receive->slices.replace(op.buffer);
+    receive->capacity = op.buffer.size();
+    receive->from = from;
+    receive->tag = op.tag;
+    receive->ignore = op.ignore;
+    receive->tagged = op.tagged;
+    receive->report = receive->plain = op.report;
+    receive->noted = {};
+    queue.post_unindexed(*receive);
+    return true;
+  }
+
   /// Delivers the next message of the peer's ring, which there is; false: it is not for the lane, and nothing
   /// has been done.
   template <typename Read>
@@ -125,7 +146,7 @@ class FastLane {
     }
     ++context.counters.fast_received;
     context.counters.bytes_received += header.length;
-    protocol_.matcher.reuse(*receive);
+    protocol_.receives.keep(*receive);
     peer.local.ring->pop();
     return true;
   }

@@ -9,8 +9,6 @@
 // waits for may lie behind that message (up to a hard limit).
 #pragma once
 
-#include <array>
-
 #include "base/pool.h"
 #include "protocol/credit_manager.h"
 #include "protocol/match_queue.h"
@@ -26,9 +24,6 @@ class Matcher {
   // --- from the application ---
   /// `from` null: from any sender.
   Status receive(Channel* from, const RecvOp& op);
-  /// The same by the fewest steps, where no message is stored and a request is left over; false: nothing has been
-  /// done, and it has to take receive().
-  bool receive_short(Channel* from, const ShortReceive& op);
   bool cancel(const void* context);
 
   // --- arrivals ---
@@ -44,16 +39,6 @@ class Matcher {
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
-  /// The receive has left the queue and is over, and nobody has learnt its id: it is kept for receive_short().
-  void reuse(RecvRequest& receive) {
-    if (left_over_count_ < left_over_.size()) [[likely]] {
-      left_over_[left_over_count_++] = &receive;
-    } else {
-      pulls_.pool().release(receive);
-    }
-  }
-  /// Requests of the pool that are kept so, and stand for no operation.
-  std::size_t left_over() const { return left_over_count_; }
   /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the first; null if
   /// the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes, ConstBytes payload);
@@ -77,8 +62,6 @@ class Matcher {
   }
 
  private:
-  static constexpr std::size_t kLeftOverMax = 128;
-
   static void fill(RecvRequest& receive, const RecvOp& op, Channel* from);
   Status post_buffer(Channel* from, const RecvOp& op);
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
@@ -98,31 +81,9 @@ class Matcher {
   PullReceiver& pulls_;
   MatchQueue tagged_;
   MatchQueue untagged_;
-  std::array<RecvRequest*, kLeftOverMax> left_over_;  ///< the first left_over_count_
-  std::size_t left_over_count_ = 0;
   Pool<UnexpectedMessage> messages_;
   std::size_t bytes_ = 0;  ///< held by messages_
   bool scarce_ = false;    ///< a peer may have filled its part of the store
 };
-
-/// A request that is left over has what its last message cannot have changed as a new one has it; the rest is set
-/// here.
-inline bool Matcher::receive_short(Channel* from, const ShortReceive& op) {
-  MatchQueue& receives = queue(op.tagged);
-  if (left_over_count_ == 0 || stored() != 0 || receives.indexed()) [[unlikely]]
-    return false;
-  RecvRequest& receive = *left_over_[--left_over_count_];
-  receive.context = op.context;
-  receive.slices.replace(op.buffer);
-  receive.capacity = op.buffer.size();
-  receive.from = from;
-  receive.tag = op.tag;
-  receive.ignore = op.ignore;
-  receive.tagged = op.tagged;
-  receive.report = receive.plain = op.report;
-  receive.noted = {};
-  receives.post_unindexed(receive);
-  return true;
-}
 
 }  // namespace cluster::protocol

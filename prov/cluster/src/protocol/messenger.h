@@ -90,12 +90,13 @@ class Messenger {
     const Context& context;
     const CreditManager& credit;
     Matcher& matcher;
+    IncomingPool& receives;
   };
-  ShortMessageParts short_message_parts() { return {context_, credit_, matcher_}; }
+  ShortMessageParts short_message_parts() { return {context_, credit_, matcher_, pulls_.pool()}; }
 
   /// True if some operation is under way.
   bool under_way() const {
-    return outgoing_.alive() + pulls_.pool().alive() != matcher_.left_over() || !rma_.posted().idle();
+    return outgoing_.alive() + pulls_.pool().alive() != 0 || !rma_.posted().idle();
   }
   /// True if anything here still refers to the channel.
   bool references(const Channel& channel) const;

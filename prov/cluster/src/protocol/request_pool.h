@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -40,13 +41,25 @@ class RequestPool {
     cells_.release(*cell);
   }
 
+  /// Instead of release(), for a request whose id no peer has learnt: it stays as it is until take_kept() gives it out
+  /// again.
+  void keep(Base& request) {
+    if (kept_count_ < kept_.size()) [[likely]] {
+      kept_[kept_count_++] = &request;
+    } else {
+      release(request);
+    }
+  }
+  Base* take_kept() { return kept_count_ == 0 ? nullptr : kept_[--kept_count_]; }
+
   /// The request with this id, or null if it has been released.
   Base* find(std::uint32_t id) {
     Cell* const cell = cells_.find(id);
     return cell != nullptr ? cell->request : nullptr;
   }
 
-  std::size_t alive() const { return cells_.alive(); }
+  /// Without those that are kept.
+  std::size_t alive() const { return cells_.alive() - kept_count_; }
   bool can_acquire(std::size_t count) const { return cells_.has_free(count); }
 
  private:
@@ -62,6 +75,10 @@ class RequestPool {
     alignas(std::max({alignof(Types)...})) std::byte bytes[std::max({sizeof(Types)...})];
   };
 
+  static constexpr std::size_t kKeptMax = 128;
+
+  std::array<Base*, kKeptMax> kept_;  ///< the first kept_count_
+  std::size_t kept_count_ = 0;
   Pool<Cell> cells_{std::numeric_limits<std::size_t>::max()};
 };
 

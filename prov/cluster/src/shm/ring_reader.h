@@ -60,8 +60,14 @@ class RingReader {
   void pop() {
     ++position_;
     shown_ = false;
-    if (block_ != 0) take_block();
-    if (position_ - published_ >= ring_.slot_count() / kLagFraction) publish();
+    if (block_ != 0) {
+      arena_place_ = (arena_place_ + block_) & ring_.arena_mask;
+      arena_taken_ += block_;
+    }
+    if (position_ - published_ >= ring_.slot_count() / kLagFraction ||
+        arena_taken_ >= ring_.arena_bytes() / kLagFraction) {
+      publish();
+    }
   }
 
   /// What peek() showed was not executed, and its sender waits for no answer.
@@ -113,11 +119,6 @@ class RingReader {
     payload = ring_.arena + offset;
     block_ = (offset + block_bytes(length) - arena_place_) & ring_.arena_mask;  // with what was skipped
     return true;
-  }
-  void take_block() {
-    arena_place_ = (arena_place_ + block_) & ring_.arena_mask;
-    arena_taken_ += block_;
-    if (arena_taken_ >= ring_.arena_bytes() / kLagFraction) publish();
   }
   bool find_nothing(std::uint32_t sequence);
   bool read(wire::Segment& segment, ConstBytes& payload);
