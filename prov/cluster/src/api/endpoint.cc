@@ -102,11 +102,7 @@ Endpoint::~Endpoint() {
     std::erase(original_->aliases_, this);
     return;
   }
-  if (engine_ != nullptr) {
-    bound_.remove_engine(*engine_);
-    domain_->mr_progress().remove_engine(*engine_);
-  }
-  served_regions_.reset();
+  if (owned_engine_ != nullptr) disconnect();
   owned_engine_.reset();  // before the objects it reports to are released
 }
 
@@ -137,7 +133,13 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (!enabled()) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR || owned_engine_ == nullptr) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
-  const int error = bound_.bind(object, flags);
+  int error = 0;
+  try {
+    error = bound_.bind(object, flags);
+  } catch (...) {
+    bound_.add_engine(*owned_engine_);  // into the place that it has just left
+    throw;
+  }
   bound_.add_engine(*owned_engine_);
   if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) served_regions_.reset();  // now the library has to see them
   if (error == 0) connect_bound();
@@ -159,10 +161,21 @@ int Endpoint::enable() {
   if (enabled()) return 0;
   if (const int error = bound_.check_complete(options_.caps())) return error;
   if (const int error = ensure_engine()) return error;
-  bound_.add_engine(*owned_engine_);
-  if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
-  connect_bound();
+  try {
+    bound_.add_engine(*owned_engine_);
+    if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
+    connect_bound();
+  } catch (...) {  // no memory: nothing may go on polling an engine that is not known to be enabled
+    disconnect();
+    throw;
+  }
   return 0;
+}
+
+void Endpoint::disconnect() {
+  bound_.remove_engine(*owned_engine_);
+  domain_->mr_progress().remove_engine(*owned_engine_);
+  served_regions_.reset();
 }
 
 /// From now on the engine completes to what is bound, and so do the aliases' operations.

@@ -59,7 +59,13 @@ void MrProgress::remove_engine(engine::Engine& engine) {
 void MrProgress::add_counter(Progress& counter_progress) {
   const std::lock_guard guard(mutex_);
   counters_.push_back(&counter_progress);
-  for (engine::Engine* engine : engines_) counter_progress.add(*engine);
+  try {
+    for (engine::Engine* engine : engines_) counter_progress.add(*engine);
+  } catch (...) {  // no memory
+    counters_.pop_back();
+    for (engine::Engine* engine : engines_) counter_progress.remove(*engine);
+    throw;
+  }
 }
 
 void MrProgress::remove_counter(Progress& counter_progress) {

@@ -63,11 +63,14 @@ void CarrierSelector::connect_regions(Peer& peer) {
 
 void CarrierSelector::accept() {
   parts_.local_listener->accept(accepted_inboxes_);
-  for (std::unique_ptr<shm::Inbox>& inbox : accepted_inboxes_) adopt(std::move(inbox));
-  accepted_inboxes_.clear();
+  while (!accepted_inboxes_.empty()) {
+    adopt(accepted_inboxes_.front());
+    accepted_inboxes_.erase(accepted_inboxes_.begin());
+  }
 }
 
-void CarrierSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
+/// Where there is no memory the inbox stays where it is, for the next call: its peer believes that what it sends arrives.
+void CarrierSelector::adopt(std::unique_ptr<shm::Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.environment.clock.now(), *inbox)) {
     ++parts_.environment.counters.shm_refused;
     if (!std::exchange(logged_refusal_, true)) {
@@ -77,10 +80,10 @@ void CarrierSelector::adopt(std::unique_ptr<shm::Inbox> inbox) {
     return;
   }
   Peer& peer = peers_.find_or_add(inbox->peer());
-  local_.add_inbox(peer, std::move(inbox));
   peer.absence.lost = Status::ok;
   peer.absence.departed = false;
   if (peer.channel.carrier == nullptr) open(peer);  // answers need a carrier
+  local_.add_inbox(peer, std::move(inbox));
 }
 
 /// Null if the ring is taken; an earlier one of the same name has then been closed.

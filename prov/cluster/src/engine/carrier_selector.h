@@ -50,7 +50,7 @@ class CarrierSelector {
  private:
   void connect_regions(Peer& peer);
   bool open_ring(Peer& peer, std::string& reason);
-  void adopt(std::unique_ptr<shm::Inbox> inbox);
+  void adopt(std::unique_ptr<shm::Inbox>& inbox);
   const char* why_refused(Time now, const shm::Inbox& inbox);
   const char* close_earlier(Peer& peer, const shm::Inbox& next);
 
@@ -60,7 +60,7 @@ class CarrierSelector {
   LocalPeers& local_;
   SessionTable& sessions_;
   PeerCloser& closer_;
-  std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< scratch of accept()
+  std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< more than none if memory ran out in accept()
   bool logged_refusal_ = false;
 };
 

@@ -22,7 +22,7 @@ void LocalDeaths::check_all(std::uint64_t ticks, Time now) {
 
 void LocalDeaths::check_doorbells() {
   for (Peer* peer : local_.rings()) {
-    if (peer->outbox == nullptr || !peer->outbox->connection().doorbell_gone()) continue;
+    if (peer->outbox == nullptr || !peer->outbox->doorbell_gone()) continue;
     if (local_.drain(*peer)) peers_.mark_failed(*peer, Status::ended);
   }
 }

@@ -29,11 +29,11 @@ void LocalPeers::add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox) {
   peer.channel.carrier = peer.outbox.get();
 }
 
-void LocalPeers::add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox) {
+void LocalPeers::add_inbox(Peer& peer, std::unique_ptr<shm::Inbox>&& inbox) {
+  rings_.push_back(&peer);
   peer.inbox = std::move(inbox);
   peer.channel.memory = peer.inbox->memory();
   peer.local.ring = lane_.enabled() ? peer.inbox->ring() : nullptr;
-  rings_.push_back(&peer);
   active_ = rings_.size();
   waiter_.watch(peer.inbox->process_descriptor(), peer);
   if (peer.outbox == nullptr) return;

@@ -42,7 +42,8 @@ class LocalPeers {
   /// name.
   void use_self(Peer& peer, Peer& self);
   void add_outbox(Peer& peer, std::unique_ptr<shm::Outbox> outbox);
-  void add_inbox(Peer& peer, std::unique_ptr<shm::Inbox> inbox);
+  /// The inbox stays where it is if there is no memory (an exception).
+  void add_inbox(Peer& peer, std::unique_ptr<shm::Inbox>&& inbox);
   void remove(Peer& peer);
   std::size_t inboxes() const { return rings_.size(); }
   /// The peers with an inbox.

@@ -165,7 +165,10 @@ bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::st
 LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment) const {
   RightsMessage in(message);
   const ssize_t size = ::recvmsg(socket_.number(), &in.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (size < 0) return errno == EAGAIN || errno == EINTR ? Receipt::nothing : Receipt::end;
+  if (size < 0) {
+    const bool later = errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS;
+    return later ? Receipt::nothing : Receipt::end;
+  }
   const std::size_t descriptors = take_descriptors(in.header, attachment);
   if (size == 0 && descriptors == 0) return Receipt::end;
   const bool cut = (in.header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;

@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <new>
+
 namespace cluster::os {
 namespace {
 
@@ -41,15 +44,22 @@ Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& 
   return bytes;
 }
 
+/// After a system call that may succeed later.
+void throw_if_short_of_memory() {
+  if (errno == ENOMEM || errno == ENFILE || errno == EAGAIN) throw std::bad_alloc();
+}
+
 /// True if the memory cannot shrink under its reader and has this size.
 bool fits(const Descriptor& file, std::size_t size, std::string& reason) {
   const int seals = ::fcntl(file.number(), F_GET_SEALS);
+  if (seals < 0) throw_if_short_of_memory();
   if (seals < 0 || (seals & kSeals) != kSeals) {
     reason = "the memory is not sealed against resizing";
     return false;
   }
   struct stat status;
   if (::fstat(file.number(), &status) != 0) {
+    throw_if_short_of_memory();
     reason = failed("fstat");
     return false;
   }
@@ -75,7 +85,10 @@ SharedMemory SharedMemory::create_unwritable(std::size_t size, Descriptor& file,
 }
 
 SharedMemory SharedMemory::map(const Descriptor& file, std::size_t size, std::string& reason) {
-  return fits(file, size, reason) ? SharedMemory(map_shared(file, size, reason)) : SharedMemory();
+  if (!fits(file, size, reason)) return {};
+  const Bytes bytes = map_shared(file, size, reason);
+  if (bytes.empty()) throw_if_short_of_memory();
+  return SharedMemory(bytes);
 }
 
 SharedMemory SharedMemory::map_to_read(const Descriptor& file, std::size_t size, std::string& reason) {

@@ -27,7 +27,8 @@ class SharedMemory {
   static SharedMemory create(std::size_t size, Descriptor& file, std::string& reason);
   /// The same, but other processes can only map it to read.
   static SharedMemory create_unwritable(std::size_t size, Descriptor& file, std::string& reason);
-  /// Maps memory that another process created. On failure an empty one, and `reason` says why.
+  /// Maps memory that another process created. On failure an empty one, and `reason` says why; an exception
+  /// (std::bad_alloc) if the system has no memory for it now.
   static SharedMemory map(const Descriptor& file, std::size_t size, std::string& reason);
   /// The same, to be read only.
   static SharedMemory map_to_read(const Descriptor& file, std::size_t size, std::string& reason);

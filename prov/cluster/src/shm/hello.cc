@@ -16,17 +16,16 @@ SocketAddress name_in(const HelloMessage& message) {
   return {};
 }
 
-std::string name_behind(const char* kind, const SocketAddress& endpoint) {
-  std::string text = kind + std::to_string(kLayoutVersion) + "/" + endpoint.text();
+}  // namespace
+
+std::string socket_name(const SocketAddress& endpoint) {
+  std::string text = "cluster-" + std::to_string(kLayoutVersion) + "/" + endpoint.text();
   // A link-local address may exist once per interface.
   if (endpoint.scope() != 0) text += "%" + std::to_string(endpoint.scope());
   return text;
 }
 
-}  // namespace
-
-std::string socket_name(const SocketAddress& endpoint) { return name_behind("cluster-", endpoint); }
-std::string doorbell_name(const SocketAddress& endpoint) { return name_behind("cluster-doorbell-", endpoint); }
+std::string doorbell_name(std::uint64_t number) { return "cluster-doorbell/" + std::to_string(number); }
 
 HelloMessage encode(const Hello& hello) {
   HelloMessage message{};
@@ -34,6 +33,7 @@ HelloMessage encode(const Hello& hello) {
   message.epoch = hello.epoch;
   message.proof_address = hello.proof.address;
   message.proof_value = hello.proof.value;
+  message.doorbell = hello.doorbell;
   message.layout_version = kLayoutVersion;
   message.slots = hello.geometry.slots;
   message.arena_bytes = hello.geometry.arena_bytes;
@@ -53,6 +53,7 @@ std::optional<Hello> decode(const HelloMessage& message) {
   hello.epoch = message.epoch;
   hello.geometry = {message.slots, message.arena_bytes};
   hello.proof = {message.proof_address, message.proof_value};
+  hello.doorbell = message.doorbell;
   if (!hello.geometry.valid()) return std::nullopt;
   return hello;
 }

@@ -20,6 +20,7 @@ struct HelloMessage {
   std::uint64_t epoch;
   std::uint64_t proof_address;
   std::uint64_t proof_value;
+  std::uint64_t doorbell;
   std::uint32_t layout_version;
   std::uint32_t slots;
   std::uint32_t arena_bytes;
@@ -29,19 +30,21 @@ struct HelloMessage {
   std::uint8_t family;  ///< 4 or 6
   std::uint8_t reserved[5];
 };
-static_assert(sizeof(HelloMessage) == 72, "no padding: every byte that is sent is set");
+static_assert(sizeof(HelloMessage) == 80, "no padding: every byte that is sent is set");
 
 /// The same, checked.
 struct Hello {
   SocketAddress writer;
   std::uint64_t epoch = 0;  ///< later incarnations of one address have larger ones
   Geometry geometry;
-  Proof proof;  ///< that the writer's memory is in reach
+  Proof proof;                 ///< that the writer's memory is in reach
+  std::uint64_t doorbell = 0;  ///< the number of the writer's doorbell
 };
 
-/// The abstract names of the socket that listens for connections of an endpoint, and of its doorbell.
+/// The abstract name of the socket that listens for connections of an endpoint.
 std::string socket_name(const SocketAddress& endpoint);
-std::string doorbell_name(const SocketAddress& endpoint);
+/// That of its doorbell, by a random number that only its peers have: no other user can hold the name before.
+std::string doorbell_name(std::uint64_t number);
 
 HelloMessage encode(const Hello& hello);
 /// Nothing if the message is invalid.

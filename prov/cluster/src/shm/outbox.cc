@@ -9,18 +9,18 @@ Outbox::Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemo
     : writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
-      connection_(peer, std::move(socket), std::move(doorbell)),
+      connection_(std::move(socket), std::move(doorbell)),
       peer_(peer) {}
 
 Outbox::~Outbox() {
   writer_.close();
-  connection_.ring();
+  ring();
 }
 
 bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token) {
   if (!writer_.post(segment, payload)) return false;
   if (writer_.take_doorbell_request()) [[unlikely]]
-    connection_.ring();
+    ring();
   ++environment_.counters.shm_sent;
   return true;
 }
@@ -34,7 +34,7 @@ bool Outbox::hold() {
 /// The peer may have found nothing but what it must not take, and asked for the doorbell.
 void Outbox::resume() {
   writer_.resume();
-  if (writer_.take_doorbell_request()) connection_.ring();
+  if (writer_.take_doorbell_request()) ring();
 }
 
 bool Outbox::peer_gone() {

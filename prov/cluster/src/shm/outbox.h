@@ -32,7 +32,7 @@ class Outbox final : public carrier::Carrier, public carrier::Recall {
     if (!writer_.post_short(header, payload)) [[unlikely]]
       return false;
     if (writer_.take_doorbell_request()) [[unlikely]]
-      connection_.ring();
+      ring();
     ++environment_.counters.shm_sent;
     return true;
   }
@@ -53,6 +53,8 @@ class Outbox final : public carrier::Carrier, public carrier::Recall {
   /// The peer has attached the ring: an open connection has done its work.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
   PeerConnection& connection() { return connection_; }
+  /// True once no process has the peer's doorbell: one that executes another program says nothing else (system calls).
+  bool doorbell_gone() const { return attached() && connection_.doorbell_gone(writer_.reader_doorbell()); }
   /// Bytes of memory that are mapped; pages that were never used take no memory.
   std::size_t footprint() const { return memory_.bytes().size(); }
 
@@ -62,10 +64,15 @@ class Outbox final : public carrier::Carrier, public carrier::Recall {
   /// Rings the peer's doorbell without being asked, once, if segments wait and the peer has taken none since
   /// the last call.
   void ring_doorbell_if_stalled() {
-    if (writer_.newly_stalled()) connection_.ring();
+    if (writer_.newly_stalled()) ring();
   }
 
  private:
+  /// A peer that has not attached the ring yet is not asleep for want of it.
+  void ring() {
+    if (writer_.reader_state() != EndState::kUnknown) connection_.ring(writer_.reader_doorbell());
+  }
+
   RingWriter writer_;
   Environment environment_;
   os::SharedMemory memory_;

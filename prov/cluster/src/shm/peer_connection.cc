@@ -1,14 +1,17 @@
 #include "shm/peer_connection.h"
 
-#include <utility>
-
 #include "shm/hello.h"
 
 namespace cluster::shm {
 
-PeerConnection::PeerConnection(const SocketAddress& peer, os::LocalSocket socket,
-                               std::shared_ptr<const os::Doorbell> doorbell)
-    : socket_(std::move(socket)), doorbell_(std::move(doorbell)), peer_doorbell_(doorbell_name(peer)) {}
+void PeerConnection::ring(std::uint64_t number) {
+  if (!peer_doorbell_) peer_doorbell_.emplace(doorbell_name(number));
+  doorbell_->ring(*peer_doorbell_);
+}
+
+bool PeerConnection::doorbell_gone(std::uint64_t number) const {
+  return !socket_ && !os::Doorbell::exists(os::LocalName(doorbell_name(number)));
+}
 
 void PeerConnection::close(bool watch) {
   if (watch) process_.emplace(socket_);

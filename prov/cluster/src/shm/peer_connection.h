@@ -5,10 +5,11 @@
 // that, its end means nothing.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "base/address.h"
 #include "os/doorbell.h"
 #include "os/local_socket.h"
 #include "os/peer_process.h"
@@ -17,10 +18,16 @@ namespace cluster::shm {
 
 class PeerConnection {
  public:
-  PeerConnection(const SocketAddress& peer, os::LocalSocket socket, std::shared_ptr<const os::Doorbell> doorbell);
+  PeerConnection(os::LocalSocket socket, std::shared_ptr<const os::Doorbell> doorbell)
+      : socket_(std::move(socket)), doorbell_(std::move(doorbell)) {}
 
-  void ring() const { doorbell_->ring(peer_doorbell_); }
+  /// The peer's doorbell, which has this number.
+  void ring(std::uint64_t number);
+  bool doorbell_gone(std::uint64_t number) const;
 
+  bool send_hello(ConstBytes hello, const os::Descriptor& ring, std::string& reason) const {
+    return socket_.send(hello, ring, reason);
+  }
   bool open() const { return static_cast<bool>(socket_); }
   /// Readable when the peer ends the connection; -1 once that is closed.
   int descriptor() const { return socket_.descriptor(); }
@@ -36,14 +43,12 @@ class PeerConnection {
   bool refused() { return socket_ && socket_.refused(); }
   /// True once the peer's process has ended, though a child of it may hold the connection (several system calls).
   bool process_ended() const { return socket_ && socket_.peer_process_ended(); }
-  /// True once no process has the peer's doorbell: one that executes another program says nothing else (likewise).
-  bool doorbell_gone() const { return !socket_ && !os::Doorbell::exists(peer_doorbell_); }
 
  private:
   os::LocalSocket socket_;
   std::optional<os::PeerProcess> process_;
   std::shared_ptr<const os::Doorbell> doorbell_;
-  os::LocalName peer_doorbell_;
+  std::optional<os::LocalName> peer_doorbell_;  ///< once it has been rung
 };
 
 }  // namespace cluster::shm

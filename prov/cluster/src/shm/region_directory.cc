@@ -1,5 +1,6 @@
 #include "shm/region_directory.h"
 
+#include <new>
 #include <utility>
 
 namespace cluster::shm {
@@ -19,8 +20,12 @@ bool RegionDirectory::open() {
   if (opened_) return static_cast<bool>(memory_);
   opened_ = true;
   std::string reason = "no place for a guard page";
-  guard_ = os::GuardPage::open(random_);
-  if (guard_) memory_ = os::SharedMemory::create_unwritable(RegionEntries::kBytes, file_, reason);
+  try {
+    guard_ = os::GuardPage::open(random_);
+    if (guard_) memory_ = os::SharedMemory::create_unwritable(RegionEntries::kBytes, file_, reason);
+  } catch (const std::bad_alloc&) {
+    reason.clear();
+  }
   if (!memory_) {
     log_.info("registered memory is offered to no peer of this node (%s): this side's library serves it",
               reason.c_str());
@@ -34,8 +39,12 @@ bool RegionDirectory::open() {
 void RegionDirectory::start(Endpoint& endpoint) {
   const RegionWelcome welcome{
       .guard = guard_.mark(), .reads_served = endpoint.reads_served, .writes_served = endpoint.writes_served};
-  endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, log_);
-  endpoint.server->start();
+  try {
+    endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, log_);
+    endpoint.server->start();
+  } catch (const std::bad_alloc&) {  // peers do without it: this side's library serves them
+    endpoint.server.reset();
+  }
 }
 
 void RegionDirectory::offer(std::uint64_t key, const carrier::OfferedRegion& region) {
@@ -83,11 +92,14 @@ bool RegionDirectory::withdraw(std::uint64_t key) {
 
 std::shared_ptr<void> RegionDirectory::serve(const SocketAddress& endpoint, bool reads_served,
                                              bool writes_served) {
-  const std::lock_guard guard(mutex_);
-  endpoints_.push_back({endpoint, reads_served, writes_served});
-  if (memory_) start(endpoints_.back());
-  const auto end_it = [this, added = std::prev(endpoints_.end())](Endpoint*) { end(added); };
-  return std::shared_ptr<Endpoint>(&endpoints_.back(), end_it);
+  std::list<Endpoint>::iterator added;
+  {
+    const std::lock_guard guard(mutex_);
+    added = endpoints_.insert(endpoints_.end(), {endpoint, reads_served, writes_served});
+    if (memory_) start(*added);
+  }
+  // Where there is no memory for the handle, this ends the endpoint, which takes the lock.
+  return std::shared_ptr<Endpoint>(&*added, [this, added](Endpoint*) { end(added); });
 }
 
 /// Outside the lock: it waits for accesses under way.

@@ -5,21 +5,22 @@
 namespace cluster::shm {
 
 RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::SharedMemory memory, bool single_copy,
-                     std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
+                     std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number,
+                     const Environment& environment)
     : reader_(memory.bytes(), hello.geometry),
       environment_(environment),
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)),
-      peer_doorbell_(doorbell_name(hello.writer)),
+      peer_doorbell_(doorbell_name(hello.doorbell)),
       process_(socket),
       peer_memory_(process_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {
-  reader_.announce(EndState::kAttached);
+  reader_.attach(doorbell_number);
   watch(reader_.next_word(), reader_.next_value());
 }
 
 RingInbox::~RingInbox() {
-  reader_.announce(EndState::kClosed);
+  reader_.close();
   doorbell_->ring(peer_doorbell_);
 }
 

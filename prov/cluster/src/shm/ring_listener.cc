@@ -1,11 +1,11 @@
 #include "shm/ring_listener.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "os/own_listener.h"
 #include "os/shared_memory.h"
-#include "shm/hello.h"
 #include "shm/ring_inbox.h"
 
 namespace cluster::shm {
@@ -29,7 +29,7 @@ bool complete(const SocketAddress& name) { return !name.empty() && !name.wildcar
 
 RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry,
                            bool single_copy, os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell,
-                           const Environment& environment)
+                           std::uint64_t doorbell_number, const Environment& environment)
     : name_(name),
       epoch_(epoch),
       geometry_(geometry),
@@ -37,6 +37,7 @@ RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const
       proof_(std::make_unique<const std::uint64_t>(environment.random.next())),
       listener_(std::move(listener)),
       doorbell_(std::move(doorbell)),
+      doorbell_number_(doorbell_number),
       environment_(environment) {
   half_open_.reserve(kHalfOpenMax);
 }
@@ -53,20 +54,18 @@ Connection RingListener::connect(const SocketAddress& peer) {
   os::SharedMemory memory = os::SharedMemory::create(geometry_.total_bytes(), file, result.reason);
   if (!memory) return result;
   const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
-  const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof});
-  if (!socket.send(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
+  const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof, doorbell_number_});
+  auto outbox = std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, doorbell_, environment_);
+  if (!outbox->connection().send_hello(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
   ++environment_.counters.shm_attached;
-  result.outbox =
-      std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, doorbell_, environment_);
+  result.outbox = std::move(outbox);
   return result;
 }
 
-void RingListener::accept(std::vector<std::unique_ptr<Inbox>>& inboxes) {
-  accept_connections();
+void RingListener::accept(Inboxes& inboxes) {
+  accept_connections(inboxes);
   for (std::size_t i = 0; i < half_open_.size();) {
-    bool waiting = false;
-    if (std::unique_ptr<Inbox> inbox = attach(half_open_[i], waiting)) inboxes.push_back(std::move(inbox));
-    if (waiting) {
+    if (!settle(half_open_[i], inboxes)) {
       ++i;
     } else {
       half_open_.erase(half_open_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -74,19 +73,19 @@ void RingListener::accept(std::vector<std::unique_ptr<Inbox>>& inboxes) {
   }
 }
 
-void RingListener::accept_connections() {
+void RingListener::accept_connections(Inboxes& inboxes) {
   std::string reason;
   std::size_t accepted = 0;
   std::size_t foreign = 0;
   while (accepted < kAcceptsPerCall && foreign < kForeignPerCall && half_open_.size() < kHalfOpenMax) {
     bool exhausted = false;
     os::LocalSocket socket = listener_.accept(reason, &exhausted);
-    if (exhausted && accepted++ < kAcceptsPerCall && refuse_one()) continue;
-    if (exhausted && spare_) reason.clear();  // no connection waits
+    if (exhausted && accepted++ < kAcceptsPerCall && accept_exhausted(inboxes)) continue;
+    if (exhausted && spare_[0]) reason.clear();  // no connection waits
     if (!socket) break;
     if (socket.same_user()) {
       ++accepted;
-      half_open_.push_back(std::move(socket));
+      half_open_.push_back({std::move(socket)});
     } else {
       ++foreign;
       refuse(process_of(socket), "it runs as another user");
@@ -100,18 +99,25 @@ void RingListener::accept_connections() {
 }
 
 /// False if no connection waits, or there is no spare descriptor to accept it with.
-bool RingListener::refuse_one() {
-  if (!spare_) spare_ = os::Descriptor::spare();
-  if (!spare_) return false;
-  spare_.reset();
-  std::string reason;
-  bool refused = false;
-  if (const os::LocalSocket socket = listener_.accept(reason)) {
-    refuse_exhausted(socket);
-    refused = true;
+bool RingListener::accept_exhausted(Inboxes& inboxes) {
+  for (os::Descriptor& spare : spare_) {
+    if (!spare) spare = os::Descriptor::spare();
   }
-  spare_ = os::Descriptor::spare();
-  return refused;
+  if (!spare_[0]) return false;
+  for (os::Descriptor& spare : spare_) spare.reset();
+  std::string reason;
+  const bool accepted = [&] {
+    HalfOpen connection{listener_.accept(reason)};
+    if (!connection.socket) return false;
+    if (!connection.socket.same_user()) {
+      refuse(process_of(connection.socket), "it runs as another user");
+    } else if (!settle(connection, inboxes)) {
+      refuse_exhausted(connection.socket);
+    }
+    return true;
+  }();
+  for (os::Descriptor& spare : spare_) spare = os::Descriptor::spare();
+  return accepted;
 }
 
 /// Said once: a peer that tries again is refused again.
@@ -124,35 +130,54 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
       process_of(socket).c_str());
 }
 
-std::unique_ptr<Inbox> RingListener::attach(os::LocalSocket& socket, bool& waiting) {
+bool RingListener::settle(HalfOpen& connection, Inboxes& inboxes) {
+  try {
+    if (!connection.hello && !receive_hello(connection)) return false;
+    if (!connection.hello) return true;
+    inboxes.reserve(inboxes.size() + 1);
+    if (std::unique_ptr<Inbox> inbox = attach(connection)) inboxes.push_back(std::move(inbox));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+/// False if it has not come; true without one if the connection is of no use.
+bool RingListener::receive_hello(HalfOpen& connection) {
   HelloMessage message;
-  os::Descriptor file;
-  switch (socket.receive(as_bytes(&message, sizeof message), file)) {
-    case os::LocalSocket::Receipt::nothing: waiting = true; return nullptr;
-    case os::LocalSocket::Receipt::end: return nullptr;
+  const os::LocalSocket& socket = connection.socket;
+  switch (socket.receive(as_bytes(&message, sizeof message), connection.ring)) {
+    case os::LocalSocket::Receipt::nothing: return false;
+    case os::LocalSocket::Receipt::end: return true;
     case os::LocalSocket::Receipt::misfit:
       if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
         refuse_exhausted(socket);
-        return nullptr;
+      } else {
+        refuse(process_of(socket), "its first message is none of this provider");
       }
-      refuse(process_of(socket), "its first message is none of this provider");
-      return nullptr;
-    case os::LocalSocket::Receipt::message: break;
+      return true;
+    case os::LocalSocket::Receipt::message: connection.hello = message; return true;
   }
-  const std::optional<Hello> hello = decode(message);
+  return true;
+}
+
+std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& connection) {
+  const std::optional<Hello> hello = decode(*connection.hello);
   if (!hello) {
-    refuse(process_of(socket),
+    refuse(process_of(connection.socket),
            "its first message is invalid; do all processes use one version of the provider?");
     return nullptr;
   }
   std::string reason;
-  os::SharedMemory memory = os::SharedMemory::map(file, hello->geometry.total_bytes(), reason);
+  os::SharedMemory memory = os::SharedMemory::map(connection.ring, hello->geometry.total_bytes(), reason);
   if (!memory) {
-    refuse(hello->writer.text() + " (" + process_of(socket) + ")", reason);
+    refuse(hello->writer.text() + " (" + process_of(connection.socket) + ")", reason);
     return nullptr;
   }
+  auto inbox = std::make_unique<RingInbox>(*hello, connection.socket, std::move(memory), single_copy_, doorbell_,
+                                           doorbell_number_, environment_);
   ++environment_.counters.shm_attached;
-  return std::make_unique<RingInbox>(*hello, socket, std::move(memory), single_copy_, doorbell_, environment_);
+  return inbox;
 }
 
 void RingListener::refuse(const std::string& peer, const std::string& reason) {
@@ -171,13 +196,14 @@ std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uin
     reason = "the address is incomplete";
     return nullptr;
   }
-  std::shared_ptr<os::Doorbell> doorbell = os::Doorbell::open(os::LocalName(doorbell_name(name)), reason);
+  const std::uint64_t number = environment.random.next();
+  std::shared_ptr<os::Doorbell> doorbell = os::Doorbell::open(os::LocalName(doorbell_name(number)), reason);
   if (doorbell == nullptr) return nullptr;
   os::LocalSocket listener = os::listen_as_own(socket_name(name), reason);
   if (!listener) return nullptr;
   const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
   return std::make_unique<RingListener>(name, epoch, geometry, settings.single_copy, std::move(listener),
-                                        std::move(doorbell), environment);
+                                        std::move(doorbell), number, environment);
 }
 
 }  // namespace cluster::shm

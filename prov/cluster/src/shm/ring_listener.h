@@ -5,16 +5,18 @@
 // needed: a process sends its hello right behind connecting, or it dies and its end of file comes.
 //
 // A peer whose connection waits in that queue believes that its messages arrive. Where this process has no free
-// descriptor to accept it, a spare one is given up for as long as it takes to close the connection: then the peer
-// learns that they do not.
+// descriptor, two spare ones are given up for as long as it takes to map the ring, which then needs none; a peer whose hello
+// does not come at once learns that it is refused. Where there is no memory, the hello is kept for the next call.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "os/doorbell.h"
 #include "os/local_socket.h"
+#include "shm/hello.h"
 #include "shm/layout.h"
 #include "shm/local_listener.h"
 
@@ -23,7 +25,8 @@ namespace cluster::shm {
 class RingListener final : public LocalListener {
  public:
   RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
-               os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell, const Environment& environment);
+               os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell, std::uint64_t doorbell_number,
+               const Environment& environment);
 
   Connection connect(const SocketAddress& peer) override;
   void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) override;
@@ -33,10 +36,21 @@ class RingListener final : public LocalListener {
   bool has_half_open() const override { return !half_open_.empty(); }
 
  private:
-  void accept_connections();
-  bool refuse_one();
+  /// A connection and, once it has come, its hello with the ring.
+  struct HalfOpen {
+    os::LocalSocket socket;
+    std::optional<HelloMessage> hello = std::nullopt;
+    os::Descriptor ring = {};
+  };
+  using Inboxes = std::vector<std::unique_ptr<Inbox>>;
+
+  void accept_connections(Inboxes& inboxes);
+  bool accept_exhausted(Inboxes& inboxes);
   void refuse_exhausted(const os::LocalSocket& socket);
-  std::unique_ptr<Inbox> attach(os::LocalSocket& socket, bool& waiting);
+  /// False while its hello has not come.
+  bool settle(HalfOpen& connection, Inboxes& inboxes);
+  bool receive_hello(HalfOpen& connection);
+  std::unique_ptr<Inbox> attach(const HalfOpen& connection);
   void refuse(const std::string& peer, const std::string& reason);
 
   SocketAddress name_;
@@ -47,9 +61,10 @@ class RingListener final : public LocalListener {
   std::unique_ptr<const std::uint64_t> proof_;
   os::LocalSocket listener_;
   std::shared_ptr<os::Doorbell> doorbell_;  ///< rings from rings that may outlive this
+  std::uint64_t doorbell_number_;
   Environment environment_;
-  std::vector<os::LocalSocket> half_open_;
-  os::Descriptor spare_ = os::Descriptor::spare();
+  std::vector<HalfOpen> half_open_;
+  os::Descriptor spare_[2] = {os::Descriptor::spare(), os::Descriptor::spare()};
   Time next_refusal_{};  ///< when one is said again: any process of the node can cause as many as it likes
   bool accept_failed_ = false;
   bool exhaustion_logged_ = false;

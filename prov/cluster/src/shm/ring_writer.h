@@ -44,6 +44,11 @@ class RingWriter {
     return std::atomic_ref(ring_.control->reader_state).load(std::memory_order_acquire);
   }
 
+  /// Once there is a state.
+  std::uint64_t reader_doorbell() const {
+    return std::atomic_ref(ring_.control->reader_doorbell).load(std::memory_order_relaxed);
+  }
+
   /// True if the reader has given everything back.
   bool drained() const;
   /// True once the reader's head was impossible; the ring then fills up and stays full.

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "shm/hello.h"
 #include "shm/local_listener.h"
 #include "unit/shm/ring_memory.h"
 
@@ -47,15 +48,36 @@ TEST_F(RingConnectionTest, TheConnectionHasDoneItsWorkWhenThePeerHasTheRing) {
   outbox->connection().close(true);
   EXPECT_EQ(outbox->connection().descriptor(), -1);
   EXPECT_GE(outbox->connection().process_descriptor(), 0);
-  EXPECT_FALSE(outbox->peer_gone() || outbox->connection().doorbell_gone());
+  EXPECT_FALSE(outbox->peer_gone() || outbox->doorbell_gone());
   outbox->connection().release_process();
   EXPECT_EQ(outbox->connection().process_descriptor(), -1);
   EXPECT_FALSE(outbox->peer_gone() || outbox->peer_closed());
   inboxes.clear();
   EXPECT_TRUE(outbox->peer_closed() && outbox->peer_gone());
-  EXPECT_FALSE(outbox->connection().doorbell_gone());
+}
+
+/// What a process leaves that executes another program: an attached ring, and no doorbell.
+TEST_F(RingConnectionTest, ADoorbellThatIsGoneIsNoticed) {
   bob.reset();
-  EXPECT_TRUE(outbox->connection().doorbell_gone());
+  std::string reason;
+  const os::LocalSocket listener = os::LocalSocket::listen(socket_name(bob_name), reason);
+  ASSERT_TRUE(listener) << reason;
+  const std::unique_ptr<Outbox> outbox = connect();
+  const os::LocalSocket socket = listener.accept(reason);
+  HelloMessage hello;
+  os::Descriptor file;
+  ASSERT_EQ(socket.receive(as_bytes(&hello, sizeof hello), file), os::LocalSocket::Receipt::message);
+  EXPECT_FALSE(outbox->doorbell_gone()) << "it has none before it has attached the ring";
+  const std::uint64_t number = 77;
+  const std::uint32_t attached = EndState::kAttached;
+  ASSERT_EQ(::pwrite(file.number(), &number, sizeof number, offsetof(RingControl, reader_doorbell)), 8);
+  ASSERT_EQ(::pwrite(file.number(), &attached, sizeof attached, offsetof(RingControl, reader_state)), 4);
+  std::shared_ptr<os::Doorbell> doorbell = os::Doorbell::open(os::LocalName(doorbell_name(number)), reason);
+  ASSERT_TRUE(outbox->attached() && doorbell != nullptr) << reason;
+  outbox->connection().close(false);
+  EXPECT_FALSE(outbox->doorbell_gone());
+  doorbell.reset();
+  EXPECT_TRUE(outbox->doorbell_gone());
 }
 
 /// Its peer may be asleep and has no other way to learn of it.
