@@ -102,7 +102,11 @@ Endpoint::~Endpoint() {
     std::erase(original_->aliases_, this);
     return;
   }
-  if (owned_engine_ != nullptr) disconnect();
+  if (owned_engine_ != nullptr) {
+    bound_.remove_engine(*owned_engine_);
+    domain_->mr_progress().remove_engine(*owned_engine_);
+  }
+  served_regions_.reset();
   owned_engine_.reset();  // before the objects it reports to are released
 }
 
@@ -166,16 +170,11 @@ int Endpoint::enable() {
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
     connect_bound();
   } catch (...) {  // no memory: nothing may go on polling an engine that is not known to be enabled
-    disconnect();
+    bound_.remove_engine(*owned_engine_);
+    domain_->mr_progress().remove_engine(*owned_engine_);
     throw;
   }
   return 0;
-}
-
-void Endpoint::disconnect() {
-  bound_.remove_engine(*owned_engine_);
-  domain_->mr_progress().remove_engine(*owned_engine_);
-  served_regions_.reset();
 }
 
 /// From now on the engine completes to what is bound, and so do the aliases' operations.

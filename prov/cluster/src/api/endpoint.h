@@ -68,7 +68,6 @@ class Endpoint : public fid_ep, public RefCounted {
 
   int ensure_engine();
   void connect_bound();
-  void disconnect();
   void go_live(engine::Engine& engine, const CompletionMode& mode);
   template <auto engine_call, typename Op>
   ssize_t post(const Op& op) noexcept;

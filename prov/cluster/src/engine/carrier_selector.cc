@@ -88,7 +88,7 @@ void CarrierSelector::adopt(std::unique_ptr<shm::Inbox>& inbox) {
 
 /// Null if the ring is taken; an earlier one of the same name has then been closed.
 const char* CarrierSelector::why_refused(Time now, const shm::Inbox& inbox) {
-  if (!admission_.admits(now, inbox.peer(), local_.inboxes()))
+  if (!admission_.admits(now, inbox.peer(), local_.rings().size()))
     return "too many peers that are not in the address vector";
   return close_earlier(peers_.find_or_add(inbox.peer()), inbox);
 }

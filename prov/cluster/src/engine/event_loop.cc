@@ -47,7 +47,7 @@ inline bool EventLoop::local_check_due(std::uint64_t ticks, std::uint32_t turn) 
 
 /// False while the network is silent; never for long.
 inline bool EventLoop::network_due(std::uint64_t ticks, std::uint32_t turn) const {
-  if (local_.inboxes() == 0 || ticks - network_polled_at_ > kTicksPerPoll || turn % kTurnsPerPoll == 0)
+  if (local_.rings().empty() || ticks - network_polled_at_ > kTicksPerPoll || turn % kTurnsPerPoll == 0)
     return true;
   return !network_silent();
 }
@@ -94,7 +94,7 @@ inline bool EventLoop::take_turn(PollScope scope) {
     closer_.close_failed();
     received = true;
   }
-  calm_ = local_.inboxes() != 0 && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
+  calm_ = !local_.rings().empty() && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
           messenger_.idle_but_for_writes() && (parts_.link == nullptr || network_silent());
   wake_sleepers();
   return received;
@@ -190,7 +190,7 @@ void EventLoop::handle_events() {
 
 /// A thread that sleeps does not know what has just been done here.
 void EventLoop::wake_by_deadline() {
-  const bool local_busy = (messenger_.busy() && local_.inboxes() != 0) || !messenger_.rma().posted().idle();
+  const bool local_busy = (messenger_.busy() && !local_.rings().empty()) || !messenger_.rma().posted().idle();
   const bool now = local_.self_pending() || local_busy || !peers_.failed().empty();
   waiter_.set_alarm_if_earlier(now ? Time::min() : next_deadline());
 }

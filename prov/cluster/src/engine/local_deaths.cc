@@ -28,7 +28,7 @@ void LocalDeaths::check_doorbells() {
 }
 
 Time LocalDeaths::next_check() const {
-  if (local_.inboxes() == 0) return kNever;
+  if (local_.rings().empty()) return kNever;
   return checked_at_ + (unwatched_ ? kUnwatchedCheck : kExecCheck);
 }
 

@@ -45,7 +45,6 @@ class LocalPeers {
   /// The inbox stays where it is if there is no memory (an exception).
   void add_inbox(Peer& peer, std::unique_ptr<shm::Inbox>&& inbox);
   void remove(Peer& peer);
-  std::size_t inboxes() const { return rings_.size(); }
   /// The peers with an inbox.
   std::span<Peer* const> rings() const { return rings_; }
 

@@ -8,6 +8,7 @@ RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::Shar
                      std::shared_ptr<const os::Doorbell> doorbell, std::uint64_t doorbell_number,
                      const Environment& environment)
     : reader_(memory.bytes(), hello.geometry),
+      end_(memory.bytes()),
       environment_(environment),
       memory_(std::move(memory)),
       doorbell_(std::move(doorbell)),
@@ -15,12 +16,12 @@ RingInbox::RingInbox(const Hello& hello, const os::LocalSocket& socket, os::Shar
       process_(socket),
       peer_memory_(process_, single_copy ? hello.proof : Proof{}),
       hello_(hello) {
-  reader_.attach(doorbell_number);
+  end_.attach(doorbell_number);
   watch(reader_.next_word(), reader_.next_value());
 }
 
 RingInbox::~RingInbox() {
-  reader_.close();
+  end_.close();
   doorbell_->ring(peer_doorbell_);
 }
 

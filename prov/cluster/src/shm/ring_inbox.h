@@ -12,6 +12,7 @@
 #include "shm/hello.h"
 #include "shm/inbox.h"
 #include "shm/peer_memory.h"
+#include "shm/reader_end.h"
 #include "shm/ring_reader.h"
 
 namespace cluster::shm {
@@ -45,8 +46,8 @@ class RingInbox final : public Inbox {
   std::uint64_t peer_epoch() const override { return hello_.epoch; }
   carrier::CrossMemory* memory() override { return peer_memory_.reachable() ? &peer_memory_ : nullptr; }
   bool broken() const override { return reader_.broken(); }
-  bool peer_gone() override { return reader_.writer_closed() || process_.ended(); }
-  bool peer_closed() const override { return reader_.writer_closed(); }
+  bool peer_gone() override { return end_.writer_closed() || process_.ended(); }
+  bool peer_closed() const override { return end_.writer_closed(); }
   void ignore_writer() override { reader_.ignore_writer(); }
   std::size_t footprint() const override { return memory_.bytes().size(); }
   int process_descriptor() const override { return process_.descriptor(); }
@@ -57,6 +58,7 @@ class RingInbox final : public Inbox {
   void report_violation();
 
   RingReader reader_;
+  ReaderEnd end_;
   Environment environment_;
   os::SharedMemory memory_;
   std::shared_ptr<const os::Doorbell> doorbell_;

@@ -49,10 +49,16 @@ Connection RingListener::connect(const SocketAddress& peer) {
     return result;
   }
   os::LocalSocket socket = os::connect_to_own(socket_name(peer), std::ranges::equal(peer.ip(), name_.ip()), result.reason);
-  if (!socket) return result;
+  if (!socket) {
+    note_exhausted(peer);
+    return result;
+  }
   os::Descriptor file;
   os::SharedMemory memory = os::SharedMemory::create(geometry_.total_bytes(), file, result.reason);
-  if (!memory) return result;
+  if (!memory) {
+    note_exhausted(peer);
+    return result;
+  }
   const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
   const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof, doorbell_number_});
   auto outbox = std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, doorbell_, environment_);
@@ -60,6 +66,15 @@ Connection RingListener::connect(const SocketAddress& peer) {
   ++environment_.counters.shm_attached;
   result.outbox = std::move(outbox);
   return result;
+}
+
+/// Said once, where that is why a peer is not reached.
+void RingListener::note_exhausted(const SocketAddress& peer) {
+  if (exhaustion_logged_ || os::Descriptor::spare()) return;
+  exhaustion_logged_ = true;
+  environment_.log.warn(
+      "shared memory to %s not opened: this process has no free file descriptor (ulimit -n); what is sent takes the network",
+      peer.text().c_str());
 }
 
 void RingListener::accept(Inboxes& inboxes) {

@@ -47,6 +47,7 @@ class RingListener final : public LocalListener {
   void accept_connections(Inboxes& inboxes);
   bool accept_exhausted(Inboxes& inboxes);
   void refuse_exhausted(const os::LocalSocket& socket);
+  void note_exhausted(const SocketAddress& peer);
   /// False while its hello has not come.
   bool settle(HalfOpen& connection, Inboxes& inboxes);
   bool receive_hello(HalfOpen& connection);

@@ -90,17 +90,6 @@ class RingReader {
     return std::exchange(doorbell_due_, false);
   }
 
-  /// The writer learns that its ring has a reader, and its doorbell, or that it has it no more.
-  void attach(std::uint64_t doorbell) {
-    std::atomic_ref(ring_.control->reader_doorbell).store(doorbell, std::memory_order_relaxed);
-    std::atomic_ref(ring_.control->reader_state).store(EndState::kAttached, std::memory_order_release);
-  }
-  void close() { std::atomic_ref(ring_.control->reader_state).store(EndState::kClosed, std::memory_order_release); }
-  /// The writer writes no more; what it wrote can be read.
-  bool writer_closed() const {
-    return std::atomic_ref(ring_.control->writer_state).load(std::memory_order_acquire) == EndState::kClosed;
-  }
-
   /// True once the writer broke the rules: peek() finds nothing any more.
   bool broken() const { return broken_; }
 
