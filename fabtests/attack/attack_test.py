@@ -33,7 +33,7 @@ sys.stdin.read()"""
 
 class Attack:
     """The hostile host in node 3, which is given the UDP ports that are open in the nodes that it attacks. With `decoys` it is
-    given others there, which nobody reads: what that costs is the price of its own time and of the nodes' kernels, since
+    given others there, which no process reads: what that costs is the price of its own time and of the nodes' kernels, since
     all nodes of this machine share its processors."""
 
     def __init__(self, cluster, rate, decoys=False):
@@ -169,7 +169,7 @@ def main():
     finally:
         done = attack.end()
     if undisturbed:
-        print(f"rounds: {undisturbed} undisturbed, {beside} while the same frames go to ports that nobody reads, {rounds(output)} "
+        print(f"rounds: {undisturbed} undisturbed, {beside} while the same frames go to ports that no process reads, {rounds(output)} "
               f"under attack: {100 - 100 * rounds(output) / undisturbed:.0f} % fewer than undisturbed, "
               f"{100 - 100 * rounds(output) / max(beside, 1):.0f} % fewer than beside the decoys")
     return judge(options, cluster.address(3), status, output, done)

@@ -161,7 +161,7 @@ class MessengerHarness {
     if (carrier_.items.empty()) return;
     const Token token = carrier_.items.front().token;
     carrier_.items.pop_front();
-    if (token != 0) messenger_.acked(token);
+    if (token != 0) messenger_.acked({&token, 1});
   }
   void fail() {
     if (input_.ConsumeProbability<float>() < 0.8f) return;

@@ -5,6 +5,16 @@
 #include <vector>
 
 namespace cluster::engine {
+namespace {
+
+/// Bytes held for the peer, in constant time: frames on their way to it count as whole ones.
+std::size_t held_for(Peer& peer) {
+  reliability::Flow& flow = *peer.flow;
+  return sizeof peer + sizeof flow + flow.receiver().footprint() + peer.channel.tx.control.footprint() +
+         flow.queue().window().span() * (reliability::kHeadroom + wire::kFrameMax);
+}
+
+}  // namespace
 
 bool AdmissionControl::admits(Time now, const SocketAddress& name, std::size_t open) {
   if (peers_.known(name)) return true;
@@ -21,8 +31,8 @@ bool AdmissionControl::admits(Time now, const SocketAddress& name, std::size_t o
 
 void AdmissionControl::account_unknown(Time now, Peer& peer) {
   const bool counts = peer.flow != nullptr && !peers_.is_member(peer.channel);
-  if (!counts && peer.flow != nullptr) peer.flow->allow_further_paths();  // the application has inserted it meanwhile
-  peers_.set_held(peer, counts ? sizeof peer + peer.flow->held() + peer.channel.tx.control.footprint() : 0);
+  if (!counts && peer.flow != nullptr) peer.flow->paths().allow_everywhere();  // the application has inserted it meanwhile
+  peers_.set_held(peer, counts ? held_for(peer) : 0);
   if (counts && peer.channel.rma.refused >= kRefusedAccessesMax) peers_.mark_failed(peer, Status::access);
   if (peers_.unknown_bytes() > settings_.unknown_bytes_max) drop_unknown(now);
 }
@@ -30,12 +40,12 @@ void AdmissionControl::account_unknown(Time now, Peer& peer) {
 void AdmissionControl::drop_unknown(Time now) {
   std::vector<Peer*> sources;
   for (const std::unique_ptr<Peer>& peer : peers_.all()) {
-    if (peer->held != 0) sources.push_back(peer.get());
+    if (peer->contact.held != 0) sources.push_back(peer.get());
   }
   const auto active = [now](const Peer& peer) { return now - peer.heard_at < kActive; };
   std::ranges::sort(sources, [&](const Peer* a, const Peer* b) {
     if (active(*a) != active(*b)) return active(*b);
-    return active(*a) ? a->held > b->held : a->heard_at < b->heard_at;
+    return active(*a) ? a->contact.held > b->contact.held : a->heard_at < b->heard_at;
   });
   const std::size_t target = settings_.unknown_bytes_max - settings_.unknown_bytes_max / kFreedPart;
   for (Peer* peer : sources) {

@@ -30,7 +30,7 @@ class AdmissionControl {
   /// A frame of the peer has come in its session. Unknown sources that hold too much, or try too many keys, are marked as
   /// failed.
   void account(Time now, Peer& peer) {
-    if (peer.held != 0 || !peers_.has_handle(peer)) [[unlikely]]
+    if (peer.contact.held != 0 || peer.handle.value == protocol::kAddrNotAvail) [[unlikely]]
       account_unknown(now, peer);
   }
   /// Counts a message that waits with its carrier, and its sender with it, because the unexpected store is

@@ -60,12 +60,12 @@ bool EventLoop::run_by_clock() {
 /// What one turn had no memory for the next one takes up.
 bool EventLoop::run_once(PollScope scope) {
   try {
-    ended_early_ = false;
+    last_turn_.ended_early = false;
     return take_turn(scope);
   } catch (const std::bad_alloc&) {
     ++parts_.environment.counters.no_memory;
-    ended_early_ = true;
-    calm_ = false;
+    last_turn_.ended_early = true;
+    last_turn_.calm = false;
     return false;
   }
 }
@@ -94,8 +94,8 @@ inline bool EventLoop::take_turn(PollScope scope) {
     closer_.close_failed();
     received = true;
   }
-  calm_ = !local_.rings().empty() && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
-          messenger_.idle_but_for_writes() && (parts_.link == nullptr || network_silent());
+  last_turn_.calm = !local_.rings().empty() && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
+                    messenger_.idle_but_for_writes() && (parts_.link == nullptr || network_silent());
   wake_sleepers();
   return received;
 }

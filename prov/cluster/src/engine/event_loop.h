@@ -53,7 +53,7 @@ class EventLoop {
   template <typename Read>
   bool run_calm(Read& read);
   /// Something was done outside of turns that the next one has to go on with.
-  void disturb() { calm_ = false; }
+  void disturb() { last_turn_.calm = false; }
   /// How many there have been; also read outside the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
   /// A receive was posted: messages that wait for space in the unexpected store may find it now.
@@ -94,7 +94,7 @@ class EventLoop {
   bool poll_network();
   /// Something that has come, or is to leave, waits for memory.
   bool awaits_memory() const {
-    return ended_early_ || local_.holding() || network_.holding() || tx_.tx_pending();
+    return last_turn_.ended_early || local_.holding() || network_.holding() || tx_.tx_pending();
   }
   void deliver_held();
   void wake_by_deadline();
@@ -111,9 +111,10 @@ class EventLoop {
   LostPeers& lost_;
   NetworkReceiver& network_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
-  /// The last turn left nothing to do but to settle posted writes, and nothing has disturbed it since.
-  bool calm_ = false;
-  bool ended_early_ = false;  ///< the last turn, for want of memory
+  struct {
+    bool calm = false;         ///< it left nothing to do but to settle posted writes, and nothing has disturbed it since
+    bool ended_early = false;  ///< for want of memory
+  } last_turn_;
   /// When each of these happened last, in ticks.
   std::uint64_t network_polled_at_ = 0;
   std::uint64_t local_checked_at_ = 0;
@@ -122,7 +123,7 @@ class EventLoop {
 template <typename Read>
 bool EventLoop::run_calm(Read& read) {
   const std::uint32_t turn = turns() + 1;
-  if (!calm_ || turn % kTurnsPerPoll == 0) return false;
+  if (!last_turn_.calm || turn % kTurnsPerPoll == 0) return false;
   const LocalPeers::Arrivals arrivals = local_.receive_short(read);
   if (arrivals == LocalPeers::Arrivals::other) return false;
   if (!messenger_.rma().posted().idle()) messenger_.rma().posted().settle(std::nullopt);

@@ -1,9 +1,9 @@
 #include "engine/local_peers.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
+#include "engine/arrival.h"
 #include "shm/layout.h"
 
 namespace cluster::engine {
@@ -62,8 +62,11 @@ bool LocalPeers::receive_self() {
   std::size_t count = 0;
   for (; count < kRingBurst && self_carrier_.pending() && may_deliver(*self_, self_carrier_.front()); ++count) {
     SelfCarrier::Entry entry = self_carrier_.pop();
-    if (arrive(*self_, entry.segment, {entry.payload.get(), entry.segment.length})) continue;
+    const ConstBytes payload(entry.payload.get(), entry.segment.length);
+    const auto arrive = [&] { messenger_.arrive(self_->channel, entry.segment, payload); };
+    if (try_arrival(peers_, admission_, *self_, arrive)) continue;
     self_carrier_.put_back(std::move(entry));
+    held_ = true;
     break;
   }
   return count != 0;
@@ -121,11 +124,16 @@ bool LocalPeers::deliver(Peer& peer, std::size_t limit) {
   // After the last segment the ring is not read once more: the application waits for this one.
   bool more = true;
   for (; more && count < limit && peer.inbox->peek(arrival) && may_deliver(peer, arrival.segment); ++count) {
-    if (!arrive(peer, arrival.segment, arrival.payload)) break;
+    const auto arrive = [&] { messenger_.arrive(peer.channel, arrival.segment, arrival.payload); };
+    if (!try_arrival(peers_, admission_, peer, arrive)) {
+      peer.local.held = true;
+      break;
+    }
     if (arrival.segment.unanswered() && !peer.channel.incoming_write.allowed) peer.inbox->refuse();
     peer.inbox->pop();
     more = peer.inbox->has_next();
   }
+  held_ |= peer.local.held;
   return count != 0;
 }
 
@@ -136,32 +144,12 @@ bool LocalPeers::drain(Peer& peer) {
 
 /// False: the segment stays where it is until the unexpected store has space for it, or the process memory.
 bool LocalPeers::may_deliver(Peer& peer, const wire::Segment& segment) {
-  const bool was_held = std::exchange(peer.local.held, !messenger_.matcher().ready(peer.channel, segment));
+  const bool space = messenger_.matcher().ready(peer.channel, segment);
+  const bool was_held = std::exchange(peer.local.held, !space || !messenger_.matcher().can_report());
   if (!peer.local.held) [[likely]]
-    return messenger_.has_memory() || wait_for_memory(peer);
-  held_ = true;
-  if (!was_held) admission_.note_store_full();
-  return false;
-}
-
-/// False: it stays where it is. What has changed something before there was no memory would leave one of the two sides
-/// waiting for ever: then the peer is given up.
-bool LocalPeers::arrive(Peer& peer, const wire::Segment& segment, ConstBytes payload) {
-  try {
-    messenger_.arrive(peer.channel, segment, payload);
     return true;
-  } catch (const protocol::NoMemoryYet&) {
-    return wait_for_memory(peer);
-  } catch (const std::bad_alloc&) {
-    peers_.mark_failed(peer, Status::no_memory);
-    throw;
-  }
-}
-
-/// Returns false.
-bool LocalPeers::wait_for_memory(Peer& peer) {
-  peer.local.held = held_ = true;
-  admission_.note_no_memory();
+  held_ = true;
+  if (!was_held) space ? admission_.note_no_memory() : admission_.note_store_full();
   return false;
 }
 

@@ -88,8 +88,6 @@ class LocalPeers {
   bool deliver(Peer& peer, std::size_t limit);
   [[gnu::noinline]] bool deliver_write(Peer& peer);
   bool may_deliver(Peer& peer, const wire::Segment& segment);
-  bool arrive(Peer& peer, const wire::Segment& segment, ConstBytes payload);
-  bool wait_for_memory(Peer& peer);
   void review();
 
   PeerTable& peers_;

@@ -4,6 +4,7 @@
 #include <new>
 #include <span>
 
+#include "engine/arrival.h"
 #include "wire/admit.h"
 
 namespace cluster::engine {
@@ -14,6 +15,8 @@ constexpr Duration kPathErrorInterval = 5ms;
 constexpr Duration kSealedWarningInterval = 60s;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
+/// Flows that hold something without more memory for that.
+constexpr std::size_t kHeldAtOnce = 4;
 
 /// How long the newest of this side's frames lay with the peer when the peer sent this one, and this one
 /// here; nothing if that is not known.
@@ -36,7 +39,8 @@ NetworkReceiver::NetworkReceiver(const EngineParts& parts, PeerTable& peers, pro
       acceptor_(parts, peers, admission, tx, sessions, closer),
       integrity_(parts.link != nullptr && parts.link->seal_overhead() != 0 ? wire::Integrity::seal
                                                                            : wire::Integrity::checksum) {
-  if (parts.link != nullptr) memory_for_held_.reserve(parts.link->frame_max());
+  if (parts.link != nullptr) held_.memory.reserve(parts.link->frame_max());
+  held_.sessions.reserve(kHeldAtOnce);
   if (parts.type == EndpointType::dgram) {
     datagrams_.emplace(*parts.link, parts.environment.counters, peers, messenger);
   }
@@ -142,7 +146,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
 void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
                                       const wire::RunView* run) {
   using reliability::ReceiveResult;
-  if (!messenger_.has_memory()) [[unlikely]]
+  if (!messenger_.matcher().can_report()) [[unlikely]]
     return admission_.note_no_memory();
   Peer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
   if (peer == nullptr) return;
@@ -158,26 +162,11 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};
-    if (run != nullptr) arrive(*peer, [&] { messenger_.arrive_run(peer->channel, *run, info); });
+    if (run != nullptr) try_arrival(peers_, admission_, *peer, [&] { messenger_.arrive_run(peer->channel, *run, info); });
     deliver(*peer, info);
   }
   admission_.account(now, *peer);
   tx_.mark(*peer);
-}
-
-/// False: there was no memory for what has arrived, which has changed nothing and may come again. Where it has changed
-/// something the peer is given up: it would wait for an answer, or this side for a completion, that never comes.
-template <typename Arrival>
-bool NetworkReceiver::arrive(Peer& peer, Arrival&& arrival) {
-  try {
-    arrival();
-    return true;
-  } catch (const protocol::NoMemoryYet&) {
-    return false;
-  } catch (const std::bad_alloc&) {
-    peers_.mark_failed(peer, Status::no_memory);
-    throw;
-  }
 }
 
 /// Gives the messenger what the flow has in the promised order.
@@ -194,11 +183,13 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
       }
       segment.address = 0;  // only rings name memory, between processes of one node
       const ConstBytes payload = segments.subspan(header, segment.length);
+      const auto arrive = [&] { messenger_.arrive(peer.channel, segment, payload, info); };
       const bool ready = messenger_.matcher().ready(peer.channel, segment);
       if (!ready) [[unlikely]] {
         admission_.note_store_full();
-      } else if (messenger_.has_memory() &&
-                 arrive(peer, [&] { messenger_.arrive(peer.channel, segment, payload, info); })) [[likely]] {
+      } else if (!messenger_.matcher().can_report()) [[unlikely]] {
+        admission_.note_no_memory();
+      } else if (try_arrival(peers_, admission_, peer, arrive)) [[likely]] {
         segments = segments.subspan(header + segment.length);
         continue;
       }
@@ -212,12 +203,11 @@ void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
 /// dropped; where there was no memory the peer is given up.
 bool NetworkReceiver::hold(Peer& peer, ConstBytes segments, bool for_memory) {
   reliability::ReceiveWindow& window = peer.flow->receiver().window();
-  if (for_memory) admission_.note_no_memory();
   try {
     if (window.may_hold()) {
-      if (&peer != resumed_) held_.push_back(peer.flow->handshake().session());
-      window.hold(segments, memory_for_held_);
-      return true;
+      if (&peer != held_.resumed) held_.sessions.push_back(peer.flow->handshake().session());
+      window.hold(segments, held_.memory);
+      return held_.any = true;
     }
   } catch (const std::bad_alloc&) {
     for_memory = true;
@@ -228,11 +218,12 @@ bool NetworkReceiver::hold(Peer& peer, ConstBytes segments, bool for_memory) {
 }
 
 void NetworkReceiver::receive_held(Time now) {
-  std::erase_if(held_, [&](std::uint32_t session) {
+  std::erase_if(held_.sessions, [&](std::uint32_t session) {
     Peer* const peer = sessions_.find(session);
     return peer == nullptr || peer->flow == nullptr || !still_holds(now, *peer);
   });
-  if (held_.empty()) memory_for_held_.reserve(parts_.link->frame_max());
+  held_.any = !held_.sessions.empty();
+  if (!held_.any) held_.memory.reserve(parts_.link->frame_max());
 }
 
 /// The flow goes on if it can. True if it holds something afterwards, perhaps something else.
@@ -241,13 +232,13 @@ bool NetworkReceiver::still_holds(Time now, Peer& peer) {
   if (!window.holding()) return false;
   wire::Segment segment;
   wire::decode(window.held(), segment);
-  if (!messenger_.matcher().ready(peer.channel, segment) || !messenger_.has_memory()) return true;
+  if (!messenger_.matcher().ready(peer.channel, segment) || !messenger_.matcher().can_report()) return true;
   peer.flow->receiver().resume(now);
-  resumed_ = &peer;
+  held_.resumed = &peer;
   const struct Reset {
     const Peer*& resumed;
     ~Reset() { resumed = nullptr; }
-  } reset{resumed_};
+  } reset{held_.resumed};
   deliver(peer, {now, std::nullopt});
   tx_.mark(peer);
   return window.holding();

@@ -40,7 +40,7 @@ class NetworkReceiver {
   /// Calls of receive() since one last found something.
   std::uint32_t empty_polls() const { return empty_polls_; }
   /// Messages are held in flows.
-  bool holding() const { return !held_.empty(); }
+  bool holding() const { return held_.any; }
   void receive_held(Time now);
   /// Reads the ICMP errors that the network has returned, which costs a system call: at most once each
   /// kPathErrorInterval. Without `force` only if that time is over.
@@ -54,8 +54,6 @@ class NetworkReceiver {
   bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
   void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
                        const wire::RunView* run);
-  template <typename Arrival>
-  bool arrive(Peer& peer, Arrival&& arrival);
   void deliver(Peer& peer, const protocol::ArrivalInfo& info);
   bool still_holds(Time now, Peer& peer);
   bool hold(Peer& peer, ConstBytes segments, bool for_memory);
@@ -71,9 +69,12 @@ class NetworkReceiver {
   std::optional<DatagramEndpoint> datagrams_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   std::uint32_t empty_polls_ = 0;
-  std::vector<std::uint32_t> held_;         ///< sessions whose flows hold something
-  const Peer* resumed_ = nullptr;           ///< it is listed there already
-  std::vector<std::byte> memory_for_held_;  ///< of one frame: what waits for memory needs some, too
+  struct {
+    bool any = false;
+    std::vector<std::uint32_t> sessions;  ///< whose flows hold something
+    const Peer* resumed = nullptr;        ///< one of these that goes on at this moment
+    std::vector<std::byte> memory;        ///< for one frame: what waits for memory needs some, too
+  } held_;
   Time next_path_errors_{};
   Time next_sealed_warning_{};
 };

@@ -22,8 +22,6 @@ const char* cure_for(Status status) {
 }  // namespace
 
 void PeerCloser::close(Peer& peer, Status status) {
-  // The peer's next incarnation may begin before this turn ends: it must not be marked as failed.
-  peers_.clear_failed(peer);
   peer.closed_sessions.closed_at = parts_.environment.clock.now();
   messenger_.rma().posted().settle_last(peer.channel);
   const bool orderly = peer.channel.peer_closed;
@@ -37,6 +35,9 @@ void PeerCloser::close(Peer& peer, Status status) {
   if (!orderly && status != Status::reset) peer.absence.lost = status;
   peer.absence.departed = orderly;
   if (!orderly && !was_lost) report_loss(peer, status);
+  // The peer's next incarnation may begin before this turn ends: it must not be marked as failed. If there was no memory
+  // for something above, the peer is closed in the next turn.
+  peers_.clear_failed(peer);
   sessions_.promote_pending(peer);
 }
 

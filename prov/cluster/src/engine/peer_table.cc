@@ -22,15 +22,15 @@ Peer* PeerTable::find(const SocketAddress& name) {
 
 void PeerTable::add_alias(Peer& peer, const SocketAddress& address) {
   by_name_.try_emplace(address, &peer);
-  peer.has_aliases = true;
+  peer.contact.has_aliases = true;
 }
 
 void PeerTable::remove_aliases(Peer& peer) {
-  if (!peer.has_aliases) return;
+  if (!peer.contact.has_aliases) return;
   std::erase_if(by_name_,
                 [&](const auto& entry) { return entry.second == &peer && entry.first != peer.name(); });
   by_handle_.clear();  // some may have been found by another address
-  peer.has_aliases = false;
+  peer.contact.has_aliases = false;
 }
 
 bool PeerTable::is_alias(const SocketAddress& address, const Peer& peer) const {
@@ -65,7 +65,7 @@ std::uint64_t PeerTable::handle_of(const protocol::Channel& channel) {
 bool PeerTable::is_member(const protocol::Channel& channel) {
   const Peer& peer = *static_cast<const Peer*>(channel.owner);
   if (peer.self || peer.inbox != nullptr || handle_of(channel) != protocol::kAddrNotAvail) return true;
-  if (!peer.has_aliases || peer.flow == nullptr) return false;
+  if (!peer.contact.has_aliases || peer.flow == nullptr) return false;
   // The application may know it by another of its addresses than that under which it came.
   return std::ranges::any_of(peer.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
     return is_alias(address, peer) && in_address_vector(address);

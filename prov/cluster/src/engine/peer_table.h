@@ -58,14 +58,16 @@ struct Peer {
     Time awaited_since{};      ///< a receive waits for it alone, and there is no carrier; Time{}: not
     bool probed = false;       ///< its kernel has been asked whether its process exists
   } absence;
+  struct Contact {
+    bool has_aliases = false;  ///< further addresses lead to it
+    std::size_t held = 0;      ///< bytes held for it as an unknown source (AdmissionControl)
+    Time answered_at{};        ///< when a frame that asked for a session in its name was last answered
+  } contact;
   Time heard_at{};  ///< last frame over the network of its session, or that asked for it
-  Time answered_at{};  ///< when a frame that asked for a session in its name was last answered
   Timer timer;      ///< of its flow
   ClosedSessions closed_sessions;
   bool self = false;         ///< this endpoint itself
-  bool has_aliases = false;  ///< further addresses lead to it
   bool tx_pending = false;   ///< in TxScheduler's list: its flow has something to do before this turn ends
-  std::size_t held = 0;      ///< bytes held for it as an unknown source (AdmissionControl)
 
   const SocketAddress& name() const { return channel.name; }
   /// Its session was named to the sender of a frame that asked for one, and no more: neither side has used it.
@@ -110,15 +112,11 @@ class PeerTable final : public protocol::AddressHandles {
     return known ? by_handle_[handle] : nullptr;
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
-  /// True if it is in the address vector by its name.
-  bool has_handle(const Peer& peer) {
-    return addresses_ != nullptr && handle_of(peer.channel) != protocol::kAddrNotAvail;
-  }
   bool is_member(const protocol::Channel& channel) override;
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
   /// Bytes held for unknown sources together.
   std::size_t unknown_bytes() const { return unknown_bytes_; }
-  void set_held(Peer& peer, std::size_t bytes) { unknown_bytes_ += bytes - std::exchange(peer.held, bytes); }
+  void set_held(Peer& peer, std::size_t bytes) { unknown_bytes_ += bytes - std::exchange(peer.contact.held, bytes); }
 
   struct Failure {
     Peer* peer;
@@ -134,7 +132,7 @@ class PeerTable final : public protocol::AddressHandles {
 
  private:
   /// Peers fail also because there is no memory.
-  static constexpr std::size_t kFailedAtOnce = 32;
+  static constexpr std::size_t kFailedAtOnce = 4;
 
   Peer* look_up(std::uint64_t handle);
 

@@ -76,7 +76,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
 bool SessionAcceptor::may_answer(Time now, const SocketAddress& name) {
   if (!peers_.known(name)) return answers_.admits_unknown(now);
   Peer* const peer = peers_.find(name);
-  return peer == nullptr || AnswerLimiter::admits_peer(now, peer->answered_at);
+  return peer == nullptr || AnswerLimiter::admits_peer(now, peer->contact.answered_at);
 }
 
 /// The frame names a session that was named to its sender when there was no place to keep it.

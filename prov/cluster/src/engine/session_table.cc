@@ -81,7 +81,7 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(Peer& peer, const lin
     session = static_cast<std::uint32_t>(parts_.environment.random.next());
   }
   std::unique_ptr<reliability::Flow> flow = build_flow(session, epoch, path);
-  if (peers_.in_address_vector(peer.name())) flow->allow_further_paths();
+  if (!peers_.in_address_vector(peer.name())) flow->paths().stay_on_link();
   sessions_[session] = &peer;
   return flow;
 }
@@ -95,7 +95,6 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                            .ack_delay = parts_.settings.ack_delay,
                                            .peer_timeout = parts_.settings.peer_timeout,
                                            .stuck_timeout = parts_.settings.stuck_timeout,
-                                           .further_paths = false,
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{parts_.name, epoch, session, parts_.rails};

@@ -41,11 +41,8 @@ void TxScheduler::transmit(Time now) {
 void TxScheduler::transmit(Time now, Peer& peer) {
   reliability::Flow& flow = *peer.flow;
   flow.take_acked(acked_tokens_);
-  if (!acked_tokens_.empty()) {
-    if (!messenger_.has_memory_for(acked_tokens_.size())) throw std::bad_alloc();
-    for (const carrier::Token token : acked_tokens_) messenger_.acked(token);
-    acked_tokens_.clear();
-  }
+  if (!messenger_.acked(acked_tokens_)) throw std::bad_alloc();
+  acked_tokens_.clear();
   if (flow.status() != Status::ok) return peers_.mark_failed(peer, flow.status());
   if (peer.channel.busy()) messenger_.pump(peer.channel);
   flow.transmit(now, *link_, &clock_);

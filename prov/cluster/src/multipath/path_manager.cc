@@ -35,14 +35,14 @@ void PathManager::try_next_rail() {
   paths_.set_address(0, to);
 }
 
-void PathManager::join(std::span<const SocketAddress> peer, bool everywhere) {
+void PathManager::join(std::span<const SocketAddress> peer) {
   if (joined_ || peer.empty()) return;
   joined_ = true;
   const auto on_link = [&](const SocketAddress& address) {
     return std::ranges::any_of(rails_, [&](const Rail& rail) { return in_subnet(rail, address); });
   };
   for (const SocketAddress& address : peer) {
-    if (!is_local_address(rails_, address) && (everywhere || on_link(address))) peer_.push_back(address);
+    if (!is_local_address(rails_, address) && (everywhere_ || on_link(address))) peer_.push_back(address);
   }
   for (const link::Path& path : further_paths(rails_, peer_, paths_[0].address)) {
     paths_.add(path, State::unvalidated);

@@ -56,8 +56,12 @@ class PathManager {
 
   /// No answer yet to what was sent on path 0: the next time by another rail.
   void try_next_rail();
-  /// The peer's addresses are known: further paths. Not `everywhere`: only to those on a subnet of this side.
-  void join(std::span<const SocketAddress> peer, bool everywhere = true);
+  /// The peer's addresses are known: further paths.
+  void join(std::span<const SocketAddress> peer);
+  /// Only addresses on a subnet of this side make further paths (RFC 9000 21.5.3): others may be those of any host. Until
+  /// allow_everywhere().
+  void stay_on_link() { everywhere_ = false; }
+  void allow_everywhere() { everywhere_ = true; }
   /// Frames of the session came this way: the peer is reached there. `ack_owed`: they are to be acknowledged.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   /// For what answers the last arrival.
@@ -101,6 +105,7 @@ class PathManager {
   std::vector<SocketAddress> peer_;  ///< where the peer may be reached, once it has listed its addresses
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
+  bool everywhere_ = true;
   std::size_t reply_ = 0;            ///< the IP path of the last arrival...
   bool reply_by_ethertype_ = false;  ///< ...or the EtherType path beside it
   std::uint8_t tried_rail_ = 0;      ///< of those that are not of the peer's subnet, the last tried

@@ -1,5 +1,5 @@
 // Abstract names have no owner: any user of a node can hold one before the process that it is meant for. So a listener
-// whose name another user's process holds takes an alternative, the name with a random end; and who connects, and finds
+// whose name another user's process holds takes an alternative, the name with a random end; and a process that connects, and finds
 // another user behind the name, looks for alternatives in the kernel's table of sockets and takes the first whose
 // listener is of its own user. The kernel says whose each is.
 //
@@ -20,7 +20,7 @@ inline constexpr std::size_t kAlternativesMax = 1024;
 /// A listener under the name or an alternative; on failure an empty one, and `reason` says why.
 LocalSocket listen_as_own(std::string_view name, std::string& reason);
 /// A connection to the listener of this process's user; on failure an empty one, and `reason` says why. `expected`: a
-/// process of this node has that name, so that somebody may hold it who does not even listen; else where nobody listens
+/// process of this node has that name, so that another user may hold it without listening; else where no process listens
 /// there is no alternative.
 LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason);
 

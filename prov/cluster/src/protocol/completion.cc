@@ -21,6 +21,7 @@ void CompletionQueue::push(const Completion& completion) {
 void CompletionQueue::grow(std::size_t ahead) {
   try {
     while (entries_.free() <= ahead) entries_.grow();
+    grow_from_ = entries_.size() + entries_.free() - kAhead;
     set_starved(false);
   } catch (const std::bad_alloc&) {
     if (entries_.free() == 0) throw;

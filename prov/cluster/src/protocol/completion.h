@@ -74,7 +74,7 @@ struct NoDirectRead {
 /// acknowledged and then not reported.
 class CompletionQueue {
  public:
-  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }
+  explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { grow(kAhead); }
   ~CompletionQueue() { set_starved(false); }
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
@@ -120,7 +120,7 @@ class CompletionQueue {
     const std::lock_guard guard(lock_);
     return failed_ == 0 && entries_.size() < enough;
   }
-  /// True if no queue of this process is starved: one comparison, for those who then ask no queue.
+  /// True if no queue of this process is starved: one comparison, behind which no queue is asked.
   static bool none_starved() { return starved_queues_.load(std::memory_order_relaxed) == 0; }
   /// False if this one is; it tries to get memory before.
   bool has_memory();
@@ -136,7 +136,7 @@ class CompletionQueue {
   static constexpr std::size_t kAhead = 32;
 
   Completion& next_entry() {
-    if (entries_.free() <= kAhead) [[unlikely]]
+    if (entries_.size() >= grow_from_) [[unlikely]]
       grow(kAhead);
     return entries_.push_within();
   }
@@ -150,6 +150,7 @@ class CompletionQueue {
   std::size_t failed_ = 0;  ///< entries that are failures
   RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
+  std::size_t grow_from_ = 0;  ///< with so many entries fewer than kAhead places are left
   bool starved_ = false;
 };
 

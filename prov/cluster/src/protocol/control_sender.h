@@ -65,7 +65,7 @@ class ControlSender {
 
  private:
   /// Memory taken ahead: what arrives causes answers when there may be none.
-  static constexpr std::size_t kChannelsFirst = 64;
+  static constexpr std::size_t kChannelsFirst = 8;
 
   const Context& context_;
   std::vector<Channel*> busy_;

@@ -65,6 +65,13 @@ void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status
   outgoing_.finish(static_cast<PulledRequest&>(*request));
 }
 
+bool Messenger::acked(std::span<const Token> tokens) {
+  CompletionQueue* const queue = context_.bindings.tx_queue;
+  if (queue != nullptr && !tokens.empty() && !queue->has_memory_for(tokens.size())) return false;
+  for (const Token token : tokens) outgoing_.acked(token);
+  return true;
+}
+
 void Messenger::pump() {
   control_.pump_busy([this](Channel& channel) { return sender_.pump(channel); });
   if (!pulls_.idle()) pulls_.copy_in();

@@ -17,6 +17,8 @@
 // Nothing here blocks: what the carrier has no free bytes for is kept in its channel and posted by pump().
 #pragma once
 
+#include <span>
+
 #include "protocol/channel_sender.h"
 #include "protocol/datagram_protocol.h"
 #include "protocol/remote_access.h"
@@ -44,19 +46,13 @@ class Messenger {
   DatagramProtocol& datagrams() { return datagrams_; }
 
   // --- arrivals ---
-  /// False: what arrives could not be reported, for want of memory.
-  bool has_memory() const { return context_.has_memory(); }
   /// `segment` is one that matcher().ready() was true for. Throws NoMemoryYet if it has changed nothing.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
   /// The same for segments that continue each other.
   void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
-  /// True if `count` tokens can be reported: there is memory for the completions.
-  bool has_memory_for(std::size_t count) const {
-    return context_.bindings.tx_queue == nullptr || context_.bindings.tx_queue->has_memory_for(count);
-  }
-  /// A carrier has reported a token.
-  void acked(Token token) { outgoing_.acked(token); }
+  /// A carrier has reported tokens. False: nothing was done, since there is no memory for the completions.
+  bool acked(std::span<const Token> tokens);
   /// The peer is lost: everything under way with it ends with `status`, and the channel starts afresh.
   /// Messages that have arrived completely stay. With `directed`, receives that wait for this peer alone end
   /// too.

@@ -1,5 +1,6 @@
 #include "reliability/ack_processor.h"
 
+#include <new>
 #include <utility>
 
 namespace cluster::reliability {
@@ -13,7 +14,16 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
          !view.largest_acked.after(sender_.last_transmission());
 }
 
-void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
+bool AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
+  try {
+    take(now, view, arrived);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+void AckProcessor::take(Time now, const wire::FrameView& view, Time arrived) {
   // A peer that only sends repeats its acknowledgement with each frame.
   const Contents contents{view.ack, view.largest_acked, !view.has_ranges};
   if (contents.without_ranges && last_ == contents) return;

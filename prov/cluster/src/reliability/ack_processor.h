@@ -29,11 +29,13 @@ class AckProcessor {
   /// False if no peer that keeps to the protocol can have sent this acknowledgement.
   bool valid(const wire::FrameView& view) const;
   /// `arrived`: when the frame came to this node, perhaps long before `now`.
-  void process(Time now, const wire::FrameView& view, Time arrived);
+  /// False: there was no memory to keep which segments were acknowledged; that is lost.
+  bool process(Time now, const wire::FrameView& view, Time arrived);
   /// Appends the tokens of segments that the peer has acknowledged.
   void take_acked(std::vector<carrier::Token>& tokens);
 
  private:
+  void take(Time now, const wire::FrameView& view, Time arrived);
   /// Of an acknowledgement.
   struct Contents {
     Sequence ack;

@@ -1,7 +1,6 @@
 #include "reliability/flow.h"
 
 #include <algorithm>
-#include <new>
 
 namespace cluster::reliability {
 namespace {
@@ -55,8 +54,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
       liveness_(settings.peer_timeout, settings.stuck_timeout, probes_for(settings)),
-      challenges_(random),
-      further_paths_(settings.further_paths) {}
+      challenges_(random) {}
 
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
   if (!status_.alive()) return;
@@ -104,7 +102,7 @@ void Flow::send_again() {
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
   frame_size_.send_pmtu_probe(queue_);
-  if (frame_size_.search_complete()) paths_.join(handshake_.peer_addresses(), further_paths_);
+  if (frame_size_.search_complete()) paths_.join(handshake_.peer_addresses());
 }
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
@@ -126,7 +124,10 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     ++counters_.refused_window;
     return ReceiveResult::refused;
   }
-  if (view.acknowledges() && !process_acknowledgement(now, view, arrived)) return ReceiveResult::nothing_new;
+  if (view.acknowledges() && !acks_.process(now, view, arrived)) {
+    status_.end(Status::no_memory);
+    return ReceiveResult::nothing_new;
+  }
   liveness_.on_sign_of_life(now, from.ethertype);
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
@@ -142,16 +143,6 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (ends) receiver_.on_fin(now, view.sequence);
   liveness_.set_expecting(now, !queue_.drained());
   return result;
-}
-
-/// Which operations were acknowledged cannot be kept without memory. False: they, and the session, end with an error.
-bool Flow::process_acknowledgement(Time now, const wire::FrameView& view, Time arrived) {
-  try {
-    acks_.process(now, view, arrived);
-  } catch (const std::bad_alloc&) {
-    status_.end(Status::no_memory);
-  }
-  return status_.alive();
 }
 
 Time Flow::deadline() const {

@@ -52,9 +52,6 @@ struct FlowSettings {
   Duration ack_delay = 25us;     ///< longest (max_ack_delay of RFC 9000); `ack_delay` of a frame: what it was
   Duration peer_timeout = 5s;
   Duration stuck_timeout{0};  ///< see Liveness
-  /// All further addresses of the peer are tried as paths (RFC 9000 8.2), with frames of full length. Else only those on
-  /// a subnet of this side: what a source lists of which nothing is known but that it answers may be anybody's.
-  bool further_paths = true;
   /// This side can ask kernels whether a peer's process exists / its own kernel answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;
@@ -134,8 +131,6 @@ class Flow {
   Liveness& liveness() { return liveness_; }
   /// `ok` while the session lasts; else why it is over. A flow that is over takes and sends nothing.
   Status status() const { return status_.cause(); }
-  /// From now on the peer's further addresses are tried.
-  void allow_further_paths() { further_paths_ = true; }
   /// True if every frame sent was acknowledged and no acknowledgement is owed.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// The peer does not have the session that it named in its opening (any more). If it has sent nothing in that
@@ -146,15 +141,10 @@ class Flow {
   void close(Time now, link::Link& link);
 
   FlowStats stats() const;
-  /// Bytes of memory held for the peer, in constant time: frames on their way count as whole ones.
-  std::size_t held() const {
-    return sizeof *this + receiver_.footprint() + queue_.window().span() * (kHeadroom + wire::kFrameMax);
-  }
   /// True if `block` quotes a frame this flow has in flight: the reset is no forgery.
   bool validates_reset(const wire::ResetBlock& block) const;
 
  private:
-  bool process_acknowledgement(Time now, const wire::FrameView& view, Time arrived);
   void check_liveness(Time now);
   void join_paths();
   void detect_losses(Time now);
@@ -174,7 +164,6 @@ class Flow {
   AnswerDelay answer_delay_;
   Liveness liveness_;
   multipath::PathChallenges challenges_;
-  bool further_paths_;
   std::vector<Sequence> lost_frames_;  ///< by the last detect_losses()
   std::uint64_t lost_ = 0;             ///< frames, for stats()
 };

@@ -70,7 +70,7 @@ class MessengerTest : public testing::Test {
       const QueueCarrier::Item item = std::move(*next);
       from.carrier.items.erase(next);
       to.messenger.arrive(to.channel, item.segment, item.payload);
-      if (item.token != 0) from.messenger.acked(item.token);
+      if (item.token != 0) from.messenger.acked({&item.token, 1});
     }
   }
 

@@ -48,7 +48,7 @@ TEST_F(PeerTableTest, WithoutAliasesOnlyTheNameIsLeft) {
   peers.remove_aliases(peer);
   EXPECT_EQ(peers.find(node_name(1)), &peer);
   EXPECT_EQ(peers.find(node_name(2)), nullptr);
-  EXPECT_FALSE(peer.has_aliases);
+  EXPECT_FALSE(peer.contact.has_aliases);
   Peer* other = peers.by_handle(handle);
   ASSERT_NE(other, nullptr);
   EXPECT_NE(other, &peer) << "the handle must not lead to the peer that the address led to";

@@ -152,7 +152,7 @@ TEST_F(SessionAliasesTest, AClaimedAddressOfAnotherEndpointGetsNoMessages) {
 }
 
 /// A peer knows the session, and can write any sender into a frame.
-/// A source could list anybody's address, and have frames of full length sent there.
+/// A source could list the address of any host, and have frames of full length sent there.
 TEST_F(SessionAliasesTest, AFarAddressIsTriedOnlyIfItsOwnerIsInTheAddressVector) {
   constexpr int kFar = 9;
   for (const bool known : {false, true}) {

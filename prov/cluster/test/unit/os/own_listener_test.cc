@@ -1,4 +1,4 @@
-// A name that another user holds keeps no listener from those who look for it.
+// A name that another user holds keeps no listener from the processes that look for it.
 #include "os/own_listener.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST_F(OwnListenerTest, AnAlternativeOfAnotherUserIsNotTaken) {
   EXPECT_TRUE(found.same_user());
 }
 
-TEST_F(OwnListenerTest, NobodyIsLookedForWhereNobodyIsExpected) {
+TEST_F(OwnListenerTest, NoListenerIsLookedForWhereNoneIsExpected) {
   hold(name, false);
   const LocalSocket listener = listen_as_own(name, reason);
   ASSERT_TRUE(listener) << reason;

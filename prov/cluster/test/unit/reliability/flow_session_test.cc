@@ -159,7 +159,7 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   EXPECT_EQ(pair.a.smalls.size(), 1u);
 }
 
-/// Who guesses the session of a frame has not guessed its sequence.
+/// A host that guesses the session of a frame has not guessed its sequence.
 TEST(FlowSession, SequencesBeginWithTheSessionThatTheSenderNamesNotWithThatOfTheFrame) {
   FlowPair pair(1);
   RecordingLink recorded;
