@@ -1,5 +1,6 @@
 #include "shm/region_users.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "os/processor_yield.h"
@@ -38,15 +39,26 @@ bool RegionUsers::wait_until_unused(std::uint32_t entry) {
 
 /// One that does not come to an end is kept: whatever region it uses must not be taken for unused.
 void RegionUsers::revoke(const void* via) {
-  Users revoked = snapshot();
-  std::erase_if(revoked, [&](const auto& user) { return user->via != via; });
-  for (const auto& user : revoked) std::atomic_ref(user->page().revoked).store(1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and the words of use
-  for (const auto& user : revoked) {
-    if (!wait_while(*user, [&] { return user->used() != 0; })) continue;
+  {
     const std::lock_guard guard(mutex_);
-    std::erase(users_, user);
+    for (const auto& user : users_) {
+      if (user->via == via) std::atomic_ref(user->page().revoked).store(1, std::memory_order_relaxed);
+    }
   }
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between that and the words of use
+  while (const std::shared_ptr<User> user = find_awaited(via)) {
+    const bool unused = wait_while(*user, [&] { return user->used() != 0; });
+    const std::lock_guard guard(mutex_);
+    user->kept = !unused;
+    if (unused) std::erase(users_, user);
+  }
+}
+
+/// Without a copy of the list: destructors come here, and there may be no memory.
+std::shared_ptr<RegionUsers::User> RegionUsers::find_awaited(const void* via) {
+  const std::lock_guard guard(mutex_);
+  const auto found = std::find_if(users_.begin(), users_.end(), [&](const auto& user) { return user->via == via && !user->kept; });
+  return found != users_.end() ? *found : nullptr;
 }
 
 void RegionUsers::forget_gone() {

@@ -33,6 +33,7 @@ class RegionUsers {
     os::LocalSocket socket;
     os::SharedMemory memory;
     const void* via = nullptr;
+    bool kept = false;  ///< it was revoked, and did not come to an end
 
     UsePage& page() const { return *reinterpret_cast<UsePage*>(memory.bytes().data()); }
     std::uint32_t used() const { return std::atomic_ref(page().entry).load(std::memory_order_acquire); }
@@ -40,6 +41,7 @@ class RegionUsers {
   using Users = std::vector<std::shared_ptr<User>>;
 
   Users snapshot();
+  std::shared_ptr<User> find_awaited(const void* via);
   template <typename Busy>
   bool wait_while(const User& user, Busy&& busy);
 
