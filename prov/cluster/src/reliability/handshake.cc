@@ -1,5 +1,7 @@
 #include "reliability/handshake.h"
 
+#include <utility>
+
 namespace cluster::reliability {
 
 OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening) {
@@ -15,9 +17,11 @@ bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
     if (forgotten_ && classify_opening(forgotten_, view.opening) == OpeningClass::same) return false;
     if (!peer_ && !wire::lists(view.opening, view.rails, from)) return false;
     if (!peer_) {
+      // The peer is known once its addresses are: there may be no memory for them.
+      std::vector<SocketAddress> addresses = wire::read_rails(view.rails);
+      addresses.insert(addresses.begin(), view.opening.name);
+      peer_addresses_ = std::move(addresses);
       peer_ = view.opening;
-      peer_addresses_ = wire::read_rails(view.rails);
-      peer_addresses_.insert(peer_addresses_.begin(), peer_->name);
     }
     if (peer_->session != view.opening.session || peer_->epoch != view.opening.epoch) return false;
   }
