@@ -39,7 +39,7 @@ def word():
 def frame(kind=FLOW, flags=0, session=0, sequence=0, transmission=0, ack=0, largest=0, body=b"", length=None, sound=True):
     """A whole frame; `length` instead of the true one; a wrong checksum unless `sound`."""
     size = _HEADER.size + len(body) if length is None else length
-    head = [0xC5, 2, kind, flags, size & 0xFFFF, 0, 0, session, sequence, transmission, ack, largest]
+    head = [0xC5, 1, kind, flags, size & 0xFFFF, 0, 0, session, sequence, transmission, ack, largest]
     head[6] = crc32c(_HEADER.pack(*head) + body) ^ (0 if sound else 1)
     return _HEADER.pack(*head) + body
 

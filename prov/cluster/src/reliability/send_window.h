@@ -41,7 +41,7 @@ struct AckedStretch {
 
 class SendWindow : public SentFrames {
  public:
-  SendWindow(std::size_t capacity, Sequence first);
+  explicit SendWindow(std::size_t capacity);
 
   Sequence next() const { return next_; }
   std::size_t queued() const { return static_cast<std::size_t>(end() - next_); }

@@ -7,12 +7,10 @@
 
 namespace cluster::reliability {
 
-SentFrames::SentFrames(std::size_t capacity, Sequence first)
+SentFrames::SentFrames(std::size_t capacity)
     : capacity_(std::bit_ceil(capacity)),
       frames_(std::min(capacity_, kInitialFrames)),
-      mask_(static_cast<std::uint32_t>(frames_.size() - 1)),
-      first_(first),
-      end_(first) {}
+      mask_(static_cast<std::uint32_t>(frames_.size() - 1)) {}
 
 void SentFrames::push(std::unique_ptr<FrameBody>&& body) {
   assert(has_space(1));
