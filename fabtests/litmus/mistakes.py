@@ -100,7 +100,7 @@ MISTAKES = [
      "  return run_manual();",
      ["conformance nodes-packet Progress.*", "conformance node Progress.*"]),
     ("a sleeping reader's doorbell is not rung", "shm/outbox.cc",
-     "  if (writer_.take_doorbell_request()) [[unlikely]]\n    connection_.ring();",
+     "  if (writer_.take_doorbell_request()) [[unlikely]]\n    ring();",
      "  (void)writer_.take_doorbell_request();",
      ["conformance node-auto Progress.*:Rma.*:Atomic.*"]),
     ("a region is closed while a peer writes into it", "shm/region_users.cc",

@@ -126,10 +126,14 @@ void SessionTable::use_carrier(Peer& peer) {
 void SessionTable::on_answer(Peer& peer) {
   const bool came_back = peer.absence.lost != Status::ok;
   if (!came_back && peer.channel.carrier != nullptr) return;
-  peer.carrier_reason = came_back ? "the peer has come back" : "the peer opened the session";
-  parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
-                              parts_.link->name(), peer.carrier_reason.c_str());
   use_carrier(peer);
+  try {
+    peer.carrier_reason = came_back ? "the peer has come back" : "the peer opened the session";
+    parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
+                                parts_.link->name(), peer.carrier_reason.c_str());
+  } catch (const std::bad_alloc&) {  // the flow has taken the frame, which has to be delivered: words may be missing
+    peer.carrier_reason.clear();
+  }
 }
 
 link::Path SessionTable::reply_path(const SocketAddress& name, const link::Path& from) const {

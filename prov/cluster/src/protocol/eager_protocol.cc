@@ -121,9 +121,10 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
     receive->pull.arrived = payload.size();
     scatter_short(receive->buffers(), 0, payload);
     if (whole && !receive->confirm && receive->buffer == nullptr) [[likely]] {
-      credit_.release(channel, CreditManager::charge_of(total));
       reporter_.received(*receive, Status::ok);
-      return pulls_.pool().release(*receive);
+      pulls_.pool().release(*receive);
+      // Last: without memory for what it tells the peer the session ends, and the message must have been reported.
+      return credit_.release(channel, CreditManager::charge_of(total));
     }
     channel.assembly.receive = receive;
   } else {
