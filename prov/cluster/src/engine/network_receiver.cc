@@ -149,7 +149,8 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   if (!messenger_.matcher().can_report()) [[unlikely]]
     return admission_.note_no_memory();
   Peer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
-  if (peer == nullptr) return;
+  // A peer that this turn has given up is closed at its end: what follows in the burst belongs to no session.
+  if (peer == nullptr || peer->local.failed) return;
   const std::size_t count = run != nullptr ? run->count : 1;
   const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived, count);
   if (result == ReceiveResult::refused)
@@ -173,7 +174,7 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
 void NetworkReceiver::deliver(Peer& peer, const protocol::ArrivalInfo& info) {
   Counters& counters = parts_.environment.counters;
   ConstBytes segments;
-  while (peer.flow->receiver().next(segments)) {
+  while (!peer.local.failed && peer.flow->receiver().next(segments)) {
     while (!segments.empty()) {
       wire::Segment segment;
       const std::size_t header = wire::decode(segments, segment);
