@@ -15,8 +15,8 @@ SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", 
 MODELLED = {
     "ring_writer.h": ["std::atomic_ref(slot.sequence).store(position_, std::memory_order_release);"],
     "ring_writer.cc": ["std::atomic_ref(ring_.control->head).load(std::memory_order_acquire)"],
-    "ring_reader.h": ["std::atomic_ref(next_word()).load(std::memory_order_acquire)"],
-    "ring_reader.cc": ["std::atomic_ref(ring_.control->head).store(position_, std::memory_order_release);"],
+    "ring_reader.h": ["std::atomic_ref(next_word()).load(std::memory_order_acquire)",
+                      "std::atomic_ref(ring_.control->head).store(position_, std::memory_order_release);"],
     "recall_word.h": [
         "held_.store(resting() | kHeld, std::memory_order_seq_cst); os::fence_processes(); "
         "return taking_.load(std::memory_order_seq_cst) == 0;",

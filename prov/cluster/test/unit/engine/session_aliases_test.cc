@@ -157,8 +157,8 @@ TEST_F(SessionAliasesTest, AFarAddressIsTriedOnlyIfItsOwnerIsInTheAddressVector)
   constexpr int kFar = 9;
   for (const bool known : {false, true}) {
     const int number = known ? 5 : 6;
+    std::size_t sent_far = 0;  // outlives the caller, which says goodbye through the network
     RailNode caller{network, number, number, kFar};
-    std::size_t sent_far = 0;
     network.drop = [&](const FakeNetwork::Packet&, const SocketAddress& to) {
       sent_far += to == address(kFar, number) ? 1 : 0;
       return false;
