@@ -23,7 +23,7 @@ class NoMemoryTest : public test::EngineTest {
     std::vector<std::uint64_t> words;  ///< received, in that order
     std::size_t errors = 0;
     std::size_t sent = 0;    ///< messages of which their sender knows that they arrived
-    std::size_t unsent = 0;  ///< messages of which their sender was told that they may be lost
+    std::size_t unsent = 0;  ///< messages that failed at their sender: they may be lost
     std::uint64_t sessions_ended = 0;
   };
   void take_completions(Node& sender, Node& receiver, Outcome& outcome) {
@@ -99,7 +99,7 @@ TEST_F(NoMemoryTest, WhicheverAllocationFailsOnceEveryMessageComesOnceAndInOrder
 }
 
 /// A session may end for want of memory to say what the peer has to learn. Its messages arrive in order up to some point,
-/// and whose sender was told that it arrived has.
+/// and each that succeeded at its sender is one of these.
 TEST_F(NoMemoryTest, WhereThereIsNoMemoryForAWhileNoMessageIsLostUnseen) {
   for (std::size_t allowed = 0;; ++allowed) {
     std::size_t failed = 0;
