@@ -28,7 +28,11 @@ constexpr Refusal kRefusals[] = {
        hints.ep_attr->type = FI_EP_DGRAM;
        hints.ep_attr->max_msg_size = 1 << 16;
      }},
-    {"multicast", [](fi_info& hints) { hints.caps = FI_MSG | FI_MULTICAST; }},
+    {"multicast of datagrams",
+     [](fi_info& hints) {
+       hints.ep_attr->type = FI_EP_DGRAM;
+       hints.caps = FI_MSG | FI_MULTICAST;
+     }},
     {"undefined capability bits", [](fi_info& hints) { hints.caps = FI_MSG | 1ull << 63; }},
     {"device memory", [](fi_info& hints) { hints.caps = FI_MSG | FI_HMEM; }},
     {"shared address vectors", [](fi_info& hints) { hints.domain_attr->caps = FI_SHARED_AV; }},

@@ -3,6 +3,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 
+#include "api/mc.h"
 #include "api/ops_tables.h"
 #include "api/sockaddr_io.h"
 #include "base/enumeration.h"
@@ -62,11 +63,16 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = tx_size_left,
 };
 
+int join(fid_ep* handle, const void* address, std::uint64_t flags, fid_mc** group, void* context) noexcept {
+  return guarded([&] { return Mc::join(endpoint_of(handle), address, flags, group, context); });
+}
+
 /// Endpoints without connections have a name and no peer.
 constinit fi_ops_cm cm_ops = [] {
   auto ops = stub_ops<fi_ops_cm>(kEnosys);
   ops.setname = Method<&Endpoint::set_name>::entry;
   ops.getname = Method<&Endpoint::get_name>::entry;
+  ops.join = join;
   return ops;
 }();
 
@@ -182,8 +188,10 @@ void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (loss_reporter_ == nullptr && bound_.eq() != nullptr) {
     loss_reporter_ = std::make_unique<LossReporter>(&fid, *bound_.eq());
+    group_reporter_ = std::make_unique<GroupReporter>(*bound_.eq());
   }
   bindings.losses = loss_reporter_.get();
+  bindings.groups = group_reporter_.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_read_counter != nullptr,
@@ -249,6 +257,18 @@ int Endpoint::set_name(void* address, std::size_t size) {
   const SocketAddress name = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (name.empty()) return -FI_EINVAL;
   requested_name_ = name;
+  return 0;
+}
+
+int Endpoint::change_membership(const engine::JoinOp* op, fid_mc& group) {
+  if (original_) return original_->change_membership(op, group);
+  if (!enabled()) return -FI_EOPBADSTATE;
+  if ((options_.caps() & FI_MULTICAST) == 0) return -FI_EOPNOTSUPP;
+  if (group_reporter_ == nullptr) return -FI_ENOEQ;
+  if (op == nullptr) group_reporter_->remove(group);
+  const Status status = owned_engine_->change_membership(op, group.fi_addr);
+  if (status != Status::ok) return -fi_errno_of(status);
+  if (op != nullptr) group_reporter_->add(group);
   return 0;
 }
 

@@ -22,6 +22,7 @@
 #include "api/bound_fids.h"
 #include "api/ep_options.h"
 #include "api/errno_map.h"
+#include "api/group_reporter.h"
 #include "api/loss_reporter.h"
 
 namespace cluster::api {
@@ -56,6 +57,8 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
+  /// fi_join of a group, whose fi_addr is set; with `op` null its fi_close.
+  int change_membership(const engine::JoinOp* op, fid_mc& group);
   int read_counters(Counters& counters) const;
   int carrier_name_of(fi_addr_t peer, const char*& carrier) const;
 
@@ -87,6 +90,7 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Of an original: from fi_enable, or when its name is asked for.
   std::unique_ptr<engine::Engine> owned_engine_;
   std::unique_ptr<LossReporter> loss_reporter_;  ///< of an original with an event queue
+  std::unique_ptr<GroupReporter> group_reporter_;  ///< likewise
   std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
 };
 

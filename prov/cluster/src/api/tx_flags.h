@@ -20,7 +20,7 @@ struct TxFlags {
 
 /// Flags that are refused because ignoring them would break what they ask for.
 inline constexpr std::uint64_t kTxFlagsUnsupported =
-    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_MULTICAST | FI_TRIGGER;
+    FI_MATCH_COMPLETE | FI_COMMIT_COMPLETE | FI_TRIGGER;
 inline constexpr std::uint64_t kRxFlagsUnsupported = FI_TRIGGER;
 
 /// `selective`: the queue was bound with FI_SELECTIVE_COMPLETION. Of several completion levels the strongest

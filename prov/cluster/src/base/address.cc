@@ -78,6 +78,11 @@ SocketAddress SocketAddress::with_port(std::uint16_t port) const {
   return copy;
 }
 
+bool SocketAddress::multicast() const {
+  if (family_ == Family::v6) return ip_[0] == std::byte{0xff};
+  return family_ == Family::v4 && (ip_[0] & std::byte{0xf0}) == std::byte{0xe0};
+}
+
 bool SocketAddress::link_local() const {
   return family_ == Family::v6 && ip_[0] == std::byte{0xfe} && (ip_[1] & std::byte{0xc0}) == std::byte{0x80};
 }

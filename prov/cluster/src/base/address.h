@@ -33,6 +33,8 @@ class SocketAddress {
   bool empty() const { return family_ == Family::none; }
   /// True for 0.0.0.0 and ::.
   bool wildcard() const;
+  /// 224.0.0.0/4 and ff00::/8.
+  bool multicast() const;
   /// An IPv6 address that is valid on one link only (fe80::/10).
   bool link_local() const;
   std::uint16_t port() const { return port_; }

@@ -41,7 +41,7 @@ os::NextWake BackgroundRunner::run_manual() {
   loop_.run_once();
   turns_seen_ = loop_.turns();
   if (tx_.packing().in_stream()) return kInStream;
-  return tx_.next_timer() != kNever || messenger_.busy() ? os::NextWake{kSoon} : kIdle;
+  return loop_.timed() || messenger_.busy() ? os::NextWake{kSoon} : kIdle;
 }
 
 }  // namespace cluster::engine

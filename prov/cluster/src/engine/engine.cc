@@ -31,7 +31,9 @@ Engine::~Engine() {
 void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings) {
   const std::lock_guard lock(lock_);
   peers_.attach(addresses);
-  messenger_.attach(bindings);
+  protocol::EndpointBindings all = bindings;
+  all.arrivals = &loop_.groups();
+  messenger_.attach(all);
   local_.lane().attach();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) FastLane::close(*peer);
 }
@@ -61,19 +63,33 @@ Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
 Status Engine::send(const protocol::SendOp& op) {
   const std::lock_guard lock(lock_);
   if (network_.datagrams()) return network_.datagrams()->send(op);
+  if (is_group(op.to)) [[unlikely]] {
+    const Status status = loop_.groups().send(op);
+    loop_.wake_sleepers();
+    return status;
+  }
   return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 
+Status Engine::change_membership(const JoinOp* op, std::uint64_t& handle) {
+  const std::lock_guard lock(lock_);
+  loop_.disturb();
+  const Status status = op != nullptr ? loop_.groups().join(*op, handle) : loop_.groups().leave(handle);
+  loop_.wake_sleepers();
+  return status;
+}
+
+/// What a remote write or read does once its peer has a carrier.
 template <typename Op>
-[[gnu::noinline]] Status Engine::access_generally(const Op& op) {
-  return post(op.to, op.more, [&](protocol::Channel& channel) {
-    lost_.carriers().reach_regions(*static_cast<Peer*>(channel.owner));
+auto general_access(LostPeers& lost, protocol::Messenger& messenger, const Op& op) {
+  return [&](protocol::Channel& channel) {
+    lost.carriers().reach_regions(*static_cast<Peer*>(channel.owner));
     if constexpr (std::is_same_v<Op, protocol::WriteOp>) {
-      return messenger_.rma().write(channel, op);
+      return messenger.rma().write(channel, op);
     } else {
-      return messenger_.rma().read(channel, op);
+      return messenger.rma().read(channel, op);
     }
-  });
+  };
 }
 
 /// Where the fast lane is open, an access to memory that is mapped here, and a write that can be taken back,
@@ -82,7 +98,7 @@ Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
-    return access_generally(op);
+    return post(op.to, op.more, general_access(lost_, messenger_, op));
   loop_.wake_sleepers();
   return Status::ok;
 }
@@ -91,7 +107,7 @@ Status Engine::read(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().read_at_once(used->channel, op))
-    return access_generally(op);
+    return post(op.to, op.more, general_access(lost_, messenger_, op));
   loop_.wake_sleepers();
   return Status::ok;
 }

@@ -11,7 +11,7 @@
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
 //   TxScheduler       what leaves, and when             EventLoop         one turn; when the next is due
 //   LocalPeers        rings of peers on this node       BackgroundRunner  turns of the progress thread
-//   LostPeers         those that are out of reach
+//   LostPeers         those that are out of reach     GroupTable        multicast groups
 //
 // Progress happens in poll() and try_poll(), which api/ calls from whatever reads or waits.
 #pragma once
@@ -32,6 +32,7 @@
 #include "engine/endpoint_stats.h"
 #include "engine/engine_parts.h"
 #include "engine/event_loop.h"
+#include "engine/group_table.h"
 #include "engine/local_peers.h"
 #include "engine/lost_peers.h"
 #include "engine/network_receiver.h"
@@ -82,6 +83,8 @@ class Engine {
   Status write(const protocol::WriteOp& op);
   Status read(const protocol::ReadOp& op);
   Status atomic(const protocol::AtomicRmaOp& op);
+  /// Joins a group, of which `handle` becomes the address; or leaves one, with `op` null.
+  Status change_membership(const JoinOp* op, std::uint64_t& handle);
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
 
@@ -131,8 +134,6 @@ class Engine {
  private:
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
-  template <typename Op>
-  Status access_generally(const Op& op);
 
   mutable BiasedLock lock_;
   EngineParts parts_;

@@ -11,6 +11,7 @@
 #include "carrier/remote_regions.h"
 #include "engine/engine_settings.h"
 #include "link/link.h"
+#include "link/multicast.h"
 #include "link/process_probe.h"
 #include "multipath/address_pairing.h"
 #include "shm/local_listener.h"
@@ -36,6 +37,8 @@ struct EngineParts {
   std::unique_ptr<link::ProcessProbe> probe = nullptr;
   /// Reaches registered memory of peers on this node; null: their libraries serve all accesses.
   std::unique_ptr<carrier::RegionConnector> region_connector = nullptr;
+  /// Receives what is sent to multicast groups; null: members of groups are served by unicast alone.
+  std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
 };
 
 }  // namespace cluster::engine

@@ -37,17 +37,17 @@ constexpr std::uint32_t kTurnsPerSleep = 256;  ///< of drain_on_close()
 /// No remote peer can wait for this endpoint or be waited for.
 inline bool EventLoop::network_silent() const {
   return network_.empty_polls() >= kEmptyPolls && tx_.next_timer() == kNever &&
-         !messenger_.control().pending() && !tx_.tx_pending() &&
+         !messenger_.control().pending() && !tx_.tx_pending() && !groups_.active() &&
          (tx_.flows().empty() || !messenger_.busy());
 }
 
 inline bool EventLoop::local_check_due(std::uint64_t ticks, std::uint32_t turn) const {
-  return ticks - local_checked_at_ > kTicksPerLocalCheck || turn % kTurnsPerLocalCheck == 0;
+  return ticks - last_.local_check > kTicksPerLocalCheck || turn % kTurnsPerLocalCheck == 0;
 }
 
 /// False while the network is silent; never for long.
 inline bool EventLoop::network_due(std::uint64_t ticks, std::uint32_t turn) const {
-  if (local_.rings().empty() || ticks - network_polled_at_ > kTicksPerPoll || turn % kTurnsPerPoll == 0)
+  if (local_.rings().empty() || ticks - last_.network_poll > kTicksPerPoll || turn % kTurnsPerPoll == 0)
     return true;
   return !network_silent();
 }
@@ -76,7 +76,7 @@ inline bool EventLoop::take_turn(PollScope scope) {
   bool received = local_.receive(scope, turn);
   // What local peers brought is handed up soon: connections, deaths and a silent network can wait.
   const bool only_local = received && scope == PollScope::due && turn % kTurnsPerPoll != 0;
-  const std::uint64_t ticks = only_local ? network_polled_at_ : parts_.environment.clock.ticks();
+  const std::uint64_t ticks = only_local ? last_.network_poll : parts_.environment.clock.ticks();
   if (!messenger_.rma().posted().idle()) {
     messenger_.rma().posted().settle(only_local ? std::nullopt : std::optional(ticks));
   }
@@ -84,24 +84,26 @@ inline bool EventLoop::take_turn(PollScope scope) {
     check_local_peers(ticks);
   }
   if (parts_.link != nullptr && (scope == PollScope::all || network_due(ticks, turn))) {
-    network_polled_at_ = ticks;
+    last_.network_poll = ticks;
     received |= poll_network();
-  } else if (messenger_.busy()) {
-    messenger_.pump();
+  } else {
+    if (parts_.link == nullptr && groups_.active()) received |= groups_.run();
+    if (messenger_.busy()) messenger_.pump();
   }
-  if (parts_.link == nullptr) network_polled_at_ = ticks;  // run_calm() has nothing else to poll
+  if (parts_.link == nullptr) last_.network_poll = ticks;  // run_calm() has nothing else to poll
   if (!peers_.failed().empty()) {
     closer_.close_failed();
     received = true;
   }
   last_turn_.calm = !local_.rings().empty() && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
-                    messenger_.idle_but_for_writes() && (parts_.link == nullptr || network_silent());
+                    messenger_.idle_but_for_writes() &&
+                    (parts_.link != nullptr ? network_silent() : !groups_.active());
   wake_sleepers();
   return received;
 }
 
 void EventLoop::check_local_peers(std::uint64_t ticks) {
-  local_checked_at_ = ticks;
+  last_.local_check = ticks;
   lost_.carriers().accept();
   if (messenger_.under_way()) local_.ring_unheard();
   if (deaths_.due(ticks, turns())) deaths_.check_all(ticks, parts_.environment.clock.now());
@@ -109,7 +111,7 @@ void EventLoop::check_local_peers(std::uint64_t ticks) {
 
 bool EventLoop::poll_network() {
   Time now{};
-  const std::size_t arrivals = network_.receive(now);
+  std::size_t arrivals = network_.receive(now);
   if (network_.holding()) [[unlikely]]
     network_.receive_held(now);
   if (now >= tx_.next_timer() && tx_.run_timers(now)) network_.read_path_errors(now, false);
@@ -119,6 +121,7 @@ bool EventLoop::poll_network() {
     note(messenger_.matcher(), now);
     for (const std::unique_ptr<Peer>& peer : peers_.all()) note(peer->channel, now);
   }
+  if (groups_.active() && groups_.run()) ++arrivals;
   tx_.pump(now);
   if (arrivals > kArrivalsFew) now = parts_.environment.clock.now();
   tx_.transmit_control(now);
@@ -148,7 +151,8 @@ void EventLoop::drain_on_close() {
 }
 
 Time EventLoop::next_deadline() const {
-  const Time timer = std::min({tx_.next_timer(), messenger_.deadline(), deaths_.next_check()});
+  const Time timer =
+      std::min({tx_.next_timer(), messenger_.deadline(), deaths_.next_check(), groups_.deadline()});
   return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
 }
 

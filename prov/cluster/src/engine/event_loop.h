@@ -15,6 +15,7 @@
 
 #include "engine/carrier_selector.h"
 #include "engine/engine_parts.h"
+#include "engine/group_table.h"
 #include "engine/local_deaths.h"
 #include "engine/local_peers.h"
 #include "engine/lost_peers.h"
@@ -43,7 +44,9 @@ class EventLoop {
         sessions_(sessions),
         closer_(closer),
         lost_(lost),
-        network_(network) {}
+        network_(network),
+        groups_(parts, peers, messenger, tx, lost, waiter) {}
+  GroupTable& groups() { return groups_; }
 
   /// One turn; true if something came in.
   [[gnu::noinline]] bool run_once(PollScope scope = PollScope::all);
@@ -63,7 +66,9 @@ class EventLoop {
     if (messenger_.control().pending()) tx_.transmit_control(parts_.environment.clock.now());
   }
   /// True once nothing is owed to any peer: all that was promised has left, all that came was acknowledged.
-  bool quiescent() const { return !messenger_.busy() && tx_.quiescent(); }
+  bool quiescent() const { return !messenger_.busy() && tx_.quiescent() && groups_.quiescent(); }
+  /// Something is to be done by the clock before long.
+  bool timed() const { return tx_.next_timer() != kNever || groups_.deadline() != kNever; }
   /// Runs turns until then, at most for the `linger` setting.
   void drain_on_close();
 
@@ -110,14 +115,17 @@ class EventLoop {
   PeerCloser& closer_;
   LostPeers& lost_;
   NetworkReceiver& network_;
+  GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   struct {
     bool calm = false;         ///< it left nothing to do but to settle posted writes, and nothing has disturbed it since
     bool ended_early = false;  ///< for want of memory
   } last_turn_;
   /// When each of these happened last, in ticks.
-  std::uint64_t network_polled_at_ = 0;
-  std::uint64_t local_checked_at_ = 0;
+  struct {
+    std::uint64_t network_poll = 0;
+    std::uint64_t local_check = 0;
+  } last_;
 };
 
 template <typename Read>
@@ -128,7 +136,7 @@ bool EventLoop::run_calm(Read& read) {
   if (arrivals == LocalPeers::Arrivals::other) return false;
   if (!messenger_.rma().posted().idle()) messenger_.rma().posted().settle(std::nullopt);
   if (arrivals == LocalPeers::Arrivals::none &&
-      parts_.environment.clock.ticks() - network_polled_at_ > kTicksPerPoll) {
+      parts_.environment.clock.ticks() - last_.network_poll > kTicksPerPoll) {
     return run_by_clock();
   }
   turns_.store(turn, std::memory_order_relaxed);

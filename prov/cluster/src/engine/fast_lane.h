@@ -49,7 +49,7 @@ class FastLane {
  public:
   /// `enabled` false: for tests that compare it with the general road.
   FastLane(protocol::Messenger& messenger, bool enabled)
-      : protocol_(messenger.short_message_parts()), enabled_(enabled) {}
+      : protocol_(messenger.message_parts()), enabled_(enabled) {}
 
   bool enabled() const { return enabled_; }
   /// The endpoint's bindings have changed: where arrivals are reported is decided for all of them.
@@ -158,7 +158,7 @@ class FastLane {
   }
   [[gnu::noinline]] void queue_arrival(const protocol::ShortArrival& arrival) const;
 
-  protocol::Messenger::ShortMessageParts protocol_;
+  protocol::MessageParts protocol_;
   bool enabled_;
   /// Where arrivals are reported; null unless the endpoint reports them there and nowhere else.
   protocol::CompletionQueue* rx_queue_ = nullptr;

@@ -59,7 +59,7 @@ void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
 
 /// To the event queue; and if no peer is left, receives from any sender may be hopeless.
 void PeerCloser::report_loss(const Peer& peer, Status status) {
-  if (protocol::LossListener* const losses = messenger_.short_message_parts().context.bindings.losses) {
+  if (protocol::LossListener* const losses = messenger_.message_parts().context.bindings.losses) {
     losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
   }
   if (!parts_.settings.end_abandoned) return;

@@ -13,6 +13,7 @@ bool Waiter::open(const PeerTable& peers) {
   bool complete = set != nullptr && alarm_ != nullptr && set->add(alarm_->descriptor(), alarm_.get());
   if (complete && link_ != nullptr) {
     for (const int descriptor : link_->descriptors()) complete = complete && set->add(descriptor, link_);
+    for (const int descriptor : link_descriptors_) complete = complete && set->add(descriptor, link_);
   }
   if (complete && listener_ != nullptr)
     complete = set->add(listener_->descriptor(), listener_) && set->add(listener_->doorbell(), &doorbell_);
@@ -40,6 +41,16 @@ void Waiter::watch(int descriptor, Peer& peer) {
 
 void Waiter::unwatch(int descriptor) {
   if (wait_set_ != nullptr && descriptor >= 0) wait_set_->remove(descriptor);
+}
+
+void Waiter::watch_link(int descriptor) {
+  link_descriptors_.push_back(descriptor);
+  add(descriptor, link_);
+}
+
+void Waiter::unwatch_link(int descriptor) {
+  std::erase(link_descriptors_, descriptor);
+  unwatch(descriptor);
 }
 
 std::size_t Waiter::collect(std::span<Event> events) {

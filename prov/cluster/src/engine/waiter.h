@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "engine/peer_table.h"
 #include "link/link.h"
@@ -43,6 +44,9 @@ class Waiter {
   /// A descriptor that is readable once the peer's connection or process has ended; -1: none.
   void watch(int descriptor, Peer& peer);
   void unwatch(int descriptor);
+  /// A further descriptor of the link's kind: it only ends the sleep. Kept for when the set is opened.
+  void watch_link(int descriptor);
+  void unwatch_link(int descriptor);
 
   /// Writes what is ready now, and returns how much that is; an alarm that went off is only cancelled.
   std::size_t collect(std::span<Event> events);
@@ -69,6 +73,7 @@ class Waiter {
 
   link::Link* link_;
   shm::LocalListener* listener_;
+  std::vector<int> link_descriptors_;  ///< beside those of the link
   std::unique_ptr<os::WaitSet> wait_set_;
   std::unique_ptr<os::Alarm> alarm_;
   std::byte doorbell_{};  ///< owns the listener's doorbell in the set

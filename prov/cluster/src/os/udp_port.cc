@@ -108,6 +108,22 @@ void bind_interface(int socket, SocketAddress::Family family, int interface) {
   }
 }
 
+/// The kernel reports the membership to switches and routers (IGMP, MLD) and ends it with the socket.
+bool join_group(int socket, int sender, const SocketAddress& group, int interface) {
+  if (group.family() == SocketAddress::Family::v6) {
+    ipv6_mreq request{};
+    std::memcpy(&request.ipv6mr_multiaddr, group.ip().data(), sizeof request.ipv6mr_multiaddr);
+    request.ipv6mr_interface = static_cast<unsigned>(interface);
+    return setsockopt(socket, IPPROTO_IPV6, IPV6_JOIN_GROUP, &request, sizeof request) == 0 &&
+           set_option(sender, IPPROTO_IPV6, IPV6_MULTICAST_IF, interface);
+  }
+  ip_mreqn request{};
+  std::memcpy(&request.imr_multiaddr, group.ip().data(), sizeof request.imr_multiaddr);
+  request.imr_ifindex = interface;
+  return setsockopt(socket, IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof request) == 0 &&
+         setsockopt(sender, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request) == 0;
+}
+
 }  // namespace
 
 std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) {
@@ -125,6 +141,21 @@ std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) 
   }
   const SocketAddress name = SocketAddress::from(reinterpret_cast<sockaddr*>(&storage), size);
   return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), name));
+}
+
+std::shared_ptr<UdpPort> UdpPort::open_group(const SocketAddress& group, const UdpPort& of, int interface, int& error) {
+  error = EAFNOSUPPORT;
+  if (group.family() != of.name_.family()) return nullptr;
+  Descriptor socket = make_socket(group.family(), error);
+  if (!socket) return nullptr;
+  set_option(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
+  error = bind_to(socket.number(), group);
+  if (error != 0) return nullptr;
+  if (!join_group(socket.number(), of.socket(), group, interface)) {
+    error = errno;
+    return nullptr;
+  }
+  return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), group));
 }
 
 std::size_t UdpPort::read_path_errors(std::span<link::PathError> errors) {

@@ -21,6 +21,11 @@ class UdpPort {
   /// Null with an errno in `error`: EADDRINUSE, EADDRNOTAVAIL, EACCES... Port 0 takes a free one.
   static std::shared_ptr<UdpPort> open(const SocketAddress& wanted, int& error);
 
+  /// A socket that receives what is sent to a multicast group (address and port) on the interface that has the address of
+  /// `of`; several of a node may share it, and each gets its own copy. Frames for the group that leave by `of` leave by that
+  /// interface from then on, and reach members on this node as well.
+  static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface, int& error);
+
   /// As bound: with the port the kernel chose.
   const SocketAddress& name() const { return name_; }
   /// Non-blocking. Belongs to the link above it.

@@ -199,6 +199,7 @@ class Counter {
   std::atomic<std::uint64_t> errors_{0};
 };
 
+class GroupArrivals;
 class RegionTable;
 
 /// Is notified of the peers that an endpoint loses: an event queue.
@@ -207,6 +208,14 @@ class LossListener {
   virtual ~LossListener() = default;
   /// `handle`: of the peer, or kAddrNotAvail. Called under the engine's lock.
   virtual void peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) = 0;
+};
+
+/// Is notified when this endpoint is a member of a group it has joined.
+class GroupListener {
+ public:
+  virtual ~GroupListener() = default;
+  /// Called under the engine's lock.
+  virtual void group_joined(std::uint64_t group) = 0;
 };
 
 /// What is bound to an endpoint (fi_ep_bind), null where nothing is, and what it was opened for.
@@ -221,6 +230,8 @@ struct EndpointBindings {
   Counter* remote_read_counter = nullptr;
   RegionTable* regions = nullptr;      ///< what peers may access; null: nothing
   LossListener* losses = nullptr;
+  GroupListener* groups = nullptr;
+  GroupArrivals* arrivals = nullptr;  ///< the engine's groups
   bool want_source = false;            ///< fill Completion::source of receives
   bool report_unknown_source = false;  ///< messages whose sender has no handle are reported as failures
   Ordering ordering{};                 ///< what the endpoint was opened with

@@ -30,6 +30,16 @@ void CompletionReporter::sent(const SendRequest& request, Status status) {
   count(bindings.send_counter, status);
 }
 
+void CompletionReporter::sent(const SendOp& op, Status status, const SocketAddress& culprit) {
+  if (status == Status::ok) return sent(op);
+  const EndpointBindings& bindings = context_.bindings;
+  if (bindings.tx_queue != nullptr) {
+    bindings.tx_queue->push(
+        {.context = op.context, .tagged = op.tagged, .status = status, .tag = op.tag, .peer = culprit});
+  }
+  count(bindings.send_counter, status);
+}
+
 void CompletionReporter::received(const RecvRequest& receive, Status status) {
   const EndpointBindings& bindings = context_.bindings;
   if (status == Status::ok && receive.total > receive.capacity) status = Status::truncated;

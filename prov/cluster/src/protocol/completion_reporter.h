@@ -21,6 +21,8 @@ class CompletionReporter {
   /// A message that needed no request: its buffer is free, and no more was asked for.
   void sent(const SendOp& op);
   void sent(const SendRequest& request, Status status);
+  /// A message to a group; `culprit`: the member that did not get it.
+  void sent(const SendOp& op, Status status, const SocketAddress& culprit);
   void received(const RecvRequest& receive, Status status);
   /// The entry that releases a buffer for many messages, where its last message's entry did not.
   void buffer_released(const MultiRecvBuffer& buffer);

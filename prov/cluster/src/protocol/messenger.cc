@@ -39,6 +39,16 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::atomic: return atomics_.on_request(channel, segment, payload);
     case SegmentKind::fetched: return atomics_.on_fetched(channel, segment, payload);
     case SegmentKind::padding: return;
+    case SegmentKind::group_join:
+    case SegmentKind::group_start:
+    case SegmentKind::group_status:
+    case SegmentKind::group_nak:
+    case SegmentKind::group_ask:
+    case SegmentKind::group_repair:
+    case SegmentKind::group_leave:
+    case SegmentKind::group_end:
+      if (context_.bindings.arrivals != nullptr) context_.bindings.arrivals->on_group_segment(channel, segment, payload);
+      return;
     case SegmentKind::close: channel.peer_closed = true; return;
   }  // no other kind passes wire::decode()
 }
@@ -86,6 +96,7 @@ bool Messenger::references(const Channel& channel) const {
 }
 
 void Messenger::fail(Channel& channel, Status status, bool directed) {
+  if (context_.bindings.arrivals != nullptr) context_.bindings.arrivals->on_channel_failed(channel, status);
   rma_.posted().fail(channel, status);
   while (OutgoingRequest* request = channel.outgoing.front()) {
     ReadRequest* const read = request->kind == OutgoingRequest::Kind::queued_read

@@ -21,9 +21,20 @@
 
 #include "protocol/channel_sender.h"
 #include "protocol/datagram_protocol.h"
+#include "protocol/group_arrivals.h"
 #include "protocol/remote_access.h"
 
 namespace cluster::protocol {
+
+/// Parts of a messenger, for what completes messages beside it: short ones that pass by everything else (the engine's fast
+/// lane), and those of groups.
+struct MessageParts {
+  const Context& context;
+  const CreditManager& credit;
+  Matcher& matcher;
+  PullReceiver& pulls;
+  CompletionReporter& reporter;
+};
 
 class Messenger {
  public:
@@ -81,14 +92,7 @@ class Messenger {
   /// Advertises credit again, to make an idle peer acknowledge something.
   void remind(Channel& channel) { credit_.advertise(channel); }
 
-  /// What short messages take that pass by everything else (the engine's fast lane).
-  struct ShortMessageParts {
-    const Context& context;
-    const CreditManager& credit;
-    Matcher& matcher;
-    IncomingPool& receives;
-  };
-  ShortMessageParts short_message_parts() { return {context_, credit_, matcher_, pulls_.pool()}; }
+  MessageParts message_parts() { return {context_, credit_, matcher_, pulls_, reporter_}; }
 
   /// True if some operation is under way.
   bool under_way() const {

@@ -7,6 +7,7 @@
 
 #include "api/sockaddr_io.h"
 #include "os/descriptor.h"
+#include "os/group_joiner.h"
 #include "os/keep_alive_responder.h"
 #include "os/progress_thread.h"
 #include "os/secret_memory.h"
@@ -118,6 +119,12 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
                                             same_process);
 }
 
+/// Null where frames are sealed: a frame by multicast has many receivers, and sealed frames have a key for each.
+std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port, const InterfaceAddress& place,
+                                                      const KeyFindings& keys, const Environment& environment) {
+  return keys.credentials ? nullptr : os::open_group_joiner(port, place.interface.index, environment);
+}
+
 }  // namespace
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
@@ -182,11 +189,11 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   std::unique_ptr<carrier::RegionConnector> region_connector;
   if (sessions && reaches_memory(settings))
     region_connector = std::make_unique<shm::PeerRegionConnector>(log_);
-  std::unique_ptr<link::ProcessProbe> probe;
-  if (sessions) probe = os::TcpProbe::open(name, log_);
+  std::unique_ptr<link::ProcessProbe> probe = sessions ? os::TcpProbe::open(name, log_) : nullptr;
   auto engine = std::make_unique<engine::Engine>(engine::EngineParts{
       environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), type,
-      std::move(rails.rails), std::move(probe), std::move(region_connector)});
+      std::move(rails.rails), std::move(probe), std::move(region_connector),
+      open_multicast(port, *place, keys, environment)});
   engine->set_progress_client(run_in_background(*engine, setup));
   return engine;
 }

@@ -30,6 +30,8 @@ constexpr KindRule kRules[] = {
     {false, 0},                                    // association_request: ends in seal/
     {false, 0},                                    // association_response
     {false, 0},                                    // association_unknown
+    {true, kSequenced | kAckNow},                  // group
+    {true, 0},                                     // group_announce
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {

@@ -51,6 +51,9 @@ enum class FrameKind : std::uint8_t {
   association_request = 9,   ///< "these are my salt and my addresses": authenticated by the key of the job
   association_response = 10,  ///< the same in return, authenticated by the keys of the association
   association_unknown = 11,   ///< the receiver of a sealed frame has no keys for it, and asks for a request
+  // By multicast, to all members of a group (group/):
+  group = 12,           ///< messages: `session` is the stream, `transmission` the group, `ack` the end so far
+  group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
 };
 
 namespace frame_flag {

@@ -19,6 +19,8 @@ const char* name_of(FrameKind kind) {
     case FrameKind::association_request: return "association_request";
     case FrameKind::association_response: return "association_response";
     case FrameKind::association_unknown: return "association_unknown";
+    case FrameKind::group: return "group";
+    case FrameKind::group_announce: return "group_announce";
   }
   return "unknown";
 }
@@ -44,6 +46,14 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::placed: return "placed";
     case SegmentKind::atomic: return "atomic";
     case SegmentKind::fetched: return "fetched";
+    case SegmentKind::group_join: return "group_join";
+    case SegmentKind::group_start: return "group_start";
+    case SegmentKind::group_status: return "group_status";
+    case SegmentKind::group_nak: return "group_nak";
+    case SegmentKind::group_ask: return "group_ask";
+    case SegmentKind::group_repair: return "group_repair";
+    case SegmentKind::group_leave: return "group_leave";
+    case SegmentKind::group_end: return "group_end";
   }
   return "unknown";
 }

@@ -41,6 +41,14 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kOffset | kTotal | kKey, kMore, true, true},                                     // atomic
     {kId | kOffset, 0, false, true},                                                        // fetched
     {0, 0, false, true},                                                                    // padding
+    {kId | kOffset | kTotal | kKey, 0, false, false},                                       // group_join
+    {kId | kOffset | kTotal | kKey, 0, false, false},                                       // group_start
+    {kId | kPeerId | kOffset | kTotal | kKey, kMore, false, false},                         // group_status
+    {kId | kOffset | kTotal | kKey, 0, false, false},                                       // group_nak
+    {kId | kOffset | kKey, 0, false, false},                                                // group_ask
+    {kId | kOffset | kKey, 0, false, true},                                                 // group_repair
+    {kId | kOffset | kKey, 0, false, false},                                                // group_leave
+    {kId | kKey, 0, false, false},                                                          // group_end
 };
 
 struct Common {

@@ -34,8 +34,19 @@ enum class SegmentKind : std::uint8_t {
   atomic,   ///< `detail` (wire/atomic.h) upon the next part of `total` bytes from `offset` of region `key`
   fetched,  ///< the previous values at `offset` of a part of atomic `id`
   padding,  ///< without effect: makes a frame as long as it is to be
+  // Groups (group/): `key` is the group, `id` one member's stream of messages, `offset` a sequence in it.
+  group_join,    ///< the sender is a member; `total` says what it does there, `offset` orders its memberships
+  group_start,   ///< the receiver is sent the stream from `offset` on
+  group_status,  ///< all before `offset` has arrived, up to `total` may be sent; `peer_id`: age of the newest
+  group_nak,     ///< `total` frames from `offset` on are missing
+  group_ask,     ///< the stream ends at `offset` so far: report what has arrived
+  group_repair,  ///< the body of the frame `offset`, to one member
+  group_leave,   ///< the sender is a member no more; its stream ended at `offset`
+  group_end,     ///< the receiver is, or has, no member for the stream
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::padding);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::group_end);
+/// True for the kinds of groups, which end in the engine's groups.
+constexpr bool of_group(SegmentKind kind) { return kind >= SegmentKind::group_join; }
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is a tagged one
@@ -43,7 +54,7 @@ inline constexpr std::uint8_t kData = 2;     ///< `data` (remote completion data
 inline constexpr std::uint8_t kConfirm = 4;  ///< the sender waits for `done` for its request `id`
 inline constexpr std::uint8_t kAddress =
     8;  ///< `address` is present: an announcement's bytes lie there, a pull's belong there
-inline constexpr std::uint8_t kMore = 16;  ///< its operation goes on: it is not complete yet
+inline constexpr std::uint8_t kMore = 16;  ///< its operation goes on; of a group_status: frames come by multicast
 inline constexpr std::uint8_t kContinues =
     32;  ///< its operation began with the segment of this kind before it
 inline constexpr std::uint8_t kUnanswered =

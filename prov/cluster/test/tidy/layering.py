@@ -14,9 +14,10 @@ ALLOWED = {
     "seal": {"base", "crypto", "wire", "link"},
     "multipath": {"base", "wire", "link"},
     "reliability": {"base", "wire", "link", "carrier", "multipath"},
+    "group": {"base", "wire", "link", "carrier", "multipath"},
     "shm": {"base", "wire", "os", "carrier"},
     "protocol": {"base", "wire", "carrier"},
-    "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol"},
+    "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "protocol"},
     "api": {"base", "protocol", "engine"},
     "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
 }

@@ -44,6 +44,14 @@ constexpr Rule kRules[] = {
     {SegmentKind::atomic, segment_flag::kMore, true, true},
     {SegmentKind::fetched, 0, false, true},
     {SegmentKind::padding, 0, false, true},
+    {SegmentKind::group_join, 0, false, false},
+    {SegmentKind::group_start, 0, false, false},
+    {SegmentKind::group_status, segment_flag::kMore, false, false},
+    {SegmentKind::group_nak, 0, false, false},
+    {SegmentKind::group_ask, 0, false, false},
+    {SegmentKind::group_repair, 0, false, true},
+    {SegmentKind::group_leave, 0, false, false},
+    {SegmentKind::group_end, 0, false, false},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.
@@ -68,6 +76,13 @@ Segment filled(const Rule& rule, std::uint8_t flags) {
     segment.total = 0xE1E2E3E4E5E6E7E8;
   }
   if (is_one_of({write, write_announce, read, atomic})) segment.key = 0x1112131415161718;
+  if (of_group(rule.kind)) {
+    segment.id = 0xB1B2B3B4;
+    segment.key = 0x1112131415161718;
+    if (rule.kind != group_end) segment.offset = 0xD1D2D3D4D5D6D7D8;
+    if (is_one_of({group_join, group_start, group_status, group_nak})) segment.total = 0xE1E2E3E4E5E6E7E8;
+    if (rule.kind == group_status) segment.peer_id = 0xC1C2C3C4;
+  }
   if (rule.kind == atomic) {  // its lengths have to fit together
     segment.detail = AtomicCode{AtomicOp::cswap, AtomicType::uint64, true}.packed();
     segment.total = 40;

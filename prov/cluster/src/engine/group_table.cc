@@ -1,0 +1,312 @@
+#include "engine/group_table.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+namespace cluster::engine {
+
+using group::Group;
+using group::GroupEvent;
+using group::Member;
+using wire::SegmentKind;
+
+namespace {
+
+constexpr std::size_t kBurst = 32;       ///< frames taken from a group's socket at once
+constexpr std::size_t kBurstsMax = 8;    ///< and so often in a turn
+constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
+constexpr std::size_t kBodyMin = 256;
+
+/// Kinds that wait for a stream of the receiver, which is to be notified that there is none.
+bool wants_answer(SegmentKind kind) {
+  return kind == SegmentKind::group_start || kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
+         kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
+}
+
+}  // namespace
+
+GroupTable::Entry* GroupTable::find(std::uint64_t handle) {
+  const auto found = std::find_if(groups_.begin(), groups_.end(), [&](const auto& entry) { return entry->handle == handle; });
+  return found == groups_.end() ? nullptr : found->get();
+}
+
+/// So that a body also fits into a segment of a flow, whose frames are as long.
+std::size_t GroupTable::body_max() const {
+  const std::size_t frame = parts_.link != nullptr ? parts_.link->frame_max() : reliability::kFrameMin;
+  return std::max(kBodyMin, frame - group::kBodyOverhead);
+}
+
+Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
+  std::string reason = parts_.link == nullptr ? "there is no network" : "frames are sealed";
+  std::unique_ptr<link::MulticastReceiver> socket;
+  if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, reason);
+  if (socket == nullptr && op.roster.empty()) {
+    parts_.environment.log.warn("group %s cannot be joined by its address alone: %s", op.address.text().c_str(), reason.c_str());
+    return Status::unreachable;
+  }
+  if (socket == nullptr) {
+    parts_.environment.log.info("group %s is served without multicast: %s", op.address.text().c_str(), reason.c_str());
+  } else if (socket->descriptor() >= 0) {
+    waiter_.watch_link(socket->descriptor());
+  }
+  auto entry = std::make_unique<Entry>();
+  entry->handle = handle = kGroupHandles | opened_++;
+  group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max()};
+  std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(settings.roster),
+               [this](const SocketAddress& name) { return name != parts_.name; });
+  settings.incarnation = parts_.epoch + opened_;
+  settings.silence_max = parts_.settings.peer_timeout;
+  const auto stream = static_cast<std::uint32_t>(parts_.environment.random.next() | 1);
+  const std::vector<SocketAddress> roster = settings.roster;
+  entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
+  entry->socket = std::move(socket);
+  groups_.push_back(std::move(entry));
+  for (const SocketAddress& name : roster) meet(*groups_.back(), peers_.find_or_add(name));
+  turn_now(*groups_.back());
+  return Status::ok;
+}
+
+Status GroupTable::leave(std::uint64_t handle) {
+  Entry* const entry = find(handle);
+  if (entry == nullptr || entry->group->leaving()) return Status::bad_address;
+  entry->group->leave();
+  entry->close_by = parts_.environment.clock.now() + parts_.settings.linger;
+  return Status::ok;
+}
+
+Status GroupTable::send(const protocol::SendOp& op) {
+  Entry* const entry = find(op.to);
+  if (entry == nullptr || entry->group->leaving() || !entry->group->settings().role.sends) return Status::bad_address;
+  const std::uint64_t token = protocol_.begin(op);
+  if (token == 0) return Status::again;
+  const bool kept = op.inject;
+  const bool copied = kept || op.completion_level == protocol::CompletionLevel::inject;
+  const group::Until until = op.completion_level == protocol::CompletionLevel::delivery ? group::Until::delivered
+                             : copied                                                   ? group::Until::copied
+                                                                                        : group::Until::arrived;
+  entry->group->stream().post(protocol::GroupProtocol::shape_of(op), op.slices, op.length, kept, until, token);
+  if (!op.more) turn_now(*entry);
+  return Status::ok;
+}
+
+void GroupTable::meet(Entry& entry, Peer& peer) { entry.group->meet(peer.name(), &peer, peer.channel.carrier); }
+
+bool GroupTable::may_join(const Entry& entry, protocol::Channel& channel) {
+  const std::vector<SocketAddress>& roster = entry.group->settings().roster;
+  if (roster.empty()) return peers_.is_member(channel);
+  return std::find(roster.begin(), roster.end(), channel.name) != roster.end();
+}
+
+void GroupTable::on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) {
+  Peer& peer = *static_cast<Peer*>(channel.owner);
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const auto& entry) { return entry->group->settings().key == segment.key; });
+  bool known = false;
+  if (found != groups_.end()) {
+    Entry& entry = **found;
+    Member* member = entry.group->find(peer.name());
+    const bool introduces = segment.kind == SegmentKind::group_join || segment.kind == SegmentKind::group_start;
+    if (member == nullptr && introduces && !entry.group->leaving() && may_join(entry, channel)) {
+      meet(entry, peer);
+      member = entry.group->find(peer.name());
+    }
+    known = member != nullptr && entry.group->on_segment(parts_.environment.clock.now(), *member, segment, payload);
+  }
+  if (known || !wants_answer(segment.kind)) return;
+  messenger_.control().send(channel, {.kind = SegmentKind::group_end, .id = segment.id, .key = segment.key});
+}
+
+void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
+  Peer& peer = *static_cast<Peer*>(channel.owner);
+  for (const std::unique_ptr<Entry>& entry : groups_) {
+    Member* const member = entry->group->find(peer.name());
+    if (member == nullptr || member->owner != &peer) continue;
+    deliver(*entry, *member);
+    if (const auto incoming = entry->incoming.find(peer.name()); incoming != entry->incoming.end()) {
+      protocol_.abort(incoming->second.assembly, status);
+      entry->incoming.erase(incoming);
+    }
+    entry->group->lose(*member, status);
+  }
+}
+
+std::size_t GroupTable::receive(Time now, Entry& entry) {
+  std::size_t arrivals = 0;
+  std::array<link::InFrame, kBurst> frames;
+  for (std::size_t burst = 0; burst < kBurstsMax; ++burst) {
+    const std::size_t count = entry.socket->receive_burst(frames);
+    for (const link::InFrame& frame : std::span(frames).first(count)) {
+      if (frame.from.to == parts_.name) continue;
+      for (ConstBytes bytes = frame.bytes; !bytes.empty();) {
+        wire::FrameView view;
+        if (wire::admit(bytes, view) != wire::Refusal::none) {
+          ++parts_.environment.counters.refused_malformed;
+          break;
+        }
+        ++parts_.environment.counters.frames_received;
+        arrivals += receive_frame(now, entry, view, frame) ? 1 : 0;
+        bytes = bytes.subspan(view.length);
+      }
+    }
+    if (count < frames.size()) break;
+  }
+  return arrivals;
+}
+
+bool GroupTable::receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame) {
+  const SocketAddress& from = frame.from.to;
+  if (view.kind == wire::FrameKind::group) {
+    const Duration age = frame.arrived != kNever && frame.arrived < now ? now - frame.arrived : Duration::zero();
+    if (entry.group->on_frame(now, view, from, age)) return true;
+  } else if (view.kind == wire::FrameKind::group_announce) {
+    const std::uint64_t key = view.sequence.value | std::uint64_t{view.transmission.value} << 32;
+    if (key != entry.group->settings().key || entry.group->leaving()) return false;
+    if (entry.group->find(from) != nullptr || !peers_.in_address_vector(from)) return false;
+    meet(entry, peers_.find_or_add(from));
+    return true;
+  }
+  ++parts_.environment.counters.refused_stale;
+  return false;
+}
+
+/// Members that were met get a carrier here, where no component iterates over peers.
+void GroupTable::reach_members(Entry& entry) {
+  std::vector<Member*> lost;
+  entry.group->each([&](Member& member) {
+    if (member.carrier != nullptr) return;
+    Peer& peer = *static_cast<Peer*>(member.owner);
+    if (peer.channel.carrier == nullptr && !lost_.reach(peer)) {
+      lost.push_back(&member);
+    } else {
+      meet(entry, peer);
+    }
+  });
+  for (Member* member : lost) entry.group->lose(*member, Status::unreachable);
+}
+
+void GroupTable::deliver(Entry& entry, Member& member) {
+  group::ReceiverStream* const stream = member.stream.get();
+  if (stream == nullptr || stream->front().empty()) return;
+  Incoming& incoming = entry.incoming[member.name];
+  if (incoming.stream != stream->id()) protocol_.abort(incoming.assembly, Status::reset);
+  incoming.stream = stream->id();
+  protocol::Channel& channel = static_cast<Peer*>(member.owner)->channel;
+  for (std::size_t i = 0; i < kBodiesPerTurn; ++i) {
+    const ConstBytes body = stream->front();
+    if (body.empty()) return;
+    wire::Segment segment;
+    const std::size_t header = wire::decode(body, segment);
+    if (header == 0 || segment.length > body.size() - header) {
+      ++parts_.environment.counters.refused_segment;
+      stream->consume(body.size());
+      continue;
+    }
+    if (!protocol_.ready(channel, segment)) return;
+    protocol_.arrive(channel, incoming.assembly, segment, body.subspan(header, segment.length));
+    stream->consume(header + segment.length);
+    entry.group->on_delivery();
+  }
+}
+
+/// Streams that have ended inside of a message, because their member has gone or has begun anew.
+void GroupTable::drop_ended_streams(Entry& entry) {
+  for (auto item = entry.incoming.begin(); item != entry.incoming.end();) {
+    const Member* const member = entry.group->find(item->first);
+    const bool lives = member != nullptr && member->stream != nullptr && member->stream->id() == item->second.stream;
+    if (!lives) protocol_.abort(item->second.assembly, Status::reset);
+    item = lives ? std::next(item) : entry.incoming.erase(item);
+  }
+}
+
+void GroupTable::turn(Time now, Entry& entry) {
+  Group& group = *entry.group;
+  reach_members(entry);
+  group.each([&](Member& member) { deliver(entry, member); });
+  group.run(now, entry.socket != nullptr ? parts_.link.get() : nullptr);
+  group.each([&](Member& member) {
+    Peer& peer = *static_cast<Peer*>(member.owner);
+    if (std::exchange(member.posted, false) && peer.flow != nullptr) tx_.mark(peer);
+  });
+  report(entry);
+  if (!entry.incoming.empty()) drop_ended_streams(entry);
+}
+
+/// Outside of the engine's turns: what it makes ready leaves at once.
+void GroupTable::turn_now(Entry& entry) {
+  const Time now = parts_.environment.clock.now();
+  turn(now, entry);
+  if (tx_.tx_pending()) tx_.transmit(now);
+}
+
+/// What came of a turn: messages that are complete, members that have gone, the membership that has begun.
+void GroupTable::report(Entry& entry) {
+  Group& group = *entry.group;
+  for (const group::FinishedMessage& message : std::exchange(group.stream().finished(), {})) {
+    protocol_.finish(message.token, message.status, message.culprit);
+  }
+  const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
+  Log& log = parts_.environment.log;
+  const std::string address = group.settings().path.to.text();
+  for (const GroupEvent& event : std::exchange(group.events(), {})) {
+    const std::string name = event.member.text();
+    switch (event.kind) {
+      case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
+      case GroupEvent::Kind::unicast:
+        log.info("group %s: multicast does not reach %s, which is served by unicast (does a switch filter it, or a router lie between?)",
+                 address.c_str(), name.c_str());
+        break;
+      case GroupEvent::Kind::expelled:
+      case GroupEvent::Kind::removed:
+        log.warn(event.kind == GroupEvent::Kind::removed
+                     ? "group %s: %s is no member any more: it did not answer (FI_CLUSTER_PEER_TIMEOUT; it may join again)"
+                     : "group %s: %s sends this endpoint nothing more: it did not answer in time (close the group and join it again)",
+                 address.c_str(), name.c_str());
+        if (bindings.losses != nullptr) {
+          bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member, Status::stuck);
+        }
+        break;
+    }
+  }
+  if (entry.joined || !group.complete()) return;
+  entry.joined = true;
+  if (bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
+}
+
+bool GroupTable::run() {
+  const Time now = parts_.environment.clock.now();
+  std::size_t arrivals = 0;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    Entry& entry = *groups_[i];
+    if (entry.socket != nullptr) arrivals += receive(now, entry);
+    turn(now, entry);
+  }
+  std::erase_if(groups_, [&](const std::unique_ptr<Entry>& entry) {
+    if (!entry->group->left() && now < entry->close_by) return false;
+    close(*entry);
+    return true;
+  });
+  return arrivals != 0;
+}
+
+void GroupTable::close(Entry& entry) {
+  if (entry.socket != nullptr) waiter_.unwatch_link(entry.socket->descriptor());
+  for (auto& [name, incoming] : entry.incoming) protocol_.abort(incoming.assembly, Status::canceled);
+  entry.group->stream().abandon();
+  report(entry);
+}
+
+Time GroupTable::deadline() const {
+  Time first = kNever;
+  for (const std::unique_ptr<Entry>& entry : groups_) first = std::min({first, entry->group->deadline(), entry->close_by});
+  return first;
+}
+
+bool GroupTable::quiescent() const {
+  return std::all_of(groups_.begin(), groups_.end(), [](const std::unique_ptr<Entry>& entry) {
+    return entry->group->stream().drained() && !entry->group->leaving();
+  });
+}
+
+}  // namespace cluster::engine

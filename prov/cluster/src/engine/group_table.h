@@ -1,0 +1,105 @@
+// The groups of an endpoint: between the protocol objects of group/ and the peers, carriers and sockets of the engine.
+//
+//   down   send() -> GroupProtocol (what completes) -> SenderStream -> link, or carriers of members
+//   up     run(): sockets of the groups -> Group -> ReceiverStream -> GroupProtocol (matching), in order
+//          on_group_segment(): what members say over their carriers, from Messenger
+//
+// A group's handle takes the place of a peer's in sends. Members are peers like others: they are reached as soon as
+// they are met, and a member whose peer is lost is lost to the group. Without a roster only those are met that are
+// in the address vector.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/address.h"
+#include "engine/engine_parts.h"
+#include "engine/lost_peers.h"
+#include "engine/peer_table.h"
+#include "engine/tx_scheduler.h"
+#include "engine/waiter.h"
+#include "group/group.h"
+#include "link/multicast.h"
+#include "protocol/group_arrivals.h"
+#include "protocol/group_protocol.h"
+
+namespace cluster::engine {
+
+/// Handles of groups have this bit, those of peers have not.
+inline constexpr std::uint64_t kGroupHandles = std::uint64_t{1} << 62;
+inline constexpr bool is_group(std::uint64_t handle) { return (handle >> 62) == 1; }
+
+struct JoinOp {
+  SocketAddress address;                   ///< of IP multicast, with a port
+  std::uint64_t key = 0;                   ///< equal at all members; tells groups of one address apart
+  group::Role role;
+  std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
+};
+
+class GroupTable final : public protocol::GroupArrivals {
+ public:
+  GroupTable(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, TxScheduler& tx, LostPeers& lost,
+             Waiter& waiter)
+      : parts_(parts), peers_(peers), messenger_(messenger), tx_(tx), lost_(lost), waiter_(waiter), protocol_(messenger) {}
+
+  /// Status::ok: GroupListener is called when the membership has begun.
+  Status join(const JoinOp& op, std::uint64_t& handle);
+  /// Messages that were sent still reach all members.
+  Status leave(std::uint64_t handle);
+  Status send(const protocol::SendOp& op);
+
+  /// There is some group, so turns have to look at the network.
+  bool active() const { return !groups_.empty(); }
+  /// One turn of all groups; true if something came in. Peers that got something are marked for transmission.
+  bool run();
+  Time deadline() const;
+  /// Nothing is owed to any member.
+  bool quiescent() const;
+
+  void on_group_segment(protocol::Channel& channel, const wire::Segment& segment, ConstBytes payload) override;
+  void on_channel_failed(protocol::Channel& channel, Status status) override;
+
+ private:
+  /// The message whose segments are coming from a member.
+  struct Incoming {
+    std::uint32_t stream = 0;
+    protocol::Assembly assembly;
+  };
+  struct Entry {
+    std::uint64_t handle = 0;
+    std::unique_ptr<group::Group> group;
+    std::unique_ptr<link::MulticastReceiver> socket;
+    std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
+    bool joined = false;
+    Time close_by = kNever;  ///< of one that is being left
+  };
+
+  Entry* find(std::uint64_t handle);
+  std::size_t receive(Time now, Entry& entry);
+  bool receive_frame(Time now, Entry& entry, const wire::FrameView& view, const link::InFrame& frame);
+  void meet(Entry& entry, Peer& peer);
+  void reach_members(Entry& entry);
+  void deliver(Entry& entry, group::Member& member);
+  void drop_ended_streams(Entry& entry);
+  void turn(Time now, Entry& entry);
+  void turn_now(Entry& entry);
+  void report(Entry& entry);
+  void close(Entry& entry);
+  bool may_join(const Entry& entry, protocol::Channel& channel);
+  std::size_t body_max() const;
+
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  TxScheduler& tx_;
+  LostPeers& lost_;
+  Waiter& waiter_;
+  protocol::GroupProtocol protocol_;
+  std::vector<std::unique_ptr<Entry>> groups_;
+  std::uint64_t opened_ = 0;  ///< groups so far
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,272 @@
+#include "group/group.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+#include <utility>
+
+namespace cluster::group {
+
+using wire::Segment;
+using wire::SegmentKind;
+
+namespace {
+
+constexpr Duration kPostRetry = 100us;  ///< a carrier had no free bytes for a segment of a group
+constexpr Duration kAgeUnit = 1024ns;   ///< of group_status
+
+std::uint32_t age_units(Duration age) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(age / kAgeUnit, 0, UINT32_MAX));
+}
+
+bool post_to(Member& member, const Segment& segment) {
+  if (member.carrier == nullptr || !carrier::post_copy(*member.carrier, segment, {})) return false;
+  member.posted = true;
+  return true;
+}
+
+void report_gaps(Time now, Member& member, std::uint64_t key) {
+  std::array<ReceiverStream::Gap, kNakRanges> gaps;
+  const std::size_t count = member.stream->take_gaps(now, gaps);
+  for (const ReceiverStream::Gap& gap : std::span(gaps).first(count)) {
+    const Segment nak{.kind = SegmentKind::group_nak, .id = member.stream->id(), .offset = gap.first, .total = gap.count, .key = key};
+    if (!post_to(member, nak)) return;
+  }
+}
+
+void report_status(Time now, Member& member, std::uint64_t key) {
+  const ReceiverStream::StreamStatus status = member.stream->status(now);
+  const Segment report{.kind = SegmentKind::group_status,
+                       .flags = status.by_multicast ? wire::segment_flag::kMore : std::uint8_t{0},
+                       .id = member.stream->id(),
+                       .peer_id = age_units(status.age),
+                       .offset = status.arrived,
+                       .total = status.window_end,
+                       .key = key};
+  if (post_to(member, report)) member.stream->status_sent();
+}
+
+/// Both have said what they do, and where the streams between them begin.
+bool met(const Member& member, const Role& own) {
+  if (!member.role || member.join_due) return false;
+  const bool hears = own.receives && member.role->sends;
+  const bool is_heard = own.sends && member.role->receives;
+  return (!hears || member.stream != nullptr) && (!is_heard || (member.listener.started && !member.listener.start_due));
+}
+
+/// Says to a member what it has to know of this side. False: its carrier had no free bytes.
+bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, bool leaving) {
+  if (member.join_due && !leaving) {
+    const Segment join{.kind = SegmentKind::group_join, .id = stream, .offset = own.incarnation, .total = own.role.bits(), .key = own.key};
+    member.join_due = !post_to(member, join);
+  }
+  Listener& listener = member.listener;
+  if (listener.start_due) {
+    const Segment start{.kind = SegmentKind::group_start, .id = stream, .offset = listener.start, .total = own.incarnation, .key = own.key};
+    listener.start_due = !post_to(member, start);
+  }
+  return !member.join_due && !listener.start_due;
+}
+
+}  // namespace
+
+Group::Group(GroupSettings settings, std::uint32_t stream_id, Random& random)
+    : settings_(std::move(settings)),
+      random_(random),
+      stream_(stream_id, settings_.key, settings_.body_max),
+      announcer_(settings_.key) {}
+
+Member* Group::find(const SocketAddress& name) {
+  const auto found = members_.find(name);
+  return found == members_.end() ? nullptr : found->second.get();
+}
+
+Member& Group::meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier) {
+  std::unique_ptr<Member>& place = members_[name];
+  if (place == nullptr) {
+    place = std::make_unique<Member>();
+    place->name = place->listener.name = name;
+  }
+  place->owner = owner;
+  place->carrier = place->listener.carrier = carrier;
+  next_service_ = {};
+  return *place;
+}
+
+void Group::lose(Member& member, Status why) {
+  deafen(member, why);
+  members_.erase(SocketAddress(member.name));
+}
+
+bool Group::complete() const {
+  if (settings_.roster.empty()) {
+    return announcer_.settled() && std::all_of(members_.begin(), members_.end(), [this](const auto& entry) {
+             return entry.second->gone || met(*entry.second, settings_.role);
+           });
+  }
+  return std::all_of(settings_.roster.begin(), settings_.roster.end(), [this](const SocketAddress& name) {
+    const auto found = members_.find(name);
+    return found != members_.end() && met(*found->second, settings_.role);
+  });
+}
+
+/// The member receives from this side no more.
+void Group::deafen(Member& member, Status why) {
+  stream_.remove(member.listener, why);
+  member.listener = {.name = member.name, .carrier = member.carrier};
+}
+
+/// Nothing comes from the member from here on.
+void Group::end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind) {
+  events_.push_back({kind, member.name});
+  member.stream_end = at;
+}
+
+void Group::on_join(Member& member, const Segment& segment) {
+  if (member.role && segment.offset <= member.incarnation) return;  // has come late
+  if (member.role) {
+    // A further membership knows nothing of what was said to the one before.
+    deafen(member, Status::reset);
+    member.join_due = true;
+  }
+  member.role = Role::of(segment.total);
+  member.incarnation = segment.offset;
+  member.stream_id = segment.id;
+  if (member.stream != nullptr && member.stream->id() != member.stream_id) member.stream.reset();
+  member.stream_end = Member::kNoEnd;
+  member.gone = false;
+  if (settings_.role.sends && member.role->receives && !leaving_) stream_.add(member.listener);
+}
+
+bool Group::on_start(Member& member, const Segment& segment) {
+  if (leaving_ || !settings_.role.receives) return false;
+  const bool known = member.stream != nullptr && member.stream->id() == segment.id;
+  const bool late = segment.total < member.incarnation;
+  if (!known && !late) member.stream = std::make_unique<ReceiverStream>(segment.id, segment.offset, random_);
+  return true;
+}
+
+/// What a listener says of the stream of this side. False: it is none.
+bool Group::on_report(Time now, Member& member, const Segment& segment) {
+  Listener& listener = member.listener;
+  if (segment.id != stream_.id() || !listener.started) return false;
+  if (segment.kind == SegmentKind::group_nak) {
+    stream_.on_nak(now, listener, segment.offset, segment.total);
+    return true;
+  }
+  const bool by_unicast = listener.by_unicast;
+  stream_.on_status(now, listener, segment.offset, segment.total, segment.peer_id * kAgeUnit, segment.more());
+  if (!by_unicast && listener.by_unicast) events_.push_back({GroupEvent::Kind::unicast, member.name});
+  return true;
+}
+
+void Group::on_end(Member& member, const Segment& segment) {
+  if (segment.id == stream_.id()) {
+    if (member.listener.started) deafen(member, Status::ok);  // it has left meanwhile
+  } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
+    end_stream(member, member.stream->arrived(), GroupEvent::Kind::expelled);
+  }
+}
+
+bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBytes payload) {
+  next_service_ = {};
+  ReceiverStream* const stream = member.stream != nullptr && member.stream->id() == segment.id ? member.stream.get() : nullptr;
+  switch (segment.kind) {
+    case SegmentKind::group_join: on_join(member, segment); return true;
+    case SegmentKind::group_start: return on_start(member, segment);
+    case SegmentKind::group_status:
+    case SegmentKind::group_nak: return on_report(now, member, segment);
+    case SegmentKind::group_ask:
+      // Without a stream its start is on its way still.
+      if (stream != nullptr) stream->asked(now, segment.offset, members_.size() + 1);
+      return !leaving_;
+    case SegmentKind::group_repair:
+      if (stream != nullptr) {
+        stream->receive(now, {segment.offset, segment.offset + 1, payload, false, ReceiverStream::Route::unicast, {}}, members_.size() + 1);
+      }
+      return !leaving_;
+    case SegmentKind::group_leave:
+      if (member.stream_id != segment.id || member.gone) return true;
+      deafen(member, Status::ok);
+      end_stream(member, segment.offset, GroupEvent::Kind::left);
+      member.gone = true;
+      return true;
+    default: on_end(member, segment); return true;
+  }
+}
+
+bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age) {
+  if (view.transmission.value != static_cast<std::uint32_t>(settings_.key) || leaving_) return false;
+  Member* const member = find(from);
+  if (member == nullptr || member->stream == nullptr || member->stream->id() != view.session) return false;
+  ReceiverStream& stream = *member->stream;
+  const std::uint64_t sequence = stream.widen(view.sequence.value);
+  stream.receive(now, {sequence, stream.widen(view.ack.value), view.segments, view.ack_now(), ReceiverStream::Route::multicast, age},
+                 members_.size() + 1);
+  next_service_ = {};
+  return true;
+}
+
+/// Sends what a member is owed now, and notes when it is owed something again.
+void Group::serve(Time now, Member& member) {
+  if (!introduce(member, settings_, stream_.id(), leaving_)) next_service_ = std::min(next_service_, now + kPostRetry);
+  if (leaving_ && stream_.drained() && !member.gone) {
+    const Segment leave{.kind = SegmentKind::group_leave, .id = stream_.id(), .offset = stream_.next(), .key = settings_.key};
+    if (post_to(member, leave)) {
+      member.stream.reset();
+      member.gone = true;
+    }
+  }
+  if (member.stream == nullptr || member.stream_end != Member::kNoEnd) return;
+  if (member.stream->status_due(now)) report_status(now, member, settings_.key);
+  if (member.stream->nak_due(now)) report_gaps(now, member, settings_.key);
+  next_service_ = std::min(next_service_, member.stream->deadline());
+}
+
+/// Streams that have ended, and members that have left, once all that came from them is delivered.
+void Group::forget_ended() {
+  for (auto entry = members_.begin(); entry != members_.end();) {
+    Member& member = *entry->second;
+    const bool ended = member.gone || member.stream_end != Member::kNoEnd;
+    ReceiverStream* const stream = member.stream.get();
+    if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) member.stream.reset();
+    const bool over = member.gone && member.stream == nullptr;
+    if (over) deafen(member, Status::ok);
+    entry = over ? members_.erase(entry) : std::next(entry);
+  }
+}
+
+void Group::run(Time now, link::Link* link) {
+  if (settings_.roster.empty() && link != nullptr && !leaving_) announcer_.run(now, *link, settings_.path, members_.size() + 1);
+  const bool posted = settings_.role.sends && stream_.transmit(now, link, settings_.path);
+  const bool service = now >= next_service_ || leaving_;
+  if (service) {
+    next_service_ = kNever;
+    for (auto& [name, member] : members_) serve(now, *member);
+    if (leaving_) next_service_ = std::min(next_service_, now + kPostRetry);
+  }
+  if (service || posted) review_members();
+}
+
+/// What came of a turn for each member.
+void Group::review_members() {
+  bool ended = false;
+  for (auto& [name, member] : members_) {
+    if (member->listener.silent > settings_.silence_max) {
+      events_.push_back({GroupEvent::Kind::removed, name});
+      post_to(*member, {.kind = SegmentKind::group_end, .id = stream_.id(), .key = settings_.key});
+      deafen(*member, Status::stuck);
+    }
+    member->posted |= std::exchange(member->listener.posted, false);
+    ended = ended || member->gone || member->stream_end != Member::kNoEnd;
+  }
+  if (ended) forget_ended();
+}
+
+Time Group::deadline() const {
+  const bool announces = settings_.roster.empty() && !leaving_;
+  return std::min({next_service_, stream_.deadline(), announces ? announcer_.deadline() : kNever});
+}
+
+}  // namespace cluster::group

@@ -1,0 +1,120 @@
+// One endpoint's membership of one group: the other members, a stream towards them and a stream from each of them.
+//
+// Messages travel by multicast. All else goes in segments over the carriers between the members (flows, rings of one
+// node), which are reliable, so nothing here is repeated but multicast. Two members meet like this, each in its role:
+//
+//   group_announce     by multicast: "here is a member", where no roster says so already
+//   group_join         from each to the other: what it does in the group (Role), and when its membership began
+//   group_start        from a sender to a receiver: the stream is yours from this sequence on, where a message begins
+//   group_leave        a member that closes: its stream ended here, and all of it has arrived
+//   group_end          "you are no member, or I am none": ends a stream that would wait for ever
+//
+// A member that is silent for too long is removed: its sender reports it by name, messages that it has not got end with an
+// error. One that is lost to this endpoint (its carrier has ended) is removed at once. Either may join again.
+//
+// The caller hands in time, frames, segments and carriers, asks for a turn with run() whenever something has happened or
+// deadline() has come, takes what streams deliver, and reads events(). Nothing is called from here but carriers and the link.
+//
+// State: kStreamWindow frames for what this endpoint sends, kStreamWindow frames for each member that sends, some
+// 300 bytes for each member besides.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/address.h"
+#include "base/environment.h"
+#include "carrier/carrier.h"
+#include "group/announcer.h"
+#include "group/member.h"
+#include "group/sender_stream.h"
+#include "link/link.h"
+#include "wire/admit.h"
+
+namespace cluster::group {
+
+struct GroupSettings {
+  std::uint64_t key = 0;  ///< equal at all members
+  link::Path path;        ///< the address of the group
+  Role role;
+  std::vector<SocketAddress> roster = {};  ///< the members, this one apart; empty: found by announcements
+  std::size_t body_max = 0;                ///< of frames
+  std::uint64_t incarnation = 0;           ///< orders memberships of one name
+  Duration silence_max{5s};                ///< a member that does not answer for so long is removed
+};
+
+struct GroupEvent {
+  enum class Kind : std::uint8_t {
+    left,      ///< in an orderly way
+    removed,   ///< it did not answer
+    expelled,  ///< it has removed this side, which did not answer
+    unicast,   ///< multicast does not reach it
+  };
+  Kind kind;
+  SocketAddress member;
+};
+
+class Group {
+ public:
+  Group(GroupSettings settings, std::uint32_t stream_id, Random& random);
+
+  const GroupSettings& settings() const { return settings_; }
+
+  // --- members ---
+  Member* find(const SocketAddress& name);
+  /// Introduces this side to a member as soon as a carrier leads to it (null: not yet).
+  Member& meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier);
+  /// Its carrier has ended.
+  void lose(Member& member, Status why);
+  /// Every member of the roster has met this one; without a roster, those that were there have had time to say so, and have
+  /// met it.
+  bool complete() const;
+  template <typename Visit>
+  void each(Visit&& visit) {
+    for (auto& [name, member] : members_) visit(*member);
+  }
+
+  // --- arrivals ---
+  /// A segment of the group from a member. False: the sender is to be sent a group_end.
+  bool on_segment(Time now, Member& member, const wire::Segment& segment, ConstBytes payload);
+  /// Something was taken out of a member's stream.
+  void on_delivery() { next_service_ = {}; }
+  /// A frame of kind group; `age`: how long it has lain unread. False if it is no member's.
+  bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
+
+  // --- this side ---
+  SenderStream& stream() { return stream_; }
+  /// No message comes any more: says so to the members as soon as they have all.
+  void leave() { leaving_ = true; }
+  bool leaving() const { return leaving_; }
+  bool left() const { return leaving_ && members_.empty() && stream_.drained(); }
+
+  /// Sends what is due. `link` null: there is no multicast.
+  void run(Time now, link::Link* link);
+  Time deadline() const;
+  std::vector<GroupEvent>& events() { return events_; }
+
+ private:
+  void on_join(Member& member, const wire::Segment& segment);
+  bool on_start(Member& member, const wire::Segment& segment);
+  bool on_report(Time now, Member& member, const wire::Segment& segment);
+  void on_end(Member& member, const wire::Segment& segment);
+  void deafen(Member& member, Status why);
+  void end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind);
+  void serve(Time now, Member& member);
+  void review_members();
+  void forget_ended();
+
+  GroupSettings settings_;
+  Random& random_;
+  SenderStream stream_;
+  Announcer announcer_;
+  std::unordered_map<SocketAddress, std::unique_ptr<Member>, SocketAddressHash> members_;
+  std::vector<GroupEvent> events_;
+  bool leaving_ = false;
+  Time next_service_{};  ///< when some member is owed something
+};
+
+}  // namespace cluster::group

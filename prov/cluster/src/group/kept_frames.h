@@ -1,0 +1,59 @@
+// The frames of a stream that some listener may still miss: a ring of kStreamWindow bodies, each with space for a header in
+// front of it, which is written anew whenever the frame is sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/units.h"
+#include "group/limits.h"
+#include "group/listener.h"
+#include "link/link.h"
+
+namespace cluster::group {
+
+struct KeptFrame {
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t size = 0;  ///< of the body
+  Time sent_at{};
+  Time repaired_at{};
+  bool repaired = false;
+  bool repair_due = false;
+  std::vector<Listener*> missing;  ///< those that have reported it missing since it was last repaired
+};
+
+class KeptFrames {
+ public:
+  KeptFrames(std::uint32_t stream, std::uint64_t key, std::size_t body_max)
+      : stream_(stream), key_(key), body_max_(body_max), frames_(kStreamWindow) {}
+
+  /// Kept are [base, next); what lies before `base` all listeners have.
+  std::uint64_t base() const { return base_; }
+  std::uint64_t next() const { return next_; }
+  void release_before(std::uint64_t base) { base_ = base; }
+  KeptFrame& at(std::uint64_t sequence) { return frames_[sequence % kStreamWindow]; }
+  const KeptFrame& at(std::uint64_t sequence) const { return frames_[sequence % kStreamWindow]; }
+
+  /// Where the body of the next frame is written; append() then makes it one.
+  Bytes blank();
+  void append(std::size_t size);
+
+  /// Sends frames by multicast and returns how many the link took. `report`: members shall report after the newest.
+  std::size_t send(Time now, link::Link& link, const link::Path& path, std::span<const std::uint64_t> sequences, bool report);
+  /// Sends one to one member; false if its carrier has no free bytes.
+  bool post(Listener& listener, std::uint64_t sequence) const;
+
+ private:
+  std::uint32_t stream_;
+  std::uint64_t key_;
+  std::size_t body_max_;
+  std::vector<KeptFrame> frames_;
+  std::uint64_t base_ = 0;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace cluster::group

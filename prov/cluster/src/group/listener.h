@@ -1,0 +1,29 @@
+// A member of the group as receiver of this side's stream: how far it is, and what it has been sent and asked. SenderStream
+// changes it; its member owns it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/units.h"
+#include "carrier/carrier.h"
+
+namespace cluster::group {
+
+struct Listener {
+  SocketAddress name;
+  carrier::Carrier* carrier = nullptr;
+  bool posted = false;     ///< something was posted to the carrier since the caller looked
+  bool started = false;    ///< `start` is known: a message begins there
+  bool start_due = false;  ///< it has not been notified of it
+  std::uint64_t start = 0;
+  std::uint64_t arrived = 0;     ///< it has all before it
+  std::uint64_t window_end = 0;  ///< it takes all before it
+  std::uint64_t cursor = 0;      ///< by unicast: what it is sent next
+  bool by_unicast = false;
+  unsigned unheard = 0;  ///< reports in a row without a frame by multicast
+  Time asked_at{};       ///< last, since it has reported
+  Duration silent{0};    ///< how long it has been asked without an answer
+};
+
+}  // namespace cluster::group

@@ -1,0 +1,74 @@
+#include "group/message_cutter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cluster::group {
+namespace {
+
+constexpr std::size_t kPartMin = 64;  ///< a shorter beginning of a message is not worth its header
+
+void copy_out(std::span<const ConstBytes> slices, std::size_t offset, Bytes out) {
+  each_piece<ConstBytes>(slices, offset, out.size(), [&](ConstBytes piece) {
+    std::memcpy(out.data(), piece.data(), piece.size());
+    out = out.subspan(piece.size());
+    return true;
+  });
+}
+
+}  // namespace
+
+void MessageCutter::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
+                         MessageToken token) {
+  Waiting message;
+  message.shape = shape;
+  message.length = length;
+  message.token = token;
+  if (keep && length > 0) {
+    message.kept = std::make_unique_for_overwrite<std::byte[]>(length);
+    copy_out(slices, 0, {message.kept.get(), length});
+    message.slices = {ConstBytes(message.kept.get(), length)};
+  } else {
+    message.slices.assign(slices.begin(), slices.end());
+  }
+  waiting_.push_back(std::move(message));
+}
+
+std::size_t MessageCutter::put(Waiting& message, Bytes out, bool first_in_body) {
+  using wire::SegmentKind;
+  wire::Segment segment = message.posted == 0 ? message.shape : wire::Segment{};
+  const std::size_t left = message.length - message.posted;
+  segment.kind = message.posted == 0 ? SegmentKind::eager : SegmentKind::eager_next;
+  std::size_t header = wire::encoded_size(segment);
+  if (message.posted == 0 && header + left > out.size()) {
+    segment.kind = SegmentKind::eager_first;
+    segment.total = message.length;
+    header = wire::encoded_size(segment);
+  }
+  if (out.size() < header + std::min(left, kPartMin)) return 0;
+  const std::size_t part = std::min(left, out.size() - header);
+  // What fits into a body of its own is not cut for the rest of another one.
+  if (part < left && !first_in_body && message.posted == 0 && left < 4 * part) return 0;
+  segment.length = static_cast<std::uint32_t>(part);
+  wire::encode(segment, out.data());
+  copy_out(message.slices, message.posted, out.subspan(header, part));
+  message.posted += part;
+  return header + part;
+}
+
+std::size_t MessageCutter::fill(Bytes body, std::vector<MessageToken>& ended) {
+  std::size_t used = 0;
+  while (!waiting_.empty()) {
+    Waiting& message = waiting_.front();
+    const std::size_t size = put(message, body.subspan(used), used == 0);
+    if (size == 0) break;
+    used += size;
+    if (message.posted < message.length) break;
+    ended.push_back(message.token);
+    waiting_.pop_front();
+  }
+  return used;
+}
+
+}  // namespace cluster::group

@@ -1,0 +1,106 @@
+// The stream of one sender at one member: keeps what arrives out of order, delivers bodies in order and each once,
+// reports what has arrived and what is missing. Frames come by multicast, may be lost, repeated and overtake each
+// other; repairs come by multicast or, in a segment, over the flow between the two.
+//
+// Invariant: delivered() <= arrived() <= end(), and no more than kStreamWindow bodies beyond delivered() are kept.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/environment.h"
+#include "base/units.h"
+#include "group/limits.h"
+
+namespace cluster::group {
+
+class ReceiverStream {
+ public:
+  /// `start`: the first sequence that is for this member.
+  ReceiverStream(std::uint32_t id, std::uint64_t start, Random& random);
+
+  std::uint32_t id() const { return id_; }
+  /// Of a frame: its whole sequence, of which the header has the low half.
+  std::uint64_t widen(std::uint32_t low) const {
+    return arrived_ + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(low - static_cast<std::uint32_t>(arrived_))});
+  }
+
+  enum class Route : std::uint8_t { multicast, unicast };
+  struct Arrival {
+    std::uint64_t sequence;
+    std::uint64_t end;   ///< of the stream, as far as the sender had sent it
+    ConstBytes body;     ///< empty: none, only the end is said
+    bool status_wanted;  ///< at once
+    Route route;
+    Duration age;  ///< how long it has lain unread
+  };
+  /// `group_size` scales the delay of reports. False: a copy of what has arrived, or from beyond the window.
+  bool receive(Time now, const Arrival& arrival, std::size_t group_size);
+  /// The sender has asked: there are frames up to `end`.
+  void asked(Time now, std::uint64_t end, std::size_t group_size);
+
+  /// The next body in order; empty: there is none.
+  ConstBytes front() const;
+  /// The front has been delivered as far as `size` bytes; it is over when that is all of it.
+  void consume(std::size_t size);
+
+  std::uint64_t arrived() const { return arrived_; }
+  std::uint64_t delivered() const { return delivered_; }
+  std::uint64_t end() const { return end_; }
+
+  struct StreamStatus {
+    std::uint64_t arrived;
+    std::uint64_t window_end;
+    Duration age;
+    bool by_multicast;
+  };
+  bool status_due(Time now) const { return now >= status_at_; }
+  StreamStatus status(Time now) const;
+  void status_sent();
+
+  struct Gap {
+    std::uint64_t first;
+    std::uint64_t count;
+  };
+  bool nak_due(Time now) const { return now >= nak_at_; }
+  /// The ranges that are missing now; the next report of them is due later.
+  std::size_t take_gaps(Time now, std::array<Gap, kNakRanges>& gaps);
+
+  Time deadline() const { return std::min(status_at_, nak_at_); }
+
+ private:
+  struct Kept {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size = 0;  ///< 0: has not arrived
+  };
+
+  /// Memory comes with the first that the sender says: most members of a large group send nothing.
+  void prepare() {
+    if (kept_.empty()) kept_.resize(kStreamWindow);
+  }
+  Kept& kept(std::uint64_t sequence) { return kept_[sequence % kStreamWindow]; }
+  const Kept& kept(std::uint64_t sequence) const { return kept_[sequence % kStreamWindow]; }
+  void want_status(Time when) { status_at_ = std::min(status_at_, when); }
+  void watch_gap(Time now, std::size_t group_size);
+
+  std::uint32_t id_;
+  Random& random_;
+  std::uint64_t delivered_;      ///< all before it has been delivered
+  std::size_t consumed_ = 0;     ///< bytes of the front that have been delivered already
+  std::uint64_t arrived_;        ///< all before it has arrived
+  std::uint64_t end_;            ///< the sender has sent frames up to here
+  std::vector<Kept> kept_;
+  std::uint64_t reported_delivered_;
+  std::size_t unreported_ = 0;   ///< frames since the last status
+  Time newest_at_{};             ///< when the newest frame reached this node
+  bool by_multicast_ = false;    ///< some frame since the last status did
+  Time status_at_ = kNever;
+  Time nak_at_ = kNever;
+  Duration nak_retry_ = kNakRetry;
+};
+
+}  // namespace cluster::group

@@ -1,0 +1,266 @@
+#include "group/sender_stream.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace cluster::group {
+namespace {
+
+constexpr Duration kLinkRetry = 50us;  ///< the link, or a carrier, had no free bytes
+constexpr unsigned kBackoffMax = 8;    ///< doublings of the time until members are asked again
+
+std::uint32_t low_half(std::uint64_t sequence) { return static_cast<std::uint32_t>(sequence); }
+
+/// True if a repair of a frame that `missing` of `members` miss is cheaper to all at once.
+bool multicast_pays(std::size_t missing, std::size_t members) {
+  return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
+}
+
+}  // namespace
+
+SenderStream::SenderStream(std::uint32_t id, std::uint64_t key, std::size_t body_max)
+    : id_(id), key_(key), frames_(id, key, body_max) {}
+
+void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length, bool keep,
+                        Until until, MessageToken token) {
+  cutter_.post(shape, slices, length, keep, token);
+  progress_.posted(token, until);
+}
+
+void SenderStream::add(Listener& listener) {
+  listeners_.push_back(&listener);
+  define_starts();
+}
+
+void SenderStream::remove(Listener& listener, Status why) {
+  if (std::erase(listeners_, &listener) == 0) return;
+  for (std::uint64_t i = frames_.base(); i < frames_.next(); ++i) std::erase(frames_.at(i).missing, &listener);
+  if (why != Status::ok && listener.started) progress_.fail(listener, why);
+  advance({}, std::nullopt);
+  if (!cutter_.empty()) timers_.ready = Time::min();  // it was perhaps what held the others up
+}
+
+/// Members that have come begin with the first message that is not cut yet.
+void SenderStream::define_starts() {
+  if (!cutter_.between_messages()) return;
+  for (Listener* listener : listeners_) {
+    if (listener->started) continue;
+    listener->started = listener->start_due = true;
+    listener->start = listener->arrived = listener->cursor = frames_.next();
+    listener->window_end = frames_.next() + kStreamWindow;
+  }
+}
+
+void SenderStream::on_status(Time now, Listener& listener, std::uint64_t arrived, std::uint64_t window_end, Duration age,
+                             bool heard) {
+  if (!listener.started || arrived > sent_ || arrived < listener.start) return;
+  listener.asked_at = {};
+  listener.silent = Duration::zero();
+  listener.window_end = std::max(listener.window_end, std::min(window_end, arrived + kStreamWindow));
+  if (heard) {
+    listener.unheard = 0;
+    listener.by_unicast = false;
+  } else if (!listener.by_unicast && sent_ > listener.start && ++listener.unheard >= kUnheardMax) {
+    listener.by_unicast = true;
+    listener.cursor = std::max(arrived, listener.arrived);
+  }
+  if (arrived > listener.arrived) {
+    listener.arrived = arrived;
+    listener.cursor = std::max(listener.cursor, arrived);
+    advance(now, age);
+  } else {
+    finish_ready();
+  }
+}
+
+void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count) {
+  listener.asked_at = {};
+  listener.silent = Duration::zero();
+  const std::uint64_t end = std::min(first + std::min<std::uint64_t>(count, kStreamWindow), sent_);
+  for (std::uint64_t i = std::max({first, frames_.base(), listener.arrived}); i < end; ++i) {
+    KeptFrame& lost = frames_.at(i);
+    const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
+    if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
+    if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
+    if (lost.missing.empty() && !lost.repaired) congestion_.on_lost(1);
+    lost.missing.push_back(&listener);
+    if (lost.repair_due) continue;
+    lost.repair_due = true;
+    repairs_.push_back(i);
+    const Duration hold = listeners_.size() > 1 ? kRepairHold : Duration::zero();
+    timers_.repair = std::min(timers_.repair, now + hold);
+  }
+}
+
+/// Where the windows of the slowest listener and of congestion control end.
+std::uint64_t SenderStream::limit() const {
+  std::uint64_t end = frames_.base() + std::min(kStreamWindow, congestion_.window());
+  for (const Listener* listener : listeners_) {
+    if (listener->started) end = std::min(end, listener->window_end);
+  }
+  return end;
+}
+
+bool SenderStream::cut() {
+  define_starts();
+  ended_.clear();
+  const std::size_t size = cutter_.fill(frames_.blank(), ended_);
+  if (size == 0) return false;
+  frames_.append(size);
+  for (std::size_t i = 0; i < ended_.size(); ++i) progress_.cut(frames_.next());
+  return true;
+}
+
+bool SenderStream::multicast_wanted() const {
+  if (sent_ % kProbeInterval == 0 && !listeners_.empty()) return true;
+  return std::any_of(listeners_.begin(), listeners_.end(),
+                     [](const Listener* listener) { return listener->started && !listener->by_unicast; });
+}
+
+/// One burst of frames that have been cut; returns how many have left.
+std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path& group) {
+  std::array<std::uint64_t, link::kBurstMax> sequences;
+  const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, sequences.size());
+  for (std::size_t i = 0; i < count; ++i) sequences[i] = sent_ + i;
+  if (link == nullptr || !multicast_wanted()) {
+    for (std::size_t i = 0; i < count; ++i) frames_.at(sequences[i]).sent_at = now;
+    return count;
+  }
+  // Reports by count keep a wide window moving; a narrow one, and a message that is waited for, need one now.
+  const bool waits = (cutter_.empty() && progress_.waits()) || congestion_.window() < 2 * kFramesPerStatus;
+  return frames_.send(now, *link, group, {sequences.data(), count}, waits);
+}
+
+void SenderStream::send_new(Time now, link::Link* link, const link::Path& group) {
+  const std::uint64_t end = limit();
+  for (std::size_t allowed = pacer_.allowance(now); allowed > 0;) {
+    const std::uint64_t burst_end = std::min(end, sent_ + std::min(allowed, link::kBurstMax));
+    while (frames_.next() < burst_end && cut()) {
+    }
+    const std::size_t ready = std::min<std::size_t>(frames_.next() - sent_, link::kBurstMax);
+    if (ready == 0) break;
+    const std::size_t taken = send_next(now, link, group);
+    sent_ += taken;
+    pacer_.on_sent(now, taken);
+    if (timers_.ask == kNever) timers_.ask = now + std::max(rtt_.rto(), kAskMin);
+    if (taken < ready) {
+      timers_.ready = now + kLinkRetry;
+      return;
+    }
+    allowed -= std::min(allowed, taken);
+  }
+  const bool more = sent_ < frames_.next() || (!cutter_.empty() && frames_.next() < end);
+  if (more) timers_.ready = std::min(timers_.ready, pacer_.ready_after(now));
+}
+
+/// True if something was posted.
+bool SenderStream::send_by_unicast(Time now, Listener& listener) {
+  const std::uint64_t before = listener.cursor;
+  while (listener.cursor < sent_ && frames_.post(listener, listener.cursor)) ++listener.cursor;
+  if (listener.cursor < sent_) timers_.ready = std::min(timers_.ready, now + kLinkRetry);
+  return listener.cursor != before;
+}
+
+void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
+  std::vector<std::uint64_t> later;
+  for (const std::uint64_t sequence : std::exchange(repairs_, {})) {
+    if (sequence < frames_.base()) continue;
+    KeptFrame& lost = frames_.at(sequence);
+    lost.repaired = true;
+    lost.repaired_at = now;
+    if (link != nullptr && multicast_pays(lost.missing.size(), listeners_.size())) {
+      if (frames_.send(now, *link, group, {&sequence, 1}, false) == 1) lost.missing.clear();
+      pacer_.on_sent(now);
+    } else {
+      std::erase_if(lost.missing, [&](Listener* listener) { return frames_.post(*listener, sequence); });
+    }
+    lost.repair_due = !lost.missing.empty();
+    if (lost.repair_due) later.push_back(sequence);
+  }
+  repairs_ = std::move(later);
+  timers_.repair = repairs_.empty() ? kNever : now + kLinkRetry;
+}
+
+/// True if the stream waits for a report of this listener.
+bool SenderStream::owes_report(const Listener& listener) const {
+  const bool stands = !cutter_.empty() && listener.window_end <= frames_.next();
+  return listener.started && (listener.arrived < sent_ || stands);
+}
+
+void SenderStream::ask(Time now) {
+  bool waits = false;
+  for (Listener* listener : listeners_) {
+    if (!owes_report(*listener)) continue;
+    waits = true;
+    const bool again = listener->asked_at != Time{};
+    if (again) listener->silent += std::min<Duration>(now - listener->asked_at, 2 * kAskInterval);
+    listener->asked_at = now;
+    if (listener->carrier == nullptr || (again && listener->silent < kAskInterval)) continue;
+    const wire::Segment question{.kind = wire::SegmentKind::group_ask, .id = id_, .offset = sent_, .key = key_};
+    if (carrier::post_copy(*listener->carrier, question, {})) listener->posted = true;
+  }
+  const Duration wait = std::max(rtt_.rto(), kAskMin) * (1u << std::min(timers_.asks++, kBackoffMax));
+  timers_.ask = waits ? now + std::min<Duration>(wait, kAskInterval) : kNever;
+}
+
+bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group) {
+  define_starts();
+  bool posted = now >= std::min(timers_.repair, timers_.ask);
+  if (now >= timers_.repair) repair(now, link, group);
+  timers_.ready = kNever;
+  send_new(now, link, group);
+  for (Listener* listener : listeners_) {
+    if (!listener->started || (link != nullptr && !listener->by_unicast)) continue;
+    posted |= send_by_unicast(now, *listener);
+  }
+  if (timers_.ask == kNever && !cutter_.empty()) timers_.ask = now + kAskInterval;
+  if (now >= timers_.ask) ask(now);
+  const bool heard = std::any_of(listeners_.begin(), listeners_.end(), [](const Listener* listener) { return listener->started; });
+  if (!heard) {
+    advance(now, std::nullopt);
+    if (!cutter_.empty()) timers_.ready = now;
+  }
+  return posted;
+}
+
+Time SenderStream::deadline() const { return std::min({timers_.repair, timers_.ask, timers_.ready}); }
+
+/// Some listener has more, or listens no more.
+void SenderStream::advance(Time now, std::optional<Duration> age) {
+  std::uint64_t reached = sent_;
+  for (const Listener* listener : listeners_) {
+    if (listener->started) reached = std::min(reached, listener->arrived);
+  }
+  const std::uint64_t base = frames_.base();
+  if (reached > base) {
+    const KeptFrame& newest = frames_.at(reached - 1);
+    multipath::CongestionController::AckSample sample{.arrived = reached - base,
+                                                      .in_flight = sent_ - base,
+                                                      .largest_acked = {low_half(reached)},
+                                                      .next = {low_half(sent_)},
+                                                      .round_trip = std::nullopt,
+                                                      .reply = std::nullopt};
+    if (age && !newest.repaired && now > newest.sent_at + *age) {
+      sample.reply = now - newest.sent_at;
+      sample.round_trip = *sample.reply - *age;
+      rtt_.sample(*sample.round_trip);
+    }
+    congestion_.on_ack(now, sample);
+    if (rtt_.measured()) pacer_.pace(rtt_.smoothed(), congestion_.window());
+    frames_.release_before(reached);
+    timers_.asks = 0;
+    timers_.ask = reached == sent_ ? kNever : now + std::max(rtt_.rto(), kAskMin);
+  }
+  finish_ready();
+}
+
+void SenderStream::finish_ready() {
+  std::uint64_t delivered = frames_.base();
+  for (const Listener* listener : listeners_) {
+    if (listener->started) delivered = std::min(delivered, listener->window_end - kStreamWindow);
+  }
+  progress_.advance(frames_.base(), delivered);
+}
+
+}  // namespace cluster::group

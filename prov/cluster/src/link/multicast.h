@@ -1,0 +1,32 @@
+// Receiving what is sent to a multicast group. Sending needs nothing of its own: a link takes a frame whose path leads to the
+// group's address. As with a link, frames may be lost, repeated, overtake each other or be damaged.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/address.h"
+#include "link/link.h"
+
+namespace cluster::link {
+
+/// This host's membership of a group's address, for as long as the object lives.
+class MulticastReceiver {
+ public:
+  virtual ~MulticastReceiver() = default;
+  /// As Link::receive_burst(); frames of this endpoint itself may be among them.
+  virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
+  /// Readable when frames wait; -1: one cannot sleep on it.
+  virtual int descriptor() const = 0;
+};
+
+class MulticastJoiner {
+ public:
+  virtual ~MulticastJoiner() = default;
+  /// Null, with the reason, if the network or this host has no multicast. From then on frames for the group leave by the
+  /// interface that names the endpoint.
+  virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group, std::string& reason) = 0;
+};
+
+}  // namespace cluster::link

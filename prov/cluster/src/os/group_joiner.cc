@@ -1,0 +1,56 @@
+#include "os/group_joiner.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "os/udp_receiver.h"
+
+namespace cluster::os {
+namespace {
+
+constexpr std::size_t kGroupBuffers = 16;
+
+class GroupSocket final : public link::MulticastReceiver {
+ public:
+  GroupSocket(const std::shared_ptr<UdpPort>& port, const Environment& environment)
+      : port_(port), receiver_(port, kGroupBuffers, UdpReceiver::Timestamps::yes, environment) {}
+
+  std::size_t receive_burst(std::span<link::InFrame> frames) override { return receiver_.receive(frames); }
+  int descriptor() const override { return port_->socket(); }
+
+ private:
+  std::shared_ptr<UdpPort> port_;
+  UdpReceiver receiver_;
+};
+
+class GroupJoiner final : public link::MulticastJoiner {
+ public:
+  GroupJoiner(std::shared_ptr<UdpPort> port, int interface, const Environment& environment)
+      : port_(std::move(port)), interface_(interface), environment_(environment) {}
+
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress& group, std::string& reason) override {
+    int error = 0;
+    const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
+    if (socket != nullptr) return std::make_unique<GroupSocket>(socket, environment_);
+    reason = std::generic_category().message(error) +
+             (error == EADDRINUSE ? " (another program has the group's port for itself: choose another port)"
+              : error == ENOBUFS  ? " (net.ipv4.igmp_max_memberships)"
+                                  : "");
+    return nullptr;
+  }
+
+ private:
+  std::shared_ptr<UdpPort> port_;
+  int interface_;
+  Environment environment_;
+};
+
+}  // namespace
+
+std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
+                                                         const Environment& environment) {
+  return std::make_unique<GroupJoiner>(std::move(port), interface, environment);
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,52 @@
+// Messages to and from groups, above the streams of group/: completions of what this side sends, and matching of what comes.
+// To a receive a group's message is one of its sender's. It takes no credit: the window of its stream bounds what is
+// under way, and a message that is too long for the unexpected store is left in the stream, with all behind it,
+// until a receive for it is posted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/address.h"
+#include "base/pool.h"
+#include "protocol/messenger.h"
+
+namespace cluster::protocol {
+
+/// Longest message from a group that is kept without a receive.
+inline constexpr std::size_t kGroupUnexpectedMax = std::size_t{16} << 20;
+
+class GroupProtocol {
+ public:
+  explicit GroupProtocol(Messenger& messenger)
+      : parts_(messenger.message_parts()), sends_(parts_.context.settings.tx_requests_max) {}
+
+  // --- sender ---
+  /// Remembers a message that was posted to a stream; 0: there are too many.
+  std::uint64_t begin(const SendOp& op);
+  /// It is as far as its completion level asks for, or did not reach `culprit`.
+  void finish(std::uint64_t token, Status status, const SocketAddress& culprit);
+  /// The wire's form of it, without what depends on how it is cut.
+  static wire::Segment shape_of(const SendOp& op);
+
+  // --- receiver: `assembly` is that of the stream the segment came in ---
+  /// False: the segment has to wait until a receive is posted.
+  bool ready(Channel& channel, const wire::Segment& segment);
+  void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload);
+  /// The stream has ended inside of a message.
+  void abort(Assembly& assembly, Status status);
+
+ private:
+  struct GroupSend {
+    std::uint32_t id = 0;
+    SendOp op;
+  };
+
+  void begin_message(Channel& channel, Assembly& assembly, const wire::Segment& segment, std::size_t total);
+  bool append(Assembly& assembly, ConstBytes payload) const;
+
+  MessageParts parts_;
+  Pool<GroupSend> sends_;
+};
+
+}  // namespace cluster::protocol
