@@ -61,10 +61,10 @@ def build(tree, jobs):
     return "\n".join(line for line in done.stdout.splitlines() if "error" in line) or done.stdout[-2000:]
 
 
-def first_failure(tree, seeds, jobs, security="none"):
+def first_failure(tree, seeds, jobs, security="none", workload="any"):
     """What the first seed that fails reports, or None."""
     done = subprocess.run([str(tree / "cluster-sim"), "--seed", "1", "--seeds", str(seeds), "--jobs", str(jobs),
-                           "--security", security, "--first-failure", "--quiet"], capture_output=True, text=True)
+                           "--security", security, "--workload", workload, "--first-failure", "--quiet"], capture_output=True, text=True)
     if done.returncode == 0:
         return None
     for line in done.stdout.splitlines():
@@ -95,7 +95,8 @@ def detect(tree, mutation, options):
     path.write_text(before.replace(old, new))
     errors = build(tree, options.jobs)
     security = "any" if name.startswith("seal/") else "none"
-    failure = None if errors else first_failure(tree, options.seeds, options.jobs, security)
+    workload = "groups" if name.startswith("group/") else "any"
+    failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload)
     path.write_text(before)
     if errors:
         return False, "does not compile: " + errors

@@ -3,6 +3,8 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "sim/group_simulation.h"
+
 namespace cluster::sim {
 namespace {
 
@@ -22,12 +24,11 @@ const char* name_of(ExitStatus status) {
   return "unknown";
 }
 
-}  // namespace
-
-Outcome run_seed(const RunOptions& options, bool announce) {
+template <typename Kind>
+Outcome run_kind(const RunOptions& options, bool announce) {
   Outcome outcome;
   outcome.seed = options.seed;
-  Simulation simulation(options);
+  Kind simulation(options);
   copy_text(outcome.description, simulation.description());
   if (announce) {
     std::printf("seed %" PRIu64 ": %s\n", options.seed, outcome.description.data());
@@ -51,6 +52,13 @@ Outcome run_seed(const RunOptions& options, bool announce) {
     copy_text(outcome.error_text, failure.what());
   }
   return outcome;
+}
+
+}  // namespace
+
+Outcome run_seed(const RunOptions& options, bool announce) {
+  return options.workload == kGroupWorkload ? run_kind<GroupSimulation>(options, announce)
+                                            : run_kind<Simulation>(options, announce);
 }
 
 void print_outcome(const Outcome& outcome, const RunOptions& options) {

@@ -1,0 +1,94 @@
+// A host with one membership of a group: what an engine does for its groups (engine/group_table.h), and an application that
+// posts messages and takes what comes, or takes nothing for a while.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "group/group.h"
+#include "sim/event_queue.h"
+#include "sim/group_network.h"
+#include "sim/group_oracle.h"
+
+namespace cluster::sim {
+
+struct GroupHostSettings {
+  SocketAddress name;
+  Membership membership = 0;
+  group::Role role;
+  std::vector<SocketAddress> roster = {};
+  std::size_t body_max = 1400;
+  Duration silence_max{500ms};
+};
+
+class GroupHost final : public GroupPort, public EventHandler, public link::Link {
+ public:
+  GroupHost(const GroupHostSettings& settings, EventQueue& events, GroupNetwork& network, GroupOracle& oracle,
+            std::uint64_t seed);
+  ~GroupHost() override { network_.detach(settings_.name); }
+
+  void post(std::size_t size, group::Until until);
+  void leave();
+  /// Until then nothing runs here; what arrives waits.
+  void freeze(Time until);
+  /// Until then the application takes nothing.
+  void hold(Time until);
+  /// Another host has died, and the flow to it has noticed.
+  void lose(const SocketAddress& name, Status why);
+
+  const SocketAddress& host_name() const { return settings_.name; }
+  Membership membership() const { return settings_.membership; }
+  bool sends() const { return settings_.role.sends; }
+  bool left() const { return group_.left(); }
+  bool leaving() const { return group_.leaving(); }
+  bool drained() { return group_.stream().drained() && unfinished_.empty(); }
+  std::size_t failed() const { return failed_; }
+
+  void frame_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) override;
+  void segment_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) override;
+  void handle_event(std::uint64_t note) override;
+
+  const char* name() const override { return "group"; }
+  std::size_t frame_max() const override { return 1500; }
+  std::size_t send_burst(std::span<const link::OutFrame> frames) override { return network_.multicast(settings_.name, frames); }
+  std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
+  std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
+
+ private:
+  struct Incoming {
+    std::uint32_t stream = 0;
+    std::vector<std::byte> bytes;
+    std::uint64_t total = 0;
+    bool open = false;
+  };
+  struct Waiting {
+    bool frame;
+    SocketAddress from;
+    std::vector<std::byte> bytes;
+  };
+
+  void take_segment(group::Member& member, Incoming& incoming, const wire::Segment& segment, ConstBytes payload);
+  void deliver(group::Member& member);
+  void turn();
+  void note_events();
+  bool frozen() const { return events_.now() < frozen_until_; }
+
+  GroupHostSettings settings_;
+  EventQueue& events_;
+  GroupNetwork& network_;
+  GroupOracle& oracle_;
+  SeededRandom random_;
+  group::Group group_;
+  std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming_;
+  std::map<group::MessageToken, std::vector<std::byte>> unfinished_;
+  std::vector<Waiting> backlog_;
+  Time frozen_until_{};
+  Time held_until_{};
+  Time wake_at_ = kNever;
+  std::size_t failed_ = 0;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,80 @@
+// The network of a simulated group: multicast that loses, repeats, delays and damages frames, and between each two hosts a pipe of
+// segments, which is what a flow is to its users: nothing is lost and nothing repeated, but what is late is overtaken.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "carrier/carrier.h"
+#include "link/link.h"
+#include "sim/event_queue.h"
+#include "sim/seeded_random.h"
+
+namespace cluster::sim {
+
+struct GroupFaults {
+  std::uint32_t loss = 0;       ///< of frames at each receiver, in a million
+  std::uint32_t duplicate = 0;
+  std::uint32_t corrupt = 0;
+  std::uint32_t delayed = 0;    ///< by up to `delay_max`, so that others overtake
+  std::uint32_t late_segment = 0;
+  std::uint32_t link_full = 0;  ///< the link takes only part of a burst
+  Duration delay_max = 2ms;
+  std::size_t pipe_max = 64;    ///< segments under way in one pipe
+};
+
+/// What is handed to a host. It is the host that may be dead by then.
+class GroupPort {
+ public:
+  virtual ~GroupPort() = default;
+  virtual void frame_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) = 0;
+  virtual void segment_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) = 0;
+};
+
+class GroupNetwork final : public EventHandler {
+ public:
+  GroupNetwork(EventQueue& events, const GroupFaults& faults, std::uint64_t seed);
+  ~GroupNetwork() override;
+
+  /// `deaf`: multicast does not reach it.
+  void attach(const SocketAddress& name, GroupPort& port, bool deaf) { hosts_[name] = {&port, deaf}; }
+  void detach(const SocketAddress& name) { hosts_.erase(name); }
+  /// From now on nothing is lost, late or damaged any more.
+  void heal() { faults_ = {}; }
+
+  std::size_t multicast(const SocketAddress& from, std::span<const link::OutFrame> frames);
+  /// The pipe from one host to another, which lasts as long as the network.
+  carrier::Carrier& pipe(const SocketAddress& from, const SocketAddress& to);
+  void handle_event(std::uint64_t note) override;
+  std::uint64_t frames() const { return frames_; }
+
+ private:
+  class Pipe;
+  struct Host {
+    GroupPort* port = nullptr;
+    bool deaf = false;
+  };
+  struct Packet {
+    SocketAddress from;
+    SocketAddress to;
+    std::vector<std::byte> bytes;
+    Pipe* pipe = nullptr;  ///< null: a frame
+  };
+
+  void plan(Duration delay, Packet packet);
+
+  EventQueue& events_;
+  GroupFaults faults_;
+  SeededRandom random_;
+  std::unordered_map<SocketAddress, Host, SocketAddressHash> hosts_;
+  std::unordered_map<SocketAddress, std::unordered_map<SocketAddress, std::unique_ptr<Pipe>, SocketAddressHash>, SocketAddressHash>
+      pipes_;
+  std::unordered_map<std::uint64_t, Packet> under_way_;
+  std::uint64_t next_ = 0;
+  std::uint64_t frames_ = 0;
+};
+
+}  // namespace cluster::sim

@@ -1,0 +1,58 @@
+// A group on a simulated clock and network: members that join, leave, die, freeze and take nothing for a while, judged by
+// GroupOracle. The protocol objects are those of group/, without the engine above them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/group_host.h"
+#include "sim/simulation.h"
+
+namespace cluster::sim {
+
+/// The workload of cluster-sim by which these runs are chosen; no other includes it.
+inline constexpr const char* kGroupWorkload = "groups";
+
+class GroupSimulation final : public EventHandler {
+ public:
+  explicit GroupSimulation(const RunOptions& options);
+  const std::string& description() const { return description_; }
+  RunReport run();
+
+ private:
+  enum class What : std::uint8_t { post, join, leave, die, notice_death, freeze, hold, heal };
+
+  void draw(const RunOptions& options);
+  void plan(Duration at, What what, std::size_t host);
+  void handle_event(std::uint64_t note) override;
+  void join(std::size_t host);
+  void post(std::size_t host);
+  void die(std::size_t host);
+  void tell_deaths(std::size_t host);
+  SocketAddress name_of(std::size_t host) const;
+  bool settled() const;
+
+  std::uint64_t seed_;
+  SeededRandom random_;
+  std::string description_;
+  EventQueue events_;
+  GroupFaults faults_;
+  std::unique_ptr<GroupNetwork> network_;
+  GroupOracle oracle_;
+  struct Plan {
+    std::size_t hosts = 0;
+    std::size_t senders = 0;
+    std::size_t posts = 0;
+    std::size_t size_max = 0;
+    bool roster = false;
+    std::uint32_t deaf = 0;
+    Duration end{0};
+  } plan_;
+  std::vector<std::unique_ptr<GroupHost>> hosts_;
+  std::vector<std::unique_ptr<GroupHost>> former_;  ///< have left, or died; events for them may be planned
+  Membership memberships_ = 0;
+};
+
+}  // namespace cluster::sim
