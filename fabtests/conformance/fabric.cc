@@ -121,6 +121,14 @@ void Endpoint::open(const Options& options) {
     EXPECT_EQ(fi_ep_bind(ep, &counter->fid, kind), 0);
     counters_[kind].reset(counter);
   }
+  if (options.events) {
+    fi_eq_attr queue{};
+    queue.wait_obj = FI_WAIT_NONE;
+    fid_eq* eq = nullptr;
+    EXPECT_EQ(fi_eq_open(domain_->fabric(), &queue, &eq, nullptr), 0);
+    EXPECT_EQ(fi_ep_bind(ep, &eq->fid, 0), 0);
+    eq_.reset(eq);
+  }
   EXPECT_EQ(fi_enable(ep), 0);
 }
 

@@ -57,6 +57,7 @@ struct Options {
   std::uint64_t bind_flags = 0;         ///< added when the queues are bound (FI_SELECTIVE_COMPLETION)
   std::uint64_t counted = 0;            ///< kinds of events (FI_SEND, FI_REMOTE_READ...) with a counter each
   std::string service;                  ///< the endpoint's port; empty: any
+  bool events = false;                  ///< with an event queue
 };
 
 /// Hints as an application would fill them.
@@ -102,6 +103,8 @@ class Endpoint {
   fid_ep* ep() const { return ep_.get(); }
   fid_cq* tx() const { return tx_.get(); }
   fid_cq* rx() const { return rx_.get(); }
+  /// Null without Options::events.
+  fid_eq* eq() const { return eq_.get(); }
   /// The counter of one kind of event that Options::counted names.
   fid_cntr* counter(std::uint64_t kind) const { return counters_.at(kind).get(); }
   Blob name() const;
@@ -135,6 +138,7 @@ class Endpoint {
   Owned<fid_cq> tx_;
   Owned<fid_cq> rx_;
   std::map<std::uint64_t, Owned<fid_cntr>> counters_;
+  Owned<fid_eq> eq_;
   Owned<fid_ep> ep_;
   std::deque<Outcome> outcomes_;
 };
