@@ -272,17 +272,8 @@ int Endpoint::change_membership(const engine::JoinOp* op, fid_mc& group) {
   return 0;
 }
 
-int Endpoint::read_counters(Counters& counters) const {
-  if (original_) return original_->read_counters(counters);
-  if (owned_engine_ == nullptr) return -FI_EOPBADSTATE;
-  counters = owned_engine_->counters();
-  return 0;
-}
-
-int Endpoint::carrier_name_of(fi_addr_t peer, const char*& carrier) const {
-  if (!enabled()) return -FI_EOPBADSTATE;
-  carrier = engine_->carrier_name_of(peer);
-  return carrier == nullptr ? -FI_EINVAL : 0;
+const engine::Engine* Endpoint::opened_engine() const {
+  return original_ ? original_->opened_engine() : owned_engine_.get();
 }
 
 }  // namespace cluster::api

@@ -59,8 +59,8 @@ class Endpoint : public fid_ep, public RefCounted {
   int set_name(void* address, std::size_t size);
   /// fi_join of a group, whose fi_addr is set; with `op` null its fi_close.
   int change_membership(const engine::JoinOp* op, fid_mc& group);
-  int read_counters(Counters& counters) const;
-  int carrier_name_of(fi_addr_t peer, const char*& carrier) const;
+  /// Null before fi_enable, unless the endpoint's name has been asked for.
+  const engine::Engine* opened_engine() const;
 
   bool enabled() const { return engine_ != nullptr; }
   std::size_t tx_size_left() const { return std::min(options_.tx_size(), engine_->tx_size_left()); }

@@ -12,8 +12,9 @@ namespace {
 
 ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noexcept {
   if (out == nullptr && count > 0) return -FI_EINVAL;
-  Counters counters;
-  if (const int error = endpoint_of(handle).read_counters(counters)) return error;
+  const engine::Engine* const engine = endpoint_of(handle).opened_engine();
+  if (engine == nullptr) return -FI_EOPBADSTATE;
+  const Counters counters = engine->counters();
   std::size_t total = 0;
   counters.each([&](const char* name, std::uint64_t value, const char* help) {
     if (total < count) out[total] = {name, help, value};
@@ -24,7 +25,12 @@ ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noe
 
 int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
   if (out == nullptr) return -FI_EINVAL;
-  return guarded([&] { return endpoint_of(handle).carrier_name_of(peer, *out); });
+  const Endpoint& endpoint = endpoint_of(handle);
+  if (!endpoint.enabled()) return -FI_EOPBADSTATE;
+  return guarded([&] {
+    *out = endpoint.opened_engine()->carrier_name_of(peer);
+    return *out == nullptr ? -FI_EINVAL : 0;
+  });
 }
 
 constinit fi_cluster_ops_stats stats_ops = {

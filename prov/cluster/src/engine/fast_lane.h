@@ -94,7 +94,7 @@ class FastLane {
     protocol::MatchQueue& queue = protocol_.matcher.queue(op.tagged);
     if (protocol_.matcher.stored() != 0 || queue.indexed()) [[unlikely]]
       return false;
-    auto* const receive = static_cast<protocol::RecvRequest*>(protocol_.receives.take_kept());
+    auto* const receive = static_cast<protocol::RecvRequest*>(protocol_.pulls.pool().take_kept());
     if (receive == nullptr) [[unlikely]]
       return false;
     receive->context = op.context;
@@ -146,7 +146,7 @@ class FastLane {
     }
     ++context.counters.fast_received;
     context.counters.bytes_received += header.length;
-    protocol_.receives.keep(*receive);
+    protocol_.pulls.pool().keep(*receive);
     peer.local.ring->pop();
     return true;
   }

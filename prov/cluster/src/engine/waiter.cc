@@ -31,10 +31,12 @@ void Waiter::watch_all(Peer& peer) {
   if (peer.inbox != nullptr) watch(peer.inbox->process_descriptor(), peer);
 }
 
+void Waiter::watch(int descriptor, Peer& peer) { add(descriptor, &peer); }
+
 /// Threads that sleep have not armed the peer's doorbell: they are woken.
-void Waiter::watch(int descriptor, Peer& peer) {
+void Waiter::add(int descriptor, void* owner) {
   if (wait_set_ == nullptr) return;
-  if (descriptor >= 0 && !wait_set_->add(descriptor, &peer)) incomplete_ = true;
+  if (descriptor >= 0 && !wait_set_->add(descriptor, owner)) incomplete_ = true;
   changed_ = true;
   set_alarm(Time::min());
 }

@@ -69,6 +69,8 @@ class Waiter {
   void cancel_alarm();
 
  private:
+  void add(int descriptor, void* owner);
+
   void watch_all(Peer& peer);
 
   link::Link* link_;

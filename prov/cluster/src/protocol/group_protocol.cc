@@ -43,9 +43,8 @@ void GroupProtocol::begin_message(Channel& channel, Assembly& assembly, const wi
   if (RecvRequest* const receive = parts_.matcher.match(channel, segment.tagged(), segment.tag, total)) {
     receive->matched(channel, header_of(segment, total));
     assembly.receive = receive;
-  } else if (UnexpectedMessage* const message = parts_.matcher.store(channel, header_of(segment, total))) {
+  } else if (UnexpectedMessage* const message = parts_.matcher.store(channel, header_of(segment, total), total, {})) {
     message->charge = 0;
-    parts_.matcher.keep_bytes(*message, {});
     assembly.unexpected = message;
   }
 }

@@ -46,9 +46,7 @@ class Run final : public PairTest {
   };
 
   Counters counters() const {
-    Counters counters;
-    EXPECT_EQ(object_of<Endpoint>(&left.endpoint->fid).read_counters(counters), 0);
-    return counters;
+    return object_of<Endpoint>(&left.endpoint->fid).opened_engine()->counters();
   }
   std::uint64_t below(std::uint64_t limit) {
     dice_ ^= dice_ << 13;
