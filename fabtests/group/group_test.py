@@ -69,7 +69,14 @@ class Groups(unittest.TestCase):
             member.say("join")
         for member in made:
             member.answer("joined")
+        self.addCleanup(self.end, made)
         return made
+
+    @staticmethod
+    def end(made):
+        """All at once: one that closes waits for those that do not call the library."""
+        for member in made:
+            member.process.stdin.close()
 
     @staticmethod
     def broadcast(made, count, size):
