@@ -8,6 +8,7 @@ _OPENING = struct.Struct("<HBBIQBBHI16sIHH")
 _RAIL = struct.Struct("<BBH16s")
 
 FLOW, RESET, FIN, KEEP_ALIVE, ALIVE, DATAGRAM, PATH_CHALLENGE, PATH_RESPONSE = range(1, 9)
+VERSION = 2  # of the protocol
 OPENING, ACK_BLOCK, SEQUENCED, ORDERED, ACK_NOW, ACKNOWLEDGES = (1 << bit for bit in range(6))
 EAGER, ANNOUNCE, PULL, DONE, CREDIT, WRITE, READ, FAILED, ATOMIC = 1, 4, 5, 7, 8, 10, 13, 14, 17
 LATE_EPOCH = 1 << 60
@@ -39,7 +40,7 @@ def word():
 def frame(kind=FLOW, flags=0, session=0, sequence=0, transmission=0, ack=0, largest=0, body=b"", length=None, sound=True):
     """A whole frame; `length` instead of the true one; a wrong checksum unless `sound`."""
     size = _HEADER.size + len(body) if length is None else length
-    head = [0xC5, 1, kind, flags, size & 0xFFFF, 0, 0, session, sequence, transmission, ack, largest]
+    head = [0xC5, VERSION, kind, flags, size & 0xFFFF, 0, 0, session, sequence, transmission, ack, largest]
     head[6] = crc32c(_HEADER.pack(*head) + body) ^ (0 if sound else 1)
     return _HEADER.pack(*head) + body
 
@@ -47,7 +48,7 @@ def frame(kind=FLOW, flags=0, session=0, sequence=0, transmission=0, ack=0, larg
 def opening(address, session, epoch=LATE_EPOCH, rails=()):
     """`address`: (ip, port), as are the rails."""
     ip, port = address
-    block = _OPENING.pack(48 + 20 * len(rails), 1, 1, session, epoch, 4, len(rails), port, 0, socket.inet_aton(ip) + bytes(12),
+    block = _OPENING.pack(48 + 20 * len(rails), VERSION, VERSION, session, epoch, 4, len(rails), port, 0, socket.inet_aton(ip) + bytes(12),
                           0, 1472, 512)
     return block + b"".join(_RAIL.pack(4, 0, rail_port, socket.inet_aton(rail_ip) + bytes(12)) for rail_ip, rail_port in rails)
 

@@ -139,7 +139,7 @@ class HostileHost:
     def send_write(self, session, to, transmission):
         mine, target, body = self.calls[session]
         flags = forged.OPENING | forged.SEQUENCED | forged.ORDERED | forged.ACK_NOW
-        mine.sendto(forged.frame(flags=flags, session=to, transmission=transmission, body=body), target)
+        mine.sendto(forged.frame(flags=flags, session=to, sequence=session, transmission=transmission, body=body), target)
 
     def take_answers(self):
         for mine in select.select(self.honest, [], [], 0)[0]:

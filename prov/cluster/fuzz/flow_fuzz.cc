@@ -81,8 +81,8 @@ class FlowHarness {
     header.ack_delay = input_.ConsumeIntegral<std::uint16_t>();
     header.session = input_.PickValueInArray({0u, kSession, kSession, kSession, 77u});
     header.sequence = fuzz::near(input_, expected_);
-    header.transmission = fuzz::near(input_, expected_ + 1);
-    const std::uint32_t ack = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_ / 2));
+    header.transmission = fuzz::near(input_, expected_ - kPeerSession + 1);
+    const std::uint32_t ack = fuzz::near<std::uint32_t>(input_, kSession + static_cast<std::uint32_t>(posted_ / 2));
     header.ack = ack;
     header.largest_acked = fuzz::near<std::uint32_t>(input_, static_cast<std::uint32_t>(posted_));
     std::vector<std::byte> frame;
@@ -165,7 +165,7 @@ class FlowHarness {
   reliability::Flow flow_;
   std::vector<std::byte> payload_ = std::vector<std::byte>(65536);
   std::uint64_t posted_ = 0;
-  std::uint32_t expected_ = 0;
+  std::uint32_t expected_ = kPeerSession;
   volatile std::size_t sink_ = 0;  ///< every delivered byte is read
   std::set<carrier::Token> reported_;
 };

@@ -195,12 +195,12 @@ void Attacker::take_up(const Call& call, const wire::FrameView& challenge) {
   Frame frame = Frame::call(address_of(hosts_).with_port(call.port), challenge.session, kLateEpoch);
   frame.header.session = challenge.opening.session;
   frame.header.ack = challenge.sequence.value;
-  frame.header.sequence = 0;
+  frame.header.sequence = challenge.session;
   frame.header.transmission = 1;
   frame.carry({.kind = SegmentKind::write, .total = 8, .key = random_.below(64)}, 8);
   send(frame, hosts_, call.port, call.to);
   for (std::uint32_t i = 2; i < 8; ++i) {
-    frame.header.sequence = i;
+    frame.header.sequence = challenge.session + i;
     frame.header.transmission = i;
     frame.carry(segment(), random_.below(1000));
     send(frame, hosts_, call.port, call.to);

@@ -27,7 +27,8 @@ class AdmissionControl {
 
   /// True if a session or ring of this name may be opened; `open` is how many of the kind there are.
   bool admits(Time now, const SocketAddress& name, std::size_t open);
-  /// A frame of the peer has come in its session. Unknown sources that hold too much are marked as failed.
+  /// A frame of the peer has come in its session. Unknown sources that hold too much, or try too many keys, are marked as
+  /// failed.
   void account(Time now, Peer& peer) {
     if (peer.contact.held != 0 || peer.handle.value == protocol::kAddrNotAvail) [[unlikely]]
       account_unknown(now, peer);
@@ -48,6 +49,8 @@ class AdmissionControl {
   /// Beyond the limit so much of it is freed: to look for those that hold it takes long.
   static constexpr std::size_t kFreedPart = 32;
   static constexpr Duration kWarningInterval = 60s;
+  /// Remote accesses of an unknown source that are refused, before its session ends: a key is not to be found by trying.
+  static constexpr std::size_t kRefusedAccessesMax = 64;
 
   void account_unknown(Time now, Peer& peer);
   void drop_unknown(Time now);

@@ -95,7 +95,7 @@ void AtomicProtocol::on_request(Channel& channel, const wire::Segment& segment, 
   const bool allowed = context_.may_access(channel, rest.key) &&
                        context_.bindings.regions->with(rest, access_for(code), change);
   if (!allowed) {
-    context_.refuse_access();
+    context_.refuse_access(channel.rma.refused);
     return control_.send_failed(channel, segment.id);
   }
   if (part == segment.total && !segment.more()) {

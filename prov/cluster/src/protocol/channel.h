@@ -121,6 +121,7 @@ struct RmaState {
   std::size_t write_targets = 0;     ///< large writes of the peer that are being pulled
   List<OutgoingRequest, &OutgoingRequest::member> responses;  ///< to operations of the peer
   std::size_t response_count = 0;
+  std::size_t refused = 0;  ///< accesses of the peer, in this session
 };
 
 /// Messages of the peer that wait for their receive. (Matcher)

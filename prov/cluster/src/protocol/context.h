@@ -70,8 +70,11 @@ struct Context {
            ((bindings.rx_queue == nullptr || bindings.rx_queue->has_memory()) &&
             (bindings.tx_queue == nullptr || bindings.tx_queue->has_memory()));
   }
-  /// A remote access that is not allowed.
-  void refuse_access() const { ++counters.refused_access; }
+  /// A remote access that is not allowed; `of_peer` counts those of its peer.
+  void refuse_access(std::size_t& of_peer) const {
+    ++counters.refused_access;
+    ++of_peer;
+  }
 };
 
 }  // namespace cluster::protocol

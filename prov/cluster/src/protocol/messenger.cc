@@ -118,6 +118,7 @@ void Messenger::fail(Channel& channel, Status status, bool directed) {
   channel.carrier = nullptr;
   channel.memory = nullptr;
   channel.rma.reached = {};
+  channel.rma.refused = 0;
   pulls_.reschedule();
 }
 

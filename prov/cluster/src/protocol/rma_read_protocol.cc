@@ -57,7 +57,7 @@ void RmaReadProtocol::on_request(Channel& channel, const wire::Segment& segment)
   const bool allowed = has_place && segment.total > 0 && context_.may_access(channel, range.key) &&
                        context_.bindings.regions->with(range, Access::read, post);
   if (!allowed) {
-    if (has_place) context_.refuse_access();
+    if (has_place) context_.refuse_access(channel.rma.refused);
     return send_read_failed(channel, segment.peer_id);
   }
   if (posted) {

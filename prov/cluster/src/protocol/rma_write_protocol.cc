@@ -103,7 +103,7 @@ void RmaWriteProtocol::on_first(Channel& channel, const wire::Segment& segment, 
   write.open = true;
   write.allowed = context_.may_access(channel, write.range.iov.key) &&
                   context_.bindings.regions->allows(write.range.iov, Access::write);
-  if (!write.allowed) context_.refuse_access();
+  if (!write.allowed) context_.refuse_access(channel.rma.refused);
   store(channel, payload);
 }
 
@@ -140,7 +140,7 @@ void RmaWriteProtocol::on_announce(Channel& channel, const wire::Segment& segmen
   WriteTarget* const target =
       has_place ? allocate_first([&] { return pulls_.pool().acquire<WriteTarget>(); }) : nullptr;
   const RemoteWrite write = add_range(channel.incoming_write, segment);
-  if (!allowed) context_.refuse_access();
+  if (!allowed) context_.refuse_access(channel.rma.refused);
   if (target == nullptr) return control_.send_failed(channel, segment.id);
   ++channel.rma.write_targets;
   target->channel = &channel;

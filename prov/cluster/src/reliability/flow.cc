@@ -114,7 +114,10 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     ++counters_.refused_stale;
     return ReceiveResult::refused;
   }
-  if (!knew_peer) note_peer(handshake_, liveness_, counters_);
+  if (!knew_peer) {
+    note_peer(handshake_, liveness_, counters_);
+    receiver_.window().begin(first_sequence(handshake_.peer_session()));
+  }
   const bool ends = view.kind == wire::FrameKind::fin;
   const bool impossible_end = ends && !receiver_.may_end_at(view.sequence);
   if (impossible_end || (view.acknowledges() && !acks_.valid(view))) {

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/sequence.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
@@ -33,6 +34,10 @@ struct PeerSession {
   std::uint32_t session = 0;
   friend bool operator==(const PeerSession&, const PeerSession&) = default;
 };
+
+/// A flow begins with a sequence that an off-path host cannot guess: the number of the session in which its sender
+/// receives, which is as random as that in which the frames travel, and independent of it.
+inline Sequence first_sequence(std::uint32_t sender_session) { return {sender_session}; }
 
 /// How an opening relates to what is known of its sender.
 enum class OpeningClass : std::uint8_t {

@@ -36,6 +36,8 @@ class ReceiveWindow {
 
   /// Memory is taken as gaps need it.
   explicit ReceiveWindow(std::size_t size);
+  /// The peer's frames begin with this one. Nothing has arrived yet.
+  void begin(Sequence first) { expected_ = highest_end_ = cursor_ = given_ = first; }
 
   Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
   /// True if `count` frames from `s` on would all be new here, so that arrive_run() takes them. Ordered ones

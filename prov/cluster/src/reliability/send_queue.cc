@@ -27,7 +27,7 @@ SendQueue::SendQueue(const Handshake& handshake, const FrameSize& frame_size,
       paths_(paths),
       bodies_(bodies),
       status_(status),
-      window_(handshake.opening().window) {}
+      window_(handshake.opening().window, first_sequence(handshake.session())) {}
 
 std::size_t SendQueue::payload_max(const wire::Segment& segment) const {
   return frame_size_.segment_capacity() - wire::encoded_size(segment);

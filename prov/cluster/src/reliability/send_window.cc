@@ -2,7 +2,8 @@
 
 namespace cluster::reliability {
 
-SendWindow::SendWindow(std::size_t most) : SentFrames(most), outstanding_(most) {}
+SendWindow::SendWindow(std::size_t most, Sequence first)
+    : SentFrames(most, first), outstanding_(most), next_(first) {}
 
 void SendWindow::on_sent(Sequence s, TransmissionNumber transmission, Time now, std::uint8_t path) {
   if (s == next_) return on_new_sent(1, transmission, now, path);

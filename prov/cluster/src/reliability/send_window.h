@@ -41,7 +41,7 @@ struct AckedStretch {
 
 class SendWindow : public SentFrames {
  public:
-  explicit SendWindow(std::size_t capacity);
+  SendWindow(std::size_t capacity, Sequence first);
 
   Sequence next() const { return next_; }
   std::size_t queued() const { return static_cast<std::size_t>(end() - next_); }

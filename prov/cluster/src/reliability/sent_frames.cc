@@ -7,10 +7,12 @@
 
 namespace cluster::reliability {
 
-SentFrames::SentFrames(std::size_t capacity)
+SentFrames::SentFrames(std::size_t capacity, Sequence first)
     : capacity_(std::bit_ceil(capacity)),
       frames_(std::min(capacity_, kInitialFrames)),
-      mask_(static_cast<std::uint32_t>(frames_.size() - 1)) {}
+      mask_(static_cast<std::uint32_t>(frames_.size() - 1)),
+      first_(first),
+      end_(first) {}
 
 void SentFrames::push(std::unique_ptr<FrameBody>&& body) {
   assert(has_space(1));

@@ -53,8 +53,8 @@ struct SentFrame {
 
 class SentFrames {
  public:
-  /// At most so many frames at once; memory is taken as it is needed.
-  explicit SentFrames(std::size_t capacity);
+  /// At most so many frames at once, numbered from `first` on; memory is taken as it is needed.
+  SentFrames(std::size_t capacity, Sequence first);
 
   Sequence first() const { return first_; }
   Sequence end() const { return end_; }

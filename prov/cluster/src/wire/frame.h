@@ -10,7 +10,7 @@
 //   +--------+--------+--------+--------+
 //   |             session               |  12   named by the receiver of the frame; 0 before it is known
 //   +--------+--------+--------+--------+
-//   |             sequence              |  16   of the frame in its flow; kept by retransmissions
+//   |             sequence              |  16   of the frame in its flow, from the sender's session on; kept by retransmissions
 //   +--------+--------+--------+--------+
 //   |            transmission           |  20   counts every sending, retransmissions too
 //   +--------+--------+--------+--------+
@@ -35,7 +35,7 @@
 namespace cluster::wire {
 
 inline constexpr std::uint8_t kMagic = 0xC5;
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 
 enum class FrameKind : std::uint8_t {
   flow = 1,        ///< data, acknowledgement or both

@@ -35,6 +35,7 @@ struct ForgedFrame {
     frame.opening->epoch = epoch;
     frame.opening->frame_max = 1472;
     frame.opening->window = 64;
+    frame.header.sequence = session;
     frame.carry({.kind = wire::SegmentKind::eager});
     return frame;
   }

@@ -102,5 +102,18 @@ TEST_F(ForeignAccessTest, AKeyThatTheProviderHasDrawnIsEnough) {
   EXPECT_EQ(serving.counters().refused_access, 0u);
 }
 
+TEST_F(ForeignAccessTest, AnUnknownSourceDoesNotTryKeysForLong) {
+  for (int i = 0; i < 16; ++i) refusals();
+  EXPECT_EQ(serving.counters().refused_access, 64u);
+  EXPECT_EQ(serving.counters().sessions_closed, 1u);
+}
+
+TEST_F(ForeignAccessTest, AMemberThatErrsKeepsItsSession) {
+  serving.book.insert(kUnknownSource);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(refusals(), 4u);
+  EXPECT_EQ(serving.counters().refused_access, 80u);
+  EXPECT_EQ(serving.counters().sessions_closed, 0u);
+}
+
 }  // namespace
 }  // namespace cluster::engine

@@ -132,7 +132,7 @@ TEST_F(ForgedCallTest, DeliversNothing) {
   receive_from_b(a);
   for (std::uint32_t i = 0; i < 8; ++i) {
     ForgedFrame call = ForgedFrame::call(kB, kForged, kLate);
-    call.header.sequence = i;
+    call.header.sequence = kForged + i;
     inject(kB, kA, call.bytes());
   }
   pass(a);

@@ -121,18 +121,19 @@ TEST(FlowSession, AcknowledgementsOfWhatWasNeverSentAreRefused) {
   FlowPair pair(1);
   pair.a.send_small(10);
   ASSERT_TRUE(pair.run(100ms));
+  const Sequence first = reliability::first_sequence(pair.a.flow->handshake().session());
   wire::FrameView lie;
   lie.flags = wire::frame_flag::kAcknowledges;
   lie.session = pair.a.flow->handshake().session();
-  lie.ack = {5};
+  lie.ack = first + 5;
   EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::refused);
-  lie.ack = {1};
+  lie.ack = first + 1;
   lie.largest_acked = {100};
   EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::refused);
   lie.largest_acked = {1};
   lie.has_ranges = true;
   lie.ranges.count = 1;
-  lie.ranges.ranges[0] = {{2}, {9}};
+  lie.ranges.ranges[0] = {first + 2, first + 9};
   EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::refused);
   lie.has_ranges = false;
   EXPECT_EQ(pair.a.flow->receive(pair.clock.now(), lie, kFromB), ReceiveResult::nothing_new);
@@ -159,6 +160,18 @@ TEST(FlowSession, ARestartedPeerBeginsANewFlow) {
   EXPECT_EQ(pair.a.smalls.size(), 1u);
 }
 
+/// A host that guesses the session of a frame has not guessed its sequence.
+TEST(FlowSession, SequencesBeginWithTheSessionThatTheSenderNamesNotWithThatOfTheFrame) {
+  FlowPair pair(1);
+  RecordingLink recorded;
+  pair.a.send_small(10);
+  pair.a.pump();
+  pair.a.flow->transmit(pair.clock.now(), recorded);
+  const wire::FrameView view = recorded.read(0);
+  EXPECT_EQ(view.sequence.value, view.opening.session);
+  EXPECT_NE(pair.a.flow->handshake().session(), pair.b.flow->handshake().session());
+}
+
 TEST(FlowSession, AResetIsValidIfItQuotesAFrameInFlight) {
   FlowPair pair(1);
   RecordingLink recorded;
@@ -167,7 +180,7 @@ TEST(FlowSession, AResetIsValidIfItQuotesAFrameInFlight) {
   pair.a.flow->transmit(pair.clock.now(), recorded);
   wire::ResetBlock block{};
   block.session = 0;
-  block.sequence = 0;
+  block.sequence = pair.a.flow->handshake().session();
   block.transmission = 1;
   EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "it can be forged without having seen a frame";
   block.session = pair.a.flow->handshake().session();
@@ -178,7 +191,7 @@ TEST(FlowSession, AResetIsValidIfItQuotesAFrameInFlight) {
   block.session = 4711;
   EXPECT_FALSE(pair.a.flow->validates_reset(block));
   block.session = pair.a.flow->handshake().session();
-  block.sequence = 1;
+  block.sequence = pair.a.flow->handshake().session() + 1;
   EXPECT_FALSE(pair.a.flow->validates_reset(block));
 }
 

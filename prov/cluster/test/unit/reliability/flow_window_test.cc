@@ -124,7 +124,7 @@ TEST(FlowWindow, WhatLiesBeyondItIsRefused) {
     beyond.sequence = {sequence};
     return pair.b.flow->receive(pair.clock.now(), beyond, {name_of(1), {}, false});
   };
-  const std::uint32_t expected = 1;  // one frame has introduced it
+  const std::uint32_t expected = pair.a.flow->handshake().session() + 1;  // one frame has introduced it
   EXPECT_EQ(receive(expected + window), reliability::ReceiveResult::refused);
   EXPECT_EQ(receive(expected + window + 1000), reliability::ReceiveResult::refused);
   EXPECT_EQ(pair.b.counters.refused_window, 2u);

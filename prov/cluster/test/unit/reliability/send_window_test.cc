@@ -14,7 +14,7 @@ std::unique_ptr<FrameBody> body(carrier::Token token = 0) {
 }
 
 struct SendWindowTest : testing::Test {
-  SendWindow window{64};
+  SendWindow window{64, {}};
   std::uint32_t transmission = 0;
   std::vector<std::byte> payload = std::vector<std::byte>(1000);
   std::vector<AckedStretch> stretches;  ///< of the last acknowledge()
