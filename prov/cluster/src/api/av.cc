@@ -115,6 +115,7 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, std
   if (const int refusal = sync_errors(flags, context, errors)) return refusal;
   if (count > 0 && addresses == nullptr) return -FI_EINVAL;
   const auto* bytes = static_cast<const std::byte*>(addresses);
+  address_table_.expect(count);
   int inserted = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const ParsedSockaddr raw = parse_sockaddr(bytes, domain_->address_format());

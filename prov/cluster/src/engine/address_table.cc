@@ -7,6 +7,7 @@ namespace cluster::engine {
 namespace {
 
 constexpr std::size_t kBucketsFirst = 64;
+constexpr std::size_t kEntriesPerBucket = 2;
 constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio (Knuth)
 
 std::size_t place_of(const SocketAddress& address, std::size_t buckets) {
@@ -32,7 +33,6 @@ void AddressTable::link(std::uint32_t number) {
   first = number;
 }
 
-/// To one for each entry at least.
 void AddressTable::grow_buckets() {
   std::vector<std::uint32_t> wider(buckets_.empty() ? kBucketsFirst : buckets_.size() * 2, kNone);
   buckets_.swap(wider);
@@ -41,13 +41,19 @@ void AddressTable::grow_buckets() {
   }
 }
 
+/// One block of the right size instead of several that grow. Few are left to the vector, whose steps are longer.
+void AddressTable::expect(std::size_t further) {
+  const std::lock_guard guard(mutex_);
+  if (further > entries_.size()) entries_.reserve(entries_.size() + further);
+}
+
 AddressTable::Handle AddressTable::insert(const SocketAddress& address) {
   const std::lock_guard guard(mutex_);
   if (const std::uint32_t found = find_entry(address); found != kNone) {
     ++further_uses_[found];
     return found;
   }
-  if (entries_.size() >= buckets_.size()) grow_buckets();
+  if (entries_.size() >= buckets_.size() * kEntriesPerBucket) grow_buckets();
   Handle handle = entries_.size();
   if (free_.empty()) {
     if (handle == kNone) throw std::bad_alloc();

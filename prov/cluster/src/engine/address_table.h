@@ -3,9 +3,9 @@
 // The generation changes with every such change of meaning, so an engine notices that a handle it has cached
 // may name another peer by now.
 //
-// A million addresses take some 32 bytes each: entries lie in one block, those whose addresses fall into one
-// bucket are chained by their numbers, and how often an address was inserted is kept only where that is more
-// than once.
+// A million addresses take some 30 bytes each: entries lie in one block, those whose addresses fall into one
+// bucket are chained by their numbers, two to a bucket, and how often an address was inserted is kept only where that is
+// more than once.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,8 @@ class AddressTable {
  public:
   using Handle = std::uint64_t;
 
+  /// So many are about to be inserted.
+  void expect(std::size_t further);
   /// Inserting an address twice gives the same handle again (counted: it takes as many removals).
   Handle insert(const SocketAddress& address);
   /// False if no address has this handle.
