@@ -7,6 +7,7 @@
 #include "api/eq.h"
 #include "api/fabric.h"
 #include "api/progress.h"
+#include "engine/endpoint_roster.h"
 #include "protocol/region_table.h"
 
 namespace cluster::api {
@@ -29,6 +30,7 @@ class Domain : public fid_domain, public RefCounted {
   protocol::RegionTable& regions() { return regions_; }
   /// The counters bound to regions, and the engines that serve these regions.
   MrProgress& mr_progress() { return mr_progress_; }
+  const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
   /// FI_MR_BASIC: the provider draws keys, at random, and remote addresses are virtual. Otherwise the application
   /// chooses keys, and addresses are offsets in the region.
   bool basic_registration() const { return basic_registration_; }
@@ -44,6 +46,7 @@ class Domain : public fid_domain, public RefCounted {
   bool basic_registration_;
   bool automatic_;
   MrProgress mr_progress_;
+  std::shared_ptr<engine::EndpointRoster> roster_ = std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
 };
 
 }  // namespace cluster::api

@@ -160,7 +160,7 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
   int error = 0;
-  owned_engine_ = domain_->platform().build_engine(requested_name_, type_, error);
+  owned_engine_ = domain_->platform().build_engine(requested_name_, type_, domain_->roster(), error);
   if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
   if (domain_->automatic()) owned_engine_->enable_auto_progress();
   return 0;
@@ -248,6 +248,7 @@ int Endpoint::get_name(void* address, std::size_t* size) {
   if (original_) return original_->get_name(address, size);
   if (size == nullptr) return -FI_EINVAL;
   if (const int error = ensure_engine()) return error;
+  owned_engine_->set_name_told();
   return write_sockaddr(owned_engine_->name(), address, *size) ? 0 : -FI_ETOOSMALL;
 }
 

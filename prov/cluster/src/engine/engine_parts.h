@@ -9,6 +9,7 @@
 #include "base/address.h"
 #include "base/environment.h"
 #include "carrier/remote_regions.h"
+#include "engine/endpoint_roster.h"
 #include "engine/engine_settings.h"
 #include "link/link.h"
 #include "link/multicast.h"
@@ -39,6 +40,8 @@ struct EngineParts {
   std::unique_ptr<carrier::RegionConnector> region_connector = nullptr;
   /// Receives what is sent to multicast groups; null: members of groups are served by unicast alone.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
+  /// The endpoints of this process that vouch for each other; null: this one is alone.
+  std::shared_ptr<EndpointRoster> roster = nullptr;
 };
 
 }  // namespace cluster::engine

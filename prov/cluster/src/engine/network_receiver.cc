@@ -137,6 +137,8 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
+    case wire::FrameKind::sibling_request: return acceptor_.siblings().on_request(view, frame.from);
+    case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(now, view, frame.from.to);
     case wire::FrameKind::datagram: ++parts_.environment.counters.refused_stale; return;
     default: return receive_in_flow(now, view, frame, nullptr);
   }
@@ -158,8 +160,10 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   peer->heard_at = now;
   if (view.has_opening) {
     acceptor_.compare_mtu(*peer, view.opening);
+    acceptor_.siblings().note_opening(*peer, view);
     sessions_.on_answer(*peer);
   }
+  if (peer->sibling.claim == Peer::Sibling::Claim::made) [[unlikely]] acceptor_.siblings().review(now, *peer);
   if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};

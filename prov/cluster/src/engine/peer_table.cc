@@ -63,13 +63,34 @@ std::uint64_t PeerTable::handle_of(const protocol::Channel& channel) {
 }
 
 bool PeerTable::is_member(const protocol::Channel& channel) {
-  const Peer& peer = *static_cast<const Peer*>(channel.owner);
+  Peer& peer = *static_cast<Peer*>(channel.owner);
   if (peer.self || peer.inbox != nullptr || handle_of(channel) != protocol::kAddrNotAvail) return true;
+  return is_member_by_alias(peer) || has_member_sibling(peer);
+}
+
+/// The application may know it by another of its addresses than that under which it came.
+bool PeerTable::is_member_by_alias(const Peer& peer) const {
   if (!peer.contact.has_aliases || peer.flow == nullptr) return false;
-  // The application may know it by another of its addresses than that under which it came.
   return std::ranges::any_of(peer.flow->paths().validated_addresses(), [&](const SocketAddress& address) {
     return is_alias(address, peer) && in_address_vector(address);
   });
+}
+
+bool PeerTable::is_member_name(const SocketAddress& name) {
+  if (in_address_vector(name)) return true;
+  const Peer* const peer = find(name);
+  return peer != nullptr && is_member_by_alias(*peer);
+}
+
+/// Asked with each access: looked up anew when the address vector has changed. An alias may end at any time.
+bool PeerTable::has_member_sibling(Peer& peer) {
+  Peer::Sibling& sibling = peer.sibling;
+  if (sibling.claim != Peer::Sibling::Claim::confirmed) return false;
+  if (sibling.generation != addresses_->generation()) {
+    sibling.generation = addresses_->generation();
+    sibling.member = in_address_vector(sibling.name);
+  }
+  return sibling.member || is_member_name(sibling.name);
 }
 
 void PeerTable::mark_failed(Peer& peer, Status status) {

@@ -63,6 +63,15 @@ struct Peer {
     std::size_t held = 0;      ///< bytes held for it as an unknown source (AdmissionControl)
     Time answered_at{};        ///< when a frame that asked for a session in its name was last answered
   } contact;
+  /// The endpoint of its process that its opening names (sibling_check.h), while its session lasts.
+  struct Sibling {
+    SocketAddress name;     ///< empty: none
+    std::uint64_t key = 0;  ///< of what its process has to confirm
+    enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
+    bool member = false;    ///< when the address vector had this generation:
+    std::uint64_t generation = ~std::uint64_t{0};
+    Time next_request{};
+  } sibling;
   Time heard_at{};  ///< last frame over the network of its session, or that asked for it
   Timer timer;      ///< of its flow
   ClosedSessions closed_sessions;
@@ -113,6 +122,8 @@ class PeerTable final : public protocol::AddressHandles {
   }
   std::uint64_t handle_of(const protocol::Channel& channel) override;
   bool is_member(const protocol::Channel& channel) override;
+  /// True if it is in the address vector, or a validated address of a peer that is.
+  bool is_member_name(const SocketAddress& name);
   const std::vector<std::unique_ptr<Peer>>& all() const { return all_; }
   /// Bytes held for unknown sources together.
   std::size_t unknown_bytes() const { return unknown_bytes_; }
@@ -135,6 +146,8 @@ class PeerTable final : public protocol::AddressHandles {
   static constexpr std::size_t kFailedAtOnce = 4;
 
   Peer* look_up(std::uint64_t handle);
+  bool is_member_by_alias(const Peer& peer) const;
+  bool has_member_sibling(Peer& peer);
 
   const AddressTable* addresses_ = nullptr;
   std::uint64_t generation_ = 0;  ///< of addresses_, when by_handle_ was filled

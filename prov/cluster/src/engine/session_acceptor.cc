@@ -18,7 +18,8 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
       sessions_(sessions),
       closer_(closer),
       resets_(parts.link.get()),
-      cookies_(parts.environment.random) {}
+      cookies_(parts.environment.random),
+      siblings_(parts, peers) {}
 
 Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.session == 0) {
@@ -51,6 +52,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
     ++counters.refused_stale;
     return;
   }
+  if (siblings_.defers(now, name, view)) return;
   const link::Path path = sessions_.reply_path(name, from);
   if (sessions_.crowded() && !peers_.known(name)) {
     const std::uint32_t session = cookies_.session_for(now, view.opening);

@@ -17,6 +17,7 @@
 #include "engine/peer_closer.h"
 #include "engine/session_cookies.h"
 #include "engine/session_table.h"
+#include "engine/sibling_check.h"
 #include "engine/tx_scheduler.h"
 
 namespace cluster::engine {
@@ -36,6 +37,7 @@ class SessionAcceptor {
   void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
   /// Logs once if the MTU in the peer's opening is not that of this node.
   void compare_mtu(const Peer& peer, const wire::Opening& opening);
+  SiblingCheck& siblings() { return siblings_; }
 
  private:
   /// Between two warnings of openings from a wrong address, which any process can send.
@@ -59,6 +61,7 @@ class SessionAcceptor {
   ResetSender resets_;
   SessionCookies cookies_;
   AnswerLimiter answers_;
+  SiblingCheck siblings_;
   bool logged_mtu_ = false;
   Time next_source_warning_{};
 };

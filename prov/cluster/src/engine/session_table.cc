@@ -54,6 +54,7 @@ void SessionTable::close(Peer& peer) {
   tx_.remove(peer);
   peers_.remove_aliases(peer);
   peers_.set_held(peer, 0);
+  peer.sibling = {};
   peer.flow.reset();
 }
 
@@ -97,7 +98,9 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                            .stuck_timeout = parts_.settings.stuck_timeout,
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
-  const reliability::Identity identity{parts_.name, epoch, session, parts_.rails};
+  const reliability::Identity identity{
+      parts_.name, epoch, session, parts_.rails,
+      parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
                                              parts_.environment.counters, peers_.bodies(),
                                              parts_.environment.random);

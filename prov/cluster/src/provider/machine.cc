@@ -128,7 +128,7 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
 }  // namespace
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                      int& error) {
+                                                      std::shared_ptr<engine::EndpointRoster> roster, int& error) {
   os::raise_descriptor_limit();
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   AddressFilter filter;
@@ -193,7 +193,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   auto engine = std::make_unique<engine::Engine>(engine::EngineParts{
       environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), type,
       std::move(rails.rails), std::move(probe), std::move(region_connector),
-      open_multicast(port, *place, keys, environment)});
+      open_multicast(port, *place, keys, environment), std::move(roster)});
   engine->set_progress_client(run_in_background(*engine, setup));
   return engine;
 }

@@ -46,7 +46,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
            Counters& counters, BodyPool& bodies, Random& random)
     : counters_(counters),
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
-      handshake_(opening_of(settings, identity), further_addresses(identity)),
+      handshake_(opening_of(settings, identity), further_addresses(identity), identity.sibling),
       frame_size_(handshake_, paths_, log, settings.seal_overhead),
       timer_(settings.ack_delay),
       queue_(handshake_, frame_size_, paths_, bodies, status_),

@@ -64,6 +64,7 @@ struct Identity {
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
   /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
   std::span<const multipath::Rail> rails = {};
+  SocketAddress sibling{};  ///< another endpoint of this process, which the peer may know; empty: none
 };
 
 /// What a flow knows and has done, at one moment.

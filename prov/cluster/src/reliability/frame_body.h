@@ -21,7 +21,7 @@ namespace cluster::reliability {
 
 /// Bytes in front of the segments: the most that a header and its blocks take.
 inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-                                         (wire::kRailsMax - 1) * sizeof(wire::RailBlock) +
+                                         wire::kRailsMax * sizeof(wire::RailBlock) +  // less the name, but a sibling
                                          wire::ack_block_size(wire::kAckRangesMax);
 
 /// Pieces of user memory that a frame refers to; a link takes a few more.

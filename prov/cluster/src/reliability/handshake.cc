@@ -33,7 +33,7 @@ void Handshake::confirm(const wire::FrameView& view) {
 }
 
 Handshake Handshake::towards(const wire::Opening& caller) const {
-  Handshake answering(ours_, further_);
+  Handshake answering(ours_, further_, sibling_);
   answering.peer_ = caller;
   return answering;
 }

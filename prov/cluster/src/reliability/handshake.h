@@ -56,16 +56,20 @@ class Handshake {
   /// The same while its session is not known: what such a frame brings is not taken.
   static constexpr std::size_t kCallsMax = 1;
 
-  /// `further` are the addresses of this side besides its name; at most wire::kRailsMax in all.
-  explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {})
-      : ours_(ours), further_(std::move(further)) {
+  /// `further` are the addresses of this side besides its name; at most wire::kRailsMax in all. `sibling`: see
+  /// wire::feature::kSibling; empty: none.
+  explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {},
+                     const SocketAddress& sibling = {})
+      : ours_(ours), further_(std::move(further)), sibling_(sibling) {
     if (further_.size() >= wire::kRailsMax) further_.resize(wire::kRailsMax - 1);
     ours_.rails = static_cast<std::uint8_t>(further_.size());
+    if (!sibling_.empty()) ours_.features |= wire::feature::kSibling;
   }
 
   const wire::Opening& opening() const { return ours_; }
   std::uint32_t session() const { return ours_.session; }
   std::span<const SocketAddress> further_addresses() const { return further_; }
+  const SocketAddress& sibling() const { return sibling_; }
   /// Checks that the frame belongs to this session, and that it comes from an address of the peer; learns from
   /// it. False: not of this session.
   bool accept(const wire::FrameView& view, const SocketAddress& from);
@@ -105,7 +109,8 @@ class Handshake {
     return std::min(ours_.frame_max, peer_ ? peer_->frame_max : ours_.frame_max);
   }
   std::size_t opening_size() const {
-    return peer_has_opening_ ? 0 : sizeof(wire::OpeningBlock) + further_.size() * sizeof(wire::RailBlock);
+    const std::size_t listed = further_.size() + (sibling_.empty() ? 0 : 1);
+    return peer_has_opening_ ? 0 : sizeof(wire::OpeningBlock) + listed * sizeof(wire::RailBlock);
   }
 
  private:
@@ -115,6 +120,7 @@ class Handshake {
 
   wire::Opening ours_;
   std::vector<SocketAddress> further_;
+  SocketAddress sibling_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
   std::optional<PeerSession> forgotten_;  ///< its late frames must not bring it back

@@ -8,17 +8,19 @@
 namespace cluster::reliability {
 namespace {
 
+std::byte* write_address(const SocketAddress& address, std::byte* at) {
+  const wire::RailBlock block = wire::rail_block(address);
+  std::memcpy(at, &block, sizeof block);
+  return at + sizeof block;
+}
+
 std::byte* write_opening(const Handshake& handshake, std::byte* at) {
   wire::OpeningBlock block;
   wire::encode(handshake.opening(), block);
   std::memcpy(at, &block, sizeof block);
   at += sizeof block;
-  for (const SocketAddress& address : handshake.further_addresses()) {
-    const wire::RailBlock further = wire::rail_block(address);
-    std::memcpy(at, &further, sizeof further);
-    at += sizeof further;
-  }
-  return at;
+  for (const SocketAddress& address : handshake.further_addresses()) at = write_address(address, at);
+  return handshake.sibling().empty() ? at : write_address(handshake.sibling(), at);
 }
 
 /// How much of an acknowledgement goes into a frame with so many bytes of segments.

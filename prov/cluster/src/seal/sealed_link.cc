@@ -202,7 +202,8 @@ bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link
   }
   if (is(header, FrameKind::keep_alive)) return false;  // the keep-alive responder answers
   if (is(header, FrameKind::alive)) return accept_alive(frame, header, from);
-  if (header.kind >= static_cast<std::uint8_t>(FrameKind::association_request)) {
+  if (header.kind >= static_cast<std::uint8_t>(FrameKind::association_request) &&
+      header.kind <= static_cast<std::uint8_t>(FrameKind::association_unknown)) {
     if (Association* const current = exchange_.on_frame(now(), header, frame, from)) send_waiting(*current);
     return false;
   }

@@ -32,6 +32,8 @@ constexpr KindRule kRules[] = {
     {false, 0},                                    // association_unknown
     {true, kSequenced | kAckNow},                  // group
     {true, 0},                                     // group_announce
+    {true, 0},                                     // sibling_request
+    {true, 0},                                     // sibling_response
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
@@ -104,6 +106,17 @@ bool read_reset(ConstBytes rest, FrameView& out) {
   return known && out.reset.epoch < kEpochEnd;
 }
 
+bool about_siblings(FrameKind kind) {
+  return kind == FrameKind::sibling_request || kind == FrameKind::sibling_response;
+}
+
+/// The name that is asked about.
+bool read_caller(ConstBytes rest, FrameView& out) {
+  if (rest.size() != sizeof(RailBlock)) return false;
+  out.rails = rest;
+  return valid_rails(rest);
+}
+
 }  // namespace
 
 Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity) {
@@ -122,6 +135,7 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity) {
   copy_header(header, out);
   ConstBytes rest = whole.subspan(sizeof header, whole.size() - sizeof header - trailer);
   if (out.kind == FrameKind::reset) return read_reset(rest, out) ? Refusal::none : Refusal::malformed;
+  if (about_siblings(out.kind)) return read_caller(rest, out) ? Refusal::none : Refusal::malformed;
   if (!read_blocks(rest, out)) return Refusal::malformed;
   const bool padded = out.kind == FrameKind::keep_alive || out.kind == FrameKind::path_challenge;
   if (padded) return Refusal::none;

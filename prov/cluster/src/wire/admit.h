@@ -28,14 +28,14 @@ struct FrameView {
   TransmissionNumber largest_acked;
   bool has_opening = false;
   Opening opening;
-  ConstBytes rails;  ///< the opening's RailBlocks, if there is one
+  ConstBytes rails;  ///< the opening's RailBlocks, if there is one; kinds sibling_...: the one of the caller
   bool has_ranges = false;
   Ack ranges;
   PartBlock part{};     ///< of what `segments` is a piece, if in_part()
   ResetBlock reset{};   ///< kind reset only
   ConstBytes segments;  ///< kind flow with flag sequenced, kind datagram: not empty
 
-  /// Kinds keep_alive, path_challenge and their answers: what the answer repeats.
+  /// Kinds keep_alive, path_challenge, sibling_request and their answers: what the answer repeats.
   std::uint64_t challenge() const { return transmission.value | std::uint64_t{ack.value} << 32; }
   bool sequenced() const { return (flags & frame_flag::kSequenced) != 0; }
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }

@@ -18,9 +18,9 @@ FrameHeader asking(std::uint32_t session, std::uint64_t challenge) {
 }  // namespace
 
 /// `fields`: session and what comes behind it.
-ControlFrame::ControlFrame(FrameKind kind, const FrameHeader& fields, const ResetBlock* block)
-    : size_(sizeof(FrameHeader) + (block != nullptr ? sizeof *block : 0)) {
-  if (block != nullptr) std::memcpy(storage_.data() + sizeof(FrameHeader), block, sizeof *block);
+ControlFrame::ControlFrame(FrameKind kind, const FrameHeader& fields, ConstBytes block)
+    : size_(sizeof(FrameHeader) + block.size()) {
+  if (!block.empty()) std::memcpy(storage_.data() + sizeof(FrameHeader), block.data(), block.size());
   FrameHeader& header = header_at(storage_.data());
   header = fields;
   header.kind = static_cast<std::uint8_t>(kind);
@@ -36,21 +36,29 @@ ControlFrame ControlFrame::reset(const FrameView& offending, ResetReason reason,
   block.sequence = offending.sequence.value;
   block.transmission = offending.transmission.value;
   block.epoch = epoch;
-  return {FrameKind::reset, FrameHeader{}, &block};
+  return {FrameKind::reset, FrameHeader{}, as_bytes(&block, sizeof block)};
 }
 
 ControlFrame ControlFrame::keep_alive(std::uint32_t session, std::uint64_t challenge) {
-  return {FrameKind::keep_alive, asking(session, challenge), nullptr};
+  return {FrameKind::keep_alive, asking(session, challenge)};
 }
 
 ControlFrame ControlFrame::alive(const FrameView& asked) {
-  return {FrameKind::alive, asking(asked.sequence.value, asked.challenge()), nullptr};
+  return {FrameKind::alive, asking(asked.sequence.value, asked.challenge())};
 }
 
 ControlFrame ControlFrame::path_response(const FrameView& asked) {
   FrameHeader fields = asking(asked.sequence.value, asked.challenge());
   fields.session = asked.sequence.value;
-  return {FrameKind::path_response, fields, nullptr};
+  return {FrameKind::path_response, fields};
+}
+
+ControlFrame ControlFrame::sibling_request(std::uint32_t session, std::uint64_t challenge, const RailBlock& caller) {
+  return {FrameKind::sibling_request, asking(session, challenge), as_bytes(&caller, sizeof caller)};
+}
+
+ControlFrame ControlFrame::sibling_response(const FrameView& asked) {
+  return {FrameKind::sibling_response, asking(asked.sequence.value, asked.challenge()), asked.rails};
 }
 
 }  // namespace cluster::wire

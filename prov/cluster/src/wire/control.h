@@ -1,5 +1,5 @@
-// Frames that belong to no flow: resets, keep-alives, their answers, and answers to path challenges. Small,
-// of fixed size, complete with checksum.
+// Frames that belong to no flow: resets, keep-alives, their answers, answers to path challenges, and what is asked and
+// said about siblings. Small, of fixed size, complete with checksum.
 #pragma once
 
 #include <array>
@@ -28,9 +28,13 @@ class ControlFrame {
   /// The engine that has the session says that the path leads there. It names the asking side's session, as the
   /// challenge did, and repeats the challenge.
   static ControlFrame path_response(const FrameView& asked);
+  /// Asks an endpoint whether `caller`, whose opening names `session`, belongs to its process.
+  static ControlFrame sibling_request(std::uint32_t session, std::uint64_t challenge, const RailBlock& caller);
+  /// Says that it does.
+  static ControlFrame sibling_response(const FrameView& asked);
 
  private:
-  ControlFrame(FrameKind kind, const FrameHeader& fields, const ResetBlock* block);
+  ControlFrame(FrameKind kind, const FrameHeader& fields, ConstBytes block = {});
 
   std::array<std::byte, sizeof(FrameHeader) + sizeof(ResetBlock)> storage_{};
   std::size_t size_ = 0;

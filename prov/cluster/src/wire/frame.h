@@ -54,6 +54,8 @@ enum class FrameKind : std::uint8_t {
   // By multicast, to all members of a group (group/):
   group = 12,           ///< messages: `session` is the stream, `transmission` the group, `ack` the end so far
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
+  sibling_request = 14,   ///< "is this caller, named by the RailBlock behind the header, an endpoint of your process?"
+  sibling_response = 15,  ///< that it is one: repeats the request; what is no sibling gets no answer
 };
 
 namespace frame_flag {
@@ -85,7 +87,7 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) == 32 && alignof(FrameHeader) == 1);
 
-/// In a keep_alive, a path_challenge and their answers: 64 random bits, which the answer repeats.
+/// In a keep_alive, a path_challenge, a sibling_request and their answers: 64 random bits, which the answer repeats.
 inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.transmission = static_cast<std::uint32_t>(challenge);
   header.ack = static_cast<std::uint32_t>(challenge >> 32);

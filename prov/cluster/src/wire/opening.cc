@@ -34,19 +34,24 @@ RailBlock block_at(ConstBytes blocks, std::size_t at) {
   return block;
 }
 
-bool all_valid(ConstBytes rails) {
-  for (std::size_t at = 0; at < rails.size(); at += sizeof(RailBlock)) {
-    const RailBlock block = block_at(rails, at);
+/// Bytes behind the OpeningBlock: further addresses, and a sibling.
+std::size_t listed_size(std::uint8_t rails, std::uint32_t features) {
+  return (rails + ((features & feature::kSibling) != 0 ? std::size_t{1} : 0)) * sizeof(RailBlock);
+}
+
+}  // namespace
+
+bool valid_rails(ConstBytes blocks) {
+  for (std::size_t at = 0; at < blocks.size(); at += sizeof(RailBlock)) {
+    const RailBlock block = block_at(blocks, at);
     if (!is_endpoint_address(address_in(block.family, block.ip, block.port, 0))) return false;
   }
   return true;
 }
 
-}  // namespace
-
 void encode(const Opening& opening, OpeningBlock& out) {
   out = OpeningBlock{};
-  out.size = static_cast<std::uint16_t>(sizeof(OpeningBlock) + opening.rails * sizeof(RailBlock));
+  out.size = static_cast<std::uint16_t>(sizeof(OpeningBlock) + listed_size(opening.rails, opening.features));
   out.version_min = out.version_max = kVersion;
   out.session = opening.session;
   out.epoch = opening.epoch;
@@ -65,7 +70,7 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   OpeningBlock block;
   std::memcpy(&block, in.data(), sizeof block);
   const std::size_t size = block.size;
-  const std::size_t listed = block.rails * sizeof(RailBlock);
+  const std::size_t listed = listed_size(block.rails, block.features);
   if (size < sizeof block + listed || size > in.size()) return 0;
   if (block.version_min > kVersion || block.version_max < kVersion) return 0;
   out.name = address_in(block.family, block.ip, block.port, block.scope);
@@ -75,9 +80,9 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   out.features = block.features;
   out.frame_max = block.frame_max;
   out.window = block.window;
-  rails = in.subspan(sizeof block, listed);
+  rails = in.subspan(sizeof block, block.rails * sizeof(RailBlock));
   const bool valid = out.session != 0 && out.window != 0 && is_endpoint_address(out.name) &&
-                     out.frame_max >= 512 && out.epoch < kEpochEnd && all_valid(rails);
+                     out.frame_max >= 512 && out.epoch < kEpochEnd && valid_rails(in.subspan(sizeof block, listed));
   return valid ? size : 0;
 }
 
@@ -94,6 +99,14 @@ bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& addres
   if (rails.empty()) return false;
   const std::vector<SocketAddress> further = read_rails(rails);
   return std::find(further.begin(), further.end(), address) != further.end();
+}
+
+/// It lies behind the further addresses.
+SocketAddress read_sibling(const Opening& opening, ConstBytes rails) {
+  if ((opening.features & feature::kSibling) == 0) return {};
+  RailBlock block;
+  std::memcpy(&block, rails.data() + rails.size(), sizeof block);
+  return address_in(block.family, block.ip, block.port, opening.name.scope());
 }
 
 std::vector<SocketAddress> read_rails(ConstBytes blocks) {

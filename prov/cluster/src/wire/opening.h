@@ -20,6 +20,9 @@ inline constexpr std::uint32_t kEthertypePath = 1;  ///< the sender receives the
 inline constexpr std::uint32_t kKernelAnswers = 2;
 /// The sender takes frames in parts (wire/frame.h: PartBlock).
 inline constexpr std::uint32_t kFrameParts = 4;
+/// Behind the further addresses stands the name of another endpoint of the sender's process, by which peers may know that
+/// process (engine/sibling_check.h).
+inline constexpr std::uint32_t kSibling = 8;
 }  // namespace feature
 
 /// As it lies on the wire. Newer versions append; readers skip what they do not know.
@@ -39,7 +42,7 @@ struct OpeningBlock {
 };
 static_assert(sizeof(OpeningBlock) == 48);
 
-/// A further address of the sender, behind the OpeningBlock.
+/// A further address of the sender, or the name of its sibling, behind the OpeningBlock.
 struct RailBlock {
   std::uint8_t family;  ///< 4 or 6
   std::uint8_t reserved;
@@ -67,8 +70,14 @@ void encode(const Opening& opening, OpeningBlock& out);
 /// RailBlocks as they lie there, for read_rails().
 std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 
+/// True if each block names an address that an endpoint can have.
+bool valid_rails(ConstBytes blocks);
+
 /// True if the address is the name in the opening, or one of the further addresses behind it.
 bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& address);
+
+/// The sibling that an opening names, which decode() has checked; empty if there is none.
+SocketAddress read_sibling(const Opening& opening, ConstBytes rails);
 
 RailBlock rail_block(const SocketAddress& address);
 /// The addresses in blocks that decode() has checked.

@@ -21,6 +21,8 @@ const char* name_of(FrameKind kind) {
     case FrameKind::association_unknown: return "association_unknown";
     case FrameKind::group: return "group";
     case FrameKind::group_announce: return "group_announce";
+    case FrameKind::sibling_request: return "sibling_request";
+    case FrameKind::sibling_response: return "sibling_response";
   }
   return "unknown";
 }
@@ -68,10 +70,11 @@ std::string hexadecimal(const char* label, std::uint64_t value) {
   return std::string(" ") + label + " " + text;
 }
 
-std::string print_opening(const Opening& opening) {
+std::string print_opening(const Opening& opening, ConstBytes rails) {
+  const SocketAddress sibling = read_sibling(opening, rails);
   return " [opening " + opening.name.text() + hexadecimal("epoch", opening.epoch) +
          hexadecimal("session", opening.session) + number("frame", opening.frame_max) +
-         number("window", opening.window) + "]";
+         number("window", opening.window) + (sibling.empty() ? "" : " sibling " + sibling.text()) + "]";
 }
 
 std::string print_ranges(const Ack& ack) {
@@ -116,6 +119,9 @@ std::string print(const FrameView& frame) {
       frame.kind == FrameKind::path_challenge || frame.kind == FrameKind::path_response) {
     return text + number("nonce", frame.sequence.value);
   }
+  if (frame.kind == FrameKind::sibling_request || frame.kind == FrameKind::sibling_response) {
+    return text + " of " + read_rails(frame.rails).front().text() + hexadecimal("session", frame.sequence.value);
+  }
   text += hexadecimal("to", frame.session);
   if (frame.sequenced() || frame.kind == FrameKind::fin) text += number("seq", frame.sequence.value);
   if (frame.sequenced()) text += number("tx", frame.transmission.value);
@@ -125,7 +131,7 @@ std::string print(const FrameView& frame) {
   }
   if (frame.in_order()) text += " ordered";
   if (frame.ack_now()) text += " ack-now";
-  if (frame.has_opening) text += print_opening(frame.opening);
+  if (frame.has_opening) text += print_opening(frame.opening, frame.rails);
   if (frame.has_ranges) text += print_ranges(frame.ranges);
   if (frame.in_part()) {
     text += " part " + std::to_string(frame.part.number + 1) + " of " + std::to_string(frame.part.count) + " of " +

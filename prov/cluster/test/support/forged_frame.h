@@ -19,6 +19,7 @@ struct ForgedFrame {
   wire::FrameHeader header{};
   std::optional<wire::Opening> opening;
   std::vector<SocketAddress> rails;  ///< further addresses in the opening
+  std::optional<SocketAddress> sibling;  ///< that the opening names
   std::optional<wire::Segment> segment;
   std::vector<std::byte> payload;
   std::vector<std::byte> tail;  ///< whatever comes behind all that
@@ -58,13 +59,16 @@ struct ForgedFrame {
       head.flags = head.flags | wire::frame_flag::kOpening;
       wire::Opening said = *opening;
       said.rails = static_cast<std::uint8_t>(rails.size());
+      if (sibling) said.features |= wire::feature::kSibling;
       wire::OpeningBlock block;
       wire::encode(said, block);
       append(&block, sizeof block);
-      for (const SocketAddress& rail : rails) {
-        const wire::RailBlock further = wire::rail_block(rail);
+      const auto append_address = [&append](const SocketAddress& address) {
+        const wire::RailBlock further = wire::rail_block(address);
         append(&further, sizeof further);
-      }
+      };
+      for (const SocketAddress& rail : rails) append_address(rail);
+      if (sibling) append_address(*sibling);
     }
     if (segment) {
       std::byte encoded[wire::kSegmentHeaderMax];

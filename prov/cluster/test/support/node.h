@@ -41,6 +41,7 @@ struct NodeKind {
   engine::EndpointType type = engine::EndpointType::rdm;
   std::size_t frame_max = 1472;
   std::optional<seal::Credentials> credentials = std::nullopt;  ///< it seals
+  std::shared_ptr<engine::EndpointRoster> roster = nullptr;     ///< of the process that it belongs to
   const volatile std::uint32_t* same_process = &kSameProcess;
 };
 
@@ -56,7 +57,8 @@ struct Node {
                                    .link = make_link(network, name, kind),
                                    .local_listener = std::move(listener),
                                    .resources = nullptr,
-                                   .type = kind.type}) {
+                                   .type = kind.type,
+                                   .roster = kind.roster}) {
     book.insert(peer);
     engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
   }

@@ -143,7 +143,7 @@ class MemoryPlatform final : public Platform {
     clock_.advance(60us);
   }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,
-                                               int& error) override {
+                                               std::shared_ptr<engine::EndpointRoster> roster, int& error) override {
     last_wanted = wanted;
     if (fail_with != 0) {
       error = fail_with;
@@ -158,6 +158,7 @@ class MemoryPlatform final : public Platform {
     engine::EngineParts parts{
         {clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, service};
     parts.epoch = static_cast<std::uint64_t>(built);
+    parts.roster = std::move(roster);
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
     std::string reason;
     if (one_node)
