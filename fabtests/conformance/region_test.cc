@@ -109,6 +109,40 @@ PAIR_TEST(Region, ReachesAllMemoryAtOnce) {
   EXPECT_TRUE(has_pattern(bytes, 3));
 }
 
+/// The owner of the region has one endpoint of the first process in its address vector, and none of the third. (Those of one
+/// node and one user could reach its memory in any case.)
+SIDES_TEST(Region, IsForAllEndpointsOfAProcessOfWhichItsOwnerKnowsOne, 3) {
+  constexpr int kOwner = 1;
+  Endpoint e(region_options());
+  const auto progress = [&] { e.progress(); };
+  const auto names = side.exchange(e.name(), progress);
+  std::uint64_t memory[3] = {};
+  const auto region = reg(e.domain().domain(), memory, sizeof memory, kRemote, kRegionKey);
+  const bool members_only = !memory_in_reach() && provider_under_test() == "cluster";
+  const bool refused = members_only && side.index() == 2;
+  if (side.index() == kOwner) {
+    e.insert(names[0]);
+    side.meet(progress);
+  } else {
+    const fi_addr_t owner = e.insert(names[kOwner]);
+    side.meet(progress);
+    Endpoint further(e.domain());
+    std::uint64_t word = 0x1111;
+    const std::uint64_t place = sizeof word * static_cast<std::uint64_t>(side.index());
+    further.must([&] {
+      return fi_write(further.ep(), &word, sizeof word, nullptr, owner, place, kRegionKey, &further);
+    });
+    refused ? further.fail(&further, FI_EACCES) : further.finish(&further);
+    further.must([&] { return fi_read(further.ep(), &word, sizeof word, nullptr, owner, 8, kRegionKey, &further); });
+    refused ? further.fail(&further, FI_EACCES) : further.finish(&further);
+    EXPECT_EQ(word, refused ? 0x1111u : 0u);
+  }
+  side.meet(progress);
+  if (side.index() != kOwner) return;
+  EXPECT_EQ(memory[0], 0x1111u);
+  EXPECT_EQ(memory[2], members_only ? 0u : 0x1111u);
+}
+
 PAIR_TEST(Region, ThatIsClosedIsNotTouchedAnyMore) {
   Team team(side, region_options());
   Endpoint& e = team.endpoint;

@@ -77,6 +77,19 @@ Attacker::Frame Attacker::call(HostNumber name, std::uint32_t session) {
   frame.header.sequence = static_cast<std::uint32_t>(random_.below(8));
   frame.carry(segment(), random_.below(64));
   if (random_.chance(300'000)) frame.rails.push_back(address_of(any_host()));
+  if (random_.chance(200'000)) frame.sibling = address_of(any_host());
+  return frame;
+}
+
+/// Asks or says whether the caller, which has named the session, belongs to the receiver's or the sender's process.
+Attacker::Frame Attacker::about_sibling(wire::FrameKind kind, const SocketAddress& caller, std::uint32_t session) {
+  Frame frame;
+  frame.header.kind = static_cast<std::uint8_t>(kind);
+  frame.header.sequence = session;
+  wire::set_challenge(frame.header, random_.next());
+  const wire::RailBlock block = wire::rail_block(caller);
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&block);
+  frame.tail.assign(bytes, bytes + sizeof block);
   return frame;
 }
 
@@ -119,6 +132,10 @@ Attacker::Frame Attacker::reset(const Seen& refused) {
 Attacker::Frame Attacker::control(const Seen& genuine) {
   constexpr std::array kinds{wire::FrameKind::alive, wire::FrameKind::path_response, wire::FrameKind::keep_alive,
                              wire::FrameKind::path_challenge};
+  if (random_.chance(200'000)) {
+    const auto kind = random_.chance(500'000) ? wire::FrameKind::sibling_request : wire::FrameKind::sibling_response;
+    return about_sibling(kind, address_of(any_host()), genuine.session);
+  }
   Frame frame;
   frame.header.kind = static_cast<std::uint8_t>(random_.pick(kinds));
   frame.header.session = frame.header.sequence = std::uint32_t{genuine.last.session};
@@ -167,7 +184,11 @@ void Attacker::flood() {
   Frame frame = Frame::call(address_of(hosts_).with_port(port), session, kLateEpoch);
   frame.header.sequence = number();
   frame.carry(segment(), random_.below(1000));
-  calls_[session] = {port, to, frame.bytes().size(), 0, random_.chance(100'000)};
+  if (random_.chance(300'000)) {  // as if it had called often: it is answered though its sibling says nothing
+    frame.sibling = address_of(any_host());
+    frame.header.transmission = static_cast<std::uint32_t>(random_.below(100));
+  }
+  calls_[session] = {port, to, frame.sibling, frame.bytes().size(), 0, random_.chance(100'000)};
   send(frame, hosts_, port, to);
 }
 
@@ -190,9 +211,15 @@ bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
   return true;
 }
 
-/// A write to memory, and frames behind a gap that never closes.
+/// A write to memory, and frames behind a gap that never closes. The sibling that it claims is made to confirm it.
 void Attacker::take_up(const Call& call, const wire::FrameView& challenge) {
-  Frame frame = Frame::call(address_of(hosts_).with_port(call.port), challenge.session, kLateEpoch);
+  const SocketAddress own = address_of(hosts_).with_port(call.port);
+  if (call.sibling) {
+    const Frame yes = about_sibling(wire::FrameKind::sibling_response, own, challenge.session);
+    send(yes, host_of(*call.sibling), 0, call.to);
+  }
+  Frame frame = Frame::call(own, challenge.session, kLateEpoch);
+  frame.sibling = call.sibling;
   frame.header.session = challenge.opening.session;
   frame.header.ack = challenge.sequence.value;
   frame.header.sequence = challenge.session;

@@ -4,8 +4,8 @@
 //   forger    off the path: it knows addresses, ports and the protocol, and sends under every name. It sees no
 //             frame of others; but so that its guesses are worth something one half of what it would have to guess
 //             is given to it: the session without the sequence, or the other way round
-//   flooder  floods from its own address, under thousands of ports. Of the sessions that it is offered it
-//             takes some up, leaves gaps that never close, and reaches for memory
+//   flooder  floods from its own address, under thousands of ports, sometimes as the sibling of a host. Of the sessions
+//             that it is offered it takes some up, leaves gaps that never close, and reaches for memory
 //
 // What it sends is marked, so that the bystanders that judge the hosts do not take it for theirs
 // (Packet::forged).
@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -62,6 +63,7 @@ class Attacker final : public EventHandler, public NetworkNode {
   struct Call {
     std::uint16_t port = 0;
     HostNumber to = 0;
+    std::optional<SocketAddress> sibling;  ///< that it claims
     std::size_t bytes = 0;
     std::size_t answered = 0;
     bool taken_up = false;
@@ -74,6 +76,7 @@ class Attacker final : public EventHandler, public NetworkNode {
   Frame reset(const Seen& refused);
   Frame control(const Seen& genuine);
   wire::Segment segment();
+  Frame about_sibling(wire::FrameKind kind, const SocketAddress& caller, std::uint32_t session);
   void take_up(const Call& call, const wire::FrameView& challenge);
   void send(const Frame& frame, HostNumber name, std::uint16_t port, HostNumber to);
   void send_bytes(std::vector<std::byte> bytes, HostNumber name, std::uint16_t port, HostNumber to);

@@ -45,7 +45,8 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
         .rails = std::move(rails),
         .probe = std::make_unique<SimProbe>(shared.network, shared.oracle.incarnations(), host,
                                             profile.kernel_answers),
-        .region_connector = shared.regions.connector(host)});
+        .region_connector = shared.regions.connector(host),
+        .roster = std::make_shared<const engine::EndpointRoster>()});
     engine_->attach(shared.addresses,
                     {.tx_queue = &sends_, .rx_queue = &receives_, .regions = &regions_, .want_source = true});
   }

@@ -113,6 +113,7 @@ Endpoint::~Endpoint() {
     domain_->mr_progress().remove_engine(*owned_engine_);
   }
   served_regions_.reset();
+  roster_entry_.reset();
   owned_engine_.reset();  // before the objects it reports to are released
 }
 
@@ -162,6 +163,7 @@ int Endpoint::ensure_engine() {
   int error = 0;
   owned_engine_ = domain_->platform().build_engine(requested_name_, type_, domain_->roster(), error);
   if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
+  if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());
   if (domain_->automatic()) owned_engine_->enable_auto_progress();
   return 0;
 }
@@ -248,7 +250,7 @@ int Endpoint::get_name(void* address, std::size_t* size) {
   if (original_) return original_->get_name(address, size);
   if (size == nullptr) return -FI_EINVAL;
   if (const int error = ensure_engine()) return error;
-  owned_engine_->set_name_told();
+  if (roster_entry_) roster_entry_->set_published();
   return write_sockaddr(owned_engine_->name(), address, *size) ? 0 : -FI_ETOOSMALL;
 }
 

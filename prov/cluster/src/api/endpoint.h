@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "api/bound_fids.h"
@@ -91,6 +92,7 @@ class Endpoint : public fid_ep, public RefCounted {
   std::unique_ptr<engine::Engine> owned_engine_;
   std::unique_ptr<LossReporter> loss_reporter_;  ///< of an original with an event queue
   std::unique_ptr<GroupReporter> group_reporter_;  ///< likewise
+  std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< of an original, while it has an engine
   std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
 };
 

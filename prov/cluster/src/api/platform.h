@@ -27,9 +27,9 @@ class Platform {
   virtual ThreadFence fence() { return nullptr; }
   /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface). On failure returns null and
   /// sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
-  /// The engine's name goes to `roster`, among those of its domain.
+  /// `roster`: of the endpoints of its domain.
   virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                       std::shared_ptr<engine::EndpointRoster> roster,
+                                                       std::shared_ptr<const engine::EndpointRoster> roster,
                                                        int& error) = 0;
   /// How the regions of a domain are offered to peers on this node; null: they are not.
   virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }

@@ -16,20 +16,20 @@ EndpointRoster::Entry::Entry(std::shared_ptr<EndpointRoster> roster, const Socke
 EndpointRoster::Entry::~Entry() {
   if (roster_ == nullptr) return;
   const std::lock_guard guard(roster_->mutex_);
-  std::erase_if(roster_->listed_, [this](const Listed& one) { return one.name == name_; });
+  roster_->listed_.erase(std::ranges::find(roster_->listed_, name_, &Listed::name));
 }
 
-void EndpointRoster::Entry::set_told() {
+void EndpointRoster::Entry::set_published() {
   if (roster_ == nullptr) return;
   const std::lock_guard guard(roster_->mutex_);
-  for (Listed& one : roster_->listed_) one.told |= one.name == name_;
+  for (Listed& one : roster_->listed_) one.published |= one.name == name_;
 }
 
 SocketAddress EndpointRoster::sibling_of(const SocketAddress& name) const {
   const std::lock_guard guard(mutex_);
   if (listed_.empty()) return {};
-  const auto told = std::ranges::find(listed_, true, &Listed::told);
-  const SocketAddress& known = told != listed_.end() ? told->name : listed_.front().name;
+  const auto published = std::ranges::find(listed_, true, &Listed::published);
+  const SocketAddress& known = published != listed_.end() ? published->name : listed_.front().name;
   return known == name ? SocketAddress{} : known;
 }
 

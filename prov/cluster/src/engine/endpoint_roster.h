@@ -1,5 +1,5 @@
-// The endpoints of one domain of this process, by name. Programs open several over one address vector, and tell their
-// peers the name of one alone: a context of OpenSHMEM is an endpoint of which no peer is told. Peers that know one endpoint
+// The endpoints of one domain of this process, by name. Programs open several over one address vector, and give their
+// peers the name of one alone: a context of OpenSHMEM is an endpoint of which no peer has heard. Peers that know one endpoint
 // of a process may take another of them for as well known (engine/sibling_check.h), if the first says so: this is where it
 // looks. Beside its name nothing of an endpoint is known here.
 //
@@ -17,7 +17,7 @@ namespace cluster::engine {
 
 class EndpointRoster {
  public:
-  /// An endpoint is on the roster as long as its entry exists.
+  /// An endpoint is on the roster as long as its entry exists, which is shorter than its engine does.
   class Entry {
    public:
     /// `roster` may be null.
@@ -25,8 +25,8 @@ class EndpointRoster {
     ~Entry();
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
-    /// The application has asked for its name, perhaps to tell it to peers.
-    void set_told();
+    /// The application has asked for its name, and may have given it to peers.
+    void set_published();
 
    private:
     std::shared_ptr<EndpointRoster> roster_;
@@ -42,7 +42,7 @@ class EndpointRoster {
  private:
   struct Listed {
     SocketAddress name;
-    bool told = false;
+    bool published = false;
   };
 
   mutable std::mutex mutex_;

@@ -20,8 +20,7 @@ Engine::Engine(EngineParts parts)
       lost_(parts_, peers_, messenger_, admission_, local_, sessions_, closer_),
       network_(parts_, peers_, messenger_, admission_, tx_, sessions_, closer_),
       loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, lost_, network_),
-      background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters),
-      roster_entry_(parts_.type == EndpointType::rdm ? parts_.roster : nullptr, parts_.name) {}
+      background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {}
 
 Engine::~Engine() {
   background_.set_registration(nullptr);

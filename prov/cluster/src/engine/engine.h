@@ -29,7 +29,6 @@
 #include "engine/background_runner.h"
 #include "engine/carrier_selector.h"
 #include "engine/datagram_endpoint.h"
-#include "engine/endpoint_roster.h"
 #include "engine/endpoint_stats.h"
 #include "engine/engine_parts.h"
 #include "engine/event_loop.h"
@@ -58,8 +57,6 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const SocketAddress& name() const { return parts_.name; }
-  /// The application has asked for the name, perhaps to tell it to peers.
-  void set_name_told() { roster_entry_.set_told(); }
   /// Must come before the first send or receive, and once more for each counter bound later. The address
   /// table outlives the engine.
   void attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings);
@@ -152,7 +149,6 @@ class Engine {
   NetworkReceiver network_;
   EventLoop loop_;
   BackgroundRunner background_;
-  EndpointRoster::Entry roster_entry_;
 };
 
 }  // namespace cluster::engine

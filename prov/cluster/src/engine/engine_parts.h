@@ -40,8 +40,8 @@ struct EngineParts {
   std::unique_ptr<carrier::RegionConnector> region_connector = nullptr;
   /// Receives what is sent to multicast groups; null: members of groups are served by unicast alone.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
-  /// The endpoints of this process that vouch for each other; null: this one is alone.
-  std::shared_ptr<EndpointRoster> roster = nullptr;
+  /// The endpoints of this process, for peers that know one of them; null: this one is alone.
+  std::shared_ptr<const EndpointRoster> roster = nullptr;
 };
 
 }  // namespace cluster::engine

@@ -163,7 +163,7 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
     acceptor_.siblings().note_opening(*peer, view);
     sessions_.on_answer(*peer);
   }
-  if (peer->sibling.claim == Peer::Sibling::Claim::made) [[unlikely]] acceptor_.siblings().review(now, *peer);
+  if (peer->contact.sibling.claim == Peer::Sibling::Claim::made) [[unlikely]] acceptor_.siblings().review(now, *peer);
   if (view.kind == wire::FrameKind::fin) peer->channel.peer_closed = true;
   if (result == ReceiveResult::accepted) {
     const protocol::ArrivalInfo info{now, host_delay(now, view, frame)};

@@ -84,7 +84,7 @@ bool PeerTable::is_member_name(const SocketAddress& name) {
 
 /// Asked with each access: looked up anew when the address vector has changed. An alias may end at any time.
 bool PeerTable::has_member_sibling(Peer& peer) {
-  Peer::Sibling& sibling = peer.sibling;
+  Peer::Sibling& sibling = peer.contact.sibling;
   if (sibling.claim != Peer::Sibling::Claim::confirmed) return false;
   if (sibling.generation != addresses_->generation()) {
     sibling.generation = addresses_->generation();

@@ -58,20 +58,21 @@ struct Peer {
     Time awaited_since{};      ///< a receive waits for it alone, and there is no carrier; Time{}: not
     bool probed = false;       ///< its kernel has been asked whether its process exists
   } absence;
+  /// The endpoint of its process that its opening names (sibling_check.h), while its session lasts.
+  struct Sibling {
+    SocketAddress name;     ///< empty: none
+    std::uint64_t key = 0;  ///< of what that one has to confirm
+    enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
+    bool member = false;  ///< when the address vector had this generation:
+    std::uint64_t generation = ~std::uint64_t{0};
+    Time next_request{};
+  };
   struct Contact {
+    Sibling sibling;
     bool has_aliases = false;  ///< further addresses lead to it
     std::size_t held = 0;      ///< bytes held for it as an unknown source (AdmissionControl)
     Time answered_at{};        ///< when a frame that asked for a session in its name was last answered
   } contact;
-  /// The endpoint of its process that its opening names (sibling_check.h), while its session lasts.
-  struct Sibling {
-    SocketAddress name;     ///< empty: none
-    std::uint64_t key = 0;  ///< of what its process has to confirm
-    enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
-    bool member = false;    ///< when the address vector had this generation:
-    std::uint64_t generation = ~std::uint64_t{0};
-    Time next_request{};
-  } sibling;
   Time heard_at{};  ///< last frame over the network of its session, or that asked for it
   Timer timer;      ///< of its flow
   ClosedSessions closed_sessions;

@@ -54,7 +54,7 @@ void SessionTable::close(Peer& peer) {
   tx_.remove(peer);
   peers_.remove_aliases(peer);
   peers_.set_held(peer, 0);
-  peer.sibling = {};
+  peer.contact.sibling = {};
   peer.flow.reset();
 }
 

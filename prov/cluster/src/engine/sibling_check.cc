@@ -31,12 +31,12 @@ void SiblingCheck::note_opening(Peer& peer, const wire::FrameView& view) {
   const SocketAddress sibling = wire::read_sibling(view.opening, view.rails);
   if (sibling.empty()) return;
   const std::uint64_t key = verdict_key({peer.name(), view.opening.session, sibling});
-  if (peer.sibling.claim == Claim::none || peer.sibling.key != key)
-    peer.sibling = {.name = sibling, .key = key, .claim = Claim::made};
+  if (peer.contact.sibling.claim == Claim::none || peer.contact.sibling.key != key)
+    peer.contact.sibling = {.name = sibling, .key = key, .claim = Claim::made};
 }
 
 void SiblingCheck::review(Time now, Peer& peer) {
-  Peer::Sibling& sibling = peer.sibling;
+  Peer::Sibling& sibling = peer.contact.sibling;
   if (confirmed(sibling.key)) {
     sibling.claim = Peer::Sibling::Claim::confirmed;
     return;

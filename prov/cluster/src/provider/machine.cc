@@ -128,7 +128,7 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
 }  // namespace
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                      std::shared_ptr<engine::EndpointRoster> roster, int& error) {
+                                                      std::shared_ptr<const engine::EndpointRoster> roster, int& error) {
   os::raise_descriptor_limit();
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   AddressFilter filter;

@@ -59,6 +59,7 @@ struct Node {
                                    .resources = nullptr,
                                    .type = kind.type,
                                    .roster = kind.roster}) {
+    if (kind.roster != nullptr) entry.emplace(kind.roster, name);
     book.insert(peer);
     engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
   }
@@ -115,6 +116,7 @@ struct Node {
   std::uint64_t word = 0;  ///< of the last message: they are numbered
   std::uint64_t got = 0;   ///< of the last message received
   engine::Engine engine;
+  std::optional<engine::EndpointRoster::Entry> entry;
 };
 
 class EngineTest : public ::testing::Test {

@@ -143,7 +143,7 @@ class MemoryPlatform final : public Platform {
     clock_.advance(60us);
   }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,
-                                               std::shared_ptr<engine::EndpointRoster> roster, int& error) override {
+                                               std::shared_ptr<const engine::EndpointRoster> roster, int& error) override {
     last_wanted = wanted;
     if (fail_with != 0) {
       error = fail_with;

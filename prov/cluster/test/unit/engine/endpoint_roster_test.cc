@@ -41,14 +41,14 @@ TEST_F(EndpointRosterTest, TheFirstIsTheSiblingOfTheOthers) {
 TEST_F(EndpointRosterTest, OneWhoseNameTheApplicationHasAskedForComesFirst) {
   const EndpointRoster::Entry one(roster, first);
   EndpointRoster::Entry other(roster, second);
-  other.set_told();
+  other.set_published();
   EXPECT_EQ(roster->sibling_of(first), second);
   EXPECT_TRUE(roster->sibling_of(second).empty());
 }
 
 TEST_F(EndpointRosterTest, AnEndpointWithoutRosterIsAlone) {
   EndpointRoster::Entry entry(nullptr, first);
-  entry.set_told();
+  entry.set_published();
   EXPECT_FALSE(lists(first));
 }
 

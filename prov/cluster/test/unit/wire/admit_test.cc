@@ -230,6 +230,37 @@ TEST(Control, FramesAreAdmittedAndCarryTheirFields) {
   EXPECT_EQ(view.session, 0xFEEDu);
 }
 
+TEST(Control, QuestionsAboutSiblingsCarryOneAddress) {
+  const std::byte ip[4] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
+  const SocketAddress caller = SocketAddress::v4(ip, 5000);
+  constexpr std::uint64_t kChallenge = 0x0123456789ABCDEF;
+  const ControlFrame request = ControlFrame::sibling_request(0xFEED, kChallenge, rail_block(caller));
+  FrameView asked;
+  ASSERT_EQ(admit(request.bytes(), asked), Refusal::none);
+  const ControlFrame response = ControlFrame::sibling_response(asked);
+  FrameView view;
+  ASSERT_EQ(admit(response.bytes(), view), Refusal::none);
+  EXPECT_EQ(view.kind, FrameKind::sibling_response);
+  EXPECT_EQ(view.sequence.value, 0xFEEDu);
+  EXPECT_EQ(view.challenge(), kChallenge);
+  EXPECT_EQ(read_rails(view.rails), std::vector{caller});
+  for (const FrameKind kind : {FrameKind::sibling_request, FrameKind::sibling_response}) {
+    const auto refused = [kind](const Page& behind) {
+      FrameView unused;
+      return admit_exactly(sign(header_of(kind, 0), behind), unused);
+    };
+    Page block(request.bytes().begin() + sizeof(FrameHeader), request.bytes().end());
+    EXPECT_EQ(refused(block), Refusal::none);
+    EXPECT_EQ(refused(Page(block.begin(), block.end() - 1)), Refusal::malformed);
+    EXPECT_EQ(refused({}), Refusal::malformed);
+    block[0] = std::byte{5};  // of no known family
+    EXPECT_EQ(refused(block), Refusal::malformed);
+    block[0] = std::byte{4};
+    block.push_back(std::byte{0});
+    EXPECT_EQ(refused(block), Refusal::malformed);
+  }
+}
+
 TEST(Print, SaysWhatIsInAFrame) {
   FrameView view;
   const Page page = full_frame();

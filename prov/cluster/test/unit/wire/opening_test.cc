@@ -80,6 +80,30 @@ TEST(Opening, CarriesFurtherAddresses) {
   EXPECT_EQ(wire::decode(bytes, out, rails), 0u);
 }
 
+TEST(Opening, NamesASiblingBehindFurtherAddresses) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{1}, std::byte{2}};
+  const SocketAddress further = SocketAddress::v4(ip, 7);
+  const SocketAddress sibling = SocketAddress::v4(ip, 8);
+  Opening opening = sample(false);
+  opening.rails = 1;
+  opening.features |= feature::kSibling;
+  auto bytes = encoded(opening);
+  for (const SocketAddress& address : {further, sibling}) {
+    const RailBlock block = rail_block(address);
+    const ConstBytes added = as_bytes(static_cast<const void*>(&block), sizeof block);
+    bytes.insert(bytes.end(), added.begin(), added.end());
+  }
+  Opening out;
+  ConstBytes rails;
+  ASSERT_EQ(wire::decode(bytes, out, rails), bytes.size());
+  EXPECT_EQ(read_rails(rails), std::vector{further});
+  EXPECT_EQ(read_sibling(out, rails), sibling);
+  EXPECT_EQ(wire::decode(ConstBytes(bytes).first(bytes.size() - 1), out, rails), 0u);
+  bytes[bytes.size() - sizeof(RailBlock)] = std::byte{5};  // of no known family
+  EXPECT_EQ(wire::decode(bytes, out, rails), 0u);
+  EXPECT_TRUE(read_sibling(sample(false), {}).empty());
+}
+
 /// Together with the name there are never more than kRailsMax: arrays of paths have that size.
 TEST(Opening, FurtherAddressesBeyondTheMostAreIgnored) {
   std::vector<SocketAddress> listed;
