@@ -201,7 +201,9 @@ bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
       violation_ = "a host speaks to a session that the attacker never named at its own address";
     } else {
       Call& call = found->second;
-      const std::size_t before = std::exchange(call.answered, call.answered + packet->bytes.size());
+      const bool copy = std::ranges::find(call.numbers, packet->number) != call.numbers.end();
+      if (!copy) call.numbers.push_back(packet->number);
+      const std::size_t before = std::exchange(call.answered, call.answered + (copy ? 0 : packet->bytes.size()));
       if (!call.taken_up && call.answered > 3 * call.bytes)
         violation_ = "a host answers " + std::to_string(call.bytes) + " bytes with " + std::to_string(call.answered);
       if (call.taken_up && before == 0 && view.has_opening) take_up(call, view);

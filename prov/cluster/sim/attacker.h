@@ -67,6 +67,7 @@ class Attacker final : public EventHandler, public NetworkNode {
     std::size_t bytes = 0;
     std::size_t answered = 0;
     bool taken_up = false;
+    std::vector<std::uint64_t> numbers = {};  ///< of the packets that have answered: the network copies some
   };
 
   void forge();

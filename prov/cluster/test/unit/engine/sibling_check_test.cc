@@ -27,19 +27,25 @@ const SocketAddress kContext = kB.with_port(9300);  // of the process of kB
 
 /// A process with one endpoint on its roster, whose name it may have made up.
 struct Process {
-  explicit Process(const SocketAddress& name) : entry(roster, name) {}
+  explicit Process(const SocketAddress& name, const std::optional<seal::Credentials>& own = std::nullopt)
+      : entry(roster, name), credentials(own) {}
   NodeKind kind() const {
     NodeKind kind;
+    kind.credentials = credentials;
     kind.roster = roster;
     return kind;
   }
   std::shared_ptr<EndpointRoster> roster = std::make_shared<EndpointRoster>();
   EndpointRoster::Entry entry;
+  std::optional<seal::Credentials> credentials;
 };
 
 class SiblingCheckTest : public test::EngineTest {
  protected:
-  SiblingCheckTest() {
+  explicit SiblingCheckTest(const std::optional<seal::Credentials>& credentials = std::nullopt)
+      : process(kB, credentials),
+        target(network, kA, kB, 1000, nullptr, test::node_settings(), {.credentials = credentials}),
+        known(network, kB, kA, 1001, nullptr, test::node_settings(), process.kind()) {
     target.engine.attach(target.book, {.tx_queue = &target.sent, .rx_queue = &target.received, .regions = &regions});
     regions.add(1, {.base = memory.data(), .length = memory.size(), .readable = true, .writable = true});
     network.drop = [this](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
@@ -48,10 +54,10 @@ class SiblingCheckTest : public test::EngineTest {
       if (view.kind == FrameKind::sibling_request && to == kB) ++requests;
       if (view.kind == FrameKind::sibling_request) last_request = packet.bytes;
       if (view.kind == FrameKind::flow && view.session == 0 && to == kA) ++calls;
-      return view.kind == FrameKind::sibling_response && mute;
+      return (view.kind == FrameKind::sibling_response && mute) || (view.kind == FrameKind::sibling_request && deaf);
     };
   }
-  std::unique_ptr<Node> caller(const SocketAddress& name, const NodeKind& kind, std::uint64_t epoch = 1000) {
+  std::unique_ptr<Node> caller(const SocketAddress& name, const NodeKind& kind, std::uint64_t epoch = 1002) {
     return std::make_unique<Node>(network, name, kA, epoch, nullptr, test::node_settings(), kind);
   }
   /// Writes a word into the target's memory, and returns how that ended.
@@ -67,7 +73,7 @@ class SiblingCheckTest : public test::EngineTest {
     std::optional<Status> status;
     const auto any = [](const protocol::Completion&) { return true; };
     for (int turn = 0; turn < 1000 && !status; ++turn) {
-      pass(target, known, from);
+      clock.now() < awake ? pass(target, from) : pass(target, known, from);
       from.sent.drain(1, any, [&](const protocol::Completion& each) { status = each.status; });
     }
     return status.value_or(Status::unreachable);
@@ -81,13 +87,28 @@ class SiblingCheckTest : public test::EngineTest {
   std::size_t requests = 0;  ///< what these count outlives the nodes, which say goodbye through the network
   std::size_t calls = 0;
   bool mute = false;  ///< answers about siblings are lost
+  bool deaf = false;  ///< and so are the questions
+  Time awake{};       ///< until then the known endpoint does nothing
   std::vector<std::byte> last_request;
   std::array<std::byte, 64> memory{};
   protocol::RegionTable regions;
-  Process process{kB};
-  Node target{network, kA, kB, 1000};
-  Node known{network, kB, kA, 1000, nullptr, test::node_settings(), process.kind()};
+  Process process;
+  Node target;
+  Node known;
 };
+
+struct SealedSiblingCheckTest : SiblingCheckTest {
+  SealedSiblingCheckTest() : SiblingCheckTest(test::credentials({"a key of the job"})) {}
+};
+
+TEST_F(SealedSiblingCheckTest, TheQuestionIsSealedLikeEveryFrame) {
+  const auto context = caller(kContext, process.kind());
+  EXPECT_EQ(write(*context), Status::ok);
+  EXPECT_EQ(target.counters().siblings_confirmed, 1u);
+  const Process impostor(kB, process.credentials);
+  const auto other = caller(kUnknownSource, impostor.kind(), 1003);
+  EXPECT_EQ(write(*other), Status::access);
+}
 
 TEST_F(SiblingCheckTest, AnEndpointOfAKnownProcessIsAMember) {
   const auto context = caller(kContext, process.kind());
@@ -97,6 +118,14 @@ TEST_F(SiblingCheckTest, AnEndpointOfAKnownProcessIsAMember) {
   EXPECT_EQ(target.counters().siblings_confirmed, 1u);
   EXPECT_EQ(target.counters().refused_access, 0u);
   EXPECT_EQ(requests, 1u);
+}
+
+TEST_F(SiblingCheckTest, TheFirstAccessWaitsForASiblingThatComputes) {
+  awake = clock.now() + 20ms;
+  const auto context = caller(kContext, process.kind());
+  EXPECT_EQ(write(*context), Status::ok);
+  EXPECT_GT(calls, 1u);
+  EXPECT_LE(requests, calls);
 }
 
 TEST_F(SiblingCheckTest, AnotherProcessThatNamesItAsSiblingIsNone) {
@@ -165,10 +194,13 @@ TEST_F(SiblingCheckTest, AnAnswerIsForOneCallerAndOneSession) {
   EXPECT_EQ(say(asked.sequence.value, asked.challenge() + 1, kUnknownSource, kB), 0u) << "a guess";
   EXPECT_EQ(say(asked.sequence.value + 1, asked.challenge(), kUnknownSource, kB), 0u) << "another session";
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kContext, kB), 0u) << "another caller";
+  const SocketAddress neighbour = kUnknownSource.with_port(667);
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), neighbour, kB), 0u) << "another one of its host";
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kUnknownSource, kContext), 0u) << "another of the sibling's";
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kUnknownSource, kUnknownSource), 0u) << "not of the sibling";
   clock.advance(10s);
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kUnknownSource, kB), 0u) << "too late";
-  EXPECT_EQ(target.counters().refused_stale, 5u);
+  EXPECT_EQ(target.counters().refused_stale, 7u);
 }
 
 TEST_F(SiblingCheckTest, ItsNameIsWorthNothingToItsSuccessor) {
@@ -186,6 +218,7 @@ TEST_F(SiblingCheckTest, ItsNameIsWorthNothingToItsSuccessor) {
 /// Any host can name any member as its sibling, and write any source into its frame.
 TEST_F(SiblingCheckTest, AFloodDrawsNoMoreThanOneShortRequestEach) {
   constexpr std::size_t kCalls = 20'000;
+  deaf = true;
   for (std::size_t i = 0; i < kCalls; ++i) {
     const SocketAddress source = kUnknownSource.with_port(static_cast<std::uint16_t>(1024 + i));
     ForgedFrame call = ForgedFrame::call(source, static_cast<std::uint32_t>(i + 1), 1000);
