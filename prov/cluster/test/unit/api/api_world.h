@@ -38,12 +38,13 @@ class PassingClock final : public Clock {
   std::atomic<Duration::rep> now_{1'000'000'000};
 };
 
+/// Doorbells are named by its numbers: test programs that run at once are kept apart.
 class CountingRandom final : public Random {
  public:
   std::uint64_t next() override { return next_ += 0x9E3779B97F4A7C15u; }
 
  private:
-  std::uint64_t next_ = 1;
+  std::uint64_t next_ = static_cast<std::uint64_t>(::getpid());
 };
 
 class KeptLog final : public Log {

@@ -2,6 +2,8 @@
 // what was said: what the tests of shm/ share.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -70,7 +72,8 @@ struct Message {
 class Surroundings : public Clock, public Random, public Log {
  public:
   Time now() override { return {}; }
-  std::uint64_t next() override { return ++numbers_drawn; }
+  /// Doorbells are named by them: test programs that run at once, and their children, are kept apart.
+  std::uint64_t next() override { return static_cast<std::uint64_t>(::getpid()) << 32 | ++numbers_drawn; }
   bool enabled(LogLevel) const override { return true; }
   void write(LogLevel, const char* line) override { said += std::string(line) + "\n"; }
   Environment environment() { return {*this, *this, *this, counters}; }
@@ -79,7 +82,7 @@ class Surroundings : public Clock, public Random, public Log {
   std::string said;
 
  private:
-  static inline std::uint64_t numbers_drawn = 3;  ///< of the process: doorbells are named by them
+  static inline std::uint32_t numbers_drawn = 3;  ///< by the process
 };
 
 }  // namespace cluster::shm
