@@ -23,6 +23,7 @@
 
 #include "api/fabric.h"
 #include "shm/local_listener.h"
+#include "support/process_address.h"
 
 namespace cluster::api::test {
 
@@ -151,9 +152,9 @@ class MemoryPlatform final : public Platform {
       return nullptr;
     }
     ++built;
-    // Names of rings lie in the network namespace: test programs that run at once are kept apart.
-    const std::uint16_t port = one_node ? static_cast<std::uint16_t>(1024 + ::getpid() % 60'000) : 9000;
-    const SocketAddress name = wanted.empty() ? host(static_cast<std::uint8_t>(built), port) : wanted;
+    const SocketAddress own = one_node ? cluster::test::process_address(static_cast<std::uint16_t>(9000 + built))
+                                       : host(static_cast<std::uint8_t>(built), 9000);
+    const SocketAddress name = wanted.empty() ? own : wanted;
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
     engine::EngineParts parts{

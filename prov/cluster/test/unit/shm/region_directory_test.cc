@@ -19,6 +19,7 @@
 
 #include "shm/peer_regions.h"
 #include "support/fake_environment.h"
+#include "support/process_address.h"
 
 namespace cluster::shm {
 namespace {
@@ -29,12 +30,10 @@ using Outcome = carrier::RemoteRegions::Outcome;
 constexpr std::uint64_t kKey = 0x8000000000000001;
 constexpr std::size_t kSize = 10 << 20;
 
-/// Names live in the network namespace: test runs at the same time are apart.
+/// One that has not been used.
 SocketAddress fresh_name() {
-  static std::uint16_t next = static_cast<std::uint16_t>(::getpid() * 16);
-  if (next == 0) ++next;
-  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{98}, std::byte{1}};
-  return SocketAddress::v4(ip, next++);
+  static std::uint16_t next = 0;
+  return test::process_address(++next);
 }
 
 /// One that is never waited for.

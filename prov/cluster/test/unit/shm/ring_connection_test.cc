@@ -5,15 +5,11 @@
 
 #include "shm/hello.h"
 #include "shm/local_listener.h"
+#include "support/process_address.h"
 #include "unit/shm/ring_memory.h"
 
 namespace cluster::shm {
 namespace {
-
-SocketAddress own_name(std::uint16_t side) {
-  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{98}, std::byte{1}};
-  return SocketAddress::v4(ip, static_cast<std::uint16_t>(::getpid() * 2 + side) | 2);
-}
 
 class RingConnectionTest : public ::testing::Test {
  protected:
@@ -30,8 +26,8 @@ class RingConnectionTest : public ::testing::Test {
   }
 
   Surroundings surroundings;
-  SocketAddress bob_name = own_name(0);
-  std::unique_ptr<LocalListener> alice = open(own_name(1));
+  SocketAddress bob_name = test::process_address(1);
+  std::unique_ptr<LocalListener> alice = open(test::process_address(2));
   std::unique_ptr<LocalListener> bob = open(bob_name);
   std::vector<std::unique_ptr<Inbox>> inboxes;
 };

@@ -8,21 +8,16 @@
 #include <unistd.h>
 
 #include "shm/hello.h"
+#include "support/process_address.h"
 #include "unit/shm/ring_memory.h"
 
 namespace cluster::shm {
 namespace {
 
-SocketAddress local(std::uint16_t port) {
-  const std::byte ip[] = {std::byte{127}, std::byte{0}, std::byte{99}, std::byte{1}};
-  return SocketAddress::v4(ip, port);
-}
-
-/// Names live in the network namespace: keep parallel test runs apart.
-std::uint16_t fresh_port() {
-  static std::uint16_t next = static_cast<std::uint16_t>(::getpid() * 16);
-  if (next == 0) ++next;
-  return next++;
+/// One that has not been used.
+SocketAddress fresh_peer_name() {
+  static std::uint16_t next = 0;
+  return test::process_address(++next);
 }
 
 class RingListenerTest : public ::testing::Test {
@@ -75,8 +70,8 @@ class RingListenerTest : public ::testing::Test {
 
   static constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   Surroundings surroundings;
-  SocketAddress alice_name = local(fresh_port());
-  SocketAddress bob_name = local(fresh_port());
+  SocketAddress alice_name = fresh_peer_name();
+  SocketAddress bob_name = fresh_peer_name();
   std::unique_ptr<LocalListener> alice = open(alice_name, 11);
   std::unique_ptr<LocalListener> bob = open(bob_name, 22);
   std::vector<std::unique_ptr<Inbox>> inboxes;
@@ -180,11 +175,11 @@ TEST_F(RingListenerTest, TheWriterLearnsThatItsPeerIsGone) {
 }
 
 TEST_F(RingListenerTest, SaysWhyAPeerIsNotReached) {
-  const Connection none = alice->connect(local(fresh_port()));
+  const Connection none = alice->connect(fresh_peer_name());
   EXPECT_FALSE(none.outbox);
   EXPECT_NE(none.reason.find("no process of this node listens"), std::string::npos) << none.reason;
   EXPECT_FALSE(alice->connect(SocketAddress{}).outbox);
-  EXPECT_FALSE(alice->connect(local(0)).outbox);
+  EXPECT_FALSE(alice->connect(test::process_address(0)).outbox);
 }
 
 TEST_F(RingListenerTest, ANameInUseOrNoNameCannotBeOpened) {
@@ -341,7 +336,7 @@ TEST_F(RingListenerTest, AScribblingWriterBreaksItsInboxOnce) {
 TEST_F(RingListenerTest, AReaderThatGivesBackTooMuchIsGone) {
   // Alice's peer is the test itself: it takes the memory out of the hello and scribbles over the head.
   std::string reason;
-  const SocketAddress name = local(fresh_port());
+  const SocketAddress name = fresh_peer_name();
   const os::LocalSocket listener = os::LocalSocket::listen(socket_name(name), reason);
   ASSERT_TRUE(listener) << reason;
   const std::unique_ptr<Outbox> outbox = connect_to(name);
@@ -374,7 +369,8 @@ TEST_F(RingListenerTest, AnotherUserIsRefusedByBothSides) {
 }
 
 TEST(RingListenerName, SaysVersionAddressAndScope) {
-  EXPECT_EQ(socket_name(local(9)), "cluster-4/127.0.99.1:9");
+  const std::byte loopback[] = {std::byte{127}, std::byte{0}, std::byte{99}, std::byte{1}};
+  EXPECT_EQ(socket_name(SocketAddress::v4(loopback, 9)), "cluster-4/127.0.99.1:9");
   std::byte ip[16] = {std::byte{0xfe}, std::byte{0x80}};
   EXPECT_EQ(socket_name(SocketAddress::v6(ip, 9, 3)), "cluster-4/[fe80::]:9%3");
 }
