@@ -65,6 +65,9 @@ class Endpoint : public fid_ep, public RefCounted {
   const engine::Engine* opened_engine() const;
 
   bool enabled() const { return engine_ != nullptr; }
+  /// Null until the endpoint is enabled.
+  engine::Engine* engine() const { return engine_; }
+  const BoundFids& bound() const { return bound_; }
   std::size_t tx_size_left() const { return std::min(options_.tx_size(), engine_->tx_size_left()); }
 
  private:

@@ -13,6 +13,8 @@ void count(Counter* counter, Status status) {
 
 void CompletionReporter::sent(const SendOp& op) {
   const EndpointBindings& bindings = context_.bindings;
+  if (op.collective) [[unlikely]]
+    return bindings.collectives->sent(op.context, Status::ok);
   if (op.report && bindings.tx_queue != nullptr) {
     bindings.tx_queue->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
   }
@@ -21,6 +23,8 @@ void CompletionReporter::sent(const SendOp& op) {
 
 void CompletionReporter::sent(const SendRequest& request, Status status) {
   const EndpointBindings& bindings = context_.bindings;
+  if (request.collective) [[unlikely]]
+    return bindings.collectives->sent(request.context, status);
   if (bindings.tx_queue != nullptr && (request.report || status != Status::ok)) {
     Completion completion{
         .context = request.context, .tagged = request.tagged, .status = status, .tag = request.tag};
@@ -44,6 +48,10 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
   const EndpointBindings& bindings = context_.bindings;
   if (status == Status::ok && receive.total > receive.capacity) status = Status::truncated;
   const bool got_message = status == Status::ok || status == Status::truncated;
+  if (receive.collective) [[unlikely]] {
+    if (got_message) context_.counters.bytes_received += receive.total;
+    return bindings.collectives->received(receive.context, status, receive.total);
+  }
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
                                    ? context_.handles.handle_of(*receive.channel)
                                    : kAddrNotAvail;

@@ -1,0 +1,36 @@
+// A collective group that an endpoint has joined: the fid_mc of fi_join_collective. Its address is what collective
+// calls name the group by.
+#pragma once
+
+#include <rdma/fi_collective.h>
+
+#include "api/endpoint.h"
+#include "collective/collectives.h"
+
+namespace cluster::api {
+
+class CollectiveMc final : public fid_mc, public RefCounted, private collective::JoinListener {
+ public:
+  using Handle = fid_mc;
+
+  /// fi_join with FI_COLLECTIVE: the outcome goes to the event queue.
+  static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle,
+                  void* context);
+  /// The group with this address; null if there is none of this endpoint.
+  static CollectiveMc* find(const Endpoint& endpoint, fi_addr_t address);
+  /// -FI_EBUSY while a peer reads a buffer of an operation under way; the others are aborted.
+  int leave();
+
+  collective::CollectiveGroup& group() { return *group_; }
+  engine::Engine& engine() { return *endpoint_->engine(); }
+
+ private:
+  CollectiveMc(Endpoint& endpoint, Eq& eq, void* context);
+  void joined(Status status) override;
+
+  Ref<Endpoint> endpoint_;
+  Eq& eq_;  ///< held by the endpoint
+  collective::CollectiveGroup* group_ = nullptr;
+};
+
+}  // namespace cluster::api
