@@ -14,11 +14,16 @@ import virtual_nodes  # noqa: E402
 
 SECONDS_MAX = 580
 
+KEYED = "FI_CLUSTER_KEY=" + "0123456789abcdef" * 2
+ENCRYPTED = KEYED + " FI_CLUSTER_SECURITY=encrypt"
+
 # setting -> (where: process | node | nodes | four, environment of even sides, environment of odd sides)
 SETTINGS = {
     "loopback-shm": ("process", "", ""),
     "loopback-udp": ("process", "FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp", "FI_CLUSTER_SHM=no FI_CLUSTER_LINK=udp"),
     "node": ("node", "", ""),
+    "node-keyed": ("node", KEYED, KEYED),
+    "nodes-encrypt": ("nodes", ENCRYPTED + " FI_CLUSTER_LINK=packet", ENCRYPTED + " FI_CLUSTER_LINK=udp"),
     "nodes-packet": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=packet"),
     "nodes-udp": ("nodes", "FI_CLUSTER_LINK=udp", "FI_CLUSTER_LINK=udp"),
     "nodes-mixed": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=udp"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Endpoints in two virtual nodes talk when they have the same key. With another key, another protection or none on one side
-nothing arrives, and the log of each side says why; a key that others can read opens no endpoint."""
+"""Endpoints in two virtual nodes, or in one, talk when they have the same key. With another key, another protection or none on
+one side nothing arrives, and the log of each side says why; a key that others can read opens no endpoint."""
 import contextlib
 import ctypes
 import os
@@ -49,7 +49,8 @@ class Keys(unittest.TestCase):
     def start(self, node, key, security="auto", **settings):
         if key:
             settings["FI_CLUSTER_KEY_FILE"] = key
-        made = ScriptedEndpoint(self.cluster.command(node), FI_CLUSTER_SECURITY=security, FI_LOG_LEVEL="warn", **settings)
+        settings = {"FI_LOG_LEVEL": "warn", "FI_CLUSTER_SECURITY": security, **settings}
+        made = ScriptedEndpoint(self.cluster.command(node), **settings)
         self.addCleanup(self.end, made)
         return made
 
@@ -78,6 +79,18 @@ class Keys(unittest.TestCase):
                     for each in (one, other):
                         self.assertEqual(each.close(), 0)
 
+    def test_the_same_key_on_one_node(self):
+        """Shared memory, in both directions, behind one greeting each."""
+        one, other = (self.start(1, self.key, FI_LOG_LEVEL="info") for _ in range(2))
+        connect(one, other)
+        for sender, receiver in ((one, other), (other, one)):
+            transfer(sender, receiver, 50)
+            transfer(sender, receiver, 8, MEGABYTE)
+        for each in (one, other):
+            self.assertIn("is reached by shared memory", each.log())
+            self.assertNotIn("is reached by the", each.log())
+            self.assertEqual(each.close(), 0)
+
     def test_sides_that_do_not_agree(self):
         """All at once: each sender waits until its peer is declared dead."""
         cases = [((self.key, "auth"), (self.other, "auth"), "no answer", "other key"),
@@ -85,15 +98,18 @@ class Keys(unittest.TestCase):
                  ((self.key, "auth"), (None, "auto"), "no answer", "receiver has none"),
                  ((None, "auto"), (self.key, "encrypt"), "receiver has none", "sender has none")]
         pairs = []
-        for number, (sending, receiving, *_) in enumerate(cases):
+        one_node = [case for case in cases if case[-1] != "other mode"]  # what passes in shared memory is neither
+        nodes = [2] * len(cases) + [1] * len(one_node)
+        cases += one_node
+        for number, (node, (sending, receiving, *_)) in enumerate(zip(nodes, cases)):
             settings = {"FI_CLUSTER_LINK": ("packet", "udp")[number % 2], "FI_CLUSTER_PEER_TIMEOUT": "2500"}
-            sender, receiver = self.start(1, *sending, **settings), self.start(2, *receiving, **settings)
+            sender, receiver = self.start(1, *sending, **settings), self.start(node, *receiving, **settings)
             connect(sender, receiver)
             receiver.begin("receive 1")
             sender.begin("send 1 8")
             pairs.append((sender, receiver))
-        for (sender, receiver), (*_, at_sender, at_receiver) in zip(pairs, cases):
-            with self.subTest(at_sender=at_sender, at_receiver=at_receiver):
+        for (sender, receiver), (*_, at_sender, at_receiver), node in zip(pairs, cases, nodes):
+            with self.subTest(at_sender=at_sender, at_receiver=at_receiver, node=node):
                 if at_sender == "receiver has none":  # without a key it takes a peer whose port is open for stopped, for a minute
                     for _ in endpoint_program.attempts():
                         if WARNINGS[at_sender] in sender.log() and WARNINGS[at_receiver] in receiver.log():

@@ -6,6 +6,8 @@ namespace cluster::engine {
 namespace {
 
 constexpr std::uint32_t kRegionIntervalMax = 1 << 20;
+/// The peer answers in a turn of its engine, and its application may compute for long before it makes a call.
+constexpr Duration kGreetingMax = 60s;
 
 }  // namespace
 
@@ -39,11 +41,14 @@ bool CarrierSelector::open(Peer& peer) {
 
 bool CarrierSelector::open_ring(Peer& peer, std::string& reason) {
   if (parts_.local_listener == nullptr) return false;
+  greetings_.reserve(greetings_.size() + 1);
   shm::Connection connection = parts_.local_listener->connect(peer.name());
   if (connection.outbox == nullptr) {
     reason = std::move(connection.reason);
     return false;
   }
+  if (connection.outbox->connection().greeting() == shm::HelloSender::State::waiting)
+    greetings_.push_back({peer.name(), parts_.environment.clock.now()});
   local_.add_outbox(peer, std::move(connection.outbox));
   peer.channel.eager_max = parts_.settings.shm_eager_max;
   return true;
@@ -67,6 +72,38 @@ void CarrierSelector::accept() {
     adopt(accepted_inboxes_.front());
     accepted_inboxes_.erase(accepted_inboxes_.begin());
   }
+}
+
+void CarrierSelector::advance_greetings() {
+  std::erase_if(greetings_, [this](const Greeting& greeting) { return is_settled(greeting); });
+}
+
+bool CarrierSelector::is_settled(const Greeting& greeting) {
+  Peer* const peer = peers_.find(greeting.peer);
+  if (peer == nullptr || peer->outbox == nullptr) return true;
+  switch (peer->outbox->advance_greeting()) {
+    case shm::HelloSender::State::sent: return true;
+    case shm::HelloSender::State::failed: break;
+    case shm::HelloSender::State::waiting:
+      if (parts_.environment.clock.now() < greeting.since + kGreetingMax) return false;
+  }
+  // The end of the peer's process looks like that, too, and is judged elsewhere.
+  if (!peer->outbox->peer_gone()) leave_ring(*peer);
+  return true;
+}
+
+/// Nothing was written to the ring.
+void CarrierSelector::leave_ring(Peer& peer) {
+  ++parts_.environment.counters.refused_forged;
+  parts_.environment.log.warn(
+      "the process of this node that uses the address %s in shared memory does not show that it has the key of this "
+      "process: the peer is reached over the network",
+      peer.name().text().c_str());
+  local_.remove(peer);
+  peer.channel.carrier = nullptr;
+  peer.carrier_reason = "no shared memory: its reader has not shown the key";
+  if (parts_.link != nullptr) return open_session(peer);
+  peers_.mark_failed(peer, Status::unreachable);
 }
 
 /// Where there is no memory the inbox stays where it is, for the next call: its peer believes that what it sends arrives.

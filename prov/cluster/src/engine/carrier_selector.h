@@ -46,10 +46,21 @@ class CarrierSelector {
   }
   /// Takes the rings that peers of this node have opened towards this endpoint since the last call.
   void accept();
+  /// Looks whether peers of this node have answered the greeting of this side's rings. One that cannot show the key is
+  /// not the peer: that is reached over the network.
+  void advance_greetings();
 
  private:
+  /// A ring whose reader has not shown the key.
+  struct Greeting {
+    SocketAddress peer;
+    Time since{};
+  };
+
   void connect_regions(Peer& peer);
   bool open_ring(Peer& peer, std::string& reason);
+  bool is_settled(const Greeting& greeting);
+  void leave_ring(Peer& peer);
   void adopt(std::unique_ptr<shm::Inbox>& inbox);
   const char* why_refused(Time now, const shm::Inbox& inbox);
   const char* close_earlier(Peer& peer, const shm::Inbox& next);
@@ -61,6 +72,7 @@ class CarrierSelector {
   SessionTable& sessions_;
   PeerCloser& closer_;
   std::vector<std::unique_ptr<shm::Inbox>> accepted_inboxes_;  ///< more than none if memory ran out in accept()
+  std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
 };
 

@@ -105,6 +105,7 @@ inline bool EventLoop::take_turn(PollScope scope) {
 void EventLoop::check_local_peers(std::uint64_t ticks) {
   last_.local_check = ticks;
   lost_.carriers().accept();
+  lost_.carriers().advance_greetings();
   if (messenger_.under_way()) local_.ring_unheard();
   if (deaths_.due(ticks, turns())) deaths_.check_all(ticks, parts_.environment.clock.now());
 }
@@ -186,6 +187,7 @@ void EventLoop::handle_events() {
         deaths_.check_closed();
         break;
       case Waiter::Source::peer:
+        lost_.carriers().advance_greetings();
         deaths_.check(*event.peer);
         break;
     }

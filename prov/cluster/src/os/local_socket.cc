@@ -162,19 +162,40 @@ bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::st
   return false;
 }
 
-LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment) const {
+bool LocalSocket::send(ConstBytes message) const {
+  return ::send(socket_.number(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(message.size());
+}
+
+/// `size`: of the message that came.
+LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment, std::size_t attachments,
+                                          std::size_t& size) const {
   RightsMessage in(message);
-  const ssize_t size = ::recvmsg(socket_.number(), &in.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (size < 0) {
+  const ssize_t got = ::recvmsg(socket_.number(), &in.header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got < 0) {
     const bool later = errno == EAGAIN || errno == EINTR || errno == ENOMEM || errno == ENOBUFS;
     return later ? Receipt::nothing : Receipt::end;
   }
+  size = static_cast<std::size_t>(got);
   const std::size_t descriptors = take_descriptors(in.header, attachment);
   if (size == 0 && descriptors == 0) return Receipt::end;
   const bool cut = (in.header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
-  if (!cut && static_cast<std::size_t>(size) == message.size() && descriptors == 1) return Receipt::message;
+  if (!cut && size == message.size() && descriptors == attachments) return Receipt::message;
   attachment.reset();
   return Receipt::misfit;
+}
+
+LocalSocket::Receipt LocalSocket::receive(Bytes message, Descriptor& attachment) const {
+  std::size_t size = 0;
+  return receive(message, attachment, 1, size);
+}
+
+LocalSocket::Receipt LocalSocket::receive(Bytes message) {
+  std::size_t size = 0;
+  Descriptor none;
+  const Receipt receipt = receive(message, none, 0, size);
+  refused_ |= receipt == Receipt::misfit && size == kRefusal.size();
+  return receipt;
 }
 
 bool LocalSocket::refused() {

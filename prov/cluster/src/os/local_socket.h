@@ -40,11 +40,15 @@ class LocalSocket {
 
   /// One message, all or nothing, and a descriptor beside it; false with `reason`.
   bool send(ConstBytes message, const Descriptor& attachment, std::string& reason) const;
+  /// One message alone.
+  bool send(ConstBytes message) const;
 
   enum class Receipt { message, nothing, end, misfit };
   /// One message of exactly message.size() bytes with exactly one descriptor. misfit: something else came.
   /// end: the other side is gone and everything it sent has been received.
   Receipt receive(Bytes message, Descriptor& attachment) const;
+  /// One message of exactly message.size() bytes and no descriptor. A refusal is a misfit, and remembered.
+  Receipt receive(Bytes message);
 
   /// Until receive() would find something, at most so long.
   void wait_for_message(std::chrono::milliseconds limit) const;
@@ -63,6 +67,7 @@ class LocalSocket {
 
  private:
   explicit LocalSocket(Descriptor socket) : socket_(std::move(socket)) {}
+  Receipt receive(Bytes message, Descriptor& attachment, std::size_t attachments, std::size_t& size) const;
 
   Descriptor socket_;
   bool refused_ = false;

@@ -17,6 +17,8 @@ struct KeyFindings {
   std::optional<seal::Credentials> credentials;  ///< nothing: there is no key, and none is demanded
   std::string error;                             ///< not empty: no endpoint may open; cause and cure
   std::string source;                            ///< in words for the log
+
+  seal::JobKeys job_keys() const { return credentials ? credentials->keys : seal::JobKeys{}; }
 };
 
 /// The keys, at most two: the one that is used and one that is accepted as well. `auth_key` is the application's,

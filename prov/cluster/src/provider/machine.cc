@@ -60,6 +60,7 @@ struct EngineResources {
   SocketAddress name;
   Log& log;
   std::vector<std::shared_ptr<void>> keep_alive_responders;  ///< one for each rail
+  std::shared_ptr<void> keys;                                ///< in EndpointKeys
 };
 
 /// An engine and its report server as clients of the progress thread; the client stops before its object
@@ -76,7 +77,7 @@ bool reaches_memory(const engine::EngineSettings& settings) { return settings.sh
 /// Null, with the reason, if peers on this node are not reached through shared memory.
 std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uint64_t epoch,
                                              engine::EndpointType type,
-                                             const engine::EngineSettings& settings,
+                                             const engine::EngineSettings& settings, const seal::JobKeys& keys,
                                              const Environment& environment, std::string& reason) {
   if (type == engine::EndpointType::dgram) {
     reason = "datagram endpoints use the network only";
@@ -86,7 +87,8 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
     reason = "FI_CLUSTER_SHM=no";
     return nullptr;
   }
-  const shm::ShmSettings rings{.ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy};
+  const shm::ShmSettings rings{
+      .ring_bytes = settings.shm_ring_bytes, .single_copy = settings.single_copy, .keys = keys};
   return shm::open_listener(name, epoch, rings, environment, reason);
 }
 
@@ -100,6 +102,12 @@ os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>
     std::copy(answer.begin(), answer.end(), out.begin());
     return answer.size();
   };
+}
+
+/// Real time, so that the epoch grows from one incarnation of an address to the next, across restarts of the process
+/// and of the node.
+std::uint64_t epoch_of(Clock& clock) {
+  return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
 
 /// Null if a forked child could not be known.
@@ -168,12 +176,10 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
         os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
   }
   const engine::EngineSettings settings = options_.settings();
-  // Real time, so that the epoch grows from one incarnation of an address to the next, across restarts of the
-  // process and of the node.
-  const auto epoch =
-      static_cast<std::uint64_t>((clock_.now().time_since_epoch() + clock_.realtime_offset()).count());
+  const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
-  auto shm = open_shm(name, epoch, type, settings, environment, no_shm_reason);
+  resources->keys = endpoint_keys_.add(name, keys.job_keys());
+  auto shm = open_shm(name, epoch, type, settings, keys.job_keys(), environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
   if (keys.credentials) link = seal_link(std::move(link), keys, rails, environment);
   if (link == nullptr) {
@@ -188,7 +194,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
             setup.shm ? "on" : "off: ", setup.shm ? "" : no_shm_reason.c_str());
   std::unique_ptr<carrier::RegionConnector> region_connector;
   if (sessions && reaches_memory(settings))
-    region_connector = std::make_unique<shm::PeerRegionConnector>(log_);
+    region_connector = std::make_unique<shm::PeerRegionConnector>(random_, log_, keys.job_keys());
   std::unique_ptr<link::ProcessProbe> probe = sessions ? os::TcpProbe::open(name, log_) : nullptr;
   auto engine = std::make_unique<engine::Engine>(engine::EngineParts{
       environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), type,
@@ -200,7 +206,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
 
 std::unique_ptr<protocol::RegionOffers> Machine::open_region_offers() {
   if (!reaches_memory(options_.settings())) return nullptr;
-  return std::make_unique<shm::RegionDirectory>(clock_, random_, log_);
+  return std::make_unique<shm::RegionDirectory>(
+      clock_, random_, log_, [this](const SocketAddress& endpoint) { return endpoint_keys_.of(endpoint); });
 }
 
 /// Until the handle is released, the progress thread runs the engine and answers cluster-info about it.

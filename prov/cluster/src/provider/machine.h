@@ -11,6 +11,7 @@
 #include "os/system_clock.h"
 #include "os/system_random.h"
 #include "provider/counter_pool.h"
+#include "provider/endpoint_keys.h"
 #include "provider/endpoint_report.h"
 #include "provider/key_source.h"
 #include "provider/options.h"
@@ -40,6 +41,7 @@ class Machine final : public api::Platform {
   Log& log_;
   const Options& options_;
   KeySource keys_;
+  EndpointKeys endpoint_keys_;
   os::SystemClock clock_;
   os::SystemRandom random_;
   CounterPool counters_;

@@ -63,9 +63,11 @@ class JobKey {
   std::array<crypto::DerivedKey, 3> purposes_;  ///< by Purpose
 };
 
+using JobKeys = std::vector<std::shared_ptr<const JobKey>>;
+
 /// What an endpoint seals with: the first key, and further ones that it accepts.
 struct Credentials {
-  std::vector<std::shared_ptr<const JobKey>> keys;
+  JobKeys keys;
   Mode mode = Mode::auth;
 };
 

@@ -1,11 +1,11 @@
 // Shared memory with the peers of this node. Each endpoint listens on an abstract UNIX socket named after
 // its address. The name lives in the network namespace: containers and virtual nodes are apart by
 // themselves, and a crash leaves nothing behind. An endpoint that wants to send connects, shows its
-// credentials, and passes a memfd with one ring that only it writes: each direction of a pair has a ring of its own,
-// an Outbox at the sender, an Inbox at the receiver. The connection lives until the receiver has the ring. From then on
-// either end says in the ring that it closes, a handle of the process at the inbox (os/peer_process.h) says that it has died,
-// and both ring the one doorbell that each endpoint has (os/doorbell.h): a peer takes one descriptor, and none beyond
-// the limit of handles.
+// credentials and that it has the key of the job, and passes a memfd with one ring that only it writes: each direction of
+// a pair has a ring of its own, an Outbox at the sender, an Inbox at the receiver. The connection lives until the receiver
+// has the ring. From then on either end says in the ring that it closes, a handle of the process at the inbox
+// (os/peer_process.h) says that it has died, and both ring the one doorbell that each endpoint has (os/doorbell.h): a
+// peer takes one descriptor, and none beyond the limit of handles.
 //
 // The listener is an interface: engine/ is tested with listeners that admit the peers a test wants.
 #pragma once
@@ -17,6 +17,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "seal/job_key.h"
 #include "shm/inbox.h"
 #include "shm/outbox.h"
 
@@ -25,6 +26,7 @@ namespace cluster::shm {
 struct ShmSettings {
   std::size_t ring_bytes = 1024 * 1024;  ///< payload capacity of the rings this side creates
   bool single_copy = true;               ///< large messages directly from memory to memory, where permitted
+  seal::JobKeys keys = {};               ///< peers have one of them; empty: peers have none
 };
 
 /// The outbox, or why the peer is not reached by shared memory, in words for the log.

@@ -4,13 +4,25 @@
 
 namespace cluster::shm {
 
-Outbox::Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory,
-               const Geometry& geometry, std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
+Outbox::Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory, const Geometry& geometry,
+               std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment)
     : writer_(memory.bytes(), geometry),
       environment_(environment),
       memory_(std::move(memory)),
-      connection_(std::move(socket), std::move(doorbell)),
+      connection_(std::move(connection), std::move(doorbell)),
       peer_(peer) {}
+
+bool Outbox::begin_greeting(std::string& reason) {
+  if (!connection_.begin_greeting(reason)) return false;
+  writer_.set_blocked(connection_.greeting() != HelloSender::State::sent);
+  return true;
+}
+
+HelloSender::State Outbox::advance_greeting() {
+  const bool waited = connection_.greeting() == HelloSender::State::waiting;
+  if (waited && connection_.advance_greeting() == HelloSender::State::sent) writer_.set_blocked(false);
+  return connection_.greeting();
+}
 
 Outbox::~Outbox() {
   writer_.close();

@@ -1,5 +1,6 @@
 // The sending end of a ring to one peer of this node. What has been written stays readable for the peer after this end
-// is gone.
+// is gone. Where there is a key nothing is written before the peer has shown that it has it: until then the ring seems
+// full.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +18,14 @@ namespace cluster::shm {
 
 class Outbox final : public carrier::Carrier, public carrier::Recall {
  public:
-  Outbox(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory memory, const Geometry& geometry,
+  Outbox(const SocketAddress& peer, GreetedSocket connection, os::SharedMemory memory, const Geometry& geometry,
          std::shared_ptr<const os::Doorbell> doorbell, const Environment& environment);
   ~Outbox() override;
+
+  /// Once, before anything else: offers the peer the ring; false with `reason`.
+  bool begin_greeting(std::string& reason);
+  /// Looks whether the peer has answered the greeting of its connection (a system call), which opens the ring.
+  HelloSender::State advance_greeting();
 
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,

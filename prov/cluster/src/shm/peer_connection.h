@@ -13,21 +13,27 @@
 #include "os/doorbell.h"
 #include "os/local_socket.h"
 #include "os/peer_process.h"
+#include "shm/greeting.h"
 
 namespace cluster::shm {
 
 class PeerConnection {
  public:
-  PeerConnection(os::LocalSocket socket, std::shared_ptr<const os::Doorbell> doorbell)
-      : socket_(std::move(socket)), doorbell_(std::move(doorbell)) {}
+  PeerConnection(GreetedSocket connection, std::shared_ptr<const os::Doorbell> doorbell)
+      : socket_(std::move(connection.socket)),
+        greeting_(std::move(connection.greeting)),
+        doorbell_(std::move(doorbell)) {}
+
+  bool begin_greeting(std::string& reason) { return greeting_.begin(socket_, reason); }
+  /// Whether the ring has been sent, as far as has been seen.
+  HelloSender::State greeting() const { return greeting_.state(); }
+  /// Looks for the peer's answer (a system call).
+  HelloSender::State advance_greeting() { return greeting_.advance(socket_); }
 
   /// The peer's doorbell, which has this number.
   void ring(std::uint64_t number);
   bool doorbell_gone(std::uint64_t number) const;
 
-  bool send_hello(ConstBytes hello, const os::Descriptor& ring, std::string& reason) const {
-    return socket_.send(hello, ring, reason);
-  }
   bool open() const { return static_cast<bool>(socket_); }
   /// Readable when the peer ends the connection; -1 once that is closed.
   int descriptor() const { return socket_.descriptor(); }
@@ -46,6 +52,7 @@ class PeerConnection {
 
  private:
   os::LocalSocket socket_;
+  HelloSender greeting_;
   std::optional<os::PeerProcess> process_;
   std::shared_ptr<const os::Doorbell> doorbell_;
   std::optional<os::LocalName> peer_doorbell_;  ///< once it has been rung

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "os/own_listener.h"
-
 namespace cluster::shm {
 namespace {
 
@@ -31,11 +29,20 @@ class Use {
 }  // namespace
 
 void PeerRegions::wait_for_welcome() {
+  if (greeting_.state() == HelloSender::State::waiting) {
+    socket_.wait_for_message(kWelcomeMax);
+    if (greeting_.advance(socket_) != HelloSender::State::sent) return take_welcome();
+  }
   socket_.wait_for_message(kWelcomeMax);
   take_welcome();
 }
 
 void PeerRegions::take_welcome() {
+  switch (greeting_.advance(socket_)) {
+    case HelloSender::State::waiting: return;
+    case HelloSender::State::failed: return end("it has not shown that it has the key of this process");
+    case HelloSender::State::sent: break;
+  }
   os::Descriptor file;
   switch (socket_.receive(as_bytes(&welcome_, sizeof welcome_), file)) {
     case os::LocalSocket::Receipt::nothing: return;
@@ -205,13 +212,16 @@ PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key, std::uint64_t
 std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const SocketAddress& peer) {
   if (peer.empty() || peer.wildcard() || peer.port() == 0) return nullptr;
   std::string reason;
-  os::LocalSocket socket = os::connect_to_own(region_socket_name(peer), false, reason);
+  const std::vector<KeyedName> names = keyed_names(region_socket_name(peer), keys_);
+  auto [socket, name] = connect_to(names, false, reason);
   if (!socket) return nullptr;
   os::Descriptor file;
   os::SharedMemory page = os::SharedMemory::create(sizeof(UsePage), file, reason);
   const RegionHello hello;
-  if (!page || !socket.send(as_bytes(&hello, sizeof hello), file, reason)) return nullptr;
-  auto regions = std::make_unique<PeerRegions>(peer, std::move(socket), std::move(page), log_);
+  if (!page) return nullptr;
+  HelloSender greeting(*name, as_bytes(&hello, sizeof hello), std::move(file), random_);
+  if (!greeting.begin(socket, reason)) return nullptr;
+  auto regions = std::make_unique<PeerRegions>(peer, std::move(socket), std::move(greeting), std::move(page), log_);
   regions->wait_for_welcome();
   return regions;
 }

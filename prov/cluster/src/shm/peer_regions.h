@@ -14,6 +14,7 @@
 #include "os/local_socket.h"
 #include "os/process_memory.h"
 #include "os/shared_memory.h"
+#include "shm/greeting.h"
 #include "shm/mapped_regions.h"
 #include "shm/region_hello.h"
 #include "shm/region_layout.h"
@@ -22,9 +23,9 @@ namespace cluster::shm {
 
 class PeerRegions final : public carrier::RemoteRegions {
  public:
-  /// The hello has been sent over `socket`, with `page`. The log outlives it.
-  PeerRegions(const SocketAddress& peer, os::LocalSocket socket, os::SharedMemory page, Log& log)
-      : peer_(peer), socket_(std::move(socket)), memory_(std::move(page)), log_(log) {}
+  /// `greeting` has begun over `socket`, with `page`. The log outlives it.
+  PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page, Log& log)
+      : peer_(peer), socket_(std::move(socket)), greeting_(std::move(greeting)), memory_(std::move(page)), log_(log) {}
 
   Outcome write(std::uint64_t key, std::uint64_t address, const Gather& source) override;
   Outcome judge_write(std::uint64_t key, std::uint64_t address, std::size_t length) override;
@@ -33,7 +34,7 @@ class PeerRegions final : public carrier::RemoteRegions {
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
-  /// Waits for the answer to the hello, which the peer's progress thread gives at once unless it does not run.
+  /// Waits for the answers to the greeting, which the peer's progress thread gives at once unless it does not run.
   void wait_for_welcome();
 
  private:
@@ -73,6 +74,7 @@ class PeerRegions final : public carrier::RemoteRegions {
 
   const SocketAddress peer_;
   os::LocalSocket socket_;   ///< for as long as it is open, the peer waits for what `page` says is in use
+  HelloSender greeting_;
   os::SharedMemory memory_;  ///< of the page
   Log& log_;
   State state_ = State::waiting;
@@ -86,11 +88,15 @@ class PeerRegions final : public carrier::RemoteRegions {
 
 class PeerRegionConnector final : public carrier::RegionConnector {
  public:
-  explicit PeerRegionConnector(Log& log) : log_(log) {}
+  /// `keys`: peers have one of them; empty: peers have none.
+  PeerRegionConnector(Random& random, Log& log, seal::JobKeys keys = {})
+      : random_(random), log_(log), keys_(std::move(keys)) {}
   std::unique_ptr<carrier::RemoteRegions> connect(const SocketAddress& peer) override;
 
  private:
+  Random& random_;
   Log& log_;
+  const seal::JobKeys keys_;
 };
 
 }  // namespace cluster::shm

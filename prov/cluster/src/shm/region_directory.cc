@@ -40,8 +40,8 @@ void RegionDirectory::start(Endpoint& endpoint) {
   const RegionWelcome welcome{
       .guard = guard_.mark(), .reads_served = endpoint.reads_served, .writes_served = endpoint.writes_served};
   try {
-    endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, log_);
-    endpoint.server->start();
+    endpoint.server = std::make_unique<RegionServer>(endpoint.name, welcome, file_, users_, random_, log_);
+    endpoint.server->start(keys_of_(endpoint.name));
   } catch (const std::bad_alloc&) {  // peers do without it: this side's library serves them
     endpoint.server.reset();
   }

@@ -4,8 +4,10 @@
 // Nothing is shared, and no socket is open, before the first region is offered.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <mutex>
+#include <utility>
 
 #include "base/environment.h"
 #include "carrier/remote_regions.h"
@@ -16,8 +18,13 @@ namespace cluster::shm {
 
 class RegionDirectory final : public carrier::RegionOffers {
  public:
+  /// The keys of an endpoint, by its name.
+  using KeysOf = std::function<seal::JobKeys(const SocketAddress&)>;
+  static seal::JobKeys no_keys(const SocketAddress&) { return {}; }
+
   /// They outlive the directory.
-  RegionDirectory(Clock& clock, Random& random, Log& log) : random_(random), log_(log), users_(clock, log) {}
+  RegionDirectory(Clock& clock, Random& random, Log& log, KeysOf keys_of = no_keys)
+      : random_(random), log_(log), keys_of_(std::move(keys_of)), users_(clock, log) {}
 
   void offer(std::uint64_t key, const carrier::OfferedRegion& region) override;
   void change(std::uint64_t key, const carrier::OfferedRegion& region) override;
@@ -38,6 +45,7 @@ class RegionDirectory final : public carrier::RegionOffers {
 
   Random& random_;
   Log& log_;
+  KeysOf keys_of_;
   RegionUsers users_;
   std::mutex mutex_;  ///< of all below; not held while uses are waited for
   bool opened_ = false;

@@ -3,12 +3,11 @@
 #include <system_error>
 #include <utility>
 
-#include "os/own_listener.h"
-
 namespace cluster::shm {
 namespace {
 
 constexpr Duration kHelloMax = 5ms;
+constexpr Duration kSignedHelloMax = 50ms;  ///< the initiator has to wake up for it
 
 }  // namespace
 
@@ -24,10 +23,10 @@ RegionServer::~RegionServer() {
   users_.revoke(this);
 }
 
-void RegionServer::start() {
+void RegionServer::start(const seal::JobKeys& keys) {
   if (progress_client_ != nullptr) return;
   std::string reason;
-  listener_ = os::listen_as_own(region_socket_name(endpoint_), reason);
+  listener_ = KeyedListener::listen(keyed_names(region_socket_name(endpoint_), keys), reason);
   if (listener_) {
     int error = 0;
     progress_client_ = os::start_progress_client([this] { return serve(); }, error);
@@ -43,8 +42,9 @@ void RegionServer::start() {
 os::NextWake RegionServer::serve() {
   if (!initiator_ && !accept()) return {os::NextWake::kUntilReadable, listener_.descriptor()};
   if (initiator_ && !answer()) {
-    if (!std::exchange(waited_, true)) return {kHelloMax, initiator_.descriptor()};
-    initiator_ = {};
+    const Duration most = initiator_->answered() ? kSignedHelloMax : kHelloMax;
+    if (!std::exchange(waited_, true)) return {most, initiator_->socket().descriptor()};
+    initiator_.reset();
   }
   waited_ = false;
   return {Duration::zero()};
@@ -53,9 +53,9 @@ os::NextWake RegionServer::serve() {
 /// True if an initiator has come, also one that is refused.
 bool RegionServer::accept() {
   std::string reason;
-  os::LocalSocket socket = listener_.accept(reason);
-  if (!socket) return false;
-  if (socket.same_user()) initiator_ = std::move(socket);
+  KeyedSocket connection = listener_.accept(reason);
+  if (!connection.socket) return false;
+  if (connection.socket.same_user()) initiator_.emplace(std::move(connection), random_);
   return true;
 }
 
@@ -63,10 +63,15 @@ bool RegionServer::accept() {
 bool RegionServer::answer() {
   RegionHello hello;
   os::Descriptor page;
-  const os::LocalSocket::Receipt receipt = initiator_.receive(as_bytes(&hello, sizeof hello), page);
-  if (receipt == os::LocalSocket::Receipt::nothing) return false;
-  os::LocalSocket socket = std::exchange(initiator_, {});
-  if (receipt != os::LocalSocket::Receipt::message || hello.magic != RegionHello::kMagic) return true;
+  const bool answered = initiator_->answered();
+  const HelloReceiver::Receipt receipt = initiator_->receive(as_bytes(&hello, sizeof hello), page);
+  if (receipt == HelloReceiver::Receipt::nothing) {
+    if (initiator_->answered() != answered) waited_ = false;
+    return false;
+  }
+  os::LocalSocket socket = initiator_->take_socket();
+  initiator_.reset();
+  if (receipt != HelloReceiver::Receipt::hello || hello.magic != RegionHello::kMagic) return true;
   std::string reason;
   os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
   if (!memory) return true;

@@ -1,13 +1,16 @@
 // Hands the table of a domain to initiators, for one endpoint. The progress thread serves, so the target's
 // application need not make a call. An initiator connects, sends its use page, and is answered at once; one
-// that sends nothing is dropped after kHelloMax, and the next one waits that long.
+// that sends nothing is dropped after some milliseconds, and the next one waits that long. Where the endpoint has a
+// key both show it first (shm/greeting.h).
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "os/local_socket.h"
 #include "os/progress_thread.h"
+#include "shm/greeting.h"
 #include "shm/region_hello.h"
 #include "shm/region_users.h"
 
@@ -17,15 +20,15 @@ class RegionServer {
  public:
   /// `table`, of which `welcome` speaks, and `users` outlive it.
   RegionServer(const SocketAddress& endpoint, const RegionWelcome& welcome, const os::Descriptor& table,
-               RegionUsers& users, Log& log)
-      : endpoint_(endpoint), welcome_(welcome), table_(table), users_(users), log_(log) {}
+               RegionUsers& users, Random& random, Log& log)
+      : endpoint_(endpoint), welcome_(welcome), table_(table), users_(users), random_(random), log_(log) {}
   RegionServer(const RegionServer&) = delete;
   RegionServer& operator=(const RegionServer&) = delete;
   /// Waits for accesses under way.
   ~RegionServer();
 
-  /// Listens, once; the log says why that is not possible.
-  void start();
+  /// Listens, once; the log says why that is not possible. `keys`: of the endpoint.
+  void start(const seal::JobKeys& keys);
 
  private:
   os::NextWake serve();
@@ -36,10 +39,11 @@ class RegionServer {
   const RegionWelcome welcome_;
   const os::Descriptor& table_;
   RegionUsers& users_;
+  Random& random_;
   Log& log_;
-  os::LocalSocket listener_;
-  os::LocalSocket initiator_;  ///< accepted, and its hello has not come
-  bool waited_ = false;        ///< for that
+  KeyedListener listener_;
+  std::optional<HelloReceiver> initiator_;  ///< accepted, and its hello has not come
+  bool waited_ = false;                     ///< for that
   std::shared_ptr<void> progress_client_;
 };
 

@@ -4,7 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "os/own_listener.h"
 #include "os/shared_memory.h"
 #include "shm/ring_inbox.h"
 
@@ -27,13 +26,14 @@ bool complete(const SocketAddress& name) { return !name.empty() && !name.wildcar
 
 }  // namespace
 
-RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry,
-                           bool single_copy, os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell,
+RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const ShmSettings& settings,
+                           KeyedListener listener, std::shared_ptr<os::Doorbell> doorbell,
                            std::uint64_t doorbell_number, const Environment& environment)
     : name_(name),
       epoch_(epoch),
-      geometry_(geometry),
-      single_copy_(single_copy),
+      geometry_(Geometry::for_payload(settings.ring_bytes)),
+      single_copy_(settings.single_copy),
+      keys_(settings.keys),
       proof_(std::make_unique<const std::uint64_t>(environment.random.next())),
       listener_(std::move(listener)),
       doorbell_(std::move(doorbell)),
@@ -48,8 +48,9 @@ Connection RingListener::connect(const SocketAddress& peer) {
     result.reason = "the address is incomplete";
     return result;
   }
-  os::LocalSocket socket = os::connect_to_own(socket_name(peer), std::ranges::equal(peer.ip(), name_.ip()), result.reason);
-  if (!socket) {
+  const std::vector<KeyedName> names = keyed_names(socket_name(peer), keys_);
+  KeyedSocket connection = connect_to(names, std::ranges::equal(peer.ip(), name_.ip()), result.reason);
+  if (!connection.socket) {
     note_exhausted(peer);
     return result;
   }
@@ -61,8 +62,10 @@ Connection RingListener::connect(const SocketAddress& peer) {
   }
   const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
   const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof, doorbell_number_});
-  auto outbox = std::make_unique<Outbox>(peer, std::move(socket), std::move(memory), geometry_, doorbell_, environment_);
-  if (!outbox->connection().send_hello(as_bytes(&hello, sizeof hello), file, result.reason)) return result;
+  HelloSender greeting(*connection.name, as_bytes(&hello, sizeof hello), std::move(file), environment_.random);
+  auto outbox = std::make_unique<Outbox>(peer, GreetedSocket{std::move(connection.socket), std::move(greeting)},
+                                         std::move(memory), geometry_, doorbell_, environment_);
+  if (!outbox->begin_greeting(result.reason)) return result;
   ++environment_.counters.shm_attached;
   result.outbox = std::move(outbox);
   return result;
@@ -94,16 +97,16 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   std::size_t foreign = 0;
   while (accepted < kAcceptsPerCall && foreign < kForeignPerCall && half_open_.size() < kHalfOpenMax) {
     bool exhausted = false;
-    os::LocalSocket socket = listener_.accept(reason, &exhausted);
+    KeyedSocket connection = listener_.accept(reason, &exhausted);
     if (exhausted && accepted++ < kAcceptsPerCall && accept_exhausted(inboxes)) continue;
     if (exhausted && spare_[0]) reason.clear();  // no connection waits
-    if (!socket) break;
-    if (socket.same_user()) {
+    if (!connection.socket) break;
+    if (connection.socket.same_user()) {
       ++accepted;
-      half_open_.push_back({std::move(socket)});
+      half_open_.push_back({HelloReceiver(std::move(connection), environment_.random)});
     } else {
       ++foreign;
-      refuse(process_of(socket), "it runs as another user");
+      refuse(process_of(connection.socket), "it runs as another user");
     }
   }
   // The connection waits in the kernel; one line of log is enough.
@@ -121,18 +124,20 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
   if (!spare_[0]) return false;
   for (os::Descriptor& spare : spare_) spare.reset();
   std::string reason;
-  const bool accepted = [&] {
-    HalfOpen connection{listener_.accept(reason)};
-    if (!connection.socket) return false;
-    if (!connection.socket.same_user()) {
-      refuse(process_of(connection.socket), "it runs as another user");
-    } else if (!settle(connection, inboxes)) {
-      refuse_exhausted(connection.socket);
+  const bool came = [&] {
+    KeyedSocket accepted = listener_.accept(reason);
+    if (!accepted.socket) return false;
+    HalfOpen half_open{HelloReceiver(std::move(accepted), environment_.random)};
+    const os::LocalSocket& socket = half_open.connection.socket();
+    if (!socket.same_user()) {
+      refuse(process_of(socket), "it runs as another user");
+    } else if (!settle(half_open, inboxes)) {
+      refuse_exhausted(socket);
     }
     return true;
   }();
   for (os::Descriptor& spare : spare_) spare = os::Descriptor::spare();
-  return accepted;
+  return came;
 }
 
 /// Said once: a peer that tries again is refused again.
@@ -145,12 +150,12 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
       process_of(socket).c_str());
 }
 
-bool RingListener::settle(HalfOpen& connection, Inboxes& inboxes) {
+bool RingListener::settle(HalfOpen& half_open, Inboxes& inboxes) {
   try {
-    if (!connection.hello && !receive_hello(connection)) return false;
-    if (!connection.hello) return true;
+    if (!half_open.hello && !receive_hello(half_open)) return false;
+    if (!half_open.hello) return true;
     inboxes.reserve(inboxes.size() + 1);
-    if (std::unique_ptr<Inbox> inbox = attach(connection)) inboxes.push_back(std::move(inbox));
+    if (std::unique_ptr<Inbox> inbox = attach(half_open)) inboxes.push_back(std::move(inbox));
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -158,38 +163,43 @@ bool RingListener::settle(HalfOpen& connection, Inboxes& inboxes) {
 }
 
 /// False if it has not come; true without one if the connection is of no use.
-bool RingListener::receive_hello(HalfOpen& connection) {
+bool RingListener::receive_hello(HalfOpen& half_open) {
   HelloMessage message;
-  const os::LocalSocket& socket = connection.socket;
-  switch (socket.receive(as_bytes(&message, sizeof message), connection.ring)) {
-    case os::LocalSocket::Receipt::nothing: return false;
-    case os::LocalSocket::Receipt::end: return true;
-    case os::LocalSocket::Receipt::misfit:
+  const os::LocalSocket& socket = half_open.connection.socket();
+  switch (half_open.connection.receive(as_bytes(&message, sizeof message), half_open.ring)) {
+    case HelloReceiver::Receipt::nothing: return false;
+    case HelloReceiver::Receipt::end: return true;
+    case HelloReceiver::Receipt::no_proof:
+      ++environment_.counters.refused_forged;
+      refuse(process_of(socket), "it has not the key of this process");
+      return true;
+    case HelloReceiver::Receipt::misfit:
       if (!os::Descriptor::spare()) {  // the kernel has dropped the one that came
         refuse_exhausted(socket);
       } else {
         refuse(process_of(socket), "its first message is none of this provider");
       }
       return true;
-    case os::LocalSocket::Receipt::message: connection.hello = message; return true;
+    case HelloReceiver::Receipt::hello: half_open.hello = message; return true;
   }
   return true;
 }
 
-std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& connection) {
-  const std::optional<Hello> hello = decode(*connection.hello);
+std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& half_open) {
+  const os::LocalSocket& socket = half_open.connection.socket();
+  const std::optional<Hello> hello = decode(*half_open.hello);
   if (!hello) {
-    refuse(process_of(connection.socket),
+    refuse(process_of(socket),
            "its first message is invalid; do all processes use one version of the provider?");
     return nullptr;
   }
   std::string reason;
-  os::SharedMemory memory = os::SharedMemory::map(connection.ring, hello->geometry.total_bytes(), reason);
+  os::SharedMemory memory = os::SharedMemory::map(half_open.ring, hello->geometry.total_bytes(), reason);
   if (!memory) {
-    refuse(hello->writer.text() + " (" + process_of(connection.socket) + ")", reason);
+    refuse(hello->writer.text() + " (" + process_of(socket) + ")", reason);
     return nullptr;
   }
-  auto inbox = std::make_unique<RingInbox>(*hello, connection.socket, std::move(memory), single_copy_, doorbell_,
+  auto inbox = std::make_unique<RingInbox>(*hello, socket, std::move(memory), single_copy_, doorbell_,
                                            doorbell_number_, environment_);
   ++environment_.counters.shm_attached;
   return inbox;
@@ -214,11 +224,10 @@ std::unique_ptr<LocalListener> open_listener(const SocketAddress& name, std::uin
   const std::uint64_t number = environment.random.next();
   std::shared_ptr<os::Doorbell> doorbell = os::Doorbell::open(os::LocalName(doorbell_name(number)), reason);
   if (doorbell == nullptr) return nullptr;
-  os::LocalSocket listener = os::listen_as_own(socket_name(name), reason);
+  KeyedListener listener = KeyedListener::listen(keyed_names(socket_name(name), settings.keys), reason);
   if (!listener) return nullptr;
-  const Geometry geometry = Geometry::for_payload(settings.ring_bytes);
-  return std::make_unique<RingListener>(name, epoch, geometry, settings.single_copy, std::move(listener),
-                                        std::move(doorbell), number, environment);
+  return std::make_unique<RingListener>(name, epoch, settings, std::move(listener), std::move(doorbell), number,
+                                        environment);
 }
 
 }  // namespace cluster::shm

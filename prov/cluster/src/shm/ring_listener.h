@@ -16,7 +16,9 @@
 
 #include "os/doorbell.h"
 #include "os/local_socket.h"
+#include "shm/greeting.h"
 #include "shm/hello.h"
+#include "shm/keyed_names.h"
 #include "shm/layout.h"
 #include "shm/local_listener.h"
 
@@ -24,9 +26,8 @@ namespace cluster::shm {
 
 class RingListener final : public LocalListener {
  public:
-  RingListener(const SocketAddress& name, std::uint64_t epoch, const Geometry& geometry, bool single_copy,
-               os::LocalSocket listener, std::shared_ptr<os::Doorbell> doorbell, std::uint64_t doorbell_number,
-               const Environment& environment);
+  RingListener(const SocketAddress& name, std::uint64_t epoch, const ShmSettings& settings, KeyedListener listener,
+               std::shared_ptr<os::Doorbell> doorbell, std::uint64_t doorbell_number, const Environment& environment);
 
   Connection connect(const SocketAddress& peer) override;
   void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) override;
@@ -38,7 +39,7 @@ class RingListener final : public LocalListener {
  private:
   /// A connection and, once it has come, its hello with the ring.
   struct HalfOpen {
-    os::LocalSocket socket;
+    HelloReceiver connection;
     std::optional<HelloMessage> hello = std::nullopt;
     os::Descriptor ring = {};
   };
@@ -49,18 +50,19 @@ class RingListener final : public LocalListener {
   void refuse_exhausted(const os::LocalSocket& socket);
   void note_exhausted(const SocketAddress& peer);
   /// False while its hello has not come.
-  bool settle(HalfOpen& connection, Inboxes& inboxes);
-  bool receive_hello(HalfOpen& connection);
-  std::unique_ptr<Inbox> attach(const HalfOpen& connection);
+  bool settle(HalfOpen& half_open, Inboxes& inboxes);
+  bool receive_hello(HalfOpen& half_open);
+  std::unique_ptr<Inbox> attach(const HalfOpen& half_open);
   void refuse(const std::string& peer, const std::string& reason);
 
   SocketAddress name_;
   std::uint64_t epoch_;
   Geometry geometry_;
   bool single_copy_;
+  seal::JobKeys keys_;
   /// The secret that peers must see in this process's memory; its address never changes.
   std::unique_ptr<const std::uint64_t> proof_;
-  os::LocalSocket listener_;
+  KeyedListener listener_;
   std::shared_ptr<os::Doorbell> doorbell_;  ///< rings from rings that may outlive this
   std::uint64_t doorbell_number_;
   Environment environment_;

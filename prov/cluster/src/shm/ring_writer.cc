@@ -31,7 +31,7 @@ bool RingWriter::reserve(std::uint32_t bytes, std::uint32_t& offset) {
 }
 
 void RingWriter::read_head() {
-  if (broken_) return;
+  if (broken_ || blocked_) return;
   const std::uint32_t head = std::atomic_ref(ring_.control->head).load(std::memory_order_acquire);
   if (head == head_) return;
   if (head - head_ > position_ - head_) {

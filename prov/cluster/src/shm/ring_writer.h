@@ -49,6 +49,12 @@ class RingWriter {
     return std::atomic_ref(ring_.control->reader_doorbell).load(std::memory_order_relaxed);
   }
 
+  /// Takes nothing while it is blocked: the ring seems full. To be called before anything is written alone.
+  void set_blocked(bool blocked) {
+    head_ = blocked ? position_ - ring_.slot_count() : position_;
+    blocked_ = blocked;
+  }
+
   /// True if the reader has given everything back.
   bool drained() const;
   /// True once the reader's head was impossible; the ring then fills up and stays full.
@@ -103,6 +109,7 @@ class RingWriter {
   std::unique_ptr<std::uint32_t[]> arena_ends_;    ///< by slot: arena_end_ after the segment in it
   std::uint32_t stalled_head_ = kFirstNumber - 1;  ///< where the reader's head was at the last call
   bool stall_reported_ = false;                    ///< by newly_stalled()
+  bool blocked_ = false;                           ///< and head_ is no place of the reader
   bool broken_ = false;
 };
 

@@ -51,8 +51,8 @@ struct Tally {
 [[noreturn]] void fire(const SocketAddress& name, int number, Tally& tally) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   test::FakeLog log;
-  PeerRegionConnector connector(log);
   test::FakeRandom random(static_cast<std::uint64_t>(number) + 1);
+  PeerRegionConnector connector(random, log);
   std::unique_ptr<carrier::RemoteRegions> regions = connector.connect(name);
   const std::vector<std::byte> bytes(kSize, kTheirs);
   const ConstBytes slices[] = {bytes};

@@ -15,7 +15,7 @@ ALLOWED = {
     "multipath": {"base", "wire", "link"},
     "reliability": {"base", "wire", "link", "carrier", "multipath"},
     "group": {"base", "wire", "link", "carrier", "multipath"},
-    "shm": {"base", "wire", "os", "carrier"},
+    "shm": {"base", "wire", "os", "carrier", "seal"},
     "protocol": {"base", "wire", "carrier"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "protocol"},
     "api": {"base", "protocol", "engine"},

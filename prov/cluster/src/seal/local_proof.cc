@@ -1,0 +1,74 @@
+#include "seal/local_proof.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace cluster::seal {
+namespace {
+
+void append(std::vector<std::byte>& message, ConstBytes bytes) {
+  message.insert(message.end(), bytes.begin(), bytes.end());
+}
+
+std::array<std::uint64_t, 4> joined(const std::array<std::uint64_t, 2>& one, const std::array<std::uint64_t, 2>& other) {
+  return {one[0], one[1], other[0], other[1]};
+}
+
+}  // namespace
+
+std::string hidden_socket_name(const JobKey& key, std::string_view plain) {
+  static constexpr std::string_view kLabel = "socket name ";
+  static constexpr char kDigits[] = "0123456789abcdef";
+  const std::string message = std::string(kLabel).append(plain);
+  Tag tag;
+  if (!key.authenticate(JobKey::Purpose::memory, as_bytes(message.data(), message.size()), tag)) return {};
+  std::string name(plain.substr(0, plain.find('/') + 1));
+  for (const std::byte each : tag) {
+    name.push_back(kDigits[std::to_integer<unsigned>(each) >> 4]);
+    name.push_back(kDigits[std::to_integer<unsigned>(each) & 15]);
+  }
+  return name;
+}
+
+LocalProof::LocalProof(std::shared_ptr<const JobKey> key, std::string_view socket_name, Random& random)
+    : key_(std::move(key)), socket_name_(socket_name), own_nonce_{random.next(), random.next()} {}
+
+ProofRequest LocalProof::request() {
+  ProofRequest request;
+  request.nonce = own_nonce_;
+  return request;
+}
+
+bool LocalProof::verify_answer(const ProofAnswer& answer) {
+  nonces_ = joined(own_nonce_, answer.nonce);
+  Tag expected;
+  return authenticate(Role::listener, {}, expected) &&
+         key_->cryptography().equal(expected.data(), answer.tag.data(), expected.size());
+}
+
+bool LocalProof::answer(const ProofRequest& request, ProofAnswer& answer) {
+  if (request.magic != ProofRequest::kMagic) return false;
+  nonces_ = joined(request.nonce, own_nonce_);
+  answer.nonce = own_nonce_;
+  return authenticate(Role::listener, {}, answer.tag);
+}
+
+bool LocalProof::verify(ConstBytes message, const Tag& tag) const {
+  Tag expected;
+  return authenticate(Role::connector, message, expected) &&
+         key_->cryptography().equal(expected.data(), tag.data(), expected.size());
+}
+
+/// The nonces have a fixed size and end in the role, so no two different contents are the same bytes; the name of a
+/// socket ends in a zero.
+bool LocalProof::authenticate(Role sender, ConstBytes message, Tag& tag) const {
+  std::vector<std::byte> all;
+  append(all, as_bytes(nonces_.data(), sizeof nonces_));
+  all.push_back(static_cast<std::byte>(sender));
+  append(all, as_bytes(socket_name_.c_str(), socket_name_.size() + 1));
+  append(all, message);
+  return key_->authenticate(JobKey::Purpose::memory, all, tag);
+}
+
+}  // namespace cluster::seal

@@ -1,0 +1,74 @@
+// How two processes of one node show each other that they have the key of the job, before anything else passes
+// between them over a local socket:
+//
+//   connector -- ProofRequest {nonce} -->         listener
+//   connector <-- ProofAnswer {nonce, tag} --     listener    the listener has the key
+//   connector -- its first message, and a tag --> listener    the connector has it, and the message is its own
+//
+// A tag is an HMAC under the job's memory key over the role of its sender, the name of the socket, both nonces and the
+// message. So what was recorded is of no use, no side is answered with its own tag, and none is led to another
+// endpoint than the one it called.
+//
+// The name of the socket is an HMAC, too: a process without the key can neither look for an endpoint nor take its
+// name before the endpoint does. Names in use are seen by all (/proc/net/unix): a process that takes one after its owner
+// has gone gets a request, and cannot answer it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/environment.h"
+#include "seal/job_key.h"
+
+namespace cluster::seal {
+
+/// As it is sent, between processes of one host.
+struct ProofRequest {
+  static constexpr std::uint64_t kMagic = 0x666f6f72702d6c63;  // "cl-proof"
+
+  std::uint64_t magic = kMagic;
+  std::array<std::uint64_t, 2> nonce{};
+};
+
+struct ProofAnswer {
+  std::array<std::uint64_t, 2> nonce{};
+  Tag tag{};
+};
+
+/// `plain` names a listener where there is no key; this is its name where there is one. Empty: the library failed.
+std::string hidden_socket_name(const JobKey& key, std::string_view plain);
+
+/// One side of one connection.
+class LocalProof {
+ public:
+  /// `socket_name`: of the listener.
+  LocalProof(std::shared_ptr<const JobKey> key, std::string_view socket_name, Random& random);
+
+  // --- the connector ---
+  ProofRequest request();
+  /// True if the listener has the key.
+  bool verify_answer(const ProofAnswer& answer);
+  /// The tag of the first message. False: the library failed.
+  bool sign(ConstBytes message, Tag& tag) const { return authenticate(Role::connector, message, tag); }
+
+  // --- the listener ---
+  /// False: it is no request, or the library failed.
+  bool answer(const ProofRequest& request, ProofAnswer& answer);
+  /// True if the connector has the key, and wrote this.
+  bool verify(ConstBytes message, const Tag& tag) const;
+
+ private:
+  enum class Role : std::uint8_t { connector = 1, listener = 2 };
+
+  bool authenticate(Role sender, ConstBytes message, Tag& tag) const;
+
+  std::shared_ptr<const JobKey> key_;
+  std::string socket_name_;
+  std::array<std::uint64_t, 2> own_nonce_;
+  std::array<std::uint64_t, 4> nonces_{};  ///< the connector's first
+};
+
+}  // namespace cluster::seal

@@ -1,0 +1,88 @@
+// Peers of this node that have keys: messages wait until a peer has shown its key, and go over the network if what
+// listens under its name has none.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "seal/local_proof.h"
+#include "shm/ring_listener.h"
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::kA;
+using test::kB;
+using test::Node;
+
+class GreetingTest : public test::EngineTest {
+ protected:
+  std::unique_ptr<shm::LocalListener> listener(const SocketAddress& name, Node::World& world) {
+    std::string reason;
+    auto made = shm::open_listener(name, 1, {.keys = keys_}, world.environment(), reason);
+    EXPECT_TRUE(made) << reason;
+    return made;
+  }
+
+  /// No other process has it, so the names of the sockets are this process's.
+  const seal::JobKeys keys_ = test::credentials({"key of process " + std::to_string(::getpid())}).keys;
+  Node::World a_world_{clock, 1};
+  Node::World b_world_{clock, 2};
+};
+
+TEST_F(GreetingTest, MessagesGoThroughTheRingBehindIt) {
+  Node a(network, kA, kB, 1, listener(kA, a_world_));
+  Node b(network, kB, kA, 2, listener(kB, b_world_));
+  for (int i = 0; i < 3; ++i) {
+    b.receive();
+    a.send();
+  }
+  EXPECT_EQ(a.peer().carrier, std::string("shm"));
+  EXPECT_TRUE(a.sent.empty()) << "nothing is complete that the peer may never take";
+  for (int i = 0; i < 8; ++i) pass(a, b);
+  EXPECT_EQ(b.got, 3u);
+  EXPECT_EQ(a.peer().carrier, std::string("shm"));
+  EXPECT_FALSE(a.peer().flow);
+}
+
+TEST_F(GreetingTest, WhatOnlyHasThePeersNameIsNotThePeer) {
+  std::string reason;
+  const os::LocalSocket squatter =
+      os::LocalSocket::listen(shm::keyed_names(shm::socket_name(kB), keys_).front().socket, reason);
+  ASSERT_TRUE(squatter) << reason;
+  Node a(network, kA, kB, 1, listener(kA, a_world_));
+  Node b(network, kB, kA, 2);
+  b.receive();
+  a.send();
+  for (int i = 0; i < 4; ++i) pass(a, b);
+  EXPECT_EQ(a.peer().carrier, std::string("shm")) << "it may be slow";
+  const os::LocalSocket victim = squatter.accept(reason);
+  const seal::ProofAnswer nonsense;
+  ASSERT_TRUE(victim.send(as_bytes(&nonsense, sizeof nonsense)));
+  for (int i = 0; i < 4; ++i) pass(a, b);
+  EXPECT_EQ(b.got, 1u);
+  EXPECT_EQ(a.peer().carrier, std::string("fake"));
+  EXPECT_EQ(a.logged("does not show that it has the key"), 1u);
+  EXPECT_EQ(a.counters().refused_forged, 1u);
+}
+
+TEST_F(GreetingTest, WhatNeverAnswersIsNotWaitedForForEver) {
+  std::string reason;
+  const os::LocalSocket squatter =
+      os::LocalSocket::listen(shm::keyed_names(shm::socket_name(kB), keys_).front().socket, reason);
+  ASSERT_TRUE(squatter) << reason;
+  Node a(network, kA, kB, 1, listener(kA, a_world_));
+  Node b(network, kB, kA, 2);
+  b.receive();
+  a.send();
+  clock.advance(59s);
+  pass(a, b);
+  EXPECT_EQ(a.peer().carrier, std::string("shm"));
+  clock.advance(2s);
+  for (int i = 0; i < 4; ++i) pass(a, b);
+  EXPECT_EQ(b.got, 1u);
+}
+
+}  // namespace
+}  // namespace cluster::engine
