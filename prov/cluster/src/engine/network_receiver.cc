@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <new>
 #include <span>
+#include <utility>
 
 #include "engine/arrival.h"
 #include "wire/admit.h"
@@ -12,7 +13,6 @@ namespace {
 
 constexpr Duration kPathErrorInterval = 5ms;
 /// Between two warnings of sealed frames, which any process can send.
-constexpr Duration kSealedWarningInterval = 60s;
 /// Bursts taken from the link in one turn.
 constexpr std::size_t kBurstsPerTurn = 4;
 /// Flows that hold something without more memory for that.
@@ -77,7 +77,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
     wire::FrameView view;
     const wire::Refusal refusal = wire::admit(bytes, view, integrity_);
     if (refusal != wire::Refusal::none) {
-      count_refusal(now, refusal, frame.from.to);
+      count_refusal(refusal, frame.from.to);
       return arrivals + 1;
     }
     std::size_t count = 1;
@@ -99,18 +99,18 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-void NetworkReceiver::count_refusal(Time now, wire::Refusal refusal, const SocketAddress& from) {
+/// Anything that comes may be forged: one line, and then only counts.
+void NetworkReceiver::count_refusal(wire::Refusal refusal, const SocketAddress& from) {
   Counters& counters = parts_.environment.counters;
   switch (refusal) {
     case wire::Refusal::checksum: ++counters.refused_checksum; return;
     case wire::Refusal::sealed: ++counters.refused_sealed; break;
     default: ++counters.refused_malformed; return;
   }
-  if (now < next_sealed_warning_) return;
-  next_sealed_warning_ = now + kSealedWarningInterval;
+  if (std::exchange(sealed_reported_, true)) return;
   parts_.environment.log.warn(
       "sealed frames from %s are dropped: its job has a key and this process has none "
-      "(set FI_CLUSTER_KEY_FILE on all nodes of the job)",
+      "(set FI_CLUSTER_KEY_FILE on all nodes of the job); further ones are only counted",
       from.text().c_str());
 }
 

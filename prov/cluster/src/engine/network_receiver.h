@@ -49,7 +49,7 @@ class NetworkReceiver {
  private:
   std::size_t receive_or_drop(Time now, const link::InFrame& frame);
   std::size_t receive_from(Time now, const link::InFrame& frame);
-  void count_refusal(Time now, wire::Refusal refusal, const SocketAddress& from);
+  void count_refusal(wire::Refusal refusal, const SocketAddress& from);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   bool takes_run(const wire::FrameView& first, const wire::RunView& run, const link::InFrame& frame) const;
   void receive_in_flow(Time now, const wire::FrameView& view, const link::InFrame& frame,
@@ -76,7 +76,7 @@ class NetworkReceiver {
     std::vector<std::byte> memory;        ///< for one frame: what waits for memory needs some, too
   } held_;
   Time next_path_errors_{};
-  Time next_sealed_warning_{};
+  bool sealed_reported_ = false;
 };
 
 }  // namespace cluster::engine

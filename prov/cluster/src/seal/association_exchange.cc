@@ -85,11 +85,23 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
   }
   if (key_of(decoded->key_id) == nullptr) {
     ++environment_.counters.refused_forged;
-    warn(now, Warning::other_key, from.to);
+    on_other_key(now, from.to);
     return nullptr;
   }
   return decoded->kind == wire::FrameKind::association_request ? on_request(now, *decoded, frame, from)
                                                                : on_response(*decoded, frame, from);
+}
+
+/// While the key of a job is changed a peer asks with the new one first, and with the other next: it is said of those alone
+/// that go on. One peer at a time is watched, so that forged requests take no memory.
+void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
+  const Route* const route = table_.find_route(peer);
+  if (route != nullptr && route->current != nullptr) return;
+  if (other_key_.peer == peer && now < other_key_.since + 2 * kSilenceMax) {
+    if (now >= other_key_.since + kSilenceMax / 2) warn(now, Warning::other_key, peer);
+  } else if (now >= other_key_.since + 2 * kSilenceMax || other_key_.peer.empty()) {
+    other_key_ = {peer, now};
+  }
 }
 
 /// Of an association that is known, a request with a new number says that its peer cannot open what it gets: what

@@ -64,6 +64,7 @@ class AssociationExchange {
   const std::shared_ptr<const JobKey>* key_of(const KeyId& id) const;
   Association* on_request(Time now, const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   Association* on_response(const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
+  void on_other_key(Time now, const SocketAddress& peer);
   void on_notice(Time now, const wire::FrameHeader& header, const link::Path& from);
   void notify(Time now, const wire::FrameHeader& refused, const link::Path& to);
   void respond(Time now, const Association& association, const AssociationFrame& request,
@@ -80,6 +81,11 @@ class AssociationExchange {
   Environment environment_;
   std::uint64_t numbers_ = 0;
   Time next_unknown_{};
+  struct OtherKey {
+    SocketAddress peer;
+    Time since{};
+  };
+  OtherKey other_key_;     ///< the peer that has asked with a key that is not this process's
   Time responses_from_{};  ///< each response takes kResponseInterval of the time since then
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };
