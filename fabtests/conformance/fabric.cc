@@ -29,6 +29,13 @@ fi_progress default_progress() {
   return model == "manual" ? FI_PROGRESS_MANUAL : FI_PROGRESS_UNSPEC;
 }
 
+template <typename Attributes>
+static void set_auth_key(const std::string& key, Attributes& attributes) {
+  if (key.empty()) return;
+  attributes.auth_key = reinterpret_cast<std::uint8_t*>(strdup(key.c_str()));  // freed by fi_freeinfo
+  attributes.auth_key_size = key.size();
+}
+
 Info make_hints(const Options& options) {
   Info hints(fi_allocinfo());
   hints->caps = options.caps;
@@ -41,6 +48,8 @@ Info make_hints(const Options& options) {
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->domain_attr->mr_mode = 0;
   hints->domain_attr->cq_data_size = 8;
+  set_auth_key(options.domain_key, *hints->domain_attr);
+  set_auth_key(options.endpoint_key, *hints->ep_attr);
   hints->tx_attr->op_flags = options.tx_op_flags;
   hints->rx_attr->op_flags = options.rx_op_flags;
   if (options.type == FI_EP_RDM) {

@@ -4,6 +4,7 @@
 
 #include <rdma/fi_domain.h>
 
+#include "api/auth_key.h"
 #include "api/eq.h"
 #include "api/fabric.h"
 #include "api/progress.h"
@@ -34,6 +35,8 @@ class Domain : public fid_domain, public RefCounted {
   /// FI_MR_BASIC: the provider draws keys, at random, and remote addresses are virtual. Otherwise the application
   /// chooses keys, and addresses are offsets in the region.
   bool basic_registration() const { return basic_registration_; }
+  /// Of endpoints that have none of their own.
+  const AuthKey& auth_key() const { return auth_key_; }
 
  private:
   Domain(Fabric& fabric, const fi_info& info, void* context);
@@ -47,6 +50,7 @@ class Domain : public fid_domain, public RefCounted {
   bool automatic_;
   MrProgress mr_progress_;
   std::shared_ptr<engine::EndpointRoster> roster_ = std::make_shared<engine::EndpointRoster>();  ///< of its endpoints
+  AuthKey auth_key_;
 };
 
 }  // namespace cluster::api

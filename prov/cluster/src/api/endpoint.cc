@@ -91,6 +91,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
       type_(attributes_at(info.ep_attr).type == FI_EP_DGRAM ? engine::EndpointType::dgram
                                                             : engine::EndpointType::rdm),
       requested_name_(SocketAddress::from(static_cast<const sockaddr*>(info.src_addr), info.src_addrlen)),
+      auth_key_(auth_key_of(attributes_at(info.ep_attr), domain.fabric().api_version)),
       domain_(domain),
       bound_(domain) {}
 
@@ -120,6 +121,7 @@ Endpoint::~Endpoint() {
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
   if (info == nullptr) return -FI_EINVAL;
   if (const int error = EpOptions::check(*info)) return error;
+  if (!auth_key_allowed(attributes_at(info->ep_attr), domain.fabric().api_version)) return -FI_EINVAL;
   *handle = new Endpoint(domain, *info, context);
   return 0;
 }
@@ -161,7 +163,8 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
 int Endpoint::ensure_engine() {
   if (owned_engine_ != nullptr) return 0;
   int error = 0;
-  owned_engine_ = domain_->platform().build_engine(requested_name_, type_, domain_->roster(), error);
+  const AuthKey& key = auth_key_.empty() ? domain_->auth_key() : auth_key_;
+  owned_engine_ = domain_->platform().build_engine(requested_name_, type_, key.bytes(), domain_->roster(), error);
   if (owned_engine_ == nullptr) return error > 0 ? -error : -FI_EOTHER;
   if (type_ == engine::EndpointType::rdm) roster_entry_.emplace(domain_->roster(), owned_engine_->name());
   if (domain_->automatic()) owned_engine_->enable_auto_progress();

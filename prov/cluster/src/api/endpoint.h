@@ -20,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "api/auth_key.h"
 #include "api/bound_fids.h"
 #include "api/ep_options.h"
 #include "api/errno_map.h"
@@ -83,6 +84,7 @@ class Endpoint : public fid_ep, public RefCounted {
   EpOptions options_;
   engine::EndpointType type_;
   SocketAddress requested_name_;
+  AuthKey auth_key_;  ///< its own
   Ref<Domain> domain_;
   BoundFids bound_;
   Ref<Endpoint> original_;          ///< of an alias

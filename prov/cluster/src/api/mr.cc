@@ -1,5 +1,6 @@
 #include "api/mr.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -54,6 +55,13 @@ std::uint64_t draw_key(Domain& domain) {
   return key;
 }
 
+/// A region is for the peers of its domain's endpoints: it has the domain's key, or none is given.
+bool allows_auth_key(Domain& domain, const fi_mr_attr& attributes) {
+  if (!auth_key_allowed(attributes, domain.fabric().api_version)) return false;
+  const AuthKey given = auth_key_of(attributes, domain.fabric().api_version);
+  return given.empty() || std::ranges::equal(given.bytes(), domain.auth_key().bytes());
+}
+
 int register_attributes(fid* domain, const fi_mr_attr* attributes, std::uint64_t flags,
                         fid_mr** handle) noexcept {
   if (domain == nullptr || domain->fclass != FI_CLASS_DOMAIN || attributes == nullptr || handle == nullptr) {
@@ -103,6 +111,7 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
   if (flags & ~FI_RMA_EVENT) return -FI_EBADFLAGS;
   if (attributes.iov_count != 1 || attributes.mr_iov == nullptr) return -FI_EINVAL;
   if (attributes.access & ~kAccess) return -FI_EINVAL;
+  if (!allows_auth_key(domain, attributes)) return -FI_EINVAL;
   auto mr = std::unique_ptr<Mr>(new Mr(domain, attributes.context));
   mr->key = domain.basic_registration() ? draw_key(domain) : attributes.requested_key;
   if (domain.basic_registration())

@@ -25,10 +25,11 @@ class Platform {
   virtual void sleep_shortest() = 0;
   /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }
-  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface). On failure returns null and
+  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface), with the application's
+  /// authorization key (empty: it has set none) and the list of its domain's endpoints. On failure returns null and
   /// sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
-  /// `roster`: of the endpoints of its domain.
   virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
+                                                       ConstBytes auth_key,
                                                        std::shared_ptr<const engine::EndpointRoster> roster,
                                                        int& error) = 0;
   /// How the regions of a domain are offered to peers on this node; null: they are not.

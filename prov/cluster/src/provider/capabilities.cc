@@ -93,6 +93,7 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.caps = kDomainCaps;
   attributes.max_err_data = kErrorDataMax;
   attributes.mr_cnt = kRegionsMax;
+  kMaxEpAuthKey.write(attributes, core_version, kAuthKeysMax);
   kMaxCounterValue.write(attributes, core_version, UINT64_MAX);
   kMaxErrorCounterValue.write(attributes, core_version, UINT64_MAX);
 }

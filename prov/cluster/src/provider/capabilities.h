@@ -99,6 +99,7 @@ inline constexpr std::size_t kKeySize = 8;
 inline constexpr std::size_t kRegionSlicesMax = 1;
 inline constexpr std::size_t kRegionsMax = 1 << 20;
 inline constexpr std::size_t kCompletionDataSize = 8;
+inline constexpr std::size_t kAuthKeysMax = 1;       ///< of one endpoint
 inline constexpr std::size_t kObjectsMax = 1 << 16;  ///< of each kind in one domain
 inline constexpr std::size_t kErrorDataMax = 64;     ///< holds any socket address
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "api/auth_key.h"
 #include "api/fid_object.h"
 #include "api/sockaddr_io.h"
 #include "os/udp_link.h"
@@ -56,6 +57,30 @@ bool set_addresses(fi_info& info, const InterfaceAddress& place, const Addresses
   info.domain_attr->name = strdup(place.interface.name.c_str());
   info.fabric_attr->name = strdup(place.network.c_str());
   return info.domain_attr->name != nullptr && info.fabric_attr->name != nullptr;
+}
+
+/// The application's key is what its objects will have. Callers before 1.5 set none.
+template <typename Attributes>
+bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& attributes) {
+  const api::AuthKey key = api::auth_key_of(api::attributes_at(hint), version);
+  if (key.empty()) return true;
+  attributes.auth_key = static_cast<std::uint8_t*>(std::malloc(key.bytes().size()));
+  if (attributes.auth_key == nullptr) return false;
+  attributes.auth_key_size = key.bytes().size();
+  std::memcpy(attributes.auth_key, key.bytes().data(), key.bytes().size());
+  return true;
+}
+
+bool copy_auth_keys(const fi_info& hints, std::uint32_t version, fi_info& info) {
+  return copy_auth_key(hints.ep_attr, version, *info.ep_attr) &&
+         copy_auth_key(hints.domain_attr, version, *info.domain_attr);
+}
+
+/// True if endpoints of this caller seal their frames.
+bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
+  return !options.text(Options::Name::key_file).empty() || !options.text(Options::Name::key).empty() ||
+         !api::auth_key_of(api::attributes_at(hints.ep_attr), version).empty() ||
+         !api::auth_key_of(api::attributes_at(hints.domain_attr), version).empty();
 }
 
 /// True if no caller would find an interface, so that the cause is the node's configuration and not these
@@ -126,7 +151,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   const InterfaceAddress* place = find_address(places, hints, addresses);
   if (place == nullptr) return -FI_ENODATA;
-  const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family());
+  const std::size_t seal = seals(options_, api::attributes_at(hints), version) ? sizeof(wire::SealTrailer) : 0;
+  const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;
   fi_info** next = nullptr;
   for (const Capabilities& capabilities : matching_capabilities(hints, caller, frame_max, reason)) {
@@ -134,6 +160,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
     if (info == nullptr) return -FI_ENOMEM;
     describe(*info, capabilities, version, hints, core_version_);
     if (!set_addresses(*info, *place, addresses)) return -FI_ENOMEM;
+    if (!copy_auth_keys(api::attributes_at(hints), version, *info)) return -FI_ENOMEM;
     fi_info* plain = info.release();
     if (next == nullptr)
       first.reset(plain);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "api/auth_key.h"
 #include "base/enumeration.h"
 #include "provider/capabilities.h"
 #include "provider/info_compat.h"
@@ -47,6 +48,8 @@ class Check {
   std::string reason_;
 };
 
+constexpr const char* kAuthKeySizes = "an auth_key has 16 to 64 bytes";
+
 void check_transmit(Check& check, const Capabilities& capabilities, const fi_tx_attr& hint,
                     std::size_t sends_max) {
   check.subset("tx_attr->caps", hint.caps & kTransmitOnly, capabilities.transmit_caps);
@@ -78,7 +81,7 @@ void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_
   check.at_most("max_msg_size", hint.max_msg_size, capabilities.message_max);
   check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);  // FI_SHARED_CONTEXT is the largest of all
   check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
-  if (!old_registration(version)) check.at_most("ep_attr->auth_key_size", hint.auth_key_size, 0);
+  check.that(api::auth_key_allowed(hint, version), kAuthKeySizes);
 }
 
 bool is_progress(const fi_progress& field) {
@@ -107,10 +110,10 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
   check.subset("domain_attr->caps", hint.caps, kDomainCaps);
-  check.at_most("domain_attr->auth_key_size", hint.auth_key_size, 0);
+  check.that(api::auth_key_allowed(hint, caller.version), kAuthKeySizes);
   check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
   check.at_most("mr_cnt", hint.mr_cnt, kRegionsMax);
-  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, caller.core_version), 0);
+  check.at_most("max_ep_auth_key", kMaxEpAuthKey.read(hint, caller.core_version), kAuthKeysMax);
   check.at_most("max_group_id", kMaxGroupId.read(hint, caller.core_version), 0);
 }
 

@@ -136,7 +136,8 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
 }  // namespace
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                      std::shared_ptr<const engine::EndpointRoster> roster, int& error) {
+                                                      ConstBytes auth_key, std::shared_ptr<const engine::EndpointRoster> roster,
+                                                      int& error) {
   os::raise_descriptor_limit();
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   AddressFilter filter;
@@ -150,7 +151,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
     error = FI_EADDRNOTAVAIL;
     return nullptr;
   }
-  const KeyFindings keys = keys_.find({});
+  const KeyFindings keys = keys_.find(auth_key);
   if (!keys.error.empty()) {
     log_.warn("no endpoint: %s", keys.error.c_str());
     error = FI_EACCES;

@@ -30,7 +30,8 @@ class Machine final : public api::Platform {
   void sleep_shortest() override { os::sleep_shortest(); }
   ThreadFence fence() override { return os::thread_fence(); }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                               std::shared_ptr<const engine::EndpointRoster> roster, int& error) override;
+                                               ConstBytes auth_key, std::shared_ptr<const engine::EndpointRoster> roster,
+                                               int& error) override;
   std::unique_ptr<protocol::RegionOffers> open_region_offers() override;
   std::unique_ptr<engine::Sleeper> open_sleeper() override { return engine::Sleeper::open(); }
   SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override;

@@ -145,8 +145,10 @@ class MemoryPlatform final : public Platform {
     clock_.advance(60us);
   }
   std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,
-                                               std::shared_ptr<const engine::EndpointRoster> roster, int& error) override {
+                                               ConstBytes auth_key, std::shared_ptr<const engine::EndpointRoster> roster,
+                                               int& error) override {
     last_wanted = wanted;
+    last_auth_key.assign(auth_key.begin(), auth_key.end());
     if (fail_with != 0) {
       error = fail_with;
       return nullptr;
@@ -179,6 +181,7 @@ class MemoryPlatform final : public Platform {
   engine::EngineSettings settings;
   std::map<std::string, SocketAddress> names;
   SocketAddress last_wanted;
+  std::vector<std::byte> last_auth_key;
   int fail_with = 0;
   int built = 0;
   bool alone = false;         ///< engines have no link

@@ -144,8 +144,28 @@ TEST_F(Hints, NewFieldsAreReadOnlyIfTheCoreHasThem) {
   EXPECT_NE(reason(kNew, kNew), "");
   kMaxGroupId.write(domain.attributes, kNew, 0);
   kMaxEpAuthKey.write(domain.attributes, kNew, 1);
+  EXPECT_EQ(reason(kOldVersion, FI_VERSION(1, 20)), "");
+  kMaxEpAuthKey.write(domain.attributes, kNew, 2);
   EXPECT_EQ(reason(kOldVersion, FI_VERSION(1, 19)), "");
   EXPECT_NE(reason(kOldVersion, FI_VERSION(1, 20)), "");
+}
+
+TEST_F(Hints, AnAuthorizationKeyHas16To64Bytes) {
+  std::uint8_t key[65] = {};
+  domain.attributes.auth_key = ep.auth_key = key;
+  for (const std::size_t size : {0u, 16u, 32u, 64u}) {
+    domain.attributes.auth_key_size = ep.auth_key_size = size;
+    EXPECT_EQ(reason(), "") << size;
+  }
+  for (std::size_t* field : {&domain.attributes.auth_key_size, &ep.auth_key_size}) {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{15}, std::size_t{65}, SIZE_MAX}) {
+      *field = size;
+      EXPECT_NE(reason(), "") << size;
+    }
+    *field = 16;
+  }
+  ep.auth_key = nullptr;
+  EXPECT_NE(reason(), "") << "there is none";
 }
 
 TEST_F(Hints, SocketAddressFormatsOnly) {

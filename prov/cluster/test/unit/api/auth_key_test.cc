@@ -1,0 +1,116 @@
+// Authorization keys that applications give: of which object they are, and what is refused.
+#include "api/auth_key.h"
+
+#include <numeric>
+#include <vector>
+
+#include "unit/api/api_world.h"
+
+namespace cluster::api::test {
+namespace {
+
+class AuthKeyTest : public ApiTest {
+ protected:
+  AuthKeyTest() {
+    std::iota(std::begin(one_), std::end(one_), std::uint8_t{1});
+    std::iota(std::begin(other_), std::end(other_), std::uint8_t{101});
+  }
+  /// With what key the engine of an endpoint is built, whose attributes are those of `info`.
+  std::vector<std::byte> key_of_endpoint() {
+    fid_ep* const endpoint = open_endpoint();
+    std::size_t size = 0;
+    fi_getname(&endpoint->fid, nullptr, &size);
+    EXPECT_EQ(fi_close(&endpoint->fid), 0);
+    return platform.last_auth_key;
+  }
+  void reopen_domain() {
+    EXPECT_EQ(fi_close(&domain->fid), 0);
+    EXPECT_EQ(fi_domain(fabric, &info.info, &domain, this), 0);
+  }
+  static std::vector<std::byte> bytes(const std::uint8_t* key, std::size_t size) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(key);
+    return {begin, begin + size};
+  }
+  int register_with(std::uint8_t* key, std::size_t size) {
+    const iovec memory{&word_, sizeof word_};
+    fi_mr_attr attributes{};
+    attributes.mr_iov = &memory;
+    attributes.iov_count = 1;
+    attributes.access = FI_REMOTE_READ;
+    attributes.auth_key = key;
+    attributes.auth_key_size = size;
+    fid_mr* region = nullptr;
+    const int error = fi_mr_regattr(domain, &attributes, 0, &region);
+    if (error == 0) {
+      EXPECT_EQ(fi_close(&region->fid), 0);
+    }
+    return error;
+  }
+
+  std::uint8_t one_[64];
+  std::uint8_t other_[16];
+  std::uint64_t word_ = 0;
+};
+
+TEST_F(AuthKeyTest, AnEndpointHasItsOwnOrThatOfItsDomain) {
+  EXPECT_TRUE(key_of_endpoint().empty());
+  info.domain.auth_key = one_;
+  info.domain.auth_key_size = sizeof one_;
+  EXPECT_TRUE(key_of_endpoint().empty()) << "the domain was opened without";
+  reopen_domain();
+  EXPECT_EQ(key_of_endpoint(), bytes(one_, sizeof one_));
+  info.ep.auth_key = other_;
+  info.ep.auth_key_size = sizeof other_;
+  EXPECT_EQ(key_of_endpoint(), bytes(other_, sizeof other_));
+}
+
+TEST_F(AuthKeyTest, TheKeyIsCopiedWhenTheObjectOpens) {
+  info.ep.auth_key = other_;
+  info.ep.auth_key_size = sizeof other_;
+  fid_ep* const endpoint = open_endpoint();
+  const std::vector<std::byte> given = bytes(other_, sizeof other_);
+  std::fill(std::begin(other_), std::end(other_), std::uint8_t{0});
+  std::size_t size = 0;
+  fi_getname(&endpoint->fid, nullptr, &size);
+  EXPECT_EQ(platform.last_auth_key, given);
+  EXPECT_EQ(fi_close(&endpoint->fid), 0);
+}
+
+TEST_F(AuthKeyTest, OtherSizesAreRefused) {
+  fid_ep* endpoint = nullptr;
+  fid_domain* second = nullptr;
+  for (const std::size_t size : {std::size_t{1}, std::size_t{15}, std::size_t{65}, SIZE_MAX}) {
+    info.ep.auth_key = info.domain.auth_key = one_;
+    info.ep.auth_key_size = info.domain.auth_key_size = size;
+    EXPECT_EQ(fi_endpoint(domain, &info.info, &endpoint, this), -FI_EINVAL) << size;
+    EXPECT_EQ(fi_domain(fabric, &info.info, &second, this), -FI_EINVAL) << size;
+    EXPECT_EQ(register_with(one_, size), -FI_EINVAL) << size;
+  }
+  info.ep.auth_key = nullptr;
+  info.ep.auth_key_size = 16;
+  EXPECT_EQ(fi_endpoint(domain, &info.info, &endpoint, this), -FI_EINVAL) << "there is none";
+}
+
+TEST_F(AuthKeyTest, ARegionHasThatOfItsDomain) {
+  EXPECT_EQ(register_with(nullptr, 0), 0);
+  EXPECT_EQ(register_with(one_, 32), -FI_EINVAL) << "the domain has none";
+  info.domain.auth_key = one_;
+  info.domain.auth_key_size = 32;
+  reopen_domain();
+  EXPECT_EQ(register_with(nullptr, 0), 0);
+  EXPECT_EQ(register_with(one_, 32), 0);
+  EXPECT_EQ(register_with(one_, 33), -FI_EINVAL);
+  EXPECT_EQ(register_with(other_, 16), -FI_EINVAL);
+}
+
+/// Their structures end before these fields, as far as they know.
+TEST_F(AuthKeyTest, CallersBefore15HaveNone) {
+  fabric->api_version = FI_VERSION(1, 4);
+  info.ep.auth_key_size = info.domain.auth_key_size = 5;
+  reopen_domain();
+  EXPECT_TRUE(key_of_endpoint().empty());
+  EXPECT_EQ(platform.built, 1);
+}
+
+}  // namespace
+}  // namespace cluster::api::test
