@@ -3,6 +3,8 @@
 one side nothing arrives, and the log of each side says why; a key that others can read opens no endpoint."""
 import contextlib
 import ctypes
+import hashlib
+import hmac
 import os
 import sys
 import tempfile
@@ -10,6 +12,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "info"))
 import endpoint_program  # noqa: E402
+import process_memory  # noqa: E402
 from endpoint_program import ScriptedEndpoint, connect, transfer, virtual_nodes  # noqa: E402
 
 MEGABYTE = 1 << 20
@@ -21,6 +24,13 @@ WARNINGS = {
     "receiver has none": "its job has a key and this process has none",
     "no answer": "does not answer requests that are authenticated",
 }
+
+
+def derived(material):
+    """What the provider makes of a key (seal/job_key.h)."""
+    job = hmac.digest(b"cluster provider, seal version 1", material, hashlib.sha256)
+    labels = ("association request", "keep-alive", "shared memory")
+    return {"job key": job} | {label: hmac.digest(job, label.encode() + b"\1", hashlib.sha256) for label in labels}
 
 
 def found(library):
@@ -122,6 +132,34 @@ class Keys(unittest.TestCase):
                 self.assertIsNone(receiver.process.poll(), receiver.log())
                 receiver.process.kill()
                 self.assertEqual(receiver.process.stdout.read(), "", "something was received")
+
+    def test_core_dumps_and_logs_have_no_key(self):
+        one, other = (self.start(1, self.key, FI_LOG_LEVEL="debug", FI_CLUSTER_SHM=shm) for shm in ("yes", "no"))
+        connect(one, other)
+        transfer(one, other, 50)
+        transfer(other, one, 8, MEGABYTE)
+        with open(self.key, encoding="ascii") as file:
+            digits = file.read().strip()
+        keys = derived(bytes.fromhex(digits))
+        secrets = keys | {"its digits": digits.encode(), "its bytes": bytes.fromhex(digits)}
+        for each in (one, other):
+            self.assertEqual(process_memory.contains(each.process.pid, secrets, dumped=True), set())
+            self.assertEqual(process_memory.contains(each.process.pid, secrets, dumped=False), set(keys))
+            log = each.log()
+            self.assertGreater(len(log), 1000, "it is the log of all levels")
+            self.assertEqual([name for name, secret in secrets.items() if secret.hex() in log or digits in log], [])
+
+    def test_without_libcrypto_only_keys_are_missing(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for library in LIBRARIES:
+                with open(os.path.join(directory, library), "wb"):
+                    pass
+            one, other = (self.start(node, None, LD_LIBRARY_PATH=directory) for node in (1, 2))
+            connect(one, other)
+            transfer(one, other, 50)
+            keyed = self.start(1, self.key, LD_LIBRARY_PATH=directory)
+            self.assertEqual(keyed.process.wait(endpoint_program.SECONDS_MAX), 1)
+            self.assertIn("there is no libcrypto.so.3 or libcrypto.so.1.1 (install OpenSSL)", keyed.log())
 
     def test_a_key_that_others_can_read(self):
         scripted = self.start(1, self.open_to_all)
