@@ -131,7 +131,9 @@ TEST_F(CapabilitiesTest, NewFieldsAreWrittenOnlyIfTheCoreHasThem) {
   answer(kOldest, kOldest);
   EXPECT_TRUE(tail_untouched());
   answer(FI_VERSION(2, 4), FI_VERSION(2, 4));
-  EXPECT_TRUE(tail_untouched());
+  EXPECT_EQ(kMaxEpAuthKey.read(out.domain.attributes, FI_VERSION(2, 4)), kAuthKeysMax);
+  EXPECT_EQ(kMaxCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), 0u);
+  EXPECT_EQ(kMaxErrorCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), 0u);
   answer(FI_VERSION(2, 5), FI_VERSION(2, 5));
   EXPECT_EQ(kMaxCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), UINT64_MAX);
   EXPECT_EQ(kMaxErrorCounterValue.read(out.domain.attributes, FI_VERSION(2, 5)), UINT64_MAX);
