@@ -191,12 +191,12 @@ int Endpoint::enable() {
 /// From now on the engine completes to what is bound, and so do the aliases' operations.
 void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
-  if (loss_reporter_ == nullptr && bound_.eq() != nullptr) {
-    loss_reporter_ = std::make_unique<LossReporter>(&fid, *bound_.eq());
-    group_reporter_ = std::make_unique<GroupReporter>(*bound_.eq());
+  if (reporters_.losses == nullptr && bound_.eq() != nullptr) {
+    reporters_.losses = std::make_unique<LossReporter>(&fid, *bound_.eq());
+    reporters_.groups = std::make_unique<GroupReporter>(*bound_.eq());
   }
-  bindings.losses = loss_reporter_.get();
-  bindings.groups = group_reporter_.get();
+  bindings.losses = reporters_.losses.get();
+  bindings.groups = reporters_.groups.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_read_counter != nullptr,
@@ -270,11 +270,11 @@ int Endpoint::change_membership(const engine::JoinOp* op, fid_mc& group) {
   if (original_) return original_->change_membership(op, group);
   if (!enabled()) return -FI_EOPBADSTATE;
   if ((options_.caps() & FI_MULTICAST) == 0) return -FI_EOPNOTSUPP;
-  if (group_reporter_ == nullptr) return -FI_ENOEQ;
-  if (op == nullptr) group_reporter_->remove(group);
+  if (reporters_.groups == nullptr) return -FI_ENOEQ;
+  if (op == nullptr) reporters_.groups->remove(group);
   const Status status = owned_engine_->change_membership(op, group.fi_addr);
   if (status != Status::ok) return -fi_errno_of(status);
-  if (op != nullptr) group_reporter_->add(group);
+  if (op != nullptr) reporters_.groups->add(group);
   return 0;
 }
 

@@ -92,8 +92,10 @@ class Endpoint : public fid_ep, public RefCounted {
   std::mutex aliases_lock_;
   /// Of an original: from fi_enable, or when its name is asked for.
   std::unique_ptr<engine::Engine> owned_engine_;
-  std::unique_ptr<LossReporter> loss_reporter_;  ///< of an original with an event queue
-  std::unique_ptr<GroupReporter> group_reporter_;  ///< likewise
+  struct Reporters {
+    std::unique_ptr<LossReporter> losses;
+    std::unique_ptr<GroupReporter> groups;
+  } reporters_;  ///< of an original with an event queue
   std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< of an original, while it has an engine
   std::shared_ptr<void> served_regions_;  ///< of an original: peers of this node reach the domain's regions
 };
