@@ -12,6 +12,14 @@
 
 namespace cluster::api {
 
+/// What an endpoint asks of the engine behind it.
+struct EngineRequest {
+  const SocketAddress& wanted;  ///< port 0: any; empty: the best interface
+  engine::EndpointType type;
+  ConstBytes auth_key;  ///< the application's authorization key; empty: it has set none
+  std::shared_ptr<const engine::EndpointRoster> roster;  ///< of its domain's endpoints
+};
+
 class Platform {
  public:
   virtual ~Platform() = default;
@@ -25,13 +33,9 @@ class Platform {
   virtual void sleep_shortest() = 0;
   /// The fence of biased locks; null: plain locks.
   virtual ThreadFence fence() { return nullptr; }
-  /// Builds an engine bound to `wanted` (port 0: any; empty: the best interface), with the application's
-  /// authorization key (empty: it has set none) and the list of its domain's endpoints. On failure returns null and
-  /// sets `error` to a positive libfabric error number, after one warning line that names cause and cure.
-  virtual std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                       ConstBytes auth_key,
-                                                       std::shared_ptr<const engine::EndpointRoster> roster,
-                                                       int& error) = 0;
+  /// On failure returns null and sets `error` to a positive libfabric error number, after one warning line that names
+  /// cause and cure.
+  virtual std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) = 0;
   /// How the regions of a domain are offered to peers on this node; null: they are not.
   virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }
   /// What a queue sleeps on; null if no descriptor is available: then waiting polls.

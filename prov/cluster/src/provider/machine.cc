@@ -135,36 +135,34 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
 
 }  // namespace
 
-std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                                      ConstBytes auth_key, std::shared_ptr<const engine::EndpointRoster> roster,
-                                                      int& error) {
+std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& request, int& error) {
   os::raise_descriptor_limit();
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   AddressFilter filter;
   filter.interface = options_.text(Options::Name::iface);
-  filter.family = wanted.family();
-  filter.source = wanted;
+  filter.family = request.wanted.family();
+  filter.source = request.wanted;
   const InterfaceAddress* place = choose_address(places, filter);
   if (place == nullptr) {
-    log_.warn("no endpoint at %s: %s", wanted.empty() ? "any address" : wanted.text().c_str(),
+    log_.warn("no endpoint at %s: %s", request.wanted.empty() ? "any address" : request.wanted.text().c_str(),
               no_address_reason(filter, places).c_str());
     error = FI_EADDRNOTAVAIL;
     return nullptr;
   }
-  const KeyFindings keys = keys_.find(auth_key);
+  const KeyFindings keys = keys_.find(request.auth_key);
   if (!keys.error.empty()) {
     log_.warn("no endpoint: %s", keys.error.c_str());
     error = FI_EACCES;
     return nullptr;
   }
-  const std::shared_ptr<os::UdpPort> port = open_port(*place, wanted.port(), log_, error);
+  const std::shared_ptr<os::UdpPort> port = open_port(*place, request.wanted.port(), log_, error);
   if (port == nullptr) return nullptr;
   const SocketAddress name = port->name();
   auto resources = std::make_shared<EngineResources>(counters_, name, log_);
   // Before the first thread is started: the kernel registers a process of one thread without waiting.
   os::register_process_fence();
   const Environment environment{clock_, random_, log_, resources->counters, fence()};
-  const bool sessions = type == engine::EndpointType::rdm;
+  const bool sessions = request.type == engine::EndpointType::rdm;
   const RailOpener opener(options_, environment, sessions);
   OpenedRails rails;
   if (!opener.add(*place, port, rails)) {
@@ -180,7 +178,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());
-  auto shm = open_shm(name, epoch, type, settings, keys.job_keys(), environment, no_shm_reason);
+  auto shm = open_shm(name, epoch, request.type, settings, keys.job_keys(), environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
   if (keys.credentials) link = seal_link(std::move(link), keys, rails, environment);
   if (link == nullptr) {
@@ -198,9 +196,9 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const SocketAddress& wante
     region_connector = std::make_unique<shm::PeerRegionConnector>(random_, log_, keys.job_keys());
   std::unique_ptr<link::ProcessProbe> probe = sessions ? os::TcpProbe::open(name, log_) : nullptr;
   auto engine = std::make_unique<engine::Engine>(engine::EngineParts{
-      environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), type,
+      environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), request.type,
       std::move(rails.rails), std::move(probe), std::move(region_connector),
-      open_multicast(port, *place, keys, environment), std::move(roster)});
+      open_multicast(port, *place, keys, environment), request.roster});
   engine->set_progress_client(run_in_background(*engine, setup));
   return engine;
 }

@@ -29,9 +29,7 @@ class Machine final : public api::Platform {
   std::uint64_t yield_processor() override { return os::timed_yield(); }
   void sleep_shortest() override { os::sleep_shortest(); }
   ThreadFence fence() override { return os::thread_fence(); }
-  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType type,
-                                               ConstBytes auth_key, std::shared_ptr<const engine::EndpointRoster> roster,
-                                               int& error) override;
+  std::unique_ptr<engine::Engine> build_engine(const api::EngineRequest& request, int& error) override;
   std::unique_ptr<protocol::RegionOffers> open_region_offers() override;
   std::unique_ptr<engine::Sleeper> open_sleeper() override { return engine::Sleeper::open(); }
   SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override;

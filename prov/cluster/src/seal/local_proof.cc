@@ -2,14 +2,26 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 namespace cluster::seal {
 namespace {
 
-void append(std::vector<std::byte>& message, ConstBytes bytes) {
-  message.insert(message.end(), bytes.begin(), bytes.end());
-}
+/// What a tag is made over, without memory that could be refused: a request that has been read does not come again.
+class SignedContent {
+ public:
+  /// False if there is no room.
+  bool append(ConstBytes bytes) {
+    if (bytes.size() > bytes_.size() - size_) return false;
+    std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ += bytes.size();
+    return true;
+  }
+  ConstBytes bytes() const { return ConstBytes(bytes_).first(size_); }
+
+ private:
+  std::array<std::byte, 512> bytes_;
+  std::size_t size_ = 0;
+};
 
 std::array<std::uint64_t, 4> joined(const std::array<std::uint64_t, 2>& one, const std::array<std::uint64_t, 2>& other) {
   return {one[0], one[1], other[0], other[1]};
@@ -63,12 +75,10 @@ bool LocalProof::verify(ConstBytes message, const Tag& tag) const {
 /// The nonces have a fixed size and end in the role, so no two different contents are the same bytes; the name of a
 /// socket ends in a zero.
 bool LocalProof::authenticate(Role sender, ConstBytes message, Tag& tag) const {
-  std::vector<std::byte> all;
-  append(all, as_bytes(nonces_.data(), sizeof nonces_));
-  all.push_back(static_cast<std::byte>(sender));
-  append(all, as_bytes(socket_name_.c_str(), socket_name_.size() + 1));
-  append(all, message);
-  return key_->authenticate(JobKey::Purpose::memory, all, tag);
+  SignedContent content;
+  return content.append(as_bytes(nonces_.data(), sizeof nonces_)) && content.append(as_bytes(&sender, sizeof sender)) &&
+         content.append(as_bytes(socket_name_.c_str(), socket_name_.size() + 1)) && content.append(message) &&
+         key_->authenticate(JobKey::Purpose::memory, content.bytes(), tag);
 }
 
 }  // namespace cluster::seal

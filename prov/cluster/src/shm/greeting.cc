@@ -1,6 +1,7 @@
 #include "shm/greeting.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -8,6 +9,7 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kTagSize = sizeof(seal::Tag);
+constexpr std::size_t kHelloMax = 256;  ///< of either kind, without its tag
 
 HelloReceiver::Receipt receipt_of(os::LocalSocket::Receipt receipt) {
   switch (receipt) {
@@ -93,12 +95,14 @@ HelloReceiver::Receipt HelloReceiver::answer() {
 }
 
 HelloReceiver::Receipt HelloReceiver::receive_signed(Bytes hello, os::Descriptor& file) {
-  std::vector<std::byte> message(hello.size() + kTagSize);
+  std::array<std::byte, kHelloMax + kTagSize> space;
+  if (hello.size() > kHelloMax) return Receipt::misfit;
+  const Bytes message = Bytes(space).first(hello.size() + kTagSize);
   const os::LocalSocket::Receipt receipt = socket_.receive(message, file);
   if (receipt != os::LocalSocket::Receipt::message) return receipt_of(receipt);
   seal::Tag tag;
   std::memcpy(tag.data(), message.data() + hello.size(), kTagSize);
-  if (!proof_->verify(ConstBytes(message).first(hello.size()), tag)) {
+  if (!proof_->verify(message.first(hello.size()), tag)) {
     file.reset();
     return Receipt::no_proof;
   }

@@ -144,11 +144,9 @@ class MemoryPlatform final : public Platform {
     ++sleeps;
     clock_.advance(60us);
   }
-  std::unique_ptr<engine::Engine> build_engine(const SocketAddress& wanted, engine::EndpointType service,
-                                               ConstBytes auth_key, std::shared_ptr<const engine::EndpointRoster> roster,
-                                               int& error) override {
-    last_wanted = wanted;
-    last_auth_key.assign(auth_key.begin(), auth_key.end());
+  std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) override {
+    last_wanted = request.wanted;
+    last_auth_key.assign(request.auth_key.begin(), request.auth_key.end());
     if (fail_with != 0) {
       error = fail_with;
       return nullptr;
@@ -156,13 +154,13 @@ class MemoryPlatform final : public Platform {
     ++built;
     const SocketAddress own = one_node ? cluster::test::process_address(static_cast<std::uint16_t>(9000 + built))
                                        : host(static_cast<std::uint8_t>(built), 9000);
-    const SocketAddress name = wanted.empty() ? own : wanted;
+    const SocketAddress name = request.wanted.empty() ? own : request.wanted;
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
     engine::EngineParts parts{
-        {clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, service};
+        {clock_, random_, kept, *counters}, settings, name, 0, nullptr, nullptr, counters, request.type};
     parts.epoch = static_cast<std::uint64_t>(built);
-    parts.roster = std::move(roster);
+    parts.roster = request.roster;
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
     std::string reason;
     if (one_node)
