@@ -218,11 +218,22 @@ class Plans(unittest.TestCase):
         self.assertEqual(found, [("cluster/packet", False), ("cluster/packet/agents", True), ("tcp", False)])
         common = {"place": "between", "level": "fabric", "measure": "latency", "bytes": 8, "window": 1, "wait": "spin", "unit": "us",
                   "smallest": 9.0, "largest": 11.0, "phase": "near"}
-        lines = table._agents([{**common, "transport": "cluster/packet", "median": 10.0},  # pylint: disable=protected-access
+        lines = table._beside([{**common, "transport": "cluster/packet", "median": 10.0},  # pylint: disable=protected-access
                                {**common, "transport": "cluster/packet/agents", "median": 12.5},
-                               {**common, "transport": "tcp/agents", "median": 1.0}])
-        self.assertEqual(lines[2].split(), "between cluster/packet latency 8 B x 0.800 (20 %)".split())
+                               {**common, "transport": "tcp/agents", "median": 1.0}], transports.AGENTS, "agents")
+        self.assertEqual(lines[2].split(), "between cluster/packet latency 8 B 10.00 us -> 12.50 us x 0.800 (20 %)".split())
         self.assertEqual(len(lines), 3)
+
+    def test_ours_is_measured_with_a_key_turn_by_turn(self):
+        turns = [(types.SimpleNamespace(name="between", cluster=True), kind, None)
+                 for kind in transports.choose(transports.BETWEEN, ["cluster/packet", "tcp"], [])]
+        found = [kind for _, kind, _ in schedule.beside_keys(turns)]
+        self.assertEqual([kind.name for kind in found],
+                         ["cluster/packet", "cluster/packet/auth", "cluster/packet/encrypt", "tcp"])
+        self.assertEqual([kind.environment.get("FI_CLUSTER_SECURITY") for kind in found], [None, "auth", "encrypt", None])
+        self.assertTrue(all(kind.environment["FI_CLUSTER_LINK"] == "packet" for kind in found[:3]))
+        self.assertEqual(len(found[1].environment["FI_CLUSTER_KEY"]), 64)
+        self.assertNotIn("FI_CLUSTER_KEY", found[0].environment)
 
     def test_names_choose_every_kind_but_the_special_ones(self):
         chosen = [entry.name for entry in transports.choose(transports.BETWEEN, ["cluster"], []) if entry.kind == "fabric"]

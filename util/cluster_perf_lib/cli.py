@@ -22,6 +22,7 @@ examples:
   cluster-perf --json all.json --plots pictures   everything, with pictures: about half an hour
   cluster-perf --measures latency --peers cluster,shm,ucx --places inside
   cluster-perf --quick --agents --peers cluster   what agents (clusterd) cost the provider
+  cluster-perf --quick --keys --peers cluster,tcp what a key costs: authenticated, encrypted
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
   cluster-perf --choices send,look                why frames go between nodes as they do
   cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
@@ -76,6 +77,8 @@ def _parser():
                         help="inside, between (default: both)")
     parser.add_argument("--agents", action="store_true",
                         help="measure `cluster` in nodes also while their agents (clusterd) run, turn by turn")
+    parser.add_argument("--keys", action="store_true",
+                        help="measure `cluster` also with a key, frames authenticated and encrypted, turn by turn")
     parser.add_argument("--libfabric", type=_library, metavar="NAME=DIRECTORY", action="append", default=[],
                         help="measure the providers of that libfabric, too; can be given several times")
     parser.add_argument("--repetitions", type=int, metavar="N",
@@ -112,8 +115,9 @@ def _check(options):
     choices.chosen(options.choices or [])
     if options.choices is not None and (options.peers or options.measures or options.places != list(_PLACES)):
         raise PerfError("--choices measures between nodes, without transports: leave out --peers, --measures and --places")
-    if options.agents and options.choices is not None:
-        raise PerfError("--agents measures the provider, --choices does not: leave out one of them")
+    for name in ("agents", "keys"):
+        if getattr(options, name) and options.choices is not None:
+            raise PerfError(f"--{name} measures the provider, --choices does not: leave out one of them")
     if options.choices is not None and options.markdown:
         raise PerfError("--choices prints Markdown as it is: leave out --markdown")
     for place in options.places:
@@ -161,7 +165,7 @@ def _measure(options):
     extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase that most runs met
     schedule.Schedule(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
     settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
-                "rails": options.rails, "agents": options.agents, "rate": options.rate, "repetitions": chosen.repetitions,
+                "rails": options.rails, "agents": options.agents, "keys": options.keys, "rate": options.rate, "repetitions": chosen.repetitions,
                 "milliseconds": chosen.milliseconds}
     return report.make(about, settings, collected)
 
@@ -171,6 +175,8 @@ def _turns(options, chosen, where):
         return choices.turns(choices.chosen(options.choices), where[0])
     asked = options.peers or {"smoke": _SMOKE_TRANSPORTS, "readme": _README_TRANSPORTS}.get(_mode(options))
     turns = schedule.make_turns(chosen, where, asked, options.libfabric)
+    if options.keys:
+        turns = list(schedule.beside_keys(turns))
     return list(schedule.beside_agents(turns)) if options.agents else turns
 
 

@@ -41,6 +41,15 @@ def beside_agents(turns):
             yield place, transports.with_agents(transport), group
 
 
+def beside_keys(turns):
+    """Each turn of ours three times: without a key, then with frames authenticated, then encrypted."""
+    for place, transport, group in turns:
+        yield place, transport, group
+        if transport.is_ours:
+            for end in transports.KEYED:
+                yield place, transports.with_key(transport, end), group
+
+
 class Schedule:
     """Runs the turns; progress is passed to `say`."""
 

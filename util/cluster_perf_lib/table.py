@@ -2,7 +2,7 @@
 from . import limits
 from .rows import LEVELS, cell_text, rows, size_text, times_as_good, transport_text, transports_of
 from .samples import is_ours
-from .transports import AGENTS, CROWD_RANKS
+from .transports import AGENTS, CROWD_RANKS, KEYED
 
 _TITLES = {("inside", "fabric"): "Inside a node, libfabric and UCX", ("inside", "mpi"): "Inside a node, MPI",
            ("inside", "crowd"): f"More ranks than processors: {CROWD_RANKS} inside a node, MPI",
@@ -10,6 +10,9 @@ _TITLES = {("inside", "fabric"): "Inside a node, libfabric and UCX", ("inside", 
            ("between", "mpi"): "Between nodes, MPI",
            ("between", "crowd"): f"More ranks than processors: {CROWD_RANKS // 2} on each of two nodes, MPI",
            ("between", "bare"): "Between nodes, bare limits"}
+_COMPARED = {AGENTS: "While agents run, beside without them (spread without)",
+             KEYED[0]: "With a key, frames authenticated, beside without a key (spread without)",
+             KEYED[1]: "With a key, frames encrypted, beside without a key (spread without)"}
 _WIDTH, _BESIDE, _BARE = 16, 24, 22
 
 
@@ -72,19 +75,20 @@ def _cpu(results):
     return lines
 
 
-def _agents(results):
-    """What was measured beside running agents: so many times as good as without them, and the spread without."""
+def _beside(results, end, heading):
+    """What was measured with something beside it, at the end of its name: so many times as good as without, and the spread
+    without."""
     plain = {_subject(result, result["transport"]): result for result in results}
     lines = []
     for result in results:
-        name = result["transport"].removesuffix(AGENTS)
+        name = result["transport"].removesuffix(end)
         other = plain.get(_subject(result, name))
         if name == result["transport"] or other is None or other["phase"] != result["phase"]:
             continue
         spread = (other["largest"] - other["smallest"]) / other["median"]
         lines.append(f"  {result['place']:<8} {name:<18} {result['measure']:<18} {size_text(result['bytes']):>6}  "
-                     f"x {times_as_good(result, other):.3f}  ({100 * spread:.0f} %)")
-    return ["", "While agents run, beside without them (spread without)", *lines] if lines else []
+                     f"{cell_text(other):>10} -> {cell_text(result):>10}  x {times_as_good(result, other):.3f}  ({100 * spread:.0f} %)")
+    return ["", heading, *lines] if lines else []
 
 
 def _subject(result, transport):
@@ -97,7 +101,8 @@ def render(report):
         for level in LEVELS:
             lines += _block(place, level, report["results"])
     lines += _cpu(report["results"])
-    lines += _agents(report["results"])
+    for end, heading in _COMPARED.items():
+        lines += _beside(report["results"], end, heading)
     won = warnings(report["results"])
     lines += ["", "A peer is ahead by more than the spread of the line", *(f"  {line}" for line in won)] if won else []
     if report["skipped"]:

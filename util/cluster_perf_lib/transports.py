@@ -8,6 +8,7 @@ from cluster_lib.environment import of_provider, without_settings
 
 INSIDE, BETWEEN = "inside", "between"
 AGENTS = "/agents"  # end of the name of one that is measured beside running agents
+KEYED = ("/auth", "/encrypt")  # end of the name of one whose endpoints have a key; the value of FI_CLUSTER_SECURITY
 CROWD_RANKS = 8  # of the jobs of kind `crowd`
 _MIB = 1 << 20
 
@@ -98,6 +99,12 @@ def _is_named(transport, asked):
 
 def with_agents(transport):
     return replace(transport, name=transport.name + AGENTS, agents=True)
+
+
+def with_key(transport, end):
+    # The key is of this measurement alone and keeps nothing secret.
+    return replace(transport, name=transport.name + end, environment={
+        **transport.environment, "FI_CLUSTER_KEY": "5e" * 32, "FI_CLUSTER_SECURITY": end.removeprefix("/")})
 
 
 def environment(transport, directory):
