@@ -150,9 +150,10 @@ PAIR_TEST(Atomic, ComparesBeforeItSwaps) {
   for (const auto& [op, compare, result] : cases) {
     if (side.first()) {
       const std::int64_t operand = 7;
+      const std::int64_t comparand = compare;  // the library may read it until the operation is complete
       std::int64_t before = 0;
-      e.must([&, compare = compare, op = op] {
-        return fi_compare_atomic(e.ep(), &operand, 1, nullptr, &compare, nullptr, &before, nullptr,
+      e.must([&, op = op] {
+        return fi_compare_atomic(e.ep(), &operand, 1, nullptr, &comparand, nullptr, &before, nullptr,
                                  team.peer(), 0, kAtomicKey, FI_INT64, op, &context);
       });
       e.finish(&context);

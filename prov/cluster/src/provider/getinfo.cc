@@ -93,11 +93,15 @@ bool concerns_all_callers(const AddressFilter& filter, std::span<const Interface
 
 /// The endpoint types that satisfy the hints, FI_EP_RDM first; if none does, `reason` names the first
 /// mismatch.
-std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
+std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller, bool sealed,
                                                 std::size_t frame_max, std::string& reason) {
   std::vector<Capabilities> found;
+  if (sealed && hints != nullptr && (hints->caps & FI_MULTICAST) != 0) {
+    reason = "FI_MULTICAST is not supported where endpoints have a key";
+    return found;
+  }
   for (const Capabilities& kind : {kRdmCapabilities, kDgramCapabilities}) {
-    const Capabilities capabilities = limit_to_frame(kind, frame_max);
+    const Capabilities capabilities = limit_to_frame(sealed ? limit_to_sealed(kind) : kind, frame_max);
     std::string mismatch = hints == nullptr ? std::string() : hint_mismatch(*hints, capabilities, caller);
     if (mismatch.empty()) {
       found.push_back(capabilities);
@@ -139,7 +143,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const GetinfoCaller caller{version, core_version_, options_.settings().tx_requests_max};
   std::string reason;
-  if (matching_capabilities(hints, caller, wire::kFrameMax, reason).empty()) {
+  const bool sealed = seals(options_, api::attributes_at(hints), version);
+  if (matching_capabilities(hints, caller, sealed, wire::kFrameMax, reason).empty()) {
     log_.info("not offered: %s", reason.c_str());
     return -FI_ENODATA;
   }
@@ -151,11 +156,11 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   const std::vector<InterfaceAddress> places = list_interface_addresses();
   const InterfaceAddress* place = find_address(places, hints, addresses);
   if (place == nullptr) return -FI_ENODATA;
-  const std::size_t seal = seals(options_, api::attributes_at(hints), version) ? sizeof(wire::SealTrailer) : 0;
+  const std::size_t seal = sealed ? sizeof(wire::SealTrailer) : 0;
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
   InfoPointer first;
   fi_info** next = nullptr;
-  for (const Capabilities& capabilities : matching_capabilities(hints, caller, frame_max, reason)) {
+  for (const Capabilities& capabilities : matching_capabilities(hints, caller, sealed, frame_max, reason)) {
     InfoPointer info(fi_allocinfo());
     if (info == nullptr) return -FI_ENOMEM;
     describe(*info, capabilities, version, hints, core_version_);
