@@ -9,7 +9,7 @@ namespace {
 /// What a tag is made over, without memory that could be refused: a request that has been read does not come again.
 class SignedContent {
  public:
-  /// False if there is no room.
+  /// False if it would not fit.
   bool append(ConstBytes bytes) {
     if (bytes.size() > bytes_.size() - size_) return false;
     std::copy(bytes.begin(), bytes.end(), bytes_.begin() + static_cast<std::ptrdiff_t>(size_));
