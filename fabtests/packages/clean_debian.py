@@ -48,7 +48,7 @@ class CleanDebian:
                               capture_output=True, text=True, check=False, timeout=2400)
 
     def join_network(self):
-        """Programs in it reach what this machine reaches, and trust whom it trusts. Services are not started: nothing in it
+        """Programs in it reach what this machine reaches, and trust the same certificates. Services are not started: nothing in it
         would end them."""
         for path in (*_NETWORK, _TRUSTED):
             if os.path.exists(path):
