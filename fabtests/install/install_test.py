@@ -3,6 +3,7 @@
 there."""
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,13 @@ class Install(unittest.TestCase):
         self.assertGreater(len(manuals), 5)
         for name in manuals:
             self.assertEqual(os.path.basename(os.path.dirname(self.find(name))), f"man{name[-1]}")
+        for unit in ("clusterd.service", "cluster-page.service"):
+            with open(self.find(unit), encoding="utf-8") as file:
+                text = file.read()
+            started = re.search(r"^ExecStart=/usr/(\S+)", text, re.MULTILINE).group(1)
+            self.assertTrue(os.access(os.path.join(self.prefix, started), os.X_OK), f"{unit} starts {started}")
+            name, section = re.search(r"^Documentation=man:(\S+)\((\d)\)$", text, re.MULTILINE).groups()
+            self.find(f"{name}.{section}")
         result = run(self.find("cluster-info"), "--host")
         self.assertEqual(result.returncode, 0, result.stderr)
 
