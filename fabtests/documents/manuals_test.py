@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Manuals and commands say the same: each option of `--help` stands in the manual, each option in the manual in a `--help`.
+"""Manuals and commands say the same: each option of `--help` stands in the manual, each option in the manual in a `--help`, with
+the same number as its default. And fi_cluster(7) has the defaults and limits of the provider's own options.
 
     manuals_test.py --commands DIRECTORY...        where the commands are; the first that has one counts
 """
@@ -15,6 +16,7 @@ OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 # Options of other commands that a manual speaks of.
 OTHERS = {"cluster-page": {"--agents"}, "clusterd": {"--agents"}, "cluster-perf": {"--for"}, "vcluster": {"--mca", "--rsh"}}
 HELP = {"-h", "--help"}
+PROVIDER_OPTIONS = os.path.join(MAN, "..", "prov", "cluster", "src", "provider", "options.def")
 OPTIONS = None
 
 
@@ -39,27 +41,72 @@ def listed(text):
     return {option for head in heads for option in OPTION.findall(head)}
 
 
-def options_of(command):
+
+
+def plain(text):
+    """The words of a part of a manual, without what says how they look."""
+    text = re.sub(r"^\.(?:B|I|BR|IR|BI|RB) (.*)$", lambda line: line.group(1).replace('"', ""), text, flags=re.MULTILINE)
+    return re.sub(r" ([:;,.])", r"\1", " ".join(text.split()))
+
+
+def paragraph(text, option):
+    """What a manual says below an option that heads a paragraph."""
+    for part in re.split(r"^\.TP$", text, flags=re.MULTILINE)[1:]:
+        head, _, rest = part.strip().partition("\n")
+        if option in OPTION.findall(head):
+            return plain(rest)
+    return ""
+
+
+def default_number(text, option):
+    """What a help gives as the default of an option, if that begins with a digit."""
+    for part in re.split(r"^ {2}(?=-)", text, flags=re.MULTILINE)[1:]:
+        found = re.search(r"\(default: (\d[\w.]*)[,)]", " ".join(part.split()))
+        if found and option in listed("  " + part.partition("\n")[0]):
+            return found.group(1)
+    return None
+
+
+def helps_of(command):
     text = said(command)
     commands = re.search(r"^usage: \S+ \[-h\] COMMAND \.\.\.$", text, re.MULTILINE)
-    parts = re.findall(r"^    ([a-z]+) ", text, re.MULTILINE) if commands else []
-    return listed(text).union(*(listed(said(command, part)) for part in parts)) - HELP
+    return [text, *(said(command, part) for part in (re.findall(r"^    ([a-z]+) ", text, re.MULTILINE) if commands else []))]
 
 
 class Manuals(unittest.TestCase):
-    pass
+    def test_defaults_of_the_provider(self):
+        text = manual(os.path.join(MAN, "fi_cluster.7"))
+        with open(PROVIDER_OPTIONS, encoding="utf-8") as file:
+            rows = re.findall(r'^OPTION\((\w+), (\w+), "[^"]*", "([^"]*)", (\d+), (\d+),', file.read(), re.MULTILINE)
+        self.assertGreater(len(rows), 10)
+        for name, kind, default, least, most in rows:
+            found = re.search(rf"^\.TP\n\.B FI_CLUSTER_{name.upper()}\n(.*?)^\.(?:TP|SH)", text, re.MULTILINE | re.DOTALL)
+            self.assertIsNotNone(found, f"FI_CLUSTER_{name.upper()} has a paragraph")
+            words = plain(found.group(1))
+            if default:
+                wanted = rf"(Default: {default}\.|[Tt]he default {default} |(?<![\w-]){default} \(the default)"
+                self.assertRegex(words, wanted, f"FI_CLUSTER_{name.upper()}: what it is by default")
+            if kind in ("number", "duration") and least != "0":
+                self.assertIn(f"{least} to {most}.", words, f"FI_CLUSTER_{name.upper()}: its limits")
 
 
 def add_case(path):
     command = os.path.basename(path).rpartition(".")[0]
 
     def case(self):
-        mentioned, offered = set(OPTION.findall(manual(path))), options_of(command)
+        text, helps = manual(path), helps_of(command)
+        mentioned, offered = set(OPTION.findall(text)), set().union(*map(listed, helps)) - HELP
         self.assertGreater(len(offered), 2, "the help is not understood")
         self.assertEqual(sorted(offered - mentioned), [], f"in {command} --help, not in its manual")
         unknown = mentioned - offered - HELP - OTHERS.get(command, set())
         self.assertEqual(sorted(option for option in unknown if option.startswith("--")), [],
                          f"in the manual of {command}, not in its --help")
+        for option in sorted(offered):
+            numbers = {default_number(each, option) for each in helps} - {None}
+            words = paragraph(text, option)
+            stated = re.search(r"Default: (\d[\w.]*?)\.(?= |$)", words)
+            found = {stated.group(1)} if stated else {number for number in numbers if re.search(rf"\b{re.escape(number)}\b", words)}
+            self.assertEqual(found, numbers, f"{command} {option}: its default in the manual and in --help")
 
     setattr(Manuals, "test_" + command.replace("-", "_"), case)
 

@@ -3,6 +3,7 @@
 there."""
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,11 +14,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 import virtual_nodes  # noqa: E402
 
 OPTIONS = None
-MANUALS = ("man7/fi_cluster.7", "man1/cluster-info.1", "man1/cluster-perf.1", "man1/vcluster.1", "man1/cluster-dissect.1")
+MANUALS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man")
 PROGRAM = """\
 #include <rdma/fabric.h>
 #include <rdma/fi_ext_cluster.h>
-int main(void) { return 0; }
+#include <stdio.h>
+int main(void) { return printf("%u\\n", fi_version()) < 0; }
 """
 
 
@@ -54,9 +56,38 @@ class Install(unittest.TestCase):
                      "-fsyntax-only", "-x", "c", "-", input=PROGRAM)
         self.assertEqual(result.returncode, 0, result.stderr)
 
+    def pkg_config(self, *words):
+        """What it answers of the tree that was installed here, not where it was meant to be."""
+        asked = run("pkg-config", f"--define-variable=prefix={self.prefix}", *words, "libfabric-cluster",
+                    env={**os.environ, "PKG_CONFIG_PATH": os.path.dirname(self.find("libfabric-cluster.pc"))})
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        return asked.stdout.split()
+
+    def test_pkg_config(self):
+        """A program needs nothing else to be compiled, linked and run."""
+        for program in ("pkg-config", OPTIONS.compiler):
+            if shutil.which(program) is None:
+                self.skipTest(f"{program} is not installed")
+        program = os.path.join(self.prefix, "program")
+        flags = self.pkg_config("--cflags", "--libs")
+        self.assertIn(f"-I{self.prefix}/include", flags)
+        result = run(OPTIONS.compiler, "-x", "c", "-", "-x", "none", "-o", program, *flags, input=PROGRAM)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(run(program).returncode, 0)
+        self.assertEqual(self.pkg_config("--variable=providerdir"), [os.path.dirname(self.find("libcluster-fi.so"))])
+
     def test_commands_and_manuals(self):
-        for name in MANUALS:
-            self.assertTrue(os.path.exists(os.path.join(self.prefix, "share", "man", name)), name)
+        manuals = sorted(name for name in os.listdir(MANUALS) if name[-1] in "178")
+        self.assertGreater(len(manuals), 5)
+        for name in manuals:
+            self.assertEqual(os.path.basename(os.path.dirname(self.find(name))), f"man{name[-1]}")
+        for unit in ("clusterd.service", "cluster-page.service"):
+            with open(self.find(unit), encoding="utf-8") as file:
+                text = file.read()
+            started = re.search(r"^ExecStart=/usr/(\S+)", text, re.MULTILINE).group(1)
+            self.assertTrue(os.access(os.path.join(self.prefix, started), os.X_OK), f"{unit} starts {started}")
+            name, section = re.search(r"^Documentation=man:(\S+)\((\d)\)$", text, re.MULTILINE).groups()
+            self.find(f"{name}.{section}")
         result = run(self.find("cluster-info"), "--host")
         self.assertEqual(result.returncode, 0, result.stderr)
 
