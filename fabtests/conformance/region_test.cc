@@ -3,6 +3,8 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
+#include <atomic>
+
 #include "fabric.h"
 
 namespace conformance {
@@ -141,6 +143,32 @@ SIDES_TEST(Region, IsForAllEndpointsOfAProcessOfWhichItsOwnerKnowsOne, 3) {
   if (side.index() != kOwner) return;
   EXPECT_EQ(memory[0], 0x1111u);
   EXPECT_EQ(memory[2], members_only ? 0u : 0x1111u);
+}
+
+/// As contexts of OpenSHMEM: each process has one endpoint in the other's address vector and calls the library for the others
+/// alone, which all begin at once. That a process is asked about them, and answers, is the business of its progress thread.
+PAIR_TEST(Region, IsForEndpointsOfProcessesThatDoNotCallForTheOneThatIsKnown) {
+  constexpr std::size_t kContexts = 16;
+  Options options = region_options();
+  options.caps |= FI_ATOMIC;
+  options.progress = FI_PROGRESS_AUTO;
+  Endpoint known(options);
+  std::uint64_t count = 0;
+  const auto region = reg(known.domain().domain(), &count, sizeof count, kRemote, kRegionKey);
+  const auto names = side.exchange(known.name());
+  const fi_addr_t peer = known.insert(names[static_cast<std::size_t>(1 - side.index())]);
+  side.meet();
+  std::deque<Endpoint> contexts;
+  for (std::size_t i = 0; i < kContexts; ++i) contexts.emplace_back(known.domain());
+  const std::uint64_t one = 1;
+  for (Endpoint& each : contexts) {
+    each.must([&] {
+      return fi_atomic(each.ep(), &one, 1, nullptr, peer, 0, kRegionKey, FI_UINT64, FI_SUM, &each);
+    });
+  }
+  for (Endpoint& each : contexts) each.finish(&each);
+  side.meet();
+  EXPECT_EQ(std::atomic_ref(count).load(), kContexts);
 }
 
 PAIR_TEST(Region, ThatIsClosedIsNotTouchedAnyMore) {

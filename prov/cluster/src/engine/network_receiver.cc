@@ -153,6 +153,11 @@ void NetworkReceiver::receive_in_flow(Time now, const wire::FrameView& view, con
   Peer* const peer = acceptor_.peer_for_frame(now, view, frame.from);
   // A peer that this turn has given up is closed at its end: what follows in the burst belongs to no session.
   if (peer == nullptr || peer->local.failed) return;
+  const bool awaits_sibling = view.has_opening && acceptor_.siblings().awaits_answer(now, *peer, view);
+  if (awaits_sibling) [[unlikely]] {
+    peer->heard_at = now;
+    return;
+  }
   const std::size_t count = run != nullptr ? run->count : 1;
   const ReceiveResult result = peer->flow->receive(now, view, frame.from, frame.arrived, count);
   if (result == ReceiveResult::refused)

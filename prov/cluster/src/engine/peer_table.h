@@ -60,12 +60,13 @@ struct Peer {
   } absence;
   /// The endpoint of its process that its opening names (sibling_check.h), while its session lasts.
   struct Sibling {
-    SocketAddress name;     ///< empty: none
-    std::uint64_t key = 0;  ///< of what that one has to confirm
+    SocketAddress name;         ///< empty: none
+    std::uint32_t session = 0;  ///< of the peer, for which the claim counts
     enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
     bool member = false;  ///< when the address vector had this generation:
     std::uint64_t generation = ~std::uint64_t{0};
     Time next_request{};
+    Time awaited_since{};  ///< the first frame of the session that was left to be repeated; Time{}: none was
   };
   struct Contact {
     Sibling sibling;

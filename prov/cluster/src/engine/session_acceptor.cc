@@ -19,7 +19,7 @@ SessionAcceptor::SessionAcceptor(const EngineParts& parts, PeerTable& peers, Adm
       closer_(closer),
       resets_(parts.link.get()),
       cookies_(parts.environment.random),
-      siblings_(parts, peers) {}
+      siblings_(parts, peers, sessions) {}
 
 Peer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.session == 0) {
@@ -52,7 +52,6 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
     ++counters.refused_stale;
     return;
   }
-  if (siblings_.defers(now, name, view)) return;
   const link::Path path = sessions_.reply_path(name, from);
   if (sessions_.crowded() && !peers_.known(name)) {
     const std::uint32_t session = cookies_.session_for(now, view.opening);

@@ -8,56 +8,65 @@
 namespace cluster::engine {
 namespace {
 
+using Claim = Peer::Sibling::Claim;
+
 std::uint64_t interval_at(Time now, Duration interval) {
   return static_cast<std::uint64_t>(now.time_since_epoch() / interval);
 }
 
+/// A name as it lies on the wire: without its scope, which no frame about siblings carries.
+bool is_block_of(const SocketAddress& name, ConstBytes block) {
+  const wire::RailBlock expected = wire::rail_block(name);
+  return block.size() == sizeof expected && std::memcmp(block.data(), &expected, sizeof expected) == 0;
+}
+
 }  // namespace
 
-SiblingCheck::SiblingCheck(const EngineParts& parts, PeerTable& peers)
-    : parts_(parts), peers_(peers), hash_(parts.environment.random.next(), parts.environment.random.next()) {}
+SiblingCheck::SiblingCheck(const EngineParts& parts, PeerTable& peers, SessionTable& sessions)
+    : parts_(parts),
+      peers_(peers),
+      sessions_(sessions),
+      hash_(parts.environment.random.next(), parts.environment.random.next()) {}
 
-bool SiblingCheck::defers(Time now, const SocketAddress& caller, const wire::FrameView& call) {
-  const SocketAddress sibling = wire::read_sibling(call.opening, call.rails);
-  if (sibling.empty() || peers_.in_address_vector(caller) || !may_ask(sibling)) return false;
-  const Question question{caller, call.opening.session, sibling};
-  if (confirmed(verdict_key(question))) return false;
-  ask(now, question);
-  return call.transmission.value <= kCallsAwaited;
+/// A flow that knows its peer decides itself which openings are that peer's.
+bool SiblingCheck::awaits_answer(Time now, Peer& peer, const wire::FrameView& view) {
+  if (peer.flow->handshake().knows_peer()) return false;
+  note_opening(peer, view);
+  Peer::Sibling& sibling = peer.contact.sibling;
+  if (sibling.claim != Claim::made || peers_.is_member(peer.channel) || !may_ask(sibling.name)) return false;
+  if (sibling.awaited_since == Time{}) sibling.awaited_since = now;
+  review(now, peer);
+  return now - sibling.awaited_since < kLongestWait;
 }
 
 void SiblingCheck::note_opening(Peer& peer, const wire::FrameView& view) {
-  using Claim = Peer::Sibling::Claim;
-  const SocketAddress sibling = wire::read_sibling(view.opening, view.rails);
-  if (sibling.empty()) return;
-  const std::uint64_t key = verdict_key({peer.name(), view.opening.session, sibling});
-  if (peer.contact.sibling.claim == Claim::none || peer.contact.sibling.key != key)
-    peer.contact.sibling = {.name = sibling, .key = key, .claim = Claim::made};
+  const SocketAddress name = wire::read_sibling(view.opening, view.rails);
+  Peer::Sibling& sibling = peer.contact.sibling;
+  const bool same = sibling.name == name && sibling.session == view.opening.session;
+  if (same && sibling.claim != Claim::none) return;
+  const Time awaited_since = sibling.awaited_since;
+  sibling = {.name = name, .session = view.opening.session, .claim = name.empty() ? Claim::none : Claim::made};
+  sibling.awaited_since = awaited_since;
 }
 
 void SiblingCheck::review(Time now, Peer& peer) {
   Peer::Sibling& sibling = peer.contact.sibling;
-  if (confirmed(sibling.key)) {
-    sibling.claim = Peer::Sibling::Claim::confirmed;
-    return;
-  }
   if (now < sibling.next_request) return;
   sibling.next_request = now + kRequestInterval;
-  if (peers_.is_member(peer.channel) || !may_ask(sibling.name)) return;
-  ask(now, {peer.name(), peer.flow->handshake().peer_session(), sibling.name});
+  if (!peers_.is_member(peer.channel) && may_ask(sibling.name)) ask(now, peer);
 }
 
 bool SiblingCheck::may_ask(const SocketAddress& sibling) {
   return sibling != parts_.name && peers_.is_member_name(sibling);
 }
 
-void SiblingCheck::ask(Time now, const Question& question) {
+void SiblingCheck::ask(Time now, const Peer& peer) {
   if (!limiter_.admits_unknown(now)) return;
-  const link::Path path{question.sibling, {}, false, multipath::rail_towards(parts_.rails, question.sibling)};
-  const std::uint64_t bits = challenge(interval_at(now, kInterval), question);
-  send_control(*parts_.link,
-               wire::ControlFrame::sibling_request(question.session, bits, wire::rail_block(question.caller)).bytes(),
-               path);
+  const SocketAddress& sibling = peer.contact.sibling.name;
+  const link::Path path{sibling, {}, false, multipath::rail_towards(parts_.rails, sibling)};
+  const std::uint32_t session = peer.flow->handshake().session();
+  const std::uint64_t bits = challenge(interval_at(now, kInterval), peer);
+  send_control(*parts_.link, wire::ControlFrame::sibling_request(session, bits, wire::rail_block(peer.name())).bytes(), path);
 }
 
 void SiblingCheck::on_request(const wire::FrameView& view, const link::Path& from) {
@@ -70,41 +79,33 @@ void SiblingCheck::on_request(const wire::FrameView& view, const link::Path& fro
   send_control(*parts_.link, wire::ControlFrame::sibling_response(view).bytes(), from);
 }
 
-/// The source is the sibling that was asked, or the 64 bits are wrong.
 void SiblingCheck::on_response(Time now, const wire::FrameView& view, const SocketAddress& from) {
-  const SocketAddress caller = wire::read_rails(view.rails).front();
-  const Question question{caller, view.sequence.value, from};
+  Peer* const peer = sessions_.find(view.sequence.value);
   const std::uint64_t at = interval_at(now, kInterval);
-  if (view.challenge() != challenge(at, question) && view.challenge() != challenge(at - 1, question)) {
+  const wire::RailBlock source = wire::rail_block(from);
+  const bool asked = peer != nullptr && peer->contact.sibling.claim != Claim::none && is_block_of(peer->name(), view.rails) &&
+                     is_block_of(peer->contact.sibling.name, as_bytes(&source, sizeof source));
+  const auto answers = [&](std::uint64_t interval) { return view.challenge() == challenge(interval, *peer); };
+  if (!asked || (!answers(at) && !answers(at - 1))) {
     ++parts_.environment.counters.refused_stale;
     return;
   }
-  if (verdicts_.empty()) verdicts_.resize(kVerdicts);
-  const std::uint64_t key = verdict_key(question);
-  if (confirmed(key)) return;
-  verdicts_[key % kVerdicts] = key;
+  if (peer->contact.sibling.claim == Claim::confirmed) return;
+  peer->contact.sibling.claim = Claim::confirmed;
   ++parts_.environment.counters.siblings_confirmed;
 }
 
-/// Without the scopes of the names, which no frame about siblings carries.
-std::uint64_t SiblingCheck::hash(const Question& question, std::uint64_t purpose) const {
+/// Of the peer's claim, and of the time.
+std::uint64_t SiblingCheck::challenge(std::uint64_t interval, const Peer& peer) const {
   std::array<std::uint64_t, 7> words{};
-  const ConstBytes caller = question.caller.ip();
-  const ConstBytes sibling = question.sibling.ip();
-  std::memcpy(&words[0], caller.data(), caller.size());
-  std::memcpy(&words[2], sibling.data(), sibling.size());
-  words[4] = std::uint64_t{question.caller.port()} << 48 | std::uint64_t{question.sibling.port()} << 32 | question.session;
-  words[5] = std::uint64_t{static_cast<std::uint8_t>(question.caller.family())} << 8 |
-             static_cast<std::uint8_t>(question.sibling.family());
-  words[6] = purpose;
+  const SocketAddress& caller = peer.name();
+  const SocketAddress& sibling = peer.contact.sibling.name;
+  std::memcpy(&words[0], caller.ip().data(), caller.ip().size());
+  std::memcpy(&words[2], sibling.ip().data(), sibling.ip().size());
+  words[4] = std::uint64_t{caller.port()} << 48 | std::uint64_t{sibling.port()} << 32 | peer.contact.sibling.session;
+  words[5] = std::uint64_t{static_cast<std::uint8_t>(caller.family())} << 8 | static_cast<std::uint8_t>(sibling.family());
+  words[6] = interval;
   return hash_(words);
-}
-
-/// No challenge is one: intervals are smaller.
-std::uint64_t SiblingCheck::verdict_key(const Question& question) const { return hash(question, ~std::uint64_t{0}); }
-
-std::uint64_t SiblingCheck::challenge(std::uint64_t interval, const Question& question) const {
-  return hash(question, interval);
 }
 
 }  // namespace cluster::engine

@@ -4,44 +4,49 @@
 // A caller's opening names a *sibling*, another endpoint of its process. Any process can write that, so the sibling is
 // asked, at its own address and only if that is in the address vector: is this caller an endpoint of yours? It says yes or
 // nothing (EndpointRoster). A yes counts for the name of the caller and the session that its opening names, so for as
-// long as that session; the session was named to the address of that name alone (session_acceptor.h), so no
-// other process can use what was said of this one.
+// long as that session.
 //
 //   caller            this endpoint              sibling of the caller
 //     | opening ----------> |                              |
+//     | <---------- opening |                              |
+//     | first frame ------> |                              |
 //     |                     | sibling_request -----------> |
 //     |                     | <---------- sibling_response |
-//     | opening, again ---> |                              |
-//     | <---------- opening |                              |
+//     | the same again ---> |                              |
+//     | <--- acknowledgement|                              |
 //
-// Nothing is kept while the sibling is asked: the 64 bits that it repeats are a keyed hash of the question and of the
-// time, and the opening itself says how often it was sent. After kCallsAwaited times it is answered all the same; the
-// caller is then an unknown source until the answer comes, which is asked for with its further frames, and so is one whose
-// sibling is inserted later.
+// The question is about a caller that has named the session which was named to its address alone (session_acceptor.h). So
+// no other process can use what is said of this one, and openings in any host's name draw no question.
 //
-// Limits: a request is shorter than the frame that draws it and goes to members only; all together are limited as
-// answers to unknown sources are. What is kept of an answer is one word in a table of kVerdicts, which a word
-// of another caller may displace: then the sibling is asked again.
+// While the sibling is asked, frames of the caller count as lost: the caller repeats them, and its first access is not
+// refused because the answer came behind it. After kLongestWait, by this endpoint's clock and from the first such frame
+// on, they are taken all the same; the caller is then an unknown source until the answer comes, which is asked for with
+// its further frames, and so is one whose sibling is inserted later.
+//
+// The 64 bits that the sibling repeats are a keyed hash of the question and of the time. Limits: a request is shorter than
+// the frame that draws it and goes to members only, one of a session in kRequestInterval; all together are limited
+// as answers to unknown sources are.
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/siphash.h"
 #include "engine/answer_limiter.h"
 #include "engine/engine_parts.h"
 #include "engine/peer_table.h"
+#include "engine/session_table.h"
 #include "wire/admit.h"
 
 namespace cluster::engine {
 
 class SiblingCheck {
  public:
-  SiblingCheck(const EngineParts& parts, PeerTable& peers);
+  SiblingCheck(const EngineParts& parts, PeerTable& peers, SessionTable& sessions);
 
-  /// A frame that asks for a session. True if it shall not be answered yet, because its sibling has been asked.
-  bool defers(Time now, const SocketAddress& caller, const wire::FrameView& call);
-  /// A frame with an opening has come in the session that the opening names.
+  /// A frame with an opening has come in a session of the peer, whose flow has not seen it. True if it shall not see it,
+  /// because the sibling has not answered yet.
+  bool awaits_answer(Time now, Peer& peer, const wire::FrameView& view);
+  /// The peer's flow has taken a frame with an opening.
   void note_opening(Peer& peer, const wire::FrameView& view);
   /// A frame has come from a peer whose sibling has not answered.
   void review(Time now, Peer& peer);
@@ -51,35 +56,22 @@ class SiblingCheck {
   void on_response(Time now, const wire::FrameView& view, const SocketAddress& from);
 
  private:
-  /// Some 100 ms of repetitions: time for a process that computes to answer in the background.
-  static constexpr std::uint32_t kCallsAwaited = 8;
-  /// Between two requests for one session that was opened without an answer.
+  /// Time for a process on a crowded machine to answer in the background.
+  static constexpr Duration kLongestWait = 2s;
+  /// Between two requests for one session.
   static constexpr Duration kRequestInterval = 20ms;
   /// An answer is good as long as the interval of its request, and the next one.
   static constexpr Duration kInterval = 2s;
-  static constexpr std::size_t kVerdicts = 1024;
 
-  /// What is asked and answered.
-  struct Question {
-    const SocketAddress& caller;
-    std::uint32_t session;  ///< named by the caller's opening
-    const SocketAddress& sibling;
-  };
-
-  std::uint64_t hash(const Question& question, std::uint64_t purpose) const;
-  std::uint64_t verdict_key(const Question& question) const;
-  std::uint64_t challenge(std::uint64_t interval, const Question& question) const;
-  bool confirmed(std::uint64_t key) const {
-    return !verdicts_.empty() && verdicts_[key % kVerdicts] == key;
-  }
+  std::uint64_t challenge(std::uint64_t interval, const Peer& peer) const;
   bool may_ask(const SocketAddress& sibling);
-  void ask(Time now, const Question& question);
+  void ask(Time now, const Peer& peer);
 
   const EngineParts& parts_;
   PeerTable& peers_;
+  SessionTable& sessions_;
   SipHash hash_;
   AnswerLimiter limiter_;
-  std::vector<std::uint64_t> verdicts_;  ///< keys of what was confirmed; empty until the first
 };
 
 }  // namespace cluster::engine

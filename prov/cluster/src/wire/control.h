@@ -28,7 +28,7 @@ class ControlFrame {
   /// The engine that has the session says that the path leads there. It names the asking side's session, as the
   /// challenge did, and repeats the challenge.
   static ControlFrame path_response(const FrameView& asked);
-  /// Asks an endpoint whether `caller`, whose opening names `session`, belongs to its process.
+  /// Asks an endpoint whether `caller`, with which the asking side has the session, belongs to its process.
   static ControlFrame sibling_request(std::uint32_t session, std::uint64_t challenge, const RailBlock& caller);
   /// Says that it does.
   static ControlFrame sibling_response(const FrameView& asked);
