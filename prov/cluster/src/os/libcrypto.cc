@@ -52,12 +52,8 @@ class EvpAead final : public Aead {
 
   bool seal(const Nonce& nonce, std::span<const ConstBytes> associated, std::span<const ConstBytes> plain,
             std::byte* out, std::byte* tag) override {
-    if (!begin(nonce, associated, 1)) return false;
+    if (!begin(nonce, associated, 1) || !update_all(out, plain)) return false;
     int size = 0;
-    for (const ConstBytes piece : plain) {
-      if (!update(octets(out), size, piece)) return false;
-      out += size;
-    }
     unsigned char none[16];
     return functions_.cipher_final(context_, none, &size) == 1 &&
            functions_.context_control(context_, kGetTag, crypto::kTagSize, tag) == 1;
@@ -76,12 +72,36 @@ class EvpAead final : public Aead {
   }
 
  private:
+  /// A call of the library costs as much as copying so many bytes.
+  static constexpr std::size_t kJoinedMax = 256;
+
   bool begin(const Nonce& nonce, std::span<const ConstBytes> associated, int seals) {
-    if (functions_.cipher_init(context_, nullptr, nullptr, nullptr, octets(nonce.data()), seals) != 1)
-      return false;
-    int size = 0;
-    return std::all_of(associated.begin(), associated.end(),
-                       [&](ConstBytes piece) { return piece.empty() || update(nullptr, size, piece); });
+    return functions_.cipher_init(context_, nullptr, nullptr, nullptr, octets(nonce.data()), seals) == 1 &&
+           update_all(nullptr, associated);
+  }
+  /// Short pieces that follow each other go in one call. `out` null: they are authenticated only.
+  bool update_all(std::byte* out, std::span<const ConstBytes> pieces) {
+    std::array<std::byte, kJoinedMax> joined;
+    std::size_t held = 0;
+    const auto pass = [&](ConstBytes bytes) {
+      int size = 0;
+      if (!bytes.empty() && !update(octets(out), size, bytes)) return false;
+      if (out != nullptr) out += bytes.size();
+      return true;
+    };
+    if (pieces.size() == 1) return pass(pieces.front());
+    for (const ConstBytes piece : pieces) {
+      if (piece.size() > kJoinedMax - held) {
+        if (!pass(ConstBytes(joined).first(std::exchange(held, 0)))) return false;
+        if (piece.size() > kJoinedMax) {
+          if (!pass(piece)) return false;
+          continue;
+        }
+      }
+      std::copy(piece.begin(), piece.end(), joined.begin() + static_cast<std::ptrdiff_t>(held));
+      held += piece.size();
+    }
+    return pass(ConstBytes(joined).first(held));
   }
   bool update(unsigned char* out, int& size, ConstBytes piece) {
     return functions_.cipher_update(context_, out, &size, octets(piece.data()),
