@@ -130,9 +130,9 @@ void Endpoint::open(const Options& options) {
     EXPECT_EQ(fi_ep_bind(ep, &counter->fid, kind), 0);
     counters_[kind].reset(counter);
   }
-  if (options.events) {
+  if (options.events || (options.caps & FI_COLLECTIVE)) {
     fi_eq_attr queue{};
-    queue.wait_obj = FI_WAIT_NONE;
+    queue.wait_obj = options.wait;
     fid_eq* eq = nullptr;
     EXPECT_EQ(fi_eq_open(domain_->fabric(), &queue, &eq, nullptr), 0);
     EXPECT_EQ(fi_ep_bind(ep, &eq->fid, 0), 0);

@@ -105,7 +105,7 @@ class Endpoint {
   fid_ep* ep() const { return ep_.get(); }
   fid_cq* tx() const { return tx_.get(); }
   fid_cq* rx() const { return rx_.get(); }
-  /// Null without Options::events.
+  /// Null without Options::events or FI_COLLECTIVE.
   fid_eq* eq() const { return eq_.get(); }
   /// The counter of one kind of event that Options::counted names.
   fid_cntr* counter(std::uint64_t kind) const { return counters_.at(kind).get(); }

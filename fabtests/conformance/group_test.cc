@@ -9,7 +9,7 @@
 namespace conformance {
 namespace {
 
-constexpr std::size_t kMessageSizes[] = {0, 1, 64, 1024, 1400, 1500, 4096, 65536, 100000, (1 << 20) + 3};
+constexpr std::size_t kGroupSizes[] = {0, 1, 64, 1024, 1400, 1500, 4096, 65536, 100000, (1 << 20) + 3};
 
 Options with_groups() {
   Options options;
@@ -89,7 +89,7 @@ SIDES_TEST(Group, EverySizeReachesEveryMember, 4) {
   GroupTeam team(side);
   team.join();
   for (int sender = 0; sender < side.count(); ++sender) {
-    for (const std::size_t size : kMessageSizes) {
+    for (const std::size_t size : kGroupSizes) {
       SCOPED_TRACE(size);
       const auto tag = static_cast<std::uint64_t>(sender) << 32 | size;
       if (sender == side.index()) {

@@ -118,6 +118,7 @@ void Application::complete(const protocol::Completion& completion) {
     case Kind::fetch: atomics_.complete(completion); break;
     case Kind::receive:
     case Kind::buffer_released: complete_receive(completion); break;
+    case Kind::collective: break;  // none is begun here
   }
   stall_.operation_ended();
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "api/av_set.h"
 #include "api/sockaddr_io.h"
 #include "base/enumeration.h"
 
@@ -44,7 +45,7 @@ constinit fi_ops_av av_ops = {
     .remove = Method<&Av::remove>::entry,
     .lookup = Method<&Av::lookup>::entry,
     .straddr = to_text,
-    .av_set = kEnosys,
+    .av_set = open_object<AvSet, Av>,
 };
 
 /// A name that ends in digits, which fi_av_insertsym counts up: "node007" is "node", 7, 3 digits.

@@ -81,7 +81,7 @@ int BoundFids::check_complete(std::uint64_t caps) const {
     log.warn("fi_enable: no address vector is bound; call fi_ep_bind with one first");
     return -FI_ENOAV;
   }
-  if ((has_messages(caps, FI_SEND) || initiates_rma(caps)) && !tx_cq_) {
+  if ((has_messages(caps, FI_SEND) || initiates_rma(caps) || (caps & FI_COLLECTIVE)) && !tx_cq_) {
     log.warn("fi_enable: no completion queue is bound for transmits; call fi_ep_bind with FI_TRANSMIT first");
     return -FI_ENOCQ;
   }
@@ -110,9 +110,10 @@ protocol::EndpointBindings BoundFids::engine_bindings(const EpOptions& options) 
   bindings.receive_counter = counter_of(receive);
   bindings.write_counter = counter_of(write);
   bindings.read_counter = counter_of(read);
-  bindings.remote_write_counter = counter_of(remote_write);
-  bindings.remote_read_counter = counter_of(remote_read);
+  bindings.remote_access.writes = counter_of(remote_write);
+  bindings.remote_access.reads = counter_of(remote_read);
   if (caps & (FI_RMA | FI_ATOMIC)) bindings.regions = &domain_.regions();
+  bindings.joins_teams = caps & FI_COLLECTIVE;
   bindings.want_source = caps & FI_SOURCE;
   bindings.report_unknown_source = (caps & FI_SOURCE) && (caps & FI_SOURCE_ERR);
   bindings.ordering = options.ordering();
@@ -126,12 +127,14 @@ void BoundFids::each_progress(Visit&& visit) const {
   for (const auto& cntr : cntrs_) visit((*cntr)->progress());
 }
 
-void BoundFids::add_engine(engine::Engine& engine) const {
+void BoundFids::add_engine(engine::Engine& engine, bool joins) const {
   each_progress([&](Progress& progress) { progress.add(engine); });
+  if (joins && eq_) eq_->progress().add(engine);
 }
 
 void BoundFids::remove_engine(engine::Engine& engine) const {
   each_progress([&](Progress& progress) { progress.remove(engine); });
+  if (eq_) eq_->progress().remove(engine);
 }
 
 }  // namespace cluster::api

@@ -28,8 +28,9 @@ class BoundFids {
   CompletionMode completion_mode() const;
   /// What the engine writes completions, counts and remote accesses to.
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
-  /// Reading a bound queue or counter makes progress on `engine` until remove_engine().
-  void add_engine(engine::Engine& engine) const;
+  /// Reading a bound queue or counter makes progress on `engine` until remove_engine(); of the event queue as well if
+  /// it `joins` teams.
+  void add_engine(engine::Engine& engine, bool joins) const;
   void remove_engine(engine::Engine& engine) const;
 
  private:

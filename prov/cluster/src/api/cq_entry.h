@@ -21,6 +21,7 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
     case Kind::atomic: return FI_ATOMIC | FI_WRITE;
     case Kind::fetch: return FI_ATOMIC | FI_READ;
     case Kind::remote_write: return FI_RMA | FI_REMOTE_WRITE;
+    case Kind::collective: return FI_COLLECTIVE;
   }
   return 0;
 }

@@ -41,7 +41,7 @@ constinit fi_ops_domain domain_ops = {
     .stx_ctx = kEnosys,
     .srx_ctx = kEnosys,
     .query_atomic = query_atomic,
-    .query_collective = kEnosys,
+    .query_collective = query_collective,
     .endpoint2 = open_object2<Endpoint, Domain>,
 };
 

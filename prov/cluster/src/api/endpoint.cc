@@ -3,6 +3,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_collective.h>
 
+#include "api/collective_mc.h"
 #include "api/mc.h"
 #include "api/ops_tables.h"
 #include "api/sockaddr_io.h"
@@ -37,14 +38,14 @@ int set_option(fid* endpoint, int level, int name, const void* value, std::size_
 }
 
 ssize_t tx_size_left(fid_ep* handle) noexcept {
-  const Endpoint& endpoint = endpoint_of(handle);
-  return endpoint.enabled() ? static_cast<ssize_t>(endpoint.tx_size_left()) : -FI_EOPBADSTATE;
+  Endpoint& endpoint = endpoint_of(handle);
+  return endpoint.engine() != nullptr ? static_cast<ssize_t>(endpoint.tx_size_left()) : -FI_EOPBADSTATE;
 }
 
 /// The number of posted receives is limited by memory only.
 ssize_t rx_size_left(fid_ep* handle) noexcept {
-  const Endpoint& endpoint = endpoint_of(handle);
-  return endpoint.enabled() ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
+  Endpoint& endpoint = endpoint_of(handle);
+  return endpoint.engine() != nullptr ? static_cast<ssize_t>(endpoint.options().rx_size()) : -FI_EOPBADSTATE;
 }
 
 constinit fi_ops endpoint_fid_ops = fid_ops({.close = close_object<Endpoint>,
@@ -63,8 +64,13 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = tx_size_left,
 };
 
-int join(fid_ep* handle, const void* address, std::uint64_t flags, fid_mc** group, void* context) noexcept {
-  return guarded([&] { return Mc::join(endpoint_of(handle), address, flags, group, context); });
+/// A multicast group, or with FI_COLLECTIVE a team (fi_join_collective).
+int join(fid_ep* handle, const void* address, std::uint64_t flags, fid_mc** mc, void* context) noexcept {
+  return guarded([&] {
+    Endpoint& endpoint = endpoint_of(handle);
+    return (flags & FI_COLLECTIVE) ? CollectiveMc::join(endpoint, address, flags, mc, context)
+                                   : Mc::join(endpoint, address, flags, mc, context);
+  });
 }
 
 /// Endpoints without connections have a name and no peer.
@@ -86,7 +92,7 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
              info.caps & FI_RMA ? &disabled_ops<fi_ops_rma> : &unsupported_ops<fi_ops_rma>,
              info.caps & FI_TAGGED ? &disabled_ops<fi_ops_tagged> : &unsupported_ops<fi_ops_tagged>,
              info.caps & FI_ATOMIC ? &atomic_ops_disabled : &unsupported_ops<fi_ops_atomic>,
-             &unsupported_ops<fi_ops_collective>},
+             info.caps & FI_COLLECTIVE ? &disabled_ops<fi_ops_collective> : &unsupported_ops<fi_ops_collective>},
       options_(info),
       type_(attributes_at(info.ep_attr).type == FI_EP_DGRAM ? engine::EndpointType::dgram
                                                             : engine::EndpointType::rdm),
@@ -135,7 +141,7 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
     const std::lock_guard guard(alias->original_->aliases_lock_);
     alias->original_->aliases_.push_back(alias.get());
   }
-  if (enabled()) alias->go_live(*engine_, options_.completion_mode());
+  if (engine_ != nullptr) alias->go_live(*engine_, options_.completion_mode());
   *handle = &alias.release()->fid;
   return 0;
 }
@@ -143,17 +149,18 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
 int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (original_) return original_->bind(object, flags);
   if (object == nullptr) return -FI_EINVAL;
-  if (!enabled()) return bound_.bind(object, flags);
+  if (engine_ == nullptr) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR || owned_engine_ == nullptr) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
+  const bool advances = options_.caps() & FI_COLLECTIVE;
   int error = 0;
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
-    bound_.add_engine(*owned_engine_);  // into the place that it has just left
+    bound_.add_engine(*owned_engine_, advances);  // into the place that it has just left
     throw;
   }
-  bound_.add_engine(*owned_engine_);
+  bound_.add_engine(*owned_engine_, advances);
   if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE)) served_regions_.reset();  // now the library has to see them
   if (error == 0) connect_bound();
   return error;
@@ -174,11 +181,11 @@ int Endpoint::ensure_engine() {
 
 int Endpoint::enable() {
   if (original_) return original_->enable();
-  if (enabled()) return 0;
+  if (engine_ != nullptr) return 0;
   if (const int error = bound_.check_complete(options_.caps())) return error;
   if (const int error = ensure_engine()) return error;
   try {
-    bound_.add_engine(*owned_engine_);
+    bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
     connect_bound();
   } catch (...) {  // no memory: nothing may go on polling an engine that is not known to be enabled
@@ -200,8 +207,8 @@ void Endpoint::connect_bound() {
   bindings.groups = reporters_.groups.get();
   owned_engine_->attach(bound_.av().address_table(), bindings);
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
-    served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_read_counter != nullptr,
-                                              bindings.remote_write_counter != nullptr);
+    served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
+                                              bindings.remote_access.writes != nullptr);
   }
   const CompletionMode mode = bound_.completion_mode();
   go_live(*owned_engine_, mode);
@@ -218,11 +225,12 @@ void Endpoint::go_live(engine::Engine& engine, const CompletionMode& mode) {
   if (caps & FI_TAGGED) tagged = &tagged_ops;
   if (caps & FI_RMA) rma = &rma_ops;
   if (caps & FI_ATOMIC) atomic = &atomic_ops;
+  if (caps & FI_COLLECTIVE) collective = &collective_ops;
 }
 
 /// A receive that is not found was matched already: its completion follows, which is no error.
 ssize_t Endpoint::cancel(void* context) {
-  if (!enabled()) return -FI_EOPBADSTATE;
+  if (engine_ == nullptr) return -FI_EOPBADSTATE;
   engine_->cancel(context);
   return 0;
 }
@@ -269,7 +277,7 @@ int Endpoint::set_name(void* address, std::size_t size) {
 
 int Endpoint::change_membership(const engine::JoinOp* op, fid_mc& group) {
   if (original_) return original_->change_membership(op, group);
-  if (!enabled()) return -FI_EOPBADSTATE;
+  if (engine_ == nullptr) return -FI_EOPBADSTATE;
   if ((options_.caps() & FI_MULTICAST) == 0) return -FI_EOPNOTSUPP;
   if (reporters_.groups == nullptr) return -FI_ENOEQ;
   if (op == nullptr) reporters_.groups->remove(group);

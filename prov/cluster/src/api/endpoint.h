@@ -50,7 +50,6 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;
 
   EpOptions& options() { return options_; }
-  const EpOptions& options() const { return options_; }
 
   // Control operations; those of an alias are its original's.
   int open_alias(fid_t* handle, std::uint64_t flags);
@@ -64,7 +63,9 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Null before fi_enable, unless the endpoint's name has been asked for.
   const engine::Engine* opened_engine() const;
 
-  bool enabled() const { return engine_ != nullptr; }
+  /// Null until the endpoint is enabled.
+  engine::Engine* engine() const { return engine_; }
+  const BoundFids& bound() const { return bound_; }
   std::size_t tx_size_left() const { return std::min(options_.tx_size(), engine_->tx_size_left()); }
 
  private:

@@ -26,7 +26,7 @@ ssize_t counters(fid_ep* handle, fi_cluster_counter* out, std::size_t count) noe
 int path(fid_ep* handle, fi_addr_t peer, const char** out) noexcept {
   if (out == nullptr) return -FI_EINVAL;
   const Endpoint& endpoint = endpoint_of(handle);
-  if (!endpoint.enabled()) return -FI_EOPBADSTATE;
+  if (endpoint.engine() == nullptr) return -FI_EOPBADSTATE;
   return guarded([&] {
     *out = endpoint.opened_engine()->carrier_name_of(peer);
     return *out == nullptr ? -FI_EINVAL : 0;

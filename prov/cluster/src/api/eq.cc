@@ -13,10 +13,8 @@ namespace {
 constexpr std::size_t kEventsMin = 1024;  ///< capacity, even if the attributes ask for less
 constexpr std::size_t kEventBytesMax = 4096;
 
-ssize_t eq_read_error(fid_eq*, fi_eq_err_entry*, std::uint64_t) noexcept { return -FI_EAGAIN; }
-
-const char* eq_error_text(fid_eq*, int, const void*, char* buffer, std::size_t size) noexcept {
-  constexpr const char* kText = "no event of this provider carries an error";
+const char* eq_error_text(fid_eq*, int provider_error, const void*, char* buffer, std::size_t size) noexcept {
+  const char* const kText = describe(static_cast<Status>(provider_error));
   if (buffer == nullptr || size == 0) return kText;
   std::snprintf(buffer, size, "%s", kText);
   return buffer;
@@ -27,7 +25,7 @@ constinit fi_ops eq_fid_ops = fid_ops({.close = close_object<Eq>, .control = con
 constinit fi_ops_eq eq_ops = {
     .size = sizeof(fi_ops_eq),
     .read = Method<&Eq::read>::entry,
-    .readerr = eq_read_error,
+    .readerr = Method<&Eq::read_error>::entry,
     .write = Method<&Eq::write>::entry,
     .sread = Method<&Eq::wait>::entry,
     .strerror = eq_error_text,
@@ -39,7 +37,8 @@ Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* co
     : fid_eq{{FI_CLASS_EQ, context, &eq_fid_ops}, &eq_ops},
       fabric_(fabric),
       events_max_(events_max),
-      wait_object_(wait_object) {}
+      wait_object_(wait_object),
+      progress_(fabric.platform()) {}
 
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
   const fi_eq_attr& wanted = attributes_at(attributes);
@@ -50,25 +49,63 @@ int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void
 }
 
 ssize_t Eq::read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags) {
+  if (!occupied()) progress_.poll();
   const std::lock_guard guard(lock_);
   if (events_.empty()) return -FI_EAGAIN;
   const Event& head = events_.front();
+  if (head.error) return -FI_EAVAIL;
   const std::size_t part = buffer != nullptr ? std::min(size, head.bytes.size()) : 0;
   if (part > 0) std::memcpy(buffer, head.bytes.data(), part);
   if (event != nullptr) *event = head.kind;
-  if (!(flags & FI_PEEK)) events_.pop_front();
-  if (events_.empty() && sleeper_ != nullptr) sleeper_->clear();
+  if (!(flags & FI_PEEK)) pop();
   return static_cast<ssize_t>(part);
+}
+
+void Eq::pop() {
+  events_.pop_front();
+  if (!events_.empty()) return;
+  if (engine::Sleeper* const sleeper = progress_.opened_sleeper()) sleeper->clear();
+}
+
+bool Eq::occupied() {
+  const std::lock_guard guard(lock_);
+  return !events_.empty();
+}
+
+void Eq::push(Event&& event) {
+  events_.push_back(std::move(event));
+  progress_.wake();
+}
+
+/// The queue holds it however many events there are: it is the only sign of the failure.
+void Eq::write_error(struct fid& object, Status cause) {
+  fi_eq_err_entry entry{};
+  entry.fid = &object;
+  entry.context = object.context;
+  entry.err = fi_errno_of(cause);
+  entry.prov_errno = static_cast<int>(cause);
+  const auto* bytes = reinterpret_cast<const std::byte*>(&entry);
+  const std::lock_guard guard(lock_);
+  push({0, {bytes, bytes + sizeof entry}, true});
+}
+
+/// What the entry says of err_data stays the caller's: there is none.
+ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
+  if (entry == nullptr) return -FI_EINVAL;
+  const std::lock_guard guard(lock_);
+  if (events_.empty() || !events_.front().error) return -FI_EAGAIN;
+  std::memcpy(entry, events_.front().bytes.data(), offsetof(fi_eq_err_entry, err_data));
+  if (!(flags & FI_PEEK)) pop();
+  return sizeof *entry;
 }
 
 ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t) {
   if (size > kEventBytesMax || (buffer == nullptr && size > 0)) return -FI_EINVAL;
   const auto* bytes = static_cast<const std::byte*>(buffer);
-  Event entry{event, {bytes, bytes + size}};
+  Event entry{event, {bytes, bytes + size}, false};
   const std::lock_guard guard(lock_);
   if (events_.size() >= events_max_) return -FI_EAGAIN;
-  events_.push_back(std::move(entry));
-  if (sleeper_ != nullptr) sleeper_->wake();
+  push(std::move(entry));
   return static_cast<ssize_t>(size);
 }
 
@@ -76,24 +113,21 @@ ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeo
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
   return wait_until(
       fabric_->platform(), timeout, [&] { return read(event, buffer, size, flags); },
-      [&] { return sleeper(); }, [](engine::Sleeper&) { return kForever; });
+      [&] { return sleeper(); },
+      [&](engine::Sleeper&) { return progress_.arm() && !occupied() ? kForever : 0ms; });
 }
 
 engine::Sleeper* Eq::sleeper() {
   if (wait_object_ == FI_WAIT_YIELD) return nullptr;
-  const std::lock_guard guard(lock_);
-  if (sleeper_ == nullptr) {
-    sleeper_ = fabric_->platform().open_sleeper();
-    if (sleeper_ != nullptr && !events_.empty()) sleeper_->wake();
-  }
-  return sleeper_.get();
+  const bool opened = progress_.opened_sleeper() != nullptr;
+  engine::Sleeper* const sleeper = progress_.sleeper();
+  if (!opened && sleeper != nullptr && occupied()) sleeper->wake();
+  return sleeper;
 }
 
 int Eq::arm() {
   if (wait_object_ == FI_WAIT_NONE) return -FI_EINVAL;
-  if (sleeper() == nullptr) return -FI_EAGAIN;
-  const std::lock_guard guard(lock_);
-  return events_.empty() ? 0 : -FI_EAGAIN;
+  return sleeper() != nullptr && progress_.arm() && !occupied() ? 0 : -FI_EAGAIN;
 }
 
 }  // namespace cluster::api

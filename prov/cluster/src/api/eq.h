@@ -1,6 +1,8 @@
-// An event queue. The provider puts the loss of peers into it (loss_reporter.h), the application what it likes.
+// An event queue. The provider puts the loss of peers into it (loss_reporter.h) and the outcome of joins
+// (collective_mc.h), the application what it likes. Reading it makes progress on endpoints that may join teams.
 //
-// Its descriptor is readable exactly while there is an event.
+// Its descriptor is readable while there is an event, and when an engine that makes progress here has something
+// to do.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -12,7 +14,7 @@
 
 #include "api/fabric.h"
 #include "base/lock.h"
-#include "engine/sleeper.h"
+#include "api/progress.h"
 
 namespace cluster::api {
 
@@ -24,22 +26,32 @@ class Eq : public fid_eq, public RefCounted {
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
+  /// An asynchronous operation of `object` has failed.
+  void write_error(struct fid& object, Status cause);
+  ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
   /// Opened on first use; null if waiting threads poll instead of sleeping, or no descriptors are left.
   engine::Sleeper* sleeper();
   /// fi_trywait: 0 if there is no event.
   int arm();
+  /// Engines whose events need progress: those of endpoints that join teams.
+  Progress& progress() { return progress_; }
 
   fi_wait_obj wait_object() const { return wait_object_; }
 
  private:
   struct Event {
     std::uint32_t kind = 0;
-    std::vector<std::byte> bytes;
+    std::vector<std::byte> bytes;  ///< of an error: fi_eq_err_entry
+    bool error = false;
   };
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
+  // Under the lock, but for occupied().
+  void pop();
+  void push(Event&& event);
+  bool occupied();
 
   InheritedFid inherited_fid_{fid};
   Ref<Fabric> fabric_;
@@ -47,7 +59,7 @@ class Eq : public fid_eq, public RefCounted {
   std::deque<Event> events_;
   std::size_t events_max_;
   fi_wait_obj wait_object_;
-  std::unique_ptr<engine::Sleeper> sleeper_;
+  Progress progress_;
 };
 
 }  // namespace cluster::api

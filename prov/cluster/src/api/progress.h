@@ -38,6 +38,8 @@ class Progress {
 
   /// Opened on first use; null if no descriptors are left.
   engine::Sleeper* sleeper();
+  /// Null if it has not been opened yet.
+  engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
   /// Polls every engine; true if nothing came in and the sleeper wakes when something does.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.

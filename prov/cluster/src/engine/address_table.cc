@@ -90,6 +90,11 @@ SocketAddress AddressTable::lookup(Handle handle) const {
   return handle < entries_.size() ? entries_[handle].address : SocketAddress{};
 }
 
+AddressTable::Handle AddressTable::handles_end() const {
+  const std::lock_guard guard(mutex_);
+  return entries_.size();
+}
+
 std::optional<AddressTable::Handle> AddressTable::find(const SocketAddress& address) const {
   const std::lock_guard guard(mutex_);
   const std::uint32_t found = find_entry(address);

@@ -33,6 +33,8 @@ class AddressTable {
   bool remove(Handle handle);
   /// Empty address if there is none.
   SocketAddress lookup(Handle handle) const;
+  /// No handle is as large.
+  Handle handles_end() const;
   /// The handle of an address, if it is in the table.
   std::optional<Handle> find(const SocketAddress& address) const;
   /// Changes whenever a handle has lost its meaning, and whenever an address has gained one.

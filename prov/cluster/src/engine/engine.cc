@@ -16,48 +16,28 @@ Engine::Engine(EngineParts parts)
       tx_(parts_.link.get(), parts_.probe.get(), parts_.environment.clock, peers_, messenger_),
       local_(peers_, messenger_, waiter_, admission_, parts_.settings.fast_lane),
       sessions_(parts_, peers_, messenger_, tx_),
-      closer_(parts_, peers_, messenger_, local_, sessions_),
-      lost_(parts_, peers_, messenger_, admission_, local_, sessions_, closer_),
-      network_(parts_, peers_, messenger_, admission_, tx_, sessions_, closer_),
-      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, closer_, lost_, network_),
+      lost_(parts_, peers_, messenger_, admission_, local_, sessions_),
+      network_(parts_, peers_, messenger_, admission_, tx_, sessions_, lost_.closer()),
+      loop_(parts_, peers_, messenger_, waiter_, tx_, local_, sessions_, lost_, network_),
+      collective_(peers_, messenger_, loop_),
       background_(loop_, waiter_, tx_, messenger_, parts_.environment.counters) {}
 
 Engine::~Engine() {
   background_.set_registration(nullptr);
   loop_.drain_on_close();
-  closer_.announce_close();
+  lost_.closer().announce_close();
 }
 
 void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings) {
   const std::lock_guard lock(lock_);
   peers_.attach(addresses);
   protocol::EndpointBindings all = bindings;
-  all.arrivals = &loop_.groups();
+  all.engine.groups = &loop_.groups();
+  all.engine.collectives = &collective_.collectives();
+  collective_.collectives().attach(bindings.tx_queue, bindings.joins_teams);
   messenger_.attach(all);
   local_.lane().attach();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) FastLane::close(*peer);
-}
-
-/// What send, write, read and atomic have in common: the peer, its carrier, and that the operation leaves at
-/// once, or with those that follow. The fast lane is closed meanwhile.
-template <typename Act>
-Status Engine::post(std::uint64_t handle, bool more, Act&& act) {
-  Peer* const peer = peers_.by_handle(handle);
-  if (peer == nullptr) return Status::bad_address;
-  FastLane::close(*peer);
-  loop_.disturb();
-  if (peer->channel.carrier == nullptr && !lost_.reach(*peer)) {
-    if (peer->absence.lost == Status::ok) return Status::unreachable;
-    const Status status = lost_.fail_at_once(*peer, act);
-    tx_.transmit_control(parts_.environment.clock.now());
-    loop_.wake_sleepers();
-    return status;
-  }
-  const Status status = act(peer->channel);
-  if (peer->flow != nullptr) tx_.posted(*peer, more);
-  if (peer->outbox != nullptr) local_.lane().review(*peer);
-  loop_.wake_sleepers();
-  return status;
 }
 
 Status Engine::send(const protocol::SendOp& op) {
@@ -68,7 +48,7 @@ Status Engine::send(const protocol::SendOp& op) {
     loop_.wake_sleepers();
     return status;
   }
-  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
+  return loop_.post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 
 Status Engine::change_membership(const JoinOp* op, std::uint64_t& handle) {
@@ -98,7 +78,7 @@ Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
-    return post(op.to, op.more, general_access(lost_, messenger_, op));
+    return loop_.post(op.to, op.more, general_access(lost_, messenger_, op));
   loop_.wake_sleepers();
   return Status::ok;
 }
@@ -107,14 +87,14 @@ Status Engine::read(const protocol::ReadOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->local.lane == nullptr || !messenger_.rma().read_at_once(used->channel, op))
-    return post(op.to, op.more, general_access(lost_, messenger_, op));
+    return loop_.post(op.to, op.more, general_access(lost_, messenger_, op));
   loop_.wake_sleepers();
   return Status::ok;
 }
 
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {
   const std::lock_guard lock(lock_);
-  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.atomic(channel, op); });
+  return loop_.post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.atomic(channel, op); });
 }
 
 Status Engine::receive(const protocol::RecvOp& op) {

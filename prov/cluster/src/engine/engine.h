@@ -7,11 +7,12 @@
 //          -> Messenger -> completion queues
 //
 //   PeerTable         peers by name and handle          CarrierSelector   which carrier reaches a peer
-//   SessionTable      sessions over the network         PeerCloser        the end of a peer
+//   SessionTable      sessions over the network         LostPeers         those out of reach, and the end of a peer
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how it sleeps
 //   TxScheduler       what leaves, and when             EventLoop         one turn; when the next is due
 //   LocalPeers        rings of peers on this node       BackgroundRunner  turns of the progress thread
-//   LostPeers         those that are out of reach     GroupTable        multicast groups
+//   LostPeers         those that are out of reach       GroupTable        multicast groups
+//   CollectiveEndpoint  collective operations
 //
 // Progress happens in poll() and try_poll(), which api/ calls from whatever reads or waits.
 #pragma once
@@ -28,6 +29,7 @@
 #include "engine/admission_control.h"
 #include "engine/background_runner.h"
 #include "engine/carrier_selector.h"
+#include "engine/collective_endpoint.h"
 #include "engine/datagram_endpoint.h"
 #include "engine/endpoint_stats.h"
 #include "engine/engine_parts.h"
@@ -36,7 +38,6 @@
 #include "engine/local_peers.h"
 #include "engine/lost_peers.h"
 #include "engine/network_receiver.h"
-#include "engine/peer_closer.h"
 #include "engine/peer_table.h"
 #include "engine/session_table.h"
 #include "engine/tx_scheduler.h"
@@ -85,6 +86,12 @@ class Engine {
   Status atomic(const protocol::AtomicRmaOp& op);
   /// Joins a group, of which `handle` becomes the address; or leaves one, with `op` null.
   Status change_membership(const JoinOp* op, std::uint64_t& handle);
+  /// Calls act(collectives) with the teams and collective operations of this endpoint.
+  template <typename Act>
+  auto with_collectives(Act&& act) {
+    const std::lock_guard lock(lock_);
+    return act(collective_.collectives());
+  }
   /// Cancels one receive by its context. False if no such receive waits.
   bool cancel(void* context);
 
@@ -132,8 +139,6 @@ class Engine {
   bool arm();
 
  private:
-  template <typename Act>
-  Status post(std::uint64_t handle, bool more, Act&& act);
 
   mutable BiasedLock lock_;
   EngineParts parts_;
@@ -144,10 +149,10 @@ class Engine {
   TxScheduler tx_;
   LocalPeers local_;
   SessionTable sessions_;
-  PeerCloser closer_;
   LostPeers lost_;
   NetworkReceiver network_;
   EventLoop loop_;
+  CollectiveEndpoint collective_;
   BackgroundRunner background_;
 };
 

@@ -92,9 +92,11 @@ inline bool EventLoop::take_turn(PollScope scope) {
   }
   if (parts_.link == nullptr) last_.network_poll = ticks;  // run_calm() has nothing else to poll
   if (!peers_.failed().empty()) {
-    closer_.close_failed();
+    lost_.closer().close_failed();
     received = true;
   }
+  protocol::CollectiveListener* const collectives = messenger_.message_parts().context.bindings.engine.collectives;
+  if (collectives != nullptr && collectives->pending()) collectives->advance();
   last_turn_.calm = !local_.rings().empty() && local_.reads_all() && !local_.holding() && !local_.self_pending() &&
                     messenger_.idle_but_for_writes() &&
                     (parts_.link != nullptr ? network_silent() : !groups_.active());

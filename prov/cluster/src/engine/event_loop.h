@@ -20,7 +20,6 @@
 #include "engine/local_peers.h"
 #include "engine/lost_peers.h"
 #include "engine/network_receiver.h"
-#include "engine/peer_closer.h"
 #include "engine/peer_table.h"
 #include "engine/session_table.h"
 #include "engine/tx_scheduler.h"
@@ -32,7 +31,7 @@ namespace cluster::engine {
 class EventLoop {
  public:
   EventLoop(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, Waiter& waiter,
-            TxScheduler& tx, LocalPeers& local, SessionTable& sessions, PeerCloser& closer,
+            TxScheduler& tx, LocalPeers& local, SessionTable& sessions,
             LostPeers& lost, NetworkReceiver& network)
       : parts_(parts),
         peers_(peers),
@@ -42,7 +41,6 @@ class EventLoop {
         local_(local),
         deaths_(peers, local, waiter),
         sessions_(sessions),
-        closer_(closer),
         lost_(lost),
         network_(network),
         groups_(parts, peers, messenger, tx, lost, waiter) {}
@@ -55,6 +53,10 @@ class EventLoop {
   /// run_once() is due. Arrivals go into `read` where it accepts them.
   template <typename Read>
   bool run_calm(Read& read);
+  /// What send, write, read, atomic and collectives have in common: the peer, its carrier, and that the operation
+  /// leaves at once, or with those that follow. The fast lane is closed meanwhile.
+  template <typename Act>
+  Status post(std::uint64_t handle, bool more, Act&& act);
   /// Something was done outside of turns that the next one has to go on with.
   void disturb() { last_turn_.calm = false; }
   /// How many there have been; also read outside the engine lock.
@@ -112,7 +114,6 @@ class EventLoop {
   LocalPeers& local_;
   LocalDeaths deaths_;
   SessionTable& sessions_;
-  PeerCloser& closer_;
   LostPeers& lost_;
   NetworkReceiver& network_;
   GroupTable groups_;
@@ -127,6 +128,26 @@ class EventLoop {
     std::uint64_t local_check = 0;
   } last_;
 };
+
+template <typename Act>
+Status EventLoop::post(std::uint64_t handle, bool more, Act&& act) {
+  Peer* const peer = peers_.by_handle(handle);
+  if (peer == nullptr) return Status::bad_address;
+  FastLane::close(*peer);
+  disturb();
+  if (peer->channel.carrier == nullptr && !lost_.reach(*peer)) {
+    if (peer->absence.lost == Status::ok) return Status::unreachable;
+    const Status status = lost_.fail_at_once(*peer, act);
+    tx_.transmit_control(parts_.environment.clock.now());
+    wake_sleepers();
+    return status;
+  }
+  const Status status = act(peer->channel);
+  if (peer->flow != nullptr) tx_.posted(*peer, more);
+  if (peer->outbox != nullptr) local_.lane().review(*peer);
+  wake_sleepers();
+  return status;
+}
 
 template <typename Read>
 bool EventLoop::run_calm(Read& read) {

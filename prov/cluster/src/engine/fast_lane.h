@@ -91,7 +91,7 @@ class FastLane {
   /// Posts a receive (`from` null: from any sender); false: nothing has been done. A request that is kept has what its
   /// last message cannot have changed as a new one has it; the rest is set here.
   bool post(protocol::Channel* from, const protocol::ShortReceive& op) {
-    protocol::MatchQueue& queue = protocol_.matcher.queue(op.tagged);
+    protocol::MatchQueue& queue = protocol_.matcher.queues().application(op.tagged);
     if (protocol_.matcher.stored() != 0 || queue.indexed()) [[unlikely]]
       return false;
     auto* const receive = static_cast<protocol::RecvRequest*>(protocol_.pulls.pool().take_kept());
@@ -118,7 +118,7 @@ class FastLane {
     protocol::Channel& channel = peer.channel;
     if (!peer.local.ring->peek_short(message) || channel.assembly.active()) return false;
     const wire::EagerHeader& header = message.header;
-    protocol::MatchQueue& queue = protocol_.matcher.queue(header.tagged);
+    protocol::MatchQueue& queue = protocol_.matcher.queues().application(header.tagged);
     protocol::RecvRequest* const receive = queue.match_oldest(&channel, header.tag);
     const bool direct = read.accepts(rx_queue_);
     if (receive == nullptr || rx_queue_ == nullptr || !takes(*receive, header.length) ||

@@ -20,7 +20,7 @@ bool LostPeers::has_returned(Peer& peer) {
 
 void LostPeers::contact_awaited(Time now) {
   if (parts_.type == EndpointType::dgram) return;
-  messenger_.matcher().each_directed([&](protocol::Channel& channel) {
+  messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
     Peer& peer = *static_cast<Peer*>(channel.owner);
     const bool called = peer.flow != nullptr && !peer.half_open();
     if (channel.carrier != nullptr || called || peer.absence.departed) return;

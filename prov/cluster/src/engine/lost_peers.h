@@ -16,6 +16,7 @@
 
 #include "engine/carrier_selector.h"
 #include "engine/engine_parts.h"
+#include "engine/peer_closer.h"
 #include "engine/peer_table.h"
 #include "engine/session_table.h"
 #include "protocol/messenger.h"
@@ -25,12 +26,15 @@ namespace cluster::engine {
 class LostPeers {
  public:
   LostPeers(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
-            AdmissionControl& admission, LocalPeers& local, SessionTable& sessions, PeerCloser& closer)
+            AdmissionControl& admission, LocalPeers& local, SessionTable& sessions)
       : parts_(parts),
         peers_(peers),
         messenger_(messenger),
-        carriers_(parts, peers, admission, local, sessions, closer) {}
+        closer_(parts, peers, messenger, local, sessions),
+        carriers_(parts, peers, admission, local, sessions, closer_) {}
 
+  /// How a peer becomes one of them.
+  PeerCloser& closer() { return closer_; }
   /// For peers that are within reach.
   CarrierSelector& carriers() { return carriers_; }
   /// The peer has no carrier. True if it has one now, false if no carrier leads there or it is still lost.
@@ -64,6 +68,7 @@ class LostPeers {
   const EngineParts& parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
+  PeerCloser closer_;
   CarrierSelector carriers_;
   Nowhere nowhere_;
   std::vector<Peer*> awaited_;  ///< scratch of contact_awaited()

@@ -59,9 +59,11 @@ void PeerCloser::log_end(const Peer& peer, Status status, bool orderly) {
 
 /// To the event queue; and if no peer is left, receives from any sender may be hopeless.
 void PeerCloser::report_loss(const Peer& peer, Status status) {
-  if (protocol::LossListener* const losses = messenger_.message_parts().context.bindings.losses) {
-    losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
+  const protocol::EndpointBindings& bindings = messenger_.message_parts().context.bindings;
+  if (bindings.losses != nullptr) {
+    bindings.losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
   }
+  if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
   if (!parts_.settings.end_abandoned) return;
   const bool any_left = std::any_of(peers_.all().begin(), peers_.all().end(), [](const auto& other) {
     return other->channel.carrier != nullptr && !other->self;

@@ -185,7 +185,8 @@ void SessionTable::remind_idle_peers(Time now) {
   const Duration watch = std::max<Duration>(kIdleBeforeWatch, kIdleBeforeWatchPerPeer * flows);
   protocol::Matcher& matcher = messenger_.matcher();
   const bool any_may_send =
-      matcher.queue(true).find_wildcard() != nullptr || matcher.queue(false).find_wildcard() != nullptr;
+      matcher.queues().application(true).find_wildcard() != nullptr ||
+      matcher.queues().application(false).find_wildcard() != nullptr;
   drop_half_open(now);
   bool any_awaited = false;
   for (Peer* peer : tx_.flows()) {
@@ -196,7 +197,7 @@ void SessionTable::remind_idle_peers(Time now) {
       remind_if_idle(now, *peer, watch);
     }
   }
-  messenger_.matcher().each_directed([&](protocol::Channel& channel) {
+  messenger_.matcher().queues().each_directed([&](protocol::Channel& channel) {
     any_awaited = true;
     remind_if_idle(now, *static_cast<Peer*>(channel.owner));
   });

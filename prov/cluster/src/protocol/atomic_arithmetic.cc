@@ -139,15 +139,26 @@ void each_element(const AtomicPart& part) {
   }
 }
 
-using Function = void (*)(const AtomicPart&);
-using Row = std::array<Function, wire::kAtomicTypes>;
+template <typename Operation, typename Value>
+void combine_elements(std::byte* target, ConstBytes source) {
+  for (std::size_t at = 0; at < source.size(); at += sizeof(Value)) {
+    const Value value = Operation{}(load<Value>(target + at), load<Value>(source.data() + at), Value{});
+    std::memcpy(target + at, &value, sizeof value);
+  }
+}
+
+struct ElementFunctions {
+  void (*perform)(const AtomicPart&) = nullptr;
+  void (*combine)(std::byte* target, ConstBytes source) = nullptr;
+};
+using Row = std::array<ElementFunctions, wire::kAtomicTypes>;
 
 template <typename Operation, typename Value>
-consteval Function function_for() {
+consteval ElementFunctions function_for() {
   if constexpr (std::invocable<Operation, Value, Value, Value>) {
-    return each_element<Operation, Value>;
+    return {each_element<Operation, Value>, combine_elements<Operation, Value>};
   } else {
-    return nullptr;
+    return {};
   }
 }
 
@@ -189,14 +200,20 @@ constexpr std::array<Row, wire::kAtomicOps> kTable = {
     row(kSwapMasked),
 };
 
-Function entry(wire::AtomicOp op, wire::AtomicType type) {
+const ElementFunctions& entry(wire::AtomicOp op, wire::AtomicType type) {
   return kTable[static_cast<std::size_t>(op)][static_cast<std::size_t>(type)];
 }
 
 }  // namespace
 
-bool supported(wire::AtomicOp op, wire::AtomicType type) { return entry(op, type) != nullptr; }
+bool supported(wire::AtomicOp op, wire::AtomicType type) { return entry(op, type).perform != nullptr; }
 
-void perform(const wire::AtomicCode& code, const AtomicPart& part) { entry(code.op, code.type)(part); }
+void perform(const wire::AtomicCode& code, const AtomicPart& part) {
+  entry(code.op, code.type).perform(part);
+}
+
+void combine(wire::AtomicOp op, wire::AtomicType type, std::byte* target, ConstBytes source) {
+  entry(op, type).combine(target, source);
+}
 
 }  // namespace cluster::protocol

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 
+#include "base/bytes.h"
 #include "wire/atomic.h"
 
 namespace cluster::protocol {
@@ -26,5 +27,11 @@ struct AtomicPart {
   std::size_t bytes;
 };
 void perform(const wire::AtomicCode& code, const AtomicPart& part);
+
+/// True for the operations that make one value of two, in any order: min to bxor.
+inline bool combines(wire::AtomicOp op) { return op <= wire::AtomicOp::bxor; }
+/// `target` op= `source`, element by element, of an operation that combines(), on memory that is the caller's
+/// alone: without the processor's atomic instructions.
+void combine(wire::AtomicOp op, wire::AtomicType type, std::byte* target, ConstBytes source);
 
 }  // namespace cluster::protocol

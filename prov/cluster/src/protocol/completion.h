@@ -27,6 +27,7 @@ struct Completion {
     read,             ///< a remote read of this side
     atomic,           ///< an atomic operation of this side
     fetch,            ///< one that fetched the previous values
+    collective,       ///< a collective operation
     buffer_released,  ///< no message: a buffer for many messages is released
     remote_write,     ///< a peer's write with remote completion data has arrived here
   };
@@ -218,6 +219,37 @@ class GroupListener {
   virtual void group_joined(std::uint64_t group) = 0;
 };
 
+/// Hears of the messages that are part of collective operations (collective/). Called under the engine's lock;
+/// posts nothing before advance() is called.
+class CollectiveListener {
+ public:
+  virtual ~CollectiveListener() = default;
+  virtual void sent(void* context, Status status) = 0;
+  virtual void received(void* context, Status status, std::size_t length) = 0;
+  /// No receive waits for a message with this tag and data. False: none ever will.
+  virtual bool wanted(std::uint64_t tag, std::uint64_t data) = 0;
+  /// A peer was lost, by a failure.
+  virtual void member_lost(const SocketAddress& name, Status cause) = 0;
+  virtual void advance() = 0;
+  /// advance() has something to do.
+  bool pending() const { return pending_; }
+
+ protected:
+  bool pending_ = false;
+};
+
+/// Counters of what peers do to the memory of an endpoint.
+struct RemoteAccessCounters {
+  Counter* writes = nullptr;
+  Counter* reads = nullptr;
+};
+
+/// Parts of the engine above the messenger that hear of arrivals; there once the engine is attached.
+struct EngineListeners {
+  GroupArrivals* groups = nullptr;
+  CollectiveListener* collectives = nullptr;
+};
+
 /// What is bound to an endpoint (fi_ep_bind), null where nothing is, and what it was opened for.
 struct EndpointBindings {
   CompletionQueue* tx_queue = nullptr;
@@ -226,12 +258,12 @@ struct EndpointBindings {
   Counter* receive_counter = nullptr;
   Counter* write_counter = nullptr;         ///< remote writes and atomics of this side
   Counter* read_counter = nullptr;          ///< remote reads and fetching atomics of this side
-  Counter* remote_write_counter = nullptr;  ///< writes of peers to this endpoint's memory
-  Counter* remote_read_counter = nullptr;
+  RemoteAccessCounters remote_access{};
   RegionTable* regions = nullptr;      ///< what peers may access; null: nothing
   LossListener* losses = nullptr;
   GroupListener* groups = nullptr;
-  GroupArrivals* arrivals = nullptr;  ///< the engine's groups
+  EngineListeners engine{};
+  bool joins_teams = false;            ///< collective messages are for this endpoint
   bool want_source = false;            ///< fill Completion::source of receives
   bool report_unknown_source = false;  ///< messages whose sender has no handle are reported as failures
   Ordering ordering{};                 ///< what the endpoint was opened with

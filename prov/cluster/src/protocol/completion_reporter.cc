@@ -13,6 +13,8 @@ void count(Counter* counter, Status status) {
 
 void CompletionReporter::sent(const SendOp& op) {
   const EndpointBindings& bindings = context_.bindings;
+  if (op.collective) [[unlikely]]
+    return bindings.engine.collectives->sent(op.context, Status::ok);
   if (op.report && bindings.tx_queue != nullptr) {
     bindings.tx_queue->push({.context = op.context, .tagged = op.tagged, .tag = op.tag});
   }
@@ -21,6 +23,8 @@ void CompletionReporter::sent(const SendOp& op) {
 
 void CompletionReporter::sent(const SendRequest& request, Status status) {
   const EndpointBindings& bindings = context_.bindings;
+  if (request.collective) [[unlikely]]
+    return bindings.engine.collectives->sent(request.context, status);
   if (bindings.tx_queue != nullptr && (request.report || status != Status::ok)) {
     Completion completion{
         .context = request.context, .tagged = request.tagged, .status = status, .tag = request.tag};
@@ -44,6 +48,10 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
   const EndpointBindings& bindings = context_.bindings;
   if (status == Status::ok && receive.total > receive.capacity) status = Status::truncated;
   const bool got_message = status == Status::ok || status == Status::truncated;
+  if (receive.collective) [[unlikely]] {
+    if (got_message) context_.counters.bytes_received += receive.total;
+    return bindings.engine.collectives->received(receive.context, status, receive.total);
+  }
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
                                    ? context_.handles.handle_of(*receive.channel)
                                    : kAddrNotAvail;
@@ -144,7 +152,7 @@ void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWri
 void CompletionReporter::accessed_by_peer(const RmaIov& iov, Access access) {
   const EndpointBindings& bindings = context_.bindings;
   const bool write = access == Access::write;
-  count(write ? bindings.remote_write_counter : bindings.remote_read_counter, Status::ok);
+  count(write ? bindings.remote_access.writes : bindings.remote_access.reads, Status::ok);
   bindings.regions->with(iov, access, [write](std::byte*, const MemoryRegion& region) {
     count(write ? region.writes : region.reads, Status::ok);
   });

@@ -15,11 +15,12 @@ void DatagramProtocol::sent(const SendOp& op) {
 }
 
 void DatagramProtocol::arrived(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
-  if (segment.kind != wire::SegmentKind::eager || segment.tagged() || segment.confirm()) {
+  if (segment.kind != wire::SegmentKind::eager || segment.tagged() || segment.confirm() ||
+      segment.collective()) {
     return context_.refuse_segment();
   }
   const MessageHeader header = header_of(segment, payload.size());
-  if (RecvRequest* receive = matcher_.match(channel, false, 0, header.total)) {
+  if (RecvRequest* receive = matcher_.match(channel, segment, header.total)) {
     receive->matched(channel, header);
     scatter(receive->buffers(), 0, payload);
     return pulls_.complete(*receive, Status::ok);

@@ -12,9 +12,11 @@ bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
   return (level == CompletionLevel::transmit || !report) && !carrier.acked_on_post();
 }
 
-std::uint8_t flags_of(bool tagged, bool has_data, CompletionLevel level) {
-  return static_cast<std::uint8_t>((tagged ? wire::segment_flag::kTagged : 0) |
-                                   (has_data ? wire::segment_flag::kData : 0) |
+template <typename Message>
+std::uint8_t flags_of(const Message& message, CompletionLevel level) {
+  return static_cast<std::uint8_t>((message.tagged ? wire::segment_flag::kTagged : 0) |
+                                   (message.has_data ? wire::segment_flag::kData : 0) |
+                                   (message.collective ? wire::segment_flag::kCollective : 0) |
                                    (level == CompletionLevel::delivery ? wire::segment_flag::kConfirm : 0));
 }
 
@@ -25,7 +27,7 @@ bool EagerProtocol::post_now(Channel& channel, const SendOp& op, Status& status)
       !eligible(channel, op.length))
     return false;
   wire::Segment segment;
-  segment.flags = flags_of(op.tagged, op.has_data, op.completion_level);
+  segment.flags = flags_of(op, op.completion_level);
   segment.length = static_cast<std::uint32_t>(op.length);
   segment.tag = op.tag;
   segment.data = op.data;
@@ -70,7 +72,7 @@ bool EagerProtocol::advance(SendRequest& request) {
   while (first || request.posted < request.length) {
     wire::Segment segment{.kind = first ? wire::SegmentKind::eager_first : wire::SegmentKind::eager_next};
     if (first) {
-      segment.flags = flags_of(request.tagged, request.has_data, request.completion_level);
+      segment.flags = flags_of(request, request.completion_level);
       segment.id = request.id;
       segment.total = request.length;
       segment.tag = request.tag;
@@ -115,7 +117,7 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
   if (channel.assembly.active() || total < payload.size() || !CreditManager::allows(channel, total)) {
     return context_.refuse_segment();
   }
-  if (RecvRequest* receive = matcher_.match(channel, segment.tagged(), segment.tag, total)) {
+  if (RecvRequest* receive = matcher_.match(channel, segment, total)) {
     CreditManager::accept(channel, total);
     receive->matched(channel, header_of(segment, total));
     receive->pull.arrived = payload.size();
@@ -132,6 +134,7 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
     if (message == nullptr) return context_.refuse_segment();
     CreditManager::accept(channel, total);
     message->charge = CreditManager::charge_of(total);
+    message->discarded = matcher_.unwanted(segment);
     channel.assembly.unexpected = message;
   }
   if (payload.size() == total) assembled(channel);

@@ -33,14 +33,14 @@ wire::Segment GroupProtocol::shape_of(const SendOp& op) {
 }
 
 bool GroupProtocol::ready(Channel& channel, const wire::Segment& segment) {
-  if (segment.kind == wire::SegmentKind::eager_next) return true;
+  if (segment.kind == wire::SegmentKind::eager_next || segment.collective()) return true;  // the latter is refused
   if (!parts_.matcher.ready(channel, segment)) return false;
   const bool short_enough = segment.kind == wire::SegmentKind::eager || segment.total <= kGroupUnexpectedMax;
-  return short_enough || parts_.matcher.queue(segment.tagged()).would_match(&channel, segment.tag);
+  return short_enough || parts_.matcher.queues().application(segment.tagged()).would_match(&channel, segment.tag);
 }
 
 void GroupProtocol::begin_message(Channel& channel, Assembly& assembly, const wire::Segment& segment, std::size_t total) {
-  if (RecvRequest* const receive = parts_.matcher.match(channel, segment.tagged(), segment.tag, total)) {
+  if (RecvRequest* const receive = parts_.matcher.match(channel, segment, total)) {
     receive->matched(channel, header_of(segment, total));
     assembly.receive = receive;
   } else if (UnexpectedMessage* const message = parts_.matcher.store(channel, header_of(segment, total), total, {})) {
@@ -75,7 +75,8 @@ void GroupProtocol::arrive(Channel& channel, Assembly& assembly, const wire::Seg
   const bool begins = segment.kind == SegmentKind::eager || segment.kind == SegmentKind::eager_first;
   const bool continues = segment.kind == SegmentKind::eager_next;
   // No correct sender begins a message inside another one, or sends anything else in a stream.
-  if ((!begins && !continues) || begins == assembly.active() || segment.confirm()) return parts_.context.refuse_segment();
+  if ((!begins && !continues) || begins == assembly.active() || segment.confirm() || segment.collective())
+    return parts_.context.refuse_segment();
   const std::size_t total = segment.kind == SegmentKind::eager ? payload.size() : segment.total;
   if (begins) begin_message(channel, assembly, segment, total);
   if (!assembly.active()) return parts_.context.refuse_segment();

@@ -38,7 +38,8 @@ struct MessageHeader {
   std::uint32_t sender_id = 0;  ///< the peer's request
   bool tagged = false;
   bool has_data = false;
-  bool confirm = false;  ///< the sender waits for `done`
+  bool confirm = false;     ///< the sender waits for `done`
+  bool collective = false;  ///< part of a collective operation
   std::uint64_t tag = 0;
   std::uint64_t data = 0;    ///< remote completion data
   std::uint64_t source = 0;  ///< announced: address of the bytes in the sender's memory, if offered
@@ -49,6 +50,7 @@ inline MessageHeader header_of(const wire::Segment& first, std::size_t total) {
           .tagged = first.tagged(),
           .has_data = first.has_data(),
           .confirm = first.confirm(),
+          .collective = first.collective(),
           .tag = first.tag,
           .data = first.data,
           .source = first.address,
@@ -101,6 +103,7 @@ struct RecvRequest : IncomingRequest {
   bool indexed = false;      ///< PostedIndex: in a view
   bool plain = false;        ///< posted for one message, in one piece, and it reports its completion
   bool tagged = false;
+  bool collective = false;  ///< waits for a message that is part of a collective operation
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
   bool last = false;                  ///< its completion releases the MultiRecvBuffer

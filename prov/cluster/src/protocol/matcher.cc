@@ -29,7 +29,7 @@ Status Matcher::receive(Channel* from, const RecvOp& op) {
     return Status::ok;
   }
   if (op.min_multi_recv != 0) return post_buffer(from, op);
-  MatchQueue& messages = queue(op.tagged);
+  MatchQueue& messages = queues_.of(op);
   const bool claimed = op.recv_claimed || op.discard_claimed;
   UnexpectedMessage* message =
       claimed ? messages.find_claimed(op.context) : messages.find(from, op.tag, op.ignore);
@@ -61,8 +61,9 @@ void Matcher::fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
   receive.tag = op.tag;
   receive.ignore = op.ignore;
   receive.tagged = op.tagged;
+  receive.collective = op.collective;
   receive.report = op.report;
-  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && op.slices.size() == 1;
+  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective && op.slices.size() == 1;
 }
 
 Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
@@ -70,10 +71,10 @@ Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
   if (buffer == nullptr) return Status::again;
   fill(*buffer, op, from);
   buffer->min_free = op.min_multi_recv;
-  untagged_.post(*buffer);
+  queues_.of(*buffer).post(*buffer);
   pulls_.multi_receive().hold(*buffer);
   while (!buffer->closed) {
-    UnexpectedMessage* const message = untagged_.find(from, op.tag, op.ignore);
+    UnexpectedMessage* const message = queues_.of(*buffer).find(from, op.tag, op.ignore);
     if (message == nullptr) break;
     RecvRequest* const piece = cut(*buffer, message->total);
     if (piece == nullptr) break;
@@ -85,7 +86,7 @@ Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
 
 RecvRequest* Matcher::cut(MultiRecvBuffer& buffer, std::size_t total) {
   RecvRequest* const piece = pulls_.multi_receive().cut(buffer, total);
-  if (buffer.closed) untagged_.withdraw(buffer);
+  if (buffer.closed) queues_.of(buffer).withdraw(buffer);
   return piece;
 }
 
@@ -110,7 +111,6 @@ void Matcher::hand_over(RecvRequest& receive, UnexpectedMessage& message) {
   pulls_.complete(receive, Status::ok);
 }
 
-/// Throws a message away; its sender completes it as usual.
 void Matcher::discard(UnexpectedMessage& message) {
   if (message.announced) {
     control_.send_done(*message.channel, message.sender_id);
@@ -123,7 +123,7 @@ void Matcher::discard(UnexpectedMessage& message) {
 }
 
 void Matcher::peek(Channel* from, const RecvOp& op) {
-  UnexpectedMessage* const message = queue(op.tagged).find(from, op.tag, op.ignore);
+  UnexpectedMessage* const message = queues_.of(op).find(from, op.tag, op.ignore);
   reporter_.peeked(op, message);
   if (message == nullptr) return;
   if (op.peek == Peek::claim) {
@@ -135,10 +135,10 @@ void Matcher::peek(Channel* from, const RecvOp& op) {
 }
 
 bool Matcher::cancel(const void* context) {
-  for (MatchQueue* queue : {&tagged_, &untagged_}) {
-    RecvRequest* receive = queue->find_context(context);
+  for (MatchQueue& queue : queues_) {
+    RecvRequest* receive = queue.find_context(context);
     if (receive == nullptr) continue;
-    queue->withdraw(*receive);
+    queue.withdraw(*receive);
     pulls_.complete(*receive, Status::canceled);
     return true;
   }
@@ -159,7 +159,7 @@ UnexpectedMessage* Matcher::store(Channel& channel, const MessageHeader& header,
   bytes_ += bytes;
   if (!payload.empty()) std::memcpy(message->bytes.get(), payload.data(), payload.size());
   message->arrived = payload.size();
-  queue(message->tagged).store(*message);
+  queues_.of(*message).store(*message);
   channel.unexpected.messages.push_back(*message);
   ++channel.unexpected.count;
   ++context_.counters.unexpected;
@@ -175,7 +175,7 @@ void Matcher::completed(UnexpectedMessage& message) {
 }
 
 void Matcher::drop(UnexpectedMessage& message) {
-  queue(message.tagged).drop(message);
+  queues_.of(message).drop(message);
   message.channel->unexpected.messages.remove(message);
   --message.channel->unexpected.count;
   if (message.bytes != nullptr) bytes_ -= message.total;
@@ -211,7 +211,7 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
   // What this side waits for may lie behind this message: a peer that waits for the receive would wait for
   // ever.
   const bool waited_for = channel.waits_for_peer() && messages_.alive() < settings.unexpected_hard_max / part;
-  return capacity || waited_for || queue(segment.tagged()).would_match(&channel, segment.tag);
+  return capacity || waited_for || queues_.of(segment).would_match(&channel, segment.tag);
 }
 
 void Matcher::fail_messages(Channel& channel, Status status) {
@@ -227,18 +227,19 @@ void Matcher::fail_messages(Channel& channel, Status status) {
 }
 
 void Matcher::fail_wildcards(Status status) {
-  for (MatchQueue* queue : {&tagged_, &untagged_}) {
-    while (RecvRequest* receive = queue->find_wildcard()) {
-      queue->withdraw(*receive);
+  for (MatchQueue& queue : queues_) {
+    while (RecvRequest* receive = queue.find_wildcard()) {
+      queue.withdraw(*receive);
       pulls_.complete(*receive, status);
     }
   }
 }
 
-void Matcher::fail_directed(const Channel& channel, Status status) {
-  for (MatchQueue* queue : {&tagged_, &untagged_}) {
-    while (RecvRequest* receive = queue->find_directed(&channel)) {
-      queue->withdraw(*receive);
+void Matcher::fail_directed(const Channel& channel, Status status, bool directed) {
+  for (MatchQueue& queue : queues_) {
+    if (!directed && &queue != &queues_.collective()) continue;
+    while (RecvRequest* receive = queue.find_directed(&channel)) {
+      queue.withdraw(*receive);
       pulls_.complete(*receive, status);
     }
   }

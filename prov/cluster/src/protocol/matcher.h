@@ -1,6 +1,6 @@
 // Matching: posted receives wait here for their message, and messages for their receive. Receives are matched
-// in the order of posting, messages in the order of arrival; tagged and untagged ones never mix. Peek, claim
-// and discard are receives that only look at what has arrived.
+// in the order of posting, messages in the order of arrival; tagged, untagged and collective ones never mix.
+// Peek, claim and discard are receives that only look at what has arrived.
 //
 // The store of unexpected messages is bounded. While it is far from full, ready() is a single test. Beyond
 // that each peer may hold an eighth of it, and all peers that are not in the address vector together half; a
@@ -11,7 +11,7 @@
 
 #include "base/pool.h"
 #include "protocol/credit_manager.h"
-#include "protocol/match_queue.h"
+#include "protocol/match_queues.h"
 #include "protocol/pull_receiver.h"
 
 namespace cluster::protocol {
@@ -35,8 +35,8 @@ class Matcher {
     return !scarce_ || ready_when_scarce(channel, segment);
   }
   /// The posted receive that a message of `total` bytes goes to, or null.
-  RecvRequest* match(Channel& channel, bool tagged, std::uint64_t tag, std::size_t total) {
-    RecvRequest* const receive = queue(tagged).match(&channel, tag);
+  RecvRequest* match(Channel& channel, const wire::Segment& first, std::size_t total) {
+    RecvRequest* const receive = queues_.of(first).match(&channel, first.tag);
     if (receive == nullptr || receive->kind == IncomingRequest::Kind::receive) [[likely]]
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
@@ -44,24 +44,29 @@ class Matcher {
   /// Keeps a message that no receive matches, with memory for `bytes` of it, of which `payload` are the first; null if
   /// the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes, ConstBytes payload);
+  /// True if no receive will ever be posted for this message: its collective has failed, or is over.
+  bool unwanted(const wire::Segment& first) const {
+    if (!first.collective()) [[likely]]
+      return false;
+    CollectiveListener* const collectives = context_.bindings.engine.collectives;
+    return collectives == nullptr || !collectives->wanted(first.tag, first.data);
+  }
   /// The last part of a stored message has arrived.
   void completed(UnexpectedMessage& message);
+  /// Throws a stored message away; its sender completes it as usual.
+  void discard(UnexpectedMessage& message);
 
   /// The peer is lost: see Messenger::fail(). Messages that have arrived completely stay.
   void fail_messages(Channel& channel, Status status);
-  void fail_directed(const Channel& channel, Status status);
+  /// Receives that wait for this peer alone. Those of collectives end however the peer has ended, since none goes on
+  /// with its next incarnation; the application's only if `directed`.
+  void fail_directed(const Channel& channel, Status status, bool directed);
   /// No peer is left that could send: receives from any sender end.
   void fail_wildcards(Status status);
 
   std::size_t stored() const { return messages_.alive(); }
-  MatchQueue& queue(bool tagged) { return tagged ? tagged_ : untagged_; }
-  const MatchQueue& queue(bool tagged) const { return tagged ? tagged_ : untagged_; }
-  /// Calls visit(channel) for the peer of each receive that waits for one peer alone.
-  template <typename Visit>
-  void each_directed(Visit&& visit) const {
-    tagged_.each_directed(visit);
-    untagged_.each_directed(visit);
-  }
+  MatchQueues& queues() { return queues_; }
+  const MatchQueues& queues() const { return queues_; }
 
  private:
   static void fill(RecvRequest& receive, const RecvOp& op, Channel* from);
@@ -69,7 +74,6 @@ class Matcher {
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
   void take(RecvRequest& receive, UnexpectedMessage& message);
   void hand_over(RecvRequest& receive, UnexpectedMessage& message);
-  void discard(UnexpectedMessage& message);
   void peek(Channel* from, const RecvOp& op);
   void drop(UnexpectedMessage& message);
   void drop_and_release(UnexpectedMessage& message);
@@ -81,8 +85,7 @@ class Matcher {
   CompletionReporter& reporter_;
   CreditManager& credit_;
   PullReceiver& pulls_;
-  MatchQueue tagged_;
-  MatchQueue untagged_;
+  MatchQueues queues_;
   Pool<UnexpectedMessage> messages_;
   std::size_t bytes_ = 0;  ///< held by messages_
   bool scarce_ = false;    ///< a peer may have filled its part of the store

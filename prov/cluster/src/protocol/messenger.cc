@@ -1,5 +1,7 @@
 #include "protocol/messenger.h"
 
+#include <algorithm>
+
 namespace cluster::protocol {
 
 Messenger::Messenger(const MessengerSettings& settings, Counters& counters, AddressHandles& handles)
@@ -47,7 +49,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::group_repair:
     case SegmentKind::group_leave:
     case SegmentKind::group_end:
-      if (context_.bindings.arrivals != nullptr) context_.bindings.arrivals->on_group_segment(channel, segment, payload);
+      if (context_.bindings.engine.groups != nullptr) context_.bindings.engine.groups->on_group_segment(channel, segment, payload);
       return;
     case SegmentKind::close: channel.peer_closed = true; return;
   }  // no other kind passes wire::decode()
@@ -88,15 +90,17 @@ void Messenger::pump() {
 }
 
 bool Messenger::references(const Channel& channel) const {
-  const bool awaited = matcher_.queue(true).find_directed(&channel) != nullptr ||
-                       matcher_.queue(false).find_directed(&channel) != nullptr;
+  const MatchQueues& queues = matcher_.queues();
+  const bool awaited = std::any_of(queues.begin(), queues.end(), [&](const MatchQueue& queue) {
+    return queue.find_directed(&channel) != nullptr;
+  });
   return awaited || !channel.outgoing.empty() || !channel.incoming.empty() || !channel.rma.responses.empty() ||
          !channel.rma.posted.writes.empty() || !channel.unexpected.messages.empty() || channel.tx.busy ||
          channel.tx.control_pending;
 }
 
 void Messenger::fail(Channel& channel, Status status, bool directed) {
-  if (context_.bindings.arrivals != nullptr) context_.bindings.arrivals->on_channel_failed(channel, status);
+  if (context_.bindings.engine.groups != nullptr) context_.bindings.engine.groups->on_channel_failed(channel, status);
   rma_.posted().fail(channel, status);
   while (OutgoingRequest* request = channel.outgoing.front()) {
     ReadRequest* const read = request->kind == OutgoingRequest::Kind::queued_read
@@ -109,7 +113,7 @@ void Messenger::fail(Channel& channel, Status status, bool directed) {
   while (IncomingRequest* request = channel.incoming.front()) pulls_.abandon(*request, status);
   if (channel.assembly.receive != nullptr) pulls_.complete(*channel.assembly.receive, status);
   matcher_.fail_messages(channel, status);
-  if (directed) matcher_.fail_directed(channel, status);
+  matcher_.fail_directed(channel, status, directed);
   channel.tx.control.clear();
   channel.credit = {};
   channel.assembly = {};

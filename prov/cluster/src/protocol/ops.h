@@ -48,6 +48,7 @@ struct SendOp {
   bool report = true;   ///< write a completion on success (failures always do)
   bool more = false;    ///< FI_MORE: another one follows at once, do not transmit for this one alone
   bool fence = false;   ///< begin after everything before it, to this peer, is complete
+  bool collective = false;  ///< part of a collective operation: tagged, and its outcome goes to the listener
   CompletionLevel completion_level = CompletionLevel::transmit;
 };
 
@@ -60,6 +61,7 @@ struct RecvOp {
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0;
   bool tagged = false;
+  bool collective = false;  ///< of a message that is part of a collective operation
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
   /// Not 0: a buffer for many messages (FI_MULTI_RECV), packed one behind the other, that is released when

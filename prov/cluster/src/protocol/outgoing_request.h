@@ -139,6 +139,7 @@ struct SendRequest : PulledRequest {
   std::uint64_t tag = 0;
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
+  bool collective = false;
   bool rendezvous = false;  ///< decided once, when its turn comes
 };
 

@@ -45,6 +45,7 @@ class OutgoingRequests {
     request.data = op.data;
     request.completion_level = op.completion_level;
     request.tagged = op.tagged;
+    request.collective = op.collective;
     request.has_data = op.has_data;
     return request;
   }

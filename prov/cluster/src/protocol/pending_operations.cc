@@ -75,22 +75,22 @@ PendingOperation describe_arriving(const IncomingRequest& request) {
 }  // namespace
 
 void note(const Matcher& matcher, Time now) {
-  for (const bool tagged : {false, true}) {
-    const auto& posted = matcher.queue(tagged).posted();
+  for (const MatchQueue& queue : matcher.queues()) {
+    const auto& posted = queue.posted();
     for (RecvRequest* each = posted.back(); each != nullptr && each->noted == Time{}; each = posted.before(*each))
       each->noted = now;
   }
 }
 
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into) {
-  for (const bool tagged : {false, true}) {
-    const auto& posted = matcher.queue(tagged).posted();
+  for (const MatchQueue& queue : matcher.queues()) {
+    const auto& posted = queue.posted();
     for (const RecvRequest* each = posted.front(); each != nullptr; each = posted.after(*each)) {
       const bool many = each->kind == IncomingRequest::Kind::multi_recv_buffer;
-      into.push_back({.kind = many ? "buffer" : "receive",
+      into.push_back({.kind = many ? "buffer" : each->collective ? "receive of a collective" : "receive",
                       .peer = each->from,
                       .length = each->capacity,
-                      .tagged = tagged,
+                      .tagged = each->tagged,
                       .tag = each->tag,
                       .noted = each->noted,
                       .waits_for = "to send a message that matches it"});

@@ -8,7 +8,8 @@ bool RendezvousProtocol::announce(SendRequest& request) {
   wire::Segment segment{
       .kind = wire::SegmentKind::announce,
       .flags = static_cast<std::uint8_t>((request.tagged ? wire::segment_flag::kTagged : 0) |
-                                         (request.has_data ? wire::segment_flag::kData : 0)),
+                                         (request.has_data ? wire::segment_flag::kData : 0) |
+                                         (request.collective ? wire::segment_flag::kCollective : 0)),
       .id = request.id,
       .total = request.length,
       .tag = request.tag,
@@ -22,13 +23,14 @@ bool RendezvousProtocol::announce(SendRequest& request) {
 
 void RendezvousProtocol::on_announce(Channel& channel, const wire::Segment& segment) {
   const MessageHeader header = header_of(segment, segment.total);
-  if (RecvRequest* receive = matcher_.match(channel, header.tagged, header.tag, header.total)) {
+  if (RecvRequest* receive = matcher_.match(channel, segment, header.total)) {
     receive->matched(channel, header);
     return pulls_.start(*receive);
   }
   UnexpectedMessage* message = matcher_.store(channel, header, 0, {});
   if (message == nullptr) return context_.refuse_segment();
   message->announced = true;
+  if (matcher_.unwanted(segment)) matcher_.discard(*message);
 }
 
 void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment) {

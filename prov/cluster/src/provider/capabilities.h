@@ -15,7 +15,8 @@
 namespace cluster::provider {
 
 // Capabilities. Primary ones are granted only when asked for (or when nothing is asked for at all),
-// secondary ones that cost nothing are always granted, FI_SOURCE costs a look-up per message.
+// secondary ones that cost nothing are always granted, FI_SOURCE costs a look-up per message. FI_COLLECTIVE is
+// granted when it is named, since endpoints without it need not keep messages of teams.
 inline constexpr std::uint64_t kMessageCaps = FI_MSG | FI_TAGGED;
 inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
@@ -24,12 +25,12 @@ inline constexpr std::uint64_t kPrimaryCaps =
     kMessageCaps | kDirectionCaps | kRemoteCaps | kAccessCaps | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_MULTICAST;
 inline constexpr std::uint64_t kDomainCaps = FI_LOCAL_COMM | FI_REMOTE_COMM;
 inline constexpr std::uint64_t kCaps =
-    kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_FENCE;
+    kPrimaryCaps | kDomainCaps | FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_FENCE | FI_COLLECTIVE;
 inline constexpr std::uint64_t kTransmitCaps =
-    kMessageCaps | FI_SEND | kRemoteCaps | FI_READ | FI_WRITE | FI_FENCE | FI_MULTICAST;
+    kMessageCaps | FI_SEND | kRemoteCaps | FI_READ | FI_WRITE | FI_FENCE | FI_MULTICAST | FI_COLLECTIVE;
 inline constexpr std::uint64_t kReceiveCaps = kMessageCaps | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV |
                                               FI_SOURCE | FI_SOURCE_ERR | kRemoteCaps | FI_REMOTE_READ |
-                                              FI_REMOTE_WRITE | FI_RMA_EVENT | FI_MULTICAST;
+                                              FI_REMOTE_WRITE | FI_RMA_EVENT | FI_MULTICAST | FI_COLLECTIVE;
 
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MORE;

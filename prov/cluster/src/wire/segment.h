@@ -59,7 +59,8 @@ inline constexpr std::uint8_t kContinues =
     32;  ///< its operation began with the segment of this kind before it
 inline constexpr std::uint8_t kUnanswered =
     64;  ///< a whole write whose sender sees by itself when it has been taken (carrier/recall.h)
-inline constexpr std::uint8_t kAll = 127;
+inline constexpr std::uint8_t kCollective = 128;  ///< the message is part of a collective operation
+inline constexpr std::uint8_t kAll = 255;
 }  // namespace segment_flag
 
 /// A segment in host terms; fields its kind does not have are zero.
@@ -83,6 +84,7 @@ struct Segment {
   bool more() const { return (flags & segment_flag::kMore) != 0; }
   bool unanswered() const { return (flags & segment_flag::kUnanswered) != 0; }
   bool continues() const { return (flags & segment_flag::kContinues) != 0; }
+  bool collective() const { return (flags & segment_flag::kCollective) != 0; }
 };
 
 /// Most bytes encode() ever writes (no kind has all the fields).

@@ -17,8 +17,9 @@ ALLOWED = {
     "group": {"base", "wire", "link", "carrier", "multipath"},
     "shm": {"base", "wire", "os", "carrier", "seal"},
     "protocol": {"base", "wire", "carrier"},
-    "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "protocol"},
-    "api": {"base", "protocol", "engine"},
+    "collective": {"base", "wire", "protocol"},
+    "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "protocol", "collective"},
+    "api": {"base", "protocol", "collective", "engine"},
     "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "engine", "api"},
 }
 LIBFABRIC_COMPONENTS = {"api", "provider"}

@@ -23,8 +23,8 @@ class AtomicTest : public MessengerTest {
     EndpointBindings bindings;
     bindings.tx_queue = bindings.rx_queue = &right.completions;
     bindings.regions = &regions;
-    bindings.remote_write_counter = &remote_writes;
-    bindings.remote_read_counter = &remote_reads;
+    bindings.remote_access.writes = &remote_writes;
+    bindings.remote_access.reads = &remote_reads;
     right.messenger.attach(bindings);
     attach({});
   }

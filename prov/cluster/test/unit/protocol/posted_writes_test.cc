@@ -139,7 +139,7 @@ TEST_F(PostedWritesTest, TheTargetExecutesItWithoutAnAnswer) {
   EndpointBindings bindings;
   bindings.tx_queue = bindings.rx_queue = &right.completions;
   bindings.regions = &regions;
-  bindings.remote_write_counter = &writes;
+  bindings.remote_access.writes = &writes;
   right.messenger.attach(bindings);
   put(16);
   put(60);  // the target finds that it does not fit

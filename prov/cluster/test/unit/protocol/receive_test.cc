@@ -39,6 +39,43 @@ TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
   EXPECT_EQ(right.messenger.matcher().receive(nullptr, take), Status::no_message);
 }
 
+/// Takes the outcomes of messages that are part of collectives.
+struct IgnoringListener final : CollectiveListener {
+  void sent(void*, Status) override {}
+  void received(void*, Status, std::size_t) override {}
+  bool wanted(std::uint64_t, std::uint64_t) override { return true; }
+  void member_lost(const SocketAddress&, Status) override {}
+  void advance() override {}
+};
+
+/// Only such a receive is completed by the fast lane, which reports one buffer, in one entry, to the queue of receives.
+TEST_F(MessengerTest, APlainReceiveIsOneBufferForOneMessageThatIsReported) {
+  IgnoringListener collectives;
+  EndpointBindings bindings;
+  bindings.rx_queue = &right.completions;
+  bindings.engine.collectives = &collectives;
+  right.messenger.attach(bindings);
+  std::byte target[16];
+  const Bytes whole[] = {target};
+  const Bytes halves[] = {Bytes(target).first(8), Bytes(target).last(8)};
+  const auto is_plain = [&](RecvOp op) {
+    Matcher& matcher = right.messenger.matcher();
+    op.context = target;
+    EXPECT_EQ(matcher.receive(&right.channel, op), Status::ok);
+    RecvRequest* const posted = matcher.queues().of(op).find_context(target);
+    const bool plain = posted != nullptr && posted->plain;
+    EXPECT_TRUE(matcher.cancel(target));
+    return plain;
+  };
+  EXPECT_TRUE(is_plain({.slices = whole, .tagged = true}));
+  EXPECT_TRUE(is_plain({.slices = whole}));
+  EXPECT_FALSE(is_plain({.slices = halves, .tagged = true})) << "two buffers";
+  EXPECT_FALSE(is_plain({.slices = {}, .tagged = true})) << "no buffer";
+  EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .report = false})) << "no completion";
+  EXPECT_FALSE(is_plain({.slices = whole, .min_multi_recv = 8})) << "many messages";
+  EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .collective = true})) << "completed to another listener";
+}
+
 TEST_F(MessengerTest, DiscardedMessagesStillCompleteAtTheSender) {
   int context;
   for (const std::size_t size : {8u, 3000u, 50000u}) {

@@ -17,8 +17,8 @@ class RmaTest : public MessengerTest {
     EndpointBindings bindings;
     bindings.tx_queue = bindings.rx_queue = &right.completions;
     bindings.regions = &regions;
-    bindings.remote_write_counter = &remote_writes;
-    bindings.remote_read_counter = &remote_reads;
+    bindings.remote_access.writes = &remote_writes;
+    bindings.remote_access.reads = &remote_reads;
     bindings.want_source = true;
     right.messenger.attach(bindings);
     EndpointBindings mine;

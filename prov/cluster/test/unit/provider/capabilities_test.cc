@@ -28,8 +28,8 @@ class CapabilitiesTest : public ::testing::Test {
 TEST_F(CapabilitiesTest, WithoutHintsPrimaryCapabilitiesAreGranted) {
   describe(out.info, kRdmCapabilities, kOldest, nullptr, kOldest);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
-  EXPECT_EQ(out.tx.caps, kTransmitCaps & ~FI_FENCE);
-  EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT));
+  EXPECT_EQ(out.tx.caps, kTransmitCaps & ~(FI_FENCE | FI_COLLECTIVE));
+  EXPECT_EQ(out.rx.caps, kReceiveCaps & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_COLLECTIVE));
   EXPECT_EQ(out.domain.attributes.mr_mode, 0);
 }
 

@@ -21,14 +21,15 @@ struct Rule {
   bool payload;
 };
 
-constexpr std::uint8_t kMessageFlags = segment_flag::kTagged | segment_flag::kData | segment_flag::kConfirm;
+constexpr std::uint8_t kMessageFlags =
+    segment_flag::kTagged | segment_flag::kData | segment_flag::kConfirm | segment_flag::kCollective;
 constexpr std::uint8_t kRangeFlags = segment_flag::kData | segment_flag::kMore | segment_flag::kContinues;
 constexpr Rule kRules[] = {
     {SegmentKind::eager, kMessageFlags, true, true},
     {SegmentKind::eager_first, kMessageFlags, true, true},
     {SegmentKind::eager_next, 0, true, true},
-    {SegmentKind::announce, segment_flag::kTagged | segment_flag::kData | segment_flag::kAddress, true,
-     false},
+    {SegmentKind::announce,
+     segment_flag::kTagged | segment_flag::kData | segment_flag::kAddress | segment_flag::kCollective, true, false},
     {SegmentKind::pull, segment_flag::kAddress, false, false},
     {SegmentKind::bulk, 0, false, true},
     {SegmentKind::done, 0, false, false},
@@ -119,8 +120,8 @@ void expect_equal(const Segment& a, const Segment& b) {
 template <typename Visit>
 void each_lawful_segment(Visit&& visit) {
   for (const Rule& rule : kRules) {
-    for (std::uint8_t flags = 0; flags <= segment_flag::kAll; ++flags) {
-      if ((flags & ~rule.flags) == 0) visit(filled(rule, flags));
+    for (unsigned flags = 0; flags <= segment_flag::kAll; ++flags) {
+      if ((flags & ~unsigned{rule.flags}) == 0) visit(filled(rule, static_cast<std::uint8_t>(flags)));
     }
   }
 }

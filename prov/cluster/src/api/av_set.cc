@@ -1,0 +1,101 @@
+#include "api/av_set.h"
+
+#include <algorithm>
+
+namespace cluster::api {
+namespace {
+
+constexpr std::uint64_t kOperationSets = FI_BARRIER_SET | FI_BROADCAST_SET | FI_ALLTOALL_SET |
+                                         FI_ALLREDUCE_SET | FI_ALLGATHER_SET | FI_REDUCE_SCATTER_SET |
+                                         FI_REDUCE_SET | FI_SCATTER_SET | FI_GATHER_SET;
+
+const AvSet& set_of(const fid_av_set* handle) { return static_cast<const AvSet&>(*handle); }
+
+constinit fi_ops av_set_fid_ops = fid_ops({.close = close_object<AvSet>});
+
+constinit fi_ops_av_set av_set_ops = {
+    .size = sizeof(fi_ops_av_set),
+    .set_union = Method<&AvSet::unite>::entry,
+    .intersect = Method<&AvSet::intersect>::entry,
+    .diff = Method<&AvSet::subtract>::entry,
+    .insert = Method<&AvSet::insert>::entry,
+    .remove = Method<&AvSet::remove>::entry,
+    .addr = Method<&AvSet::address>::entry,
+};
+
+}  // namespace
+
+AvSet::AvSet(Av& av, void* context)
+    : fid_av_set{{FI_CLASS_AV_SET, context, &av_set_fid_ops}, &av_set_ops}, av_(av) {}
+
+/// The range has the addresses start, start + stride... up to end; FI_UNIVERSE all that the address vector has.
+int AvSet::open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* context) {
+  const fi_av_set_attr& wanted = attributes_at(attributes);
+  if (wanted.flags & ~(kOperationSets | FI_UNIVERSE)) return -FI_EBADFLAGS;
+  if (wanted.comm_key_size != 0) return -FI_ENOSYS;  // memberships that a fabric manager has made
+  const bool universe = wanted.flags & FI_UNIVERSE;
+  const bool empty = attributes == nullptr || (!universe && wanted.start_addr == FI_ADDR_NOTAVAIL);
+  std::unique_ptr<AvSet> set(new AvSet(av, context));
+  const fi_addr_t end = av.address_table().handles_end();
+  if (!empty) {
+    const fi_addr_t first = universe ? 0 : wanted.start_addr;
+    const fi_addr_t last = universe ? FI_ADDR_NOTAVAIL : wanted.end_addr;
+    const std::uint64_t stride = universe ? 1 : wanted.stride;
+    if (stride == 0 || first > last) return -FI_EINVAL;
+    for (fi_addr_t each = first; each < end && each <= last; each += stride) {
+      if (!av.address_table().lookup(each).empty()) set->members_.push_back(each);
+      if (each > each + stride) break;
+    }
+  }
+  *handle = set.release();
+  return 0;
+}
+
+bool AvSet::contains(fi_addr_t address) const {
+  return std::find(members_.begin(), members_.end(), address) != members_.end();
+}
+
+int AvSet::unite(const fid_av_set* other) {
+  if (other == nullptr || set_of(other).av_.get() != av_.get()) return -FI_EINVAL;
+  for (const fi_addr_t address : std::vector(set_of(other).members_)) {
+    if (!contains(address)) members_.push_back(address);
+  }
+  return 0;
+}
+
+template <typename Drop>
+int AvSet::drop_if(const fid_av_set* other, Drop&& drop) {
+  if (other == nullptr || set_of(other).av_.get() != av_.get()) return -FI_EINVAL;
+  const AvSet& source = set_of(other);
+  if (&source != this) {
+    std::erase_if(members_, [&](fi_addr_t address) { return drop(source.contains(address)); });
+  } else if (drop(true)) {
+    members_.clear();
+  }
+  return 0;
+}
+
+int AvSet::intersect(const fid_av_set* other) {
+  return drop_if(other, [](bool in_both) { return !in_both; });
+}
+
+int AvSet::subtract(const fid_av_set* other) {
+  return drop_if(other, [](bool in_both) { return in_both; });
+}
+
+int AvSet::insert(fi_addr_t address) {
+  if (av_->address_table().lookup(address).empty() || contains(address)) return -FI_EINVAL;
+  members_.push_back(address);
+  return 0;
+}
+
+int AvSet::remove(fi_addr_t address) { return std::erase(members_, address) != 0 ? 0 : -FI_EINVAL; }
+
+/// It stands for the set in fi_join_collective, which is given the set as well.
+int AvSet::address(fi_addr_t* team) {
+  if (team == nullptr) return -FI_EINVAL;
+  *team = reinterpret_cast<std::uintptr_t>(static_cast<fid_av_set*>(this));
+  return 0;
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,39 @@
+// An address vector set: handles of an address vector in an order that all members of a collective team share.
+// Nothing is sent.
+#pragma once
+
+#include <rdma/fi_collective.h>
+
+#include <vector>
+
+#include "api/av.h"
+
+namespace cluster::api {
+
+class AvSet : public fid_av_set, public RefCounted {
+ public:
+  using Handle = fid_av_set;
+
+  static int open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* context);
+
+  int unite(const fid_av_set* other);
+  int intersect(const fid_av_set* other);
+  int subtract(const fid_av_set* other);
+  int insert(fi_addr_t address);
+  int remove(fi_addr_t address);
+  int address(fi_addr_t* team);
+
+  const std::vector<fi_addr_t>& members() const { return members_; }
+  Av& av() { return *av_; }
+
+ private:
+  AvSet(Av& av, void* context);
+  bool contains(fi_addr_t address) const;
+  template <typename Drop>
+  int drop_if(const fid_av_set* other, Drop&& drop);
+
+  std::vector<fi_addr_t> members_;
+  Ref<Av> av_;
+};
+
+}  // namespace cluster::api

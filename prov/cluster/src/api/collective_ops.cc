@@ -1,0 +1,251 @@
+// Collective operations: the ops table of fi_collective, and fi_query_collective. `count` is what one member
+// contributes or gets: the buffer that holds something for each member has as many elements for each.
+#include <rdma/fi_collective.h>
+
+#include "api/endpoint.h"
+#include "api/ops_tables.h"
+#include "protocol/atomic_arithmetic.h"
+
+namespace cluster::api {
+namespace {
+
+using collective::Arguments;
+using collective::Kind;
+using wire::AtomicOp;
+using wire::AtomicType;
+
+static_assert(static_cast<int>(Kind::barrier) == FI_BARRIER && static_cast<int>(Kind::gather) == FI_GATHER);
+static_assert(static_cast<int>(Kind::reduce_scatter) == FI_REDUCE_SCATTER);
+
+/// No team is larger: the numbers of messages and the notices of a failure are made for that many.
+constexpr std::size_t kMembersMax = 65536;
+
+bool reduces(Kind kind) {
+  return kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::reduce_scatter;
+}
+
+/// What the caller's enumerators stand for; false if there is no such element, or no such operation on it.
+bool translate(Kind kind, fi_datatype type, fi_op op, collective::Reduction& reduction) {
+  const auto type_number = static_cast<std::size_t>(type);
+  const auto op_number = static_cast<std::size_t>(op);
+  if (type_number >= wire::kAtomicTypes) return false;
+  reduction.type = static_cast<AtomicType>(type_number);
+  if (!reduces(kind)) return true;
+  if (op_number >= wire::kAtomicOps) return false;
+  reduction.op = static_cast<AtomicOp>(op_number);
+  return protocol::combines(reduction.op) && protocol::supported(reduction.op, reduction.type);
+}
+
+/// What the calls have in common.
+struct Call {
+  Kind kind;
+  const void* source = nullptr;
+  void* target = nullptr;
+  std::size_t count = 0;
+  fi_addr_t team = FI_ADDR_NOTAVAIL;
+  fi_addr_t root = FI_ADDR_NOTAVAIL;
+  fi_datatype type = FI_UINT8;
+  fi_op op = FI_NOOP;
+  void* context = nullptr;
+};
+
+bool has_root(Kind kind) {
+  return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::scatter || kind == Kind::gather;
+}
+
+/// Which of the two buffers this member has, and how many blocks of `size` bytes each holds.
+void set_buffers(const Call& call, std::size_t size, std::size_t members, bool is_root, Arguments& arguments) {
+  std::size_t sources = 1;
+  std::size_t targets = 1;
+  switch (call.kind) {
+    case Kind::barrier: sources = targets = 0; break;
+    case Kind::broadcast: sources = 0; break;
+    case Kind::alltoall: sources = targets = members; break;
+    case Kind::allreduce: break;
+    case Kind::allgather: targets = members; break;
+    case Kind::reduce_scatter: sources = members; break;
+    case Kind::reduce: targets = is_root ? 1 : 0; break;
+    case Kind::scatter: sources = is_root ? members : 0; break;
+    case Kind::gather: targets = is_root ? members : 0; break;
+  }
+  arguments.source = as_bytes(call.source, sources * size);
+  arguments.target = as_bytes(call.target, targets * size);
+}
+
+ssize_t start(fid_ep* handle, const Call& call, const TxFlags& flags) noexcept {
+  return guarded([&]() -> ssize_t {
+    Endpoint& endpoint = endpoint_of(handle);
+    Arguments arguments{.kind = call.kind};
+    if (!translate(call.kind, call.type, call.op, arguments.reduction)) return -FI_EOPNOTSUPP;
+    const std::size_t element = size_of(arguments.reduction.type);
+    if (call.count > SIZE_MAX / 2 / element / kMembersMax) return -FI_EMSGSIZE;
+    const Status status = endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
+      collective::Team* const team = collectives.find(call.team);
+      if (team == nullptr) return Status::bad_address;
+      if (has_root(call.kind)) arguments.root = team->find(call.root);
+      if (arguments.root == collective::kNoMember) return Status::bad_address;
+      const collective::TeamLayout& layout = team->layout();
+      set_buffers(call, call.count * element, layout.size(), layout.self() == arguments.root, arguments);
+      const bool missing = (arguments.source.data() == nullptr && !arguments.source.empty()) ||
+                           (arguments.target.data() == nullptr && !arguments.target.empty());
+      if (missing || (!team->complete() && team->status() == Status::ok)) return Status::bad_address;
+      return collectives.start(*team, arguments, call.context, flags.report);
+    });
+    if (status == Status::again) endpoint.engine()->try_poll();
+    return status == Status::ok ? 0 : -fi_errno_of(status);
+  });
+}
+
+ssize_t start(fid_ep* endpoint, const Call& call, std::uint64_t flags) noexcept {
+  if (flags & (kTxFlagsUnsupported | FI_REMOTE_CQ_DATA)) return -FI_EBADFLAGS;
+  return start(endpoint, call, endpoint_of(endpoint).options().tx_flags(flags));
+}
+
+ssize_t barrier(fid_ep* endpoint, fi_addr_t team, void* context) noexcept {
+  return start(endpoint, {.kind = Kind::barrier, .team = team, .context = context},
+               endpoint_of(endpoint).options().tx_flags());
+}
+
+ssize_t barrier2(fid_ep* endpoint, fi_addr_t team, std::uint64_t flags, void* context) noexcept {
+  return start(endpoint, {.kind = Kind::barrier, .team = team, .context = context}, flags);
+}
+
+ssize_t broadcast(fid_ep* endpoint, void* buffer, std::size_t count, void*, fi_addr_t team, fi_addr_t root,
+                  fi_datatype type, std::uint64_t flags, void* context) noexcept {
+  return start(endpoint,
+               {.kind = Kind::broadcast,
+                .target = buffer,
+                .count = count,
+                .team = team,
+                .root = root,
+                .type = type,
+                .context = context},
+               flags);
+}
+
+/// alltoall, allgather: everything goes to all.
+template <Kind kind>
+ssize_t exchange(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
+                 fi_addr_t team, fi_datatype type, std::uint64_t flags, void* context) noexcept {
+  return start(endpoint,
+               {.kind = kind,
+                .source = buffer,
+                .target = result,
+                .count = count,
+                .team = team,
+                .type = type,
+                .context = context},
+               flags);
+}
+
+/// allreduce, reduce_scatter.
+template <Kind kind>
+ssize_t combine(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
+                fi_addr_t team, fi_datatype type, fi_op op, std::uint64_t flags, void* context) noexcept {
+  return start(endpoint,
+               {.kind = kind,
+                .source = buffer,
+                .target = result,
+                .count = count,
+                .team = team,
+                .type = type,
+                .op = op,
+                .context = context},
+               flags);
+}
+
+ssize_t reduce(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
+               fi_addr_t team, fi_addr_t root, fi_datatype type, fi_op op, std::uint64_t flags,
+               void* context) noexcept {
+  return start(endpoint,
+               {.kind = Kind::reduce,
+                .source = buffer,
+                .target = result,
+                .count = count,
+                .team = team,
+                .root = root,
+                .type = type,
+                .op = op,
+                .context = context},
+               flags);
+}
+
+/// scatter, gather: between the root and all.
+template <Kind kind>
+ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
+                    fi_addr_t team, fi_addr_t root, fi_datatype type, std::uint64_t flags,
+                    void* context) noexcept {
+  return start(endpoint,
+               {.kind = kind,
+                .source = buffer,
+                .target = result,
+                .count = count,
+                .team = team,
+                .root = root,
+                .type = type,
+                .context = context},
+               flags);
+}
+
+/// The call that names its operation; of either buffer one piece.
+ssize_t message(fid_ep* endpoint, const fi_msg_collective* call, fi_ioc* results, void**, std::size_t result_count,
+                std::uint64_t flags) noexcept {
+  if (call == nullptr || call->iov_count > 1 || result_count > 1) return -FI_EINVAL;
+  const auto number = static_cast<unsigned>(call->coll);
+  if (number > static_cast<unsigned>(Kind::gather)) return -FI_EOPNOTSUPP;
+  const auto kind = static_cast<Kind>(number);
+  const fi_ioc none{};
+  const fi_ioc& source = call->iov_count == 0 ? none : call->msg_iov[0];
+  const fi_ioc& result = result_count == 0 ? none : results[0];
+  const bool gives = kind == Kind::scatter || kind == Kind::reduce_scatter || kind == Kind::alltoall;
+  return start(endpoint,
+               {.kind = kind,
+                .source = source.addr,
+                .target = kind == Kind::broadcast ? source.addr : result.addr,
+                .count = gives && result_count != 0 && kind != Kind::alltoall ? result.count : source.count,
+                .team = call->coll_addr,
+                .root = call->root_addr,
+                .type = call->datatype,
+                .op = call->op,
+                .context = call->context},
+               flags);
+}
+
+}  // namespace
+
+int query_collective(fid_domain*, fi_collective_op coll, fi_collective_attr* attributes,
+                     std::uint64_t flags) noexcept {
+  const auto number = static_cast<unsigned>(coll);
+  if (flags & ~FI_SCATTER) return -FI_EBADFLAGS;
+  if (attributes == nullptr || attributes->mode != 0) return -FI_EINVAL;
+  if (number > static_cast<unsigned>(Kind::gather)) return -FI_EOPNOTSUPP;
+  const auto kind = static_cast<Kind>(number);
+  attributes->max_members = kMembersMax;
+  attributes->datatype_attr = {};
+  if (kind == Kind::barrier) {
+    const bool none = attributes->op == FI_NOOP && attributes->datatype == FI_VOID;
+    return none ? 0 : -FI_EOPNOTSUPP;
+  }
+  collective::Reduction reduction;
+  if (!translate(kind, attributes->datatype, attributes->op, reduction)) return -FI_EOPNOTSUPP;
+  attributes->datatype_attr.size = size_of(reduction.type);
+  attributes->datatype_attr.count = SIZE_MAX / 2 / size_of(reduction.type) / kMembersMax;
+  return 0;
+}
+
+constinit fi_ops_collective collective_ops = {
+    .size = sizeof(fi_ops_collective),
+    .barrier = barrier,
+    .broadcast = broadcast,
+    .alltoall = exchange<Kind::alltoall>,
+    .allreduce = combine<Kind::allreduce>,
+    .allgather = exchange<Kind::allgather>,
+    .reduce_scatter = combine<Kind::reduce_scatter>,
+    .reduce = reduce,
+    .scatter = move_blocks<Kind::scatter>,
+    .gather = move_blocks<Kind::gather>,
+    .msg = message,
+    .barrier2 = barrier2,
+};
+
+}  // namespace cluster::api

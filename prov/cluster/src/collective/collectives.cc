@@ -1,0 +1,226 @@
+#include "collective/collectives.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace cluster::collective {
+namespace {
+
+/// A failure that another member has announced, if it is one of ours.
+Status status_from(std::uint64_t data) {
+  const auto status = static_cast<Status>(data);
+  return data > static_cast<std::uint64_t>(Status::ok) && data <= static_cast<std::uint64_t>(Status::access)
+             ? status
+             : Status::reset;
+}
+
+}  // namespace
+
+Team& Collectives::create(std::vector<MemberAddress> members, Member self) {
+  const std::uint64_t instance = instances_[Team::identity(members, 0)]++;
+  const std::uint64_t id = Team::identity(members, instance);
+  auto& place = teams_[id];
+  if (place != nullptr) throw std::runtime_error("two teams have one identity");
+  place = std::make_unique<Team>(id, std::move(members), self);
+  return *place;
+}
+
+void Collectives::join(Team& team, JoinListener& listener) {
+  early_.erase(team.id());
+  if (transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0) failures_.push_back({&team, Status::reset});
+  Operation& operation = team.begin(compose(team.layout(), {}));
+  operation.join = &listener;
+  begin(operation);
+}
+
+Team* Collectives::find(std::uint64_t id) const {
+  const auto found = teams_.find(id);
+  return found == teams_.end() ? nullptr : found->second.get();
+}
+
+Status Collectives::leave(Team& team) {
+  for (auto& operation : team.operations()) operation->join = nullptr;
+  if (!team.operations().empty()) fail(team, Status::canceled);
+  advance();
+  if (!team.operations().empty()) return Status::again;
+  transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
+  if (left_.size() == kLeftTeams) left_.pop_front();
+  left_.push_back(team.id());
+  std::erase_if(failures_, [&](const Failure& failure) { return failure.team == &team; });
+  teams_.erase(team.id());
+  return Status::ok;
+}
+
+Status Collectives::start(Team& team, const Arguments& arguments, void* context, bool report) {
+  if (team.operations().size() >= kOperationsMax) return Status::again;
+  Operation& operation = team.begin(compose(team.layout(), arguments));
+  operation.context = context;
+  operation.report = report;
+  begin(operation);
+  return Status::ok;
+}
+
+void Collectives::begin(Operation& operation) {
+  if (operation.team.status() == Status::ok) {
+    operation.run.begin([&](Step step, const Action&) { issue(operation.tickets[step]); });
+  }
+  finish_operations(operation.team);
+  advance();
+}
+
+void Collectives::issue(Ticket& ticket) {
+  Operation& operation = *ticket.operation;
+  Team& team = operation.team;
+  if (team.status() != Status::ok) return;
+  const Action& action = operation.run.action(ticket.step);
+  const std::uint64_t handle = team.address(action.member).handle;
+  const std::uint64_t tag = TeamTag(team.id(), operation.number, action.number).bits();
+  ++operation.in_flight;
+  Status status = Status::ok;
+  if (action.kind == Action::Kind::send) {
+    protocol::SendOp op{.slices = {&action.source, 1}, .length = action.source.size(), .to = handle};
+    op.context = &ticket;
+    op.tag = tag;
+    op.tagged = op.collective = true;
+    op.inject = op.length <= protocol::kInjectMax;
+    op.completion_level = protocol::CompletionLevel::inject;
+    status = transport_.send(op);
+  } else {
+    ticket.awaited = true;
+    protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
+    op.tagged = op.collective = true;
+    status = transport_.receive(op);
+    if (status != Status::ok) ticket.awaited = false;
+  }
+  if (status == Status::ok) return;
+  --operation.in_flight;
+  if (status == Status::again) {
+    blocked_.push_back(&ticket);
+  } else {
+    failures_.push_back({&team, status});
+  }
+  pending_ = true;
+}
+
+void Collectives::sent(void* context, Status status) {
+  if (context == nullptr) return;  // the announcement of a failure
+  outcomes_.push_back({static_cast<Ticket*>(context), status, 0});
+  pending_ = true;
+}
+
+void Collectives::received(void* context, Status status, std::size_t length) {
+  outcomes_.push_back({static_cast<Ticket*>(context), status, length});
+  pending_ = true;
+}
+
+bool Collectives::wanted(std::uint64_t tag, std::uint64_t data) {
+  const TeamTag parts(tag);
+  if (Team* const team = find(parts.team())) {
+    if (!parts.is_failure()) return team->status() == Status::ok;
+    failures_.push_back({team, status_from(data)});
+    pending_ = true;
+    return false;
+  }
+  if (!joins_ || std::find(left_.begin(), left_.end(), parts.team()) != left_.end()) return false;
+  if (early_.size() >= kEarlyTeams && !early_.contains(parts.team())) return false;
+  return ++early_[parts.team()] <= kEarlyOfTeam;
+}
+
+void Collectives::member_lost(const SocketAddress& name, Status cause) {
+  for (const auto& [id, team] : teams_) {
+    if (team->find(name) == kNoMember) continue;
+    failures_.push_back({team.get(), cause});
+    pending_ = true;
+  }
+}
+
+void Collectives::advance() {
+  const std::vector<Ticket*> blocked = std::move(blocked_);
+  blocked_.clear();
+  for (Ticket* const ticket : blocked) issue(*ticket);
+  while (!outcomes_.empty() || !failures_.empty()) {
+    const std::vector<Failure> failures = std::move(failures_);
+    failures_.clear();
+    for (const Failure& failure : failures) fail(*failure.team, failure.status);
+    const std::vector<Outcome> outcomes = std::move(outcomes_);
+    outcomes_.clear();
+    for (const Outcome& outcome : outcomes) settle(outcome);
+  }
+  pending_ = !blocked_.empty();
+}
+
+void Collectives::settle(const Outcome& outcome) {
+  Operation& operation = *outcome.ticket->operation;
+  Team& team = operation.team;
+  --operation.in_flight;
+  outcome.ticket->awaited = false;
+  const Action& action = operation.run.action(outcome.ticket->step);
+  Status status = outcome.status;
+  // Members that do not agree on the length of an operation would otherwise go on with bytes that were never sent.
+  if (status == Status::ok && action.kind == Action::Kind::receive && outcome.length != action.target.size())
+    status = Status::truncated;
+  if (status != Status::ok) {
+    fail(team, status);
+  } else if (team.status() == Status::ok) {
+    operation.run.done(outcome.ticket->step, [&](Step step, const Action&) { issue(operation.tickets[step]); });
+  }
+  finish_operations(team);
+}
+
+void Collectives::fail(Team& team, Status status) {
+  if (team.status() != Status::ok) return;
+  team.set_failed(status);
+  std::erase_if(blocked_, [&](const Ticket* ticket) { return &ticket->operation->team == &team; });
+  for (const auto& operation : team.operations()) {
+    for (const Ticket& ticket : operation->tickets)
+      if (ticket.awaited) transport_.cancel(&ticket);
+  }
+  transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
+  notify_neighbors(team);
+  finish_operations(team);
+}
+
+void Collectives::notify_neighbors(const Team& team) {
+  const std::size_t count = team.layout().size();
+  const std::size_t self = team.layout().self();
+  for (std::size_t distance = 1; distance < count; distance *= 2) {
+    for (const std::size_t member : {(self + distance) % count, (self + count - distance) % count}) {
+      protocol::SendOp op{.to = team.address(static_cast<Member>(member)).handle};
+      op.tag = TeamTag::failure_of(team.id()).bits();
+      op.data = static_cast<std::uint64_t>(team.status());
+      op.tagged = op.has_data = op.collective = op.inject = true;
+      op.completion_level = protocol::CompletionLevel::inject;
+      transport_.send(op);  // to the lost one it fails
+    }
+  }
+}
+
+/// Those that are over are reported in the order in which they began, as far as they are at the front; a later one
+/// that is over first is reported first.
+void Collectives::finish_operations(Team& team) {
+  auto& operations = team.operations();
+  for (auto next = operations.begin(); next != operations.end();) {
+    Operation& operation = **next;
+    const bool over = operation.in_flight == 0 && (operation.run.finished() || team.status() != Status::ok);
+    if (!over) {
+      ++next;
+      continue;
+    }
+    const std::unique_ptr<Operation> ended = std::move(*next);
+    next = operations.erase(next);
+    report(*ended, ended->run.finished() ? Status::ok : team.status());
+  }
+}
+
+void Collectives::report(const Operation& operation, Status status) {
+  Team& team = operation.team;
+  if (operation.number == 0 && !team.complete()) {
+    if (status == Status::ok) team.set_complete();
+    if (operation.join != nullptr) operation.join->joined(status);
+    return;
+  }
+  if (queue_ == nullptr || (!operation.report && status == Status::ok)) return;
+  queue_->push({.context = operation.context, .kind = protocol::Completion::Kind::collective, .status = status});
+}
+
+}  // namespace cluster::collective

@@ -1,0 +1,91 @@
+// The collective teams and operations of one endpoint. A team begins with a barrier of its members, its first
+// operation: what a member sends before another one has joined waits there, a few messages for each team.
+// Operations of a team run at the same time; their messages have their own tags.
+//
+// The failure of a team. When a message of an operation ends with an error, or a member is lost, the team fails here
+// for good: messages of it that are stored or still to come are thrown away, receives are canceled, and each
+// operation ends with an error once its buffers are free. Members that wait for others than the lost one hear
+// of it: each that fails notifies those at the distances 1, 2, 4... in both directions, and they do likewise.
+// The application makes another team of the members that are left.
+//
+// Completions come from the protocol at any time, also while operations are being posted: they are only noted, and
+// advance() goes on from there, at the end of a call or of a turn.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "collective/team.h"
+#include "collective/transport.h"
+#include "protocol/completion.h"
+
+namespace cluster::collective {
+
+class Collectives final : public protocol::CollectiveListener {
+ public:
+  /// Operations of one team under way; then Status::again.
+  static constexpr std::size_t kOperationsMax = 256;
+
+  explicit Collectives(Transport& transport) : transport_(transport) {}
+
+  /// `queue` gets the completions; null: there are none. `joins`: this endpoint may join teams.
+  void attach(protocol::CompletionQueue* queue, bool joins) {
+    queue_ = queue;
+    joins_ = joins;
+  }
+  Team& create(std::vector<MemberAddress> members, Member self);
+  /// The listener is notified when all members have joined, or the join has failed, unless it leaves before.
+  void join(Team& team, JoinListener& listener);
+  /// By its identity; null if there is no such team here.
+  Team* find(std::uint64_t id) const;
+  /// Operations under way are aborted. Status::again: a peer still reads a buffer of one; repeat it.
+  Status leave(Team& team);
+  Status start(Team& team, const Arguments& arguments, void* context, bool report);
+
+  void sent(void* context, Status status) override;
+  void received(void* context, Status status, std::size_t length) override;
+  bool wanted(std::uint64_t tag, std::uint64_t data) override;
+  /// Teams that it is a member of fail.
+  void member_lost(const SocketAddress& name, Status cause) override;
+  void advance() override;
+
+ private:
+  /// Messages of a team that this endpoint has not joined: what a join of a thousand members brings.
+  static constexpr std::size_t kEarlyOfTeam = 64;
+  static constexpr std::size_t kEarlyTeams = 1024;
+  /// Teams whose late messages are thrown away.
+  static constexpr std::size_t kLeftTeams = 1024;
+
+  struct Outcome {
+    Ticket* ticket;
+    Status status;
+    std::size_t length;
+  };
+  struct Failure {
+    Team* team;
+    Status status;
+  };
+
+  void begin(Operation& operation);
+  void issue(Ticket& ticket);
+  void settle(const Outcome& outcome);
+  void fail(Team& team, Status status);
+  void notify_neighbors(const Team& team);
+  void finish_operations(Team& team);
+  void report(const Operation& operation, Status status);
+
+  Transport& transport_;
+  protocol::CompletionQueue* queue_ = nullptr;
+  bool joins_ = false;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Team>> teams_;
+  std::unordered_map<std::uint64_t, std::uint64_t> instances_;  ///< joins so far, by members
+  std::unordered_map<std::uint64_t, std::size_t> early_;        ///< messages stored, by team
+  std::deque<std::uint64_t> left_;                              ///< the last teams that were left
+  std::vector<Outcome> outcomes_;
+  std::vector<Ticket*> blocked_;  ///< to be issued again
+  std::vector<Failure> failures_;
+};
+
+}  // namespace cluster::collective

@@ -1,0 +1,188 @@
+#include "collective/composition.h"
+
+#include <algorithm>
+
+#include "collective/algorithms.h"
+
+namespace cluster::collective {
+namespace {
+
+/// Exchanges of one operation: their messages have other numbers.
+enum Phase : unsigned { kUp, kAcross, kAround, kDown };
+
+/// Rounds of an alltoall that are under way at once: enough to fill a link, too few to flood a receiver.
+constexpr std::size_t kRoundsAtOnce = 8;
+
+bool leads(const TeamLayout& layout) { return layout.leaders()[layout.node()] == layout.self(); }
+
+/// The tree of this node alone.
+Tree tree_of_node(const TeamLayout& layout) {
+  return binomial_tree(layout.neighbors(), layout.position_in_node(), 0);
+}
+
+/// `count` equal blocks of a buffer.
+Blocks blocks_of(Bytes buffer, const MemberList& order) {
+  const std::size_t size = buffer.size() / order.size();
+  Blocks blocks;
+  for (const Member member : order) blocks.push_back(buffer.subspan(member * size, size));
+  return blocks;
+}
+
+/// Parts of a buffer that are as equal as whole elements permit.
+Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
+  const std::size_t elements = buffer.size() / element;
+  Blocks parts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t begin = elements * i / count * element;
+    const std::size_t end = elements * (i + 1) / count * element;
+    parts.push_back(buffer.subspan(begin, end - begin));
+  }
+  return parts;
+}
+
+void barrier(Schedule& schedule, const TeamLayout& layout) {
+  const Tree node = tree_of_node(layout);
+  const Pieces nothing(0, kPieceMin);
+  const std::vector<Step> arrived = combine_up(schedule, node, kUp, {}, {}, nothing, kStart);
+  Step met = arrived.front();
+  if (leads(layout)) met = meet(schedule, layout.leaders(), layout.node(), kAcross, met);
+  send_down(schedule, node, kDown, {}, nothing, {&met, 1});
+}
+
+void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  const bool in_pieces = arguments.target.size() >= kLong;
+  const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
+  const Step start = kStart;
+  send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), kPieceMin), {&start, 1});
+}
+
+void reduce(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  const Tree tree =
+      layout.tree(arguments.root, arguments.source.size() >= kLong ? chain_tree : binomial_tree);
+  const Pieces pieces(arguments.source.size(), kPieceMin);
+  Bytes sum = arguments.target;
+  if (tree.parent != kNoMember)
+    sum = tree.children.empty() ? Bytes{} : schedule.scratch(arguments.source.size());
+  combine_up(schedule, tree, kUp, arguments.source, sum, pieces, kStart);
+}
+
+void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  const Tree node = tree_of_node(layout);
+  const Pieces pieces(arguments.source.size(), kPieceMin);
+  const Bytes sum = arguments.target;
+  const std::vector<Step> arrived = combine_up(schedule, node, kUp, arguments.source, sum, pieces, kStart);
+  Step combined = schedule.join(arrived);
+  const MemberList& leaders = layout.leaders();
+  if (leads(layout) && sum.size() < kLong) {
+    combined = combine_among(schedule, leaders, layout.node(), kAcross, sum, combined);
+  } else if (leads(layout)) {
+    const Blocks parts = parts_of(sum, leaders.size(), size_of(schedule.reduction().type));
+    combined = combine_ring(schedule, leaders, layout.node(), kAcross, parts, 1, combined);
+    combined = gather_ring(schedule, leaders, layout.node(), kAround, parts, 1, combined);
+  }
+  send_down(schedule, node, kDown, sum, pieces, {&combined, 1});
+}
+
+void allgather(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  const MemberList& order = layout.by_node();
+  const Blocks blocks = blocks_of(arguments.target, order);
+  const std::size_t self = layout.position_by_node();
+  if (arguments.source.size() >= kLong / 4) {
+    const Step own = schedule.copy(blocks[self], arguments.source, {});
+    gather_ring(schedule, order, self, kAround, blocks, 0, own);
+  } else {
+    gather_doubling(schedule, order, self, kAround, arguments.source, blocks, kStart);
+  }
+}
+
+/// The root sends each member its block.
+void scatter(Schedule& schedule, const TeamLayout& layout, ConstBytes blocks, Bytes own, Member root, Step after) {
+  if (layout.self() != root) {
+    schedule.receive(root, kDown * kPhaseNumbers, own, {after});
+    return;
+  }
+  for (Member member = 0; member < layout.size(); ++member) {
+    const ConstBytes block = blocks.subspan(member * own.size(), own.size());
+    if (member == root) {
+      schedule.copy(own, block, {after});
+    } else {
+      schedule.send(member, kDown * kPhaseNumbers, block, {after});
+    }
+  }
+}
+
+void gather(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  const ConstBytes own = arguments.source;
+  if (layout.self() != arguments.root) {
+    schedule.send(arguments.root, kUp * kPhaseNumbers, own, {});
+    return;
+  }
+  for (Member member = 0; member < layout.size(); ++member) {
+    const Bytes block = arguments.target.subspan(member * own.size(), own.size());
+    if (member == layout.self()) {
+      schedule.copy(block, own, {});
+    } else {
+      schedule.receive(member, kUp * kPhaseNumbers, block, {});
+    }
+  }
+}
+
+/// In each round every member sends to one and receives from one, so that no receiver is flooded.
+void alltoall(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  const std::size_t count = layout.size();
+  const std::size_t size = arguments.target.size() / count;
+  const Member self = layout.self();
+  schedule.copy(arguments.target.subspan(self * size, size), arguments.source.subspan(self * size, size), {});
+  std::vector<Step> rounds;
+  for (std::size_t round = 1; round < count; ++round) {
+    const auto to = static_cast<Member>((self + round) % count);
+    const auto from = static_cast<Member>((self + count - round) % count);
+    const Step after = rounds.size() < kRoundsAtOnce ? kStart : rounds[rounds.size() - kRoundsAtOnce];
+    const Step receive = schedule.receive(from, kAround * kPhaseNumbers,
+                                          arguments.target.subspan(from * size, size), {after});
+    const Step send = schedule.send(to, kAround * kPhaseNumbers,
+                                    arguments.source.subspan(to * size, size), {after});
+    rounds.push_back(schedule.join({receive, send}));
+  }
+}
+
+void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
+  const Bytes sum = schedule.scratch(arguments.source.size());
+  if (arguments.source.size() >= kLong) {
+    const Step copied = schedule.copy(sum, arguments.source, {});
+    const Blocks blocks = blocks_of(sum, layout.by_node());
+    const std::size_t self = layout.position_by_node();
+    const Step combined = combine_ring(schedule, layout.by_node(), self, kAround, blocks, 0, copied);
+    schedule.copy(arguments.target, blocks[self], {combined});
+    return;
+  }
+  constexpr Member kRoot = 0;
+  const Pieces pieces(arguments.source.size(), kPieceMin);
+  const Tree tree = layout.tree(kRoot, binomial_tree);
+  const std::vector<Step> combined =
+      combine_up(schedule, tree, kUp, arguments.source, sum, pieces, kStart);
+  scatter(schedule, layout, sum, arguments.target, kRoot,
+          layout.self() == kRoot ? schedule.join(combined) : kStart);
+}
+
+}  // namespace
+
+Schedule compose(const TeamLayout& layout, const Arguments& arguments) {
+  Schedule schedule(arguments.reduction);
+  switch (arguments.kind) {
+    case Kind::barrier: barrier(schedule, layout); break;
+    case Kind::broadcast: broadcast(schedule, layout, arguments); break;
+    case Kind::alltoall: alltoall(schedule, layout, arguments); break;
+    case Kind::allreduce: allreduce(schedule, layout, arguments); break;
+    case Kind::allgather: allgather(schedule, layout, arguments); break;
+    case Kind::reduce_scatter: reduce_scatter(schedule, layout, arguments); break;
+    case Kind::reduce: reduce(schedule, layout, arguments); break;
+    case Kind::scatter:
+      scatter(schedule, layout, arguments.source, arguments.target, arguments.root, kStart);
+      break;
+    case Kind::gather: gather(schedule, layout, arguments); break;
+  }
+  return schedule;
+}
+
+}  // namespace cluster::collective

@@ -1,0 +1,42 @@
+// Which exchanges an operation is made of, by its length and by where the members are. Short operations take few
+// rounds, long ones move few bytes: trees and doubling for the former, pipelines and rings for the latter.
+// Inside a node the members combine first, and one of them speaks for the node.
+#pragma once
+
+#include <cstddef>
+
+#include "collective/team_layout.h"
+#include "collective/schedule.h"
+
+namespace cluster::collective {
+
+enum class Kind : std::uint8_t {
+  barrier,
+  broadcast,
+  alltoall,
+  allreduce,
+  allgather,
+  reduce_scatter,
+  reduce,
+  scatter,
+  gather,
+};
+
+/// What one member asks for. A block is what one member contributes or gets.
+struct Arguments {
+  Kind kind = Kind::barrier;
+  Reduction reduction{};
+  ConstBytes source{};  ///< alltoall, reduce_scatter, and scatter at the root: a block for each member
+  Bytes target{};       ///< broadcast: the buffer; alltoall, allgather, and gather at the root: likewise
+  Member root = 0;
+};
+
+/// From this length on, bytes are saved rather than rounds.
+inline constexpr std::size_t kLong = 32 * 1024;
+/// Pieces of a pipeline are not shorter.
+inline constexpr std::size_t kPieceMin = 32 * 1024;
+
+/// The part of layout.self() in it.
+Schedule compose(const TeamLayout& layout, const Arguments& arguments);
+
+}  // namespace cluster::collective

@@ -1,0 +1,88 @@
+// What one member of a team does in one collective operation: sends, receives, combinations and copies, each
+// of which begins when those that it comes after are done. An algorithm only writes such a schedule; running
+// it (schedule_run.h) knows nothing of algorithms, and neither of them knows links, time or other operations.
+//
+// A message between two members is found by its number: sender and receiver write the same number. Messages
+// of one number between the same two members are matched in the order in which both sides begin them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "wire/atomic.h"
+
+namespace cluster::collective {
+
+/// The position of a member in its team.
+using Member = std::uint32_t;
+/// An action of a schedule.
+using Step = std::uint32_t;
+/// What comes after this begins at once.
+inline constexpr Step kStart = ~Step{0};
+
+/// How elements are combined: one of the operations min to bxor.
+struct Reduction {
+  wire::AtomicOp op = wire::AtomicOp::sum;
+  wire::AtomicType type = wire::AtomicType::uint8;
+};
+
+struct Action {
+  enum class Kind : std::uint8_t {
+    send,     ///< `source` to `member`
+    receive,  ///< from `member` into `target`
+    combine,  ///< `target` op= `source`
+    copy,     ///< `source` to `target`
+    join,     ///< nothing: several actions are done
+  };
+
+  Kind kind = Kind::join;
+  std::uint16_t number = 0;
+  Member member = 0;
+  std::uint32_t awaited = 0;  ///< actions before it that are not done
+  Step first_edge = kStart;   ///< Schedule::edges, of those that come after it
+  Bytes target{};
+  ConstBytes source{};
+};
+
+class Schedule {
+ public:
+  using After = std::initializer_list<Step>;
+  struct Edge {
+    Step to;
+    Step next;
+  };
+  /// Of a message; what is above is cut off.
+  static constexpr std::uint16_t kNumberMax = 0xfff;
+
+  explicit Schedule(Reduction reduction = {}) : reduction_(reduction) {}
+
+  Step send(Member to, unsigned number, ConstBytes bytes, After after);
+  Step receive(Member from, unsigned number, Bytes bytes, After after);
+  Step combine(Bytes target, ConstBytes source, After after);
+  Step copy(Bytes target, ConstBytes source, After after);
+  /// Done when all of these are.
+  Step join(const std::vector<Step>& steps);
+  Step join(After steps);
+  /// Memory that lives as long as the schedule.
+  Bytes scratch(std::size_t size);
+
+  const Reduction& reduction() const { return reduction_; }
+  std::vector<Action>& actions() { return actions_; }
+  const std::vector<Action>& actions() const { return actions_; }
+  const std::vector<Edge>& edges() const { return edges_; }
+
+ private:
+  Step add(const Action& action, After after);
+  void depend(Step step, Step before);
+
+  Reduction reduction_;
+  std::vector<Action> actions_;
+  std::vector<Edge> edges_;
+  std::vector<std::unique_ptr<std::byte[]>> scratch_;
+};
+
+}  // namespace cluster::collective

@@ -1,0 +1,61 @@
+// One schedule on its way: which of its actions may begin. What goes to other members is handed to the caller,
+// which says when it is done; combinations and copies are done here.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "collective/schedule.h"
+
+namespace cluster::collective {
+
+class ScheduleRun {
+ public:
+  explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) {}
+
+  /// Calls issue(step, action) for each send and receive that may begin.
+  template <typename Issue>
+  void begin(Issue&& issue) {
+    for (Step step = 0; step < schedule_.actions().size(); ++step) {
+      if (schedule_.actions()[step].awaited == 0) ready_.push_back(step);
+    }
+    proceed(issue);
+  }
+  /// A send or a receive is done.
+  template <typename Issue>
+  void done(Step step, Issue&& issue) {
+    finish(step);
+    proceed(issue);
+  }
+  bool finished() const { return done_ == schedule_.actions().size(); }
+  std::size_t size() const { return schedule_.actions().size(); }
+  const Action& action(Step step) const { return schedule_.actions()[step]; }
+
+ private:
+  /// Those that come after a step that is done may be ready.
+  void finish(Step step);
+  void perform(const Action& action) const;
+
+  /// In the order in which they became ready: messages of one number leave in the order of the schedule.
+  template <typename Issue>
+  void proceed(Issue& issue) {
+    for (std::size_t next = 0; next < ready_.size(); ++next) {
+      const Step step = ready_[next];
+      const Action& action = schedule_.actions()[step];
+      if (action.kind == Action::Kind::send || action.kind == Action::Kind::receive) {
+        issue(step, action);
+      } else {
+        perform(action);
+        finish(step);
+      }
+    }
+    ready_.clear();
+  }
+
+  Schedule schedule_;
+  std::vector<Step> ready_;
+  std::size_t done_ = 0;
+};
+
+}  // namespace cluster::collective

@@ -1,0 +1,31 @@
+// Where collective operations meet the endpoint: messages to members go the way of all messages, and receives
+// from a member that is gone end at once, since no collective begins anew with its next incarnation.
+#pragma once
+
+#include "collective/collectives.h"
+#include "engine/event_loop.h"
+#include "engine/peer_table.h"
+#include "protocol/messenger.h"
+
+namespace cluster::engine {
+
+class CollectiveEndpoint final : public collective::Transport {
+ public:
+  CollectiveEndpoint(PeerTable& peers, protocol::Messenger& messenger, EventLoop& loop)
+      : peers_(peers), messenger_(messenger), loop_(loop) {}
+
+  collective::Collectives& collectives() { return collectives_; }
+
+  Status send(const protocol::SendOp& op) override;
+  Status receive(const protocol::RecvOp& op) override;
+  void cancel(const void* context) override { messenger_.matcher().cancel(context); }
+  std::size_t discard(std::uint64_t tag, std::uint64_t ignore) override;
+
+ private:
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  EventLoop& loop_;
+  collective::Collectives collectives_{*this};
+};
+
+}  // namespace cluster::engine
