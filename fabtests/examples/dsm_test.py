@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The programs of examples/dsm: right on four virtual nodes and inside one; with --table, how they scale.
+"""The programs of examples/dsm, and one of what they leave out: right on four virtual nodes and inside one; with --table, how
+they scale.
 
 usage: dsm_test.py [--table] DIRECTORY-OF-THE-PROGRAMS
 
@@ -13,7 +14,7 @@ import sys
 import processes
 from processes import virtual_nodes
 
-PROGRAMS = ("sor", "matmul", "tasks")
+PROGRAMS = ("sor", "matmul", "tasks", "dsm_sharing")
 PORT = 20100
 SIZES = (1, 2, 4, 8)  # processes of the table, on a node each
 # program -> what the table says of it, options

@@ -3,6 +3,7 @@
 import argparse
 import os
 import subprocess
+import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -19,8 +20,18 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-def completed(*words):
-    path = os.pathsep.join([*map(os.path.abspath, OPTIONS.commands), os.environ["PATH"]])
+# As `vcluster list` speaks of two clusters that run.
+LIST = """#!/bin/sh
+echo "one: up, 2 nodes, 1 rails, mtu 1500, rate unlimited"
+echo "  node1    10.64.0.1"
+echo "  node2    10.64.0.2"
+echo "other: up, 1 nodes, 1 rails, mtu 1500, rate unlimited"
+echo "  node1    10.65.0.1"
+"""
+
+
+def completed(*words, first=()):
+    path = os.pathsep.join([*first, *map(os.path.abspath, OPTIONS.commands), os.environ["PATH"]])
     result = subprocess.run(["bash", "--norc", "-c", SCRIPT, "completion", COMPLETION, *words], capture_output=True, text=True,
                             check=True, timeout=60, env={**os.environ, "PATH": path})
     return result.stdout.split()
@@ -37,6 +48,15 @@ class Completion(unittest.TestCase):
     def test_commands(self):
         self.assertEqual(completed("vcluster", "f"), ["faults"])
         self.assertEqual(completed("vcluster", "exec", "sw"), ["switch"])
+
+    def test_clusters_and_nodes(self):
+        with tempfile.TemporaryDirectory(prefix="completion-") as directory:
+            with open(os.path.join(directory, "vcluster"), "w", encoding="ascii") as file:
+                file.write(LIST)
+            os.chmod(file.name, 0o755)
+            self.assertEqual(completed("vcluster", "exec", "", first=[directory]), ["node1", "node2", "switch"])
+            self.assertEqual(completed("vcluster", "agents", "--kill", "n", first=[directory]), ["node1", "node2"])
+            self.assertEqual(completed("vcluster", "down", "--name", "", first=[directory]), ["one", "other"])
 
     def test_the_last_of_a_list(self):
         self.assertEqual(completed("cluster-perf", "--measures", "latency,bandw"), ["latency,bandwidth"])

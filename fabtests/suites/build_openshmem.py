@@ -6,7 +6,7 @@
 Sources go to DIRECTORY/source, programs stay where they are built below it; the suites are printed as run_suites.py wants
 them. Both revisions are those that docs/suites.md speaks of. URL may be a directory with a git repository. Its own PMI is
 built in (the launcher is MPICH's hydra), transports other than libfabric's are not, so that inside a node its puts go
-through the provider as well. Needs autoconf, automake, libtool, a compiler, flex and libfabric-dev.
+through the provider as well. What building needs is installed first (`util/setup --for suites`).
 """
 import argparse
 import subprocess
@@ -15,6 +15,7 @@ from pathlib import Path
 
 _SOURCE = ("https://github.com/Sandia-OpenSHMEM/SOS.git", "8649160d8ea5a8be3032d2720d554693756d0c7d")
 _TESTS = ("https://github.com/openshmem-org/tests-sos.git", "ca9cb12b13a10eda4b94844ccabdc119f6b48f88")
+_SETUP = str(Path(__file__).resolve().parents[2] / "util" / "setup")
 _SUITES = ("shmemx", "apps", "spec-example", "unit")
 
 
@@ -54,6 +55,7 @@ def main():
     source = options.directory.resolve() / "source"
     source.parent.mkdir(parents=True, exist_ok=True)
     step = Step(source.parent / "build.log")
+    step(source.parent, _SETUP, "--for", "suites")
     check_out(step, options.source, _SOURCE[1], source)
     tests = source / "modules" / "tests-sos"
     if tests.is_dir() and not any(tests.iterdir()):

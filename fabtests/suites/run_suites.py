@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs the test programs of libraries that stand on libfabric (OpenSHMEM, GASNet...) and prints one table.
 
-    run_suites.py --plugin DIR NAME=DIRECTORY...
+    run_suites.py --plugin DIR [--build DIRECTORY] [NAME=DIRECTORY...]
 
-Each directory holds programs that were built elsewhere, at any depth; NAME is what the table calls them. Every program
+Each directory holds programs that were built elsewhere, at any depth; NAME is what the table calls them. With --build the
+suites of Sandia OpenSHMEM are built first, see build_openshmem.py. Every program
 runs without arguments on 2 and 4 processes, in one virtual node and on two, over `cluster` and over each --peer; it is
 given nothing but the provider's name, so the library chooses everything else. The launcher is MPICH's hydra (PMI 1),
 from PyPI unless --launcher names one.
@@ -31,7 +32,8 @@ LINES_SHOWN = 3
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="+", metavar="NAME=DIRECTORY")
+    parser.add_argument("suites", nargs="*", metavar="NAME=DIRECTORY")
+    parser.add_argument("--build", metavar="DIRECTORY", help="where OpenSHMEM is fetched to and built, once")
     parser.add_argument("--plugin", required=True, metavar="DIR", help="where libcluster-fi.so is")
     parser.add_argument("--peer", action="append", default=[], help="another provider, such as sockets (may be repeated)")
     parser.add_argument("--launcher", metavar="PROGRAM", help="mpiexec.hydra")
@@ -45,8 +47,22 @@ def arguments():
     parser.add_argument("--timeout", type=float, default=120, help="seconds for one program")
     parser.add_argument("--log", metavar="FILE", default=os.devnull, help="what failing programs said, whole")
     options = parser.parse_args()
+    if not options.suites and not options.build:
+        parser.error("no suites: NAME=DIRECTORY or --build")
     options.suites = dict(suite.split("=", 1) for suite in options.suites)
     return options
+
+
+def built(directory):
+    """The suites that build_openshmem.py prints at its end; it shows what it does while it does it."""
+    command = [sys.executable, "-B", os.path.join(HERE, "build_openshmem.py"), directory]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as building:
+        last = ""
+        for last in building.stdout:
+            print(last, end="", flush=True)
+    if building.returncode != 0:
+        sys.exit(1)
+    return dict(suite.split("=", 1) for suite in last.split())
 
 
 def programs(directory, only):
@@ -115,6 +131,8 @@ class Runner:
 def main():
     options = arguments()
     virtual_nodes.require()
+    if options.build:
+        options.suites.update(built(options.build))
     found = {suite: programs(directory, options.only) for suite, directory in options.suites.items()}
     if not any(found.values()):
         virtual_nodes.skip("no programs in " + ", ".join(options.suites.values()))
