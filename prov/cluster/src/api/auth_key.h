@@ -44,6 +44,12 @@ template <typename Attributes>
 bool auth_key_allowed(const Attributes& attributes, std::uint32_t version) {
   return FI_VERSION_LT(version, FI_VERSION(1, 5)) || AuthKey::allowed(attributes.auth_key, attributes.auth_key_size);
 }
+/// True if there is one, allowed or not.
+template <typename Attributes>
+bool names_auth_key(const Attributes& attributes, std::uint32_t version) {
+  return !FI_VERSION_LT(version, FI_VERSION(1, 5)) && attributes.auth_key_size != 0;
+}
+/// An allowed one, or none.
 template <typename Attributes>
 AuthKey auth_key_of(const Attributes& attributes, std::uint32_t version) {
   return FI_VERSION_LT(version, FI_VERSION(1, 5)) ? AuthKey() : AuthKey(attributes.auth_key, attributes.auth_key_size);

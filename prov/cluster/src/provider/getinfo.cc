@@ -76,11 +76,11 @@ bool copy_auth_keys(const fi_info& hints, std::uint32_t version, fi_info& info) 
          copy_auth_key(hints.domain_attr, version, *info.domain_attr);
 }
 
-/// True if endpoints of this caller seal their frames.
+/// True if endpoints of this caller seal their frames. The hints may be any: a key that is not allowed counts, too.
 bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
   return !options.text(Options::Name::key_file).empty() || !options.text(Options::Name::key).empty() ||
-         !api::auth_key_of(api::attributes_at(hints.ep_attr), version).empty() ||
-         !api::auth_key_of(api::attributes_at(hints.domain_attr), version).empty();
+         api::names_auth_key(api::attributes_at(hints.ep_attr), version) ||
+         api::names_auth_key(api::attributes_at(hints.domain_attr), version);
 }
 
 /// True if no caller would find an interface, so that the cause is the node's configuration and not these
