@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Runs a conformance program in one setting: on which nodes its processes are, and over which link they communicate.
 
-usage: run_setting.py SETTING[-auto] PROGRAM [ARGUMENTS...]
+usage: run_setting.py SETTING[-auto] PROGRAM [--leave-out=TESTS] [ARGUMENTS...]
 
-With -auto, tests that set no progress mode request automatic progress.
+With -auto, tests that set no progress mode request automatic progress. --leave-out names tests as --gtest_filter does, behind
+those that the setting itself cannot run.
 """
 import os
 import subprocess
@@ -32,6 +33,7 @@ SETTINGS = {
 }
 
 LEFT_OUT = "--gtest_filter=-"
+LEAVE_OUT = "--leave-out="
 NEEDS_MULTICAST = "Group.*"  # left out with a key
 NEEDS_A_NETWORK = "Failure.SendingToAMissingNodeFailsInBoundedTime"  # left out on loopback, where every address answers
 
