@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Runs a conformance program in one setting: on which nodes its processes are, and over which link they communicate.
 
-usage: run_setting.py SETTING[-auto] PROGRAM [--leave-out=TESTS] [ARGUMENTS...]
+usage: run_setting.py SETTING[-auto] PROGRAM [ARGUMENTS...]
 
-With -auto, tests that set no progress mode request automatic progress. --leave-out names tests as --gtest_filter does, behind
-those that the setting itself cannot run.
+With -auto, tests that set no progress mode request automatic progress.
 """
 import os
 import subprocess
@@ -33,7 +32,6 @@ SETTINGS = {
 }
 
 LEFT_OUT = "--gtest_filter=-"
-LEAVE_OUT = "--leave-out="
 NEEDS_MULTICAST = "Group.*"  # left out with a key
 NEEDS_A_NETWORK = "Failure.SendingToAMissingNodeFailsInBoundedTime"  # left out on loopback, where every address answers
 
