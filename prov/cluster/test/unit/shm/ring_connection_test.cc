@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "shm/hello.h"
 #include "shm/local_listener.h"
 #include "support/process_address.h"
@@ -50,6 +52,19 @@ TEST_F(RingConnectionTest, TheConnectionHasDoneItsWorkWhenThePeerHasTheRing) {
   EXPECT_FALSE(outbox->peer_gone() || outbox->peer_closed());
   inboxes.clear();
   EXPECT_TRUE(outbox->peer_closed() && outbox->peer_gone());
+}
+
+/// It closes the connection behind that, while this side looks at one and at the other.
+TEST_F(RingConnectionTest, APeerThatAttachesMeanwhileIsNotGone) {
+  int gone = 0;
+  for (int round = 0; round < 3000; ++round) {
+    inboxes.clear();
+    const std::unique_ptr<Outbox> outbox = connect();
+    std::thread peer([&] { bob->accept(inboxes); });
+    while (!outbox->attached()) gone += outbox->peer_gone();
+    peer.join();
+  }
+  EXPECT_EQ(gone, 0);
 }
 
 /// What a process leaves that executes another program: an attached ring, and no doorbell.
