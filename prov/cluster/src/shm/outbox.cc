@@ -49,12 +49,10 @@ void Outbox::resume() {
   if (writer_.take_doorbell_request()) ring();
 }
 
-/// A peer closes the connection when it has attached the ring, perhaps between the two looks that ended() takes: what the
-/// second pair says holds.
-bool Outbox::connection_lost() const { return connection_.ended(attached()) && connection_.ended(attached()); }
-
 bool Outbox::peer_gone() {
-  if (!writer_.broken()) return peer_closed() || connection_lost();
+  // A peer closes the connection when it has attached the ring, perhaps between the two looks: what the second pair says
+  // holds.
+  if (!writer_.broken()) return peer_closed() || (connection_.ended(attached()) && connection_.ended(attached()));
   // Nothing more can be sent to a peer that overwrites its own read position: the same as gone.
   if (!violation_reported_) {
     violation_reported_ = true;

@@ -79,8 +79,6 @@ class Outbox final : public carrier::Carrier, public carrier::Recall {
     if (writer_.reader_state() != EndState::kUnknown) connection_.ring(writer_.reader_doorbell());
   }
 
-  bool connection_lost() const;
-
   RingWriter writer_;
   Environment environment_;
   os::SharedMemory memory_;
