@@ -10,22 +10,32 @@ namespace {
 
 constexpr int kSides = 5;
 
+/// Numbers of elements: of one packet, of one segment, and of many.
+#ifdef CLUSTER_SANITIZED
+constexpr std::size_t kCounts[] = {0, 1, 100, 5000};
+constexpr std::size_t kSizeStep = 3;
+#else
+constexpr std::size_t kCounts[] = {0, 1, 2, 100, 1000, 5000, 50000, 300000};
+constexpr std::size_t kSizeStep = 1;
+#endif
+constexpr std::size_t kCountsOfEachTeam[] = {1, 3000, 20000};
+
 std::vector<fi_addr_t> all_of(const Team& team) { return team.peers; }
 
 SIDES_TEST(Collective, EveryOperationAtEveryLength, kSides) {
   Team team(side, with_collectives());
   Members members(team, all_of(team));
   ASSERT_EQ(members.joined(), 0);
-  for (const std::size_t count : {0, 1, 2, 100, 1000, 5000, 50000, 300000}) every_operation(members, count);
+  for (const std::size_t count : kCounts) every_operation(members, count);
 }
 
 SIDES_TEST(Collective, TeamsOfTwoToEight, 8) {
   Team team(side, with_collectives());
-  for (std::size_t size = 2; size <= team.peers.size(); ++size) {
+  for (std::size_t size = 2; size <= team.peers.size(); size += kSizeStep) {
     if (static_cast<std::size_t>(side.index()) < size) {
       Members members(team, {team.peers.begin(), team.peers.begin() + static_cast<std::ptrdiff_t>(size)});
       ASSERT_EQ(members.joined(), 0);
-      for (const std::size_t count : {1, 3000, 20000}) every_operation(members, count);
+      for (const std::size_t count : kCountsOfEachTeam) every_operation(members, count);
     }
     team.meet();
   }

@@ -224,15 +224,17 @@ void Group::serve(Time now, Member& member) {
   next_service_ = std::min(next_service_, member.stream->deadline());
 }
 
-/// Streams that have ended, and members that have left, once all that came from them is delivered.
+/// Streams that have ended, and members that have left, once all that came from them is delivered. A member is kept until
+/// the caller has seen that something was posted to it: a carrier that is not marked would keep the leave to itself.
 void Group::forget_ended() {
   for (auto entry = members_.begin(); entry != members_.end();) {
     Member& member = *entry->second;
     const bool ended = member.gone || member.stream_end != Member::kNoEnd;
     ReceiverStream* const stream = member.stream.get();
     if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) member.stream.reset();
-    const bool over = member.gone && member.stream == nullptr;
+    const bool over = member.gone && member.stream == nullptr && !member.posted;
     if (over) deafen(member, Status::ok);
+    if (member.gone && member.posted) next_service_ = {};
     entry = over ? members_.erase(entry) : std::next(entry);
   }
 }

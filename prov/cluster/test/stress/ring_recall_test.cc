@@ -15,7 +15,7 @@ namespace {
 #ifdef CLUSTER_SANITIZED
 constexpr std::uint32_t kSegments = 50'000;
 #else
-constexpr std::uint32_t kSegments = 500'000;
+constexpr std::uint32_t kSegments = 100'000;
 #endif
 
 /// Takes what comes, in batches of one to four, and notes each in `had`.

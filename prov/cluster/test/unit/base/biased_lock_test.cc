@@ -128,7 +128,7 @@ TEST_F(BiasedLockTest, AFormerOwnerThatWakesUpLateDoesNotOpenIt) {
       ++tries;
     }
   });
-  for (int round = 0; round < 500 && !broken; ++round) {
+  for (int round = 0; round < 100 && !broken; ++round) {
     const unsigned first = tries;
     while (tries - first < 2 * BiasedLock::kEntriesToBias) std::this_thread::yield();
     hold = true;

@@ -1,0 +1,65 @@
+// One membership as its caller sees it: what a member that leaves is owed, and when it is forgotten.
+#include "group/group.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "support/fake_environment.h"
+#include "support/queue_carrier.h"
+
+namespace cluster::group {
+namespace {
+
+using test::QueueCarrier;
+using wire::SegmentKind;
+
+constexpr std::uint64_t kKey = 77;
+constexpr std::uint32_t kStream = 5, kItsStream = 9;
+constexpr Time kNow{1s};
+
+class GroupTest : public ::testing::Test {
+ protected:
+  GroupTest() {
+    member().owner = &carrier_;
+    group_.on_segment(kNow, member(), {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+    group_.on_segment(kNow, member(), {.kind = SegmentKind::group_start, .id = kItsStream, .offset = 0, .total = 1, .key = kKey}, {});
+    group_.run(kNow, nullptr);
+  }
+
+  Member& member() { return *group_.find(name_); }
+  bool sent(SegmentKind kind) const {
+    return std::any_of(carrier_.items.begin(), carrier_.items.end(), [&](const auto& item) { return item.segment.kind == kind; });
+  }
+
+  SocketAddress name_ = SocketAddress::v4(as_bytes("\x0a\0\0\2", 4).data(), 7000);
+  QueueCarrier carrier_;
+  test::FakeRandom random_;
+  Group group_{{.key = kKey, .path = {}, .role = {}, .roster = {name_}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+  Member& met_ = group_.meet(name_, nullptr, &carrier_);
+};
+
+TEST_F(GroupTest, AMemberThatMetThisOneCompletesIt) {
+  EXPECT_TRUE(group_.complete());
+  EXPECT_TRUE(sent(SegmentKind::group_join));
+}
+
+/// A carrier sends when the caller marks it, for which the caller has to find the member.
+TEST_F(GroupTest, AMemberIsThereUntilTheCallerHasSeenThatTheLeaveWasPosted) {
+  member().posted = false;
+  group_.leave();
+  group_.run(kNow, nullptr);
+  ASSERT_TRUE(sent(SegmentKind::group_leave));
+  ASSERT_NE(group_.find(name_), nullptr);
+  EXPECT_TRUE(member().posted);
+  EXPECT_FALSE(group_.left());
+  EXPECT_LE(group_.deadline(), kNow);
+
+  member().posted = false;
+  group_.run(kNow, nullptr);
+  EXPECT_EQ(group_.find(name_), nullptr);
+  EXPECT_TRUE(group_.left());
+}
+
+}  // namespace
+}  // namespace cluster::group
