@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "os/descriptor.h"
+#include "os/ipsec_mb.h"
 #include "os/libcrypto.h"
 #include "os/secret_memory.h"
 
@@ -144,7 +145,7 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
     return findings;
   }
   std::string why;
-  if (cryptography_ == nullptr) cryptography_ = os::load_libcrypto(why);
+  if (cryptography_ == nullptr) cryptography_ = os::prefer_ipsec_mb(os::load_libcrypto(why));
   seal::Credentials credentials;
   credentials.mode = security == "encrypt" ? seal::Mode::encrypt : seal::Mode::auth;
   for (std::vector<std::byte>& material : materials) {
