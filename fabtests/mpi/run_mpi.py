@@ -40,6 +40,7 @@ def parser():
     options.add_argument("--mtu", type=int, default=1500, help="(default: %(default)s)")
     options.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="in the ranks' environment")
     options.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="parameter of Open MPI")
+    options.add_argument("--coll", action="store_true", help="with libcluster-coll in front of the library's collectives")
     options.add_argument("--expect", default="", help="regular expression that the output must contain")
     options.add_argument("--directory", default="", help="working directory of the job")
     options.add_argument("--seconds", type=int, default=220, help="end the job after so long (default: %(default)s)")
@@ -54,7 +55,7 @@ def arguments():
 def environment(options):
     values = virtual_nodes.without_settings()
     values.update(LIBRARIES[options.mpi].variables.get(options.path, {}))
-    if options.path == "cluster":
+    if options.path == "cluster" or options.coll:
         values.update({"FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_LOG_LEVEL": "info"})
         if options.link:
             values["FI_CLUSTER_LINK"] = options.link
@@ -75,6 +76,8 @@ def command(options):
         words += ["--mpi", str(library.prefix(options.cache).resolve())]
         if os.sep not in program[0]:
             program[0] = str(build(options.mpi, program[0], options.cache).resolve())
+    if options.coll:
+        words.append("--coll")
     if options.slots:
         words += ["--slots", str(options.slots)]
     words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
