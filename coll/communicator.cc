@@ -1,10 +1,13 @@
 #include "communicator.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <set>
 
+#include "call_counters.h"
 #include "settings.h"
 
 namespace coll {
@@ -13,6 +16,7 @@ namespace {
 /// What each rank tells the others of the communicator.
 struct Introduction {
   std::uint64_t fingerprint;  ///< of its settings
+  std::uint64_t team_key;     ///< that of the first rank tells this team from others of the same ranks
   std::uint32_t usable;
   std::uint32_t name_size;
   std::array<std::byte, 48> name;
@@ -22,11 +26,16 @@ std::once_flag keys_made;
 int communicator_key = MPI_KEYVAL_INVALID;
 int process_key = MPI_KEYVAL_INVALID;
 
-/// MPI_COMM_SELF ends first, when MPI_Finalize begins.
+/// MPI_COMM_SELF ends first, when MPI_Finalize begins: for programs that call another one than that of this library.
 int end_process(MPI_Comm, int, void*, void*) {
-  ProcessEndpoint::close();
+  Communicator::end_all(false);
   return MPI_SUCCESS;
 }
+
+/// Communicators live as long as MPI keeps their attribute: that of MPI_COMM_WORLD ends after the endpoint has to.
+std::mutex known_lock;
+std::set<Communicator*> known_communicators;
+std::atomic<bool> ended{false};
 
 void make_progress_of_mpi() {
   int found = 0;
@@ -56,6 +65,7 @@ void warn_once(const char* format, const char* reason) {
 }
 
 Communicator* Communicator::of(MPI_Comm comm) {
+  if (ended.load(std::memory_order_acquire)) return nullptr;
   std::call_once(keys_made, make_keys);
   void* attribute = nullptr;
   int found = 0;
@@ -69,6 +79,30 @@ Communicator* Communicator::of(MPI_Comm comm) {
   return known->team_ != nullptr ? known : nullptr;
 }
 
+Communicator::Communicator() {
+  const std::lock_guard lock(known_lock);
+  known_communicators.insert(this);
+}
+
+Communicator::~Communicator() {
+  const std::lock_guard lock(known_lock);
+  known_communicators.erase(this);
+}
+
+void Communicator::end_all(bool together) {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (together) PMPI_Barrier(MPI_COMM_WORLD);
+  if (ended.exchange(true)) return;
+  {
+    const std::lock_guard lock(known_lock);
+    for (Communicator* const communicator : known_communicators) communicator->team_.reset();
+  }
+  ProcessEndpoint::close();
+  if (Settings::get().report())
+    std::fprintf(stderr, "libcluster-coll: rank %d: %s\n", rank, CallCounters::get().text().c_str());
+}
+
 /// Every rank takes part in both exchanges, whatever it has found.
 bool Communicator::make_team(MPI_Comm comm) {
   int inter = 0;
@@ -77,7 +111,9 @@ bool Communicator::make_team(MPI_Comm comm) {
   PMPI_Comm_rank(comm, &rank_);
   std::string reason;
   endpoint_ = ProcessEndpoint::get(reason);
+  static std::atomic<std::uint64_t> teams{0};
   Introduction mine{};
+  mine.team_key = ++teams;
   mine.fingerprint = Settings::get().fingerprint();
   mine.usable = endpoint_ != nullptr && endpoint_->name().size() <= mine.name.size();
   if (mine.usable != 0) {
@@ -97,7 +133,7 @@ bool Communicator::make_team(MPI_Comm comm) {
     }
     names.emplace_back(each.name.begin(), each.name.begin() + each.name_size);
   }
-  std::unique_ptr<Team> team = endpoint_->join(names, make_progress_of_mpi);
+  std::unique_ptr<Team> team = endpoint_->join(names, all.front().team_key, make_progress_of_mpi);
   int here = team != nullptr;
   int everywhere = 0;
   if (PMPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || everywhere == 0) return false;

@@ -15,6 +15,10 @@ class Communicator {
  public:
   /// Null if the communicator is left to MPI: an intercommunicator, one of a single rank, or one without a team.
   static Communicator* of(MPI_Comm comm);
+  /// Ends all teams and the endpoint of this process; what is called from then on is left to MPI. `together`: all ranks
+  /// call it, and wait for each other, so that none of them loses a member while it still waits for another one.
+  static void end_all(bool together);
+  ~Communicator();
 
   const Team& team() const { return *team_; }
   fid_ep* ep() const { return endpoint_->ep(); }
@@ -26,7 +30,7 @@ class Communicator {
   void progress() const { endpoint_->progress(); }
 
  private:
-  Communicator() = default;
+  Communicator();
   bool make_team(MPI_Comm comm);
 
   ProcessEndpoint* endpoint_ = nullptr;

@@ -9,6 +9,7 @@
 #include <climits>
 #include <memory>
 
+#include "call_counters.h"
 #include "communicator.h"
 #include "reductions.h"
 #include "settings.h"
@@ -74,12 +75,14 @@ class FlatBuffer {
   std::unique_ptr<std::byte[]> packed_;
 };
 
-/// Null if the call goes to MPI.
-Communicator* takes(Call call, std::size_t bytes, MPI_Comm comm) {
+/// Null if the call goes to MPI: what cannot be taken over, is not wanted, or belongs to a communicator without a team.
+Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) {
   const Settings& settings = Settings::get();
   if (!settings.error().empty()) warn_once("libcluster-coll: %s\n", settings.error().c_str());
-  if (comm == MPI_COMM_NULL || !settings.takes(call, bytes)) return nullptr;
-  return Communicator::of(comm);
+  const bool wanted = possible && comm != MPI_COMM_NULL && settings.takes(call, bytes);
+  Communicator* const communicator = wanted ? Communicator::of(comm) : nullptr;
+  CallCounters::get().count(call, communicator != nullptr);
+  return communicator;
 }
 
 /// Begins an operation and waits for it; an error goes to the error handler of the communicator.
@@ -103,9 +106,15 @@ using namespace coll;
 
 extern "C" {
 
+[[gnu::visibility("default")]] int MPI_Finalize() {
+  static auto* const behind = next<decltype(MPI_Finalize)>("MPI_Finalize");
+  Communicator::end_all(true);
+  return behind();
+}
+
 [[gnu::visibility("default")]] int MPI_Barrier(MPI_Comm comm) {
   static auto* const behind = next<decltype(MPI_Barrier)>("MPI_Barrier");
-  const Communicator* const communicator = takes(Call::barrier, 0, comm);
+  const Communicator* const communicator = takes(Call::barrier, true, 0, comm);
   if (communicator == nullptr) return behind(comm);
   return run(comm, *communicator, [&](void* context) {
     return fi_barrier(communicator->ep(), communicator->team().address(), context);
@@ -115,7 +124,8 @@ extern "C" {
 [[gnu::visibility("default")]] int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
   static auto* const behind = next<decltype(MPI_Bcast)>("MPI_Bcast");
   std::size_t bytes = 0;
-  const Communicator* const communicator = measure(count, type, bytes) ? takes(Call::bcast, bytes, comm) : nullptr;
+  const bool possible = measure(count, type, bytes);
+  const Communicator* const communicator = takes(Call::bcast, possible, bytes, comm);
   if (communicator == nullptr || !valid_root(root, *communicator)) return behind(buffer, count, type, root, comm);
   FlatBuffer flat(buffer, count, type, bytes, comm);
   if (communicator->rank() == root) flat.pack();
@@ -134,7 +144,7 @@ extern "C" {
   fi_datatype elements = FI_UINT8;
   fi_op operation = FI_NOOP;
   const bool ours = measure(count, type, bytes) && translate(type, op, elements, operation);
-  const Communicator* const communicator = ours ? takes(Call::allreduce, bytes, comm) : nullptr;
+  const Communicator* const communicator = takes(Call::allreduce, ours, bytes, comm);
   if (communicator == nullptr) return behind(source, target, count, type, op, comm);
   const void* const own = source == MPI_IN_PLACE ? target : source;
   return run(comm, *communicator, [&](void* context) {
@@ -150,7 +160,7 @@ extern "C" {
   fi_datatype elements = FI_UINT8;
   fi_op operation = FI_NOOP;
   const bool ours = measure(count, type, bytes) && translate(type, op, elements, operation);
-  const Communicator* const communicator = ours ? takes(Call::reduce, bytes, comm) : nullptr;
+  const Communicator* const communicator = takes(Call::reduce, ours, bytes, comm);
   if (communicator == nullptr || !valid_root(root, *communicator))
     return behind(source, target, count, type, op, root, comm);
   const void* const own = source == MPI_IN_PLACE ? target : source;
@@ -166,8 +176,8 @@ extern "C" {
                                                   MPI_Comm comm) {
   static auto* const behind = next<decltype(MPI_Allgather)>("MPI_Allgather");
   std::size_t block = 0;
-  const Communicator* communicator =
-      measure(target_count, target_type, block) ? takes(Call::allgather, block, comm) : nullptr;
+  const bool possible = measure(target_count, target_type, block);
+  const Communicator* const communicator = takes(Call::allgather, possible, block, comm);
   const std::size_t ranks = communicator != nullptr ? static_cast<std::size_t>(communicator->size()) : 1;
   const bool fits = block * ranks <= INT_MAX && static_cast<std::size_t>(target_count) * ranks <= INT_MAX;
   if (communicator == nullptr || !fits)

@@ -71,6 +71,7 @@ using MPI_Comm_delete_attr_function = int(MPI_Comm, int, void*, void*);
 extern "C" {
 int PMPI_Allgather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
 int PMPI_Allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
+int PMPI_Barrier(MPI_Comm);
 int PMPI_Comm_call_errhandler(MPI_Comm, int);
 int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function*, MPI_Comm_delete_attr_function*, int*, void*);
 int PMPI_Comm_get_attr(MPI_Comm, int, void*, int*);
@@ -88,6 +89,7 @@ int PMPI_Unpack(const void*, int, int*, void*, int, MPI_Datatype, MPI_Comm);
 int MPI_Allgather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm);
 int MPI_Allreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm);
 int MPI_Barrier(MPI_Comm);
+int MPI_Finalize();
 int MPI_Bcast(void*, int, MPI_Datatype, int, MPI_Comm);
 int MPI_Reduce(const void*, void*, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
 }

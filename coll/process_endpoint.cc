@@ -106,7 +106,7 @@ bool ProcessEndpoint::open(std::string& reason) {
   return opened(status, "fi_getname");
 }
 
-std::unique_ptr<Team> ProcessEndpoint::begin_join(const std::vector<Name>& names, Pending& joined) {
+std::unique_ptr<Team> ProcessEndpoint::begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined) {
   const std::lock_guard lock(joining_);
   std::vector<fi_addr_t> members;
   for (const Name& name : names) {
@@ -116,6 +116,8 @@ std::unique_ptr<Team> ProcessEndpoint::begin_join(const std::vector<Name>& names
   fi_av_set_attr attributes{};
   attributes.count = members.size();
   attributes.start_addr = attributes.end_addr = FI_ADDR_NOTAVAIL;
+  attributes.comm_key = reinterpret_cast<std::uint8_t*>(&key);
+  attributes.comm_key_size = sizeof key;
   fid_av_set* set = nullptr;
   if (fi_av_set(av_.get(), &attributes, &set, nullptr) != 0) return nullptr;
   Owned<fid_av_set> owned(set);

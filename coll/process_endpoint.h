@@ -67,17 +67,17 @@ class ProcessEndpoint {
 
   fid_ep* ep() const { return ep_.get(); }
   const Name& name() const { return name_; }
-  /// A team of these, in this order; all of them call it. Null if it cannot be made. `idle` is called while it
-  /// waits.
+  /// A team of these, in this order; all of them call it with one key, that no other team of these has. Null if it
+  /// cannot be made. `idle` is called while it waits.
   template <typename Idle>
-  std::unique_ptr<Team> join(const std::vector<Name>& names, Idle&& idle);
+  std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
   /// Reads completions; those of others are marked done, too.
   void progress();
 
  private:
   ProcessEndpoint() = default;
   bool open(std::string& reason);
-  std::unique_ptr<Team> begin_join(const std::vector<Name>& names, Pending& joined);
+  std::unique_ptr<Team> begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined);
   void read_events();
 
   struct FreeInfo {
@@ -97,9 +97,9 @@ class ProcessEndpoint {
 };
 
 template <typename Idle>
-std::unique_ptr<Team> ProcessEndpoint::join(const std::vector<Name>& names, Idle&& idle) {
+std::unique_ptr<Team> ProcessEndpoint::join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle) {
   Pending joined;
-  std::unique_ptr<Team> team = begin_join(names, joined);
+  std::unique_ptr<Team> team = begin_join(names, key, joined);
   while (team != nullptr && !joined.done.load(std::memory_order_acquire)) {
     read_events();
     progress();

@@ -25,6 +25,8 @@ bool read_size(const std::string& text, std::size_t& size) {
 
 }  // namespace
 
+const char* name_of(Call call) { return kNames[static_cast<std::size_t>(call)]; }
+
 const Settings& Settings::get() {
   static const Settings settings(std::getenv("CLUSTER_COLL"));
   return settings;
@@ -37,14 +39,18 @@ Settings::Settings(const char* text) {
   for (std::string word; std::getline(words, word, ',');) {
     if (word.empty() || read(word)) continue;
     error_ = "CLUSTER_COLL=" + std::string(text) + ": '" + word +
-             "' is neither off nor barrier, bcast, allreduce, allgather or reduce with =off or =FROM-TO in bytes";
+             "' is not off, on or report, nor barrier, bcast, allreduce, allgather or reduce with =off or =FROM-TO in bytes";
     ranges_.fill({1, 0});
     return;
   }
 }
 
 bool Settings::read(const std::string& word) {
-  if (word == "on") return true;
+  if (word == "report") return report_ = true;
+  if (word == "on") {
+    ranges_.fill({0, kEnd});
+    return true;
+  }
   if (word == "off") {
     ranges_.fill({1, 0});
     return true;
@@ -64,10 +70,6 @@ bool Settings::read(const std::string& word) {
   range = {0, kEnd};
   return (dash == 0 || read_size(value.substr(0, dash), range.from)) &&
          (dash + 1 == value.size() || read_size(value.substr(dash + 1), range.to));
-}
-
-bool Settings::any() const {
-  return std::any_of(ranges_.begin(), ranges_.end(), [](const Range& range) { return range.from <= range.to; });
 }
 
 /// FNV-1a.

@@ -2,7 +2,9 @@
 // what they have before they begin (communicator.h).
 //
 //   CLUSTER_COLL=off                              nothing is taken over
+//   CLUSTER_COLL=on                               everything that can be, whatever pays
 //   CLUSTER_COLL=bcast=64K-,barrier=off           bytes from-to of one call; K and M; either end may be missing
+//   CLUSTER_COLL=report                           at the end each rank prints how many calls were taken over
 #pragma once
 
 #include <array>
@@ -14,6 +16,8 @@ namespace coll {
 
 enum class Call { barrier, bcast, allreduce, allgather, reduce };
 inline constexpr std::size_t kCalls = 5;
+/// As in the setting: "bcast".
+const char* name_of(Call call);
 
 class Settings {
  public:
@@ -22,7 +26,7 @@ class Settings {
 
   explicit Settings(const char* text);
 
-  bool any() const;
+  bool report() const { return report_; }
   bool takes(Call call, std::size_t bytes) const {
     const Range& range = ranges_[static_cast<std::size_t>(call)];
     return bytes >= range.from && bytes <= range.to;
@@ -40,6 +44,7 @@ class Settings {
   bool read(const std::string& word);
 
   std::array<Range, kCalls> ranges_;
+  bool report_ = false;
   std::string error_;
 };
 

@@ -18,13 +18,13 @@ WAYS = {"tcp": ["--path", "tcp"], "cluster": [], "cluster, coll": ["--coll"], "t
 
 
 def times(options, way, cluster):
-    words = ["--library", options.library, "--provider", options.provider, "--nodes", str(options.nodes),
+    words = ["--set", "CLUSTER_COLL=report", "--library", options.library, "--provider", options.provider, "--nodes", str(options.nodes),
              "--ranks", str(options.nodes), *WAYS[way]]
     if options.cache:
         words += ["--cache", options.cache]
-    status, output, _ = run_mpi.launch(
-        run_mpi.parser().parse_args([*words, "--", options.program, str(options.rounds)]), cluster)
-    if status:
+    job = run_mpi.parser().parse_args([*words, "--", options.program, str(options.rounds)])
+    status, output, _ = run_mpi.launch(job, cluster)
+    if status or (job.coll and run_mpi.left_to_mpi(job, output)):
         raise RuntimeError(f"{way} ends with {status}:\n{output}")
     return {label: float(value) for label, value in re.findall(r"^(\w+_us) \d+ (\S+)", output, re.MULTILINE)}
 
