@@ -4,7 +4,8 @@
     run_mpi.py --library mpich --cache DIRECTORY ... -- mpi_check      # a program of this directory, built for it
 
 Over `cluster`, the counters that each endpoint logs when it is closed must show that the bytes went that way: as many
-endpoints as ranks, frames between nodes, shared-memory segments inside one, and not much less sent than compared.
+endpoints as ranks, frames between nodes, shared-memory segments inside one, and not much less sent than compared. With --coll each
+rank must report that libcluster-coll took over some of the calls of every kind, and most of all calls.
 """
 import argparse
 import glob
@@ -40,6 +41,7 @@ def parser():
     options.add_argument("--mtu", type=int, default=1500, help="(default: %(default)s)")
     options.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="in the ranks' environment")
     options.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="parameter of Open MPI")
+    options.add_argument("--coll", action="store_true", help="with libcluster-coll in front of the library's collectives")
     options.add_argument("--expect", default="", help="regular expression that the output must contain")
     options.add_argument("--directory", default="", help="working directory of the job")
     options.add_argument("--seconds", type=int, default=220, help="end the job after so long (default: %(default)s)")
@@ -54,12 +56,14 @@ def arguments():
 def environment(options):
     values = virtual_nodes.without_settings()
     values.update(LIBRARIES[options.mpi].variables.get(options.path, {}))
-    if options.path == "cluster":
+    if options.path == "cluster" or options.coll:
         values.update({"FI_PROVIDER_PATH": os.path.abspath(options.provider), "FI_LOG_LEVEL": "info"})
         if options.link:
             values["FI_CLUSTER_LINK"] = options.link
     if options.own_memory:
         values.update(LIBRARIES[options.mpi].own_memory)
+    if options.coll:
+        values["CLUSTER_COLL"] = "on,report"
     values.update(word.split("=", 1) for word in options.set)
     return values
 
@@ -75,6 +79,8 @@ def command(options):
         words += ["--mpi", str(library.prefix(options.cache).resolve())]
         if os.sep not in program[0]:
             program[0] = str(build(options.mpi, program[0], options.cache).resolve())
+    if options.coll:
+        words.append("--coll")
     if options.slots:
         words += ["--slots", str(options.slots)]
     words += ["-np", str(options.ranks), *library.words.get(options.path, [])]
@@ -139,6 +145,22 @@ def missing(options, output, sums):
     return found
 
 
+def left_to_mpi(options, output):
+    """What the reports of libcluster-coll do not prove; nothing if they prove that it took the calls over."""
+    reports = re.findall(r"^libcluster-coll: rank \d+: (.*)", output, re.MULTILINE)
+    sums = {}
+    for call, taken, made in re.findall(r"(\w+) (\d+) of (\d+)", "\n".join(reports)):
+        before = sums.get(call, (0, 0))
+        sums[call] = before[0] + int(taken), before[1] + int(made)
+    print("taken over: " + ", ".join(f"{call} {taken} of {made}" for call, (taken, made) in sums.items()))
+    found = [] if len(reports) == options.ranks else [f"{len(reports)} of {options.ranks} ranks reported what libcluster-coll did"]
+    found += [f"all {made} calls of {call} were left to MPI" for call, (taken, made) in sums.items() if made and not taken]
+    taken, made = (sum(numbers) for numbers in zip((0, 0), *sums.values()))
+    if 2 * taken <= made:
+        found.append(f"libcluster-coll took over {taken} of {made} calls")
+    return found
+
+
 def judge(options, status, output, sums):
     print(output)
     wrong = [f"exit status {status}"] if status != 0 else []
@@ -148,6 +170,8 @@ def judge(options, status, output, sums):
         wrong += missing(options, output, sums)
         print("through cluster: " + ", ".join(f"{sums.get(key, 0)} {key}" for key in (
             "endpoints", "bytes_sent", "frames_sent", "frames_retransmitted", "shm_sent")))
+    if options.coll and not wrong:
+        wrong += left_to_mpi(options, output)
     for line in wrong:
         print(f"FAIL: {line}")
     return 1 if wrong else 0

@@ -62,7 +62,7 @@ def _parser():
 
     mpirun = commands.add_parser(
         "mpirun", help="run an MPI job over the nodes",
-        usage="vcluster mpirun [--name NAME] [--mpi MPI] [--slots S] [--on NODE,NODE] [--key] [MPIRUN OPTIONS] PROGRAM "
+        usage="vcluster mpirun [--name NAME] [--mpi MPI] [--slots S] [--on NODE,NODE] [--key] [--coll] [MPIRUN OPTIONS] PROGRAM "
               "[ARGUMENTS]",
         description="Runs the mpirun of Open MPI, MPICH or Intel MPI in the first node, with one daemon per node. The "
                     "options below are vcluster's own, all others go to mpirun as they are. The environment reaches "
@@ -77,6 +77,9 @@ def _parser():
 
     mpirun.add_argument("--key", action="store_true",
                         help="make a key for this job: endpoints of the provider talk only to those of the same job")
+    mpirun.add_argument("--coll", action="store_true",
+                        help="preload libcluster-coll: broadcasts, barriers, reductions and allgathers go over the provider, "
+                             "whatever MPI uses for the rest")
 
     faults_cli.add_parser(commands, _with_name)
     agents_cli.add_parser(commands, _with_name)
@@ -98,7 +101,7 @@ def _split_mpirun(arguments):
         word = rest[0]
         if word in ("-h", "--help"):
             return [word], []
-        if word == "--key":
+        if word in ("--key", "--coll"):
             length, target = 1, own
         elif word.partition("=")[0] in ("--name", "--mpi", "--slots", "--on"):
             length, target = (1 if "=" in word else 2), own
@@ -175,7 +178,7 @@ def _mpirun(record, options, words):
     if options.slots is not None and options.slots < 1:
         raise VclusterError(f"--slots {options.slots}: at least 1")
     chosen = [state.node(record, text) for text in options.on.split(",")] if options.on else None
-    return mpi_job.run(record, launchers.find(options.mpi), words, options.slots, chosen, options.key)
+    return mpi_job.run(record, launchers.find(options.mpi), words, options.slots, chosen, options.key, options.coll)
 
 
 def _refuse_inside():

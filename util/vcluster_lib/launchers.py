@@ -5,6 +5,7 @@ remote daemon is started by `AGENT [OPTIONS] NODE COMMAND`, so one agent that en
 differ in is in this module only.
 """
 import dataclasses
+import glob
 import os
 import re
 import shutil
@@ -68,6 +69,18 @@ class Launcher:
     kind: str  # orte, prrte, mpich, intel
     program: str
     environment: dict  # what its programs need beside the caller's variables; None takes one away
+
+    def collectives(self):
+        """What puts libcluster-coll into the ranks: the library is for one ABI."""
+        name = f"libcluster-coll-{'mpich' if self.kind in ('mpich', 'intel') else 'openmpi'}.so"
+        here = os.path.dirname(os.path.realpath(__file__))
+        places = [os.path.join(path, "..", "..", "coll") for path in os.environ.get("FI_PROVIDER_PATH", "").split(":") if path]
+        places += [os.path.join(here, "..", "..", "build", "release", "coll"), *glob.glob("/usr/lib/*/libfabric-cluster")]
+        for place in places:
+            library = os.path.realpath(os.path.join(place, name))
+            if os.path.exists(library):
+                return {"LD_PRELOAD": ":".join(filter(None, [os.environ.get("LD_PRELOAD"), library]))}
+        raise VclusterError(f"--coll: there is no {name}: build it (ninja -C build/release), or install the package")
 
     def command(self, record, words, slots, chosen):
         """The complete command line, to be run in the first node."""

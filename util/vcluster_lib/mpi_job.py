@@ -68,12 +68,12 @@ def _key_of(record, job):
         os.unlink(path)
 
 
-def run(record, launcher, words, slots, chosen, keyed=False):
+def run(record, launcher, words, slots, chosen, keyed=False, collectives=False):
     """Runs mpirun in the first chosen node; afterwards nothing of the job is left."""
     job = str(uuid.uuid4())
     with _key_of(record, job) if keyed else contextlib.nullcontext({}) as additions:
         return _run(record, launcher.command(record, words, slots, chosen), (chosen or record["nodes"])[0], job,
-                    {**launcher.environment, **additions})
+                    {**launcher.environment, **additions, **(launcher.collectives() if collectives else {})})
 
 
 def _run(record, line, holder, job, additions):

@@ -1,6 +1,7 @@
 #include "api/av_set.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cluster::api {
 namespace {
@@ -32,10 +33,11 @@ AvSet::AvSet(Av& av, void* context)
 int AvSet::open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* context) {
   const fi_av_set_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(kOperationSets | FI_UNIVERSE)) return -FI_EBADFLAGS;
-  if (wanted.comm_key_size != 0) return -FI_ENOSYS;  // memberships that a fabric manager has made
+  if (wanted.comm_key_size > sizeof(std::uint64_t)) return -FI_EINVAL;
   const bool universe = wanted.flags & FI_UNIVERSE;
   const bool empty = attributes == nullptr || (!universe && wanted.start_addr == FI_ADDR_NOTAVAIL);
   std::unique_ptr<AvSet> set(new AvSet(av, context));
+  if (wanted.comm_key_size != 0) std::memcpy(&set->key_, wanted.comm_key, wanted.comm_key_size);
   const fi_addr_t end = av.address_table().handles_end();
   if (!empty) {
     const fi_addr_t first = universe ? 0 : wanted.start_addr;

@@ -24,6 +24,8 @@ class AvSet : public fid_av_set, public RefCounted {
   int address(fi_addr_t* team);
 
   const std::vector<fi_addr_t>& members() const { return members_; }
+  /// fi_av_set_attr::comm_key: tells teams of the same members apart. 0: none.
+  std::uint64_t key() const { return key_; }
   Av& av() { return *av_; }
 
  private:
@@ -33,6 +35,7 @@ class AvSet : public fid_av_set, public RefCounted {
   int drop_if(const fid_av_set* other, Drop&& drop);
 
   std::vector<fi_addr_t> members_;
+  std::uint64_t key_ = 0;
   Ref<Av> av_;
 };
 

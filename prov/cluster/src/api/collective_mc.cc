@@ -51,7 +51,7 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
   *handle = mc.get();  // the event names it, and may come before this returns
   endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
-    mc->team_ = &collectives.create(std::move(members), self);
+    mc->team_ = &collectives.create(std::move(members), self, set.key());
     mc->fi_addr = mc->team_->id();
     collectives.join(*mc->team_, *mc);
   });

@@ -1,7 +1,9 @@
 #include "collective/collectives.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 namespace cluster::collective {
 namespace {
@@ -16,9 +18,9 @@ Status status_from(std::uint64_t data) {
 
 }  // namespace
 
-Team& Collectives::create(std::vector<MemberAddress> members, Member self) {
-  const std::uint64_t instance = instances_[Team::identity(members, 0)]++;
-  const std::uint64_t id = Team::identity(members, instance);
+Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::uint64_t key) {
+  const std::uint64_t instance = instances_[Team::identity(members, key, 0)]++;
+  const std::uint64_t id = Team::identity(members, key, instance);
   auto& place = teams_[id];
   if (place != nullptr) throw std::runtime_error("two teams have one identity");
   place = std::make_unique<Team>(id, std::move(members), self);
@@ -26,11 +28,36 @@ Team& Collectives::create(std::vector<MemberAddress> members, Member self) {
 }
 
 void Collectives::join(Team& team, JoinListener& listener) {
-  early_.erase(team.id());
-  if (transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0) failures_.push_back({&team, Status::reset});
-  Operation& operation = team.begin(compose(team.layout(), {}));
-  operation.join = &listener;
-  begin(operation);
+  try {
+    std::erase_if(early_, [&](const Early& early) { return early.team == team.id(); });
+    const bool failed = transport_.discard(TeamTag::failure_of(team.id()).bits(), 0) > 0;
+    // What members have said in a join that had to give way is lost.
+    if (failed || has_left(team.id())) failures_.push_back({&team, Status::reset});
+    Operation& operation = team.begin(compose(team.layout(), {}));
+    operation.join = &listener;
+    begin(operation);
+  } catch (...) {
+    for (const auto& operation : team.operations()) operation->join = nullptr;
+    team.set_orphaned();
+    orphans_ = pending_ = true;
+    throw;
+  }
+}
+
+bool Collectives::has_left(std::uint64_t id) const { return std::find(left_.begin(), left_.end(), id) != left_.end(); }
+
+void Collectives::forget(std::uint64_t id) {
+  if (left_.size() == kLeftTeams) left_.pop_front();
+  left_.push_back(id);
+}
+
+void Collectives::leave_orphans() {
+  orphans_ = false;
+  std::vector<Team*> orphans;
+  for (const auto& [id, team] : teams_) {
+    if (team->orphaned()) orphans.push_back(team.get());
+  }
+  for (Team* const team : orphans) orphans_ |= leave(*team) == Status::again;
 }
 
 Team* Collectives::find(std::uint64_t id) const {
@@ -44,8 +71,7 @@ Status Collectives::leave(Team& team) {
   advance();
   if (!team.operations().empty()) return Status::again;
   transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
-  if (left_.size() == kLeftTeams) left_.pop_front();
-  left_.push_back(team.id());
+  forget(team.id());
   std::erase_if(failures_, [&](const Failure& failure) { return failure.team == &team; });
   teams_.erase(team.id());
   return Status::ok;
@@ -75,7 +101,6 @@ void Collectives::issue(Ticket& ticket) {
   const Action& action = operation.run.action(ticket.step);
   const std::uint64_t handle = team.address(action.member).handle;
   const std::uint64_t tag = TeamTag(team.id(), operation.number, action.number).bits();
-  ++operation.in_flight;
   Status status = Status::ok;
   if (action.kind == Action::Kind::send) {
     protocol::SendOp op{.slices = {&action.source, 1}, .length = action.source.size(), .to = handle};
@@ -86,14 +111,16 @@ void Collectives::issue(Ticket& ticket) {
     op.completion_level = protocol::CompletionLevel::inject;
     status = transport_.send(op);
   } else {
-    ticket.awaited = true;
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
     op.tagged = op.collective = true;
     status = transport_.receive(op);
-    if (status != Status::ok) ticket.awaited = false;
+    ticket.awaited = status == Status::ok;
   }
-  if (status == Status::ok) return;
-  --operation.in_flight;
+  // Not before: the call may throw. Its outcome is only noted meanwhile.
+  if (status == Status::ok) {
+    ++operation.in_flight;
+    return;
+  }
   if (status == Status::again) {
     blocked_.push_back(&ticket);
   } else {
@@ -121,9 +148,19 @@ bool Collectives::wanted(std::uint64_t tag, std::uint64_t data) {
     pending_ = true;
     return false;
   }
-  if (!joins_ || std::find(left_.begin(), left_.end(), parts.team()) != left_.end()) return false;
-  if (early_.size() >= kEarlyTeams && !early_.contains(parts.team())) return false;
-  return ++early_[parts.team()] <= kEarlyOfTeam;
+  if (!joins_ || has_left(parts.team())) return false;
+  auto early = std::find_if(early_.begin(), early_.end(), [&](const Early& each) { return each.team == parts.team(); });
+  if (early == early_.end()) {
+    if (early_.size() == kEarlyTeams) {
+      evicted_.push_back(early_.front().team);
+      forget(evicted_.back());
+      early_.pop_front();
+      pending_ = true;
+    }
+    early_.push_back({parts.team(), 0});
+    early = std::prev(early_.end());
+  }
+  return ++early->messages <= kEarlyOfTeam;
 }
 
 void Collectives::member_lost(const SocketAddress& name, Status cause) {
@@ -146,7 +183,9 @@ void Collectives::advance() {
     outcomes_.clear();
     for (const Outcome& outcome : outcomes) settle(outcome);
   }
-  pending_ = !blocked_.empty();
+  for (const std::uint64_t id : std::exchange(evicted_, {})) transport_.discard(TeamTag(id, 0, 0).bits(), TeamTag::kAnyOfTeam);
+  if (orphans_) leave_orphans();
+  pending_ = orphans_ || !blocked_.empty();
 }
 
 void Collectives::settle(const Outcome& outcome) {

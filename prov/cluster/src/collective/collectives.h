@@ -35,8 +35,10 @@ class Collectives final : public protocol::CollectiveListener {
     queue_ = queue;
     joins_ = joins;
   }
-  Team& create(std::vector<MemberAddress> members, Member self);
-  /// The listener is notified when all members have joined, or the join has failed, unless it leaves before.
+  /// `key` tells teams of the same members apart at all of them; 0: the order in which they are made does.
+  Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
+  /// The listener is notified when all members have joined, or the join has failed, unless it leaves before. If this
+  /// throws, the listener is notified of nothing, and the team is left as soon as its messages are over.
   void join(Team& team, JoinListener& listener);
   /// By its identity; null if there is no such team here.
   Team* find(std::uint64_t id) const;
@@ -63,12 +65,21 @@ class Collectives final : public protocol::CollectiveListener {
     Status status;
     std::size_t length;
   };
+  /// A team that this endpoint has not joined, of which messages have come.
+  struct Early {
+    std::uint64_t team;
+    std::size_t messages;
+  };
   struct Failure {
     Team* team;
     Status status;
   };
 
   void begin(Operation& operation);
+  bool has_left(std::uint64_t id) const;
+  /// What comes of this team from now on is thrown away.
+  void forget(std::uint64_t id);
+  void leave_orphans();
   void issue(Ticket& ticket);
   void settle(const Outcome& outcome);
   void fail(Team& team, Status status);
@@ -81,11 +92,13 @@ class Collectives final : public protocol::CollectiveListener {
   bool joins_ = false;
   std::unordered_map<std::uint64_t, std::unique_ptr<Team>> teams_;
   std::unordered_map<std::uint64_t, std::uint64_t> instances_;  ///< joins so far, by members
-  std::unordered_map<std::uint64_t, std::size_t> early_;        ///< messages stored, by team
-  std::deque<std::uint64_t> left_;                              ///< the last teams that were left
+  std::deque<Early> early_;  ///< the oldest gives way to a new one
+  std::deque<std::uint64_t> left_;  ///< the last teams that were left, or never joined
+  std::vector<std::uint64_t> evicted_;  ///< early teams that gave way; messages of theirs are stored
   std::vector<Outcome> outcomes_;
   std::vector<Ticket*> blocked_;  ///< to be issued again
   std::vector<Failure> failures_;
+  bool orphans_ = false;  ///< there are teams whose join has thrown
 };
 
 }  // namespace cluster::collective

@@ -56,8 +56,8 @@ struct Operation {
 
 class Team {
  public:
-  /// The identity of the `instance`th team with these members, in this order.
-  static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t instance);
+  /// The identity of the `instance`th team with this key and these members, in this order.
+  static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t key, std::uint64_t instance);
 
   Team(std::uint64_t id, std::vector<MemberAddress> members, Member self);
 
@@ -74,6 +74,9 @@ class Team {
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
+  /// Its join has thrown: it is left when nothing of it is under way.
+  bool orphaned() const { return orphaned_; }
+  void set_orphaned() { orphaned_ = true; }
   /// True once all members have joined.
   bool complete() const { return complete_; }
   void set_complete() { complete_ = true; }
@@ -84,6 +87,7 @@ class Team {
   TeamLayout layout_;
   Status status_ = Status::ok;
   bool complete_ = false;
+  bool orphaned_ = false;
   std::uint32_t next_ = 0;
   std::deque<std::unique_ptr<Operation>> operations_;
 };

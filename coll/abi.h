@@ -1,0 +1,50 @@
+// MPI as this build of the library sees it: Open MPI's header, or the MPICH ABI. Nothing else here knows which.
+//
+// The library is preloaded into every process of a job, launchers included: what it takes from MPI must not be
+// missed where there is no MPI. Functions are bound at their first call; Open MPI's handles are objects, and
+// weak.
+#pragma once
+
+#ifdef COLL_MPICH_ABI
+#include "mpich_abi.h"
+#else
+#include <mpi.h>
+#pragma weak OMPI_C_MPI_COMM_NULL_COPY_FN
+#pragma weak ompi_mpi_comm_world
+#pragma weak ompi_mpi_comm_self
+#pragma weak ompi_mpi_comm_null
+#pragma weak ompi_mpi_datatype_null
+#pragma weak ompi_mpi_char
+#pragma weak ompi_mpi_signed_char
+#pragma weak ompi_mpi_unsigned_char
+#pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_short
+#pragma weak ompi_mpi_unsigned_short
+#pragma weak ompi_mpi_int
+#pragma weak ompi_mpi_unsigned
+#pragma weak ompi_mpi_long
+#pragma weak ompi_mpi_unsigned_long
+#pragma weak ompi_mpi_long_long_int
+#pragma weak ompi_mpi_unsigned_long_long
+#pragma weak ompi_mpi_float
+#pragma weak ompi_mpi_double
+#pragma weak ompi_mpi_long_double
+#pragma weak ompi_mpi_int8_t
+#pragma weak ompi_mpi_int16_t
+#pragma weak ompi_mpi_int32_t
+#pragma weak ompi_mpi_int64_t
+#pragma weak ompi_mpi_uint8_t
+#pragma weak ompi_mpi_uint16_t
+#pragma weak ompi_mpi_uint32_t
+#pragma weak ompi_mpi_uint64_t
+#pragma weak ompi_mpi_op_max
+#pragma weak ompi_mpi_op_min
+#pragma weak ompi_mpi_op_sum
+#pragma weak ompi_mpi_op_prod
+#pragma weak ompi_mpi_op_land
+#pragma weak ompi_mpi_op_band
+#pragma weak ompi_mpi_op_lor
+#pragma weak ompi_mpi_op_bor
+#pragma weak ompi_mpi_op_lxor
+#pragma weak ompi_mpi_op_bxor
+#endif

@@ -1,0 +1,36 @@
+// How often each call was made, and how often the library took it over. With CLUSTER_COLL=report each rank prints it
+// when MPI_Finalize begins.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "settings.h"
+
+namespace coll {
+
+class CallCounters {
+ public:
+  /// Of this process.
+  static CallCounters& get();
+
+  void count(Call call, bool taken) {
+    Counter& counter = counters_[static_cast<std::size_t>(call)];
+    counter.made.fetch_add(1, std::memory_order_relaxed);
+    if (taken) counter.taken.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// "barrier 3 of 3, bcast 0 of 7"...: taken over, of all.
+  std::string text() const;
+
+ private:
+  struct Counter {
+    std::atomic<std::uint64_t> made{0};
+    std::atomic<std::uint64_t> taken{0};
+  };
+
+  std::array<Counter, kCalls> counters_;
+};
+
+}  // namespace coll

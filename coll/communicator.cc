@@ -1,0 +1,155 @@
+#include "communicator.h"
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "call_counters.h"
+#include "settings.h"
+
+namespace coll {
+namespace {
+
+/// What each rank tells the others of the communicator.
+struct Introduction {
+  std::uint64_t fingerprint;  ///< of its settings
+  std::uint64_t team_key;     ///< that of the first rank tells this team from others of the same ranks
+  std::uint32_t usable;
+  std::uint32_t name_size;
+  std::array<std::byte, 48> name;
+};
+
+std::once_flag keys_made;
+int communicator_key = MPI_KEYVAL_INVALID;
+int process_key = MPI_KEYVAL_INVALID;
+
+/// MPI_COMM_SELF ends first, when MPI_Finalize begins: for programs that call another one than that of this library.
+int end_process(MPI_Comm, int, void*, void*) {
+  Communicator::end_all(false);
+  return MPI_SUCCESS;
+}
+
+/// Communicators live as long as MPI keeps their attribute: that of MPI_COMM_WORLD ends after the endpoint has to.
+std::mutex known_lock;
+std::set<Communicator*> known_communicators;
+std::atomic<bool> ended{false};
+
+void make_progress_of_mpi() {
+  int found = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+int forget_communicator(MPI_Comm, int, void* attribute, void*) {
+  delete static_cast<Communicator*>(attribute);
+  return MPI_SUCCESS;
+}
+
+namespace {
+
+void make_keys() {
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_communicator, &communicator_key, nullptr);
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_process, &process_key, nullptr);
+  PMPI_Comm_set_attr(MPI_COMM_SELF, process_key, nullptr);
+}
+
+}  // namespace
+
+void warn_once(const char* format, const char* reason) {
+  static std::once_flag warned;
+  std::call_once(warned, [&] { std::fprintf(stderr, format, reason); });
+}
+
+Communicator* Communicator::of(MPI_Comm comm) {
+  if (ended.load(std::memory_order_acquire)) return nullptr;
+  std::call_once(keys_made, make_keys);
+  void* attribute = nullptr;
+  int found = 0;
+  if (PMPI_Comm_get_attr(comm, communicator_key, &attribute, &found) != MPI_SUCCESS) return nullptr;
+  auto* known = static_cast<Communicator*>(attribute);
+  if (found == 0) {
+    known = new Communicator();
+    known->make_team(comm);
+    PMPI_Comm_set_attr(comm, communicator_key, known);
+  }
+  return known->team_ != nullptr ? known : nullptr;
+}
+
+Communicator::Communicator() {
+  const std::lock_guard lock(known_lock);
+  known_communicators.insert(this);
+}
+
+Communicator::~Communicator() {
+  const std::lock_guard lock(known_lock);
+  known_communicators.erase(this);
+}
+
+void Communicator::end_all(bool together) {
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (together) PMPI_Barrier(MPI_COMM_WORLD);
+  if (ended.exchange(true)) return;
+  {
+    const std::lock_guard lock(known_lock);
+    for (Communicator* const communicator : known_communicators) communicator->team_.reset();
+  }
+  ProcessEndpoint::close();
+  if (Settings::get().report())
+    std::fprintf(stderr, "libcluster-coll: rank %d: %s\n", rank, CallCounters::get().text().c_str());
+}
+
+/// Every rank takes part in both exchanges, whatever it has found.
+bool Communicator::make_team(MPI_Comm comm) {
+  int inter = 0;
+  if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter != 0) return false;
+  if (PMPI_Comm_size(comm, &size_) != MPI_SUCCESS || size_ < 2) return false;
+  PMPI_Comm_rank(comm, &rank_);
+  std::string reason;
+  endpoint_ = ProcessEndpoint::get(reason);
+  static std::atomic<std::uint64_t> teams{0};
+  Introduction mine{};
+  mine.team_key = ++teams;
+  mine.fingerprint = Settings::get().fingerprint();
+  mine.usable = endpoint_ != nullptr && endpoint_->name().size() <= mine.name.size();
+  if (mine.usable != 0) {
+    mine.name_size = static_cast<std::uint32_t>(endpoint_->name().size());
+    std::memcpy(mine.name.data(), endpoint_->name().data(), mine.name_size);
+  } else {
+    warn_once("libcluster-coll: this process takes over no collectives: %s\n", reason.c_str());
+  }
+  std::vector<Introduction> all(static_cast<std::size_t>(size_));
+  if (PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm) != MPI_SUCCESS) return false;
+  std::vector<Name> names;
+  for (const Introduction& each : all) {
+    if (each.usable == 0 || each.name_size > each.name.size()) return false;
+    if (each.fingerprint != mine.fingerprint) {
+      warn_once("libcluster-coll: %s differs between ranks; their collectives are left to MPI\n", "CLUSTER_COLL");
+      return false;
+    }
+    names.emplace_back(each.name.begin(), each.name.begin() + each.name_size);
+  }
+  std::unique_ptr<Team> team = endpoint_->join(names, all.front().team_key, make_progress_of_mpi);
+  int here = team != nullptr;
+  int everywhere = 0;
+  if (PMPI_Allreduce(&here, &everywhere, 1, MPI_INT, MPI_MIN, comm) != MPI_SUCCESS || everywhere == 0) return false;
+  team_ = std::move(team);
+  return true;
+}
+
+/// A rank that waits here may owe another one progress of MPI, without which that one never comes.
+int Communicator::wait(Pending& pending) const {
+  constexpr unsigned kReadsFirst = 256;
+  constexpr unsigned kReadsBetween = 32;
+  for (unsigned reads = 1; !pending.done.load(std::memory_order_acquire); ++reads) {
+    endpoint_->progress();
+    if (reads >= kReadsFirst && reads % kReadsBetween == 0) make_progress_of_mpi();
+  }
+  return pending.error;
+}
+
+}  // namespace coll

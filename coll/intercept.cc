@@ -1,0 +1,205 @@
+// The calls that a program makes, in front of MPI's. What the library does not take over goes on to the next one
+// that has the call, a profiling tool's or MPI's own.
+//
+// Whether a call is taken over depends on nothing that may differ between the ranks of a communicator: its kind, its
+// bytes, its operation. A datatype may: elements that do not lie behind each other are packed.
+#include <dlfcn.h>
+#include <rdma/fi_errno.h>
+
+#include <climits>
+#include <memory>
+
+#include "call_counters.h"
+#include "communicator.h"
+#include "reductions.h"
+#include "settings.h"
+
+namespace coll {
+namespace {
+
+/// The next library's function of this name.
+template <typename Function>
+Function* next(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+/// How long the data of one call is; false if the arguments are such that MPI has to say what is wrong.
+bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
+  int size = 0;
+  if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0) return false;
+  bytes = static_cast<std::size_t>(count) * static_cast<std::size_t>(size);
+  return bytes <= INT_MAX;
+}
+
+/// A predefined type without gaps: its elements lie behind each other.
+bool is_plain(MPI_Datatype type) {
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  int combiner = 0;
+  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return false;
+  if (combiner != MPI_COMBINER_NAMED) return false;
+  int size = 0;
+  MPI_Aint begin = 0;
+  MPI_Aint extent = 0;
+  PMPI_Type_size(type, &size);
+  PMPI_Type_get_extent(type, &begin, &extent);
+  return begin == 0 && extent == size;
+}
+
+/// The bytes of a buffer behind each other, where they are or packed.
+class FlatBuffer {
+ public:
+  FlatBuffer(const void* buffer, int count, MPI_Datatype type, std::size_t bytes, MPI_Comm comm)
+      : buffer_(const_cast<void*>(buffer)), count_(count), type_(type), bytes_(bytes), comm_(comm) {
+    if (bytes > 0 && !is_plain(type)) packed_ = std::make_unique<std::byte[]>(bytes);
+  }
+  void* data() const { return packed_ != nullptr ? packed_.get() : buffer_; }
+  bool pack() {
+    int position = 0;
+    return packed_ == nullptr ||
+           PMPI_Pack(buffer_, count_, type_, packed_.get(), static_cast<int>(bytes_), &position, comm_) == MPI_SUCCESS;
+  }
+  bool unpack() {
+    int position = 0;
+    return packed_ == nullptr ||
+           PMPI_Unpack(packed_.get(), static_cast<int>(bytes_), &position, buffer_, count_, type_, comm_) == MPI_SUCCESS;
+  }
+
+ private:
+  void* buffer_;
+  int count_;
+  MPI_Datatype type_;
+  std::size_t bytes_;
+  MPI_Comm comm_;
+  std::unique_ptr<std::byte[]> packed_;
+};
+
+/// Null if the call goes to MPI: what cannot be taken over, is not wanted, or belongs to a communicator without a team.
+Communicator* takes(Call call, bool possible, std::size_t bytes, MPI_Comm comm) {
+  const Settings& settings = Settings::get();
+  if (!settings.error().empty()) warn_once("libcluster-coll: %s\n", settings.error().c_str());
+  const bool wanted = possible && comm != MPI_COMM_NULL && settings.takes(call, bytes);
+  Communicator* const communicator = wanted ? Communicator::of(comm) : nullptr;
+  CallCounters::get().count(call, communicator != nullptr);
+  return communicator;
+}
+
+/// Begins an operation and waits for it; an error goes to the error handler of the communicator.
+template <typename Begin>
+int run(MPI_Comm comm, const Communicator& communicator, Begin&& begin) {
+  Pending pending;
+  ssize_t begun = -FI_EAGAIN;
+  while ((begun = begin(&pending)) == -FI_EAGAIN) communicator.progress();
+  const int error = begun == 0 ? communicator.wait(pending) : static_cast<int>(-begun);
+  if (error == 0) return MPI_SUCCESS;
+  PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+  return MPI_ERR_OTHER;
+}
+
+bool valid_root(int root, const Communicator& communicator) { return root >= 0 && root < communicator.size(); }
+
+}  // namespace
+}  // namespace coll
+
+using namespace coll;
+
+extern "C" {
+
+[[gnu::visibility("default")]] int MPI_Finalize() {
+  static auto* const behind = next<decltype(MPI_Finalize)>("MPI_Finalize");
+  Communicator::end_all(true);
+  return behind();
+}
+
+[[gnu::visibility("default")]] int MPI_Barrier(MPI_Comm comm) {
+  static auto* const behind = next<decltype(MPI_Barrier)>("MPI_Barrier");
+  const Communicator* const communicator = takes(Call::barrier, true, 0, comm);
+  if (communicator == nullptr) return behind(comm);
+  return run(comm, *communicator, [&](void* context) {
+    return fi_barrier(communicator->ep(), communicator->team().address(), context);
+  });
+}
+
+[[gnu::visibility("default")]] int MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
+  static auto* const behind = next<decltype(MPI_Bcast)>("MPI_Bcast");
+  std::size_t bytes = 0;
+  const bool possible = measure(count, type, bytes);
+  const Communicator* const communicator = takes(Call::bcast, possible, bytes, comm);
+  if (communicator == nullptr || !valid_root(root, *communicator)) return behind(buffer, count, type, root, comm);
+  FlatBuffer flat(buffer, count, type, bytes, comm);
+  if (communicator->rank() == root) flat.pack();
+  const int status = run(comm, *communicator, [&](void* context) {
+    return fi_broadcast(communicator->ep(), flat.data(), bytes, nullptr, communicator->team().address(),
+                        communicator->team().member(root), FI_UINT8, 0, context);
+  });
+  if (status == MPI_SUCCESS && communicator->rank() != root) flat.unpack();
+  return status;
+}
+
+[[gnu::visibility("default")]] int MPI_Allreduce(const void* source, void* target, int count, MPI_Datatype type,
+                                                  MPI_Op op, MPI_Comm comm) {
+  static auto* const behind = next<decltype(MPI_Allreduce)>("MPI_Allreduce");
+  std::size_t bytes = 0;
+  fi_datatype elements = FI_UINT8;
+  fi_op operation = FI_NOOP;
+  const bool ours = measure(count, type, bytes) && translate(type, op, elements, operation);
+  const Communicator* const communicator = takes(Call::allreduce, ours, bytes, comm);
+  if (communicator == nullptr) return behind(source, target, count, type, op, comm);
+  const void* const own = source == MPI_IN_PLACE ? target : source;
+  return run(comm, *communicator, [&](void* context) {
+    return fi_allreduce(communicator->ep(), own, static_cast<std::size_t>(count), nullptr, target, nullptr,
+                        communicator->team().address(), elements, operation, 0, context);
+  });
+}
+
+[[gnu::visibility("default")]] int MPI_Reduce(const void* source, void* target, int count, MPI_Datatype type, MPI_Op op,
+                                               int root, MPI_Comm comm) {
+  static auto* const behind = next<decltype(MPI_Reduce)>("MPI_Reduce");
+  std::size_t bytes = 0;
+  fi_datatype elements = FI_UINT8;
+  fi_op operation = FI_NOOP;
+  const bool ours = measure(count, type, bytes) && translate(type, op, elements, operation);
+  const Communicator* const communicator = takes(Call::reduce, ours, bytes, comm);
+  if (communicator == nullptr || !valid_root(root, *communicator))
+    return behind(source, target, count, type, op, root, comm);
+  const void* const own = source == MPI_IN_PLACE ? target : source;
+  return run(comm, *communicator, [&](void* context) {
+    return fi_reduce(communicator->ep(), own, static_cast<std::size_t>(count), nullptr, target, nullptr,
+                     communicator->team().address(), communicator->team().member(root), elements, operation, 0,
+                     context);
+  });
+}
+
+[[gnu::visibility("default")]] int MPI_Allgather(const void* source, int source_count, MPI_Datatype source_type,
+                                                  void* target, int target_count, MPI_Datatype target_type,
+                                                  MPI_Comm comm) {
+  static auto* const behind = next<decltype(MPI_Allgather)>("MPI_Allgather");
+  std::size_t block = 0;
+  const bool possible = measure(target_count, target_type, block);
+  const Communicator* const communicator = takes(Call::allgather, possible, block, comm);
+  const std::size_t ranks = communicator != nullptr ? static_cast<std::size_t>(communicator->size()) : 1;
+  const bool fits = block * ranks <= INT_MAX && static_cast<std::size_t>(target_count) * ranks <= INT_MAX;
+  if (communicator == nullptr || !fits)
+    return behind(source, source_count, source_type, target, target_count, target_type, comm);
+  const int all_count = target_count * communicator->size();
+  FlatBuffer all(target, all_count, target_type, block * ranks, comm);
+  std::unique_ptr<FlatBuffer> own;
+  const void* own_data = nullptr;
+  if (source == MPI_IN_PLACE) {
+    all.pack();
+    own_data = static_cast<std::byte*>(all.data()) + block * static_cast<std::size_t>(communicator->rank());
+  } else {
+    own = std::make_unique<FlatBuffer>(source, source_count, source_type, block, comm);
+    own->pack();
+    own_data = own->data();
+  }
+  const int status = run(comm, *communicator, [&](void* context) {
+    return fi_allgather(communicator->ep(), own_data, block, nullptr, all.data(), nullptr,
+                        communicator->team().address(), FI_UINT8, 0, context);
+  });
+  if (status == MPI_SUCCESS) all.unpack();
+  return status;
+}
+
+}  // extern "C"

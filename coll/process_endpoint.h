@@ -1,0 +1,111 @@
+// The endpoint of this process beside MPI's: one for all communicators, each of which has a collective team on it.
+// Several threads may wait at the same time, each for an operation of its own: whichever reads the completion of
+// another's marks it done.
+#pragma once
+
+#include <rdma/fi_collective.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "libfabric.h"
+
+namespace coll {
+
+/// What a waiting thread looks at: the context of its operation.
+struct Pending {
+  std::atomic<bool> done{false};
+  int error = 0;  ///< a libfabric error number once it is done
+
+  void end(int with) {
+    error = with;
+    done.store(true, std::memory_order_release);
+  }
+};
+
+struct CloseFid {
+  template <typename Object>
+  void operator()(Object* object) const {
+    fi_close(&object->fid);
+  }
+};
+template <typename Object>
+using Owned = std::unique_ptr<Object, CloseFid>;
+
+using Name = std::vector<std::byte>;
+
+/// A collective team; closed before the endpoint.
+class Team {
+ public:
+  Team(Owned<fid_av_set> set, fid_mc* mc, std::vector<fi_addr_t> members)
+      : set_(std::move(set)), mc_(mc), members_(std::move(members)) {}
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  fi_addr_t address() const { return fi_mc_addr(mc_); }
+  fi_addr_t member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  Owned<fid_av_set> set_;
+  fid_mc* mc_;
+  std::vector<fi_addr_t> members_;
+};
+
+class ProcessEndpoint {
+ public:
+  /// Opened at the first call; null, with the reason, if there can be none.
+  static ProcessEndpoint* get(std::string& reason);
+  /// No team is left: closes the endpoint, after what peers are owed.
+  static void close();
+
+  fid_ep* ep() const { return ep_.get(); }
+  const Name& name() const { return name_; }
+  /// A team of these, in this order; all of them call it with one key, that no other team of these has. Null if it
+  /// cannot be made. `idle` is called while it waits.
+  template <typename Idle>
+  std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
+  /// Reads completions; those of others are marked done, too.
+  void progress();
+
+ private:
+  ProcessEndpoint() = default;
+  bool open(std::string& reason);
+  std::unique_ptr<Team> begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined);
+  void read_events();
+
+  struct FreeInfo {
+    Libfabric* libfabric;
+    void operator()(fi_info* info) const { libfabric->freeinfo(info); }
+  };
+
+  Libfabric libfabric_;
+  Owned<fid_fabric> fabric_;
+  Owned<fid_domain> domain_;
+  Owned<fid_av> av_;
+  Owned<fid_cq> cq_;
+  Owned<fid_eq> eq_;
+  Owned<fid_ep> ep_;
+  Name name_;
+  std::mutex joining_;  ///< the address vector is not changed by two threads at once
+};
+
+template <typename Idle>
+std::unique_ptr<Team> ProcessEndpoint::join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle) {
+  Pending joined;
+  std::unique_ptr<Team> team = begin_join(names, key, joined);
+  while (team != nullptr && !joined.done.load(std::memory_order_acquire)) {
+    read_events();
+    progress();
+    idle();
+  }
+  return joined.error == 0 ? std::move(team) : nullptr;
+}
+
+}  // namespace coll

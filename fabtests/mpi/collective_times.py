@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Collectives of MPI over the library's own TCP, over `cluster`, and with libcluster-coll in front, in turns.
+
+    collective_times.py --provider DIRECTORY --program mpi_collective_times [--library openmpi4] [--cache DIRECTORY]
+                        [--nodes 8] [--rate 1gbit] [--buffer 64k] [--repetitions 3]
+
+One rank a node, each port of the virtual switch and of the nodes shaped to --rate with a queue of --buffer. Each figure is
+the median of the repetitions in microseconds; the ratio is to TCP, above 1 is better. Run it on a quiet machine.
+"""
+import argparse
+import re
+import statistics
+import sys
+
+import run_mpi
+
+WAYS = {"tcp": ["--path", "tcp"], "cluster": [], "cluster, coll": ["--coll"], "tcp, coll": ["--path", "tcp", "--coll"]}
+
+
+def times(options, way, cluster):
+    words = ["--set", "CLUSTER_COLL=report", "--library", options.library, "--provider", options.provider, "--nodes", str(options.nodes),
+             "--ranks", str(options.nodes), *WAYS[way]]
+    if options.cache:
+        words += ["--cache", options.cache]
+    job = run_mpi.parser().parse_args([*words, "--", options.program, str(options.rounds)])
+    status, output, _ = run_mpi.launch(job, cluster)
+    if status or (job.coll and run_mpi.left_to_mpi(job, output)):
+        raise RuntimeError(f"{way} ends with {status}:\n{output}")
+    return {label: float(value) for label, value in re.findall(r"^(\w+_us) \d+ (\S+)", output, re.MULTILINE)}
+
+
+def main():
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--provider", required=True, help="directory of libcluster-fi.so")
+    made.add_argument("--program", required=True, help="mpi_collective_times, for a library from PyPI its name alone")
+    made.add_argument("--library", default="openmpi4", choices=sorted(run_mpi.LIBRARIES), help="(default: %(default)s)")
+    made.add_argument("--cache", default="", help="for libraries from PyPI")
+    made.add_argument("--nodes", type=int, default=8, help="(default: %(default)s)")
+    made.add_argument("--rate", default="1gbit", help="of every port (default: %(default)s)")
+    made.add_argument("--buffer", default="64k", help="of every port (default: %(default)s)")
+    made.add_argument("--repetitions", type=int, default=3, help="(default: %(default)s)")
+    made.add_argument("--rounds", type=int, default=20, help="of a broadcast; of the others more (default: %(default)s)")
+    made.add_argument("--ways", default="tcp;cluster;cluster, coll", help=f"of {'; '.join(WAYS)} (default: %(default)s)")
+    options = made.parse_args()
+    run_mpi.virtual_nodes.require("mpirun")
+    cluster = run_mpi.virtual_nodes.make(options.nodes)
+    cluster.faults("--rate", options.rate, "--buffer", options.buffer)
+    ways = [way.strip() for way in options.ways.split(";")]
+    runs = {way: [] for way in ways}
+    for turn in range(options.repetitions):
+        for way in ways:
+            print(f"turn {turn + 1} of {options.repetitions}: {way}", file=sys.stderr, flush=True)
+            runs[way].append(times(options, way, cluster))
+    print(f"{options.library}, {options.nodes} nodes at {options.rate}" + "".join(f"{way:>22}" for way in ways))
+    for label in runs[ways[0]][0]:
+        medians = {way: statistics.median(run[label] for run in runs[way]) for way in ways}
+        print(f"{label:28}" + "".join(f"{medians[way]:13.0f} ({medians[ways[0]] / medians[way]:5.2f})" for way in ways))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

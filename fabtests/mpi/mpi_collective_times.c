@@ -1,0 +1,73 @@
+// mpi_collective_times [ROUNDS]: what collectives of all ranks take, as lines for programs:
+//
+//   <measure>_us <ranks> <median> <smallest> <largest>
+//
+// with measure one of bcast_1048576, bcast_65536, barrier and allreduce_8. A round begins at a barrier and ends at the
+// rank that is done last, so that a broadcast whose root leaves early does not look fast. Results are checked.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kBytesMax = 1 << 20 };
+
+static unsigned char buffer[kBytesMax];
+static int rank, size;
+
+static int bcast(int bytes, long round) {
+  const unsigned char mark = (unsigned char)(round + 1);
+  buffer[0] = buffer[bytes - 1] = rank == 0 ? mark : 0;
+  MPI_Bcast(buffer, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+  return buffer[0] == mark && buffer[bytes - 1] == mark;
+}
+
+static int barrier(int bytes, long round) {
+  (void)bytes, (void)round;
+  return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS;
+}
+
+static int allreduce(int bytes, long round) {
+  long mine = round + rank, all = -1;
+  (void)bytes;
+  MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  return all == size * round + (long)size * (size - 1) / 2;
+}
+
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static void measure(const char* name, int (*work)(int, long), int bytes, long rounds) {
+  double* const times = malloc((size_t)rounds * sizeof *times);
+  if (times == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  for (long round = -3; round < rounds; ++round) {
+    PMPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    const int good = work(bytes, round + 3);
+    const double mine = (MPI_Wtime() - begin) * 1e6;
+    double last = 0;
+    PMPI_Allreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    if (!good) {
+      printf("FAIL %s: rank %d, round %ld\n", name, rank, round);
+      MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    if (round >= 0) times[round] = last;
+  }
+  qsort(times, (size_t)rounds, sizeof *times, compare);
+  if (rank == 0) printf("%s_us %d %.1f %.1f %.1f\n", name, size, times[rounds / 2], times[0], times[rounds - 1]);
+  free(times);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  const long rounds = argc > 1 ? atol(argv[1]) : 50;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  measure("bcast_1048576", bcast, kBytesMax, rounds);
+  measure("bcast_65536", bcast, 65536, rounds * 2);
+  measure("barrier", barrier, 0, rounds * 10);
+  measure("allreduce_8", allreduce, 8, rounds * 10);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,105 @@
+// Teams of one endpoint, with a transport that a test directs: joins that run out of memory, and messages of teams that
+// nothing here joins.
+#include "collective/collectives.h"
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <set>
+
+namespace cluster::collective {
+namespace {
+
+/// Takes every message and completes none.
+class FakeTransport final : public Transport {
+ public:
+  Status send(const protocol::SendOp& op) override {
+    if (sends_until_exhausted-- == 0) throw std::bad_alloc();
+    contexts.push_back(op.context);
+    return Status::ok;
+  }
+  Status receive(const protocol::RecvOp& op) override {
+    contexts.push_back(op.context);
+    return Status::ok;
+  }
+  void cancel(const void*) override {}
+  std::size_t discard(std::uint64_t tag, std::uint64_t ignore) override {
+    if (ignore == TeamTag::kAnyOfTeam) discarded.insert(TeamTag(tag).team());
+    return 0;
+  }
+
+  int sends_until_exhausted = -1;  ///< never
+  std::vector<void*> contexts;
+  std::set<std::uint64_t> discarded;
+};
+
+struct Listener final : JoinListener {
+  void joined(Status status) override { outcomes.push_back(status); }
+  std::vector<Status> outcomes;
+};
+
+class CollectivesTest : public testing::Test {
+ protected:
+  CollectivesTest() { collectives_.attach(nullptr, true); }
+
+  static std::vector<MemberAddress> members(std::size_t count) {
+    std::vector<MemberAddress> all;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::byte ip[4] = {std::byte{10}, {}, {}, static_cast<std::byte>(i + 1)};
+      all.push_back({i, SocketAddress::v4(ip, 7000)});
+    }
+    return all;
+  }
+  bool arrives(std::uint64_t team) { return collectives_.wanted(TeamTag(team, 0, 0).bits(), 0); }
+  void complete_everything(Status status) {
+    for (void* const context : std::exchange(transport_.contexts, {})) collectives_.sent(context, status);
+    collectives_.advance();
+  }
+
+  FakeTransport transport_;
+  Collectives collectives_{transport_};
+  Listener listener_;
+};
+
+TEST_F(CollectivesTest, AJoinThatFindsNoMemoryForgetsItsListener) {
+  Team& team = collectives_.create(members(5), 0);
+  const std::uint64_t id = team.id();
+  transport_.sends_until_exhausted = 0;
+  EXPECT_THROW(collectives_.join(team, listener_), std::bad_alloc);
+  EXPECT_TRUE(collectives_.pending());
+  complete_everything(Status::canceled);
+  EXPECT_TRUE(listener_.outcomes.empty());
+  EXPECT_EQ(collectives_.find(id), nullptr);
+  EXPECT_FALSE(arrives(id));
+}
+
+TEST_F(CollectivesTest, TheOldestTeamThatWasNeverJoinedGivesWay) {
+  constexpr std::uint64_t kTeams = 1024;
+  for (std::uint64_t team = 1; team <= kTeams; ++team) EXPECT_TRUE(arrives(team));
+  EXPECT_TRUE(arrives(kTeams + 1));
+  collectives_.advance();
+  EXPECT_EQ(transport_.discarded, std::set<std::uint64_t>{1});
+  EXPECT_FALSE(arrives(1));
+  EXPECT_TRUE(arrives(2));
+}
+
+TEST_F(CollectivesTest, AJoinWhoseMessagesGaveWayFails) {
+  const std::uint64_t id = Team::identity(members(3), 0, 0);
+  EXPECT_TRUE(arrives(id));
+  for (std::uint64_t team = 1; team <= 1024; ++team) EXPECT_TRUE(arrives(team));
+  collectives_.join(collectives_.create(members(3), 0), listener_);
+  complete_everything(Status::ok);
+  EXPECT_EQ(listener_.outcomes, std::vector{Status::reset});
+}
+
+TEST_F(CollectivesTest, AKeyMakesAnotherTeamOfTheSameMembers) {
+  const std::uint64_t first = collectives_.create(members(3), 0, 7).id();
+  Collectives other(transport_);
+  const std::uint64_t second = other.create(members(3), 1, 8).id();
+  EXPECT_NE(first, second);
+  EXPECT_EQ(collectives_.create(members(3), 0, 8).id(), second);
+  EXPECT_EQ(other.create(members(3), 1, 7).id(), first);
+}
+
+}  // namespace
+}  // namespace cluster::collective
