@@ -68,7 +68,7 @@ def built(directory):
 def programs(directory, only):
     """Path of each program by its name: real ones, not the scripts that libtool puts in their place."""
     found = {}
-    for folder, _, names in os.walk(directory):
+    for folder, _, names in os.walk(os.path.abspath(directory)):
         for name in names:
             path = os.path.join(folder, name)
             if os.access(path, os.X_OK) and not os.path.islink(path) and "." not in name and (not only or name in only):
