@@ -1,12 +1,12 @@
 /* What the programs of examples/dsm do not do: several processes write to one page at a time, up to its last word; a lock's
- * log wraps while a process is away, slowly and by one holder at once. Everything is compared. */
+ * log wraps while a process is away, slowly and by one holder at once; all want one lock all the time. Everything is compared. */
 #include <stdint.h>
 #include <stdio.h>
 
 #include "dsm/dsm.h"
 
-enum { kPages = 600, kShared = 32, kWords = 4096 / sizeof(uint64_t), kRounds = 4, kOwnWords = 5 * kWords };
-enum { kDataLock, kFlagLock }; /* the flag has a lock of its own: waiting for it tells nothing of the data */
+enum { kPages = 600, kShared = 32, kWords = 4096 / sizeof(uint64_t), kRounds = 4, kOwnWords = 5 * kWords, kTurns = 10 };
+enum { kDataLock, kFlagLock, kCountLock }; /* the flag has a lock of its own: waiting for it tells nothing of the data */
 
 static uint64_t value_of(uint64_t round, size_t word) { return round << 32 | (word + 1); }
 
@@ -55,17 +55,32 @@ static int fall_behind(uint64_t* words, uint64_t* flag, uint64_t round, size_t p
   return wrong;
 }
 
+/* All processes add to one word under one lock. */
+static int count_together(uint64_t* count, uint64_t round) {
+  for (int turn = 0; turn < kTurns; ++turn) {
+    dsm_lock(kCountLock);
+    ++*count;
+    dsm_unlock(kCountLock);
+  }
+  dsm_barrier();
+  const int wrong = *count != round * kTurns * (uint64_t)dsm_size();
+  dsm_barrier();
+  return wrong;
+}
+
 int main(int argc, char** argv) {
-  dsm_open(argc, argv, "Pages that several processes write to, and locks whose logs wrap.", (kPages + kShared + 1) * 4096);
+  dsm_open(argc, argv, "Pages that several processes write to, and locks whose logs wrap.", (kPages + kShared + 2) * 4096);
   uint64_t* const words = dsm_alloc(kPages * 4096, kPages * 4096, dsm_size() - 1);
   uint64_t* const shared = dsm_alloc(kShared * 4096, 4096, 0);
   uint64_t* const flag = dsm_alloc(sizeof *flag, sizeof *flag, 0);
+  uint64_t* const count = dsm_alloc(sizeof *count, sizeof *count, 2);
   dsm_barrier();
   const double started = dsm_seconds();
   int wrong = 0;
   for (uint64_t round = 1; round <= kRounds; ++round) {
     wrong += share_pages(shared, round);
     wrong += fall_behind(words, flag, round, round % 2 == 0 ? 3 : kPages);
+    wrong += count_together(count, round);
   }
   dsm_report("dsm_sharing", dsm_seconds() - started, wrong);
   dsm_close();

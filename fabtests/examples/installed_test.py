@@ -5,6 +5,7 @@
 """
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ OPTIONS = None
 PORT = 20200
 PROGRAMS = ("messages", "sleeping")  # the others run as CMake builds them
 PROCESSES = 4
+WAKES_A_REQUEST_MAX = 5  # its message, its reply, and what connecting takes
 MPI = ("--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "cluster")
 
 
@@ -61,6 +63,14 @@ class C(Installed):
                                               self.environment)
                 self.assertEqual(results, [0] * PROCESSES)
                 self.assertIn(f"over cluster\n{program}: ", said)
+                if program == "sleeping":
+                    self.sleeps(said)
+
+    def sleeps(self, said):
+        """The queue wakes the server for what comes and then lets it sleep: without fi_trywait it would do one or the other."""
+        requests, wakes = map(int, re.search(r"(\d+) requests answered, .* woken (\d+) times by the queue", said).groups())
+        self.assertGreater(wakes, 0, said)
+        self.assertLess(wakes, WAKES_A_REQUEST_MAX * requests, said)
 
     def test_shared_memory_is_built(self):
         self.in_examples("make", "-j2", "CFLAGS=-O0 -Wall -Wextra -Werror", folder="dsm")

@@ -6,7 +6,8 @@
 Sources go to DIRECTORY/source, programs stay where they are built below it; the suites are printed as run_suites.py wants
 them. Both revisions are those that docs/suites.md speaks of. URL may be a directory with a git repository. Its own PMI is
 built in (the launcher is MPICH's hydra), transports other than libfabric's are not, so that inside a node its puts go
-through the provider as well. What building needs is installed first (`util/setup --for suites`).
+through the provider as well. What building needs is installed first (`util/setup --for suites`). What is built stays, and is
+not built again.
 """
 import argparse
 import subprocess
@@ -16,7 +17,7 @@ from pathlib import Path
 _SOURCE = ("https://github.com/Sandia-OpenSHMEM/SOS.git", "8649160d8ea5a8be3032d2720d554693756d0c7d")
 _TESTS = ("https://github.com/openshmem-org/tests-sos.git", "ca9cb12b13a10eda4b94844ccabdc119f6b48f88")
 _SETUP = str(Path(__file__).resolve().parents[2] / "util" / "setup")
-_SUITES = ("shmemx", "apps", "spec-example", "unit")
+SUITES = ("shmemx", "apps", "spec-example", "unit")
 
 
 def arguments():
@@ -50,14 +51,10 @@ def check_out(step, url, revision, target):
     step(target, "git", "checkout", "--quiet", "--detach", revision)
 
 
-def main():
-    options = arguments()
-    source = options.directory.resolve() / "source"
-    source.parent.mkdir(parents=True, exist_ok=True)
+def build(options, source, tests):
     step = Step(source.parent / "build.log")
     step(source.parent, _SETUP, "--for", "suites")
     check_out(step, options.source, _SOURCE[1], source)
-    tests = source / "modules" / "tests-sos"
     if tests.is_dir() and not any(tests.iterdir()):
         tests.rmdir()  # where git would put the submodule
     check_out(step, options.tests, _TESTS[1], tests)
@@ -66,7 +63,19 @@ def main():
          "--disable-shared", f"--prefix={source.parent / 'installed'}")
     step(source, "make", f"-j{options.jobs}")
     step(source, "make", f"-j{options.jobs}", "check", "TESTS=")
-    print(" ".join(f"openshmem-{name}={tests / 'test' / name}" for name in _SUITES))
+
+
+def main():
+    options = arguments()
+    source = options.directory.resolve() / "source"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    tests = source / "modules" / "tests-sos"
+    finished = source.parent / "built"  # says what, once it is
+    what = f"{_SOURCE[1]} {_TESTS[1]} {options.libfabric or ''}\n"
+    if not finished.exists() or finished.read_text() != what:
+        build(options, source, tests)
+        finished.write_text(what)
+    print(" ".join(f"openshmem-{name}={tests / 'test' / name}" for name in SUITES))
     return 0
 
 

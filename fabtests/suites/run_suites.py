@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs the test programs of libraries that stand on libfabric (OpenSHMEM, GASNet...) and prints one table.
 
-    run_suites.py --plugin DIR [--build DIRECTORY] [NAME=DIRECTORY...]
+    run_suites.py --plugin DIR [--build DIRECTORY [--suite NAME]...] [NAME=DIRECTORY...]
 
 Each directory holds programs that were built elsewhere, at any depth; NAME is what the table calls them. With --build the
-suites of Sandia OpenSHMEM are built first, see build_openshmem.py. Every program
+suites of Sandia OpenSHMEM are built first, see build_openshmem.py; --suite runs not all of these. Every program
 runs without arguments on 2 and 4 processes, in one virtual node and on two, over `cluster` and over each --peer; it is
 given nothing but the provider's name, so the library chooses everything else. The launcher is MPICH's hydra (PMI 1),
 from PyPI unless --launcher names one.
@@ -22,6 +22,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
+import build_openshmem  # noqa: E402
 import pypi_wheels  # noqa: E402
 import virtual_nodes  # noqa: E402
 
@@ -34,6 +35,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suites", nargs="*", metavar="NAME=DIRECTORY")
     parser.add_argument("--build", metavar="DIRECTORY", help="where OpenSHMEM is fetched to and built, once")
+    parser.add_argument("--suite", action="append", choices=build_openshmem.SUITES, help="one of OpenSHMEM's (may be repeated)")
     parser.add_argument("--plugin", required=True, metavar="DIR", help="where libcluster-fi.so is")
     parser.add_argument("--peer", action="append", default=[], help="another provider, such as sockets (may be repeated)")
     parser.add_argument("--launcher", metavar="PROGRAM", help="mpiexec.hydra")
@@ -53,7 +55,7 @@ def arguments():
     return options
 
 
-def built(directory):
+def built(directory, chosen):
     """The suites that build_openshmem.py prints at its end; it shows what it does while it does it."""
     command = [sys.executable, "-B", os.path.join(HERE, "build_openshmem.py"), directory]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as building:
@@ -62,13 +64,14 @@ def built(directory):
             print(last, end="", flush=True)
     if building.returncode != 0:
         sys.exit(1)
-    return dict(suite.split("=", 1) for suite in last.split())
+    suites = dict(suite.split("=", 1) for suite in last.split())
+    return {name: where for name, where in suites.items() if not chosen or name.removeprefix("openshmem-") in chosen}
 
 
 def programs(directory, only):
     """Path of each program by its name: real ones, not the scripts that libtool puts in their place."""
     found = {}
-    for folder, _, names in os.walk(directory):
+    for folder, _, names in os.walk(os.path.abspath(directory)):
         for name in names:
             path = os.path.join(folder, name)
             if os.access(path, os.X_OK) and not os.path.islink(path) and "." not in name and (not only or name in only):
@@ -132,7 +135,7 @@ def main():
     options = arguments()
     virtual_nodes.require()
     if options.build:
-        options.suites.update(built(options.build))
+        options.suites.update(built(options.build, options.suite))
     found = {suite: programs(directory, options.only) for suite, directory in options.suites.items()}
     if not any(found.values()):
         virtual_nodes.skip("no programs in " + ", ".join(options.suites.values()))

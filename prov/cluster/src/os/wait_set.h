@@ -26,7 +26,7 @@ class WaitSet {
     void* owner = nullptr;
     bool trouble = false;  ///< an error, or the other end is gone; perhaps beside input
   };
-  enum class Wake { event, timeout };
+  enum class Wake { event, timeout };  ///< event: a signal to the thread as well
 
   /// Null if there are no descriptors left.
   static std::unique_ptr<WaitSet> open();

@@ -1,8 +1,12 @@
 #include "os/wait_set.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "os/system_clock.h"
@@ -69,6 +73,25 @@ TEST_F(WaitSetTest, ASetInASetWakesTheOuterOne) {
   other.join();
   signal->lower();
   EXPECT_EQ(outer->sleep(0ms), Wake::timeout);
+}
+
+/// A sleeper that took it for its timeout would tell the application that nothing came in all that time.
+TEST_F(WaitSetTest, ASignalToTheThreadIsNoTimeout) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+  const pthread_t sleeper = pthread_self();
+  std::atomic<bool> awake = false;
+  std::thread other([&] {
+    while (!awake) {  // again and again: the first may come before the sleep
+      pthread_kill(sleeper, SIGUSR1);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  const Wake wake = set->sleep(10s);
+  awake = true;
+  other.join();
+  EXPECT_EQ(wake, Wake::event);
 }
 
 }  // namespace
