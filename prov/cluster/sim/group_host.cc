@@ -147,6 +147,7 @@ void GroupHost::turn() {
     group_.each([this](group::Member& member) { deliver(member); });
   }
   group_.run(events_.now(), this);
+  group_.each([](group::Member& member) { member.posted = false; });  // what is posted here travels at once
   note_events();
   const Time due = std::max(group_.deadline(), events_.now() + 1us);
   if (group_.deadline() == kNever || due >= wake_at_) return;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <span>
 #include <utility>
 
@@ -232,10 +231,14 @@ void Group::forget_ended() {
     const bool ended = member.gone || member.stream_end != Member::kNoEnd;
     ReceiverStream* const stream = member.stream.get();
     if (ended && stream != nullptr && stream->delivered() >= std::min(member.stream_end, stream->arrived())) member.stream.reset();
-    const bool over = member.gone && member.stream == nullptr && !member.posted;
-    if (over) deafen(member, Status::ok);
-    if (member.gone && member.posted) next_service_ = {};
-    entry = over ? members_.erase(entry) : std::next(entry);
+    const bool over = member.gone && member.stream == nullptr;
+    if (over && !member.posted) {
+      deafen(member, Status::ok);
+      entry = members_.erase(entry);
+      continue;
+    }
+    if (over) next_service_ = {};
+    ++entry;
   }
 }
 
