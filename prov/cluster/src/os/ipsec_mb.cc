@@ -178,14 +178,16 @@ bool computes_what(const Cryptography& other, const Cryptography& library) {
   text.fill(std::byte{0x5A});
   const ConstBytes all(text);
   const ConstBytes pieces[] = {all.first(33), all.subspan(33, 600), all.subspan(633)};
+  Nonce nonce;
+  nonce.fill(std::byte{0xA5});
   const auto agree = [&](std::span<const ConstBytes> associated, std::span<const ConstBytes> plain, ConstBytes header) {
     const auto sealing = library.make_aead(Cipher::aes128_gcm, all.first(16), Cryptography::Direction::seal);
     const auto opening = other.make_aead(Cipher::aes128_gcm, all.first(16), Cryptography::Direction::open);
     std::array<std::byte, 700> sealed;
     std::array<std::byte, crypto::kTagSize> tag;
     const Bytes body = Bytes(sealed).first(plain.empty() ? 0 : sealed.size());
-    return sealing != nullptr && opening != nullptr && sealing->seal({}, associated, plain, sealed.data(), tag.data()) &&
-           opening->open({}, {&header, 1}, body, tag.data()) && (body.empty() || sealed == text);
+    return sealing != nullptr && opening != nullptr && sealing->seal(nonce, associated, plain, sealed.data(), tag.data()) &&
+           opening->open(nonce, {&header, 1}, body, tag.data()) && (body.empty() || sealed == text);
   };
   const std::span<const ConstBytes> whole(&all, 1);
   return agree(whole, {}, all) && agree(pieces, {}, all) && agree(whole.first(1), whole, all) && agree({&pieces[0], 1}, pieces, pieces[0]);

@@ -39,16 +39,28 @@ struct Pieces {
   std::vector<ConstBytes> parts;
 };
 
-constexpr std::array<std::byte, 32> kKey{};
+/// As little of it as of the nonce is alike in two rounds.
+std::array<std::byte, 32> key_of(std::size_t round) {
+  std::array<std::byte, 32> key;
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(round * 7 + i * 31);
+  return key;
+}
+crypto::Nonce nonce_of(std::size_t round) {
+  crypto::Nonce nonce;
+  for (std::size_t i = 0; i < nonce.size(); ++i) nonce[i] = static_cast<std::byte>(round + i * 13);
+  return nonce;
+}
 
 Sealed sealed(const Cryptography& by, Cipher cipher, std::span<const ConstBytes> associated, std::span<const ConstBytes> plain,
-              std::size_t size) {
-  const auto aead = by.make_aead(cipher, ConstBytes(kKey).first(key_size(cipher)), Cryptography::Direction::seal);
+              std::size_t size, std::size_t round) {
+  const auto aead = by.make_aead(cipher, ConstBytes(key_of(round)).first(key_size(cipher)), Cryptography::Direction::seal);
   Sealed result;
   result.bytes.resize(size);
-  EXPECT_TRUE(aead != nullptr && aead->seal({}, associated, plain, result.bytes.data(), result.tag.data()));
+  EXPECT_TRUE(aead != nullptr && aead->seal(nonce_of(round), associated, plain, result.bytes.data(), result.tag.data()));
   return result;
 }
+
+constexpr std::array<std::byte, 32> kHeader{};
 
 /// Where it is not installed (Debian: libipsec-mb1) and on other processors it is libcrypto.
 std::shared_ptr<const Cryptography> fastest() {
@@ -61,7 +73,7 @@ std::shared_ptr<const Cryptography> fastest() {
 
 TEST(Libcrypto, SealsPiecesAsTheWholeThatTheyAre) {
   test::FakeRandom random(5);
-  for (int round = 0; round < 300; ++round) {
+  for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
     const Pieces associated(random);
     const Pieces plain(random);
@@ -69,8 +81,8 @@ TEST(Libcrypto, SealsPiecesAsTheWholeThatTheyAre) {
     const ConstBytes plain_whole(plain.all);
     for (const Cipher cipher : {Cipher::aes128_gcm, Cipher::chacha20_poly1305}) {
       const Cryptography& by = *test::libcrypto();
-      EXPECT_EQ(sealed(by, cipher, associated.parts, plain.parts, plain.all.size()),
-                sealed(by, cipher, {&associated_whole, 1}, {&plain_whole, 1}, plain.all.size()));
+      EXPECT_EQ(sealed(by, cipher, associated.parts, plain.parts, plain.all.size(), round),
+                sealed(by, cipher, {&associated_whole, 1}, {&plain_whole, 1}, plain.all.size(), round));
     }
   }
 }
@@ -79,36 +91,36 @@ TEST(Libcrypto, SealsPiecesAsTheWholeThatTheyAre) {
 TEST(IpsecMb, SealsWhatLibcryptoSeals) {
   const auto library = fastest();
   test::FakeRandom random(6);
-  for (int round = 0; round < 300; ++round) {
+  for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
     const Pieces frame(random);
     const ConstBytes whole(frame.all);
-    EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, frame.parts, {}, 0), sealed(*test::libcrypto(), Cipher::aes128_gcm, {&whole, 1}, {}, 0));
-    const ConstBytes header = ConstBytes(kKey);
-    EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, {&header, 1}, frame.parts, whole.size()),
-              sealed(*test::libcrypto(), Cipher::aes128_gcm, {&header, 1}, {&whole, 1}, whole.size()));
+    EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, frame.parts, {}, 0, round), sealed(*test::libcrypto(), Cipher::aes128_gcm, {&whole, 1}, {}, 0, round));
+    const ConstBytes header = ConstBytes(kHeader);
+    EXPECT_EQ(sealed(*library, Cipher::aes128_gcm, {&header, 1}, frame.parts, whole.size(), round),
+              sealed(*test::libcrypto(), Cipher::aes128_gcm, {&header, 1}, {&whole, 1}, whole.size(), round));
   }
 }
 
 TEST(IpsecMb, OpensWhatLibcryptoHasSealedAndNothingElse) {
   const auto library = fastest();
   test::FakeRandom random(7);
-  for (int round = 0; round < 300; ++round) {
+  for (std::size_t round = 0; round < 300; ++round) {
     SCOPED_TRACE(round);
     const Pieces frame(random);
     const ConstBytes whole(frame.all);
     const bool encrypt = round % 2 == 0;
-    const ConstBytes associated = encrypt ? ConstBytes(kKey) : whole;
+    const ConstBytes associated = encrypt ? ConstBytes(kHeader) : whole;
     const std::span<const ConstBytes> plain(&whole, encrypt ? 1 : 0);
-    Sealed one = sealed(*test::libcrypto(), Cipher::aes128_gcm, {&associated, 1}, plain, encrypt ? whole.size() : 0);
-    const auto aead = library->make_aead(Cipher::aes128_gcm, ConstBytes(kKey).first(16), Cryptography::Direction::open);
+    Sealed one = sealed(*test::libcrypto(), Cipher::aes128_gcm, {&associated, 1}, plain, encrypt ? whole.size() : 0, round);
+    const auto aead = library->make_aead(Cipher::aes128_gcm, ConstBytes(key_of(round)).first(16), Cryptography::Direction::open);
     std::vector<std::byte> opened = one.bytes;
-    ASSERT_TRUE(aead->open({}, {&associated, 1}, opened, one.tag.data()));
+    ASSERT_TRUE(aead->open(nonce_of(round), {&associated, 1}, opened, one.tag.data()));
     if (encrypt) {
       EXPECT_EQ(opened, frame.all);
     }
     one.tag[random.below(one.tag.size())] ^= std::byte{1};
-    EXPECT_FALSE(aead->open({}, {&associated, 1}, one.bytes, one.tag.data()));
+    EXPECT_FALSE(aead->open(nonce_of(round), {&associated, 1}, one.bytes, one.tag.data()));
   }
 }
 
