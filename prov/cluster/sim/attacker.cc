@@ -195,7 +195,8 @@ void Attacker::flood() {
 bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
   wire::FrameView view;
   const bool sound = wire::admit(packet->bytes, view) == wire::Refusal::none;
-  if (sound && view.kind == wire::FrameKind::flow) {
+  const bool of_a_host = packet->maker == Packet::Maker::endpoint;  // not of another attacker, on the path
+  if (of_a_host && sound && view.kind == wire::FrameKind::flow) {
     const auto found = calls_.find(view.session);
     if (found == calls_.end()) {
       violation_ = "a host speaks to a session that the attacker never named at its own address";
