@@ -1,11 +1,21 @@
 // Waiting for messages, by blocked reads and by descriptors: every waiting thread is woken, and waiting uses
 // no processor time. fi_cq(3), fi_trywait in fi_poll(3)
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <fstream>
 #include <thread>
 
 #include "wait_options.h"
@@ -116,6 +126,66 @@ PAIR_TEST(Wait, ASleeperSleeps) {
     std::this_thread::sleep_for(milliseconds(300));  // the other side's sleep is what is tested
     e.must([&] { return fi_inject(e.ep(), &value, 1, team.peer()); });
   }
+}
+
+/// From here on this process can start no thread, as at the limit of `ulimit -u`. A filter cannot see the flags of clone3;
+/// where that is missing, the C library calls clone.
+void forbid_threads() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 2, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
+  };
+  sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), 0);
+}
+
+bool is_asleep(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string number, name, state;
+  return static_cast<bool>(file >> number >> name >> state) && state == "S";
+}
+
+/// The provider's progress thread looks in every 10 ms and would find the message for the sleeper, and so hide that nothing
+/// woke it. Without that thread only timers of the sleeper are left, and the first of them is due after 200 ms.
+PAIR_TEST(Wait, AnArrivalAloneWakesASleeper) {
+  using Nanoseconds = std::chrono::nanoseconds;
+  forbid_threads();
+  Options options = options_with_wait(FI_WAIT_UNSPEC);
+  options.progress = FI_PROGRESS_MANUAL;
+  Team team(side, options);
+  Endpoint& e = team.endpoint;
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+  pid_t sleeper = getpid();
+  Blob mine(sizeof sleeper);
+  std::memcpy(mine.data(), &sleeper, sizeof sleeper);
+  std::memcpy(&sleeper, side.exchange(mine).front().data(), sizeof sleeper);
+  std::array<Nanoseconds, 9> delays{};
+  for (Nanoseconds& delay : delays) {
+    Nanoseconds::rep sent = 0;
+    if (side.first()) {
+      e.must([&] { return fi_recv(e.ep(), &sent, sizeof sent, nullptr, team.peer(), nullptr); });
+      side.send_blob(1, {1});
+      fi_cq_tagged_entry entry{};
+      ASSERT_EQ(fi_cq_sread(e.rx(), &entry, 1, nullptr, kWaitTimeoutMs), 1);
+      delay = Nanoseconds(now() - sent);
+    } else {
+      side.receive_blob(0, [&] { e.progress(); });
+      const Deadline deadline{milliseconds(kWaitTimeoutMs)};
+      while (!is_asleep(sleeper) && !deadline.passed()) yield_processor();
+      sent = now();
+      e.must([&] { return fi_inject(e.ep(), &sent, sizeof sent, team.peer()); });
+    }
+  }
+  std::sort(delays.begin(), delays.end());
+  EXPECT_LT(delays[delays.size() / 2], milliseconds(50)) << "the median of the delays";
+  team.meet();
 }
 
 PAIR_TEST(Wait, AnIdleDescriptorIsQuietAndWakesAnEpoll) {

@@ -1,5 +1,5 @@
 // Random histories of several origins on few words, judged for one order that explains them.
-// usage: histories [--batches N] [--sides N] [--seed N] [--gtest_filter=...]
+// usage: histories [--batches N] [--sides N] [--seed N | --seed-of TEXT] [--gtest_filter=...]
 //
 // In each round every side operates, at the same time, on the four words of one slot of one side: two that
 // atomics change (of 1, 2, 4 or 8 bytes), two that aligned puts and gets of 8 bytes do. Some operations report
@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -349,17 +350,22 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   for (int i = 1; i < argc; i += 2) {
     const std::string option = argv[i];
-    const std::uint64_t value = i + 1 < argc ? std::strtoull(argv[i + 1], nullptr, 10) : 0;
+    const char* const word = i + 1 < argc ? argv[i + 1] : "";
+    const std::uint64_t value = std::strtoull(word, nullptr, 10);
     if (option == "--batches" && value > 0) {
       conformance::batches = value;
     } else if (option == "--seed" && value > 0) {
       conformance::seed = value;
+    } else if (option == "--seed-of" && *word != '\0') {
+      conformance::seed = cluster::sim::seed_of_text(word);
     } else if (option == "--sides" && value >= 2 && value <= 8) {
       conformance::sides = static_cast<int>(value);
     } else {
-      std::fprintf(stderr, "usage: %s [--batches N] [--sides 2..8] [--seed N] [--gtest_filter=...]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--batches N] [--sides 2..8] [--seed N | --seed-of TEXT] [--gtest_filter=...]\n", argv[0]);
       return 2;
     }
   }
+  std::printf("seed %" PRIu64 "\n", conformance::seed);
+  std::fflush(stdout);
   return RUN_ALL_TESTS();
 }

@@ -10,6 +10,7 @@
 #include "sim/measure.h"
 #include "sim/run.h"
 #include "sim/security.h"
+#include "sim/seeded_random.h"
 
 namespace {
 
@@ -28,13 +29,6 @@ std::string list(const std::vector<std::string_view>& names) {
   std::string text = "any";
   for (const std::string_view name : names) text += ", " + std::string(name);
   return text;
-}
-
-/// A seed out of any text: tests make theirs of the commit they run on.
-std::uint64_t seed_of_text(const std::string& text) {
-  std::uint64_t seed = text.size();
-  for (const char letter : text) seed = mix64(seed ^ static_cast<unsigned char>(letter));
-  return seed;
 }
 
 void declare(CLI::App& app, CommandLine& line) {

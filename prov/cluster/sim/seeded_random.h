@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "base/environment.h"
 #include "base/units.h"
@@ -19,6 +20,13 @@ constexpr std::uint64_t mix64(std::uint64_t value) {
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
   value = (value ^ (value >> 27)) * 0x94D049BB133111EBu;
   return value ^ (value >> 31);
+}
+
+/// A seed out of any text: tests make theirs of the commit they run on.
+constexpr std::uint64_t seed_of_text(std::string_view text) {
+  std::uint64_t seed = text.size();
+  for (const char letter : text) seed = mix64(seed ^ static_cast<unsigned char>(letter));
+  return seed;
 }
 
 /// Probabilities are whole parts in a million.
