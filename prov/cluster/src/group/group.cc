@@ -181,8 +181,9 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
       if (stream != nullptr) stream->asked(now, segment.offset, members_.size() + 1);
       return !leaving_;
     case SegmentKind::group_repair:
-      if (stream != nullptr) {
-        stream->receive(now, {segment.offset, segment.offset + 1, payload, false, ReceiverStream::Route::unicast, {}}, members_.size() + 1);
+      if (stream == nullptr) return !leaving_;
+      if (const ConstBytes body = member.repair.add(segment, payload); !body.empty()) {
+        stream->receive(now, {segment.offset, segment.offset + 1, body, false, ReceiverStream::Route::unicast, {}}, members_.size() + 1);
       }
       return !leaving_;
     case SegmentKind::group_leave:

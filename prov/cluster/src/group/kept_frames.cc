@@ -1,5 +1,6 @@
 #include "group/kept_frames.h"
 
+#include <algorithm>
 #include <array>
 
 #include "wire/frame.h"
@@ -9,6 +10,7 @@ namespace cluster::group {
 namespace {
 
 constexpr std::size_t kHeader = sizeof(wire::FrameHeader);
+constexpr std::size_t kRepairPartMin = 512;  ///< shorter ones would be more header than body
 
 }  // namespace
 
@@ -48,11 +50,28 @@ std::size_t KeptFrames::send(Time now, link::Link& link, const link::Path& path,
 }
 
 bool KeptFrames::post(Listener& listener, std::uint64_t sequence) const {
+  if (listener.carrier == nullptr) return false;
   const KeptFrame& kept = at(sequence);
-  const wire::Segment segment{.kind = wire::SegmentKind::group_repair, .id = stream_, .offset = sequence, .key = key_};
-  if (listener.carrier == nullptr || kept.size > listener.carrier->payload_max(segment)) return false;
-  if (!carrier::post_copy(*listener.carrier, segment, ConstBytes(kept.bytes.get() + kHeader, kept.size))) return false;
-  listener.posted = true;
+  const ConstBytes body(kept.bytes.get() + kHeader, kept.size);
+  std::size_t sent = listener.part_of == sequence ? listener.part_end : 0;
+  listener.part_of = Listener::kNoPart;
+  while (sent < body.size()) {
+    const wire::Segment segment{.kind = wire::SegmentKind::group_repair,
+                                .id = stream_,
+                                .peer_id = static_cast<std::uint32_t>(sent),
+                                .offset = sequence,
+                                .total = body.size(),
+                                .key = key_};
+    const std::size_t part = std::min(body.size() - sent, listener.carrier->payload_max(segment));
+    const bool worth_it = sent + part == body.size() || part >= kRepairPartMin;
+    if (!worth_it || !carrier::post_copy(*listener.carrier, segment, body.subspan(sent, part))) {
+      if (sent != 0) listener.part_of = sequence;
+      listener.part_end = sent;
+      return false;
+    }
+    sent += part;
+    listener.posted = true;
+  }
   return true;
 }
 

@@ -11,6 +11,8 @@
 namespace cluster::group {
 
 struct Listener {
+  static constexpr std::uint64_t kNoPart = ~std::uint64_t{0};
+
   SocketAddress name;
   carrier::Carrier* carrier = nullptr;
   bool posted = false;     ///< something was posted to the carrier since the caller looked
@@ -21,6 +23,8 @@ struct Listener {
   std::uint64_t window_end = 0;  ///< it takes all before it
   std::uint64_t cursor = 0;      ///< by unicast: what it is sent next
   bool by_unicast = false;
+  std::uint64_t part_of = kNoPart;  ///< the frame of which it has been sent a part...
+  std::size_t part_end = 0;         ///< ...up to here
   unsigned unheard = 0;  ///< reports in a row without a frame by multicast
   Time asked_at{};       ///< last, since it has reported
   Duration silent{0};    ///< how long it has been asked without an answer

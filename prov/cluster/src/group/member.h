@@ -10,6 +10,7 @@
 #include "carrier/carrier.h"
 #include "group/listener.h"
 #include "group/receiver_stream.h"
+#include "group/repair_parts.h"
 
 namespace cluster::group {
 
@@ -35,6 +36,7 @@ struct Member {
   std::uint32_t stream_id = 0;
   Listener listener;                       ///< while it receives from this side
   std::unique_ptr<ReceiverStream> stream;  ///< while it sends to this side, once it has said where it starts
+  RepairParts repair;                      ///< of that stream
   std::uint64_t stream_end = kNoEnd;       ///< nothing comes from here on
   bool gone = false;                       ///< forgotten when what has arrived from it is delivered
 };

@@ -46,7 +46,7 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kPeerId | kOffset | kTotal | kKey, kMore, false, false},                         // group_status
     {kId | kOffset | kTotal | kKey, 0, false, false},                                       // group_nak
     {kId | kOffset | kKey, 0, false, false},                                                // group_ask
-    {kId | kOffset | kKey, 0, false, true},                                                 // group_repair
+    {kId | kPeerId | kOffset | kTotal | kKey, 0, false, true},                              // group_repair
     {kId | kOffset | kKey, 0, false, false},                                                // group_leave
     {kId | kKey, 0, false, false},                                                          // group_end
 };

@@ -40,7 +40,7 @@ enum class SegmentKind : std::uint8_t {
   group_status,  ///< all before `offset` has arrived, up to `total` may be sent; `peer_id`: age of the newest
   group_nak,     ///< `total` frames from `offset` on are missing
   group_ask,     ///< the stream ends at `offset` so far: report what has arrived
-  group_repair,  ///< the body of the frame `offset`, to one member
+  group_repair,  ///< the body of the frame `offset`, or `peer_id` and further of its `total` bytes, to one member
   group_leave,   ///< the sender is a member no more; its stream ended at `offset`
   group_end,     ///< the receiver is, or has, no member for the stream
 };
