@@ -129,6 +129,10 @@ std::string setting(const char* name, const std::string& fallback) {
   return value != nullptr && *value != '\0' ? value : fallback;
 }
 
+std::chrono::seconds longest_test() {
+  return std::chrono::seconds(std::stoi(setting("CONFORMANCE_SECONDS", "120")));
+}
+
 std::string provider_under_test() { return setting("CONFORMANCE_PROVIDER", "cluster"); }
 
 bool memory_in_reach() {
@@ -176,8 +180,7 @@ std::vector<Blob> Side::exchange(const Blob& mine, const std::function<void()>& 
 
 void run_sides(int count, const Body& body) {
   const auto lines = make_lines(count);
-  const auto deadline = std::chrono::steady_clock::now() +
-                        std::chrono::seconds(std::stoi(setting("CONFORMANCE_SECONDS", "120")));
+  const auto deadline = std::chrono::steady_clock::now() + longest_test();
   std::fflush(nullptr);
   std::vector<pid_t> children;
   for (int index = 0; index < count; ++index) {

@@ -37,6 +37,9 @@ class Deadline {
   mutable Clock::time_point last_check_ = Clock::now();
 };
 
+/// The longest that the setting lets a test take: an emulated processor needs more.
+std::chrono::seconds longest_test();
+
 /// What a loop does that has found nothing: yields and, because some kernels let threads that only yield keep
 /// the processor, sleeps now and then.
 void yield_processor();

@@ -40,7 +40,7 @@ class Traffic {
         in_dice_(in_seed) {}
 
   void run() {
-    const Deadline deadline(std::chrono::seconds(50));
+    const Deadline deadline(longest_test() / 2);
     while ((sent_ < count_ || received_ < count_) && !deadline.passed() && !testing::Test::HasFailure()) {
       while (posted_out_ < count_ && posted_out_ - sent_ < kWindow && post_send()) {
       }
