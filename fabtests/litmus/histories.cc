@@ -176,6 +176,7 @@ class Player {
 
   void start(int owner, std::size_t round) {
     while (in_flight() >= kInFlight && !failed()) land_one();
+    if (failed()) return;  // all are in flight for ever
     Record record;
     record.round = static_cast<std::uint32_t>(round);
     record.word = static_cast<std::uint32_t>(random_.below(kWords));
