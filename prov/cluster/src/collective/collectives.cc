@@ -140,24 +140,32 @@ void Collectives::received(void* context, Status status, std::size_t length) {
   pending_ = true;
 }
 
-bool Collectives::wanted(std::uint64_t tag, std::uint64_t data) {
+/// All members of a team here are in the address vector. Of a team to come, one may not be in it yet: such messages are
+/// kept, but push out none of those that are.
+bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
   const TeamTag parts(tag);
   if (Team* const team = find(parts.team())) {
+    if (!member) return false;
     if (!parts.is_failure()) return team->status() == Status::ok;
     failures_.push_back({team, status_from(data)});
     pending_ = true;
     return false;
   }
-  if (!joins_ || has_left(parts.team())) return false;
+  if (!joins_ || has_left(parts.team()) || (parts.is_failure() && !member)) return false;
   auto early = std::find_if(early_.begin(), early_.end(), [&](const Early& each) { return each.team == parts.team(); });
   if (early == early_.end()) {
     if (early_.size() == kEarlyTeams) {
-      evicted_.push_back(early_.front().team);
+      auto oldest = std::find_if(early_.begin(), early_.end(), [](const Early& each) { return !each.of_member; });
+      if (oldest == early_.end()) {
+        if (!member) return false;
+        oldest = early_.begin();
+      }
+      evicted_.push_back(oldest->team);
       forget(evicted_.back());
-      early_.pop_front();
+      early_.erase(oldest);
       pending_ = true;
     }
-    early_.push_back({parts.team(), 0});
+    early_.push_back({parts.team(), 0, member});
     early = std::prev(early_.end());
   }
   return ++early->messages <= kEarlyOfTeam;

@@ -48,7 +48,7 @@ class Collectives final : public protocol::CollectiveListener {
 
   void sent(void* context, Status status) override;
   void received(void* context, Status status, std::size_t length) override;
-  bool wanted(std::uint64_t tag, std::uint64_t data) override;
+  bool wanted(std::uint64_t tag, std::uint64_t data, bool member) override;
   /// Teams that it is a member of fail.
   void member_lost(const SocketAddress& name, Status cause) override;
   void advance() override;
@@ -69,6 +69,7 @@ class Collectives final : public protocol::CollectiveListener {
   struct Early {
     std::uint64_t team;
     std::size_t messages;
+    bool of_member;  ///< the first came from a member of the address vector
   };
   struct Failure {
     Team* team;
@@ -92,7 +93,7 @@ class Collectives final : public protocol::CollectiveListener {
   bool joins_ = false;
   std::unordered_map<std::uint64_t, std::unique_ptr<Team>> teams_;
   std::unordered_map<std::uint64_t, std::uint64_t> instances_;  ///< joins so far, by members
-  std::deque<Early> early_;  ///< the oldest gives way to a new one
+  std::deque<Early> early_;  ///< the oldest of an unknown source gives way to a new one, else the oldest
   std::deque<std::uint64_t> left_;  ///< the last teams that were left, or never joined
   std::vector<std::uint64_t> evicted_;  ///< early teams that gave way; messages of theirs are stored
   std::vector<Outcome> outcomes_;

@@ -19,9 +19,9 @@ constexpr std::size_t kBurstsMax = 8;    ///< and so often in a turn
 constexpr std::size_t kBodiesPerTurn = 256;  ///< of one member
 constexpr std::size_t kBodyMin = 256;
 
-/// Kinds that wait for a stream of the receiver, which is to be notified that there is none.
+/// Kinds that wait for a membership or a stream of the receiver, which are to be notified that there is none.
 bool wants_answer(SegmentKind kind) {
-  return kind == SegmentKind::group_start || kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
+  return kind == SegmentKind::group_join || kind == SegmentKind::group_start || kind == SegmentKind::group_status || kind == SegmentKind::group_nak ||
          kind == SegmentKind::group_ask || kind == SegmentKind::group_repair;
 }
 

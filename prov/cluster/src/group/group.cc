@@ -101,7 +101,7 @@ void Group::lose(Member& member, Status why) {
 bool Group::complete() const {
   if (settings_.roster.empty()) {
     return announcer_.settled() && std::all_of(members_.begin(), members_.end(), [this](const auto& entry) {
-             return entry.second->gone || met(*entry.second, settings_.role);
+             return entry.second->gone || entry.second->absent || met(*entry.second, settings_.role);
            });
   }
   return std::all_of(settings_.roster.begin(), settings_.roster.end(), [this](const SocketAddress& name) {
@@ -124,11 +124,10 @@ void Group::end_stream(Member& member, std::uint64_t at, GroupEvent::Kind kind) 
 
 void Group::on_join(Member& member, const Segment& segment) {
   if (member.role && segment.offset <= member.incarnation) return;  // has come late
-  if (member.role) {
-    // A further membership knows nothing of what was said to the one before.
-    deafen(member, Status::reset);
-    member.join_due = true;
-  }
+  // A further membership knows nothing of what was said to the one before, or before there was one.
+  if (member.role) deafen(member, Status::reset);
+  if (member.role || member.absent) member.join_due = true;
+  member.absent = false;
   member.role = Role::of(segment.total);
   member.incarnation = segment.offset;
   member.stream_id = segment.id;
@@ -162,7 +161,13 @@ bool Group::on_report(Time now, Member& member, const Segment& segment) {
 
 void Group::on_end(Member& member, const Segment& segment) {
   if (segment.id == stream_.id()) {
-    if (member.listener.started) deafen(member, Status::ok);  // it has left meanwhile
+    if (member.listener.started) {
+      deafen(member, Status::ok);  // it has left meanwhile
+    } else if (!member.role) {
+      member.absent = true;
+    } else {
+      member.join_due = true;  // its own join has overtaken the answer to this side's
+    }
   } else if (member.stream != nullptr && member.stream->id() == segment.id && member.stream_end == Member::kNoEnd) {
     end_stream(member, member.stream->arrived(), GroupEvent::Kind::expelled);
   }

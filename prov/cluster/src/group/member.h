@@ -38,6 +38,7 @@ struct Member {
   std::unique_ptr<ReceiverStream> stream;  ///< while it sends to this side, once it has said where it starts
   RepairParts repair;                      ///< of that stream
   std::uint64_t stream_end = kNoEnd;       ///< nothing comes from here on
+  bool absent = false;                     ///< has answered that it is no member (yet)
   bool gone = false;                       ///< forgotten when what has arrived from it is delivered
 };
 

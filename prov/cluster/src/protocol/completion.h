@@ -226,8 +226,9 @@ class CollectiveListener {
   virtual ~CollectiveListener() = default;
   virtual void sent(void* context, Status status) = 0;
   virtual void received(void* context, Status status, std::size_t length) = 0;
-  /// No receive waits for a message with this tag and data. False: none ever will.
-  virtual bool wanted(std::uint64_t tag, std::uint64_t data) = 0;
+  /// No receive waits for a message with this tag and data. False: none ever will. `member`: its sender is in the address
+  /// vector.
+  virtual bool wanted(std::uint64_t tag, std::uint64_t data, bool member) = 0;
   /// A peer was lost, by a failure.
   virtual void member_lost(const SocketAddress& name, Status cause) = 0;
   virtual void advance() = 0;

@@ -134,7 +134,7 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
     if (message == nullptr) return context_.refuse_segment();
     CreditManager::accept(channel, total);
     message->charge = CreditManager::charge_of(total);
-    message->discarded = matcher_.unwanted(segment);
+    message->discarded = matcher_.unwanted(channel, segment);
     channel.assembly.unexpected = message;
   }
   if (payload.size() == total) assembled(channel);

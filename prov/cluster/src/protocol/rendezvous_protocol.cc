@@ -30,7 +30,7 @@ void RendezvousProtocol::on_announce(Channel& channel, const wire::Segment& segm
   UnexpectedMessage* message = matcher_.store(channel, header, 0, {});
   if (message == nullptr) return context_.refuse_segment();
   message->announced = true;
-  if (matcher_.unwanted(segment)) matcher_.discard(*message);
+  if (matcher_.unwanted(channel, segment)) matcher_.discard(*message);
 }
 
 void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment) {

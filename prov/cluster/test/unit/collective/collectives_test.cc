@@ -50,7 +50,9 @@ class CollectivesTest : public testing::Test {
     }
     return all;
   }
-  bool arrives(std::uint64_t team) { return collectives_.wanted(TeamTag(team, 0, 0).bits(), 0); }
+  bool arrives(std::uint64_t team, bool of_member = true) {
+    return collectives_.wanted(TeamTag(team, 0, 0).bits(), 0, of_member);
+  }
   void complete_everything(Status status) {
     for (void* const context : std::exchange(transport_.contexts, {})) collectives_.sent(context, status);
     collectives_.advance();
@@ -90,6 +92,36 @@ TEST_F(CollectivesTest, AJoinWhoseMessagesGaveWayFails) {
   collectives_.join(collectives_.create(members(3), 0), listener_);
   complete_everything(Status::ok);
   EXPECT_EQ(listener_.outcomes, std::vector{Status::reset});
+}
+
+TEST_F(CollectivesTest, AnUnknownSourceEndsNoTeam) {
+  Team& team = collectives_.create(members(3), 0);
+  collectives_.join(team, listener_);
+  const std::uint64_t failure = TeamTag::failure_of(team.id()).bits();
+  EXPECT_FALSE(collectives_.wanted(failure, static_cast<std::uint64_t>(Status::reset), false));
+  collectives_.advance();
+  EXPECT_EQ(team.status(), Status::ok);
+  EXPECT_FALSE(collectives_.wanted(failure, static_cast<std::uint64_t>(Status::reset), true));
+  collectives_.advance();
+  EXPECT_NE(team.status(), Status::ok);
+}
+
+TEST_F(CollectivesTest, AnUnknownSourceEndsNoTeamToCome) {
+  const std::uint64_t failure = TeamTag::failure_of(Team::identity(members(3), 0, 0)).bits();
+  EXPECT_FALSE(collectives_.wanted(failure, static_cast<std::uint64_t>(Status::reset), false));
+  EXPECT_TRUE(collectives_.wanted(failure, static_cast<std::uint64_t>(Status::reset), true));
+}
+
+TEST_F(CollectivesTest, UnknownSourcesPushOutNothingOfMembers) {
+  constexpr std::uint64_t kTeams = 1024;
+  for (std::uint64_t team = 1; team < kTeams; ++team) EXPECT_TRUE(arrives(team));
+  EXPECT_TRUE(arrives(kTeams, false));
+  EXPECT_TRUE(arrives(kTeams + 1, false));
+  collectives_.advance();
+  EXPECT_EQ(transport_.discarded, std::set<std::uint64_t>{kTeams});
+  EXPECT_TRUE(arrives(kTeams + 2));
+  EXPECT_FALSE(arrives(kTeams + 3, false));
+  EXPECT_TRUE(arrives(1));
 }
 
 TEST_F(CollectivesTest, AKeyMakesAnotherTeamOfTheSameMembers) {

@@ -12,6 +12,7 @@ namespace cluster::group {
 namespace {
 
 using test::QueueCarrier;
+using wire::Segment;
 using wire::SegmentKind;
 
 constexpr std::uint64_t kKey = 77;
@@ -41,6 +42,25 @@ class GroupTest : public ::testing::Test {
 
 TEST_F(GroupTest, AMemberThatMetThisOneCompletesIt) {
   EXPECT_TRUE(group_.complete());
+  EXPECT_TRUE(sent(SegmentKind::group_join));
+}
+
+/// An announcement in the name of an endpoint that is no member must not keep others from joining.
+TEST_F(GroupTest, OneThatAnswersThatItIsNoMemberIsNotWaitedFor) {
+  Group group{{.key = kKey, .path = {}, .role = {}, .roster = {}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+  Member& announced = group.meet(name_, nullptr, &carrier_);
+  Time now = kNow;
+  link::Link* const no_link = nullptr;
+  group.run(now, no_link);
+  const Segment no_member{.kind = SegmentKind::group_end, .id = kStream, .key = kKey};
+  EXPECT_FALSE(announced.absent);
+  group.on_segment(now, announced, no_member, {});
+  EXPECT_TRUE(announced.absent);
+  // It joins later: then it has to hear of this membership again.
+  carrier_.items.clear();
+  group.on_segment(now, announced, {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+  group.run(now, no_link);
+  EXPECT_FALSE(announced.absent);
   EXPECT_TRUE(sent(SegmentKind::group_join));
 }
 

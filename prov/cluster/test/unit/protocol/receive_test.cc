@@ -43,7 +43,7 @@ TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
 struct IgnoringListener final : CollectiveListener {
   void sent(void*, Status) override {}
   void received(void*, Status, std::size_t) override {}
-  bool wanted(std::uint64_t, std::uint64_t) override { return true; }
+  bool wanted(std::uint64_t, std::uint64_t, bool) override { return true; }
   void member_lost(const SocketAddress&, Status) override {}
   void advance() override {}
 };
