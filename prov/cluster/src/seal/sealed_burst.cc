@@ -1,42 +1,43 @@
 #include "seal/sealed_burst.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cluster::seal {
 
-SealedBurst::SealedBurst(Mode mode) {
-  if (mode == Mode::encrypt) staging_ = std::make_unique_for_overwrite<std::byte[]>(kStagingBytes);
-}
+SealedBurst::SealedBurst(Mode mode)
+    : encrypts_(mode == Mode::encrypt), staging_(std::make_unique_for_overwrite<std::byte[]>(kStagingBytes)) {}
 
 bool SealedBurst::fits(const link::OutFrame& frame) const {
   if (count_ == frames_.size()) return false;
-  return staging_ == nullptr || staged_ + frame.size + sizeof(wire::SealTrailer) <= kStagingBytes;
+  return staged_ + frame.size + sizeof(wire::SealTrailer) <= kStagingBytes;
 }
 
 bool SealedBurst::add(const link::OutFrame& frame, Association& association) {
-  wire::FrameHeader& header = headers_[count_];
-  wire::SealTrailer& trailer = trailers_[count_];
+  wire::FrameHeader header;
+  wire::SealTrailer trailer;
   std::memcpy(&header, frame.pieces[0].data(), sizeof header);
   header.length = static_cast<std::uint16_t>(frame.size + sizeof trailer);
   std::array<ConstBytes, link::kPiecesMax> pieces = frame.pieces;
   pieces[0] = pieces[0].subspan(sizeof header);
   const std::span<const ConstBytes> payload(pieces.data(), frame.count);
-  std::byte* const staged = staging_ != nullptr ? staging_.get() + staged_ : nullptr;
-  std::byte* const out = staged != nullptr ? staged + sizeof header : nullptr;
-  if (!association.seal(header, payload, out, trailer)) return false;
+  std::byte* const staged = staging_.get() + staged_;
+  std::byte* const body = staged + sizeof header;
+  if (encrypts_) {
+    if (!association.seal(header, payload, body, trailer)) return false;
+  } else {
+    std::byte* end = body;
+    for (const ConstBytes piece : payload) end = std::copy(piece.begin(), piece.end(), end);
+    const ConstBytes copied(body, static_cast<std::size_t>(end - body));
+    if (!association.seal(header, {&copied, 1}, nullptr, trailer)) return false;
+  }
+  std::memcpy(staged, &header, sizeof header);
+  std::memcpy(staged + frame.size, &trailer, sizeof trailer);
   link::OutFrame& sealed = frames_[count_++];
   sealed.path = frame.path;
   sealed.count = sealed.size = 0;
-  if (staged != nullptr) {
-    std::memcpy(staged, &header, sizeof header);
-    std::memcpy(staged + frame.size, &trailer, sizeof trailer);
-    sealed.add({staged, frame.size + sizeof trailer});
-    staged_ += sealed.size;
-    return true;
-  }
-  sealed.add(as_bytes(&header, sizeof header));
-  for (const ConstBytes piece : payload) sealed.add(piece);
-  sealed.add(as_bytes(&trailer, sizeof trailer));
+  sealed.add({staged, frame.size + sizeof trailer});
+  staged_ += sealed.size;
   return true;
 }
 
