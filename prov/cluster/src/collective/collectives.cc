@@ -23,7 +23,7 @@ Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::
   const std::uint64_t id = Team::identity(members, key, instance);
   auto& place = teams_[id];
   if (place != nullptr) throw std::runtime_error("two teams have one identity");
-  place = std::make_unique<Team>(id, std::move(members), self);
+  place = std::make_unique<Team>(id, std::move(members), self, transport_.multicasts());
   return *place;
 }
 
@@ -71,6 +71,7 @@ Status Collectives::leave(Team& team) {
   advance();
   if (!team.operations().empty()) return Status::again;
   transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
+  if (team.group().handle != LeaderGroup::kNone) transport_.leave_group(team.group().handle);
   forget(team.id());
   std::erase_if(failures_, [&](const Failure& failure) { return failure.team == &team; });
   teams_.erase(team.id());
@@ -79,6 +80,7 @@ Status Collectives::leave(Team& team) {
 
 Status Collectives::start(Team& team, const Arguments& arguments, void* context, bool report) {
   if (team.operations().size() >= kOperationsMax) return Status::again;
+  if (by_multicast(team.layout(), arguments)) join_group(team);
   Operation& operation = team.begin(compose(team.layout(), arguments));
   operation.context = context;
   operation.report = report;
@@ -94,12 +96,38 @@ void Collectives::begin(Operation& operation) {
   advance();
 }
 
+void Collectives::join_group(Team& team) {
+  if (!team.layout().leads() || team.group().handle != LeaderGroup::kNone) return;
+  std::vector<SocketAddress> roster;
+  for (const Member leader : team.layout().leaders()) roster.push_back(team.address(leader).name);
+  const Status status = transport_.join_group(team.id(), roster, team.group().handle);
+  if (status == Status::ok) return;
+  failures_.push_back({&team, status});
+  pending_ = true;
+}
+
+void Collectives::group_joined(std::uint64_t group) {
+  for (const auto& [id, team] : teams_) {
+    LeaderGroup& joined = team->group();
+    if (joined.handle != group) continue;
+    joined.joined = true;
+    blocked_.insert(blocked_.end(), joined.waiting.begin(), joined.waiting.end());
+    joined.waiting.clear();
+    pending_ = true;
+  }
+}
+
 void Collectives::issue(Ticket& ticket) {
   Operation& operation = *ticket.operation;
   Team& team = operation.team;
   if (team.status() != Status::ok) return;
   const Action& action = operation.run.action(ticket.step);
-  const std::uint64_t handle = team.address(action.member).handle;
+  const bool to_group = action.member == kByMulticast;
+  if (to_group && !team.group().joined) {
+    team.group().waiting.push_back(&ticket);
+    return;
+  }
+  const std::uint64_t handle = to_group ? team.group().handle : team.address(action.member).handle;
   const std::uint64_t tag = TeamTag(team.id(), operation.number, action.number).bits();
   Status status = Status::ok;
   if (action.kind == Action::Kind::send) {
@@ -217,6 +245,7 @@ void Collectives::settle(const Outcome& outcome) {
 void Collectives::fail(Team& team, Status status) {
   if (team.status() != Status::ok) return;
   team.set_failed(status);
+  team.group().waiting.clear();
   std::erase_if(blocked_, [&](const Ticket* ticket) { return &ticket->operation->team == &team; });
   for (const auto& operation : team.operations()) {
     for (const Ticket& ticket : operation->tickets)

@@ -8,6 +8,9 @@
 // of it: each that fails notifies those at the distances 1, 2, 4... in both directions, and they do likewise.
 // The application makes another team of the members that are left.
 //
+// Broadcasts that go by multicast (composition.h) go to a group of the nodes' leaders, which these join at the first of them.
+// It is left with the team.
+//
 // Completions come from the protocol at any time, also while operations are being posted: they are only noted, and
 // advance() goes on from there, at the end of a call or of a turn.
 #pragma once
@@ -51,6 +54,7 @@ class Collectives final : public protocol::CollectiveListener {
   bool wanted(std::uint64_t tag, std::uint64_t data, bool member) override;
   /// Teams that it is a member of fail.
   void member_lost(const SocketAddress& name, Status cause) override;
+  void group_joined(std::uint64_t group) override;
   void advance() override;
 
  private:
@@ -77,6 +81,7 @@ class Collectives final : public protocol::CollectiveListener {
   };
 
   void begin(Operation& operation);
+  void join_group(Team& team);
   bool has_left(std::uint64_t id) const;
   /// What comes of this team from now on is thrown away.
   void forget(std::uint64_t id);

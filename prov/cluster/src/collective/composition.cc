@@ -13,8 +13,6 @@ enum Phase : unsigned { kUp, kAcross, kAround, kDown };
 /// Rounds of an alltoall that are under way at once: enough to fill a link, too few to flood a receiver.
 constexpr std::size_t kRoundsAtOnce = 8;
 
-bool leads(const TeamLayout& layout) { return layout.leaders()[layout.node()] == layout.self(); }
-
 /// The tree of this node alone.
 Tree tree_of_node(const TeamLayout& layout) {
   return binomial_tree(layout.neighbors(), layout.position_in_node(), 0);
@@ -45,13 +43,14 @@ void barrier(Schedule& schedule, const TeamLayout& layout) {
   const Pieces nothing(0, kPieceMin);
   const std::vector<Step> arrived = combine_up(schedule, node, kUp, {}, {}, nothing, kStart);
   Step met = arrived.front();
-  if (leads(layout)) met = meet(schedule, layout.leaders(), layout.node(), kAcross, met);
+  if (layout.leads()) met = meet(schedule, layout.leaders(), layout.node(), kAcross, met);
   send_down(schedule, node, kDown, {}, nothing, {&met, 1});
 }
 
 void broadcast(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   const bool in_pieces = arguments.target.size() >= kLong;
-  const Tree tree = layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
+  const Tree tree = by_multicast(layout, arguments) ? layout.multicast_tree(arguments.root)
+                                                    : layout.tree(arguments.root, in_pieces ? chain_tree : binomial_tree);
   const Step start = kStart;
   send_down(schedule, tree, kDown, arguments.target, Pieces(arguments.target.size(), kPieceMin), {&start, 1});
 }
@@ -73,9 +72,9 @@ void allreduce(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   const std::vector<Step> arrived = combine_up(schedule, node, kUp, arguments.source, sum, pieces, kStart);
   Step combined = schedule.join(arrived);
   const MemberList& leaders = layout.leaders();
-  if (leads(layout) && sum.size() < kLong) {
+  if (layout.leads() && sum.size() < kLong) {
     combined = combine_among(schedule, leaders, layout.node(), kAcross, sum, combined);
-  } else if (leads(layout)) {
+  } else if (layout.leads()) {
     const Blocks parts = parts_of(sum, leaders.size(), size_of(schedule.reduction().type));
     combined = combine_ring(schedule, leaders, layout.node(), kAcross, parts, 1, combined);
     combined = gather_ring(schedule, leaders, layout.node(), kAround, parts, 1, combined);
@@ -166,6 +165,10 @@ void reduce_scatter(Schedule& schedule, const TeamLayout& layout, const Argument
 }
 
 }  // namespace
+
+bool by_multicast(const TeamLayout& layout, const Arguments& arguments) {
+  return arguments.kind == Kind::broadcast && arguments.target.size() >= kMulticastMin && layout.multicast_pays();
+}
 
 Schedule compose(const TeamLayout& layout, const Arguments& arguments) {
   Schedule schedule(arguments.reduction);

@@ -36,6 +36,11 @@ inline constexpr std::size_t kLong = 32 * 1024;
 /// Pieces of a pipeline are not shorter.
 inline constexpr std::size_t kPieceMin = 32 * 1024;
 
+/// From this length on a broadcast goes by multicast, where that pays.
+inline constexpr std::size_t kMulticastMin = 8 * 1024;
+
+/// Whether the operation sends by multicast: the same at all members.
+bool by_multicast(const TeamLayout& layout, const Arguments& arguments);
 /// The part of layout.self() in it.
 Schedule compose(const TeamLayout& layout, const Arguments& arguments);
 

@@ -19,6 +19,8 @@ namespace cluster::collective {
 
 /// The position of a member in its team.
 using Member = std::uint32_t;
+/// Instead of a member: all that receive this, by one multicast.
+inline constexpr Member kByMulticast = ~Member{0} - 1;
 /// An action of a schedule.
 using Step = std::uint32_t;
 /// What comes after this begins at once.
@@ -32,7 +34,7 @@ struct Reduction {
 
 struct Action {
   enum class Kind : std::uint8_t {
-    send,     ///< `source` to `member`
+    send,     ///< `source` to `member`, or kByMulticast
     receive,  ///< from `member` into `target`
     combine,  ///< `target` op= `source`
     copy,     ///< `source` to `target`

@@ -44,8 +44,8 @@ std::uint64_t Team::identity(std::span<const MemberAddress> members, std::uint64
   return TeamTag::team_from(SipHash(kKeyLow, kKeyHigh)(words));
 }
 
-Team::Team(std::uint64_t id, std::vector<MemberAddress> members, Member self)
-    : id_(id), members_(std::move(members)), layout_(nodes_of(members_), self) {}
+Team::Team(std::uint64_t id, std::vector<MemberAddress> members, Member self, bool multicasts)
+    : id_(id), members_(std::move(members)), layout_(nodes_of(members_), self, multicasts) {}
 
 Member Team::find(std::uint64_t handle) const {
   return first_of(members_, [&](const MemberAddress& member) { return member.handle == handle; });

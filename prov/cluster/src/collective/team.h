@@ -40,6 +40,15 @@ struct Ticket {
 
 class Team;
 
+/// The multicast group of the nodes' leaders, as one of them sees it.
+struct LeaderGroup {
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+
+  std::uint64_t handle = kNone;
+  bool joined = false;
+  std::vector<Ticket*> waiting;  ///< sends that begin when it is joined
+};
+
 struct Operation {
   Operation(Team& of, std::uint32_t numbered, Schedule schedule)
       : team(of), number(numbered), run(std::move(schedule)), tickets(run.size()) {}
@@ -59,7 +68,7 @@ class Team {
   /// The identity of the `instance`th team with this key and these members, in this order.
   static std::uint64_t identity(std::span<const MemberAddress> members, std::uint64_t key, std::uint64_t instance);
 
-  Team(std::uint64_t id, std::vector<MemberAddress> members, Member self);
+  Team(std::uint64_t id, std::vector<MemberAddress> members, Member self, bool multicasts);
 
   std::uint64_t id() const { return id_; }
   const TeamLayout& layout() const { return layout_; }
@@ -74,6 +83,7 @@ class Team {
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
+  LeaderGroup& group() { return group_; }
   /// Its join has thrown: it is left when nothing of it is under way.
   bool orphaned() const { return orphaned_; }
   void set_orphaned() { orphaned_ = true; }
@@ -90,6 +100,7 @@ class Team {
   bool orphaned_ = false;
   std::uint32_t next_ = 0;
   std::deque<std::unique_ptr<Operation>> operations_;
+  LeaderGroup group_;
 };
 
 }  // namespace cluster::collective

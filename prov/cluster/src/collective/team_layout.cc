@@ -28,7 +28,8 @@ Tree chain_tree(std::span<const Member> list, std::size_t self, std::size_t root
   return tree;
 }
 
-TeamLayout::TeamLayout(std::span<const std::size_t> node_of, Member self) : self_(self), place_(node_of.size()) {
+TeamLayout::TeamLayout(std::span<const std::size_t> node_of, Member self, bool multicasts)
+    : self_(self), multicasts_(multicasts), place_(node_of.size()) {
   std::unordered_map<std::size_t, std::size_t> numbers;
   for (Member member = 0; member < node_of.size(); ++member) {
     const auto [found, fresh] = numbers.try_emplace(node_of[member], nodes_.size());
@@ -56,6 +57,18 @@ Tree TeamLayout::tree(Member root, MakeTree between) const {
   if (leader != self_) return inside;
   Tree tree = between(leaders, node(), place_[root].node);
   tree.children.insert(tree.children.end(), inside.children.begin(), inside.children.end());
+  return tree;
+}
+
+Tree TeamLayout::multicast_tree(Member root) const {
+  const bool at_root = node() == place_[root].node;
+  Tree tree = binomial_tree(neighbors(), position_in_node(), at_root ? place_[root].position : 0);
+  if (!leads()) return tree;
+  if (at_root) {
+    tree.children.insert(tree.children.begin(), kByMulticast);
+  } else {
+    tree.parent = leaders_[place_[root].node];
+  }
   return tree;
 }
 

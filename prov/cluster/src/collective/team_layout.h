@@ -1,5 +1,6 @@
 // The members of a team by node, and the trees that lead through them. A tree goes from node to node first, by one
-// member of each (its leader), and then inside each node, so that every byte crosses the network once per node.
+// member of each (its leader), and then inside each node, so that every byte crosses the network once per node; or once for
+// all of them, by multicast to the leaders.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +31,9 @@ class TeamLayout {
  public:
   using MakeTree = Tree (*)(std::span<const Member> list, std::size_t self, std::size_t root);
 
-  /// `node_of`: for each member a number that members of one node have in common; `self` is this one.
-  TeamLayout(std::span<const std::size_t> node_of, Member self);
+  /// `node_of`: for each member a number that members of one node have in common; `self` is this one. `multicasts`: the
+  /// members can send to all leaders at once.
+  TeamLayout(std::span<const std::size_t> node_of, Member self, bool multicasts = false);
 
   std::size_t size() const { return place_.size(); }
   Member self() const { return self_; }
@@ -39,6 +41,9 @@ class TeamLayout {
   const MemberList& by_node() const { return by_node_; }
   /// The first member of each node.
   const MemberList& leaders() const { return leaders_; }
+  bool leads() const { return leaders_[node()] == self_; }
+  /// Multicast saves messages: with two nodes there would be as many.
+  bool multicast_pays() const { return multicasts_ && leaders_.size() > 2; }
   /// The members of this node, and where this one stands among them.
   const MemberList& neighbors() const { return nodes_[place_[self_].node]; }
   std::size_t node() const { return place_[self_].node; }
@@ -48,6 +53,8 @@ class TeamLayout {
 
   /// A tree over all members: of the shape `between` from node to node, and binomial inside each.
   Tree tree(Member root, MakeTree between) const;
+  /// A tree over all members: by multicast from the leader of the root's node to the others, and binomial inside each.
+  Tree multicast_tree(Member root) const;
 
  private:
   struct Place {
@@ -56,6 +63,7 @@ class TeamLayout {
   };
 
   Member self_;
+  bool multicasts_;
   std::vector<Place> place_;
   std::vector<MemberList> nodes_;
   MemberList leaders_;

@@ -4,7 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "base/address.h"
+#include "base/status.h"
 #include "protocol/ops.h"
 
 namespace cluster::collective {
@@ -12,6 +15,12 @@ namespace cluster::collective {
 class Transport {
  public:
   virtual ~Transport() = default;
+  /// Sends to all members of a group at once are possible: the same at all endpoints that can reach each other.
+  virtual bool multicasts() const = 0;
+  /// A group of these, of which this endpoint is one. Its handle, which is set at once, is a destination of sends when
+  /// CollectiveListener::group_joined() has been called.
+  virtual Status join_group(std::uint64_t key, const std::vector<SocketAddress>& roster, std::uint64_t& handle) = 0;
+  virtual void leave_group(std::uint64_t handle) = 0;
   /// ok: taken, its outcome goes to the CollectiveListener; again: repeat after progress; else refused.
   virtual Status send(const protocol::SendOp& op) = 0;
   virtual Status receive(const protocol::RecvOp& op) = 0;

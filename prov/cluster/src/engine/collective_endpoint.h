@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collective/collectives.h"
+#include "engine/engine_parts.h"
 #include "engine/event_loop.h"
 #include "engine/peer_table.h"
 #include "protocol/messenger.h"
@@ -11,17 +12,21 @@ namespace cluster::engine {
 
 class CollectiveEndpoint final : public collective::Transport {
  public:
-  CollectiveEndpoint(PeerTable& peers, protocol::Messenger& messenger, EventLoop& loop)
-      : peers_(peers), messenger_(messenger), loop_(loop) {}
+  CollectiveEndpoint(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger, EventLoop& loop)
+      : parts_(parts), peers_(peers), messenger_(messenger), loop_(loop) {}
 
   collective::Collectives& collectives() { return collectives_; }
 
+  bool multicasts() const override { return parts_.multicast != nullptr; }
+  Status join_group(std::uint64_t key, const std::vector<SocketAddress>& roster, std::uint64_t& handle) override;
+  void leave_group(std::uint64_t handle) override { loop_.groups().leave(handle); }
   Status send(const protocol::SendOp& op) override;
   Status receive(const protocol::RecvOp& op) override;
   void cancel(const void* context) override { messenger_.matcher().cancel(context); }
   std::size_t discard(std::uint64_t tag, std::uint64_t ignore) override;
 
  private:
+  const EngineParts& parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
   EventLoop& loop_;

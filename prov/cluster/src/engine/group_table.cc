@@ -53,6 +53,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   }
   auto entry = std::make_unique<Entry>();
   entry->handle = handle = kGroupHandles | opened_++;
+  entry->of_team = op.of_team;
   group::GroupSettings settings{.key = op.key, .path = {.to = op.address}, .role = op.role, .body_max = body_max()};
   std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(settings.roster),
                [this](const SocketAddress& name) { return name != parts_.name; });
@@ -263,7 +264,9 @@ void GroupTable::report(Entry& entry) {
                      ? "group %s: %s is no member any more: it did not answer (FI_CLUSTER_PEER_TIMEOUT; it may join again)"
                      : "group %s: %s sends this endpoint nothing more: it did not answer in time (close the group and join it again)",
                  address.c_str(), name.c_str());
-        if (bindings.losses != nullptr) {
+        if (entry.of_team) {
+          bindings.engine.collectives->member_lost(event.member, Status::stuck);
+        } else if (bindings.losses != nullptr) {
           bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member, Status::stuck);
         }
         break;
@@ -271,7 +274,11 @@ void GroupTable::report(Entry& entry) {
   }
   if (entry.joined || !group.complete()) return;
   entry.joined = true;
-  if (bindings.groups != nullptr) bindings.groups->group_joined(entry.handle);
+  if (entry.of_team) {
+    bindings.engine.collectives->group_joined(entry.handle);
+  } else if (bindings.groups != nullptr) {
+    bindings.groups->group_joined(entry.handle);
+  }
 }
 
 bool GroupTable::run() {

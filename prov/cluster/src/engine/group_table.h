@@ -37,6 +37,7 @@ struct JoinOp {
   std::uint64_t key = 0;                   ///< equal at all members; tells groups of one address apart
   group::Role role;
   std::vector<SocketAddress> roster = {};  ///< names of the members; empty: members find each other
+  bool of_team = false;                    ///< collective/ is notified instead of the application
 };
 
 class GroupTable final : public protocol::GroupArrivals {
@@ -74,6 +75,7 @@ class GroupTable final : public protocol::GroupArrivals {
     std::unique_ptr<link::MulticastReceiver> socket;
     std::unordered_map<SocketAddress, Incoming, SocketAddressHash> incoming;
     bool joined = false;
+    bool of_team = false;
     Time close_by = kNever;  ///< of one that is being left
   };
 

@@ -231,6 +231,8 @@ class CollectiveListener {
   virtual bool wanted(std::uint64_t tag, std::uint64_t data, bool member) = 0;
   /// A peer was lost, by a failure.
   virtual void member_lost(const SocketAddress& name, Status cause) = 0;
+  /// A multicast group of a team has all its members.
+  virtual void group_joined(std::uint64_t group) = 0;
   virtual void advance() = 0;
   /// advance() has something to do.
   bool pending() const { return pending_; }

@@ -27,16 +27,17 @@ wire::Segment GroupProtocol::shape_of(const SendOp& op) {
   wire::Segment shape;
   if (op.tagged) shape.flags |= wire::segment_flag::kTagged;
   if (op.has_data) shape.flags |= wire::segment_flag::kData;
+  if (op.collective) shape.flags |= wire::segment_flag::kCollective;
   shape.tag = op.tag;
   shape.data = op.data;
   return shape;
 }
 
 bool GroupProtocol::ready(Channel& channel, const wire::Segment& segment) {
-  if (segment.kind == wire::SegmentKind::eager_next || segment.collective()) return true;  // the latter is refused
+  if (segment.kind == wire::SegmentKind::eager_next) return true;
   if (!parts_.matcher.ready(channel, segment)) return false;
   const bool short_enough = segment.kind == wire::SegmentKind::eager || segment.total <= kGroupUnexpectedMax;
-  return short_enough || parts_.matcher.queues().application(segment.tagged()).would_match(&channel, segment.tag);
+  return short_enough || parts_.matcher.queues().of(segment).would_match(&channel, segment.tag);
 }
 
 void GroupProtocol::begin_message(Channel& channel, Assembly& assembly, const wire::Segment& segment, std::size_t total) {
@@ -45,6 +46,7 @@ void GroupProtocol::begin_message(Channel& channel, Assembly& assembly, const wi
     assembly.receive = receive;
   } else if (UnexpectedMessage* const message = parts_.matcher.store(channel, header_of(segment, total), total, {})) {
     message->charge = 0;
+    message->discarded = parts_.matcher.unwanted(channel, segment);
     assembly.unexpected = message;
   }
 }
@@ -75,7 +77,7 @@ void GroupProtocol::arrive(Channel& channel, Assembly& assembly, const wire::Seg
   const bool begins = segment.kind == SegmentKind::eager || segment.kind == SegmentKind::eager_first;
   const bool continues = segment.kind == SegmentKind::eager_next;
   // No correct sender begins a message inside another one, or sends anything else in a stream.
-  if ((!begins && !continues) || begins == assembly.active() || segment.confirm() || segment.collective())
+  if ((!begins && !continues) || begins == assembly.active() || segment.confirm())
     return parts_.context.refuse_segment();
   const std::size_t total = segment.kind == SegmentKind::eager ? payload.size() : segment.total;
   if (begins) begin_message(channel, assembly, segment, total);

@@ -30,8 +30,7 @@ class GroupProtocol {
   static wire::Segment shape_of(const SendOp& op);
 
   // --- receiver: `assembly` is that of the stream the segment came in ---
-  /// False: the segment has to wait until a receive is posted. Collectives send no segment in a stream: one that
-  /// says it is theirs does not wait, since arrive() refuses it.
+  /// False: the segment has to wait until a receive is posted.
   bool ready(Channel& channel, const wire::Segment& segment);
   void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload);
   /// The stream has ended inside of a message.

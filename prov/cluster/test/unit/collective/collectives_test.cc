@@ -13,7 +13,18 @@ namespace {
 /// Takes every message and completes none.
 class FakeTransport final : public Transport {
  public:
+  bool multicasts() const override { return true; }
+  Status join_group(std::uint64_t, const std::vector<SocketAddress>&, std::uint64_t& handle) override {
+    handle = kGroup;
+    ++joins;
+    return Status::ok;
+  }
+  void leave_group(std::uint64_t handle) override {
+    EXPECT_EQ(handle, kGroup);
+    ++leaves;
+  }
   Status send(const protocol::SendOp& op) override {
+    destinations.push_back(op.to);
     if (sends_until_exhausted-- == 0) throw std::bad_alloc();
     contexts.push_back(op.context);
     return Status::ok;
@@ -28,6 +39,10 @@ class FakeTransport final : public Transport {
     return 0;
   }
 
+  static constexpr std::uint64_t kGroup = 77;
+  int joins = 0;
+  int leaves = 0;
+  std::vector<std::uint64_t> destinations;
   int sends_until_exhausted = -1;  ///< never
   std::vector<void*> contexts;
   std::set<std::uint64_t> discarded;
@@ -54,7 +69,8 @@ class CollectivesTest : public testing::Test {
     return collectives_.wanted(TeamTag(team, 0, 0).bits(), 0, of_member);
   }
   void complete_everything(Status status) {
-    for (void* const context : std::exchange(transport_.contexts, {})) collectives_.sent(context, status);
+    for (void* const context : std::exchange(transport_.contexts, {}))
+      if (context != nullptr) collectives_.sent(context, status);
     collectives_.advance();
   }
 
@@ -131,6 +147,42 @@ TEST_F(CollectivesTest, AKeyMakesAnotherTeamOfTheSameMembers) {
   EXPECT_NE(first, second);
   EXPECT_EQ(collectives_.create(members(3), 0, 8).id(), second);
   EXPECT_EQ(other.create(members(3), 1, 7).id(), first);
+}
+
+TEST_F(CollectivesTest, TheFirstBroadcastByMulticastWaitsForTheGroupOfLeaders) {
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  while (!transport_.contexts.empty()) complete_everything(Status::ok);
+  ASSERT_EQ(listener_.outcomes, std::vector{Status::ok});
+  transport_.destinations.clear();
+  std::vector<std::byte> buffer(kMulticastMin);
+  const Arguments broadcast{.kind = Kind::broadcast, .target = buffer};
+  EXPECT_EQ(collectives_.start(team, broadcast, nullptr, true), Status::ok);
+  EXPECT_EQ(collectives_.start(team, broadcast, nullptr, true), Status::ok);
+  EXPECT_EQ(transport_.joins, 1);
+  EXPECT_TRUE(transport_.destinations.empty());
+  collectives_.group_joined(FakeTransport::kGroup);
+  EXPECT_TRUE(collectives_.pending());
+  collectives_.advance();
+  EXPECT_EQ(transport_.destinations, std::vector<std::uint64_t>(2, FakeTransport::kGroup));
+  while (!transport_.contexts.empty()) complete_everything(Status::ok);
+  EXPECT_EQ(collectives_.leave(team), Status::ok);
+  EXPECT_EQ(transport_.leaves, 1);
+}
+
+TEST_F(CollectivesTest, ATeamThatFailsForgetsWhatWaitsForItsGroup) {
+  Team& team = collectives_.create(members(4), 0);
+  collectives_.join(team, listener_);
+  while (!transport_.contexts.empty()) complete_everything(Status::ok);
+  std::vector<std::byte> buffer(kMulticastMin);
+  EXPECT_EQ(collectives_.start(team, {.kind = Kind::broadcast, .target = buffer}, nullptr, true), Status::ok);
+  collectives_.member_lost(members(4)[2].name, Status::ended);
+  collectives_.advance();
+  transport_.destinations.clear();
+  collectives_.group_joined(FakeTransport::kGroup);
+  collectives_.advance();
+  EXPECT_TRUE(transport_.destinations.empty());
+  EXPECT_TRUE(team.operations().empty());
 }
 
 }  // namespace

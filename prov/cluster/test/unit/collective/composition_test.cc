@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "collective/algorithms.h"
 #include "collective/schedule_run.h"
 
 namespace cluster::collective {
@@ -48,8 +49,11 @@ class ScheduledTeam {
   void shuffle_nodes() { std::shuffle(node_of_.begin(), node_of_.end(), random_); }
 
   void start(Member self, const Arguments& arguments) {
-    runs_.emplace_back(compose(TeamLayout(node_of_, self), arguments));
+    runs_.emplace_back(compose(TeamLayout(node_of_, self, multicasts_), arguments));
   }
+  void multicast() { multicasts_ = true; }
+  /// Messages that were sent by one multicast count once.
+  std::size_t multicasts() const { return multicast_count_; }
   /// True if every member's schedule is done, and no message is left.
   bool run() {
     std::vector<std::size_t> order(runs_.size());
@@ -87,16 +91,29 @@ class ScheduledTeam {
 
   void issue(Member self, Step step, const Action& action) {
     const bool sends = action.kind == Action::Kind::send;
+    if (action.member == kByMulticast) {
+      ASSERT_TRUE(sends);
+      ++multicast_count_;
+      arrivals_.push_back({self, step});
+      for (const Member leader : TeamLayout(node_of_, self).leaders())
+        if (leader != self) match(self, leader, action.number, step, &action.source, {});
+      return;
+    }
     ASSERT_NE(action.member, self);
     ASSERT_LT(action.member, node_of_.size());
     const Member from = sends ? self : action.member;
     const Member to = sends ? action.member : self;
-    Pair& pair = pairs_[{from, to, action.number}];
-    if (sends) {
-      pair.sent.emplace_back(action.source.begin(), action.source.end());
-      arrivals_.push_back({self, step});
+    if (sends) arrivals_.push_back({self, step});
+    match(from, to, action.number, step, sends ? &action.source : nullptr, action.target);
+  }
+
+  /// One side of a message: `sent`, or null where a receive begins.
+  void match(Member from, Member to, std::uint16_t number, Step step, const ConstBytes* sent, Bytes target) {
+    Pair& pair = pairs_[{from, to, number}];
+    if (sent != nullptr) {
+      pair.sent.emplace_back(sent->begin(), sent->end());
     } else {
-      pair.posted.push_back({step, action.target});
+      pair.posted.push_back({step, target});
     }
     if (pair.sent.empty() || pair.posted.empty()) return;
     ASSERT_EQ(pair.sent.front().size(), pair.posted.front().target.size());
@@ -107,6 +124,8 @@ class ScheduledTeam {
   }
 
   std::mt19937 random_;
+  bool multicasts_ = false;
+  std::size_t multicast_count_ = 0;
   std::vector<std::size_t> node_of_;
   std::deque<ScheduleRun> runs_;
   std::map<std::tuple<Member, Member, std::uint16_t>, Pair> pairs_;
@@ -259,6 +278,29 @@ TEST_P(Composition, ReduceScatterGivesEachItsBlock) {
     }, seed);
     for (Member member = 0; member < members(); ++member) {
       for (std::size_t i = 0; i < count(); ++i) ASSERT_EQ(result[member][i], all[member * count() + i]);
+    }
+  }
+}
+
+/// With multicast every byte leaves once, however many nodes there are.
+TEST(Broadcast, LeavesOnceByMulticast) {
+  for (const std::size_t members : {3u, 5u, 8u, 9u, 33u}) {
+    for (const std::size_t per_node : {1u, 2u, 3u}) {
+      for (const std::size_t count : {kMulticastMin / sizeof(Value), 3 * kPieceMin / sizeof(Value) + 7}) {
+        for (Member root = 0; root < members; ++root) {
+          ScheduledTeam team(members, per_node, root);
+          team.multicast();
+          if (root % 2 == 0) team.shuffle_nodes();
+          std::vector<Values> buffers(members, Values(count));
+          buffers[root] = contribution(root, count);
+          for (Member member = 0; member < members; ++member)
+            team.start(member, {.kind = Kind::broadcast, .target = bytes(buffers[member]), .root = root});
+          ASSERT_TRUE(team.run());
+          const bool pays = (members + per_node - 1) / per_node > 2;
+          ASSERT_EQ(team.multicasts(), pays ? Pieces(count * sizeof(Value), kPieceMin).count() : 0u);
+          for (const Values& buffer : buffers) ASSERT_EQ(buffer, buffers[root]);
+        }
+      }
     }
   }
 }
