@@ -18,8 +18,8 @@ WAYS = {"tcp": ["--path", "tcp"], "cluster": [], "cluster, coll": ["--coll"], "t
 
 
 def times(options, way, cluster):
-    words = ["--set", "CLUSTER_COLL=report", "--library", options.library, "--provider", options.provider, "--nodes", str(options.nodes),
-             "--ranks", str(options.nodes), *WAYS[way]]
+    words = ["--set", "CLUSTER_COLL=report", "--library", options.mpi, "--provider", options.provider,
+             "--nodes", str(options.nodes), "--ranks", str(options.nodes), *WAYS[way]]
     if options.cache:
         words += ["--cache", options.cache]
     job = run_mpi.parser().parse_args([*words, "--", options.program, str(options.rounds)])
@@ -33,7 +33,7 @@ def main():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--provider", required=True, help="directory of libcluster-fi.so")
     made.add_argument("--program", required=True, help="mpi_collective_times, for a library from PyPI its name alone")
-    made.add_argument("--library", default="openmpi4", choices=sorted(run_mpi.LIBRARIES), help="(default: %(default)s)")
+    made.add_argument("--library", dest="mpi", default="openmpi4", choices=sorted(run_mpi.LIBRARIES), help="(default: %(default)s)")
     made.add_argument("--cache", default="", help="for libraries from PyPI")
     made.add_argument("--nodes", type=int, default=8, help="(default: %(default)s)")
     made.add_argument("--rate", default="1gbit", help="of every port (default: %(default)s)")
@@ -51,7 +51,7 @@ def main():
         for way in ways:
             print(f"turn {turn + 1} of {options.repetitions}: {way}", file=sys.stderr, flush=True)
             runs[way].append(times(options, way, cluster))
-    print(f"{options.library}, {options.nodes} nodes at {options.rate}" + "".join(f"{way:>22}" for way in ways))
+    print(f"{options.mpi}, {options.nodes} nodes at {options.rate}" + "".join(f"{way:>22}" for way in ways))
     for label in runs[ways[0]][0]:
         medians = {way: statistics.median(run[label] for run in runs[way]) for way in ways}
         print(f"{label:28}" + "".join(f"{medians[way]:13.0f} ({medians[ways[0]] / medians[way]:5.2f})" for way in ways))

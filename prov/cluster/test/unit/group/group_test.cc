@@ -7,6 +7,7 @@
 
 #include "support/fake_environment.h"
 #include "support/queue_carrier.h"
+#include "support/recording_link.h"
 
 namespace cluster::group {
 namespace {
@@ -18,6 +19,7 @@ using wire::SegmentKind;
 constexpr std::uint64_t kKey = 77;
 constexpr std::uint32_t kStream = 5, kItsStream = 9;
 constexpr Time kNow{1s};
+constexpr Segment kNoMember{.kind = SegmentKind::group_end, .id = kStream, .key = kKey};
 
 class GroupTest : public ::testing::Test {
  protected:
@@ -49,18 +51,29 @@ TEST_F(GroupTest, AMemberThatMetThisOneCompletesIt) {
 TEST_F(GroupTest, OneThatAnswersThatItIsNoMemberIsNotWaitedFor) {
   Group group{{.key = kKey, .path = {}, .role = {}, .roster = {}, .body_max = 1000, .incarnation = 1}, kStream, random_};
   Member& announced = group.meet(name_, nullptr, &carrier_);
+  test::RecordingLink link;
   Time now = kNow;
-  link::Link* const no_link = nullptr;
-  group.run(now, no_link);
-  const Segment no_member{.kind = SegmentKind::group_end, .id = kStream, .key = kKey};
-  EXPECT_FALSE(announced.absent);
-  group.on_segment(now, announced, no_member, {});
-  EXPECT_TRUE(announced.absent);
+  for (; now < kNow + 1s; now += 1ms) group.run(now, &link);  // those that were there have had their time to answer
+  EXPECT_FALSE(group.complete());
+  group.on_segment(now, announced, kNoMember, {});
+  EXPECT_TRUE(group.complete());
   // It joins later: then it has to hear of this membership again.
   carrier_.items.clear();
   group.on_segment(now, announced, {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
-  group.run(now, no_link);
-  EXPECT_FALSE(announced.absent);
+  group.run(now, &link);
+  EXPECT_TRUE(sent(SegmentKind::group_join));
+}
+
+/// The answer to this side's join was sent before the other one joined, and comes behind what it sent then.
+TEST_F(GroupTest, AJoinThatOvertakesTheAnswerOfANonMemberIsAnsweredWithAnother) {
+  Group group{{.key = kKey, .path = {}, .role = {.sends = false}, .roster = {name_}, .body_max = 1000, .incarnation = 1}, kStream, random_};
+  Member& other = group.meet(name_, nullptr, &carrier_);
+  group.run(kNow, nullptr);
+  group.on_segment(kNow, other, {.kind = SegmentKind::group_join, .id = kItsStream, .offset = 1, .total = 3, .key = kKey}, {});
+  group.run(kNow, nullptr);
+  carrier_.items.clear();
+  group.on_segment(kNow, other, kNoMember, {});
+  group.run(kNow, nullptr);
   EXPECT_TRUE(sent(SegmentKind::group_join));
 }
 
