@@ -4,7 +4,7 @@ import socket
 import struct
 
 _HEADER = struct.Struct("<BBBBHHIIIIII")  # magic to largest_acked
-_OPENING = struct.Struct("<HBBIQBBHI16sIHH")
+_OPENING = struct.Struct("<HBBIQBBHI16sIHHQQ")
 _RAIL = struct.Struct("<BBH16s")
 
 FLOW, RESET, FIN, KEEP_ALIVE, ALIVE, DATAGRAM, PATH_CHALLENGE, PATH_RESPONSE = range(1, 9)
@@ -45,11 +45,11 @@ def frame(kind=FLOW, flags=0, session=0, sequence=0, transmission=0, ack=0, larg
     return _HEADER.pack(*head) + body
 
 
-def opening(address, session, epoch=LATE_EPOCH, rails=()):
-    """`address`: (ip, port), as are the rails."""
+def opening(address, session, epoch=LATE_EPOCH, rails=(), echo=0):
+    """`address`: (ip, port), as are the rails. `echo`: the token of the opening that this one answers."""
     ip, port = address
-    block = _OPENING.pack(48 + 20 * len(rails), VERSION, VERSION, session, epoch, 4, len(rails), port, 0, socket.inet_aton(ip) + bytes(12),
-                          0, 1472, 512)
+    block = _OPENING.pack(_OPENING.size + 20 * len(rails), VERSION, VERSION, session, epoch, 4, len(rails), port, 0, socket.inet_aton(ip) + bytes(12),
+                          0, 1472, 512, word() << 32 | word(), echo)
     return block + b"".join(_RAIL.pack(4, 0, rail_port, socket.inet_aton(rail_ip) + bytes(12)) for rail_ip, rail_port in rails)
 
 
@@ -86,5 +86,6 @@ def read(data):
     found["body"] = data[_HEADER.size:found["length"]]
     if found["flags"] & OPENING:
         found["opening_session"] = struct.unpack_from("<I", found["body"], 4)[0]
+        found["opening_token"] = struct.unpack_from("<Q", found["body"], 48)[0]
         found["body"] = found["body"][struct.unpack_from("<H", found["body"])[0]:]
     return found

@@ -131,13 +131,13 @@ class HostileHost:
         """As itself, by the rules: what it gets is an answer to each access."""
         mine = random.choice(self.honest)
         session = forged.word() | 1
-        body = (forged.opening(mine.getsockname(), session, forged.LATE_EPOCH + time.monotonic_ns())
-                + forged.segment(forged.WRITE, b"\xF0" * 8, 7, 65536, 8, random.randrange(1, 9)))
-        self.calls[session] = (mine, random.choice(self.endpoints), body)
-        self.send_write(session, 0, 1)
+        segment = forged.segment(forged.WRITE, b"\xF0" * 8, 7, 65536, 8, random.randrange(1, 9))
+        self.calls[session] = (mine, random.choice(self.endpoints), forged.LATE_EPOCH + time.monotonic_ns(), segment)
+        self.send_write(session, 0, 0, 1)
 
-    def send_write(self, session, to, transmission):
-        mine, target, body = self.calls[session]
+    def send_write(self, session, to, echo, transmission):
+        mine, target, epoch, segment = self.calls[session]
+        body = forged.opening(mine.getsockname(), session, epoch, echo=echo) + segment
         flags = forged.OPENING | forged.SEQUENCED | forged.ORDERED | forged.ACK_NOW
         mine.sendto(forged.frame(flags=flags, session=to, sequence=session, transmission=transmission, body=body), target)
 
@@ -148,7 +148,7 @@ class HostileHost:
                 continue
             if "opening_session" in answer and not answer["flags"] & forged.SEQUENCED:
                 self.counts["answers"] += 1
-                self.send_write(answer["session"], answer["opening_session"], 2)
+                self.send_write(answer["session"], answer["opening_session"], answer["opening_token"], 2)
             for kind, name_of in ((forged.FAILED, "refused_writes"), (forged.DONE, "writes_done")):
                 if answer["flags"] & forged.SEQUENCED and answer["body"][:1] == bytes([kind]):
                     self.counts[name_of] += 1

@@ -59,8 +59,9 @@ def _open_mpi(wheel, include):
 def _mpich_like(wheel, common, own_memory, lacks=()):
     # NOLOCAL: through libfabric inside a node, too.
     return Library(wheel, "mpich", {}, {
-        "cluster": {**common, "FI_PROVIDER": "cluster"}, "tcp": {**common, "FI_PROVIDER": "tcp"}}, {},
-        {"cluster": lacks, "tcp": lacks}, own_memory)
+        "cluster": {**common, "FI_PROVIDER": "cluster"}, "tcp": {**common, "FI_PROVIDER": "tcp"},
+        "rxm": {**common, "FI_PROVIDER": "tcp;ofi_rxm"}}, {},
+        {"cluster": lacks, "tcp": lacks, "rxm": lacks}, own_memory)
 
 
 LIBRARIES = {

@@ -14,6 +14,7 @@ using namespace cluster;
 constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
 constexpr std::uint32_t kSession = 1000;
+constexpr std::uint64_t kToken = 5000;
 constexpr std::uint32_t kPeerSession = 2000;
 
 template <typename Block>
@@ -29,7 +30,7 @@ class FlowHarness {
         name_(SocketAddress::v4(kIpA, 1)),
         peer_(SocketAddress::v4(kIpB, 2)),
         link_(network_, name_),
-        flow_({.window = 16}, {name_, 1, kSession}, {peer_, {}, false}, world_.log, world_.counters,
+        flow_({.window = 16}, {name_, 1, kSession, kToken}, {peer_, {}, false}, world_.log, world_.counters,
               bodies_, world_.random) {}
 
   void step() {
@@ -102,6 +103,8 @@ class FlowHarness {
     opening.name = peer_;
     opening.frame_max = input_.PickValueInArray<std::uint16_t>({512, 1472, 65535});
     opening.window = input_.PickValueInArray<std::uint16_t>({1, 8, 512, 65535});
+    opening.token = input_.ConsumeIntegralInRange<std::uint64_t>(0, 2);
+    opening.echo = input_.PickValueInArray<std::uint64_t>({kToken, kToken, 0, kToken + 1});
     wire::OpeningBlock block;
     wire::encode(opening, block);
     return block;

@@ -166,9 +166,10 @@ void Attacker::forge() {
       frame.header.sequence = genuine.last.sequence + 1;
       return send(frame, hosts_, 0, to);
     }
-    default: {  // an answer to a host that opens a session
+    default: {  // an answer to a host that opens a session, whose number it may know, but not its token
       Frame frame = call(name, number() | 1);
-      frame.header.session = number();
+      frame.header.session = random_.chance(500'000) ? reverse.session : number();
+      frame.opening->echo = random_.next();
       frame.header.ack = std::uint32_t{reverse.last.sequence};
       std::vector<std::byte> bytes = frame.bytes();
       if (random_.chance(200'000)) bytes.resize(random_.below(bytes.size()));
@@ -223,7 +224,7 @@ void Attacker::take_up(const Call& call, const wire::FrameView& challenge) {
   }
   Frame frame = Frame::call(own, challenge.session, kLateEpoch);
   frame.sibling = call.sibling;
-  frame.header.session = challenge.opening.session;
+  frame.take_up(challenge.opening);
   frame.header.ack = challenge.sequence.value;
   frame.header.sequence = challenge.session;
   frame.header.transmission = 1;

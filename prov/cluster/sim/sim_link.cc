@@ -102,6 +102,7 @@ void SimLink::note_origin(const Packet& packet, std::size_t begin) {
   origin.begin = begin;
   origin.packet.number = packet.number;
   origin.packet.maker = packet.maker;
+  origin.packet.forged = packet.forged;
   origin.packet.from = packet.from;
   origin.packet.to = packet.to;
   origin.packet.rail = packet.rail;

@@ -83,7 +83,8 @@ bool SessionAcceptor::may_answer(Time now, const SocketAddress& name) {
 /// The frame names a session that was named to its sender when there was no place to keep it.
 Peer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from) {
   const SocketAddress name = name_of(view);
-  const bool welcome = wire::lists(view.opening, view.rails, from.to) && !peers_.known(name) &&
+  const bool welcome = view.opening.echo == sessions_.token_of(view.session) &&
+                       wire::lists(view.opening, view.rails, from.to) && !peers_.known(name) &&
                        admission_.admits(now, name, tx_.flows().size());
   Peer* const peer = welcome ? &peers_.find_or_add(name) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed_sessions.contains(view.opening)) {
@@ -104,7 +105,8 @@ void SessionAcceptor::refuse(Time now, const Peer& peer, const wire::FrameView& 
 /// A frame is addressed to the pending session: the peer's next incarnation receives what is sent to its address.
 /// True if that session takes the place of the one in use, which is closed.
 bool SessionAcceptor::begin_pending(Peer& peer, const wire::FrameView& view, const link::Path& from) {
-  const bool introduces = view.has_opening && wire::lists(view.opening, view.rails, from.to);
+  const bool introduces =
+      peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
   if (!introduces) return false;
   // The session in use may have proved to be with a later incarnation, or look for its peer again.
   const reliability::Handshake& in_use = peer.flow->handshake();

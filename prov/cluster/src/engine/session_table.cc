@@ -10,7 +10,12 @@ namespace cluster::engine {
 
 SessionTable::SessionTable(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
                            TxScheduler& tx)
-    : parts_(parts), peers_(peers), messenger_(messenger), tx_(tx), started_(parts.environment.clock.now()) {}
+    : parts_(parts),
+      peers_(peers),
+      messenger_(messenger),
+      tx_(tx),
+      started_(parts.environment.clock.now()),
+      tokens_(parts.environment.random.next(), parts.environment.random.next()) {}
 
 Peer* SessionTable::find(std::uint32_t session) {
   const auto found = sessions_.find(session);
@@ -99,7 +104,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                            .asks_kernels = parts_.probe != nullptr,
                                            .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here()};
   const reliability::Identity identity{
-      parts_.name, epoch, session, parts_.rails,
+      parts_.name, epoch, session, token_of(session), parts_.rails,
       parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
                                              parts_.environment.counters, peers_.bodies(),

@@ -1,8 +1,8 @@
 // The sessions of one endpoint: which flow has which session id, and which epoch the next one gets.
 //
 // A session belongs to one incarnation of a peer. One that a frame has asked for is half-open: any process could
-// have written that frame. Its number is named to the peer's address only (RFC 9000 8.1), and it carries nothing
-// until a frame comes that is addressed to it, or until this side has something to send. Beside the session in use
+// have written that frame. Its number and its token are named to the peer's address only (RFC 9000 8.1), and it carries
+// nothing until a frame comes that is addressed to it and repeats the token, or until this side has something to send. Beside the session in use
 // (`Peer::flow`) a peer may have a pending one, for a frame that says that the peer has begun anew; when it is
 // addressed it takes the place of the other.
 //
@@ -11,10 +11,13 @@
 // refuses it (remind_idle_peers). A half-open session that is not used is dropped after the peer timeout.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
 
+#include "base/siphash.h"
 #include "engine/engine_parts.h"
 #include "engine/peer_table.h"
 #include "engine/tx_scheduler.h"
@@ -37,6 +40,12 @@ class SessionTable {
   /// that is made for that (build_flow with the first epoch) and made again by answering() when the caller names it.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, std::uint64_t epoch, const link::Path& path);
+  /// What the opening of that session says and its peer has to repeat. A hash, so that nothing is kept for sessions that are
+  /// named and not kept; its key is this endpoint's own.
+  std::uint64_t token_of(std::uint32_t session) const {
+    const std::array<std::uint64_t, 1> words{session};
+    return std::max<std::uint64_t>(tokens_(words), 1);
+  }
   /// The one that is named to callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, Peer& peer, const link::Path& path);
   /// A frame with an opening has come in the peer's flow, which is its carrier from now on unless it has one. If the
@@ -92,6 +101,7 @@ class SessionTable {
   TxScheduler& tx_;
   std::unordered_map<std::uint32_t, Peer*> sessions_;
   const Time started_;
+  const SipHash tokens_;
   std::uint64_t last_epoch_ = 0;
   std::size_t half_open_ = 0;  ///< sessions at the last count, and those since
   Time next_reminder_{};

@@ -11,6 +11,7 @@ constexpr std::uint16_t kWindowMax = 4096;
 wire::Opening opening_of(const FlowSettings& settings, const Identity& identity) {
   wire::Opening opening;
   opening.session = identity.session;
+  opening.token = identity.token;
   opening.epoch = identity.epoch;
   opening.name = identity.name;
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));

@@ -62,6 +62,7 @@ struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< of this flow: larger than that of every earlier one of this name
   std::uint32_t session = 0;  ///< peers put it into their frames; not 0, not guessable
+  std::uint64_t token = 0;    ///< peers repeat it in their openings; not 0, not guessable, not even from the session
   /// The interfaces by number of link, the first being that of the name; outlives the flow. Empty: one.
   std::span<const multipath::Rail> rails = {};
   SocketAddress sibling{};  ///< another endpoint of this process, which the peer may know; empty: none

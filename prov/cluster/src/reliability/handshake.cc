@@ -15,13 +15,14 @@ bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
   if (view.session != ours_.session) return false;
   if (view.has_opening) {
     if (forgotten_ && classify_opening(forgotten_, view.opening) == OpeningClass::same) return false;
-    if (!peer_ && !wire::lists(view.opening, view.rails, from)) return false;
+    if (!peer_ && (!echoed(view) || !wire::lists(view.opening, view.rails, from))) return false;
     if (!peer_) {
       // The peer is known once its addresses are: there may be no memory for them.
       std::vector<SocketAddress> addresses = wire::read_rails(view.rails);
       addresses.insert(addresses.begin(), view.opening.name);
       peer_addresses_ = std::move(addresses);
       peer_ = view.opening;
+      ours_.echo = view.opening.token;
     }
     if (peer_->session != view.opening.session || peer_->epoch != view.opening.epoch) return false;
   }
@@ -35,12 +36,14 @@ void Handshake::confirm(const wire::FrameView& view) {
 Handshake Handshake::towards(const wire::Opening& caller) const {
   Handshake answering(ours_, further_, sibling_);
   answering.peer_ = caller;
+  answering.ours_.echo = caller.token;
   return answering;
 }
 
 void Handshake::forget_peer() {
   forgotten_ = peer();
   peer_.reset();
+  ours_.echo = 0;
   peer_addresses_.clear();
 }
 

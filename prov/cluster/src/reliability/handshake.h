@@ -5,9 +5,10 @@
 // other. Epochs decide which incarnation of a peer a frame belongs to: later sessions of one name have larger
 // epochs.
 //
-// Any host can write a frame that names no session. So the peer is learnt from a frame that names this one: its
-// number was drawn at random and sent to the peer's address alone, so the sender of that frame receives what is sent there
-// (address validation, RFC 9000 section 8.1).
+// Any host can write a frame that names no session. So the peer is learnt from a frame that names this one and whose
+// opening repeats the token of ours: both were sent to the peer's address alone, so the sender of that frame receives what is
+// sent there (address validation, RFC 9000 section 8.1). The number of the session would not do: it has 32 bits, and a host
+// that tries them all under the name of a peer would be that peer after some hours. The token has 64.
 //
 // Invariants: the peer's opening is taken once and never changes, unless its session ends before it has said
 // that it has ours (forget_peer).
@@ -70,6 +71,8 @@ class Handshake {
   std::uint32_t session() const { return ours_.session; }
   std::span<const SocketAddress> further_addresses() const { return further_; }
   const SocketAddress& sibling() const { return sibling_; }
+  /// True if the sender of the frame has received our opening.
+  bool echoed(const wire::FrameView& view) const { return view.has_opening && view.opening.echo == ours_.token; }
   /// Checks that the frame belongs to this session, and that it comes from an address of the peer; learns from
   /// it. False: not of this session.
   bool accept(const wire::FrameView& view, const SocketAddress& from);

@@ -63,6 +63,8 @@ void encode(const Opening& opening, OpeningBlock& out) {
   out.features = opening.features;
   out.frame_max = opening.frame_max;
   out.window = opening.window;
+  out.token = opening.token;
+  out.echo = opening.echo;
 }
 
 std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
@@ -80,6 +82,8 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   out.features = block.features;
   out.frame_max = block.frame_max;
   out.window = block.window;
+  out.token = block.token;
+  out.echo = block.echo;
   rails = in.subspan(sizeof block, block.rails * sizeof(RailBlock));
   const bool valid = out.session != 0 && out.window != 0 && is_endpoint_address(out.name) &&
                      out.frame_max >= 512 && out.epoch < kEpochEnd && valid_rails(in.subspan(sizeof block, listed));

@@ -39,8 +39,10 @@ struct OpeningBlock {
   Le32 features;        ///< bits, see feature
   Le16 frame_max;       ///< largest frame the sender can receive, bytes
   Le16 window;          ///< frames beyond `ack` that the sender keeps
+  Le64 token;           ///< of the session: the peer repeats it in its own opening
+  Le64 echo;            ///< the token in the opening that this one answers; 0: none has come
 };
-static_assert(sizeof(OpeningBlock) == 48);
+static_assert(sizeof(OpeningBlock) == 64);
 
 /// A further address of the sender, or the name of its sibling, behind the OpeningBlock.
 struct RailBlock {
@@ -63,6 +65,8 @@ struct Opening {
   std::uint32_t features = 0;
   std::uint16_t frame_max = 0;
   std::uint16_t window = 0;
+  std::uint64_t token = 0;
+  std::uint64_t echo = 0;
 };
 
 void encode(const Opening& opening, OpeningBlock& out);

@@ -51,7 +51,7 @@ class FlowEnd {
   /// A new flow (a new life of this end).
   void begin(std::uint64_t epoch) {
     const reliability::Identity identity{name_of(node_), epoch,
-                                         static_cast<std::uint32_t>(node_ * 1000u + epoch)};
+                                         static_cast<std::uint32_t>(node_ * 1000u + epoch), node_ * 1'000'000u + epoch};
     flow = std::make_unique<reliability::Flow>(settings, identity, link::Path{name_of(peer_), {}, false}, log,
                                                counters, bodies, random);
   }

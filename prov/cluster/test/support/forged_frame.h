@@ -40,6 +40,11 @@ struct ForgedFrame {
     frame.carry({.kind = wire::SegmentKind::eager});
     return frame;
   }
+  /// Of a call: as its sender goes on once it has received the answer.
+  void take_up(const wire::Opening& answer) {
+    header.session = answer.session;
+    opening->echo = answer.token;
+  }
   void carry(const wire::Segment& what, std::size_t bytes = 1) {
     segment = what;
     segment->length = static_cast<std::uint32_t>(bytes);

@@ -14,6 +14,7 @@
 #include "shm/local_listener.h"
 #include "seal/sealed_link.h"
 #include "support/fake_network.h"
+#include "support/forged_frame.h"
 #include "support/seal_keys.h"
 
 namespace cluster::test {
@@ -128,6 +129,22 @@ class EngineTest : public ::testing::Test {
     frame.path = &path;
     frame.add(bytes);
     network.carry(from, frame);
+  }
+  /// Injects a call for the node at `to`, and returns the opening in the answer, which does not arrive.
+  wire::Opening answer_to(const ForgedFrame& call, Node& node, const SocketAddress& to = kA) {
+    wire::FrameView answer;
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& hearer) {
+      wire::FrameView view;
+      const bool names = hearer == call.opening->name && wire::admit(packet.bytes, view) == wire::Refusal::none &&
+                         view.has_opening && view.session == call.opening->session;
+      if (names) answer = view;
+      return hearer == call.opening->name;
+    };
+    inject(call.opening->name, to, call.bytes());
+    pass(node);
+    network.drop = nullptr;
+    EXPECT_TRUE(answer.has_opening);
+    return answer.opening;
   }
   /// Moves time on, and all engines with it.
   template <typename... Nodes>

@@ -37,18 +37,8 @@ class FloodTest : public test::EngineTest {
   /// What a source that has called during a flood writes next: it addresses the session that was named to it.
   ForgedFrame call_again(Node& a) {
     flood(300);
-    std::vector<std::byte> answer;
-    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
-      if (to == kUnknownSource) answer = packet.bytes;
-      return false;
-    };
     ForgedFrame call = ForgedFrame::call(kUnknownSource, 0xABCDEF, kLate);
-    inject(kUnknownSource, kA, call.bytes());
-    pass(a);
-    network.drop = nullptr;
-    wire::FrameView view;
-    EXPECT_EQ(wire::admit(answer, view), wire::Refusal::none);
-    call.header.session = view.opening.session;
+    call.take_up(answer_to(call, a));
     return call;
   }
 };
@@ -83,6 +73,9 @@ TEST_F(FloodTest, ASessionNamedToOneIsNoUseToAnother) {
   ForgedFrame other = call;
   other.opening->name = kUnknownSource.with_port(9);
   inject(kUnknownSource.with_port(9), kA, other.bytes());
+  ForgedFrame guessed = call;
+  guessed.opening->echo ^= 1;
+  inject(kUnknownSource, kA, guessed.bytes());
   pass(a);
   EXPECT_EQ(a.counters().sessions_opened, 0u);
   inject(kUnknownSource, kA, call.bytes());

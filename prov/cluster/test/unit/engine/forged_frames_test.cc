@@ -17,6 +17,9 @@ using test::kB;
 using test::kUnknownSource;
 using test::Node;
 
+/// Of an incarnation later than any.
+constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
+
 class ForgedFramesTest : public test::EngineTest {
  protected:
   /// Both sides have sent; `genuine` is the last frame of b's that was addressed to a's session.
@@ -79,24 +82,12 @@ TEST_F(ForgedFramesTest, AFinWhoseEndCannotBeClosesNothing) {
   EXPECT_EQ(a.counters().sessions_closed, 0u);
 }
 
-/// The forger has a session named to b for an incarnation that does not exist, and a late frame of an earlier b, or one
-/// that guesses right, addresses it.
+/// The forger has a session named to b for an incarnation that does not exist, and a late frame of an earlier b addresses it.
 TEST_F(ForgedFramesTest, APendingSessionIsOnlyForALaterIncarnation) {
   converse();
-  std::uint32_t named = 0;
-  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
-    wire::FrameView view;
-    if (to == kB && wire::admit(packet.bytes, view) == wire::Refusal::none && view.has_opening) {
-      named = view.opening.session;
-    }
-    return to == kB;
-  };
-  inject(kB, kA, ForgedFrame::call(kB, 0xF0F0F0, std::uint64_t{1} << 60).bytes());
-  pass(a);
-  network.drop = nullptr;
-  ASSERT_NE(named, 0u);
+  const wire::Opening named = answer_to(ForgedFrame::call(kB, 0xF0F0F0, kLate), a);
   ForgedFrame late = ForgedFrame::call(kB, 0xF0F0F1, 1);
-  late.header.session = named;
+  late.take_up(named);
   inject(kB, kA, late.bytes());
   pass(a, b);
   EXPECT_EQ(a.counters().sessions_closed, 0u);
@@ -106,11 +97,33 @@ TEST_F(ForgedFramesTest, APendingSessionIsOnlyForALaterIncarnation) {
   EXPECT_EQ(b.counters().unexpected, received + 1);
 }
 
+/// The session's number has 32 bits, so a forger that has it named to b would find it within hours.
+TEST_F(ForgedFramesTest, TheNumberOfAPendingSessionAloneEndsNothing) {
+  converse();
+  const ForgedFrame call = ForgedFrame::call(kB, 0xF0F0F0, kLate);
+  const wire::Opening named = answer_to(call, a);
+  for (const std::uint64_t guess : {std::uint64_t{0}, named.token ^ 1, named.token + (std::uint64_t{1} << 32)}) {
+    ForgedFrame guessed = call;
+    guessed.take_up(named);
+    guessed.opening->echo = guess;
+    inject(kB, kA, guessed.bytes());
+  }
+  const std::uint64_t before = a.counters().unexpected;
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_closed, 0u);
+  EXPECT_EQ(a.counters().unexpected, before);
+  ForgedFrame right = call;
+  right.take_up(named);
+  inject(kB, kA, right.bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_closed, 1u) << "that was all that was wrong with them";
+  network.conditions.blackout = true;
+}
+
 /// A forger that calls under the name of b, which has not called.
 class ForgedCallTest : public test::EngineTest {
  protected:
   static constexpr std::uint32_t kForged = 0xF0F0F0;
-  static constexpr std::uint64_t kLate = std::uint64_t{1} << 60;
 
   static void receive_from_b(Node& node) {
     const Bytes slice = as_bytes(&node.got, sizeof node.got);
@@ -127,6 +140,22 @@ class ForgedCallTest : public test::EngineTest {
   std::size_t answered = 0;
   Node a{network, kA, kB, 1000};
 };
+
+TEST_F(ForgedCallTest, ThatGuessesTheNumberOfItsSessionIsNotThePeer) {
+  const ForgedFrame call = ForgedFrame::call(kB, kForged, kLate);
+  receive_from_b(a);
+  const wire::Opening named = answer_to(call, a);
+  ForgedFrame guessed = call;
+  guessed.take_up(named);
+  guessed.opening->echo = named.token + 1;
+  inject(kB, kA, guessed.bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().sessions_opened + a.counters().bytes_received + a.counters().unexpected, 0u);
+  Node b(network, kB, kA, 1000);
+  b.send();
+  pass(a, b);
+  EXPECT_EQ(a.got, 1u) << "the receive is still there for b";
+}
 
 TEST_F(ForgedCallTest, DeliversNothing) {
   receive_from_b(a);

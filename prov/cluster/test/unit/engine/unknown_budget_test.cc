@@ -32,18 +32,8 @@ class UnknownBudgetTest : public test::EngineTest {
  protected:
   /// A source that answers from its own address: its next frames are of a session.
   ForgedFrame meet(Node& a, int number) {
-    std::vector<std::byte> answer;
-    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
-      if (to == source(number)) answer = packet.bytes;
-      return false;
-    };
     ForgedFrame frame = ForgedFrame::call(source(number), 0xF0000000u + static_cast<std::uint32_t>(number), kEpoch);
-    inject(source(number), kA, frame.bytes());
-    pass(a);
-    network.drop = nullptr;
-    wire::FrameView view;
-    EXPECT_EQ(wire::admit(answer, view), wire::Refusal::none);
-    frame.header.session = view.opening.session;
+    frame.take_up(answer_to(frame, a));
     return frame;
   }
   /// It sends so many messages behind a frame that never comes.

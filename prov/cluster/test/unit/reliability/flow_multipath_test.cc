@@ -37,7 +37,7 @@ class End {
       links.push_back(std::make_unique<FakeLink>(network, address(i, node)));
     }
     bundle_ = std::make_unique<multipath::LinkBundle>(std::move(links));
-    const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), rails_};
+    const Identity identity{address(0, node), 1, static_cast<std::uint32_t>(1000 + node), 1'000'000 + node, rails_};
     flow_ = std::make_unique<Flow>(FlowSettings{}, identity, link::Path{address(0, peer), {}, false, 0}, log,
                                    counters, bodies_, random_);
   }

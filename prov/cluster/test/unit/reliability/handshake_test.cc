@@ -17,5 +17,59 @@ TEST(Handshake, TellsIncarnationsByEpoch) {
   EXPECT_EQ(classify_opening(PeerSession{5, 51}, opening), OpeningClass::stale);
 }
 
+class HandshakeTest : public ::testing::Test {
+ protected:
+  static SocketAddress address(int last) {
+    const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(last)};
+    return SocketAddress::v4(ip, 9228);
+  }
+  static wire::Opening opening(int side) {
+    wire::Opening made;
+    made.name = address(side);
+    made.session = 100 + static_cast<std::uint32_t>(side);
+    made.token = 1000 + static_cast<std::uint64_t>(side);
+    made.epoch = 1;
+    return made;
+  }
+  /// A frame of side 2 to the session of side 1.
+  static wire::FrameView answer(std::uint64_t echo) {
+    wire::FrameView view;
+    view.session = opening(1).session;
+    view.has_opening = true;
+    view.opening = opening(2);
+    view.opening.echo = echo;
+    return view;
+  }
+
+  Handshake handshake{opening(1)};
+};
+
+TEST_F(HandshakeTest, ThePeerIsLearntFromAFrameThatRepeatsTheToken) {
+  EXPECT_EQ(handshake.opening().echo, 0u);
+  EXPECT_FALSE(handshake.accept(answer(0), address(2)));
+  EXPECT_FALSE(handshake.accept(answer(opening(1).token + 1), address(2)));
+  EXPECT_FALSE(handshake.knows_peer());
+  EXPECT_EQ(handshake.opening().echo, 0u);
+  EXPECT_TRUE(handshake.accept(answer(opening(1).token), address(2)));
+  EXPECT_TRUE(handshake.knows_peer());
+  EXPECT_EQ(handshake.opening().echo, opening(2).token) << "so that the peer learns of this side likewise";
+}
+
+TEST_F(HandshakeTest, AnAnswerRepeatsTheTokenOfItsCaller) {
+  EXPECT_EQ(handshake.towards(opening(2)).opening().echo, opening(2).token);
+  EXPECT_EQ(handshake.opening().echo, 0u) << "nothing is taken from a call";
+}
+
+TEST_F(HandshakeTest, APeerThatWasForgottenHasToRepeatTheTokenAgain) {
+  ASSERT_TRUE(handshake.accept(answer(opening(1).token), address(2)));
+  handshake.forget_peer();
+  EXPECT_EQ(handshake.opening().echo, 0u);
+  wire::FrameView next = answer(0);
+  next.opening.epoch = 2;
+  EXPECT_FALSE(handshake.accept(next, address(2)));
+  next.opening.echo = opening(1).token;
+  EXPECT_TRUE(handshake.accept(next, address(2)));
+}
+
 }  // namespace
 }  // namespace cluster::reliability

@@ -24,6 +24,8 @@ Opening sample(bool v6) {
   opening.features = 0xC1C2C3C4;
   opening.frame_max = 8972;
   opening.window = 512;
+  opening.token = 0xD1D2D3D4D5D6D7D8;
+  opening.echo = 0xE1E2E3E4E5E6E7E8;
   return opening;
 }
 
@@ -47,6 +49,8 @@ void expect_equal(const Opening& a, const Opening& b) {
   EXPECT_EQ(a.features, b.features);
   EXPECT_EQ(a.frame_max, b.frame_max);
   EXPECT_EQ(a.window, b.window);
+  EXPECT_EQ(a.token, b.token);
+  EXPECT_EQ(a.echo, b.echo);
 }
 
 TEST(Opening, RoundTrips) {
