@@ -11,7 +11,7 @@ void DeathWatch::killed(HostNumber host, bool answered) {
     const Message& message = oracle_.message(number);
     const bool awaited = message.to == host && message.from != host && !message.datagram;
     if (!awaited || message.state != Message::State::under_way) continue;
-    const bool met = incarnations.has_read(message.from, host);
+    const bool met = incarnations.has_met(message.from, host);
     if (keyed_ && !met) continue;
     // Until a peer has answered, what its kernel says does not end what waits for it.
     answered = answered && met;

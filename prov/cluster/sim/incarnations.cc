@@ -88,10 +88,10 @@ void Incarnations::introduction_sent(HostNumber self, HostNumber to, std::uint32
                       " though it has heard of incarnation " + std::to_string(heard->proven_incarnation));
 }
 
-bool Incarnations::has_read(HostNumber host, HostNumber peer) const {
+bool Incarnations::has_met(HostNumber host, HostNumber peer) const {
   const Lane* const heard = lane(peer, host);
   return heard != nullptr && heard->known_by == hosts_[host].incarnation &&
-         heard->known_incarnation == hosts_[peer].incarnation;
+         heard->proven_incarnation == hosts_[peer].incarnation;
 }
 
 std::uint32_t Incarnations::known(HostNumber from, HostNumber to) const {

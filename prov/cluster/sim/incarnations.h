@@ -55,8 +55,9 @@ class Incarnations {
   /// True if the frame was sent before the receiver's process began.
   bool is_stale(HostNumber at, const Packet& packet) const { return packet.sent_at < hosts_[at].began; }
 
-  /// True if the incarnation of `host` that runs has read a frame of the one of `peer` that does.
-  bool has_read(HostNumber host, HostNumber peer) const;
+  /// True if the incarnation of `host` that runs has read a frame of the one of `peer` that does, to its session: an answer
+  /// to a forged call is to another.
+  bool has_met(HostNumber host, HostNumber peer) const;
   /// The incarnation of `to` that `from` knows, which need not be the latest one.
   std::uint32_t known(HostNumber from, HostNumber to) const;
   std::uint64_t moment() const { return frames_read_; }

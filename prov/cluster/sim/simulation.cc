@@ -280,15 +280,11 @@ void Simulation::check_retransmissions() const {
                       " were lost and " + std::to_string(network.reordered) + " late");
 }
 
-bool Simulation::knows_incarnation_of(HostNumber host, HostNumber other) const {
-  const Incarnations& incarnations = cluster_.oracle.incarnations();
-  return incarnations.known(host, other) == incarnations.of(other);
-}
-
 /// While no message is stored all credit has been returned, and each side of an undisturbed session may send
 /// nearly all that its peer grants. A session with an incarnation that has ended may still exist: the host
 /// need not know.
 void Simulation::check_credit() const {
+  const Incarnations& incarnations = cluster_.oracle.incarnations();
   std::vector<engine::EndpointStats> seen;
   for (const auto& host : cluster_.hosts) {
     seen.push_back(host->running() ? host->stats() : engine::EndpointStats{});
@@ -305,7 +301,7 @@ void Simulation::check_credit() const {
       const bool undisturbed =
           seen[host].counters.sessions_closed + seen[other].counters.sessions_closed == 0 &&
           cluster_.hosts[other]->running() && peer.flow && other != host &&
-          knows_incarnation_of(host, other) && knows_incarnation_of(other, host);
+          incarnations.has_met(host, other) && incarnations.has_met(other, host);
       if (!undisturbed) continue;
       const auto back = std::find_if(seen[other].peers.begin(), seen[other].peers.end(),
                                      [&](const auto& p) { return p.name == address_of(host); });

@@ -68,7 +68,6 @@ class Simulation {
   void check_memory() const;
   void check_windows() const;
   void check_retransmissions() const;
-  bool knows_incarnation_of(HostNumber host, HostNumber other) const;
   void check_credit() const;
   void check_store() const;
   void check_attack() const;
