@@ -141,13 +141,17 @@ bool Communicator::make_team(MPI_Comm comm) {
   return true;
 }
 
-/// A rank that waits here may owe another one progress of MPI, without which that one never comes.
+/// A rank that waits here may owe another one progress of MPI, without which that one never comes. Where ranks share
+/// processors the one that has to answer may wait for this one's, so soon it sleeps until something arrives.
 int Communicator::wait(Pending& pending) const {
   constexpr unsigned kReadsFirst = 256;
-  constexpr unsigned kReadsBetween = 32;
   for (unsigned reads = 1; !pending.done.load(std::memory_order_acquire); ++reads) {
-    endpoint_->progress();
-    if (reads >= kReadsFirst && reads % kReadsBetween == 0) make_progress_of_mpi();
+    if (reads < kReadsFirst) {
+      endpoint_->progress();
+      continue;
+    }
+    make_progress_of_mpi();
+    endpoint_->sleep();
   }
   return pending.error;
 }

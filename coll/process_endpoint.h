@@ -73,12 +73,18 @@ class ProcessEndpoint {
   std::unique_ptr<Team> join(const std::vector<Name>& names, std::uint64_t key, Idle&& idle);
   /// Reads completions; those of others are marked done, too.
   void progress();
+  /// The same, and if there is none the thread sleeps until there is one, at most for kSleepMs: another thread may read the
+  /// completion that it waits for.
+  void sleep();
 
  private:
+  static constexpr int kSleepMs = 1;
+
   ProcessEndpoint() = default;
   bool open(std::string& reason);
   std::unique_ptr<Team> begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined);
   void read_events();
+  void take(ssize_t got, const fi_cq_entry& entry);
 
   struct FreeInfo {
     Libfabric* libfabric;
