@@ -93,7 +93,9 @@ PAIR_TEST(Rma, DataTellsTheTargetThatTheBytesAreThere) {
 }
 
 PAIR_TEST(Rma, InjectedAndReadOnlySources) {
-  Team team(side, rma_options());
+  Options options = rma_options();
+  options.caps |= FI_FENCE;
+  Team team(side, options);
   SharedBytes shared(team);
   Endpoint& e = team.endpoint;
   static const char kConstant[] = "read-only memory is a lawful source";
@@ -105,10 +107,11 @@ PAIR_TEST(Rma, InjectedAndReadOnlySources) {
       e.must([&] { return fi_inject_write(e.ep(), changing, 64, team.peer(), 64 * i, kRmaKey); });
       std::fill(std::begin(changing), std::end(changing), static_cast<unsigned char>(0));
     }
-    e.must([&] {
-      return fi_write(e.ep(), kConstant, sizeof kConstant, nullptr, team.peer(), 1 << 20, kRmaKey, &context);
-    });
-    e.finish(&context);  // in order behind the injected ones: all have landed
+    const iovec source{const_cast<char*>(kConstant), sizeof kConstant};
+    const fi_rma_iov range{1 << 20, sizeof kConstant, kRmaKey};
+    const fi_msg_rma message{&source, nullptr, 1, team.peer(), &range, 1, &context, 0};
+    e.must([&] { return fi_writemsg(e.ep(), &message, FI_COMPLETION | FI_FENCE); });
+    e.finish(&context);  // behind the injected ones: all have landed
   }
   team.meet();
   if (!side.first()) {

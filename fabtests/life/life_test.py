@@ -163,6 +163,16 @@ class Stopped(LifeCase):
     def test_local(self):
         self.stop_and_go_on(False)
 
+    def test_local_first_access_delays_no_other(self):
+        one, other, handle = self.pair(remote=False)
+        other.signal(signal.SIGSTOP)
+        begun = time.monotonic()
+        written = one.post("write", 8, handle)
+        one.peer(other.name)  # answered behind it
+        self.assertLess(time.monotonic() - begun, 0.5 * LATE, "the call that posts a write waits for a stopped process")
+        other.signal(signal.SIGCONT)
+        self.assertEqual(one.end(written)[0], 0)
+
     def test_before_it_was_ever_called(self):
         one, other = (self.start(node, FI_CLUSTER_PEER_TIMEOUT="400") for node in (1, 2))
         handle = one.peer(other.name)

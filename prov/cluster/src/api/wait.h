@@ -75,13 +75,15 @@ ssize_t wait_until(Platform& platform, int timeout, Attempt&& attempt, MakeSleep
     if (safe > 0ms) {
       const auto left = end == kNever ? kForever : std::chrono::ceil<std::chrono::milliseconds>(end - now);
       sleep_on->wait(std::min(safe, left));
-    } else if (spins % kSpinsPerSleep == 0) {
+    }
+    result = attempt();  // where sleeping was not safe, that may be since it is there
+    if (result != -FI_EAGAIN) return result;
+    if (safe > 0ms) continue;
+    if (spins % kSpinsPerSleep == 0) {
       platform.sleep_shortest();
     } else if (spins > kSpinsBeforeYield) {
       platform.yield_processor();
     }
-    result = attempt();
-    if (result != -FI_EAGAIN) return result;
   }
   return result;
 }

@@ -15,17 +15,14 @@ bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
          (writes && order.write_after_read);
 }
 
-/// A fenced operation begins when all before it are complete. The last range of a write, with which the
-/// target reports the write, begins when the announced ranges are complete; small ones take effect in order
-/// anyway. With remote completion data it waits for all ranges, since the target must not report a write that
-/// failed.
+/// A fenced operation begins when all before it are complete. The last range of a write, with which the target reports
+/// and counts the write, waits for all others, since the target must not report one that failed.
 bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.kind == Kind::write) {
     const auto& write = static_cast<const WriteRequest&>(request);
     const bool last_of_several = write.range.last && !write.range.first;
-    if (last_of_several && (write.has_data ? write.range.group->left > 1 : channel.rma.writes_announced > 0))
-      return true;
+    if (last_of_several && write.range.group->left > 1) return true;
   }
   const bool first =
       channel.outgoing.front() == &request && channel.rma.reads == 0 && channel.rma.posted.writes.empty();

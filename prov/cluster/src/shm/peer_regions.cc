@@ -6,10 +6,10 @@
 namespace cluster::shm {
 namespace {
 
-/// The progress thread of a peer answers within some hundred microseconds, on a machine that is very busy in
-/// some ten milliseconds. Where it does not run at all (a stopped process), the first access takes so long, and
-/// the answer is looked for with every later one.
-constexpr std::chrono::milliseconds kWelcomeMax{1000};
+/// The progress thread of a peer answers within some hundred microseconds. Where it comes later (a busy machine) or does
+/// not run at all (a stopped process), accesses go the general way, and each later one looks for the answer: the call that
+/// waits here holds up all other peers of the endpoint.
+constexpr std::chrono::milliseconds kWelcomeMax{1};
 
 /// The word of use is set exactly while one of these lives.
 class Use {

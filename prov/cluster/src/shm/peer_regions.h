@@ -34,7 +34,8 @@ class PeerRegions final : public carrier::RemoteRegions {
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
-  /// Waits for the answers to the greeting, which the peer's progress thread gives at once unless it does not run.
+  /// Waits a moment for the answers to the greeting, which the peer's progress thread gives at once where it can; what
+  /// has not come then is taken by ready().
   void wait_for_welcome();
 
  private:

@@ -122,11 +122,15 @@ class NonBlockingReadTest : public PairTest {
  protected:
   NonBlockingReadTest() {
     start();
-    cntr = open_cntr();
+    cntr = open_cntr();  // as MPICH's: of accesses that this endpoint begins
+    EXPECT_EQ(fi_ep_bind(left.endpoint, &cntr->fid, FI_READ | FI_WRITE), 0);
     platform.clock().step = 10ns;
   }
   ~NonBlockingReadTest() override {
     platform.clock().step = 10us;  // closing takes turns until the linger is over by this clock
+    left.close();
+    right.close();
+    left.endpoint = nullptr;
     EXPECT_EQ(fi_close(&cntr->fid), 0);
   }
   void read(int kind) {

@@ -220,11 +220,21 @@ TEST_F(RmaTest, DataOfAWriteThatFailsInPartDoesNotCome) {
   EXPECT_EQ(outcome(right).length, 5u) << "nothing of the one that failed is added to the next";
 }
 
+TEST_F(RmaTest, AWriteThatFailsInPartIsNotCountedAndItsLastRangeDoesNotCome) {
+  const std::vector<std::byte> before = memory;
+  const RmaIov ranges[] = {{0, 99, 12}, {0, kKey, 8}};
+  write(keep(pattern(20)), ranges);
+  run();
+  EXPECT_EQ(outcome(left).status, Status::access);
+  EXPECT_EQ(remote_writes.value(), 0u);
+  EXPECT_EQ(memory, before);
+}
+
 /// Found by the simulator (seed 980000564): the target waited for the rest of the last range for ever, and
 /// refused all writes behind it.
 TEST_F(RmaTest, ARangeThatIsUnderWayGoesOnWhenOneBeforeItFails) {
-  const auto data = pattern(3512);
-  const RmaIov ranges[] = {{0, 99, 12}, {0, kKey, 3500}};
+  const auto data = pattern(3513);
+  const RmaIov ranges[] = {{0, 99, 12}, {0, kKey, 3500}, {4000, kKey, 1}};
   left.carrier.capacity = 3;  // the first range and half of the second
   write(keep(data), ranges);
   ASSERT_EQ(left.carrier.items.size(), 3u);
