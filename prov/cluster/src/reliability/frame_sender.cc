@@ -164,7 +164,8 @@ bool FrameSender::send_some_in_parts(Time now, link::Link& link, const FrameSele
   return true;
 }
 
-/// Sends the one frame of the selection. False if the link did not take all of it.
+/// Sends the one frame of the selection. False if the link did not take all of it: then the next call goes on with the part
+/// that it did not take, or a link that takes one frame at a time would be given the first part for ever.
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -186,13 +187,21 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   } else {
     carried = encode_session_frame(identity, handshake_, frame_max, ack, *frame.body, whole);
   }
-  PartEncoder parts(whole, sizeof(wire::FrameHeader) + handshake_.opening_size(), frame_max);
-  for (std::size_t i = 0; i < parts.count(); ++i) {
+  const std::size_t repeated = sizeof(wire::FrameHeader) + handshake_.opening_size();
+  PartEncoder parts(whole, repeated, frame_max);
+  const CutFrame cut{pick.sequence, frame_max - repeated, 0};
+  const bool resumes = cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
+  std::size_t left = resumes ? cut_.left : 0;
+  parts.skip(left);
+  for (; left < parts.count(); ++left) {
     const link::OutFrame part = parts.next();
     if (link.send_burst({&part, 1}) != 0) continue;
+    cut_ = cut;
+    cut_.left = left;
     selector_.put_back(pick);
     return false;
   }
+  cut_ = {};
   note_sent(now, selection, 1, selection.path);
   paths_.scheduler().on_burst_sent(selection.path, transmission_);
   included = std::max(included, carried);

@@ -97,6 +97,13 @@ class FrameSender {
                       wire::FrameKind kind, std::size_t size, link::Link& link);
   void send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack);
 
+  /// A frame of which the link has taken the first parts only.
+  struct CutFrame {
+    Sequence sequence{};
+    std::size_t part_max = 0;  ///< bytes, block included; another cut has other parts
+    std::size_t left = 0;      ///< parts that the link has taken
+  };
+
   static constexpr std::size_t kFinCopies = 3;
   /// Frames to a peer before its EtherType path is worth a challenge.
   static constexpr std::uint64_t kFramesBeforeEthertype = 16;
@@ -115,6 +122,7 @@ class FrameSender {
   std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
   Time retry_at_ = kNever;                               ///< the link was full
   Time resume_at_ = kNever;                              ///< the pacer allows more
+  CutFrame cut_;
   std::uint64_t sent_ = 0;
   std::uint64_t retransmitted_ = 0;
 };

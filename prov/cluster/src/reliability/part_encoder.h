@@ -17,6 +17,8 @@ class PartEncoder {
   PartEncoder(const link::OutFrame& whole, std::size_t front, std::size_t frame_max);
 
   std::size_t count() const { return block_.count; }
+  /// The first `parts` have left with an earlier sending.
+  void skip(std::size_t parts) { block_.number = static_cast<std::uint8_t>(parts); }
   /// The next part, at most frame_max bytes; stays there until the next call.
   link::OutFrame next();
 

@@ -77,6 +77,18 @@ TEST(FlowFrameSize, AJumboPathThatNarrowsIsUsedWithShorterFrames) {
   narrow_while_running(pair);
 }
 
+/// Found by the simulator: the first part of a frame was sent again and again, because there was never space for two.
+TEST(FlowFrameSize, ALinkWithSpaceForOneFrameTakesThePartsOneByOne) {
+  FlowPair pair(1);
+  exchange(pair);
+  pair.network.drop = longer_than_1272;
+  bool full = false;
+  pair.network.link_full = [&](const SocketAddress& from) { return from == name_of(1) && (full = !full); };
+  pair.a.send_long_bulk(100'000);
+  EXPECT_TRUE(pair.run(20s));
+  pair.b.expect_all_of(pair.a);
+}
+
 TEST(FlowFrameSize, AnOutageDoesNotMakeAPathShort) {
   FlowPair pair(1);
   exchange(pair);
