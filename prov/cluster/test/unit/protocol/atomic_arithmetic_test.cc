@@ -6,6 +6,7 @@
 
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -142,6 +143,24 @@ TEST(Atomics, LongDouble) { check<long double>(AtomicType::float_long); }
 TEST(Atomics, ComplexFloat) { check<std::complex<float>>(AtomicType::complex32); }
 TEST(Atomics, ComplexDouble) { check<std::complex<double>>(AtomicType::complex64); }
 TEST(Atomics, ComplexLongDouble) { check<std::complex<long double>>(AtomicType::complex_long); }
+
+/// A swap that compared bytes would tell -0 from 0, and take a NaN for equal to itself.
+TEST(Atomics, SwapsOfFloatingPointCompareValues) {
+  const auto swapped = [](double there, double compare) {
+    double target = there;
+    double before = 0;
+    const double with = 7;
+    perform(AtomicCode{AtomicOp::cswap, AtomicType::float64, true},
+            {reinterpret_cast<std::byte*>(&target), reinterpret_cast<const std::byte*>(&with),
+             reinterpret_cast<const std::byte*>(&compare), reinterpret_cast<std::byte*>(&before), sizeof target});
+    return target == with;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(swapped(0.0, -0.0));
+  EXPECT_TRUE(swapped(-0.0, 0.0));
+  EXPECT_FALSE(swapped(nan, nan));
+  EXPECT_FALSE(swapped(1.0, nan));
+}
 
 TEST(Atomics, AlignedElementsAreAtomicWithoutAnyLock) {
   constexpr int kRounds = 20000;
