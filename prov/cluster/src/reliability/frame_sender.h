@@ -53,7 +53,7 @@ class FrameSender {
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
   /// Sends nothing: what there is may wait, and another turn is asked for by the acknowledgement's deadline.
   Outcome skip_turn(Time now) {
-    retry_at_ = resume_at_ = kNever;
+    next_try_ = {};
     return {.now = now};
   }
   /// Sends nothing but an acknowledgement; returns what the frame carries, or nothing if the link is full.
@@ -72,7 +72,7 @@ class FrameSender {
   void request_zero_window_probe() { zero_window_probe_due_ = true; }
 
   /// When the link is tried again or the pacer allows more.
-  Time deadline() const { return std::min(retry_at_, resume_at_); }
+  Time deadline() const { return std::min(next_try_.link, next_try_.pacer); }
   TransmissionNumber last_transmission() const { return transmission_; }
   /// True if this sending of this frame may still be on its way.
   bool has_in_flight(Sequence sequence, TransmissionNumber transmission) const;
@@ -120,8 +120,10 @@ class FrameSender {
   TransmissionNumber transmission_;  ///< number of the last sending
   bool zero_window_probe_due_ = false;
   std::optional<TransmissionNumber> zero_window_probe_;  ///< transmission number of the last one
-  Time retry_at_ = kNever;                               ///< the link was full
-  Time resume_at_ = kNever;                              ///< the pacer allows more
+  struct {
+    Time link = kNever;   ///< it was full
+    Time pacer = kNever;  ///< it allows more
+  } next_try_;
   CutFrame cut_;
   std::uint64_t sent_ = 0;
   std::uint64_t retransmitted_ = 0;
