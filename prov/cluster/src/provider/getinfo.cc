@@ -78,7 +78,7 @@ bool copy_auth_keys(const fi_info& hints, std::uint32_t version, fi_info& info) 
 
 /// True if endpoints of this caller seal their frames. The hints may be any: a key that is not allowed counts, too.
 bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
-  return !options.text(Options::Name::key_file).empty() || !options.text(Options::Name::key).empty() ||
+  return !options.text(Options::Name::key_file).empty() || options.from_user(Options::Name::key) ||
          api::names_auth_key(api::attributes_at(hints.ep_attr), version) ||
          api::names_auth_key(api::attributes_at(hints.domain_attr), version);
 }

@@ -24,6 +24,12 @@ constexpr std::size_t kDigitsMax = 128;
 constexpr std::size_t kKeysMax = 2;
 constexpr const char* kHowToMake = " (to make one: umask 077; openssl rand -hex 32 > FILE)";
 
+constexpr const char* kVariable = "FI_CLUSTER_KEY";
+
+seal::Mode mode_of(const std::string& security) {
+  return security == "encrypt" ? seal::Mode::encrypt : seal::Mode::auth;
+}
+
 void wipe(std::string& text) {
   crypto::wipe(as_bytes(text.data(), text.size()));
   text.clear();
@@ -114,7 +120,7 @@ bool KeySource::read_text(std::string& text, KeyFindings& findings) const {
     return true;
   }
   text = options_.text(Options::Name::key);
-  findings.source = "FI_CLUSTER_KEY";
+  findings.source = kVariable;
   return !text.empty();
 }
 
@@ -126,6 +132,10 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
   if (!auth_key.empty()) {
     findings.source = "the application's auth_key";
     materials.emplace_back(auth_key.begin(), auth_key.end());
+  } else if (options_.text(Options::Name::key_file).empty() && !derived_.empty()) {
+    findings.source = kVariable;
+    findings.credentials = seal::Credentials{.keys = derived_, .mode = mode_of(security)};
+    return findings;
   } else if (std::string text; read_text(text, findings)) {
     std::string why;
     std::optional<std::vector<std::string>> keys = parse_keys(text, why);
@@ -147,7 +157,7 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
   std::string why;
   if (cryptography_ == nullptr) cryptography_ = os::prefer_ipsec_mb(os::load_libcrypto(why));
   seal::Credentials credentials;
-  credentials.mode = security == "encrypt" ? seal::Mode::encrypt : seal::Mode::auth;
+  credentials.mode = mode_of(security);
   for (std::vector<std::byte>& material : materials) {
     if (cryptography_ != nullptr) {
       const auto key = std::allocate_shared<seal::JobKey>(os::SecretAllocator<seal::JobKey>{}, cryptography_);
@@ -156,6 +166,10 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
     crypto::wipe(material);
   }
   if (credentials.keys.size() == materials.size()) {
+    if (findings.source == kVariable) {
+      derived_ = credentials.keys;
+      options_.wipe(Options::Name::key);
+    }
     findings.credentials = std::move(credentials);
   } else {
     findings.error = "the key cannot be used: " + (why.empty() ? "libcrypto failed" : why);

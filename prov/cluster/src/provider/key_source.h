@@ -22,17 +22,19 @@ struct KeyFindings {
 };
 
 /// The keys, at most two: the one that is used and one that is accepted as well. `auth_key` is the application's,
-/// empty if it has set none. Not for two threads at a time.
+/// empty if it has set none. The text of FI_CLUSTER_KEY is wiped once
+/// its keys are derived. Not for two threads at a time.
 class KeySource {
  public:
-  explicit KeySource(const Options& options) : options_(options) {}
+  explicit KeySource(Options& options) : options_(options) {}
 
   KeyFindings find(ConstBytes auth_key);
 
  private:
   bool read_text(std::string& text, KeyFindings& findings) const;
 
-  const Options& options_;
+  Options& options_;
+  seal::JobKeys derived_;  ///< from FI_CLUSTER_KEY, whose text is no longer in the options
   std::mutex lock_;
   std::shared_ptr<const crypto::Cryptography> cryptography_;
 };

@@ -20,8 +20,8 @@ namespace cluster::provider {
 
 class Machine final : public api::Platform {
  public:
-  /// `log` and `options` outlive the machine.
-  Machine(Log& log, const Options& options) : log_(log), options_(options), keys_(options) {}
+  /// `log` and `options` outlive the machine, which wipes the key in them once it is derived.
+  Machine(Log& log, Options& options) : log_(log), options_(options), keys_(options) {}
 
   Log& log() override { return log_; }
   Clock& clock() override { return clock_; }

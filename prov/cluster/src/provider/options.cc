@@ -4,6 +4,8 @@
 #include <cctype>
 #include <charconv>
 
+#include "crypto/secret.h"
+
 namespace cluster::provider {
 namespace {
 
@@ -14,6 +16,7 @@ constexpr OptionRow kRows[] = {
 #undef OPTION
 };
 
+constexpr const char* kSecretShown = "(set)";
 constexpr std::size_t kTextMax = 64;
 constexpr std::size_t kPathMax = 4095;
 
@@ -88,6 +91,11 @@ bool are_test_constants(std::string_view list) {
       return value && *value >= constant.min && *value <= constant.max;
     });
   });
+}
+
+void wipe_text(std::string& text) {
+  crypto::wipe(as_bytes(text.data(), text.size()));
+  text.clear();
 }
 
 std::string size_text(std::uint64_t bytes) {
@@ -180,16 +188,19 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
                  std::vector<std::string>& errors)
     : Options() {
   for (std::size_t i = 0; i < values_.size(); ++i) {
-    const std::optional<std::string> written = ask(kRows[i]);
+    std::optional<std::string> written = ask(kRows[i]);
     if (!written || written->empty()) continue;  // set to nothing is how scripts unset
     if (std::optional<Value> parsed = parse(kRows[i], *written)) {
       values_[i] = std::move(*parsed);
-      values_[i].written = *written;
+      values_[i].written = kRows[i].kind == OptionKind::secret ? kSecretShown : *written;
     } else {
       errors.push_back(option_error(kRows[i], *written));
     }
+    if (kRows[i].kind == OptionKind::secret) wipe_text(*written);
   }
 }
+
+void Options::wipe(Name name) { wipe_text(values_[static_cast<std::size_t>(name)].text); }
 
 std::optional<std::uint64_t> Options::test_constant(std::string_view name) const {
   return value_in(text(Name::test), name);

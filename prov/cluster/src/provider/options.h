@@ -56,6 +56,10 @@ class Options {
           std::vector<std::string>& errors);
 
   const std::string& text(Name name) const { return value(name).text; }
+  /// True if the user has set it, even if it is a secret that has been wiped since.
+  bool from_user(Name name) const { return !value(name).written.empty(); }
+  /// Its bytes are no longer in this object.
+  void wipe(Name name);
   std::uint64_t number(Name name) const { return value(name).number; }
   bool boolean(Name name) const { return value(name).number != 0; }
 
@@ -65,9 +69,7 @@ class Options {
   void each(Visitor&& visit) const {
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const bool from_user = !values_[i].written.empty();
-      const bool shown = from_user && option_rows()[i].kind != OptionKind::secret;
-      visit(option_rows()[i],
-            shown ? values_[i].written : std::string(from_user ? "(set)" : option_rows()[i].fallback), from_user);
+      visit(option_rows()[i], from_user ? values_[i].written : std::string(option_rows()[i].fallback), from_user);
     }
   }
 
@@ -78,7 +80,7 @@ class Options {
   struct Value {
     std::string text;  ///< text, choice and constants
     std::uint64_t number = 0;
-    std::string written;  ///< as the user wrote it; empty: the default is in force
+    std::string written;  ///< as the user wrote it, a secret never; empty: the default is in force
   };
 
   std::optional<std::uint64_t> test_constant(std::string_view name) const;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -34,7 +35,7 @@ class KeySourceTest : public ::testing::Test {
   }
   KeyFindings find(const std::map<std::string, std::string>& values, ConstBytes auth_key = {}) {
     std::vector<std::string> errors;
-    const Options options(
+    Options options(
         [&](const OptionRow& row) -> std::optional<std::string> {
           const auto found = values.find(row.name);
           return found == values.end() ? std::nullopt : std::optional(found->second);
@@ -121,6 +122,30 @@ TEST_F(KeySourceTest, WhatIsNoKeyIsRefused) {
 TEST_F(KeySourceTest, ProtectionThatIsDemandedNeedsAKey) {
   expect_error(find({{"security", "auth"}}), "FI_CLUSTER_SECURITY=auth demands a key");
   expect_error(find({{"security", "encrypt"}}), "FI_CLUSTER_SECURITY=encrypt demands a key");
+}
+
+/// The bytes, too, which are where they were: a string that is cleared keeps its memory.
+TEST_F(KeySourceTest, TheTextOfAKeyIsGoneOnceItIsDerived) {
+  std::vector<std::string> errors;
+  Options options(
+      [](const OptionRow& row) -> std::optional<std::string> {
+        return row.kind == OptionKind::secret ? std::optional<std::string>(kKey) : std::nullopt;
+      },
+      errors);
+  const std::string& text = options.text(Options::Name::key);
+  const char* const bytes = text.data();
+  const std::size_t size = text.size();
+  ASSERT_EQ(size, std::string(kKey).size());
+  KeySource source(options);
+  const KeyFindings first = source.find({});
+  ASSERT_TRUE(first.credentials.has_value()) << first.error;
+  EXPECT_TRUE(text.empty());
+  ASSERT_EQ(text.data(), bytes);
+  EXPECT_TRUE(std::all_of(bytes, bytes + size, [](char c) { return c == 0; }));
+  EXPECT_TRUE(options.from_user(Options::Name::key));
+  const KeyFindings second = source.find({});
+  ASSERT_TRUE(second.credentials.has_value()) << second.error;
+  EXPECT_EQ(second.credentials->keys, first.credentials->keys);
 }
 
 TEST_F(KeySourceTest, OptionsNeverShowAKey) {
