@@ -14,7 +14,7 @@ OpeningClass classify_opening(const std::optional<PeerSession>& known, const wir
 bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
   if (view.session != ours_.session) return false;
   if (view.has_opening) {
-    if (forgotten_ && classify_opening(forgotten_, view.opening) == OpeningClass::same) return false;
+    if (std::ranges::find(forgotten_, PeerSession{view.opening.epoch, view.opening.session}) != forgotten_.end()) return false;
     if (!peer_ && (!echoed(view) || !wire::lists(view.opening, view.rails, from))) return false;
     if (!peer_) {
       // The peer is known once its addresses are: there may be no memory for them.
@@ -41,7 +41,8 @@ Handshake Handshake::towards(const wire::Opening& caller) const {
 }
 
 void Handshake::forget_peer() {
-  forgotten_ = peer();
+  if (forgotten_.size() == kForgottenMax) forgotten_.erase(forgotten_.begin());
+  forgotten_.push_back(peer());
   peer_.reset();
   ours_.echo = 0;
   peer_addresses_.clear();

@@ -117,6 +117,9 @@ class Handshake {
   }
 
  private:
+  /// A peer that begins anew so often with its clock set back would have to find a frame of the first time still on its way.
+  static constexpr std::size_t kForgottenMax = 16;
+
   bool from_peer(const SocketAddress& from) const {
     return peer_addresses_.front() == from || std::ranges::find(peer_addresses_, from) != peer_addresses_.end();
   }
@@ -126,7 +129,7 @@ class Handshake {
   SocketAddress sibling_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
-  std::optional<PeerSession> forgotten_;  ///< its late frames must not bring it back
+  std::vector<PeerSession> forgotten_;  ///< late frames of these must not bring them back
   bool peer_has_opening_ = false;
 };
 

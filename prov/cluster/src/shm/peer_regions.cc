@@ -6,11 +6,6 @@
 namespace cluster::shm {
 namespace {
 
-/// The progress thread of a peer answers within some hundred microseconds. Where it comes later (a busy machine) or does
-/// not run at all (a stopped process), accesses go the general way, and each later one looks for the answer: the call that
-/// waits here holds up all other peers of the endpoint.
-constexpr std::chrono::milliseconds kWelcomeMax{1};
-
 /// The word of use is set exactly while one of these lives.
 class Use {
  public:
@@ -28,12 +23,12 @@ class Use {
 
 }  // namespace
 
-void PeerRegions::wait_for_welcome() {
+void PeerRegions::wait_for_welcome(std::chrono::milliseconds limit) {
   if (greeting_.state() == HelloSender::State::waiting) {
-    socket_.wait_for_message(kWelcomeMax);
+    socket_.wait_for_message(limit);
     if (greeting_.advance(socket_) != HelloSender::State::sent) return take_welcome();
   }
-  socket_.wait_for_message(kWelcomeMax);
+  socket_.wait_for_message(limit);
   take_welcome();
 }
 
@@ -222,7 +217,7 @@ std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const Socke
   HelloSender greeting(*name, as_bytes(&hello, sizeof hello), std::move(file), random_);
   if (!greeting.begin(socket, reason)) return nullptr;
   auto regions = std::make_unique<PeerRegions>(peer, std::move(socket), std::move(greeting), std::move(page), log_);
-  regions->wait_for_welcome();
+  regions->wait_for_welcome(welcome_max_);
   return regions;
 }
 

@@ -7,6 +7,7 @@
 // does (protocol/posted_writes.h).
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/log.h"
@@ -36,7 +37,7 @@ class PeerRegions final : public carrier::RemoteRegions {
 
   /// Waits a moment for the answers to the greeting, which the peer's progress thread gives at once where it can; what
   /// has not come then is taken by ready().
-  void wait_for_welcome();
+  void wait_for_welcome(std::chrono::milliseconds limit);
 
  private:
   /// Writes that take the ring, of which one counts as a use: it is not worth more instructions.
@@ -89,15 +90,22 @@ class PeerRegions final : public carrier::RemoteRegions {
 
 class PeerRegionConnector final : public carrier::RegionConnector {
  public:
-  /// `keys`: peers have one of them; empty: peers have none.
-  PeerRegionConnector(Random& random, Log& log, seal::JobKeys keys = {})
-      : random_(random), log_(log), keys_(std::move(keys)) {}
+  /// The progress thread of a peer answers within some hundred microseconds. Where it comes later (a busy machine) or does
+  /// not run at all (a stopped process), accesses go the general way, and each later one looks for the answer: the call
+  /// that waits holds up all other peers of the endpoint.
+  static constexpr std::chrono::milliseconds kWelcomeMax{1};
+
+  /// `keys`: peers have one of them; empty: peers have none. `welcome_max`: how long connect() waits for each answer.
+  PeerRegionConnector(Random& random, Log& log, seal::JobKeys keys = {},
+                      std::chrono::milliseconds welcome_max = kWelcomeMax)
+      : random_(random), log_(log), keys_(std::move(keys)), welcome_max_(welcome_max) {}
   std::unique_ptr<carrier::RemoteRegions> connect(const SocketAddress& peer) override;
 
  private:
   Random& random_;
   Log& log_;
   const seal::JobKeys keys_;
+  const std::chrono::milliseconds welcome_max_;
 };
 
 }  // namespace cluster::shm

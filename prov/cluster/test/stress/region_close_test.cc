@@ -52,7 +52,7 @@ struct Tally {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   test::FakeLog log;
   test::FakeRandom random(static_cast<std::uint64_t>(number) + 1);
-  PeerRegionConnector connector(random, log);
+  PeerRegionConnector connector(random, log, {}, 10s);
   std::unique_ptr<carrier::RemoteRegions> regions = connector.connect(name);
   const std::vector<std::byte> bytes(kSize, kTheirs);
   const ConstBytes slices[] = {bytes};

@@ -43,7 +43,7 @@ class KeyedRegionTest : public testing::Test {
     domain.directory.offer(kRegion, {.base = reinterpret_cast<std::uintptr_t>(&word_), .length = 8, .readable = true});
     const SocketAddress name = fresh_region_name();
     const std::shared_ptr<void> served = domain.directory.serve(name, false, false);
-    const auto regions = PeerRegionConnector(random_, log_, own).connect(name);
+    const auto regions = PeerRegionConnector(random_, log_, own, 10s).connect(name);
     if (regions == nullptr) return Outcome::unsuited;
     const Bytes slices[] = {as_bytes(&seen_, sizeof seen_)};
     return regions->read(kRegion, 0, slices, 0, sizeof seen_);

@@ -154,7 +154,7 @@ class RegionDirectoryTest : public testing::Test {
   const Bytes memory_;
   test::FakeLog log_;
   test::FakeRandom random_{1};
-  PeerRegionConnector connector_{random_, log_};
+  PeerRegionConnector connector_{random_, log_, {}, 10s};
   std::unique_ptr<carrier::RemoteRegions> regions_;
   int line_[2] = {-1, -1};
   pid_t owner_ = 0;
@@ -379,7 +379,7 @@ TEST(RegionTableInMemory, WhatFindsNoEntryIsServedAndNotDenied) {
                            {.base = reinterpret_cast<std::uintptr_t>(&word), .length = 8, .readable = true});
   }
   test::FakeLog log;
-  const auto regions = PeerRegionConnector(domain.random, log).connect(name);
+  const auto regions = PeerRegionConnector(domain.random, log, {}, 10s).connect(name);
   ASSERT_NE(regions, nullptr);
   std::uint64_t seen = 0;
   const Bytes slices[] = {as_bytes(&seen, sizeof seen)};
