@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <string>
 
 #include "base/bytes.h"
 
@@ -12,6 +13,11 @@ namespace cluster::crypto {
 
 /// Not left out by the compiler, though nothing reads the bytes afterwards.
 inline void wipe(Bytes bytes) { explicit_bzero(bytes.data(), bytes.size()); }
+/// It is empty afterwards.
+inline void wipe(std::string& text) {
+  wipe(as_bytes(text.data(), text.size()));
+  text.clear();
+}
 
 template <std::size_t N>
 class Secret {

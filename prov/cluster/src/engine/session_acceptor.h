@@ -3,8 +3,8 @@
 //
 // Any process can send a frame under any name, so one that names no session is answered and no more: the number
 // of a session goes to the address of the name that it claims, where only the peer of that name hears it, and what
-// the frame brings is not taken. The sender of a frame that then names that session has the name, and says which of
-// its incarnations it is. That place cannot be taken away: all that ask get the same number. A reset counts only if it quotes a
+// the frame brings is not taken. The sender of a frame that then names that session and repeats its token has the name, and
+// says which of its incarnations it is. That place cannot be taken away: all that ask get the same number. A reset counts only if it quotes a
 // frame in flight.
 #pragma once
 

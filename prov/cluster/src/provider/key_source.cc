@@ -30,11 +30,6 @@ seal::Mode mode_of(const std::string& security) {
   return security == "encrypt" ? seal::Mode::encrypt : seal::Mode::auth;
 }
 
-void wipe(std::string& text) {
-  crypto::wipe(as_bytes(text.data(), text.size()));
-  text.clear();
-}
-
 /// Digits that were checked.
 std::vector<std::byte> bytes_of(std::string_view digits) {
   const auto value = [](char c) {
@@ -101,7 +96,7 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
       keys.emplace_back(item);
       continue;
     }
-    for (std::string& key : keys) wipe(key);
+    for (std::string& key : keys) crypto::wipe(key);
     return std::nullopt;
   }
   if (!keys.empty()) return keys;
@@ -139,14 +134,14 @@ KeyFindings KeySource::find(ConstBytes auth_key) {
   } else if (std::string text; read_text(text, findings)) {
     std::string why;
     std::optional<std::vector<std::string>> keys = parse_keys(text, why);
-    wipe(text);
+    crypto::wipe(text);
     if (!keys) {
       findings.error = findings.source + " is refused: " + why + kHowToMake;
       return findings;
     }
     for (std::string& key : *keys) {
       materials.push_back(bytes_of(key));
-      wipe(key);
+      crypto::wipe(key);
     }
   } else {
     if (findings.error.empty() && security != "auto") {

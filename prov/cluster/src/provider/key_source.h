@@ -22,8 +22,7 @@ struct KeyFindings {
 };
 
 /// The keys, at most two: the one that is used and one that is accepted as well. `auth_key` is the application's,
-/// empty if it has set none. The text of FI_CLUSTER_KEY is wiped once
-/// its keys are derived. Not for two threads at a time.
+/// empty if it has set none. The text of FI_CLUSTER_KEY is wiped once its keys are derived. Not for two threads at a time.
 class KeySource {
  public:
   explicit KeySource(Options& options) : options_(options) {}

@@ -93,11 +93,6 @@ bool are_test_constants(std::string_view list) {
   });
 }
 
-void wipe_text(std::string& text) {
-  crypto::wipe(as_bytes(text.data(), text.size()));
-  text.clear();
-}
-
 std::string size_text(std::uint64_t bytes) {
   if (bytes != 0 && bytes % (1u << 20) == 0) return std::to_string(bytes >> 20) + "m";
   if (bytes != 0 && bytes % (1u << 10) == 0) return std::to_string(bytes >> 10) + "k";
@@ -196,11 +191,11 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
     } else {
       errors.push_back(option_error(kRows[i], *written));
     }
-    if (kRows[i].kind == OptionKind::secret) wipe_text(*written);
+    if (kRows[i].kind == OptionKind::secret) crypto::wipe(*written);
   }
 }
 
-void Options::wipe(Name name) { wipe_text(values_[static_cast<std::size_t>(name)].text); }
+void Options::wipe(Name name) { crypto::wipe(values_[static_cast<std::size_t>(name)].text); }
 
 std::optional<std::uint64_t> Options::test_constant(std::string_view name) const {
   return value_in(text(Name::test), name);
