@@ -1,5 +1,6 @@
 #include "engine/sibling_check.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -33,7 +34,7 @@ bool SiblingCheck::awaits_answer(Time now, Peer& peer, const wire::FrameView& vi
   if (peer.flow->handshake().knows_peer()) return false;
   note_opening(peer, view);
   Peer::Sibling& sibling = peer.contact.sibling;
-  if (sibling.claim != Claim::made || peers_.is_member(peer.channel) || !may_ask(sibling.name)) return false;
+  if (sibling.claim != Claim::made || peers_.is_member(peer.channel) || !may_ask(peer)) return false;
   if (sibling.awaited_since == Time{}) sibling.awaited_since = now;
   review(now, peer);
   return now - sibling.awaited_since < kLongestWait;
@@ -53,11 +54,12 @@ void SiblingCheck::review(Time now, Peer& peer) {
   Peer::Sibling& sibling = peer.contact.sibling;
   if (now < sibling.next_request) return;
   sibling.next_request = now + kRequestInterval;
-  if (!peers_.is_member(peer.channel) && may_ask(sibling.name)) ask(now, peer);
+  if (!peers_.is_member(peer.channel) && may_ask(peer)) ask(now, peer);
 }
 
-bool SiblingCheck::may_ask(const SocketAddress& sibling) {
-  return sibling != parts_.name && peers_.is_member_name(sibling);
+bool SiblingCheck::may_ask(const Peer& peer) {
+  const SocketAddress& sibling = peer.contact.sibling.name;
+  return std::ranges::equal(sibling.ip(), peer.name().ip()) && sibling != parts_.name && peers_.is_member_name(sibling);
 }
 
 void SiblingCheck::ask(Time now, const Peer& peer) {

@@ -25,7 +25,8 @@
 //
 // The 64 bits that the sibling repeats are a keyed hash of the question and of the time. Limits: a request is shorter than
 // the frame that draws it and goes to members only, one of a session in kRequestInterval; all together are limited
-// as answers to unknown sources are.
+// as answers to unknown sources are. Endpoints of one process have one IP address: no other host can draw a question,
+// nor use up what is left of that limit.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +65,7 @@ class SiblingCheck {
   static constexpr Duration kInterval = 2s;
 
   std::uint64_t challenge(std::uint64_t interval, const Peer& peer) const;
-  bool may_ask(const SocketAddress& sibling);
+  bool may_ask(const Peer& peer);
   void ask(Time now, const Peer& peer);
 
   const EngineParts& parts_;

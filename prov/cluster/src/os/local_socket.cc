@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 
@@ -89,6 +90,16 @@ bool every_user_mapped() {
   return read_number("/proc/self/uid_map", 2) == kUsers;
 }
 
+/// The abstract name of one end, without the zero that it begins with.
+template <int (*call)(int, sockaddr*, socklen_t*)>
+std::string name_of(const Descriptor& socket) {
+  sockaddr_un address{};
+  socklen_t size = sizeof address;
+  constexpr socklen_t kBegin = offsetof(sockaddr_un, sun_path) + 1;
+  if (call(socket.number(), reinterpret_cast<sockaddr*>(&address), &size) != 0 || size <= kBegin) return {};
+  return {address.sun_path + 1, std::min<std::size_t>(size - kBegin, sizeof address.sun_path - 1)};
+}
+
 bool peer_credentials(const Descriptor& socket, ucred& credentials) {
   socklen_t size = sizeof credentials;
   return ::getsockopt(socket.number(), SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
@@ -145,6 +156,10 @@ int LocalSocket::peer_process() const {
   ucred credentials;
   return peer_credentials(socket_, credentials) ? credentials.pid : 0;
 }
+
+std::string LocalSocket::called_name() const { return name_of<::getpeername>(socket_); }
+
+std::string LocalSocket::answering_name() const { return name_of<::getsockname>(socket_); }
 
 bool LocalSocket::send(ConstBytes message, const Descriptor& attachment, std::string& reason) const {
   RightsMessage out(message);

@@ -38,6 +38,11 @@ class LocalSocket {
   /// The process on the other side, as numbered in this process's PID namespace; 0 if it has no number there.
   int peer_process() const;
 
+  /// The name that the listener of this connection holds, as the kernel says it: asked by the side that connected, and by
+  /// the side that accepted. Empty if the socket is not connected.
+  std::string called_name() const;
+  std::string answering_name() const;
+
   /// One message, all or nothing, and a descriptor beside it; false with `reason`.
   bool send(ConstBytes message, const Descriptor& attachment, std::string& reason) const;
   /// One message alone.

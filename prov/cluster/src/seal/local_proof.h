@@ -7,7 +7,9 @@
 //
 // A tag is an HMAC under the job's memory key over the role of its sender, the name of the socket, both nonces and the
 // message. So what was recorded is of no use, no side is answered with its own tag, and none is led to another
-// endpoint than the one it called.
+// endpoint than the one it called. The name is the one that the listener holds, which may be an alternative of the
+// one that was looked for: two sockets of a network namespace never have the same, so a process that stands between two sides
+// under one name and passes on what they say to another is believed by neither.
 //
 // The name of the socket is an HMAC, too: a process without the key can neither look for an endpoint nor take its
 // name before the endpoint does. Names in use are seen by all (/proc/net/unix): a process that takes one after its owner

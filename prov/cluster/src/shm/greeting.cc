@@ -23,10 +23,10 @@ HelloReceiver::Receipt receipt_of(os::LocalSocket::Receipt receipt) {
 
 }  // namespace
 
-HelloSender::HelloSender(const KeyedName& name, ConstBytes hello, os::Descriptor file, Random& random)
+HelloSender::HelloSender(const KeyedSocket& connection, ConstBytes hello, os::Descriptor file, Random& random)
     : hello_(hello.begin(), hello.end()), file_(std::move(file)) {
-  if (name.key == nullptr) return;
-  proof_.emplace(name.key, name.socket, random);
+  if (connection.key == nullptr) return;
+  proof_.emplace(connection.key, connection.socket.called_name(), random);
   hello_.resize(hello.size() + kTagSize);
 }
 
@@ -70,7 +70,7 @@ bool HelloSender::send_hello(const os::LocalSocket& socket, std::string& reason)
 }
 
 HelloReceiver::HelloReceiver(KeyedSocket connection, Random& random) : socket_(std::move(connection.socket)) {
-  if (connection.name->key != nullptr) proof_.emplace(connection.name->key, connection.name->socket, random);
+  if (connection.key != nullptr) proof_.emplace(connection.key, socket_.answering_name(), random);
 }
 
 HelloReceiver::Receipt HelloReceiver::receive(Bytes hello, os::Descriptor& file) {

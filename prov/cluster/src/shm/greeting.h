@@ -25,7 +25,7 @@ class HelloSender {
     failed,   ///< the listener has not the key, or is gone
   };
 
-  HelloSender(const KeyedName& name, ConstBytes hello, os::Descriptor file, Random& random);
+  HelloSender(const KeyedSocket& connection, ConstBytes hello, os::Descriptor file, Random& random);
 
   /// Once, before anything else; false with `reason`.
   bool begin(const os::LocalSocket& socket, std::string& reason);

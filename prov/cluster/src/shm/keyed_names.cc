@@ -20,7 +20,7 @@ std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys
 KeyedSocket connect_to(const std::vector<KeyedName>& names, bool expected, std::string& reason) {
   reason = "the key cannot be used";
   for (const KeyedName& name : names) {
-    if (os::LocalSocket socket = os::connect_to_own(name.socket, expected, reason)) return {std::move(socket), &name};
+    if (os::LocalSocket socket = os::connect_to_own(name.socket, expected, reason)) return {std::move(socket), name.key};
   }
   return {};
 }
@@ -36,15 +36,15 @@ KeyedListener KeyedListener::listen(const std::vector<KeyedName>& names, std::st
       reason = "there are no descriptors left";
       return {};
     }
-    all.sockets_.push_back({std::move(socket), name});
+    all.sockets_.push_back({std::move(socket), name.key});
   }
   return all;
 }
 
 KeyedSocket KeyedListener::accept(std::string& reason, bool* exhausted) const {
-  for (const Listening& each : sockets_) {
+  for (const KeyedSocket& each : sockets_) {
     os::LocalSocket socket = each.socket.accept(reason, exhausted);
-    if (socket || !reason.empty()) return {std::move(socket), &each.name};
+    if (socket || !reason.empty()) return {std::move(socket), each.key};
   }
   return {};
 }

@@ -22,10 +22,11 @@ struct KeyedName {
 /// `plain`: the name where there is no key. Nothing if libcrypto failed.
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
 
-/// A connection, and the name by which it came about.
+/// A connection, and the key under whose name it came about. The listener may hold an alternative of that name
+/// (os/own_listener.h): the kernel says which.
 struct KeyedSocket {
-  os::LocalSocket socket;           ///< empty: there is none
-  const KeyedName* name = nullptr;  ///< of the listener, or of the connector's names
+  os::LocalSocket socket;                   ///< empty: there is none
+  std::shared_ptr<const seal::JobKey> key;  ///< null: there is none
 };
 
 /// To the first of the names that a process of this user listens to; as os::connect_to_own().
@@ -45,12 +46,7 @@ class KeyedListener {
   int descriptor() const { return wait_set_ != nullptr ? wait_set_->descriptor() : sockets_.front().socket.descriptor(); }
 
  private:
-  struct Listening {
-    os::LocalSocket socket;
-    KeyedName name;
-  };
-
-  std::vector<Listening> sockets_;
+  std::vector<KeyedSocket> sockets_;
   std::unique_ptr<os::WaitSet> wait_set_;  ///< if there are several
 };
 

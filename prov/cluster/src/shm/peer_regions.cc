@@ -208,15 +208,15 @@ std::unique_ptr<carrier::RemoteRegions> PeerRegionConnector::connect(const Socke
   if (peer.empty() || peer.wildcard() || peer.port() == 0) return nullptr;
   std::string reason;
   const std::vector<KeyedName> names = keyed_names(region_socket_name(peer), keys_);
-  auto [socket, name] = connect_to(names, false, reason);
-  if (!socket) return nullptr;
+  KeyedSocket connection = connect_to(names, false, reason);
+  if (!connection.socket) return nullptr;
   os::Descriptor file;
   os::SharedMemory page = os::SharedMemory::create(sizeof(UsePage), file, reason);
   const RegionHello hello;
   if (!page) return nullptr;
-  HelloSender greeting(*name, as_bytes(&hello, sizeof hello), std::move(file), random_);
-  if (!greeting.begin(socket, reason)) return nullptr;
-  auto regions = std::make_unique<PeerRegions>(peer, std::move(socket), std::move(greeting), std::move(page), log_);
+  HelloSender greeting(connection, as_bytes(&hello, sizeof hello), std::move(file), random_);
+  if (!greeting.begin(connection.socket, reason)) return nullptr;
+  auto regions = std::make_unique<PeerRegions>(peer, std::move(connection.socket), std::move(greeting), std::move(page), log_);
   regions->wait_for_welcome(welcome_max_);
   return regions;
 }

@@ -10,7 +10,6 @@
 namespace cluster::shm {
 namespace {
 
-constexpr std::size_t kHalfOpenMax = 64;
 constexpr std::size_t kAcceptsPerCall = 16;
 /// Connections of other users that are refused in one call: they may not fill the kernel's queue.
 constexpr std::size_t kForeignPerCall = 64;
@@ -62,7 +61,7 @@ Connection RingListener::connect(const SocketAddress& peer) {
   }
   const Proof proof = single_copy_ ? Proof{reinterpret_cast<std::uintptr_t>(proof_.get()), *proof_} : Proof{};
   const HelloMessage hello = encode(Hello{name_, epoch_, geometry_, proof, doorbell_number_});
-  HelloSender greeting(*connection.name, as_bytes(&hello, sizeof hello), std::move(file), environment_.random);
+  HelloSender greeting(connection, as_bytes(&hello, sizeof hello), std::move(file), environment_.random);
   auto outbox = std::make_unique<Outbox>(peer, GreetedSocket{std::move(connection.socket), std::move(greeting)},
                                          std::move(memory), geometry_, doorbell_, environment_);
   if (!outbox->begin_greeting(result.reason)) return result;
@@ -91,7 +90,20 @@ void RingListener::accept(Inboxes& inboxes) {
   }
 }
 
+/// Those that have kept their place without a hello give it up, once all places are taken.
+void RingListener::make_place() {
+  if (half_open_.size() < kHalfOpenMax) return;
+  const Time latest = environment_.clock.now() - kHelloTime;
+  std::erase_if(half_open_, [&](const HalfOpen& each) {
+    if (each.hello || each.since > latest) return false;
+    each.connection.socket().send_refusal();
+    refuse(process_of(each.connection.socket()), "it has not sent its first message, and others wait");
+    return true;
+  });
+}
+
 void RingListener::accept_connections(Inboxes& inboxes) {
+  make_place();
   std::string reason;
   std::size_t accepted = 0;
   std::size_t foreign = 0;
@@ -103,7 +115,7 @@ void RingListener::accept_connections(Inboxes& inboxes) {
     if (!connection.socket) break;
     if (connection.socket.same_user()) {
       ++accepted;
-      half_open_.push_back({HelloReceiver(std::move(connection), environment_.random)});
+      half_open_.push_back({HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
     } else {
       ++foreign;
       refuse(process_of(connection.socket), "it runs as another user");
@@ -127,7 +139,7 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
   const bool came = [&] {
     KeyedSocket accepted = listener_.accept(reason);
     if (!accepted.socket) return false;
-    HalfOpen half_open{HelloReceiver(std::move(accepted), environment_.random)};
+    HalfOpen half_open{HelloReceiver(std::move(accepted), environment_.random), environment_.clock.now()};
     const os::LocalSocket& socket = half_open.connection.socket();
     if (!socket.same_user()) {
       refuse(process_of(socket), "it runs as another user");

@@ -1,8 +1,9 @@
 // Accepts and opens the shared-memory connections of one endpoint, and checks the peers.
 //
 // A connection is good for nothing until its hello has come; until then it counts among the half-open
-// ones, whose number is bounded: beyond the bound connections wait in the kernel's queue. No timer is
-// needed: a process sends its hello right behind connecting, or it dies and its end of file comes.
+// ones, whose number is bounded: beyond the bound connections wait in the kernel's queue. A process sends its hello right
+// behind connecting, or it dies and its end of file comes; one that does neither (it is stopped, or means no good) keeps
+// its place until another needs it, and at least kHelloTime.
 //
 // A peer whose connection waits in that queue believes that its messages arrive. Where this process has no free
 // descriptor, two spare ones are given up for as long as it takes to map the ring, which then needs none; a peer whose hello
@@ -36,10 +37,14 @@ class RingListener final : public LocalListener {
   void clear_doorbell() override { doorbell_->clear(); }
   bool has_half_open() const override { return !half_open_.empty(); }
 
+  static constexpr std::size_t kHalfOpenMax = 64;
+  static constexpr Duration kHelloTime = 1s;
+
  private:
   /// A connection and, once it has come, its hello with the ring.
   struct HalfOpen {
     HelloReceiver connection;
+    Time since;
     std::optional<HelloMessage> hello = std::nullopt;
     os::Descriptor ring = {};
   };
@@ -52,6 +57,7 @@ class RingListener final : public LocalListener {
   /// False while its hello has not come.
   bool settle(HalfOpen& half_open, Inboxes& inboxes);
   bool receive_hello(HalfOpen& half_open);
+  void make_place();
   std::unique_ptr<Inbox> attach(const HalfOpen& half_open);
   void refuse(const std::string& peer, const std::string& reason);
 

@@ -24,6 +24,7 @@ using test::NodeKind;
 using wire::FrameKind;
 
 const SocketAddress kContext = kB.with_port(9300);  // of the process of kB
+const SocketAddress kImpostor = kB.with_port(9302);  // of another process of its host
 
 /// A process with one endpoint on its roster, whose name it may have made up.
 struct Process {
@@ -120,7 +121,7 @@ TEST_F(SealedSiblingCheckTest, TheQuestionIsSealedLikeEveryFrame) {
   EXPECT_EQ(write(*context), Status::ok);
   EXPECT_EQ(target.counters().siblings_confirmed, 1u);
   const Process impostor(kB, process.credentials);
-  const auto other = caller(kUnknownSource, impostor.kind(), 1003);
+  const auto other = caller(kImpostor, impostor.kind(), 1003);
   EXPECT_EQ(write(*other), Status::access);
 }
 
@@ -180,12 +181,21 @@ TEST_F(SiblingCheckTest, ManyBeginAtOnce) {
 
 TEST_F(SiblingCheckTest, AnotherProcessThatNamesItAsSiblingIsNone) {
   const Process impostor(kB);
-  const auto other = caller(kUnknownSource, impostor.kind());
+  const auto other = caller(kContext, impostor.kind());
   EXPECT_EQ(write(*other), Status::access);
   EXPECT_EQ(write(*other), Status::access);
   EXPECT_EQ(written(), 0u);
   EXPECT_EQ(target.counters().siblings_confirmed, 0u);
   EXPECT_GT(known.counters().refused_stale, 0u) << "it was asked, and said nothing";
+}
+
+TEST_F(SiblingCheckTest, AnotherHostDrawsNoQuestion) {
+  const Process impostor(kB);
+  const auto other = caller(kUnknownSource, impostor.kind());
+  const Time begin = clock.now();
+  EXPECT_EQ(write(*other), Status::access);
+  EXPECT_LT(clock.now() - begin, 1s) << "nor is an answer waited for";
+  EXPECT_EQ(requests, 0u);
 }
 
 TEST_F(SiblingCheckTest, OnlyAMemberIsAsked) {
@@ -225,7 +235,7 @@ TEST_F(SiblingCheckTest, ASiblingThatDoesNotAnswerDelaysTheCallerAndNoMore) {
 TEST_F(SiblingCheckTest, AnAnswerIsForOneCallerAndOneSession) {
   mute = true;
   const Process impostor(kB);
-  const auto other = caller(kUnknownSource, impostor.kind());
+  const auto other = caller(kImpostor, impostor.kind());
   EXPECT_EQ(write(*other), Status::access);
   wire::FrameView asked;
   ASSERT_EQ(wire::admit(last_request, asked), wire::Refusal::none);
@@ -244,15 +254,15 @@ TEST_F(SiblingCheckTest, AnAnswerIsForOneCallerAndOneSession) {
     return target.counters().siblings_confirmed;
   };
   mute = false;
-  EXPECT_EQ(say(asked.sequence.value, asked.challenge() + 1, kUnknownSource, kB), 0u) << "a guess";
-  EXPECT_EQ(say(asked.sequence.value + 1, asked.challenge(), kUnknownSource, kB), 0u) << "another session";
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge() + 1, kImpostor, kB), 0u) << "a guess";
+  EXPECT_EQ(say(asked.sequence.value + 1, asked.challenge(), kImpostor, kB), 0u) << "another session";
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kContext, kB), 0u) << "another caller";
-  const SocketAddress neighbour = kUnknownSource.with_port(667);
+  const SocketAddress neighbour = kImpostor.with_port(667);
   EXPECT_EQ(say(asked.sequence.value, asked.challenge(), neighbour, kB), 0u) << "another one of its host";
-  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kUnknownSource, kContext), 0u) << "another of the sibling's";
-  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kUnknownSource, kUnknownSource), 0u) << "not of the sibling";
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kContext), 0u) << "another of the sibling's";
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kUnknownSource), 0u) << "not of the sibling";
   clock.advance(10s);
-  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kUnknownSource, kB), 0u) << "too late";
+  EXPECT_EQ(say(asked.sequence.value, asked.challenge(), kImpostor, kB), 0u) << "too late";
   EXPECT_EQ(target.counters().refused_stale, 7u);
 }
 
@@ -272,7 +282,7 @@ TEST_F(SiblingCheckTest, ItsNameIsWorthNothingToItsSuccessor) {
 TEST_F(SiblingCheckTest, OpeningsThatProveNoAddressDrawNoQuestion) {
   constexpr std::size_t kCalls = 20'000;
   for (std::size_t i = 0; i < kCalls; ++i) {
-    const SocketAddress source = kUnknownSource.with_port(static_cast<std::uint16_t>(1024 + i));
+    const SocketAddress source = kB.with_port(static_cast<std::uint16_t>(10'000 + i));
     ForgedFrame call = ForgedFrame::call(source, static_cast<std::uint32_t>(i + 1), 1000);
     call.sibling = kB;
     call.header.transmission = 1;

@@ -133,6 +133,7 @@ class SquattedNameTest : public KeyedListenerTest {
   os::LocalSocket squatter_;
   os::LocalSocket victim_;
   std::unique_ptr<Outbox> outbox_;
+  std::string reason_;
 };
 
 TEST_F(SquattedNameTest, GetsARequestAndNoMemory) {
@@ -161,6 +162,29 @@ TEST_F(SquattedNameTest, CannotAnswerWithTheHelpOfAnother) {
   ASSERT_TRUE(relay) << reason;
   ASSERT_TRUE(relay.send(as_bytes(&request, sizeof request)));
   other->accept(inboxes_);
+  seal::ProofAnswer answer;
+  ASSERT_EQ(relay.receive(as_bytes(&answer, sizeof answer)), os::LocalSocket::Receipt::message);
+  ASSERT_TRUE(victim_.send(as_bytes(&answer, sizeof answer)));
+  EXPECT_EQ(outbox_->advance_greeting(), State::failed);
+}
+
+/// The name is the squatter's, so the owner, which has the key, listens to an alternative of it; the squatter hands each
+/// side what the other says.
+TEST_F(SquattedNameTest, CannotStandBetweenTwoSides) {
+  const std::string name = keyed_names(socket_name(name_), keys_).front().socket;
+  KeyedSocket owner{os::LocalSocket::listen(name + "/alternative", reason_), keys_.front()};
+  ASSERT_TRUE(owner.socket) << reason_;
+  os::LocalSocket relay = os::LocalSocket::connect(name + "/alternative", reason_);
+  ASSERT_TRUE(relay) << reason_;
+  HelloReceiver receiver({owner.socket.accept(reason_), owner.key}, surroundings_.environment().random);
+
+  seal::ProofRequest request;
+  ASSERT_EQ(victim_.receive(as_bytes(&request, sizeof request)), os::LocalSocket::Receipt::message);
+  ASSERT_TRUE(relay.send(as_bytes(&request, sizeof request)));
+  HelloMessage hello;
+  os::Descriptor ring;
+  EXPECT_EQ(receiver.receive(as_bytes(&hello, sizeof hello), ring), HelloReceiver::Receipt::nothing);
+  ASSERT_TRUE(receiver.answered());
   seal::ProofAnswer answer;
   ASSERT_EQ(relay.receive(as_bytes(&answer, sizeof answer)), os::LocalSocket::Receipt::message);
   ASSERT_TRUE(victim_.send(as_bytes(&answer, sizeof answer)));

@@ -223,6 +223,23 @@ TEST_F(RingListenerTest, HalfOpenConnectionsAreBoundedAndDelayNoOther) {
   EXPECT_TRUE(shows(*inboxes[0], 1, 8));
 }
 
+TEST_F(RingListenerTest, SilentConnectionsGiveTheirPlacesUpOnceOthersWaitForThem) {
+  std::vector<os::LocalSocket> silent;
+  for (std::size_t i = 0; i < RingListener::kHalfOpenMax; ++i) silent.push_back(raw_connection());
+  for (int i = 0; i < 20; ++i) bob->accept(inboxes);
+  const std::unique_ptr<Outbox> outbox = connect_to(bob_name);
+  ASSERT_TRUE(post(*outbox, 1, 8));
+  surroundings.time += RingListener::kHelloTime - 1ns;
+  for (int i = 0; i < 20; ++i) bob->accept(inboxes);
+  EXPECT_TRUE(inboxes.empty());
+  surroundings.time += 1ns;
+  bob->accept(inboxes);
+  ASSERT_EQ(inboxes.size(), 1u);
+  EXPECT_TRUE(shows(*inboxes[0], 1, 8));
+  EXPECT_EQ(surroundings.counters.shm_refused, RingListener::kHalfOpenMax);
+  EXPECT_TRUE(silent.front().refused());
+}
+
 /// All descriptors that this process may have are taken while it lives.
 class NoDescriptors {
  public:
