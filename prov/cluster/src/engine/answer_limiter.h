@@ -6,27 +6,21 @@
 // kBurst of them may come at once: a crowd of clients that start together.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"
+#include "engine/rate_limit.h"
 
 namespace cluster::engine {
 
 class AnswerLimiter {
  public:
   static constexpr Duration kIntervalOfPeer = 200us;
-  static constexpr std::int64_t kPerSecond = 10'000;
+  static constexpr std::int64_t kPerSecond = 2'000;
   static constexpr std::int64_t kBurst = 8192;
 
   /// True if a name that is not known may be answered now; then it counts as answered.
-  bool admits_unknown(Time now) {
-    const Time earliest = now - kBurst * kInterval;
-    next_ = std::max(next_, earliest);
-    if (next_ > now) return false;
-    next_ += kInterval;
-    return true;
-  }
+  bool admits_unknown(Time now) { return unknown_.admits(now); }
   /// The same for a peer that was last answered at `answered`, which is set.
   static bool admits_peer(Time now, Time& answered) {
     if (answered != Time{} && now < answered + kIntervalOfPeer) return false;
@@ -35,9 +29,7 @@ class AnswerLimiter {
   }
 
  private:
-  static constexpr Duration kInterval = Duration(std::chrono::seconds(1)) / kPerSecond;
-
-  Time next_{};  ///< when one more is allowed; in the past by what was not used
+  RateLimit unknown_{Duration(std::chrono::seconds(1)) / kPerSecond, kBurst};
 };
 
 }  // namespace cluster::engine

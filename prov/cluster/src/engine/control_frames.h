@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "engine/rate_limit.h"
 #include "link/link.h"
 #include "wire/admit.h"
 #include "wire/control.h"
@@ -19,10 +20,12 @@ inline void send_control(link::Link& link, ConstBytes bytes, const link::Path& t
 }
 
 /// Answers frames of sessions that this endpoint does not have (RFC 9000, 10.3: stateless reset). At most one
-/// reset each kResetInterval: else they would amplify a flood.
+/// reset each kResetInterval, and kResetBurst at once, for the peers of a process that has begun anew: more would answer a
+/// flood with a flood, and cost each of them a system call.
 class ResetSender {
  public:
-  static constexpr Duration kResetInterval = 100us;
+  static constexpr Duration kResetInterval = 1ms;
+  static constexpr std::int64_t kResetBurst = 1024;
 
   /// `link` may be null: then no frames come, either.
   explicit ResetSender(link::Link* link) : link_(link) {}
@@ -30,14 +33,13 @@ class ResetSender {
   /// `epoch`: see wire::ResetReason.
   void send(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
             std::uint64_t epoch) {
-    if (now < next_) return;
-    next_ = now + kResetInterval;
+    if (!limit_.admits(now)) return;
     send_control(*link_, wire::ControlFrame::reset(refused, reason, epoch).bytes(), link::ip_path(to));
   }
 
  private:
   link::Link* link_;
-  Time next_{};
+  RateLimit limit_{kResetInterval, kResetBurst};
 };
 
 }  // namespace cluster::engine

@@ -172,7 +172,7 @@ bool EventLoop::arm() {
     wake = std::min(wake, parts_.environment.clock.now() + kHelloDelay);
   }
   if (awaits_memory()) wake = std::min(wake, parts_.environment.clock.now() + kMemoryRetry);
-  waiter_.set_alarm_if_other(wake);
+  waiter_.set_alarm_by(wake, parts_.environment.clock.now());
   return true;
 }
 

@@ -62,8 +62,10 @@ class Waiter {
   void set_alarm_if_earlier(Time when) {
     if (when < alarm_at_) set_alarm(when);
   }
-  void set_alarm_if_other(Time when) {
-    if (when != alarm_at_) set_alarm(when);
+  /// It goes off at `when` at the latest. One that goes off earlier stays: to move it with every message that moves a
+  /// deadline costs more than to wake up once too often.
+  void set_alarm_by(Time when, Time now) {
+    if (alarm_at_ <= now || alarm_at_ > when) set_alarm(when);
   }
   /// Deadlines are another thread's concern from now on.
   void cancel_alarm();

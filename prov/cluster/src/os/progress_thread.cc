@@ -130,7 +130,7 @@ void ProgressThread::serve() {
         if (client.readable || client.due <= now) run(client, now);
         next = std::min(next, client.due);
       }
-      alarm_->set(next);
+      alarm_->set_lazily(next, now);
     }
     wait_set_->sleep(std::nullopt);
   }

@@ -63,6 +63,7 @@ std::unique_ptr<Alarm> Alarm::open() {
 }
 
 void Alarm::set(Time when) {
+  set_ = when;
   itimerspec timer{};
   if (when != kNever) {
     const Duration since = std::max(when.time_since_epoch(), Duration{1});  // zero would stop it

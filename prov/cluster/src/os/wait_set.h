@@ -53,11 +53,17 @@ class Alarm {
   int descriptor() const { return timer_.number(); }
   /// Readable from `when` on, until it is set again. kNever: not at all; the past: at once.
   void set(Time when);
+  /// The same, but it may go off earlier, once: a deadline that moves on with each message costs a system call (and a
+  /// virtual machine an exit) when it would have passed, and not with each message.
+  void set_lazily(Time when, Time now) {
+    if (set_ <= now || set_ > when) set(when);
+  }
 
  private:
   explicit Alarm(Descriptor timer) : timer_(std::move(timer)) {}
 
   Descriptor timer_;
+  Time set_ = kNever;
 };
 
 /// Costs a system call only when it changes.

@@ -9,6 +9,7 @@
 #include <array>
 
 #include "os/descriptor.h"
+#include "os/system_clock.h"
 #include "support/node.h"
 #include "support/quiet_local.h"
 
@@ -82,7 +83,23 @@ TEST_F(WaiterTest, AnEngineThatCannotWatchAPeerNeverSleepsAgain) {
   EXPECT_FALSE(waiter.can_sleep());
 }
 
+TEST_F(WaiterTest, ADeadlineThatMovesOnLeavesTheAlarmWhereItIs) {
+  os::SystemClock clock;
+  const Time begin = clock.now();
+  waiter.set_alarm_by(begin + 20ms, begin);
+  waiter.set_alarm_by(begin + 1h, begin);
+  EXPECT_TRUE(wakes()) << "it goes off at the first of these times";
+  EXPECT_EQ(collect(), 0u);
+  const Time later = clock.now();
+  EXPECT_GE(later, begin + 20ms);
+  waiter.set_alarm_by(begin + 1h, later);
+  EXPECT_TRUE(sleeps());
+  waiter.set_alarm_by(later, later - 1ns);
+  EXPECT_TRUE(wakes()) << "an earlier one moves it";
+}
+
 TEST_F(WaiterTest, TheEarliestDeadlineWakes) {
+  const Time now = os::SystemClock().now();
   waiter.set_alarm_if_earlier(Time::min());
   EXPECT_TRUE(wakes());
   EXPECT_FALSE(waiter.may_sleep());
@@ -91,7 +108,7 @@ TEST_F(WaiterTest, TheEarliestDeadlineWakes) {
   EXPECT_EQ(collect(), 0u);
   EXPECT_TRUE(sleeps());
   EXPECT_TRUE(waiter.may_sleep());
-  waiter.set_alarm_if_other(Time::min());
+  waiter.set_alarm_by(Time::min(), now);
   EXPECT_TRUE(wakes());
   waiter.cancel_alarm();
   EXPECT_TRUE(sleeps());

@@ -63,6 +63,21 @@ TEST_F(WaitSetTest, AnAlarmGoesOffAtItsTimeAndNotBefore) {
   EXPECT_EQ(set->sleep(std::nullopt), Wake::event);
 }
 
+TEST_F(WaitSetTest, ALazyAlarmIsNeverLate) {
+  ASSERT_TRUE(set->add(alarm->descriptor(), alarm.get()));
+  const Time begin = clock.now();
+  alarm->set_lazily(begin + 1h, begin);
+  alarm->set_lazily(begin + 5ms, begin);
+  alarm->set_lazily(begin + 1h, begin);
+  EXPECT_EQ(set->sleep(5s), Wake::event) << "a later one left it where it was";
+  const Time fired = clock.now();
+  EXPECT_GE(fired, begin + 5ms);
+  alarm->set_lazily(begin + 1h, fired);
+  EXPECT_EQ(ready(), 0u) << "one that has gone off is set";
+  alarm->set_lazily(fired, fired);
+  EXPECT_EQ(ready(), 1u);
+}
+
 TEST_F(WaitSetTest, ASetInASetWakesTheOuterOne) {
   const std::unique_ptr<WaitSet> outer = WaitSet::open();
   ASSERT_TRUE(set->add(signal->descriptor(), signal.get()));
