@@ -129,7 +129,6 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
     status_.end(Status::no_memory);
     return ReceiveResult::nothing_new;
   }
-  liveness_.on_sign_of_life(now, from.ethertype);
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.in_part()) [[unlikely]] {
@@ -137,7 +136,10 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   } else if (view.sequenced()) {
     result = receiver_.receive(now, view, arrived, count);
   }
-  if (result != ReceiveResult::refused) {
+  // The number of a session alone can be guessed sooner than that of a session and a place in it.
+  const bool has_place = view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
+  if (result != ReceiveResult::refused && has_place) {
+    liveness_.on_sign_of_life(now, from.ethertype);
     handshake_.confirm(view);
     paths_.learn(from, view.sequenced(), count);
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "support/flow_pair.h"
+#include "support/forged_frame.h"
 #include "support/recording_link.h"
 
 namespace cluster::test {
@@ -68,6 +69,31 @@ TEST(FlowLiveness, AnOpeningIsNoSignOfLife) {
   EXPECT_EQ(pair.b.flow->stats().heard_at, Time{});
   pair.pass(3s);
   EXPECT_EQ(pair.b.flow->status(), Status::unreachable) << "though the peer has called once a second";
+}
+
+/// Who knows, or has guessed, the number of a session cannot keep a dead peer alive.
+TEST(FlowLiveness, AFrameWithoutAPlaceInTheSessionIsNoSignOfLife) {
+  FlowPair pair(1);
+  pair.a.send_small(8);
+  ASSERT_TRUE(pair.run(1s));
+  pair.network.conditions.blackout = true;
+  pair.a.send_small(8);
+  ForgedFrame outside;
+  outside.header.session = pair.a.flow->handshake().session();
+  outside.carry({.kind = wire::SegmentKind::eager});
+  outside.header.sequence = pair.a.flow->receiver().window().expected().value + 1'000'000;
+  ForgedFrame bare;
+  bare.header.session = outside.header.session;
+  for (int i = 0; i < 60; ++i) {
+    pair.pass(100ms);
+    for (const ForgedFrame* const frame : {&outside, &bare}) {
+      const std::vector<std::byte> bytes = frame->bytes();
+      wire::FrameView view;
+      ASSERT_EQ(wire::admit(bytes, view), wire::Refusal::none);
+      pair.a.flow->receive(pair.clock.now(), view, {name_of(2), {}, false}, pair.clock.now(), 1);
+    }
+  }
+  EXPECT_EQ(pair.a.flow->status(), Status::unreachable);
 }
 
 Status status_after_path_errors(FlowPair& pair, Status error, Duration time) {
