@@ -71,7 +71,7 @@ TEST(FlowLiveness, AnOpeningIsNoSignOfLife) {
   EXPECT_EQ(pair.b.flow->status(), Status::unreachable) << "though the peer has called once a second";
 }
 
-/// Who knows, or has guessed, the number of a session cannot keep a dead peer alive.
+/// A host that knows, or has guessed, the number of a session cannot keep a dead peer alive.
 TEST(FlowLiveness, AFrameWithoutAPlaceInTheSessionIsNoSignOfLife) {
   FlowPair pair(1);
   pair.a.send_small(8);
