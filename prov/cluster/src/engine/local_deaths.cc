@@ -70,7 +70,7 @@ void LocalDeaths::check(Peer& peer) {
                     (peer.inbox == nullptr && peer.outbox != nullptr && peer.outbox->connection().process_ended());
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-  const bool refused = peer.inbox == nullptr && peer.outbox->connection().refused();
+  const bool refused = peer.outbox != nullptr && peer.outbox->connection().refused();
   if (peer.inbox == nullptr || local_.drain(peer)) peers_.mark_failed(peer, refused ? Status::exhausted : Status::ended);
 }
 
