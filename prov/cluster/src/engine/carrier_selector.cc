@@ -130,10 +130,28 @@ const char* CarrierSelector::why_refused(Time now, const shm::Inbox& inbox) {
   return close_earlier(peers_.find_or_add(inbox.peer()), inbox);
 }
 
+/// What this side has begun with the process that had the name before, or while no process had it, must not end the ring of the one
+/// that has it now: that would take this process for dead.
+void CarrierSelector::end_predecessor(Peer& peer, const shm::Inbox& next) {
+  const bool reader_gone = peer.outbox != nullptr && peer.outbox->peer_gone();
+  const reliability::Flow* const flow = peer.flow.get();
+  const bool met_earlier =
+      flow != nullptr && flow->handshake().knows_peer() && next.peer_epoch() > flow->handshake().peer_epoch();
+  if (reader_gone || met_earlier) {
+    closer_.close(peer, Status::reset);
+  } else if (flow != nullptr) {
+    peer.flow->liveness().forget_path_errors();
+  }
+}
+
 /// A second ring of the same name is the peer's next incarnation, if the present one has ended: while its
 /// socket is open, another process that uses the name is an impostor. Null, or why the ring is refused.
 const char* CarrierSelector::close_earlier(Peer& peer, const shm::Inbox& next) {
-  if (peer.inbox == nullptr) return nullptr;
+  closer_.close_if_failed(peer);
+  if (peer.inbox == nullptr) {
+    end_predecessor(peer, next);
+    return nullptr;
+  }
   if (!peer.inbox->peer_gone()) return "another process uses its address, and is still there";
   if (next.peer_epoch() <= peer.inbox->peer_epoch()) return "its clock is behind that of its predecessor";
   if (!local_.drain(peer)) return "messages of its predecessor wait for space in the unexpected store";

@@ -64,6 +64,7 @@ class CarrierSelector {
   void adopt(std::unique_ptr<shm::Inbox>& inbox);
   const char* why_refused(Time now, const shm::Inbox& inbox);
   const char* close_earlier(Peer& peer, const shm::Inbox& next);
+  void end_predecessor(Peer& peer, const shm::Inbox& next);
 
   const EngineParts& parts_;
   PeerTable& peers_;

@@ -71,6 +71,12 @@ void PeerCloser::report_loss(const Peer& peer, Status status) {
   if (!any_left) messenger_.matcher().fail_wildcards(status);
 }
 
+void PeerCloser::close_if_failed(Peer& peer) {
+  for (const PeerTable::Failure& failure : peers_.failed()) {
+    if (failure.peer == &peer) return close(peer, failure.status);
+  }
+}
+
 void PeerCloser::close_failed() {
   while (!peers_.failed().empty()) {
     const PeerTable::Failure failure = peers_.failed().back();

@@ -19,6 +19,8 @@ class PeerCloser {
   /// Not while a component iterates over peers; else mark_failed() of the peer table.
   void close(Peer& peer, Status status);
   void close_failed();
+  /// Now, since something of the peer's next incarnation has come.
+  void close_if_failed(Peer& peer);
   /// This endpoint closes: every peer is notified.
   void announce_close();
 

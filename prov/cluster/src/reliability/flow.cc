@@ -59,7 +59,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
 
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
   if (!status_.alive()) return;
-  liveness_.on_opening();
+  liveness_.forget_path_errors();
   sender_.send_opening(handshake_.towards(opening.opening), reply_path, link, receiver_.acknowledgement(Time{}));
 }
 

@@ -42,9 +42,9 @@ class Liveness {
   /// A frame of the peer to our session, or of its keep-alive responder. What came over the EtherType path proves nothing about
   /// the IP path, and is not counted.
   void on_sign_of_life(Time now, bool by_ethertype, By by = By::engine);
-  /// A frame with an opening bears the peer's name: path errors before it, and those still unread, may be
-  /// about an earlier incarnation. It is no sign of life, since it may be forged.
-  void on_opening() { outage_.error = Status::ok; }
+  /// Something has come that bears the peer's name (a frame with an opening, a ring): path errors before it, and those
+  /// still unread, may be about an earlier incarnation. It is no sign of life, since it may be forged.
+  void forget_path_errors() { outage_.error = Status::ok; }
   /// Whether the peer owes an acknowledgement from now on.
   void set_expecting(Time now, bool owed);
   /// Returns true if a frame should be sent again kRetryAfter from now. `known`: the peer has answered in this

@@ -112,6 +112,30 @@ class HostOfALeaver final : public test::QuietListener {
   std::unique_ptr<LeavingInbox> inbox_;
 };
 
+/// A peer of this node that begins to use its address when the test says so.
+class HostOfALatecomer final : public test::QuietListener {
+ public:
+  struct Account {
+    bool comes = false;
+    bool gone = false;
+  };
+  class Watched final : public test::QuietInbox {
+   public:
+    explicit Watched(Account& account) : QuietInbox(kB, 5000), account_(account) {}
+    ~Watched() override { account_.gone = true; }
+
+   private:
+    Account& account_;
+  };
+  explicit HostOfALatecomer(Account& account) : account_(account) {}
+  void accept(std::vector<std::unique_ptr<shm::Inbox>>& arrivals) override {
+    if (std::exchange(account_.comes, false)) arrivals.push_back(std::make_unique<Watched>(account_));
+  }
+
+ private:
+  Account& account_;
+};
+
 class LocalPeersTest : public ::testing::Test {
  protected:
   test::FakeClock clock;
@@ -144,6 +168,26 @@ TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
         [&](const protocol::Completion& completion) { faults.push_back(completion.status); });
     EXPECT_EQ(faults, in_peace ? std::vector<Status>{} : std::vector<Status>{Status::ended});
   }
+}
+
+/// Its predecessor's port was closed, and that is all that the network has said of it: the verdict must not fall on the process
+/// that has just come.
+TEST_F(LocalPeersTest, APeerThatComesIsNotTakenForThePredecessorWhosePortWasClosed) {
+  HostOfALatecomer::Account account;
+  Node a(network, kA, kB, 1000, std::make_unique<HostOfALatecomer>(account));
+  const auto turns = [&](Duration time) {
+    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(1ms)) a.engine.poll();
+  };
+  network.absent = kB;
+  a.send();
+  turns(900ms);
+  network.absent.reset();
+  account.comes = true;
+  turns(200ms);
+  EXPECT_FALSE(account.comes) << "it has been met";
+  turns(2s);
+  EXPECT_FALSE(account.gone);
+  EXPECT_EQ(a.logged("is lost"), 0u);
 }
 
 TEST_F(LocalPeersTest, ASilentNetworkIsPolledSeldomBesideLocalPeers) {

@@ -93,7 +93,7 @@ TEST(Liveness, ASignOfLifeAnOpeningOrAnAnswerEndsAnOutage) {
   EXPECT_EQ(outage([](Liveness& liveness) { liveness.on_sign_of_life(at(1s), false); }), Status::ok);
   EXPECT_EQ(outage([](Liveness& liveness) { liveness.on_sign_of_life(at(1s), true); }), Status::refused)
       << "the EtherType path says nothing about the IP path";
-  EXPECT_EQ(outage([](Liveness& liveness) { liveness.on_opening(); }), Status::ok);
+  EXPECT_EQ(outage([](Liveness& liveness) { liveness.forget_path_errors(); }), Status::ok);
   EXPECT_EQ(outage([](Liveness& liveness) {
               liveness.set_expecting(at(1s), false);
               liveness.set_expecting(at(1s), true);
