@@ -23,7 +23,7 @@ VERSION = installed.VERSION if installed else None  # in the source tree the rev
 # Debian's names, for each purpose that util/setup knows and an installed command can have.
 _PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
              "slurm": "slurmctld slurmd slurm-client munge",
-             "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl npm",
+             "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
              "nodes": "iproute2 util-linux clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
